@@ -1,4 +1,4 @@
-"""Hook of hatchling: the wheel's platform, which is that of the addon in it."""
+"""Hook of hatchling: sets the wheel's platform to that of its addon."""
 
 import os
 from typing import Any

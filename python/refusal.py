@@ -1,7 +1,8 @@
-"""Build back end of the source distribution: it says what to do, since pip cannot build the program of this package.
+"""Build back end of the source distribution: prints instructions, since pip cannot build this package's
+program.
 
-pip takes a source distribution where no wheel fits. This one needs nothing to be installed first, so that its message is
-seen without a network too.
+pip takes a source distribution if no wheel fits. This one has no requirements, so that its message appears
+without a network too.
 """
 
 import platform

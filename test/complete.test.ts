@@ -4,12 +4,11 @@ import { formulaKinds } from '../src/core/methods/operations/index.js';
 import { methods } from '../src/index.js';
 import { everyMethod } from './fixtures/every-method.js';
 
-// What is added must be known where the compiler cannot ask for it: in the lists that tests run through, in the other
-// language, and in the pages that list all.
+// Checks lists that the compiler does not: in tests, in the other language, and in pages.
 
 const read = (path: string): string => readFileSync(new URL(`../${path}`, import.meta.url), 'utf8');
 
-/** The words between quotes of any kind that follow `kind:` or open an entry. */
+/** Quoted words that follow `kind:` or open an entry. */
 const named = (text: string, pattern: RegExp): string[] =>
   [...text.matchAll(pattern)].map(([, name = '']) => name).sort();
 
@@ -25,10 +24,8 @@ describe('a list of all', () => {
   it('methods is what the tests of bits, plans and aborts run through', () => {
     const recipes = Object.values(everyMethod({ base: 'base', a: 'a', b: 'b', c: 'c' }));
     const made = new Set(recipes.map(({ method }) => method));
-    // These only copy and average: test/engine/run-plan.test.ts has them. Mixtures are of dense models of known
-    // architectures: test/methods/mixture.test.ts. Fisher averages and RegMean have a file for each model:
-    // test/methods/fisher.test.ts and regmean.test.ts, test/sweeps/same-bits.test.ts and test/fixtures/plans.ts.
-    // Transplants are of models with tokenizers: test/methods/transplant.test.ts and test/fixtures/plans.ts.
+    // Tested elsewhere: swap and soup in test/engine/run-plan.test.ts; mixture, fisher, regmean and
+    // transplant, which need other models, in test/methods.
     expect(builtIn.filter((name) => !made.has(name as never))).toEqual([
       'layer_swap',
       'relayout',
@@ -43,7 +40,8 @@ describe('a list of all', () => {
     ['test/fixtures/plan-fuzz.mjs', []],
     ['test/plan/shard-key.test.ts', []],
     ['docs/files.md', []],
-    // Methods do not write them: integers that would be averaged, vocabularies that differ, and what is quantised become them.
+    // Methods do not write these: they stand for averaged integers, different vocabularies and quantised
+    // weights.
     ['docs/methods.md', ['same', 'assemble', 'padRows', 'concatenate', 'factor', 'quantise']],
   ])('formulas stands in %s', (file, without) => {
     const text = read(file);

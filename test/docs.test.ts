@@ -32,7 +32,6 @@ it('the method of docs/methods.md is that of the example, which is tested', () =
 });
 
 it('docs/methods.md has every method, and every parameter of those that it describes', () => {
-  // What recipes and models have in common.
   const common = ['base', 'models', 'slices', 'weights', 'dialect'];
   for (const [name, { schema }] of methods) {
     expect(page).toContain(`\`${name}\``);

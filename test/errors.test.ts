@@ -82,7 +82,6 @@ import { pickle, torchFile } from './fixtures/torch-files.js';
 import { writeTrained } from './fixtures/trained.js';
 import { writeVocabulary } from './fixtures/vocabulary.js';
 
-/** Plans an average of a small Llama and of it with an adapter. */
 const mergeAdapters = (recipe: Readonly<Record<string, unknown>>, other = lora({ seed: 2 })) => {
   const root = temporaryDirectory();
   const [one, two] = [writeAdapter(join(root, 'one')), writeAdapter(join(root, 'two'), other)];
@@ -98,7 +97,7 @@ const soupOfAdapter = (adapter: AdapterFixture): Promise<unknown> => {
   });
 };
 
-// Every code is reached here once, through the public API: a new one does not compile without its scenario.
+// Reaches every code through the public API: a new code without a scenario does not compile.
 
 const bareFile = (content: Uint8Array, name = 'a.safetensors'): Promise<unknown> => {
   const file = join(temporaryDirectory(), name);
@@ -123,7 +122,6 @@ const index = (weightMap: unknown): Promise<unknown> => {
   return openCheckpoint(directory);
 };
 
-/** Plans a swap of an expert with another one. */
 const plan = (
   language: CheckpointFixture,
   task: CheckpointFixture = llama(),
@@ -144,7 +142,6 @@ const withTensor = (name: string, dtype: string, ...values: number[]): Checkpoin
   tensors: { ...llama().tensors, [name]: { dtype, shape: [values.length], data: Uint8Array.from(values) } },
 });
 
-/** A soup of two small models, whose plan or output can be spoilt before it runs. */
 const run = async (
   prepare: (context: { plan: MergePlan; root: string; task: string; out: string }) => unknown,
   out = 'out',
@@ -160,7 +157,6 @@ const run = async (
   return runPlan(changed ?? context.plan, { out: context.out });
 };
 
-/** A code reached in a process of its own. */
 const inProcess = async (
   program: string,
   env: NodeJS.ProcessEnv = {},
@@ -174,7 +170,6 @@ const inProcess = async (
   throw Object.assign(new LayerloomError('USAGE', { reason: 'from another process' }), JSON.parse(stdout));
 };
 
-/** Throws what keeps a task with this file of Swahili problems from running. */
 const failureOf = async (task: string, problems: string): Promise<never> => {
   const data = temporaryDirectory();
   writeFileSync(join(data, 'mgsm_sw.tsv'), problems);
@@ -409,7 +404,7 @@ const scenarios: Record<ErrorCode, () => unknown> = {
   },
   INPUT_SHRANK: async () => {
     const root = temporaryDirectory();
-    // One shard, which is not journalled before its end: there the change would be found as such.
+    // A single shard, journalled only at its end: a journalled one would report the change itself.
     const models = ['a', 'b'].map((name, seed) => writeLarge(join(root, name), 1, 256, seed));
     const onProgress = ({ done }: { done: number }) => {
       if (done > 0) truncateSync(join(models[1] ?? '', 'model.safetensors'), 0);

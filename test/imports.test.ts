@@ -6,12 +6,12 @@ import { describe, expect, it } from 'vitest';
 const root = fileURLToPath(new URL('../src', import.meta.url));
 const architecture = readFileSync(join(root, '../docs/architecture.md'), 'utf8');
 
-/** The rooms in the order that the page's table has them: a room imports rooms above it only. */
+/** The rooms in the order of the page's table: a room imports only rooms above it. */
 const order = [...architecture.matchAll(/^\| (`src\/[^|]*)\|/gm)].flatMap(([, cell = '']) =>
   [...cell.matchAll(/`src\/([\w/]+)/g)].map(([, room = '']) => room.replace(/\/$/, '')),
 );
 
-/** The wings: each imports only itself and those before it. */
+/** The wings: each imports only itself and earlier ones. */
 const wings = ['core', 'study', 'api', 'index', 'cli'];
 
 const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((file) => /\.tsx?$/.test(file));
@@ -21,13 +21,11 @@ const wingOf = (file: string): string => (file.split('/')[0] ?? '').replace(/\.t
 const roomOf = (file: string): string | undefined =>
   order.find((room) => file.startsWith(`${room}/`) || file.replace(/\.tsx?$/, '') === room);
 
-/** The file that a compiled file is of. */
 const sourceOf = (compiled: string): string => {
   const [plain, withJsx] = [compiled.replace(/\.js$/, '.ts'), compiled.replace(/\.js$/, '.tsx')];
   return files.includes(withJsx) ? withJsx : plain;
 };
 
-/** What each file imports, at its top or while it runs. */
 const imports = new Map(
   files.map((file) => [
     file,

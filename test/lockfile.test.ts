@@ -20,7 +20,7 @@ describe('the lockfile', () => {
     );
   });
 
-  // `npm ci` refuses a lockfile that lacks the packages of other platforms, which npm leaves out where its registry does.
+  // `npm ci` refuses a lockfile without other platforms' packages, which npm omits if its registry does.
   it('has the packages of every platform', () => {
     const names = new Set(Object.keys(lockfile.packages).map((path) => path.split('node_modules/').at(-1)));
     const wanted = Object.values(lockfile.packages).flatMap(({ optionalDependencies = {} }) =>

@@ -11,7 +11,7 @@ import { writeFamily } from './fixtures/family.js';
 const main = fileURLToPath(new URL('../bin/layerloom.cjs', import.meta.url));
 const isRoot = process.getuid?.() === 0;
 
-/** Runs the command line as a user whom modes keep out, who of root's is nobody. */
+/** Runs the command line as a user to whom file modes apply: `nobody` if this is root. */
 const asOther = (cwd: string, args: readonly string[], env: NodeJS.ProcessEnv = {}) => {
   const { status, stderr } = spawnSync(process.execPath, [main, ...args], {
     ...{
@@ -24,7 +24,7 @@ const asOther = (cwd: string, args: readonly string[], env: NodeJS.ProcessEnv = 
   return { status, stderr };
 };
 
-/** Folders of one user, which that user alone may read, and of others. */
+/** Folders that only one user may read, and others. */
 const folders = () => {
   const root = temporaryDirectory();
   const [own, shared] = [join(root, 'own'), join(root, 'shared')];
@@ -34,7 +34,7 @@ const folders = () => {
   return { own, shared, close: () => chmodSync(own, 0) };
 };
 
-// Of root, nobody runs it: not in a tree that root alone may read.
+// `nobody` cannot run it in a tree that only root may read.
 describe.skipIf(asOther('/', ['--version']).status !== 0)(
   'a user who may not read the folders of another',
   () => {
@@ -65,7 +65,7 @@ describe.skipIf(asOther('/', ['--version']).status !== 0)(
       expect(stderr).toContain('give the base with --base');
     });
 
-    // Such a working directory is that of a service, which root has started.
+    // A service started by root has such a working directory.
     it.runIf(isRoot)(
       'names models in a working directory that is the other’s, as a cache of ranges may be',
       () => {

@@ -26,7 +26,6 @@ import { keyOf, newStore } from './fixtures/store.js';
 const commit = 'c'.repeat(40);
 const isRoot = process.getuid?.() === 0;
 
-/** A folder of somebody, with files of these names, two months old. */
 const victimWith = (...names: string[]): string => {
   const victim = temporaryDirectory();
   for (const name of names) {

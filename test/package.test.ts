@@ -9,7 +9,6 @@ import { knownHarnessVersion } from '../src/study/evaluation/harness/kept-harnes
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** What a file says of its source map: its path in the package. */
 const mapOf = (file: string): string | undefined => {
   const name = /^\/\/# sourceMappingURL=(?<name>\S+)\s*$/m.exec(readFileSync(join(root, file), 'utf8'))
     ?.groups?.['name'];
@@ -109,7 +108,8 @@ describe('the package', () => {
     expect({ gypfile, shipped: files.includes('binding.gyp') }).toEqual({ gypfile: false, shipped: false });
   });
 
-  // With all six addons, which are 4.8 MB (1.8 MB packed), it has about 4.8 MB packed and 15.3 MB unpacked: docs/install.md.
+  // With all six addons, which are 4.8 MB (1.8 MB packed), it has about 4.8 MB packed and 15.3 MB unpacked:
+  // docs/install.md.
   it('stays below 5 MB packed, and 16 MB unpacked', () => {
     expect(sizes.packed).toBeLessThan(5e6);
     expect(sizes.unpacked).toBeLessThan(16e6);

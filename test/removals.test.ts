@@ -5,7 +5,7 @@ import { expect, it } from 'vitest';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** Why a removal or replacement takes nothing that is somebody else's. */
+/** Reasons why a removal or replacement affects nobody else's files. */
 const reasons = {
   own: 'made by this process, under a name that no other process uses',
   left: 'left by a killed process of ours: known by its name, and by a claim or lock where others work',
@@ -18,10 +18,7 @@ const reasons = {
 
 type Reason = keyof typeof reasons;
 
-/**
- * All calls that remove, cut, rename or replace files, with the reasons. A new one has to be added here, and its reason to be
- * one of those above.
- */
+/** All calls that remove, cut, rename or replace files, each with a reason from above. */
 const calls: Readonly<Record<string, readonly [calls: string, ...reasons: Reason[]]>> = {
   'examples/demo/demo.mjs': ['renameSync', 'asked'],
   'examples/demo/experts.mjs': ['writeFileSync writeFileSync', 'new'],
@@ -90,14 +87,13 @@ const calls: Readonly<Record<string, readonly [calls: string, ...reasons: Reason
   'src/study/store/verify.ts': ['rm', 'own'],
   'src/study/training/write-training.ts': ['writeFile copyFile copyFile', 'new'],
   'training/prepare_data.py': ['write_text rename rename', 'own'],
-  // Locks, states of checkpoints that the same start has made; what is set aside is moved into a folder of its own.
+  // Locks, and states of checkpoints from the same start; files set aside are moved into a separate folder.
   'training/train.sh': ['rm rm rm rm rm mv', 'record', 'left', 'own'],
 };
 
 const call =
   /(?<![\w.]|\bfunction )(rm|rmSync|rmdir|rmdirSync|unlinkSync|rename|renameSync|copyFile|copyFileSync|writeFile|writeFileSync|cp|cpSync)\(|\.(truncate|rename|rmdir|unlink)\((?!columns)|\b(?:shutil|os)\.(rmtree|move|copy\w*|unlink|remove|rename|replace|rmdir)\(|\.(write_text|write_bytes)\(|\b(rm|mv) -/g;
 
-/** The calls of a program, without those that its comments name. */
 const callsIn = (file: string): string => {
   const text = readFileSync(`${root}/${file}`, 'utf8')
     .replace(/\/\*[\s\S]*?\*\/|^\s*(\/\/|#).*$/gm, '')

@@ -3,12 +3,11 @@ import { posix } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { generated, pageOf, presentGroups, root, sources, targetOf, titleOf } from '../site/pages.mjs';
 
-// What can be known of the site without building it; the build follows every link (site/check-links.mjs).
+// Checks of the site that need no build; the build follows every link (site/check-links.mjs).
 
 const pages = sources().filter((source) => !source.startsWith(generated));
 const text = (source: string) => readFileSync(`${root}${source}`, 'utf8');
 
-/** Links and pictures of a page, code aside. */
 const linksOf = (source: string): string[] =>
   [
     ...text(source)

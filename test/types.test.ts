@@ -30,7 +30,7 @@ import {
   tensorMethod,
 } from '../src/index.js';
 
-// `npm run lint` compiles this file: a line under @ts-expect-error that compiles is an error there. None of these functions is called.
+// The functions are never called.
 
 const to = { out: './merged' };
 const [task, language] = ['./math-1', './swh-1'];

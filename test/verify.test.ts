@@ -12,7 +12,6 @@ import { writeFamily } from './fixtures/family.js';
 
 const shape = { hidden: 64, layers: 5 };
 
-/** Experts with the files of a tokenizer, and a swap of them with an average between the zones. */
 const swapped = async (options: { readonly checksums?: boolean } = {}) => {
   const root = temporaryDirectory();
   const [task, language] = [1, 2].map((seed) =>

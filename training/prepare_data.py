@@ -1,8 +1,8 @@
 """Writes the training data that data.yaml describes: JSON lines of a prompt and its completion.
 
-Runs beside data.yaml. Needs datasets and PyYAML; sets of the hub that still have a loading script (allenai/nllb) need
-datasets < 4, or a copy on disk given as `path`. Rows of each set are drawn at random by the seed; the kinds of data are
-mixed and shuffled. Every problem ends with one message that names the set and what to change.
+Runs beside data.yaml. Needs datasets and PyYAML; hub sets with a loading script (allenai/nllb) need datasets
+< 4, or a copy on disk given as `path`. Draws the rows of each set at random by the seed; mixes and shuffles
+the kinds of data. Every problem ends with one message that names the set and what to change.
 """
 
 import argparse
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import yaml
 
-# Columns of a file of one's own, tried in this order.
+# Columns of a user's file, tried in this order.
 KNOWN_COLUMNS = [
     (["prompt"], "completion"),
     (["instruction", "input"], "output"),
@@ -55,7 +55,7 @@ def load(spec, seed):
 
 
 def files_without(spec):
-    """The set's files on the hub, but those whose names contain `without_files`."""
+    """The set's files on the hub, except those whose names contain `without_files`."""
     from huggingface_hub import HfFileSystem
 
     word, folder = spec["without_files"], f"datasets/{spec['hub']}/{spec['config']}"
@@ -110,7 +110,7 @@ def first_turn(turns):
 
 
 def shares(available, ratios, wanted):
-    """How many rows of each set: by ratio, and what a small set lacks from the others by theirs."""
+    """The number of rows of each set: by ratio; the others fill up for small sets, by their ratios."""
     taken, open_sets = [0] * len(available), set(range(len(available)))
     left = wanted
     while left > 0 and open_sets:
@@ -132,7 +132,7 @@ def shares(available, ratios, wanted):
 
 
 def pairs_of(spec, rows, count, unwanted, order):
-    """Up to `count` pairs of a shuffled set, without empty ones and those that contain an unwanted sentence."""
+    """Up to `count` pairs of a shuffled set, without empty ones and those with an unwanted sentence."""
     make, pairs = pair_maker(spec, rows), []
     for row in rows:
         if len(pairs) == count:
@@ -166,7 +166,7 @@ def part_rows(part, seed, order):
 
 
 def write(path, rows):
-    """Writes the rows whole or not at all. A file of other rows that is there is renamed, never replaced."""
+    """Writes the rows atomically. Renames an existing file with other rows instead of replacing it."""
     text = "".join(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
     path.parent.mkdir(parents=True, exist_ok=True)
     if path.exists() and path.read_text("utf8") == text:

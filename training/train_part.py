@@ -2,8 +2,8 @@
 
     python train_part.py --config config.yaml
 
-The configuration is that of `trl sft` with two more keys: `partition`, a partition.json of `layerloom partition`, and
-`side`, whose parameters train.
+The configuration is that of `trl sft` with two more keys: `partition`, a partition.json of `layerloom
+partition`, and `side`, the side to train.
 """
 
 import json
@@ -46,7 +46,7 @@ def main():
         args=training,
         train_dataset=get_dataset(mixture)[script.dataset_train_split],
     )
-    # Before train(), which makes the optimiser of what requires gradients.
+    # Before train(), which makes the optimiser from parameters that require gradients.
     freeze(trainer.model, part)
     trainer.train(resume_from_checkpoint=training.resume_from_checkpoint)
     trainer.save_model(training.output_dir)

@@ -1,14 +1,16 @@
-"""Trains a language and a task in one run: batches of each kind of data update its own part of the parameters only.
+"""Trains a language and a task in one run: batches of each kind of data update only its own part of the
+parameters.
 
     python train_simultaneous.py --config config.yaml
     torchrun --nproc_per_node 4 train_simultaneous.py --config config.yaml
 
-Of several processes each trains on a device of its own. Full fine-tuning then shards the weights, their gradients and the
-state of AdamW over the devices (FSDP 2); LoRA keeps the whole base on each and adds up the adapter's gradients (DDP). The
-batch of a step is the configuration's batch per device times the devices, and all its rows are of one kind of data.
+Each of several processes trains on its own device. Full fine-tuning then shards the weights, their gradients
+and the state of AdamW over the devices (FSDP 2); LoRA keeps the whole base on each and sums the adapter's
+gradients (DDP). A step's batch is the configuration's batch per device times the devices, and all its rows
+are of one kind of data.
 
-The configuration is that of `trl sft` with three more keys: `partition`, a partition.json of `layerloom partition`, and
-`math_data` and `language_data`, files of prompts and completions.
+The configuration is that of `trl sft` with three more keys: `partition`, a partition.json of `layerloom
+partition`, and `math_data` and `language_data`, files of prompts and completions.
 """
 
 import json

@@ -1,6 +1,6 @@
 """Merges fine-tuned LLM checkpoints by layer swapping: exact, fast, small in memory."""
 
-# Names are loaded when they are asked for: the command starts by importing this package. Their types: __init__.pyi.
+# Loads names on request, since the command starts by importing this package. Types: __init__.pyi.
 
 _modules = ("aio", "eval", "results", "train")
 

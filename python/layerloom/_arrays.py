@@ -1,4 +1,5 @@
-"""Tensors of NumPy and torch: writing their bytes, without a copy where these lie in one piece, and making them over bytes."""
+"""Tensors of NumPy and torch: writes their bytes, without a copy if they are contiguous, and makes arrays
+over bytes."""
 
 import math
 from importlib import import_module
@@ -8,7 +9,7 @@ from ._safetensors import DTYPES, NAMES, Tensor
 
 
 def is_array(value: object) -> bool:
-    """True for an array of NumPy, a tensor of torch, and others that NumPy makes an array of."""
+    """True for an array of NumPy, a tensor of torch, and others that NumPy converts."""
     return all(hasattr(value, name) for name in ("dtype", "shape", "__array__"))
 
 
@@ -25,7 +26,7 @@ def form_of(name: str, array: Any) -> tuple[str, tuple[int, ...]]:
 
 
 def write_array(file: BinaryIO, name: str, array: Any) -> None:
-    """Writes the elements as safetensors has them: in C's order, each with its least byte first."""
+    """Writes the elements as in safetensors: in C order, little-endian."""
     if is_torch(array):
         if array.device.type == "meta":
             raise ValueError(f"{name}: a tensor of the device meta has no values")
@@ -44,13 +45,12 @@ def write_array(file: BinaryIO, name: str, array: Any) -> None:
 
 
 def write_all(file: BinaryIO, content: memoryview) -> None:
-    """Writes to a file without a buffer, whose one write may be of a part."""
+    """Writes all bytes to an unbuffered file, whose single writes may be partial."""
     while len(content) > 0:
         content = content[file.write(content) :]
 
 
 def numpy_over(name: str, content: Any, tensor: Tensor) -> Any:
-    """Makes a NumPy array over the bytes of a tensor."""
     numpy = imported("numpy", f"{name}: NumPy arrays")
     dtype = dtype_of(name, tensor)
     is_extra = dtype.startswith(("bfloat", "float8"))
@@ -59,7 +59,6 @@ def numpy_over(name: str, content: Any, tensor: Tensor) -> Any:
 
 
 def torch_over(name: str, content: Any, tensor: Tensor) -> Any:
-    """Makes a torch tensor over the bytes of a tensor."""
     torch = imported("torch", f"{name}: tensors of torch")
     dtype = getattr(torch, dtype_of(name, tensor), None)
     if dtype is None:

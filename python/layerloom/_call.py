@@ -1,4 +1,4 @@
-"""Makes a command line of a call's arguments, and waits for its result."""
+"""Builds a command line from a call's arguments, and waits for its result."""
 
 import concurrent.futures
 import contextlib
@@ -31,7 +31,7 @@ Experiment: TypeAlias = StrPath | Mapping[str, Any]
 
 
 class Held:
-    """A word of a command that is known once what is in memory has been written."""
+    """A command's word that is known once the models in memory are written."""
 
     def __init__(self, write: Callable[[Scratch], str], prefix: str = "") -> None:
         self.write = write
@@ -57,7 +57,6 @@ def text_of(value: float | StrPath) -> str:
 
 
 def several(value: One | Sequence[One] | None) -> list[Word]:
-    """The texts of an argument that may have several values: one alone needs no list."""
     if value is None:
         return []
     if isinstance(value, (str, os.PathLike, Held)) or number_of(value) is not None:
@@ -85,12 +84,11 @@ def option(long: str, value: bool | One | Sequence[One] | None) -> list[Word]:
 
 
 def each(long: str, value: One | Sequence[One] | None) -> list[Word]:
-    """The words of an option that may be given more than once."""
     return [prefixed(f"{long}=", word) for word in several(value)]
 
 
 def one_model(value: ModelLike | None, name: str) -> StrPath | Held | None:
-    """A model as an argument; one in memory is written when the call begins, and has this name."""
+    """A model as an argument; one in memory is written when the call begins, under this name."""
     return None if value is None else held(value, name)
 
 
@@ -118,18 +116,16 @@ def experiment_of(experiment: Experiment) -> StrPath:
 def words_of(
     command: Sequence[str], options: Sequence[Sequence[Word]], arguments: Sequence[One | Sequence[One] | None]
 ) -> list[Word]:
-    # Behind `--` no argument is taken for an option.
+    # After `--` no argument is taken for an option.
     words = [*command, *(word for one in options for word in one)]
     return [*words, "--", *(text for one in arguments for text in several(one))]
 
 
 def texts_of(words: Sequence[Word], scratch: Scratch) -> list[str]:
-    """The words of a call, whose models in memory are written now."""
     return [word.text(scratch) if isinstance(word, Held) else word for word in words]
 
 
 def into(directory: str, texts: Sequence[str]) -> list[str]:
-    """The words of a command that writes a checkpoint, with a place to write it to."""
     return [texts[0], f"--out={output_in(directory)}", *texts[1:]]
 
 
@@ -138,7 +134,7 @@ def output_in(directory: str) -> str:
 
 
 def other_place(error: LayerloomError, directory: str, scratch: Scratch) -> str:
-    """Returns a directory for an output that did not fit into one of no size; raises what was no lack of room there."""
+    """Returns a directory with room for an output that did not fit; raises the error if it has another cause."""
     if error.code != "DISK_SPACE" or error.details["out"] != output_in(directory):
         raise error
     larger = scratch.directory(error.details["needed"])
@@ -148,7 +144,7 @@ def other_place(error: LayerloomError, directory: str, scratch: Scratch) -> str:
 
 @contextlib.contextmanager
 def receiver(progress: Progress) -> Generator[_engine.Listener, None, None]:
-    """Gives the function that receives the lines of a call."""
+    """Gives the function that receives a call's lines."""
     bar = Bar() if progress is True else None
     show = bar or progress
 
@@ -166,7 +162,7 @@ def receiver(progress: Progress) -> Generator[_engine.Listener, None, None]:
 
 
 def wait(texts: Sequence[str], progress: Progress) -> dict[str, Any]:
-    """Runs a command; Ctrl-C, and what `progress` raises, stop it, and are raised when nothing is left of it."""
+    """Runs a command. Ctrl-C and errors of `progress` stop it, and are raised once it has cleaned up."""
     lines: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
     with receiver(progress) as receive:
         asked = _engine.ask(texts, lines.put)
@@ -182,13 +178,11 @@ def wait(texts: Sequence[str], progress: Progress) -> dict[str, Any]:
 
 
 def call(words: Sequence[Word], progress: Progress) -> dict[str, Any]:
-    """Runs a command as `wait` does, with models that are in memory."""
     with Scratch() as scratch:
         return wait(texts_of(words, scratch), progress)
 
 
 def call_in_memory(words: Sequence[Word], progress: Progress) -> Merged:
-    """Runs a command that writes a checkpoint, and returns that."""
     with Scratch() as scratch:
         texts = texts_of(words, scratch)
         directory = scratch.directory(0)

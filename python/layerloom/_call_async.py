@@ -15,7 +15,7 @@ Result = TypeVar("Result")
 
 
 async def wait_async(texts: Sequence[str], progress: Progress) -> dict[str, Any]:
-    """As `_call.wait`; a task that is cancelled stops the command."""
+    """Like `_call.wait`; cancelling the task stops the command."""
     loop = asyncio.get_running_loop()
     failed: asyncio.Future[None] = loop.create_future()
     with receiver(progress) as receive:
@@ -28,7 +28,7 @@ async def wait_async(texts: Sequence[str], progress: Progress) -> dict[str, Any]
                     failed.set_exception(error)
 
         def listen(line: dict[str, Any]) -> None:
-            # A loop that was closed meanwhile has nobody who listens.
+            # A closed loop has no listener.
             with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(take, line)
 
@@ -48,19 +48,19 @@ async def wait_async(texts: Sequence[str], progress: Progress) -> dict[str, Any]
 
 
 async def in_thread(work: Callable[[], Result]) -> Result:
-    """Does work that would hold the loop up; a task that is cancelled waits for its end, since it writes files."""
+    """Does blocking work in a thread; a cancelled task waits for its end, since it writes files."""
     working = asyncio.ensure_future(asyncio.to_thread(work))
     try:
         return await asyncio.shield(working)
     except asyncio.CancelledError:
         await asyncio.wait([working])
-        # Seen, whatever it was: the task ends by its cancellation.
+        # Ignored: the task ends by its cancellation.
         working.exception()
         raise
 
 
 async def texts_async(words: Sequence[Word], scratch: Scratch) -> list[str]:
-    # Without models in memory at once: the working directory is that of the call's moment.
+    # Without models in memory, starts at once, so that the working directory is the call's.
     held = any(isinstance(word, Held) for word in words)
     return await in_thread(lambda: texts_of(words, scratch)) if held else texts_of(words, scratch)
 

@@ -1,4 +1,4 @@
-"""Checks the arguments of a call before the engine is asked: their names, and types that cannot be meant."""
+"""Checks a call's arguments before the engine starts: their names, and impossible types."""
 
 import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -7,12 +7,12 @@ from typing import Any, ParamSpec, TypeVar
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
-# As `inspect` has it, whose import takes a fifth of this package's.
+# As in `inspect`, which would add a fifth to this package's import time.
 CO_COROUTINE = 0x80
 
 
 def checked(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Raises TypeError, which names the parameter, where a call cannot be right."""
+    """Raises TypeError, which names the parameter, if a call is certainly wrong."""
     if function.__code__.co_flags & CO_COROUTINE:
 
         @functools.wraps(function)
@@ -52,8 +52,8 @@ def check_value(place: str, value: object, preset: object, of: str) -> None:
     """Checks the type of a value.
 
     Args:
-        preset: what the parameter is without a value; `...` where one must be given
-        of: the parameter's type, as it is written
+        preset: the parameter's default; `...` if it is required
+        of: the parameter's type, as written
     """
     if preset is False:
         if not isinstance(value, bool):

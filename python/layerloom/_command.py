@@ -1,4 +1,5 @@
-"""The command `layerloom`: becomes the process of Node.js, so that signals, pipes and exit codes are its own."""
+"""The command `layerloom`: becomes the Node.js process, which then handles signals, pipes and exit codes
+itself."""
 
 import os
 import sys

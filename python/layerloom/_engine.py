@@ -1,6 +1,7 @@
-"""Runs commands in one process of the engine, which is started by the first call and started again if it ends.
+"""Runs commands in one engine process, which the first call starts, and a later one again if it has ended.
 
-The lines of JSON on its pipes are described in src/cli/serve.ts. Commands run one at a time, in the order of the calls.
+src/cli/serve.ts describes the lines of JSON on its pipes. Commands run one at a time, in the order of the
+calls.
 """
 
 import atexit
@@ -27,7 +28,6 @@ Listener = Callable[[dict[str, Any]], None]
 
 
 class Call:
-    """A call that the engine was asked for."""
 
     def __init__(self, engine: "Engine", number: int, listener: Listener) -> None:
         self.engine = engine
@@ -36,27 +36,27 @@ class Call:
         self.result: Future[dict[str, Any]] = Future()
 
     def stop(self) -> None:
-        """Asks for the end that Ctrl-C gives a command: `result` fails with INTERRUPTED once nothing is left behind."""
+        """Interrupts the command like Ctrl-C: `result` fails with INTERRUPTED after cleaning up."""
         self.engine.write({"stop": self.number})
 
     def release(self) -> None:
-        """Lets the engine remove the directory that it was asked for, once it has made it."""
+        """Lets the engine remove the directory of this call, once it is made."""
         self.engine.write({"release": self.number})
 
 
 class Engine:
-    """A process of the engine. Its pipes are this process's alone: it ends when this process does, however that ends."""
+    """An engine process. Only this process has its pipes: it ends when this process does, however that ends."""
 
     def __init__(self) -> None:
-        # A pipe of its own for answers: plugins and libraries may print to stdout, which is this process's.
+        # A separate pipe for answers: plugins and libraries may print to stdout, which is this process's.
         self.answers, theirs = os.pipe()
         try:
-            # A session of its own: Ctrl-C in a terminal is for Python, which asks for the call's end.
+            # A separate session: Ctrl-C in a terminal goes to Python, which stops the call.
             self.process = subprocess.Popen(
                 [find_node(), entry, "serve-calls", str(theirs)],
                 stdin=subprocess.PIPE,
                 pass_fds=[theirs],
-                # Without buffers, whose locks a forked process may find held for ever.
+                # Unbuffered: a forked process may find a buffer's lock held for ever.
                 bufsize=0,
                 start_new_session=True,
             )
@@ -79,15 +79,15 @@ class Engine:
                 while rest:
                     rest = rest[self.process.stdin.write(rest) :]
         except (BrokenPipeError, ValueError):
-            # It has ended: `read` fails the calls.
+            # The process has ended: `read` fails the calls.
             pass
         except BaseException:
-            # Ctrl-C in the middle of a line, after which no other can be understood.
+            # Ctrl-C cut a line, so later ones cannot be parsed.
             self.process.kill()
             raise
 
     def ask(self, number: int, request: dict[str, Any], listener: Listener) -> Call | None:
-        """Sends a request; None if the process has ended."""
+        """Sends a request, or returns None if the process has ended."""
         call = Call(self, number, listener)
         with self.lock:
             if self.ended or self.process.poll() is not None:
@@ -97,7 +97,7 @@ class Engine:
         return call
 
     def read(self) -> None:
-        """Hands each line to its call, until the process ends. A line that is no answer ends it: others may be lost."""
+        """Hands each line to its call, until the process ends. An invalid line ends it: others may be lost."""
         try:
             for text in lines_of(self.answers):
                 self.hand_over(text)
@@ -114,7 +114,8 @@ class Engine:
             call.result.set_exception(EngineEnded(exit_code))
 
     def hand_over(self, text: bytes) -> None:
-        """Hands a line to its call, which is forgotten once it has its result: else it fails with the others."""
+        """Hands a line to its call, and forgets the call once it has its result: else it fails with the
+        others."""
         line: dict[str, Any] = json.loads(text)
         call = self.calls[line["call"]]
         if "error" in line or "result" in line:
@@ -126,14 +127,14 @@ class Engine:
             raise ValueError("a line without an answer")
 
     def close(self) -> None:
-        """Lets the process end, and waits for it: what it had begun leaves nothing behind."""
+        """Ends the process, and waits while it cleans up."""
         assert self.process.stdin is not None
         self.process.stdin.close()
         self.thread.join()
 
 
 def lines_of(pipe: int) -> Iterator[bytes]:
-    """Reads lines, each byte of which is copied once, however long a line is."""
+    """Reads lines of any length, copying each byte once."""
     parts: list[bytes] = []
     while chunk := os.read(pipe, 1 << 16):
         *lines, rest = chunk.split(b"\n")
@@ -161,17 +162,16 @@ running: Engine | None = None
 
 
 def ask(words: Sequence[str], listener: Listener) -> Call:
-    """Asks the engine for a command."""
     return send("call", {"words": list(words), "directory": os.getcwd(), "environment": environment()}, listener)
 
 
 def ask_scratch(size: int, beside: str, name: str) -> Call:
-    """Asks for a directory for so many bytes, in memory where there is room; its result is `{"directory"}`."""
+    """Asks for a directory of this size, in memory if there is room; its result is `{"directory"}`."""
     return send("scratch", {"bytes": size, "beside": beside, "name": name}, lambda _: None)
 
 
 def send(kind: str, request: dict[str, Any], listener: Listener) -> Call:
-    """Sends a request to the engine, and starts an engine where there is none."""
+    """Sends a request; starts an engine if necessary."""
     global running
     with starting:
         while True:
@@ -198,7 +198,7 @@ def warn(text: str) -> None:
 
 
 def calls_of_package() -> int:
-    """The `stacklevel` of who called the package, as seen by the function that asks for it."""
+    """The `stacklevel` of the package's caller, as seen by the calling function."""
     package = __name__.partition(".")[0] + "."
     frame: FrameType | None = sys._getframe(1)
     level = 1
@@ -208,7 +208,7 @@ def calls_of_package() -> int:
 
 
 def close() -> None:
-    """Ends the engine's process, if there is one; the next call starts another."""
+    """Ends the engine's process, if any; the next call starts another."""
     global running
     with starting:
         engine, running = running, None
@@ -226,7 +226,7 @@ def forget() -> None:
         assert engine.process.stdin is not None
         engine.process.stdin.close()
         os.close(engine.answers)
-        # Its end is for the parent to wait for.
+        # The parent waits for its end.
         engine.process.returncode = 0
 
 

@@ -1,14 +1,14 @@
-"""What a call raises and warns of."""
+"""Exceptions and warnings of calls."""
 
 from collections.abc import Mapping
 from typing import Any
 
 
 class LayerloomError(Exception):
-    """A call that was refused, or failed.
+    """A refused or failed call.
 
-    `code` is one of docs/errors.md, `details` what it says there, and `exit_code` the exit code of the same command:
-    1 failed, 2 usage or recipe, 3 incompatible or corrupt input, 130 interrupted.
+    `code` and `details` are as in docs/errors.md. `exit_code` is the exit code of the same command: 1 failed,
+    2 usage or recipe, 3 incompatible or corrupt input, 130 interrupted.
     """
 
     def __init__(self, code: str, message: str, details: Mapping[str, Any], exit_code: int) -> None:
@@ -23,7 +23,8 @@ class LayerloomError(Exception):
 
 
 class EngineEnded(LayerloomError):
-    """The engine's process ended during a call, as when it was killed. The next call starts another."""
+    """The engine's process ended during a call, for example because it was killed. The next call starts
+    another."""
 
     def __init__(self, exit_code: int) -> None:
         how = f"by signal {-exit_code}" if exit_code < 0 else f"with exit code {exit_code}"
@@ -35,4 +36,4 @@ class EngineEnded(LayerloomError):
 
 
 class LayerloomWarning(UserWarning):
-    """What the command line prints as `warning: …`."""
+    """A warning, as the command line prints after `warning: `."""

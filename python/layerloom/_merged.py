@@ -24,16 +24,16 @@ LANGUAGE_MODELS = re.compile(r"ForCausalLM|LMHead|ForConditionalGeneration")
 class Merged(Mapping[str, Any]):
     """A merged checkpoint in memory: a mapping from the name of each tensor to a NumPy array.
 
-    Arrays and tensors are made when they are asked for, over the bytes of the checkpoint: none is copied. They may be
-    written to, which changes this process's copy of a page alone. The memory is freed once neither this object nor an
-    array of it is left; nothing of it has a name in a file system.
+    Arrays and tensors are made on request, over the checkpoint's bytes, without a copy. Writing to them
+    changes only this process's copy of a page. The memory is freed once neither this object nor any of its
+    arrays is left; it has no name in a file system.
     """
 
     result: dict[str, Any]
-    """What the command prints with `--json`."""
+    """The output of the command with `--json`."""
 
     def __init__(self, directory: str, result: dict[str, Any]) -> None:
-        """Maps the files of a directory, which may be removed then."""
+        """Maps the files of a directory, which may then be removed."""
         self.result = {key: value for key, value in result.items() if key != "out"}
         self._maps: dict[str, mmap.mmap | bytes | None] = {
             name: mapped(os.path.join(directory, name)) for name in names_of(directory)
@@ -73,7 +73,7 @@ class Merged(Mapping[str, Any]):
         return sum(tensor.end - tensor.begin for _, tensor in self._tensors.values())
 
     def dtype(self, name: str) -> str:
-        """The dtype of a tensor as safetensors calls it: `BF16`."""
+        """A tensor's dtype by safetensors' name: `BF16`."""
         return self._tensors[name][1].dtype
 
     def shape(self, name: str) -> tuple[int, ...]:
@@ -90,9 +90,10 @@ class Merged(Mapping[str, Any]):
         return torch_over(name, self._map(file), tensor)
 
     def state_dict(self) -> dict[str, Any]:
-        """All tensors as torch's, for `model.load_state_dict`; with `assign=True` the model then uses these bytes.
+        """All tensors as torch's, for `model.load_state_dict`; with `assign=True` the model then uses these
+        bytes.
 
-        A head that is the embeddings, which files do not have twice, is there under its own name too.
+        Includes a tied head under its own name, although files store it only as the embeddings.
         """
         tensors = {name: self.tensor(name) for name in self}
         embeddings = self._tied()
@@ -102,7 +103,7 @@ class Merged(Mapping[str, Any]):
 
     @property
     def config(self) -> dict[str, Any] | None:
-        """`config.json`, or of an adapter `adapter_config.json`; None where there is neither."""
+        """`config.json`, or `adapter_config.json` for an adapter, or None."""
         name = next((name for name in ("config.json", "adapter_config.json") if name in self._maps), None)
         if name is None:
             return None
@@ -132,7 +133,7 @@ class Merged(Mapping[str, Any]):
             raise
 
     def close(self) -> None:
-        """Gives the memory back, but what arrays that are in use lie in."""
+        """Frees the memory, except that of arrays in use."""
         self._maps = dict.fromkeys(self._maps)
 
     def __enter__(self) -> "Merged":
@@ -153,7 +154,7 @@ class Merged(Mapping[str, Any]):
         return content
 
     def _tied(self) -> str | None:
-        """The name of embeddings that are the head of a language model too."""
+        """The name of embeddings that are also the head of a language model."""
         config = self.config or {}
         texts = {**config, **config.get("text_config", {})}
         is_tied = config.get("tie_word_embeddings", texts.get("tie_word_embeddings", True))
@@ -165,7 +166,6 @@ class Merged(Mapping[str, Any]):
 
 
 def names_of(directory: str) -> list[str]:
-    """Names of all files, also in folders, in order."""
     return sorted(
         os.path.relpath(os.path.join(folder, name), directory)
         for folder, _, names in os.walk(directory)
@@ -174,13 +174,14 @@ def names_of(directory: str) -> list[str]:
 
 
 def mapped(path: str) -> mmap.mmap | bytes:
-    """Maps a file privately: written pages are this process's own. The system keeps the file's bytes for the mapping."""
+    """Maps a file privately: written pages are this process's own. The system keeps the file's bytes for the
+    mapping."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         size = os.fstat(descriptor).st_size
         if size == 0:
             return b""
-        # No swap is set aside for pages that may be written.
+        # Reserves no swap for writable pages.
         flags = mmap.MAP_PRIVATE | getattr(mmap, "MAP_NORESERVE", 0)
         protection = mmap.PROT_READ | mmap.PROT_WRITE
         if sys.version_info >= (3, 13):

@@ -1,4 +1,4 @@
-"""Models that are in memory, as the engine gets them: files in shared memory."""
+"""Models in memory, passed to the engine as files in shared memory."""
 
 import contextlib
 import json
@@ -29,10 +29,10 @@ class Model:
 
     Args:
         tensors: arrays of NumPy or tensors of torch by name, or a module of torch
-        config: what `config.json` says (of an adapter `adapter_config.json`): a mapping, or a configuration of
-            transformers or PEFT; default: that of the module
-        files: a directory whose files beside the weights, such as the tokenizer, the model has too
-        name: what results call the model
+        config: the contents of `config.json` (for an adapter, of `adapter_config.json`): a mapping, or a configuration of
+            transformers or PEFT; default: the module's
+        files: a directory with further files of the model, such as the tokenizer
+        name: the model's name in results
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Model:
     ) -> None:
         if name is not None and (name == "" or name.startswith(".") or set(name) & set("/=+\0")):
             raise ValueError(f"name: expected the name of a folder, got {name!r}")
-        # Settings of an adapter that is not merged yet; reading the model merges it.
+        # Settings of an unmerged adapter; reading the model merges it.
         self.adapter: dict[str, Any] | None = None
         self.config = plain_config(config)
         if isinstance(tensors, Mapping):
@@ -69,7 +69,7 @@ ModelLike: TypeAlias = StrPath | Mapping[str, Any] | Module | Model
 
 
 def once(state: Mapping[str, Any]) -> dict[str, Any]:
-    """The tensors of a module, of which those that share their memory are there once, as in files."""
+    """A module's tensors; tensors that share memory occur once, as in files."""
     seen: set[tuple[Any, ...]] = set()
     tensors: dict[str, Any] = {}
     for name, tensor in state.items():
@@ -86,11 +86,11 @@ def config_of(module: Module) -> dict[str, Any] | None:
 
 
 def with_dtype(config: dict[str, Any], dtypes: set[str]) -> dict[str, Any]:
-    """Returns a configuration with the dtype of the weights, in which transformers loads them: casting a module leaves it as it
-    was. Weights of several dtypes get the one that has all their values.
+    """Returns a configuration with the weights' dtype, in which transformers loads them: casting a module
+    does not change its configuration. Mixed dtypes give the one that holds all values.
 
     Args:
-        dtypes: of the tensors, without those that transformers keeps in float32 whatever the dtype
+        dtypes: of the tensors, except those that transformers always keeps in float32
     """
     floating = dtypes & {"BF16", "F16", "F32", "F64"}
     if not floating or "quantization_config" in config or "peft_type" in config:
@@ -109,7 +109,7 @@ def with_dtype(config: dict[str, Any], dtypes: set[str]) -> dict[str, Any]:
         }
 
     named = of(config)
-    # A loader takes the dtype of one tensor where the configuration names none.
+    # If the configuration names no dtype, a loader takes that of one tensor.
     return named if one is not None or "dtype" in config or "torch_dtype" in config else {**named, "dtype": dtype}
 
 
@@ -123,10 +123,10 @@ def plain_config(config: Any) -> dict[str, Any] | None:
 
 
 def plain(value: Any) -> Any:
-    """Returns the value of JSON for a value of a configuration that JSON does not have."""
+    """Converts a configuration's value to one that JSON supports."""
     if isinstance(value, os.PathLike):
         return os.fspath(cast("os.PathLike[str]", value))
-    # PEFT keeps names of modules in sets, whose order says nothing.
+    # PEFT keeps module names in sets, whose order has no meaning.
     if isinstance(value, (set, frozenset)):
         return sorted(cast("set[Any]", value))
     number = number_of(value)
@@ -138,14 +138,13 @@ def plain(value: Any) -> Any:
 
 
 def items_of(value: Any) -> Sequence[Any] | None:
-    """The items of what has an order and can be read more than once: a list, a tuple, an array; None for anything else."""
+    """The items of an ordered value that can be read repeatedly (a list, a tuple, an array), else None."""
     if isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray)):
         return cast("Sequence[Any]", value)
     return cast("Sequence[Any]", value.tolist()) if hasattr(value, "tolist") and getattr(value, "shape", ()) != () else None
 
 
 def in_memory(value: object) -> bool:
-    """True for a model whose tensors are in this process."""
     if isinstance(value, (Model, Merged)):
         return True
     if isinstance(value, Mapping):
@@ -155,14 +154,14 @@ def in_memory(value: object) -> bool:
 
 
 def path_of(value: Any, name: str, scratch: Scratch) -> str:
-    """Returns the path of a model in memory, which is written first, once for each call."""
+    """Returns the path of a model in memory, written first, once for each call."""
     if id(value) not in scratch.models:
         scratch.models[id(value)] = written(value, name, scratch)
     return scratch.models[id(value)]
 
 
 def written(value: Any, name: str, scratch: Scratch) -> str:
-    """Writes a model in memory to a directory of shared memory: its bytes are copied once, a tensor at a time."""
+    """Writes a model in memory to a directory of shared memory: copies its bytes once, a tensor at a time."""
     if isinstance(value, Merged):
         directory = os.path.join(scratch.directory(value.nbytes), name)
         value.save(directory)
@@ -191,7 +190,7 @@ def written(value: Any, name: str, scratch: Scratch) -> str:
 
 
 def config_in(directory: str) -> dict[str, Any] | None:
-    """Reads `config.json`; None where it is missing, or cannot be read, which the engine says."""
+    """Reads `config.json`, or returns None if it is missing or unreadable; the engine reports that."""
     with (
         contextlib.suppress(OSError, ValueError, RecursionError),
         open(os.path.join(directory, "config.json"), encoding="utf-8") as file,
@@ -202,7 +201,7 @@ def config_in(directory: str) -> dict[str, Any] | None:
 
 
 def write_json(path: str, value: Any) -> None:
-    # In the place of a link to another configuration.
+    # Replaces the link to another configuration.
     with contextlib.suppress(FileNotFoundError):
         os.unlink(path)
     with open(path, "x", encoding="utf-8") as file:
@@ -210,15 +209,13 @@ def write_json(path: str, value: Any) -> None:
 
 
 def link_files(files: str, directory: str) -> None:
-    """Gives a directory the files beside the weights of another one."""
     for entry in os.scandir(files):
-        # Settings of an adapter belong to weights that lie there.
+        # An adapter's settings belong to the weights beside them.
         if entry.is_file() and not entry.name.endswith(WEIGHTS) and entry.name != "adapter_config.json":
             os.symlink(os.path.realpath(entry.path), os.path.join(directory, entry.name))
 
 
 def text_of_recipe(recipe: Mapping[str, Any], scratch: Scratch) -> str:
-    """Spells a recipe as the engine takes it in the place of a file; models in memory become paths."""
     return text_of(recipe, lambda model: path_of(model, f"model-{len(scratch.models) + 1}", scratch))
 
 
@@ -232,10 +229,10 @@ def text_of_experiment(experiment: Mapping[str, Any]) -> str:
 
 
 def text_of(file: Mapping[str, Any], path: Callable[[Any], str]) -> str:
-    """Spells what a file would have, as JSON.
+    """Spells a file's contents as JSON.
 
     Args:
-        path: gives the path of a model in memory
+        path: returns the path of a model in memory
     """
 
     def spelt(value: Any, place: str) -> Any:
@@ -266,7 +263,7 @@ def finite(number: float, place: str) -> float:
 
 
 def hint_of(value: object) -> str:
-    """Says what to give in the place of items that have no order, or can be read once."""
+    """Suggests a replacement for items without an order, or that can be read only once."""
     if isinstance(value, Set):
         return ", which has no order: give a list"
     return ": give list(…) of it" if isinstance(value, Iterable) else ""

@@ -1,4 +1,4 @@
-"""Numbers of NumPy, torch and the standard library as Python's own: the same number, wherever a call takes one."""
+"""Converts numbers of NumPy, torch and the standard library to Python's, wherever a call takes one."""
 
 import math
 import numbers
@@ -7,7 +7,7 @@ from typing import Any
 
 
 def number_of(value: Any) -> bool | int | float | None:
-    """Returns a number as Python's own, with the value that it has; None for what is no number.
+    """Returns a number as Python's own, with the same value, or None for any other value.
 
     A number of lower precision keeps its value: `numpy.float32(0.1)` is 0.10000000149011612 everywhere.
     """
@@ -17,7 +17,7 @@ def number_of(value: Any) -> bool | int | float | None:
         return int(value)
     if isinstance(value, (numbers.Real, Decimal)):
         return float(value)
-    # A scalar of NumPy or torch, also as an array without dimensions.
+    # A scalar of NumPy or torch, or an array without dimensions.
     if getattr(value, "shape", None) != () or not hasattr(value, "item"):
         return None
     one = value.item()

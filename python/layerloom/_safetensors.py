@@ -1,4 +1,4 @@
-"""Headers of safetensors files, by the standard library, and dtypes by the names that they have elsewhere."""
+"""Headers of safetensors files, by the standard library, and dtypes by their names elsewhere."""
 
 import json
 import math
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 
 class Tensor(NamedTuple):
-    """A tensor of a file: its dtype in safetensors' words, and the place of its bytes in the file."""
+    """A tensor of a file: its safetensors dtype, and the place of its bytes in the file."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -17,7 +17,6 @@ class Tensor(NamedTuple):
 
 
 class Dtype(NamedTuple):
-    """A dtype whose elements are whole bytes."""
 
     size: int
     name: str
@@ -45,7 +44,7 @@ DTYPES = {
     "I64": Dtype(8, "int64"),
     "U64": Dtype(8, "uint64"),
 }
-"""By safetensors' names. F4 and F6, whose elements share bytes, are none."""
+"""By safetensors' names, without F4 and F6, whose elements share bytes."""
 
 NAMES = {dtype.name: name for name, dtype in DTYPES.items()}
 """safetensors' names of dtypes of NumPy, ml_dtypes and torch."""
@@ -55,7 +54,7 @@ def read_header(content: memoryview) -> dict[str, Tensor]:
     """Returns the tensors of a file, in the order of their bytes.
 
     Raises:
-        ValueError: it is no safetensors file, or a tensor lies outside it or has not the bytes of its shape
+        ValueError: it is no safetensors file, or a tensor lies outside it or has the wrong number of bytes
     """
     if len(content) < 8:
         raise ValueError("no safetensors file: it has no header")
@@ -75,13 +74,13 @@ def read_header(content: memoryview) -> dict[str, Tensor]:
 
 
 def bytes_of(tensor: Tensor) -> int | None:
-    """Returns the bytes that dtype and shape make; None where elements share bytes."""
+    """Returns the number of bytes for a dtype and shape, or None if elements share bytes."""
     dtype = DTYPES.get(tensor.dtype)
     return None if dtype is None else dtype.size * math.prod(tensor.shape)
 
 
 def write_header(tensors: Iterable[tuple[str, str, tuple[int, ...]]], metadata: Mapping[str, str]) -> bytes:
-    """Makes the header of a file whose tensors (name, dtype, shape) lie in this order."""
+    """Makes the header of a file whose tensors (name, dtype, shape) are in this order."""
     header: dict[str, Any] = {"__metadata__": dict(metadata)}
     end = 0
     for name, dtype, shape in tensors:

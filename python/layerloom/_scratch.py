@@ -1,4 +1,4 @@
-"""Directories of one call, in memory where there is room, that the engine removes however the call ends."""
+"""Directories of one call, in memory if there is room, which the engine removes however the call ends."""
 
 import contextlib
 import os
@@ -11,7 +11,8 @@ from ._errors import EngineEnded, LayerloomError
 
 
 class Scratch(contextlib.ExitStack):
-    """The directories of a call, removed at its end; if Python is killed, by the engine; if both are, by the next."""
+    """The directories of a call, removed at its end; if Python is killed, by the engine; if both are, by the
+    next engine."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -21,12 +22,12 @@ class Scratch(contextlib.ExitStack):
         """Engines that keep a directory of the call."""
 
     def directory(self, size: int) -> str:
-        """Makes one for so many bytes.
+        """Makes a directory for `size` bytes.
 
         Raises:
             LayerloomError: DISK_SPACE
         """
-        # Here, since it imports much that few calls need.
+        # Imported here, since it is slow and few calls need it.
         import tempfile
 
         name = f".layerloom-scratch-{os.urandom(16).hex()}"
@@ -40,7 +41,8 @@ class Scratch(contextlib.ExitStack):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> bool:
-        """Raises EngineEnded in the place of an error that the lost directories of an ended engine caused: the next engine removes them."""
+        """Replaces an error by EngineEnded if its cause is that the engine ended and its directories are
+        lost: the next engine removes them."""
         super().__exit__(kind, error, traceback)
         ended = [code for engine in self.engines if (code := engine.process.poll()) is not None]
         if ended and isinstance(error, (LayerloomError, OSError)) and not isinstance(error, EngineEnded):
@@ -49,7 +51,7 @@ class Scratch(contextlib.ExitStack):
 
 
 def release(made: _engine.Call, places: Sequence[str]) -> None:
-    """Removes a directory, wherever an engine that was killed has made it; one that is still to be made the engine removes."""
+    """Removes a directory, wherever a killed engine has made it; the engine removes one that is not yet made."""
     if made.result.done():
         for place in places:
             shutil.rmtree(place, ignore_errors=True)

@@ -1,18 +1,21 @@
 """Runs `lm_eval run` for one model after another in one process.
 
-Started by `layerloom evaluate` with the Python of the harness; needs the standard library and lm_eval, whose named
-internals it uses (`kept.py`, `exchange.py`) and whose version it therefore states before anything else. Lines of JSON:
+`layerloom evaluate` starts it with the harness's Python. It needs the standard library and lm_eval. Since it
+uses internals of lm_eval (`kept.py`, `exchange.py`), it first states lm_eval's version. Lines of JSON:
 
     out  {"program": 1, "lm_eval": VERSION}
-    in   {"words": ["run", …], "log": PATH, "fingerprint": "samples" | "whole", "weights": [{"name", "file", "begin", "end", "dtype", "shape", "key"}, …] | null,
-          "there": null | [{"name", …, "key"}, …]: what the checkpoint's own files hold, where that is not `weights`}
-         or, in place of the words, {"trial": {"prompt", "max_tokens", "chat", "arguments"}}: see `trial.py`
-    out  {"loaded": {"tensors", "bytes", "whole"}, "fingerprint": {NAME: {"whole" | "samples": SHA-256}}}    if weights were given
-    in   {"go": true}                                                                                        and can be compared
+    in   {"words": ["run", …], "log": PATH, "fingerprint": "samples" | "whole", "weights": [{"name", "file",
+    "begin", "end", "dtype", "shape", "key"}, …] | null,
+          "there": null | [{"name", …, "key"}, …]: the checkpoint's own files, if they differ from `weights`}
+         or, instead of the words, {"trial": {"prompt", "max_tokens", "chat", "arguments"}}: see `trial.py`
+    out  {"loaded": {"tensors", "bytes", "whole"}, "fingerprint": {NAME: {"whole" | "samples": SHA-256}}}
+    if weights were given
+    in   {"go": true}
+    and can be compared
     out  {"code": EXIT CODE, "text": the answer of a trial}
 
-No request is answered before the fingerprint has been agreed to. What the harness prints goes to the log. A run that fails
-costs its own answers alone: the next one loads its model whole. The process ends when its input does.
+Requests wait until the fingerprint is accepted. The harness prints to the log. A failed run loses only its
+own answers: the next one loads its model whole. The process ends with its input.
 """
 
 import json
@@ -41,7 +44,7 @@ def run(words, trial, expected):
     try:
         import kept
 
-        # Without torch, of a harness that asks servers, there are no weights to load.
+        # A harness that asks servers has no torch and loads no weights.
         if expected["weights"] is not None or "exchange" in sys.modules:
             import exchange
 
@@ -69,7 +72,7 @@ def run(words, trial, expected):
 
 
 def main():
-    # The harness, and what it starts, print to 1 and 2; the lines have a descriptor of their own.
+    # The harness and its children print to 1 and 2; the protocol has its own descriptor.
     requests = os.fdopen(os.dup(0), "r", encoding="utf-8")
     replies = os.fdopen(os.dup(1), "w", encoding="utf-8")
     silence = os.open(os.devnull, os.O_RDWR)
@@ -86,7 +89,7 @@ def main():
             sys.exit("the weights that were loaded are not the model's")
 
     reply({"program": PROGRAM, "lm_eval": version_of_harness()})
-    # By lines, without reading ahead: `agree` reads from there too.
+    # Line by line without read-ahead: `agree` reads from it too.
     for line in iter(requests.readline, ""):
         request = json.loads(line)
         log = os.open(request["log"], os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o666)

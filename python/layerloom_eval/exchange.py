@@ -1,15 +1,15 @@
-"""Loads the weights of one model after another into one model of transformers: of each, the tensors that differ.
+"""Loads the weights of successive models into one transformers model: for each, only the tensors that differ.
 
-A checkpoint is given as a list of its tensors: where their bytes are, and a key. Equal keys are equal bytes. The model is
-kept from run to run while all that was asked of transformers, and all small files beside the weights, are the same, and
-every tensor of the files is a tensor of the model by name, shape and a type that holds its values. In any other case, and
-after a failure, transformers loads the model as it always does.
+A checkpoint is a list of its tensors: the location of their bytes, and a key. Equal keys mean equal bytes. A
+model is reused if transformers' arguments and all small files beside the weights stay the same. Every tensor
+of the files must also be a tensor of the model by name and shape, with a type that holds its values. In any
+other case, and after a failure, transformers loads the model as usual.
 
-The files of a merge that is scored in place are a donor's: another model's, of the same form, whose tensors the request
-lists too. transformers loads those, and the tensors that differ are loaded after them.
+A merge that is scored in place has the files of a donor, another model of the same form, whose tensors the
+request lists too. transformers loads the donor, then the tensors that differ are loaded.
 
-After loading, the fingerprint of the model's own parameters is taken: the SHA-256 of each tensor, in the type of its file,
-of all of it where it was loaded, and of samples where it was there before.
+After loading, a fingerprint of the model's own parameters is taken: the SHA-256 of each tensor in its file's
+type. Newly loaded tensors are hashed whole, others by samples.
 
 Uses of lm_eval 0.4.13: `HFLM._create_model`, `lm_eval.api.registry.get_model`.
 """
@@ -50,7 +50,7 @@ _NOT_OF_THE_MODEL = ("layerloom.json", "README.md", "model.safetensors.index.jso
 
 
 class _Kept:
-    """The model of this process, by what it was made from; the key of each tensor in it; the state of random numbers after its making."""
+    """This process's model, by its sources; the key of each tensor in it; the random state after its making."""
 
     def __init__(self, key, model, keys, state):
         self.key, self.model, self.keys, self.state = key, model, keys, state
@@ -64,16 +64,15 @@ _is_whole = False
 
 
 def expect(weights, there, fingerprint, agree):
-    """Gives the weights of the next run, and what is called with what was loaded and its fingerprint.
+    """Sets the weights of the next run, and the function that gets the loaded tensors and their fingerprint.
 
-    `there` are the tensors in the files of the run's checkpoint; None: they are those of `weights`.
+    `there` are the tensors in the files of the run's checkpoint; None: those of `weights`.
     """
     global _weights, _there, _agree, _is_whole
     _weights, _there, _agree, _is_whole = weights, there, agree, fingerprint == "whole"
 
 
 def forget():
-    """Drops the model: the next one is loaded whole."""
     global _kept
     _kept = None
     gc.collect()
@@ -82,7 +81,7 @@ def forget():
 
 
 class ExchangingLM(HFLM):
-    """The harness's `hf`, whose model is the one of the run before, where that can be."""
+    """The harness's `hf`, which reuses the previous run's model if possible."""
 
     def _create_model(self, pretrained, **options):
         global _kept
@@ -97,7 +96,7 @@ class ExchangingLM(HFLM):
         super()._create_model(pretrained, **options)
         places = None if key is None else _places_of(self._model, weights)
         if places is None:
-            # The model is right as transformers has loaded it, unless its files are another model's.
+            # transformers has loaded the right model, unless its files are another model's.
             if _there is not None:
                 raise ValueError("the tensors of this model cannot be exchanged by name: score it without in place")
             return
@@ -109,9 +108,8 @@ class ExchangingLM(HFLM):
 
 
 def _exchanged(pretrained, weights, places):
-    """Loads the tensors that differ into the kept model."""
     global _kept
-    # What fails in the middle leaves a model of two checkpoints behind: it is not kept.
+    # A failure half-way leaves a mix of two checkpoints, which must not be reused.
     own, _kept = _kept, None
     model = own.model
     changed = _load_differing(own, weights, places)
@@ -137,7 +135,8 @@ def _compare(weights, places, loaded, *, whole):
 
 
 def _key_of(pretrained, device, options):
-    """Names all that a model is made from but its weights. None where it is not made from safetensors files alone."""
+    """Identifies a model's sources other than weights, or returns None unless it is made from safetensors
+    files alone."""
     beyond = ("peft", "delta", "autogptq", "gptqmodel", "gguf_file", "quantization_config", "tp_plan", "parallelize")
     if any(options.get(name) for name in beyond) or options.get("subfolder"):
         return None
@@ -156,7 +155,7 @@ def _key_of(pretrained, device, options):
 
 
 def _places_of(model, weights):
-    """Returns the model's tensor of each of the files', by name; None if they are not one to one."""
+    """Returns the model's tensor for each one in the files, by name, or None unless they match one to one."""
     tensors = model.state_dict(keep_vars=True)
     places = {}
     for each in weights:
@@ -167,7 +166,7 @@ def _places_of(model, weights):
         if place.dtype is not dtype and place.dtype not in _HELD_BY.get(dtype, ()):
             return None
         places[each["name"]] = place
-    # Tensors of the model that no file has are tied to one that a file has, and no two of the files' are one.
+    # Model tensors without a file must be tied to one with a file, and no two of the files' may be the same.
     owned = {place.data_ptr() for place in places.values() if place.numel() > 0}
     if len(owned) != sum(place.numel() > 0 for place in places.values()):
         return None
@@ -178,7 +177,6 @@ def _places_of(model, weights):
 
 @torch.no_grad()
 def load(weights, places):
-    """Copies tensors from their files."""
     with ExitStack() as stack:
         maps = {}
         for each in weights:
@@ -196,7 +194,7 @@ def load(weights, places):
 
 @torch.no_grad()
 def fingerprint(weights, places, whole):
-    """The SHA-256 of the model's tensors as their files have them: of all of those in `whole`, of samples of the others."""
+    """The SHA-256 of the model's tensors in their files' types: whole for those in `whole`, else samples."""
     return {
         each["name"]: {"whole": _hash([_flat(places, each)])}
         if each["name"] in whole

@@ -1,10 +1,12 @@
-"""What the runs of one process share: the index of tasks, tasks, their requests, the description of the machine.
+"""Shared parts of one process's runs: the index of tasks, tasks, their requests, the description of the
+machine.
 
-A piece is made once for each set of settings that it depends on. Making one may draw random numbers; whoever gets it
-again finds the generators as its making left them, so that a model that samples draws what it drew in a process of its own.
+Each part is made once for each set of settings that it depends on. Making it may draw random numbers; a later
+user finds the generators in the same state, so that sampling models draw the same as in a separate process.
 
-Uses of lm_eval 0.4.13: `lm_eval.tasks.TaskManager` as `EvaluatorConfig.process_tasks` calls it, `TaskManager.load`,
-`Task.build_all_requests`, `lm_eval.evaluator.add_env_info`, `lm_eval.api.model.CachingLM.dbdict`.
+Uses of lm_eval 0.4.13: `lm_eval.tasks.TaskManager` as `EvaluatorConfig.process_tasks` calls it,
+`TaskManager.load`, `Task.build_all_requests`, `lm_eval.evaluator.add_env_info`,
+`lm_eval.api.model.CachingLM.dbdict`.
 """
 
 import copy
@@ -29,7 +31,7 @@ _pieces = {}
 
 
 def once(kind, key, make):
-    """Returns the piece of a kind and key, made by `make` if need be."""
+    """Returns the part of a kind and key; calls `make` if it is missing."""
     if (kind, key) not in _pieces:
         piece = make()
         _pieces[kind, key] = (piece, random_state())
@@ -53,7 +55,8 @@ def set_random_state(state):
 
 @contextmanager
 def settings(words):
-    """Names the settings of the run within: its configuration, but for what is of one model, and its further words."""
+    """Identifies the settings of the run within: its configuration without model-specific keys, and its
+    further words."""
     global _settings
     place = words.index("--config") + 1
     with open(words[place], encoding="utf-8") as file:
@@ -69,7 +72,7 @@ def settings(words):
 
 
 def _task_manager(*args, metadata=None, **options):
-    """A TaskManager whose index of task files, which takes seconds to read, is that of an earlier run."""
+    """A TaskManager that reuses an earlier run's index of task files, which takes seconds to read."""
     manager = once("manager", repr((args, options)), lambda: TaskManager(*args, **options))
     manager.metadata = metadata
     manager._factory = TaskFactory(meta=metadata)
@@ -95,12 +98,12 @@ def _load_tasks(manager, task_list):
 
 
 def _is_of_data_alone(task):
-    """False for a task whose data may depend on the model's arguments, or that is a class of its own."""
+    """False for a task whose data may depend on the model's arguments, or that has its own class."""
     return type(task) is ConfigurableTask and task.config.custom_dataset is None
 
 
 def _with_metadata(of, metadata):
-    """States the arguments of this run's model where the harness states them of a task or a group."""
+    """States this run's model arguments where the harness states them in a task or group."""
     config = getattr(of, "config", of)
     if isinstance(getattr(config, "metadata", None), dict):
         config.metadata = {**config.metadata, **metadata}
@@ -110,7 +113,7 @@ _build = ConfigurableTask.build_all_requests
 
 
 def _build_requests(task, **options):
-    # A template of chats is a model's own.
+    # A chat template belongs to a model.
     if task not in _kept_tasks or options.get("apply_chat_template"):
         return _build(task, **options)
 
@@ -140,7 +143,7 @@ _caches = []
 
 
 class _CachingLM(lm_eval.api.model.CachingLM):
-    """The cache of a run's answers, whose file and thread are closed when the run has ended."""
+    """A run's cache of answers; its file and thread are closed when the run ends."""
 
     def __init__(self, *args, **options):
         super().__init__(*args, **options)

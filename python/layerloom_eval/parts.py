@@ -1,7 +1,8 @@
-"""The tensors of a checkpoint in the model of a server: which part of which parameter each is copied to, and what is there.
+"""Maps a checkpoint's tensors to the parts of a server model's parameters that they are copied to, and reads
+those parts.
 
-`vllm_weights.py` and `sglang_weights.py` take a checkpoint as a list of its tensors: where their bytes are, and a key. Equal
-keys are equal bytes. Parts are hashed in the type of the tensor's file.
+`vllm_weights.py` and `sglang_weights.py` take a checkpoint as a list of its tensors: the location of their
+bytes, and a key. Equal keys mean equal bytes. Parts are hashed in the type of the tensor's file.
 """
 
 import hashlib
@@ -26,17 +27,19 @@ _HELD_BY = {torch.bfloat16: (torch.float32,), torch.float16: (torch.float32,), t
 """Types that hold every value of a type."""
 
 SAMPLES, SAMPLE_ELEMENTS = 8, 1024
-"""Of what stayed: runs of elements at equal distances, and the elements of one."""
+"""Samples of unchanged tensors: the number of evenly spaced runs, and the elements of each."""
 
 
 class CannotExchange(Exception):
-    """Says why this model's weights cannot be exchanged."""
+    """Why this model's weights cannot be exchanged."""
 
 
 def answered(exchange, forget):
-    """Returns what an exchange gives, as JSON. After a failure the worker forgets what it holds: the next load is of everything.
+    """Returns an exchange's result as JSON. After a failure the worker forgets its tensors: the next load is
+    of everything.
 
-    {"program": 1, "loaded": {"tensors", "bytes", "whole"}, "fingerprint": {NAME: [PART, …]}} | {"program": 1, "reason", "permanent"}
+    {"program": 1, "loaded": {"tensors", "bytes", "whole"}, "fingerprint": {NAME: [PART, …]}} | {"program": 1,
+    "reason", "permanent"}
     """
     try:
         return json.dumps({"program": PROGRAM, **exchange()})
@@ -49,7 +52,7 @@ def answered(exchange, forget):
 
 
 def loaded(changed, weights):
-    """Says what was loaded of a checkpoint."""
+    """Describes the loaded part of a checkpoint."""
     return {
         "tensors": len(changed),
         "bytes": sum(each["end"] - each["begin"] for each in changed),
@@ -58,7 +61,7 @@ def loaded(changed, weights):
 
 
 def check_dtype(each, held):
-    """Refuses a tensor whose values a parameter's type does not hold."""
+    """Refuses a tensor whose values do not fit a parameter's type."""
     dtype = DTYPES.get(each["dtype"])
     if dtype is None or (dtype is not held and held not in _HELD_BY[dtype]):
         raise CannotExchange(f"{each['name']} is {each['dtype']}, whose values the server's {held} does not hold")
@@ -79,7 +82,7 @@ class Place:
 
 @contextmanager
 def opened(weights):
-    """Yields an iterator over names and tensors, whose bytes are those of the files."""
+    """Yields an iterator over names and tensors, with the files' bytes."""
     with ExitStack() as stack:
         maps = {}
 
@@ -98,7 +101,7 @@ def opened(weights):
 
 
 class Copies:
-    """Sees which elements of the given tensors are copied to which elements of a model's parameters."""
+    """Records which elements of the given tensors are copied to which elements of a model's parameters."""
 
     def __init__(self):
         self.places = {}
@@ -106,17 +109,18 @@ class Copies:
 
     def known(self, tensors):
         for name, tensor in tensors:
-            # A loader may run later, such as when the last tensor of its module has come: a tensor is held until it was copied.
+            # A loader may run later, for example after its module's last tensor: holds a tensor until it was
+            # copied.
             self._sources[tensor.untyped_storage().data_ptr()] = (name, tensor)
             yield name, tensor
-            # Let go then: another tensor may come to lie where it lay.
+            # Released then, since another tensor may get its address.
             for address, (known, _) in list(self._sources.items()):
                 if known in self.places:
                     del self._sources[address]
 
     @contextmanager
     def to(self, owner_of):
-        """Watches copies to the parameters that a function of an address names: the module and the name, or None."""
+        """Watches copies to parameters; a function of an address returns the module and the name, or None."""
         with _Watch(self, owner_of):
             yield
 
@@ -144,7 +148,7 @@ class _Watch(TorchDispatchMode):
 
 
 def _box(tensor, part):
-    """Returns the begin and end in each dimension of a tensor that a view of it is; None if it is no such box."""
+    """Returns the begin and end in each dimension of a view of a tensor, or None if it is no box."""
     if part.dim() != tensor.dim() or any(
         own != other for own, other, size in zip(part.stride(), tensor.stride(), part.shape, strict=True) if size > 1
     ):
@@ -157,7 +161,7 @@ def _box(tensor, part):
 
 
 def part_at(place, each, is_all):
-    """Says what a place holds of a tensor: the hash of all its elements, or of samples."""
+    """The content of a place: the hash of all the tensor's elements, or of samples."""
     parameter = place.parameter()
     if parameter.numel() == 0 or parameter.untyped_storage().nbytes() < parameter.element_size():
         raise CannotExchange(f"the server keeps {each['name']} in a form that cannot be compared")

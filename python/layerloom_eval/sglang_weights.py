@@ -1,15 +1,15 @@
-"""Exchanges the weights of a model that SGLang serves: of the next checkpoint, the tensors that differ.
+"""Exchanges the weights of a model that SGLang serves: loads the next checkpoint's tensors that differ.
 
-`python -m sglang.launch_server … --custom-weight-loader layerloom_eval.sglang_weights.load` lets `POST /update_weights_from_tensor`
-with that name as `load_format` call `load` in each worker, with its model and named tensors. A request is the name of an empty
-tensor; each worker writes its answer to a file, since SGLang gives none back. How a checkpoint is given, and what is said of
-it: `parts.py`.
+Start SGLang with `python -m sglang.launch_server … --custom-weight-loader
+layerloom_eval.sglang_weights.load`. `POST /update_weights_from_tensor` with that name as `load_format` then
+calls `load` in each worker, with its model and named tensors. A request is the name of an empty tensor. Each
+worker writes its answer to a file, since SGLang returns none. `parts.py` describes checkpoints and answers.
 
-Tensors go through the model's `load_weights`, into the memory that captured graphs use: fused, sharded and padded ones come
-out as at the start. The first load is of everything: it shows which parts of which parameters each tensor's bytes are copied
-to. What is then in those parts is hashed. That this is all that the model computes with is checked of its form: no quantised
-layers, no parameters without a tensor of the checkpoint, no tensors derived from others, and nothing that SGLang's end of an
-update makes over.
+Tensors go through the model's `load_weights` into the memory that captured graphs use: fused, sharded and
+padded ones come out as at the start. The first load is of everything: it shows where each
+tensor is copied to. Then these places are hashed. The model may compute with nothing else, so
+its form is checked: no quantised layers, no parameters without a tensor, no derived tensors, and nothing that
+the end of SGLang's update rewrites.
 
 Uses of SGLang 0.5.23: `--custom-weight-loader`, `load_weights`, `quant_method.process_weights_after_loading`.
 """
@@ -28,7 +28,7 @@ _UNQUANTISED = ("UnquantizedLinearMethod", "UnquantizedEmbeddingMethod", "Unquan
 
 
 class _Held:
-    """The model of this worker, the keys of the tensors that it holds, and where they are."""
+    """This worker's model, the keys of the tensors that it holds, and their places."""
 
     def __init__(self, model, keys, places):
         self.model, self.keys, self.places = model, keys, places
@@ -38,9 +38,10 @@ _held = None
 
 
 def load(model, named_tensors):
-    """Makes a worker hold a checkpoint. An exception would end SGLang: what fails is the answer.
+    """Makes a worker hold a checkpoint. An exception would end SGLang, so a failure is an answer.
 
-    A name is {"weights": [{"name", "file", "begin", "end", "dtype", "shape", "key"}, …], "whole": BOOL, "fingerprint": "samples" | "whole", "replies": DIRECTORY}
+    A name is {"weights": [{"name", "file", "begin", "end", "dtype", "shape", "key"}, …], "whole": BOOL,
+    "fingerprint": "samples" | "whole", "replies": DIRECTORY}
     """
 
     def forget():
@@ -61,7 +62,7 @@ def _reply(directory, text):
             file.write(text)
         os.replace(f"{path}.part", path)
     except OSError:
-        # Whoever asked finds no answer, which counts as a failure.
+        # The caller finds no answer, which counts as a failure.
         traceback.print_exc()
 
 
@@ -88,7 +89,7 @@ def _exchange(model, weights, whole, fingerprint):
 
 
 def _check_form(model):
-    """Refuses a model that computes with anything but parameters, as they were loaded."""
+    """Refuses a model that computes with anything except parameters as loaded."""
     if getattr(model, "quant_config", None) is not None:
         raise CannotExchange(f"the server quantises ({model.quant_config.get_name()})")
     if hasattr(model, "post_load_weights"):
@@ -103,7 +104,7 @@ def _check_form(model):
 
 
 def _load(model, changed):
-    """Loads tensors. Returns the places that their bytes were copied to, by name."""
+    """Loads tensors. Returns the places that they were copied to, by name."""
     owners = {
         parameter.untyped_storage().data_ptr(): (module, key)
         for module in model.modules()
@@ -120,14 +121,16 @@ def _load(model, changed):
 
 
 def _check_places(model, weights, places):
-    """Refuses a model whose parameters do not hold the tensors' values, or of which a part comes from no tensor."""
+    """Refuses a model whose parameters cannot hold the tensors' values, or have a part that comes from no
+    tensor."""
     for each in weights:
         for place in places[each["name"]]:
             check_dtype(each, place.parameter().dtype)
     covered = {}
     for place in (place for own in places.values() for place in own):
         covered.setdefault(place.parameter().untyped_storage().data_ptr(), []).append(place)
-    # What is in the state is what a server of `--load-format dummy` begins with at random. What fills up a parameter is zero.
+    # A server of `--load-format dummy` starts with random values in its state. Padding of a parameter is
+    # zero.
     for name, tensor in model.state_dict().items():
         if tensor.numel() == 0:
             continue
@@ -139,7 +142,7 @@ def _check_places(model, weights, places):
 
 
 def _rest_of(tensor, places):
-    """Returns the elements of a tensor's storage that are in none of these places."""
+    """Returns the elements of a tensor's storage outside these places."""
     whole = torch.empty(0, dtype=tensor.dtype, device=tensor.device).set_(tensor.untyped_storage())
     if sum(math.prod(place.size) for place in places) == whole.numel() == len({(place.offset, place.size, place.stride) for place in places}):
         return whole[:0]
@@ -150,7 +153,7 @@ def _rest_of(tensor, places):
 
 
 def _check_end(model):
-    """Does what SGLang does at the end of an update, to see that it leaves parameters as they were loaded."""
+    """Runs the end of SGLang's update, to check that it leaves parameters as loaded."""
     for name, module in model.named_modules():
         method = getattr(module, "quant_method", None)
         if method is None:

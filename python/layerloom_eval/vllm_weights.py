@@ -1,18 +1,21 @@
-"""Exchanges the weights of a model that vLLM serves: of the next checkpoint, the modules that hold a tensor that differs.
+"""Exchanges the weights of a model that vLLM serves: loads the modules with a tensor that differs in the next
+checkpoint.
 
-`vllm serve … --worker-extension-cls layerloom_eval.vllm_weights.Weights` gives its workers the methods of `Weights`, which
-`POST /collective_rpc` calls (VLLM_SERVER_DEV_MODE=1). How a checkpoint is given, and what is said of it: `parts.py`.
+`vllm serve … --worker-extension-cls layerloom_eval.vllm_weights.Weights` adds the methods of `Weights` to its
+workers; `POST /collective_rpc` calls them (VLLM_SERVER_DEV_MODE=1). `parts.py` describes checkpoints and
+answers.
 
-Tensors go through vLLM's own reloading, module by module (`vllm.model_executor.model_loader.reload`), and so through the
-model's `load_weights`: fused, sharded and padded weights come out as at the start, in the memory that captured graphs use.
-A module is loaded whole, since a reload begins it with uninitialised memory. The first load is of everything: it shows
-which parts of which parameters each tensor's bytes are copied to.
+Tensors go through vLLM's own reloading, module by module (`vllm.model_executor.model_loader.reload`), and so
+through the model's `load_weights`. Fused, sharded and padded weights come out as at the start, in the memory
+that captured graphs use. A module is loaded whole, since a reload begins with uninitialised memory. The first
+load is of everything: it shows where
+each tensor is copied to.
 
-After each load the server says what it holds. A linear module is asked itself: its product with a vector of zeros and one 1
-is a column of its weights, whatever form it keeps them in (on CPUs a packed one). Of other parameters the elements are
-read.
+After each load the server reports its contents. A linear module's product with a unit vector is a column of
+its weights, whatever their form (packed on CPUs). Other parameters are read directly.
 
-Uses of vLLM 0.32: `Worker.reload_weights`, `reload.layerwise._layerwise_process`, `get_layer_tensors`, `quant_method.apply`.
+Uses of vLLM 0.32: `Worker.reload_weights`, `reload.layerwise._layerwise_process`, `get_layer_tensors`,
+`quant_method.apply`.
 """
 
 import json
@@ -26,12 +29,13 @@ COLUMNS = 16
 
 
 class Weights:
-    """Methods of a vLLM worker. The only state: the keys of the tensors that it holds, and where they are."""
+    """Methods of a vLLM worker. Only state: the keys of the tensors that it holds, and their places."""
 
     def layerloom_exchange(self, request):
-        """Makes the worker hold a checkpoint. Takes and gives JSON: a worker's result must not be an exception.
+        """Makes the worker hold a checkpoint. Takes and returns JSON: a worker must not raise an exception.
 
-        in {"weights": [{"name", "file", "begin", "end", "dtype", "shape", "key"}, …], "whole": BOOL, "fingerprint": "samples" | "whole"}
+        in {"weights": [{"name", "file", "begin", "end", "dtype", "shape", "key"}, …], "whole": BOOL,
+        "fingerprint": "samples" | "whole"}
         """
 
         def forget():
@@ -75,7 +79,7 @@ def _check(worker, weights):
 
 @torch.no_grad()
 def _load(worker, changed):
-    """Loads tensors, all of each module. Returns the places that their bytes were copied to, by name."""
+    """Loads tensors, all of each module. Returns the places that they were copied to, by name."""
     from vllm.model_executor.model_loader.reload import layerwise
 
     copies = Copies()
@@ -83,7 +87,7 @@ def _load(worker, changed):
 
     def observed(layer, info):
         def owner_of(address):
-            # Looked for at each copy: the process makes parameters of its own.
+            # Looked up at each copy: the process creates new parameters.
             for key, parameter in layer.named_parameters(recurse=False):
                 if parameter.numel() > 0 and parameter.untyped_storage().data_ptr() == address:
                     return layer, key
@@ -105,7 +109,8 @@ def _load(worker, changed):
 
 
 def _with_tied(model, found):
-    """Adds the modules whose parameter is that of another one, which alone is loaded: an output layer tied to the embedding."""
+    """Adds the modules whose parameter belongs to another module, for example an output layer tied to the
+    embedding: only that module is loaded."""
     owners = {}
     for module in model.modules():
         for key, parameter in module.named_parameters(recurse=False):
@@ -123,7 +128,8 @@ def _with_tied(model, found):
 
 
 def _pack_tied(changed, places):
-    """Lets modules that keep a tied weight in another form make it anew: the reload goes by the module that is loaded."""
+    """Lets modules that keep a tied weight in another form rebuild it: the reload covers only the loaded
+    module."""
     done = set()
     for each in changed:
         first, *others = places[each["name"]]
@@ -159,7 +165,7 @@ def _part(each, place, columns, is_all):
 
 
 def _columns_of_modules(places, all_columns):
-    """Asks each linear module for columns of its weights. Returns them by the module: their indices, and the products."""
+    """Reads columns of each linear module's weights. Returns by module the indices and the products."""
     from vllm.model_executor.layers.vocab_parallel_embedding import ParallelLMHead, VocabParallelEmbedding
 
     found = {}

@@ -1,1 +1,1 @@
-"""Routers of mixtures of experts, made of prompts: `python -m layerloom_gates RECIPE -o gates.safetensors`."""
+"""Routers of mixtures of experts, made from prompts: `python -m layerloom_gates RECIPE -o gates.safetensors`."""

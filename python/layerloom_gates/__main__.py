@@ -2,14 +2,15 @@
 
     python -m layerloom_gates RECIPE -o gates.safetensors
 
-The recipe is mergekit-moe's, or one of method `mixture`. Of each expert's positive prompts the base model gives a vector for
-each layer, less that of its negative prompts, of length 1:
+The recipe is mergekit-moe's, or one of method `mixture`. For each layer and expert the base model gives a
+vector for the positive prompts, minus that for the negative ones, normalised to length 1:
 
-- `hidden`, `hidden_last`: the hidden state before the layer at the last token, in bfloat16, averaged over the prompts
+- `hidden`, `hidden_last`: the hidden state before the layer at the last token, in bfloat16, averaged over the
+  prompts
 - `hidden_avg`: the mean of the hidden states of all tokens
 - `cheap_embed`: the sum of the embeddings of the tokens, the same for every layer
 
-The arithmetic and its order are mergekit-moe's (0.1.5), so that the numbers are the same bits on the same machine.
+The arithmetic and its order follow mergekit-moe (0.1.5), for the same bits on the same machine.
 """
 
 import argparse
@@ -25,12 +26,12 @@ from transformers import AutoConfig, AutoModelForCausalLM, AutoTokenizer
 HIDDEN = ("hidden", "hidden_avg", "hidden_last")
 MODES = (*HIDDEN, "cheap_embed")
 TINY = 1e-8
-# A matrix of routers whose condition number is above it tells some experts hardly apart.
+# A router matrix with a larger condition number hardly distinguishes some experts.
 MOST_CONDITION = 5.0
 
 
 class RecipeError(Exception):
-    """A recipe or a model of which no routers can be made."""
+    """A recipe or a model that cannot give routers."""
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -52,8 +53,8 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def read_recipe(path: Path) -> dict:
-    """Returns a recipe by mergekit-moe's keys, paths as that finds them: from the working directory, or from the
-    folder of a recipe of method mixture."""
+    """Returns a recipe by mergekit-moe's keys. Paths are relative to the working directory, or for method
+    `mixture` to the recipe's folder."""
     try:
         recipe = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
@@ -85,7 +86,7 @@ def of_method(recipe: dict, folder: Path) -> dict:
 
 
 def make_gates(recipe: dict, device: str = "auto") -> tuple[dict[str, torch.Tensor], dict[str, str]]:
-    """Returns the routers by the names that a mixture has for them, and the metadata of their file."""
+    """Returns the routers by their names in a mixture, and the metadata of their file."""
     mode = recipe.get("gate_mode", "hidden")
     if mode not in MODES:
         raise RecipeError(f"gate_mode {mode} needs no file: one of {', '.join(MODES)} is made of prompts")
@@ -178,7 +179,7 @@ def embedding(base: str, revision: str | None):
 
 
 def stored_embeddings(base: str, revision: str | None) -> torch.Tensor:
-    """Returns the embeddings as the files have them, which is all of a model that `cheap_embed` needs."""
+    """Returns the embeddings as stored in the files, the only weights that `cheap_embed` needs."""
     name = "model.embed_tokens.weight"
     folder = Path(base)
     if not folder.is_dir():

@@ -1,10 +1,10 @@
-"""Says what transformers, and PEFT of an adapter, make of a folder, without reading a weight.
+"""Reports how transformers, and PEFT for an adapter, load a folder, without reading a weight.
 
     python layerloom_loads FOLDER [--base FOLDER]
 
-Prints one line of JSON. The model is built on the device `meta` from its configuration and loaded from tensors that have the
-shapes and dtypes of the files' headers, and no elements: names are converted, tied and ignored as the library itself does it.
-Code and pickles that lie in the folder are never opened.
+Prints one line of JSON. The model is built on the device `meta` from its configuration. It is loaded from
+empty tensors with the shapes and dtypes of the files' headers: the library itself converts, ties and ignores
+names. Code and pickles in the folder are never opened.
 """
 
 import argparse
@@ -20,12 +20,13 @@ os.environ.update(HF_HUB_OFFLINE="1", TRANSFORMERS_OFFLINE="1", TRANSFORMERS_VER
 os.environ.update(USE_HUB_KERNELS="0")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 
-# Adapters whose tensors follow from their configuration alone. Others load tokenizers, files or models that theirs names.
+# Adapters whose tensors follow from their configuration alone. Others load tokenizers, files or further
+# models.
 ADAPTERS = {"LORA", "ADALORA", "IA3", "LOHA", "LOKR", "OFT", "BOFT", "VERA", "HRA", "LN_TUNING", "FOURIERFT", "VBLORA", "RANDLORA"}
 
 
 class NotChecked(Exception):
-    """Says why a folder cannot be checked."""
+    """Why a folder cannot be checked."""
 
 
 def main() -> None:
@@ -41,7 +42,7 @@ def main() -> None:
 
 
 def open_no_code_of(*folders: Path) -> None:
-    """Lets this process open no files of these folders but JSON and safetensors, whatever a library would do."""
+    """Lets this process open only JSON and safetensors in these folders, whatever a library tries."""
     inside = tuple(os.path.join(os.path.realpath(folder), "") for folder in folders)
 
     def check(event, details):
@@ -156,7 +157,7 @@ def load_adapter(folder: Path, base: Path | None) -> dict:
 
 
 def adapter_settings(folder: Path):
-    """PEFT's settings of an adapter, as for training, so that what it has is what would be trained."""
+    """PEFT's settings of an adapter as for training, so that it has the tensors that would be trained."""
     import peft
 
     try:
@@ -169,14 +170,14 @@ def adapter_settings(folder: Path):
     if getattr(settings, "megatron_config", None) is not None:
         raise NotChecked("adapter_config.json names a module of Megatron to import, which is not done")
     settings.inference_mode = False
-    # First values follow from weights, which are not there; the tensors are the same.
+    # Initial values depend on weights, which are missing; the tensors are the same.
     if isinstance(getattr(settings, "init_lora_weights", None), str):
         settings.init_lora_weights = True
     return settings
 
 
 def model_class(place):
-    """The configuration of a folder, or of a model in the hub's cache, and the class that its weights are loaded by."""
+    """The configuration of a folder or of a cached hub model, and the class that loads its weights."""
     import transformers
 
     try:
@@ -201,7 +202,7 @@ def empty(shape, dtype):
 
 
 def stored_tensors(folder: Path, name: str) -> dict:
-    """The shape and dtype of each tensor of the files that a loader takes: one file before those of an index."""
+    """The shape and dtype of each tensor in the files that a loader takes: a single file before an index."""
     whole, index = folder / f"{name}.safetensors", folder / f"{name}.safetensors.index.json"
     if not whole.exists() and not index.exists():
         raise NotChecked(f"there is no {whole.name}, and no index of such files; pickled files are not opened")

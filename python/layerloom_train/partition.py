@@ -5,7 +5,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
-# What torch, accelerate and PEFT add to the name under which a checkpoint stores a parameter.
+# Prefixes that torch, accelerate and PEFT add to a parameter's name in the checkpoint.
 WRAPPERS = re.compile(r"^(?:module\.|_orig_mod\.|base_model\.model\.)+")
 ADAPTER = re.compile(r"\.(?:lora_A|lora_B|lora_embedding_A|lora_embedding_B|lora_magnitude_vector)(?:\..*)?$")
 WRAPPED = re.compile(r"\.(?:base_layer|modules_to_save\.[^.]+|original_module)(?=\.)")
@@ -14,23 +14,24 @@ WRAPPED = re.compile(r"\.(?:base_layer|modules_to_save\.[^.]+|original_module)(?
 def checkpoint_name(name: str) -> str:
     """Name of a parameter in its base's checkpoint.
 
-    The LoRA parameters of a module get the name of the weight that they change, so that they belong to its part:
-    `base_model.model.model.layers.0.mlp.up_proj.lora_A.default.weight` is of `model.layers.0.mlp.up_proj.weight`.
+    A module's LoRA parameters get the name of the weight that they change, so that they belong to its part:
+    `base_model.model.model.layers.0.mlp.up_proj.lora_A.default.weight` becomes
+    `model.layers.0.mlp.up_proj.weight`.
     """
     plain = WRAPPED.sub("", WRAPPERS.sub("", name))
     return ADAPTER.sub(".weight", plain)
 
 
-# Parts that are no side of their own: parameters that every side trains, and parameters that none does.
+# Parts that are no side: parameters that every side trains, and parameters that no side trains.
 BOTH, NEITHER = "both", "neither"
 
 
 @dataclass(frozen=True)
 class Partition:
-    """Disjoint parts of a model's parameters, by the names that its checkpoint gives them.
+    """Disjoint parts of a model's parameters, by their names in its checkpoint.
 
-    A training of one side (`language`, `task`) updates the side's own part and what is in `both`; `neither` stays as it
-    is in the base.
+    Training one side (`language`, `task`) updates the side's own part and `both`; `neither` stays as in the
+    base.
     """
 
     parts: dict[str, frozenset[str]]
@@ -45,7 +46,8 @@ class Partition:
         object.__setattr__(self, "_part_of", seen)
 
     def part_of(self, name: str) -> str:
-        """Part of a parameter, by its name in the model or in the checkpoint. Raises KeyError if it is in none."""
+        """Part of a parameter, by its name in the model or in the checkpoint. Raises KeyError if it is in
+        none."""
         wanted = checkpoint_name(name)
         try:
             return self._part_of[wanted]
@@ -58,7 +60,7 @@ class Partition:
         return sorted(part for part in self.parts if part not in (BOTH, NEITHER))
 
     def trained_by(self, side: str) -> frozenset[str]:
-        """Names of the parameters that a training of one side updates. Raises KeyError if there is no such side."""
+        """Names of the parameters that training one side updates. Raises KeyError if there is no such side."""
         self.check(side)
         return self.parts[side] | self.parts.get(BOTH, frozenset())
 
@@ -69,7 +71,7 @@ class Partition:
 
 
 def read_partition(path: str | Path) -> Partition:
-    """Reads the file that `layerloom partition` writes. Raises ValueError, with the file's name, if it is not one."""
+    """Reads a file of `layerloom partition`. Raises ValueError with the file's name if it is not one."""
     try:
         content = json.loads(Path(path).read_text(encoding="utf8"))
     except json.JSONDecodeError as error:

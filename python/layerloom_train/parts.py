@@ -8,8 +8,8 @@ from .partition import BOTH, NEITHER, Partition
 class Parts:
     """The trainable parameters of a model, by part.
 
-    Only parameters that require gradients when this is made are ever trained: with PEFT these are the adapter's, and
-    the base stays frozen. Parameters shared by two modules (tied embeddings) count once, under their first name.
+    Only parameters that require gradients now are ever trained: with PEFT these are the adapter's, and the
+    base stays frozen. Parameters shared by two modules (tied embeddings) count once, under their first name.
     """
 
     def __init__(self, model: torch.nn.Module, partition: Partition):
@@ -20,15 +20,15 @@ class Parts:
                 self.parameters[partition.part_of(name)].append(parameter)
 
     def of(self, side: str) -> list[torch.nn.Parameter]:
-        """Parameters that a training of one side updates. Raises KeyError if there is no such side."""
+        """Parameters that training one side updates. Raises KeyError if there is no such side."""
         self.partition.check(side)
         return [*self.parameters[side], *self.parameters.get(BOTH, [])]
 
     def train_only(self, side: str) -> None:
-        """Makes what this side trains require gradients and nothing else, and drops gradients of the rest.
+        """Makes only this side's parameters require gradients, and drops the other gradients.
 
-        An optimizer of torch leaves a parameter without a gradient as it is: no weight decay, no momentum. A gradient of
-        zeros would move it by both.
+        An optimizer of torch skips a parameter without a gradient. A gradient of zeros would move it by
+        weight decay and momentum.
         """
         self.partition.check(side)
         for part, parameters in self.parameters.items():
@@ -37,7 +37,7 @@ class Parts:
         self.drop_gradients_except(side)
 
     def drop_gradients_except(self, side: str) -> None:
-        """Drops the gradients of what this side does not train, so that clipping and the optimizer pass over it."""
+        """Drops the gradients of other sides, so that clipping and the optimizer skip them."""
         self.partition.check(side)
         for part, parameters in self.parameters.items():
             if part not in (side, BOTH):
@@ -45,7 +45,8 @@ class Parts:
                     parameter.grad = None
 
     def groups(self, learning_rates: dict[str, float] | None = None) -> list[dict]:
-        """Parameter groups for an optimizer, one a part, each with its own learning rate if given; none of `neither`."""
+        """Parameter groups for an optimizer, one for each part except `neither`, each with its own learning
+        rate if given."""
         rates = learning_rates or {}
         unknown = rates.keys() - self.parameters.keys()
         if unknown:
@@ -58,7 +59,8 @@ class Parts:
 
 
 def freeze(model: torch.nn.Module, partition: Partition, side: str) -> Parts:
-    """Freezes all parameters but those of one side: freeze-then-train. Returns the parts, to train another side later."""
+    """Freezes all parameters except those of one side: freeze-then-train. Returns the parts, to train another
+    side later."""
     parts = Parts(model, partition)
     if not parts.of(side):
         raise ValueError(f"nothing to train: side {side!r} has no trainable parameter")

@@ -1,14 +1,15 @@
-"""Loads a model in shards: each of several processes holds its share of every parameter (FSDP 2)."""
+"""Loads a model in shards: each process holds its share of every parameter (FSDP 2)."""
 
 from transformers import AutoModelForCausalLM, PreTrainedModel
 
 
 def load_sharded(name: str, processes: int, **options) -> PreTrainedModel:
-    """Loads a causal language model, sharded over `processes` by `torch.distributed.fsdp.fully_shard`, layer by layer.
+    """Loads a causal language model, sharded over `processes` by `torch.distributed.fsdp.fully_shard`, layer
+    by layer.
 
-    Each process reads its own shards, so that none ever holds the whole model, and transformers' Trainer takes the model
-    as it is. With one process the model is whole. `options` go to `from_pretrained`. All processes call this together.
-    Raises RuntimeError where transformers has no such loading (5.23 has it).
+    Each process reads only its own shards, and transformers' Trainer takes the model as it is. With one
+    process the model is whole. `options` go to `from_pretrained`. All processes must call this together.
+    Raises RuntimeError if transformers lacks such loading (5.23 has it).
     """
     if processes == 1:
         return AutoModelForCausalLM.from_pretrained(name, **options)
@@ -22,8 +23,8 @@ def load_sharded(name: str, processes: int, **options) -> PreTrainedModel:
 def _save_tied_weights_once(model: PreTrainedModel) -> None:
     """Leaves the second name of tied weights out of saved files, as for whole models.
 
-    transformers 5.23 recognises tied weights by their memory, which shards that were gathered no longer share: a Llama with
-    tied embeddings was saved with an `lm_head.weight` that its base has not.
+    transformers 5.23 recognises tied weights by their memory, which gathered shards no longer share: it saved
+    a Llama with tied embeddings with an `lm_head.weight` that its base lacks.
     """
     gather = model.gather_sharded_state_dict_for_save
 

@@ -1,4 +1,5 @@
-"""Simultaneous training: batches of each side's data update that side's parameters only, in one run of transformers' Trainer."""
+"""Simultaneous training: batches of each side's data update only that side's parameters, in one run of
+transformers' Trainer."""
 
 import random
 from collections.abc import Iterator, Sequence
@@ -11,7 +12,8 @@ from .parts import Parts
 
 
 def schedule_of_parts(steps: dict[str, int]) -> list[str]:
-    """Order of the parts' optimizer steps, each part spread evenly over the run: a, b, a, b or a, a, b, a, a, b."""
+    """Order of the parts' optimizer steps, each part spread evenly over the run: a, b, a, b or a, a, b, a, a,
+    b."""
     places = [((step + 0.5) / count, part) for part, count in steps.items() for step in range(count)]
     return [part for _, part in sorted(places)]
 
@@ -19,11 +21,11 @@ def schedule_of_parts(steps: dict[str, int]) -> list[str]:
 class PartBatchSampler:
     """Batches of indices into ConcatDataset(datasets.values()), each of one part only.
 
-    The `accumulate` batches that make one optimizer step are of the same part. Rows that do not fill a step are left
-    out of an epoch; every epoch has another order, set by `seed` and set_epoch().
+    The `accumulate` batches of one optimizer step belong to the same part. Rows that do not fill a step are
+    left out of an epoch; every epoch has another order, from `seed` and set_epoch().
 
-    Of `processes` that train together each takes its own `batch_size` rows of a batch, by its `rank`. They are at the
-    same part in every step without asking each other, since the order follows from lengths and seed alone.
+    Each of `processes` takes its own `batch_size` rows of a batch, by its `rank`. All processes train the
+    same part in every step without communication, since the order follows from lengths and seed alone.
     """
 
     def __init__(
@@ -63,7 +65,7 @@ class PartBatchSampler:
 
 
 class PartDataLoader(DataLoader):
-    """A data loader whose trainer tells it the epoch, so that a resumed run draws the order it would have had."""
+    """A data loader whose trainer sets the epoch, so that a resumed run draws the same order."""
 
     def set_epoch(self, epoch: int) -> None:
         self.batch_sampler.set_epoch(epoch)
@@ -83,16 +85,16 @@ class RowsOfPart(Dataset):
 
 
 class SimultaneousMixin:
-    """Put before transformers' Trainer, or a trainer made from it: `class T(SimultaneousMixin, Trainer): pass`.
+    """Put before transformers' Trainer, or a trainer made from it: `class T(SimultaneousMixin, Trainer):
+    pass`.
 
-    `partition` and `part_datasets` (side to rows, tokenized) come by name; all else goes to the trainer, whose
-    train_dataset this replaces. Every batch is of one side; the gradients of the other are dropped before they are
-    clipped, so that AdamW leaves those parameters bit for bit as they are. One schedule of learning rates runs
-    over all steps; `part_learning_rates` sets the peak of each part.
+    Pass `partition` and `part_datasets` (side to rows, tokenized) by name; all else goes to the trainer,
+    whose train_dataset this replaces. Every batch belongs to one side. The other side's gradients are dropped
+    before clipping, so that AdamW leaves those parameters unchanged to the bit. A single schedule of learning rates runs over all steps; `part_learning_rates` sets the peak of each part.
 
-    Several processes (`torchrun`), one on each device, train a step's rows of one part together. The model is either
-    whole in each (DDP), or sharded when it is loaded (FSDP 2, `load_sharded`). Raises ValueError for a model that the
-    trainer would shard or copy by itself: its parameters are replaced then, and those of this class left without effect.
+    Several processes (`torchrun`), one on each device, train a step's rows of one part together. The model is
+    either whole in each (DDP), or sharded when it is loaded (FSDP 2, `load_sharded`). Raises ValueError for a
+    model that the trainer would shard or copy itself: replaced parameters would make this class ineffective.
     """
 
     def __init__(

@@ -24,7 +24,8 @@ def model():
 
 @pytest.fixture
 def partition(tmp_path, model) -> Partition:
-    """Layers 0 and 3 and the embeddings for the language, 1 and 2 for the task; the last norm for both; no part trains k_proj 3."""
+    """Layers 0 and 3 and the embeddings for the language, 1 and 2 for the task; the last norm for both; no
+    part trains k_proj 3."""
     parts = {"language": [], "task": [], "both": ["model.norm.weight"], "neither": ["model.layers.3.self_attn.k_proj.weight"]}
     for name, _ in model.named_parameters():
         if name not in parts["both"] + parts["neither"]:
@@ -39,7 +40,7 @@ def copy_of(model) -> dict[str, torch.Tensor]:
 
 
 def moved(model, before: dict[str, torch.Tensor]) -> set[str]:
-    """Names of the parameters whose bits are not what they were."""
+    """Names of the parameters whose bits changed."""
     return {name for name, parameter in model.named_parameters() if not torch.equal(parameter, before[name])}
 
 
@@ -53,7 +54,7 @@ def rows(count: int, seed: int, length: int = 8) -> list[dict]:
 
 
 def uneven_rows(count: int, seed: int) -> list[dict]:
-    """Rows of one length in which another number of tokens has a loss in each."""
+    """Rows of equal length with different numbers of tokens in the loss."""
     found = rows(count, seed)
     for index, row in enumerate(found):
         masked = index % 6

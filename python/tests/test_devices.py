@@ -19,7 +19,7 @@ script = Path(__file__).parent / "train_on_devices.py"
 
 @pytest.fixture
 def train(tmp_path, model, partition):
-    """Trains the model in processes, and returns what they saw with the last checkpoint's tensors."""
+    """Trains the model in processes, and returns their records with the last checkpoint's tensors."""
     model.save_pretrained(tmp_path / "base")
 
     def run(processes: int, method: str = "full", rows: int = 4, accumulate: int = 1) -> dict:
@@ -50,10 +50,10 @@ def test_two_processes_train_a_sharded_model_as_one_trains_it_whole(train, model
     assert two["norms"] == pytest.approx(one["norms"], rel=1e-5)
     assert two["tensors"].keys() == one["tensors"].keys()
     for name, tensor in one["tensors"].items():
-        # AdamW divides by the size of a gradient: where that is next to nothing its rounding shows, here 1 % of a step.
+        # AdamW divides by a gradient's size: near zero the rounding shows, here 1 % of a step.
         assert torch.allclose(two["tensors"][name], tensor, rtol=0, atol=1e-4), name
 
-    # Every step moves one side, in all processes the same, and no bit of the other.
+    # Every step moves one side, the same in all processes, and no bit of the other.
     sides = {side: sorted(partition.trained_by(side)) for side in ("language", "task")}
     for seen in (one, two):
         assert all(step in sides.values() for step in seen["moved"])

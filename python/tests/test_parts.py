@@ -47,7 +47,7 @@ def test_counts_the_steps_of_each_part_alone(model, partition):
 
 
 def test_equals_training_one_part_with_the_other_frozen_while_only_that_part_has_batches(partition):
-    """Invariant that does hold: without batches of the other part, simultaneous training is freeze-then-train."""
+    """Without batches of the other part, simultaneous training is freeze-then-train."""
     results = []
     for way in ("freeze", "simultaneous"):
         model = make_model()

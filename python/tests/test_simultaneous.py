@@ -12,7 +12,7 @@ class SimultaneousTrainer(SimultaneousMixin, Trainer):
 
 
 class Watch(TrainerCallback):
-    """Notes which parameters every optimizer step moved."""
+    """Records which parameters every optimizer step moved."""
 
     def on_train_begin(self, args, state, control, model, **_):
         self.steps, self.before = [], copy_of(model)
@@ -78,7 +78,7 @@ def test_every_step_moves_all_of_one_part_and_no_bit_of_the_other(tmp_path, mode
 
 
 def test_clips_by_the_norm_of_the_batchs_own_part(tmp_path, partition):
-    """With SGD the length of a step is the learning rate times the clipped norm, of that part's gradient alone."""
+    """With SGD a step's length is the learning rate times the clipped norm of that part's gradient alone."""
     model = make_model()
     lengths = []
 

@@ -1,4 +1,5 @@
-"""A training that test_devices.py starts, in one process or by torchrun in several: writes what it saw to OUT/seen.json.
+"""A training that test_devices.py starts, in one process or by torchrun in several: records it in
+OUT/seen.json.
 
     train_on_devices.py BASE PARTITION OUT full|lora ROWS_PER_STEP ACCUMULATE
 """
@@ -21,7 +22,7 @@ class SimultaneousTrainer(SimultaneousMixin, Trainer):
 
 
 def of_all(found: list) -> list:
-    """What every process has found, in one list."""
+    """The findings of every process, in one list."""
     if not distributed.is_initialized():
         return found
     gathered = [None] * distributed.get_world_size()
@@ -36,7 +37,7 @@ def shards(model) -> dict[str, torch.Tensor]:
 
 
 class Watch(TrainerCallback):
-    """Notes which parameters every optimizer step moved, in any process."""
+    """Records which parameters every optimizer step moved, in any process."""
 
     def on_train_begin(self, args, state, control, model, **_):
         self.steps, self.before = [], shards(model)

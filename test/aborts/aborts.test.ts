@@ -12,8 +12,10 @@ import {
   writeModels,
 } from '../fixtures/aborts.js';
 
-// Each operation aborted at random moments, `LAYERLOOM_ABORTS` times (100), in processes of 100 at most; `LAYERLOOM_ABORTED=ties,della` takes those alone,
-// and `LAYERLOOM_SEED` draws the moments of an earlier run.
+// Aborts each operation at random moments, `LAYERLOOM_ABORTS` times (100), in processes of at most 100
+// aborts.
+// `LAYERLOOM_ABORTED=ties,della` limits the operations; `LAYERLOOM_SEED` repeats the moments of an earlier
+// run.
 
 const times = Number(process.env['LAYERLOOM_ABORTS'] ?? 100);
 const seed = Number(process.env['LAYERLOOM_SEED'] ?? Date.now() % 2 ** 31);

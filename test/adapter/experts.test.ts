@@ -38,7 +38,7 @@ const written = async (tensors: Tensors, config: Record<string, unknown>, adapte
   return readTensors(out);
 };
 
-/** The experts of a model in files that have each by itself, put together as transformers has them. */
+/** Fuses experts from separate files as transformers does. */
 const fuse = (tensors: Tensors, { block = 'mlp', matrices = ['gate_proj', 'up_proj', 'down_proj'] } = {}) => {
   const [gate, up, down] = matrices;
   const each = (layer: number, names: readonly (string | undefined)[]) =>

@@ -44,7 +44,7 @@ const written = async (model: string, root: string, name: string): Promise<strin
 
 const numbers = ({ dtype, data }: TensorFixture): number[] => decode(dtype as Floating, data);
 
-/** The largest difference, as a share of the largest number. */
+/** The largest difference relative to the largest number. */
 const errorOf = (a: TensorFixture, b: TensorFixture): number => {
   const [x, y] = [numbers(a), numbers(b)];
   const largest = Math.max(...y.map(Math.abs));
@@ -111,7 +111,7 @@ describe('BASE+ADAPTER', () => {
     const adapter = lora({ config: { use_dora: true, fan_in_fan_out: true } });
     const { base, root, tensors } = make({ dtype: 'F32' }, adapter);
     const model = `${base}+${writeAdapter(join(root, 'conv1d'), adapter)}`;
-    // A family that is not known, so that the adapter's configuration decides.
+    // An unknown family, so that the adapter's configuration decides.
     const config = JSON.parse(readFileSync(join(base, 'config.json'), 'utf8')) as Record<string, unknown>;
     const { model_type: _, ...rest } = config;
     writeFileSync(join(base, 'config.json'), JSON.stringify(rest));

@@ -3,7 +3,10 @@ import { describe, expect, it } from 'vitest';
 import { parseAdapterConfig } from '../../src/core/models/adapters/peft-config.js';
 import { chosenKeys } from '../fixtures/pattern-choice.js';
 
-/** Which names each key matches ("x") by PEFT's get_pattern_key in Python 3.11, or Python's error; made by test/peers. */
+/**
+ * The names that match each key by PEFT's get_pattern_key in Python 3.11, or Python's error; made by
+ * test/peers.
+ */
 const { names, matched } = JSON.parse(readFileSync(new URL('patterns.json', import.meta.url), 'utf8')) as {
   names: string[];
   matched: [key: string, answer: string][];

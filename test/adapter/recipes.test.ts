@@ -73,7 +73,7 @@ describe('recipes of BASE+ADAPTER', () => {
     const of = async (model: string) => (await planMerge({ method: 'relayout', model })).cost.bytesToRead;
     const base = await of(join(root, 'base'));
     const [first, second] = [await of(one), await of(two)];
-    // The head of the second is its own, beside which that of the base is read for the first.
+    // The second has its own head; for the first, the base's head is read.
     const head = 24 * 16 * 2;
     expect(plan.cost.bytesToRead).toBe(first + second - base + head);
   });

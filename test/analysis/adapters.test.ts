@@ -30,7 +30,7 @@ it('analyses a base with an adapter by what the adapter stores, and reads no mor
     nonFiniteRows: 0,
   });
   expect(found?.tensors['model.norm.weight']?.meanMav).toBeGreaterThan(0);
-  // Of the base only what the adapter replaces is read.
+  // Reads only the base tensors that the adapter replaces.
   const { tensors } = await openCheckpoint(base);
   const norm = tensors.get('model.norm.weight');
   const stored = Object.values(fixture.tensors).reduce((sum, { data }) => sum + data.length, 0);

@@ -16,7 +16,7 @@ import {
 } from '../fixtures/checkpoints.js';
 import { decode, encode, type Floating } from '../fixtures/numbers.js';
 
-// Whole merges and batches, on disks of any speed.
+// Slow disks.
 vi.setConfig({ testTimeout: 180_000 });
 
 const numbersOf = ({ dtype, data }: TensorFixture): number[] => decode(dtype as Floating, data);
@@ -37,7 +37,6 @@ const rowsOf = (base: TensorFixture, expert: TensorFixture, rows: 'input' | 'out
 
 const mean = (numbers: readonly number[]): number => numbers.reduce((a, b) => a + b, 0) / numbers.length;
 
-/** An expert: the base with small changes. */
 const changed = (tensors: Tensors, seed: number): Tensors => {
   const deltas = fill(
     Object.fromEntries(Object.entries(tensors).map(([name, { shape }]) => [name, shape])),
@@ -267,7 +266,7 @@ describe('the published tables', () => {
   const bf16 = (bits: number, count: number) =>
     Buffer.from(Uint16Array.from({ length: count }, () => bits).buffer);
 
-  /** Weights of true width whose rows changed, or not, in the shares of a table: by 2⁻¹⁰, from 1. */
+  /** Weights of real width: a table's share of rows changed from 1 by 2⁻¹⁰. */
   const writeExpert = (root: string, table: readonly (readonly number[])[]) => {
     const tensorsOf = (changes: boolean): Tensors =>
       Object.fromEntries(
@@ -276,7 +275,7 @@ describe('the published tables', () => {
             const width = widths[column] ?? 0;
             const data = bf16(0x3f80, outputs * width);
             const rows = changes ? Math.round(fraction * width) : 0;
-            // Not the first ones: every ninth or so, each in all of its outputs.
+            // Changes about every ninth row instead of the first ones, in all its outputs.
             for (let n = 0; n < rows; n += 1)
               for (let output = 0; output < outputs; output += 1)
                 data.writeUInt16LE(0x3f81, 2 * (output * width + ((n * 5) % width)));
@@ -299,7 +298,7 @@ describe('the published tables', () => {
     const table = lines.map((line) => line.split(',').slice(1).map(Number));
     const { base, expert } = writeExpert(temporaryDirectory(), table);
     const { out } = await run({ base, experts: [expert], threshold: 1e-3 });
-    // Six printed cells are one digit off a multiple of the row count: their nearest multiple is what weights can have.
+    // Six printed cells are one digit off a multiple of the row count; compares with the nearest multiple.
     const expected = table.map((row, layer) =>
       row.map((value, column) => {
         const printed = lines[layer]?.split(',')[column + 1] ?? '';

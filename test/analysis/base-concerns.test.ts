@@ -5,13 +5,13 @@ import { analyze, planMerge, soup } from '../../src/index.js';
 import { fill, llama, type Tensors, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { decode, encode, type Floating } from '../fixtures/numbers.js';
 
-// A wrong base makes wrong magnitude weights: whatever shows it is a warning, and a right one has none.
+// A wrong base makes wrong magnitude weights: signs of it give a warning, and a right base gives none.
 
 vi.setConfig({ testTimeout: 180_000 });
 
 const options = { layers: 5, hidden: 48, dtype: 'F32' } as const;
 
-/** Weights that have moved by noise of some share of their size. */
+/** Weights plus noise of a share of their size. */
 const moved = (tensors: Tensors, seed: number, share: number): Tensors => {
   const shapes = Object.fromEntries(Object.entries(tensors).map(([name, { shape }]) => [name, shape]));
   const noise = fill(shapes, 'F32', seed);
@@ -40,7 +40,6 @@ const scaled = (tensors: Tensors, factor: number): Tensors =>
     ]),
   );
 
-/** Writes a base, a model trained from it, experts of either, and models that have nothing to do with them. */
 const writeFamily = () => {
   const root = temporaryDirectory();
   const model = llama({ ...options, seed: 1 });

@@ -18,7 +18,6 @@ const [rows, columns] = [70, 131];
 
 const numbersOf = ({ dtype, data }: TensorFixture): number[] => decode(dtype as Floating, data);
 
-/** The inputs of a plan over some checkpoints, and the references of their tensors. */
 const openAll = async (paths: readonly string[]) => {
   const inputs: PlannedInput[] = [];
   const references: Map<string, TensorReference>[] = [];
@@ -79,7 +78,6 @@ const reduce = async (
 
 const adapted = async () => {
   const family = await writeAdapted({ [name]: [rows, columns] });
-  // Inputs: the base, full experts a and b, and the factors of both.
   const { inputs, at } = await openAll([family.base, family.a, family.b, family.factors.a, family.factors.b]);
   const difference = (expert: 'a' | 'b'): Extract<PlannedDifference, { kind: 'change' }> => {
     const input = expert === 'a' ? 3 : 4;
@@ -170,7 +168,7 @@ describe('the difference of an adapter from its base', () => {
     writeCheckpoint(family.factors.a, { tensors: { ...factors, [`${name}.B`]: broken } });
     const { inputs } = await openAll([family.base, family.a, family.b, family.factors.a, family.factors.b]);
     const { nonFinite, magnitudes } = await reduce(inputs, [difference('b'), difference('a')]);
-    // Of rank 8, so that row 1 has it.
+    // The rank is 8, so row 1 has the value.
     expect(nonFinite).toEqual([0, 0, columns]);
     expect([...(magnitudes[1] ?? [])].map(Number.isNaN)).toEqual(
       Array.from({ length: rows }, (_, row) => row === 1),

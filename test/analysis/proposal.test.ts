@@ -11,7 +11,7 @@ import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { writeFamily } from '../fixtures/family.js';
 import { constructedVectors } from '../fixtures/mav-vectors.js';
 
-/** The share of each layer in a published figure: the mean over its matrices, scaled so that the layers add up to 1. */
+/** A published figure's share of each layer: the mean over its matrices, scaled to a sum of 1. */
 const published = (figure: string): number[] => {
   const file = fileURLToPath(new URL(`../../docs/figures/figure-${figure}.csv`, import.meta.url));
   const lines = readFileSync(file, 'utf8').trim().split('\n').slice(1);
@@ -23,7 +23,6 @@ const published = (figure: string): number[] => {
   return means.map((mean) => mean / total);
 };
 
-/** Shares of 32 layers: `ends` in each of the first and last numbers of layers, the others even. */
 const withEnds = (bottom: number, top: number, ends: number): number[] => {
   const layers = Array.from({ length: 32 }, (_, layer) => (layer < bottom || layer >= 32 - top ? ends : 1));
   const total = layers.reduce((sum, share) => sum + share, 0);

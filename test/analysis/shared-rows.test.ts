@@ -20,7 +20,6 @@ const write = (models: Record<'base' | 'expert', VocabularyOptions>) => {
   return { root, base: writeOne('base'), expert: writeOne('expert') };
 };
 
-/** A base, and an expert with two more tokens. */
 const family = () =>
   write({
     base: { tokens, seed: 1, tied: true },

@@ -14,7 +14,7 @@ import { constructedVectors } from '../fixtures/mav-vectors.js';
 const run = (parameters: AnalyzeParameters) =>
   analyze(parameters, { out: join(temporaryDirectory(), 'analysis') });
 
-/** Rows of a matrix in both tops, by ranks alone: a row is in a top if fewer rows than its size go before it. */
+/** Rows in both tops, by ranks: a row is in a top if fewer than `count` rows rank before it. */
 const commonRows = (a: Float32Array, b: Float32Array, count: number): number => {
   const isTop = (vector: Float32Array, row: number) => {
     const own = vector[row] ?? 0;
@@ -24,7 +24,7 @@ const commonRows = (a: Float32Array, b: Float32Array, count: number): number => 
   return [...a.keys()].filter((row) => isTop(a, row) && isTop(b, row)).length;
 };
 
-/** One matrix of one layer. */
+/** A layer with a single matrix. */
 const vectorsOf = (name: string, mavs: readonly number[]): MavVectors => {
   const made = constructedVectors(name, { layers: 1, peak: 0 });
   const tensor = 'model.layers.0.self_attn.q_proj.weight';

@@ -19,10 +19,10 @@ const checkpoint = (names: readonly string[], config?: Record<string, unknown>):
 const describeNames = (names: readonly string[], config?: Record<string, unknown>, stack?: string) =>
   describeArchitecture(checkpoint(names, config), stack);
 
-/** The last part of a stack's name that both the library and files have: `decoder.layers`, `layers`. */
+/** The end of a stack's name that the library and files share: `decoder.layers`, `layers`. */
 const ending = (stack: string): string => stack.split('.').slice(-1).join();
 
-/** Roles by the classes of modules in transformers and diffusers, in place of names: the first that matches. */
+/** Roles by module class in transformers and diffusers; the first match counts. */
 const byClass: readonly (readonly [RegExp, Role])[] = [
   [/AdaLayerNorm|^SiLU\/|^Sequential\/|AltUp|Laurel/, 'residual'],
   [/(^|\/)(\w*SelfOutput|MPNetAttention|T5Layer\w+|MT5Layer\w+|UMT5Layer\w+)\/\w*LayerNorm$/, 'blockNorm'],
@@ -40,7 +40,7 @@ const byClass: readonly (readonly [RegExp, Role])[] = [
 
 const inAnyLayer = /(^|\.)(layers?|h|\w*blocks?)\.\d+\./;
 
-// Golden: what transformers and diffusers stored of their own models; see `madeBy` in the files.
+// Golden: tensors as transformers and diffusers stored them; see `madeBy` in the files.
 describe.each(Object.entries(familyFixtures))('%s', (_, { config, stacks, shapes, classes }) => {
   const names = Object.keys(shapes);
   const layered = Object.entries(stacks).filter(([stack]) => !/vision|visual/.test(stack));

@@ -4,7 +4,7 @@ import { type Section, Unsaid } from '../../src/core/models/architecture/layer-s
 import { type Origin, stackedConfig } from '../../src/core/models/architecture/layer-settings/stacked.js';
 import { seeded } from '../fixtures/scored.js';
 
-/** The layers of a family, by the text of its classes in transformers, and a random configuration of it. */
+/** A family's layers, as its classes in transformers build them, and a random configuration. */
 interface Family {
   /** `model_type` */
   readonly type: string;
@@ -12,11 +12,9 @@ interface Family {
   readonly make: (random: Random, layers: number) => Record<string, unknown>;
   /** The same in both models. */
   readonly both?: (random: Random) => Record<string, unknown>;
-  /** The part that is built for each layer. */
   readonly build: (config: Section, layers: number) => readonly unknown[];
-  /** Keys with whole numbers that may say another order: all their values are tried where ours says that none can. */
+  /** Keys with whole numbers that may order layers differently: tries all values if ours finds none. */
   readonly numbers?: readonly string[];
-  /** True where some order of layers cannot be said. */
   readonly refuses?: boolean;
 }
 
@@ -349,7 +347,7 @@ describe('settings by layer', () => {
   );
 });
 
-/** All values of a family's numbers by which the first configuration says what is wanted. */
+/** All values of a family's numbers with which the first configuration expresses the wanted layers. */
 const valuesThatSay = (
   { numbers = [], build }: Family,
   config: Section,

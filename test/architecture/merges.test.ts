@@ -19,14 +19,14 @@ import { type Family, writeFamilyOf } from '../fixtures/family.js';
 import { average, readTensors, zoneOf } from '../fixtures/merged.js';
 import { tokenizerFiles } from '../fixtures/vocabulary.js';
 
-/** The number of a layer in a name, by what the library calls the stack that it is of; undefined outside the layers. */
+/** The layer number in a name, by the library's name of the stack; undefined outside layers. */
 const layerIn = (stack: string) => {
-  // Files have other prefixes than the library, and other towers have stacks of their own.
+  // Files have other prefixes than the library, and other towers have their own stacks.
   const word = stack.split('.').slice(/(en|de)coder\./.test(stack) ? -2 : -1);
   const pattern = new RegExp(`(^|\\.)${word.join('\\.')}\\.(?<layer>\\d+)\\.`);
   return (name: string): number | undefined => {
     if (/vision|visual/.test(name)) return undefined;
-    // Of T5's and mT5's, whose first block computes them for all.
+    // Position biases of T5 and mT5: the first block computes them for all.
     if (/^(en|de)coder\.block\.0\..*relative_attention_bias/.test(name)) return undefined;
     const layer = pattern.exec(name)?.groups?.['layer'];
     return layer === undefined ? undefined : Number(layer);
@@ -49,7 +49,7 @@ const cases = Object.entries(familyFixtures).flatMap(([family, { stacks, config 
     family,
     stack,
     layers,
-    // UMT5 has position biases in each block, which are in their layers.
+    // UMT5 has position biases in each block.
     ofUmt5: config['model_type'] === 'umt5',
     asked: own.length > 1 ? stack : undefined,
   }));

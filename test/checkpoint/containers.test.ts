@@ -23,7 +23,7 @@ import { weightsIn } from '../fixtures/contents.js';
 import { hubUser, impatient } from '../fixtures/hub-client.js';
 import { startHub } from '../fixtures/hub-server.js';
 
-// A container that is only read, and that carries what usually lies beside weights: a line of JSON, then the data.
+// A read-only container with typical contents: a line of JSON, then the data.
 
 const lines: ContainerReader = {
   name: 'lines',
@@ -71,7 +71,6 @@ const writeLines = (directory: string, tensors: Tensors, sideFiles: Record<strin
 
 const template = '{{ messages }}';
 
-/** Two experts in both containers; the header of one is longer than what is first read of a file. */
 const experts = (hidden = 16) => {
   const root = temporaryDirectory();
   const models = [1, 2].map((seed) => llama({ seed, hidden, layers: 2 }));

@@ -10,7 +10,7 @@ const swap = existsSync('/proc/meminfo')
   ? 1024 * Number(/^SwapTotal: +(\d+)/m.exec(readFileSync('/proc/meminfo', 'utf8'))?.[1])
   : 0;
 
-/** More than the machine can have, and less than the file system promises. */
+/** More than the machine's memory, less than the file system promises. */
 const between = totalmem() + swap + 1;
 
 describe('the room of a file system', () => {

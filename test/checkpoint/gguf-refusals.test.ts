@@ -78,7 +78,7 @@ describe('a file that is no GGUF file is refused, and so is one', () => {
     ['whose data are cut off', having({}).subarray(0, -64), /^FILE_LENGTH_MISMATCH: FILE has \d+ bytes/],
     [
       'with a key twice',
-      // The second within the bytes of the first.
+      // The second overlaps the first.
       having({
         ...{ counts: [0, 2], tensors: {} },
         metadata: { a: Buffer.concat([value.u32(1), u64(1), Buffer.from('a'), value.u32(1)]) },

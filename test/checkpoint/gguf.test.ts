@@ -11,7 +11,7 @@ import { type GgufFixture, ggufModel, randomBlocks, value, writeGguf } from '../
 import { readTensors } from '../fixtures/merged.js';
 import { encode } from '../fixtures/numbers.js';
 
-/** Names in transformers, as its loader of GGUF has them, by architecture; N is a layer. */
+/** Names as transformers' GGUF loader maps them, by architecture; N is a layer. */
 const names: Readonly<Record<string, string>> = {
   'token_embd.weight': 'model.embed_tokens.weight',
   'output_norm.weight': 'model.norm.weight',
@@ -41,7 +41,6 @@ const normsOf = (architecture: string): Readonly<Record<string, string>> =>
 
 const digest = (bytes: Uint8Array): string => createHash('sha256').update(bytes).digest('hex');
 
-/** Hashes of a model's tensors in float32 by name, in the text of the fixtures. */
 const expected = ({ tensors }: GgufFixture, architecture: string, heads = 4, headsOfKeys = 2) =>
   Object.fromEntries(
     Object.entries(tensors).map(([name, { type, shape, data }]) => {

@@ -49,7 +49,6 @@ const dtypes = [
   'U64',
 ].filter(isDtype);
 
-/** Tensors whose elements fill whole bytes. */
 const someTensors = fc.uniqueArray(
   fc
     .record({

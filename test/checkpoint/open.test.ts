@@ -51,7 +51,6 @@ describe('openCheckpoint', () => {
         shards: Object.keys(tensors).map((tensor) => [tensor]),
         config: { num_hidden_layers: 400 },
       });
-    // The compiled command: limits belong to a process.
     const run = (command: string) =>
       spawnSync('bash', ['-c', `ulimit -n 64 && exec "${process.execPath}" bin/layerloom.cjs ${command}`], {
         cwd: fileURLToPath(new URL('../..', import.meta.url)),
@@ -317,7 +316,7 @@ describe('the hub cache', () => {
 
   const commit = '0123456789abcdef0123456789abcdef01234567';
 
-  /** As the hub's own library lays it out: blobs by hash, snapshots of relative links. */
+  /** The hub library's layout: blobs by hash, snapshots of relative links. */
   const writeSnapshot = () => {
     const cache = temporaryDirectory();
     vi.stubEnv('HF_HUB_CACHE', cache);

@@ -9,7 +9,7 @@ import { runBatch } from '../../src/study/batch/run-batch.js';
 import { llama, temporaryDirectory, writeCheckpoint, writePair } from '../fixtures/checkpoints.js';
 import { keyOf, newStore } from '../fixtures/store.js';
 
-/** What hangs fails here, long before the usual limit. */
+/** A hanging read fails here, long before the usual limit. */
 const limit = 30_000;
 
 const makePipe = (path: string): void => {
@@ -19,7 +19,6 @@ const makePipe = (path: string): void => {
 
 const tooLarge = 256 * 1024 * 1024 + 1;
 
-/** A sparse file. */
 const writeSparse = (path: string, bytes: number): void => {
   writeFileSync(path, '');
   truncateSync(path, bytes);

@@ -286,7 +286,7 @@ describe('mutated files', () => {
       const outcome = await readTorch(mutated(random));
       outcomes.set(outcome, (outcomes.get(outcome) ?? 0) + 1);
     }
-    // The sweep reaches the readers of zip and pickle, and what they accept.
+    // The sweep reaches the readers of zip and pickle, and valid files too.
     for (const code of ['accepted', 'HEADER_INVALID', 'WEIGHTS_UNSUPPORTED', 'PICKLE_RUNS_CODE'])
       expect([code, (outcomes.get(code) ?? 0) > 10]).toEqual([code, true]);
   }, 60_000);

@@ -19,8 +19,10 @@ import {
 } from '../fixtures/torch-files.js';
 
 /**
- * What torch.save of torch 2.13 writes of an OrderedDict, compressed: a [2, 3] of bfloat16, b the same tensor again, c a
- * Parameter of ones, d 3.0 without dimensions, e [0, 4], f [3] of float8, n [True], u [2] of uint16.
+ * An OrderedDict saved by torch.save of torch 2.13, compressed. a: [2, 3] of bfloat16; b: the same tensor
+ * again;
+ * c: a Parameter of ones; d: 3.0 without dimensions; e: [0, 4]; f: [3] of float8; n: [True]; u: [2] of
+ * uint16.
  */
 const byTorch =
   'H4sICErCBmsCA3gyLmJpbgCllc9v22QYx9/ETtK6LYOOboSNsTJ+pLCliR07SVlp5hVfLLHiaaiqQJGbuE00N+njvBkMcahUtbDjJM6IC+LGAQ7wF3CfxAWp0kCcOO22K7w/XNd2kha6V3KdVM/n+X6f932fJyumICI0NoYG1gQ6jz6T55s2tvPbd11DP4vWBtdOstHouq7TwO1upyfd8pqO5zSX2w0sAZqzIJFbTZBkNiQbuOs1Wvl6H7fdnlT3nPV+223WsdPpdb36PVkCIZdbzZDgHom0Nx0QOSLphtu1cVG7zf8vQYrlLEB6VSDvxnYfMmYaw9iHJjKTprAP46ZgJvZBetCiHiYwTFowxaB1eK7FPzXgzAhL27ZnbznY8SR4vkVMtQ6NMB+BixdYmiJMtzKmgOEsVRf24EUzsQczXPkchvMWvPQV+5L9El624AKjmnCRZ27xLDK8QrIkMFwiWebmOP0qhssWzLIAB16LAApcIQDC8DqVRaa4D2+YIi36TQ6/hSFnwRwL3oC3T9h9RYJ3jgrN+ycg3eng+9tOMyj5KktXgmu85Lxf8jwtucB1i/5ebdC9qtSd0pay0ZFAxqBYUGJ8B9TIturdrhtIaCxEhTLfjwqVINmr9M8Cl3gXw3ULFllgH95rMect7k2DJQKKGGrsMuzBDQrqHLzpC/bbHXKdJFjG8L4FRj+/YmbGfp7/8ZNfkwjRZ2VkV0yjBdoV+Y2ut2Xj+j3H65GLb+jasOb4D6vIpJ8c7FLz9BktPYOuM2n/cOq2297sbDkdbOiVU6qvrWklamDpU/iblI2SxxqYRCI1sH4fO13a54aOkNvG2HVojr3Fv7JpEpU+Nsc4unk4VeYLhr50auP+QmhnCdVqtZ3atzXq4qfZPxYmmdfjXSwGLoqGXkXPpu8/VP/rD744+H/68jPq11jdDx79+T0RQ2Kgi4bqpgJdxdATaO04j9kgtmToM2iEPqLy07/f+IfOYuGEstNBStXQkyRlgtIXHqe+O/n+j5OKDmnN0EXk6zMDFx8vz0brH5ZC4jc46FoyRyVKP/pm887J9z+LyqwBmYOe47VJB35u0x++ertp6MppTrGgVaqqXFW1UrmiygVNVcuVoqpoRbVYKitqqVqolGSlolGXu3d3F3LER465TFCzgc/w9JoYcB76HR8AQ7NnOgKdE9CQURfnw6NjJsI/9PmBeRVPEZ4ck9FpK6LIxImT4W4fj5AfiehozsSxcJNGsYMQVoxj4R6LYh+njjD5EBvegOH1WwhT4mrhlopidKOCzoxj4V6KYrdDmBrHwv0TxR6GMC2OhRtHitbGsRG3JnyVs9Ejz6DRTbZiptNX/cBLwrUAmoq9n/IDQL9k+Jtw7NMPvkc+aFJpzkyxeB77L/z+CLgQCwAA';

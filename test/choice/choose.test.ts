@@ -15,10 +15,9 @@ import { decode, encode } from '../fixtures/numbers.js';
 
 const layers = 4;
 
-/** How far an expert moved each layer: `attention` or `feed_forward` of it, or both, times its own numbers. */
+/** How far an expert moved each layer: its `attention`, `feed_forward` or both, times its own numbers. */
 type Moves = readonly (number | { attention: number; feed_forward: number })[];
 
-/** A base of ones, so that an element's change is the relative change of its matrix; and two experts. */
 const writeExperts = (moves: { task: Moves; language: Moves }, options: LlamaOptions = {}) => {
   const root = temporaryDirectory();
   const base = llama({ layers, dtype: 'F32', ...options });
@@ -52,7 +51,6 @@ const writeExperts = (moves: { task: Moves; language: Moves }, options: LlamaOpt
 
 type Experts = ReturnType<typeof writeExperts>;
 
-/** What `diff BASE EXPERT --json` prints, in files. */
 const compare = async ({ root, base, task, language }: Experts) => {
   const write = async (name: string, expert: string) => {
     const file = join(root, `${name}.diff.json`);

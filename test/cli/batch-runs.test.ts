@@ -23,7 +23,7 @@ import {
   writeExperiment,
 } from '../fixtures/experiment.js';
 
-// Whole merges and batches, on disks of any speed.
+// Slow disks.
 vi.setConfig({ testTimeout: 180_000 });
 
 const eventsOf = (stdout: string): Record<string, unknown>[] =>
@@ -34,7 +34,6 @@ const eventsOf = (stdout: string): Record<string, unknown>[] =>
 
 const lastOf = (stdout: string) => eventsOf(stdout).at(-1) ?? {};
 
-/** A file system of its own, undefined where this user may not mount one. */
 const smallDisk = (size: string): string | undefined => {
   const directory = join(temporaryDirectory(), 'disk');
   mkdirSync(directory);
@@ -50,7 +49,6 @@ const smallDisk = (size: string): string | undefined => {
 const resize = (disk: string, options: string): void =>
   void execFileSync('mount', ['-o', `remount,${options}`, disk]);
 
-/** Whatever a merge is made of that is said to be done. */
 const expectTruthful = (out: string): void => {
   const { merges } = recordIn(out);
   for (const { path, state } of merges)
@@ -61,7 +59,7 @@ const needsRoot = 'only root may mount a disk';
 
 describe('layerloom batch', () => {
   it('says one event a line, and what it did', async () => {
-    // TIES reads what it cuts more than once.
+    // TIES reads the tensors that it trims more than once.
     const { file, out } = writeExperiment(someMerges.replace(/.*ties.*\n/, ''));
     const { code, stdout, stderr } = await cli(['batch', file, '-o', out, '--json']);
     expect([code, stderr]).toEqual([0, '']);
@@ -155,7 +153,7 @@ describe('layerloom batch', () => {
     const child = startCli(['batch', file, '-o', out, '--json']);
     const onData = (chunk: Buffer) => {
       if (!chunk.includes('"event":"merge"')) return;
-      // A second one would end it as it stands.
+      // A second signal would end the process at once.
       child.stdout.off('data', onData);
       child.kill('SIGINT');
     };
@@ -173,7 +171,7 @@ describe('layerloom batch', () => {
     expect(readdirSync(join(out, '.store', 'partial'))).toEqual([]);
     const again = await cli(['batch', file, '-o', out, '--resume', '--json']);
     expect([again.code, recordIn(out).state]).toEqual([0, 'done']);
-    // On a slow disk no shard may have been finished.
+    // On a slow disk possibly no shard was finished.
     expect(recordIn(out).bytesWritten).toBeLessThanOrEqual(recordIn(out).cost.bytesDistinct);
   });
 
@@ -335,7 +333,7 @@ describe('a full disk', () => {
       1,
       expect.stringMatching(/needs \d+ bytes and its disk has \d+ free|cannot be written: ENOSPC/),
     ]);
-    // Room for all bytes of shards, but not for what stands beside them: it is full on the way.
+    // Room for all shards but not for side files: the disk fills up during the run.
     const { bytesDistinct } = recordIn(whole).cost;
     resize(disk, `size=${Math.ceil(bytesDistinct * 1.2)}`);
     const full = await cli(['batch', file, '-o', onDisk, '--resume', '--json']);
@@ -391,7 +389,7 @@ describe('the store of a batch', () => {
     expect(await listed()).toHaveLength(kept);
     for (const { key } of removed)
       expect(existsSync(join(store, 'shards', key.slice(0, 2), `${key}.safetensors`))).toBe(false);
-    // What is left of merges is whole, and what was removed is made again when it is asked for.
+    // Remaining merges are whole, and removed ones are made again on request.
     const again = await cli(['batch', file, '-o', out, '--resume', '--json']);
     expect([again.code, lastOf(again.stdout)]).toMatchObject([
       0,

@@ -6,10 +6,9 @@ import { openCheckpoint } from '../../src/index.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { cli } from '../fixtures/cli.js';
 
-// Whole merges and batches, on disks of any speed.
+// Slow disks.
 vi.setConfig({ testTimeout: 180_000 });
 
-/** Two task experts and two language experts of six layers, and an experiment of two configurations a pair. */
 const written = (merges = ['{name: default, method: layer_swap, bottom: [2, 3], top: 1}']) => {
   const root = temporaryDirectory();
   for (const [index, name] of ['base', 'math-1', 'math-2', 'swh-1', 'swh-2'].entries())
@@ -45,7 +44,6 @@ interface Event {
   readonly failed?: number;
 }
 
-/** One a line; an error, which is no event, stands behind them. */
 const eventsOf = (stdout: string): Event[] =>
   stdout
     .split('\n')
@@ -70,7 +68,8 @@ describe('layerloom batch --dry-run', () => {
     const { stdout } = await cli(['batch', file, '--dry-run', '--json']);
     const { cost, merges } = JSON.parse(stdout) as { cost: BatchCost; merges: { name: string }[] };
     expect(merges.map(({ name }) => name).sort()).toEqual(names);
-    // Of layers: each task expert's 2 to 4, the language experts' 0 to 2 and 5. Of pairs: embeddings and final norm.
+    // Layers: 2 to 4 of each task expert, 0 to 2 and 5 of each language expert. Each pair: embeddings, final
+    // norm.
     expect(cost).toMatchObject({ merges: 8, shards: 2 * 3 + 2 * 4 + 4 * 2 });
     expect(cost.bytesDistinct).toBeLessThan(cost.bytesPlain / 2);
   });
@@ -134,7 +133,7 @@ describe('layerloom batch', () => {
 
   it('ends with 4 where some merges failed, and says which', async () => {
     const { root, file, out } = written(['{name: soup, method: soup}']);
-    // Whole numbers are not averaged: those of math-1 are unlike the others'.
+    // Whole numbers are not averaged, and those of math-1 differ from the others.
     for (const [index, name] of ['math-1', 'math-2', 'swh-1', 'swh-2'].entries()) {
       const { tensors, ...rest } = llama({ layers: 6, seed: 10 + index });
       const data = Uint8Array.from({ length: 16 }, (_, at) => (name === 'math-1' ? at : 7));
@@ -170,7 +169,7 @@ describe('layerloom batch', () => {
     const store = join(root, 'store');
     const args = ['batch', file, '-o', out, '--store', store, '-j', '1'];
     const part = (index: number) => cli([...args, '--shard-range', `${index}/3`, '--json']);
-    // One begins when another has ended: they divide the shards alike all the same.
+    // The second begins after the first has ended; both still divide the shards alike.
     const first = await part(0);
     const codes = [first, ...(await Promise.all([part(1), part(2)]))].map(({ code }) => code);
     expect(codes).toEqual([0, 0, 0]);
@@ -212,7 +211,7 @@ describe('references of an experiment', () => {
     const { code, stderr } = await cli(['batch', file, '-o', out]);
     expect([code, stderr]).toEqual([0, expect.stringMatching(missing)]);
     expect(stderr).not.toContain('reference joint');
-    // A name that the system does not follow, as it opens none in a folder of another user.
+    // A name that the system does not follow into another user's folder.
     const late = join(root, 'late');
     symlinkSync(late, late);
     const unread = await cli(['batch', file, '--dry-run']);
@@ -238,7 +237,7 @@ describe('what experiment init writes', () => {
       ...['--lang', ...['swh-1', 'swh-2'].map((name) => `swahili:${join(root, name)}`), '-o', file],
     ]);
     expect([init.code, init.stderr]).toEqual([0, expect.stringMatching(/^Next: layerloom batch .*\n$/)]);
-    // Six layers are not enough for the paper's five and two with transitions.
+    // Six layers are too few for the paper's five and two with transitions.
     writeFileSync(
       file,
       readFileSync(file, 'utf8')
@@ -269,7 +268,7 @@ describe('the store of a batch', () => {
     expect(listed.shards).toHaveLength(shards);
     expect((await cli(['store', 'verify', store])).stdout).toContain(`${shards} shards read`);
     expect((await cli(['store', 'gc', store])).stdout).toContain(`removed 0 shards (0 B), kept ${shards}`);
-    // Both merges of one pair: its embeddings and its final norm.
+    // The two merges of one pair, with its embeddings and its final norm.
     for (const name of names.slice(0, 2)) rmSync(join(out, name), { recursive: true });
     expect((await cli(['store', 'gc', store])).stdout).toContain('removed 2 shards');
     const { stdout } = await cli(['batch', file, '-o', out, '--resume', '--json']);

@@ -18,7 +18,7 @@ import { cli, finished, startCli } from '../fixtures/cli.js';
 import { fineTune } from '../fixtures/family.js';
 import { readTensors } from '../fixtures/merged.js';
 
-// Whole merges and batches, on disks of any speed.
+// Slow disks.
 vi.setConfig({ testTimeout: 180_000 });
 
 const swapArgs = (
@@ -256,7 +256,7 @@ describe('an interrupt', () => {
     return startCli(['soup', ...models, '-o', join(root, 'out'), '-j', '1', ...args]);
   };
 
-  /** Sends a signal once shards are being written; fails where the run ends before. */
+  /** Sends a signal once shards are being written; fails if the run ends earlier. */
   const signalWhileWriting = async (
     root: string,
     child: ReturnType<typeof startCli>,
@@ -285,14 +285,14 @@ describe('an interrupt', () => {
     expect(readdirSync(root).sort()).toEqual(['a', 'b']);
   });
 
-  // What a process catches, only Linux tells.
+  // Only Linux lists the signals that a process catches.
   it.skipIf(process.platform !== 'linux')(
     'is not forgotten that comes while the merge is planned',
     async () => {
       const root = temporaryDirectory();
       const child = start(root);
       const result = finished(child);
-      // SIGHUP is caught by nothing else, and last of the three.
+      // Nothing else catches SIGHUP, the last of the three.
       const listens = () => {
         const caught = /^SigCgt:\s*(\w+)$/m.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1];
         return (BigInt(`0x${caught}`) & 1n) !== 0n;

@@ -17,7 +17,6 @@ const options = {
 };
 type Values = Given<typeof declaredArguments, typeof options>;
 
-/** Runs a command line, and returns what the command is given. */
 const givenBy = async (...words: string[]): Promise<Values> => {
   const program = new ExampleCommand('layerloom').exitOverride();
   let values: Values | undefined;

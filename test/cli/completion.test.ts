@@ -8,7 +8,7 @@ import { buildProgram } from '../../src/cli/program.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { cli } from '../fixtures/cli.js';
 
-/** What a user has typed when they press Tab, and what the shell offers. */
+/** The text before Tab, and the shell's offers. */
 const lines: readonly (readonly [typed: string, offered: readonly string[]])[] = [
   ['layerloom re', ['recipe', 'relayout', 'report', 'revert']],
   ['layerloom store ', ['gc', 'ls', 'verify']],
@@ -27,17 +27,15 @@ const lines: readonly (readonly [typed: string, offered: readonly string[]])[] =
   ['layerloom swap --bottom ', []],
 ];
 
-/** Asks a shell what it offers for each line; `place` is a directory for the driver's own files. */
+/** Asks a shell for its offers for each line; `place` is a directory for the driver's files. */
 type Driver = (script: string, place: string, directory: string) => string[][];
 
-/** The words of a line; the last is the one at the cursor. */
 const wordsOf = (line: string): string =>
   line
     .split(' ')
     .map((word) => `'${word}'`)
     .join(' ');
 
-/** Lines of the drivers' outputs, one group ended by END for each line that was completed. */
 const groups = (text: string): string[][] => {
   const found: string[][] = [[]];
   for (const line of text.split('\n')) {
@@ -76,7 +74,7 @@ const fish: Driver = (script, place, directory) => {
   );
 };
 
-/** Zsh completes only at a terminal: a driver types into one, and `compadd` writes down what is offered. */
+/** Zsh completes only at a terminal: a driver types into one, and `compadd` writes its offers down. */
 const zsh: Driver = (script, place, directory) => {
   const [setup, driver, offered] = ['setup.zsh', 'driver.zsh', 'offered'].map((name) =>
     join(place, name),
@@ -115,14 +113,14 @@ zpty -d terminal
 `,
   );
   execFileSync('zsh', ['-f', driver], { cwd: place, timeout: 60_000 });
-  // Names of files are offered as they would be typed, with spaces escaped.
+  // File names are offered as typed, with escaped spaces.
   return groups(readFileSync(offered, 'utf8').replaceAll('\\ ', ' ')).slice(1);
 };
 
 const isHere = (shell: string): boolean => spawnSync(shell, ['--version']).error === undefined;
 
 describe('layerloom completion', () => {
-  // Bash is everywhere; a shell that is not installed is skipped by name.
+  // Skips a shell that is not installed; bash always is.
   for (const [shell, driver] of Object.entries({ bash, zsh, fish }))
     it.skipIf(!isHere(shell))(`completes in ${shell}`, { timeout: 90_000 }, async () => {
       const [place, directory] = [temporaryDirectory(), temporaryDirectory()];
@@ -146,7 +144,7 @@ describe('layerloom completion', () => {
   });
 
   it('offers something for every argument', () => {
-    // A repository of the hub is not on this machine.
+    // Repositories of the hub are not on this machine.
     for (const { path, arguments: given } of describeCommands(buildProgram()))
       for (const argument of given)
         if (argument.name !== 'repository')

@@ -13,7 +13,7 @@ import { assemble, llama, temporaryDirectory, writeCheckpoint } from '../fixture
 import { onOtherFileSystem } from '../fixtures/other-file-system.js';
 import { writeHeadersOnly } from '../fixtures/range-cache.js';
 
-// What a run refuses before its first weight, a dry run refuses too, and writes nothing.
+// A dry run refuses the same as a run before its first weight, and writes nothing.
 
 const layers = 4;
 
@@ -39,7 +39,6 @@ const codeOf = (work: Promise<unknown>): Promise<unknown> =>
     (error: unknown) => (error instanceof LayerloomError ? error.code : error),
   );
 
-/** Every file and directory, with its size and the time of its last change. */
 const filesIn = (directory: string): string[] =>
   readdirSync(directory, { recursive: true })
     .map((name) => {
@@ -48,7 +47,7 @@ const filesIn = (directory: string): string[] =>
     })
     .sort();
 
-/** What a command ends with as a dry run, which leaves all files as they are, and then as a run. */
+/** The outcome of a command as a dry run, which must change no file, and then as a run. */
 const bothOf = async (root: string, command: (dryRun: boolean) => Promise<unknown>): Promise<unknown[]> => {
   const before = filesIn(root);
   const dry = await codeOf(command(true));
@@ -56,14 +55,14 @@ const bothOf = async (root: string, command: (dryRun: boolean) => Promise<unknow
   return [dry, await codeOf(command(false))];
 };
 
-/** A directory on another file system than temporary directories. */
+/** A directory outside the file system of temporary directories. */
 const elsewhere = (): string => {
   const directory = onOtherFileSystem();
   if (directory === undefined) throw new Error('there is no other file system');
   return directory;
 };
 
-/** Writes models that do not fit on the disk, in files that take none of it. */
+/** Writes sparse models that are larger than the disk. */
 const writeHuge = (...directories: readonly string[]): void => {
   const { bavail, bsize } = statfsSync(temporaryDirectory());
   const bytes = bavail * bsize + 2 ** 30;
@@ -216,7 +215,7 @@ describe('a merge', () => {
   });
 });
 
-/** Lets a process have so little memory that of four threads some are not used, and returns what is said of it. */
+/** Gives a process too little memory for all of four threads, and returns its warnings. */
 const warnedOf = async (work: () => Promise<unknown>): Promise<string[]> => {
   vi.spyOn(process, 'constrainedMemory').mockReturnValue(55e6);
   const written = vi.spyOn(process.stderr, 'write').mockReturnValue(true);

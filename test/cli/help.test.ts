@@ -7,7 +7,6 @@ const commands = describeCommands(buildProgram());
 const named = commands.map((command) => ({ name: ['layerloom', ...command.path].join(' '), command }));
 const optionsOf = ({ optionGroups }: CommandDescription) => optionGroups.flatMap(({ options }) => options);
 
-/** All commands of a program, parents before their subcommands. */
 const all = (command: Command): Command[] => [command, ...command.commands.flatMap(all)];
 
 const commandAt = (program: Command, path: readonly string[]): Command => {
@@ -20,7 +19,7 @@ const commandAt = (program: Command, path: readonly string[]): Command => {
   return found;
 };
 
-/** The words of a command line as a shell reads it, behind variables and up to a redirection. */
+/** Splits a command line into shell words, without variables before it and redirections after it. */
 const wordsOf = (line: string): string[] => {
   const found = [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain]) => quoted ?? plain ?? '');
   const words = found.slice(found.findIndex((word) => !/^[A-Z]+=/.test(word)));
@@ -28,7 +27,6 @@ const wordsOf = (line: string): string[] => {
   return end < 0 ? words : words.slice(0, end);
 };
 
-/** Parses a command line with the program's own parser, and returns the name of the command it would run. */
 const parsed = async (words: readonly string[]): Promise<string> => {
   const program = buildProgram();
   const ran: string[] = [];
@@ -94,7 +92,6 @@ const helpOf = ({ path }: CommandDescription): string => {
   return text;
 };
 
-/** Values of a command line's options that have choices must be among them. */
 const checkChoices = (command: CommandDescription, words: readonly string[]): void => {
   for (const { long, short, value } of optionsOf(command))
     for (const [index, word] of words.entries())

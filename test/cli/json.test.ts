@@ -17,10 +17,9 @@ const published = fileURLToPath(new URL('../../docs/tables/table-1.csv', import.
 const converter = llamaStandIn('convert-hf-to-gguf');
 const harness = ['--lm-eval', stubHarness];
 
-/** A command line, and the form of its output with --json: one document, or a line for each event. */
 type Case = readonly [name: string, form: 'document' | 'events', args: readonly string[]];
 
-/** Makes small models and an experiment, and returns commands in an order in which later ones read files of earlier ones. */
+/** Makes small models and an experiment. Returns commands in order: later ones read files of earlier ones. */
 const prepare = (): { at: (name: string) => string; cases: readonly Case[] } => {
   const { root, file, out } = writeExperiment(
     '\n  - {name: default, method: layer_swap, bottom: [1, 2], top: 1}\n',

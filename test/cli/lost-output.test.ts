@@ -9,7 +9,6 @@ import { writePair } from '../fixtures/checkpoints.js';
 
 const main = fileURLToPath(new URL('../../bin/layerloom.cjs', import.meta.url));
 
-/** Runs a line of the shell; `layerloom` stands for the command. */
 const run = (line: string, cwd: string) => {
   const { stdout, stderr } = spawnSync('bash', ['-c', line.replaceAll('layerloom', `"$NODE" "$MAIN"`)], {
     cwd,

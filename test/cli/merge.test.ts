@@ -9,7 +9,6 @@ import { readTensors } from '../fixtures/merged.js';
 
 const tensor = 'model.layers.2.self_attn.q_proj.weight';
 
-/** Base and experts, with a recipe beside them. */
 const prepare = (text: string) => {
   const family = writeFamily({ layers: 4 });
   const recipe = join(family.root, 'merge.yaml');

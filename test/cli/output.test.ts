@@ -7,7 +7,6 @@ import { cli } from '../fixtures/cli.js';
 
 vi.setConfig({ testTimeout: 180_000 });
 
-/** A base, two task experts and a language expert of six layers. */
 const models = () => {
   const root = temporaryDirectory();
   const at = (name: string) => join(root, name);

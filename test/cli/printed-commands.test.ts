@@ -9,8 +9,8 @@ import { llama, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { hashOf } from '../fixtures/contents.js';
 import { readSource } from '../fixtures/source-texts.js';
 
-// Every command of ours that a message, a README or a page names: found in the source, got from where it is printed,
-// typed in over small models, and held to what it promises.
+// Tries every command of ours that a message, README or page prints: runs it over small models, and checks
+// its promise.
 
 const paths = describeCommands(buildProgram()).map(({ path }) => path.join(' '));
 const { texts, commands, options: named } = readSource();
@@ -21,19 +21,17 @@ beforeAll(() => {
 }, 60_000);
 afterAll(() => place.remove());
 
-/** What a scenario types in, in a directory of its own with the small models. */
+/** A scenario's own directory with the small models, in which it runs commands. */
 const session = (name: string) => {
   const directory = place.directory(`printed-${name}`);
   const type = (line: string) => place.run(line, directory);
   return {
     directory,
-    /** Types a line that must succeed. */
     ok: async (line: string): Promise<string> => {
       const { status, stdout, stderr } = await type(line);
       expect(status, `${line}\n${stderr}`).toBe(0);
       return `${stdout}${stderr}`;
     },
-    /** Types a line, whatever comes of it, and returns all that it prints. */
     said: async (line: string): Promise<string> => {
       const { stdout, stderr } = await type(line);
       return `${stdout}${stderr}`;
@@ -43,7 +41,6 @@ const session = (name: string) => {
   };
 };
 
-/** The command in a text that begins so, up to the end of its quotes or line, with what the reader fills in. */
 const printedIn = (
   text: string,
   beginning: string,
@@ -71,7 +68,6 @@ const filled = { 'EXPERIMENT.yaml': 'study.yaml' };
 
 interface Scenario {
   readonly title: string;
-  /** The calls in the source that print what it types. */
   readonly calls: readonly string[];
   readonly run: () => Promise<void>;
 }
@@ -261,7 +257,6 @@ const scenarios: readonly Scenario[] = [
   },
 ];
 
-/** Calls that are not typed in here, each with the reason. */
 const elsewhere: Readonly<Record<string, string>> = {
   'study/experiment/scoring/left-results.ts: batch EXPERIMENT.yaml -o … --resume':
     'the command of a batch, with names to fill in',
@@ -333,7 +328,6 @@ describe('the source', () => {
   });
 
   it('names options below the doors by optionName alone, so that each door spells them its own way', () => {
-    // Programs of others, and texts that only a terminal or a page of the docs shows.
     const elsewhere =
       /^(cli|api\/doctor|study\/pages|core\/native|study\/evaluation\/(harness\/harness|evaluation-block|servers\/(weight-servers|vllm-server|sglang-server))|study\/experiment\/file\/[a-z]+-block|core\/methods\/framework\/common-settings|study\/schedulers|core\/models\/sources\/hub\/(variables|cache\/hub-cache)|study\/training\/(instructions|resume|status)|core\/plan\/export\/mergekit-)/;
     const spelt = texts.filter(

@@ -1,7 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { ProgressDisplay } from '../../src/cli/work/progress.js';
 
-/** A stream that keeps what is written to it. */
 const streamOf = (columns?: number) => {
   const written: string[] = [];
   const stream = {

@@ -5,12 +5,10 @@ import { describe, expect, it } from 'vitest';
 import { packageRoot } from '../../src/core/native/prebuilt.js';
 import { temporaryDirectory, writePair } from '../fixtures/checkpoints.js';
 
-// The Python package over this tree, without a wheel.
-
 const hasPython =
   spawnSync('python3', ['-c', 'import sys; sys.exit(sys.version_info < (3, 10))']).status === 0;
 
-/** Makes a folder where Python finds the package. @param node the program that runs the engine */
+/** Makes a folder from which Python imports the package. @param node the program that runs the engine */
 const packageOver = (node: string): string => {
   const folder = temporaryDirectory();
   const [own, engine] = [join(folder, 'layerloom'), join(folder, 'layerloom', 'engine')];
@@ -33,7 +31,6 @@ const python = (folder: string, program: string, cwd: string) =>
     env: { ...process.env, PYTHONPATH: folder, PYTHONDONTWRITEBYTECODE: '1' },
   });
 
-/** A method, of a module that prints in every way. */
 const plugin = `
 import { spawnSync } from 'node:child_process';
 import { writeSync } from 'node:fs';
@@ -79,7 +76,7 @@ print(layerloom.inspect("merged")["architecture"]["layers"] > 0)
   it.each(Object.entries(broken))('fails where the engine writes %s, with all others', (_, line) => {
     const folder = temporaryDirectory();
     const node = join(folder, 'node');
-    // Behind a first request it writes the line, and stays.
+    // After the first request it writes the line and keeps running.
     writeFileSync(node, `#!/bin/bash\nread -r line\nprintf '${line}\\n' >&"$3"\nexec sleep 1000\n`);
     chmodSync(node, 0o755);
     const program = `

@@ -18,7 +18,7 @@ import { cli } from '../fixtures/cli.js';
 import { writeExperiment } from '../fixtures/experiment.js';
 import { writeTrained } from '../fixtures/trained.js';
 
-// A command that is refused leaves nothing: no record, no store, no empty directory.
+// A refused command leaves nothing: no record, store or empty directory.
 
 interface Folder {
   readonly root: string;
@@ -41,7 +41,6 @@ const prepare = (): Folder => {
   return { root, at };
 };
 
-/** Command lines that write to `new/deep/out`, with the models by which they are refused. */
 const commands = ({ at }: Folder): Readonly<Record<string, readonly string[]>> => {
   const [math, swahili, base] = [at('math-1'), at('swh-1'), at('base')];
   const layers = ['--bottom', '1', '--top', '1'];
@@ -93,10 +92,9 @@ const nameOf = (command: string): string => command.replace(/ --.*/, '');
 
 const run = async (command: string, args: readonly string[]) => cli([nameOf(command), ...args]);
 
-/** Those that write whole weights, and are refused for want of room before they read any. */
+/** Commands that write whole weights; if space is short, they are refused before reading any. */
 const large = ['swap', 'soup', 'revert', 'merge', 'apply', 'relayout', 'transplant', 'batch'];
 
-/** Things that a command is refused for, each made in a folder of its own. */
 const refusals: Readonly<Record<string, (folder: Folder, args: readonly string[]) => readonly string[]>> = {
   'a model that is not there': ({ at }, args) =>
     args.map((word) => (word === at('math-1') ? at('nowhere') : word)),
@@ -112,7 +110,6 @@ const refusals: Readonly<Record<string, (folder: Folder, args: readonly string[]
   'a value that is none': (_, args) => [...args, '--threads', '0'],
   'a disk that is full': ({ at }, args) => {
     const { bavail, bsize } = statfsSync(at('.'));
-    // As many bytes of holes, in each model.
     const factor = Math.ceil((bavail * bsize + 2 ** 34) / 2 ** 30);
     for (const name of ['base', 'math-1', 'math-2', 'swh-1', 'swh-2']) enlarge(at(name), factor);
     return args;
@@ -123,7 +120,6 @@ const refusals: Readonly<Record<string, (folder: Folder, args: readonly string[]
   },
 };
 
-/** Gives a model a tensor of so many GiB, in a file that takes no room. */
 const enlarge = (model: string, gigabytes: number): void => {
   const file = join(model, 'model.safetensors');
   const bytes = readFileSync(file);
@@ -161,7 +157,7 @@ describe.each(Object.entries(refusals))('for %s', (why, refuse) => {
       const args = refuse(folder, commands(folder)[command] ?? []);
       const before = filesIn(folder.root);
       const { code, stderr } = await run(command, args);
-      // 4: the merges of a batch that can be made are made.
+      // 4: the possible merges of a batch are made.
       if (code === 0 || code === 4) continue;
       refused += 1;
       expect({ command, why, stderr, files: filesIn(folder.root) }).toEqual({
@@ -211,7 +207,6 @@ describe('a batch that is refused', () => {
   });
 });
 
-/** Commands that write a text or a page, each with what it is refused for. */
 const texts = ({ at }: Folder): Readonly<Record<string, readonly string[]>> => {
   const [none, out] = [at('nowhere'), at('new/deep/out')];
   return {

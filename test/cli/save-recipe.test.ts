@@ -23,12 +23,12 @@ describe('--save-recipe', () => {
     const runs = commands.map(async (command, index) => {
       const file = join(root, 'b', `saved-${index}.yaml`);
       const { stdout } = await cli([...command, '--save-recipe', file, '--dry-run', '--json']);
-      // But for the card, which says what was found from the models.
+      // Leaves out the card, which describes findings from the models.
       const decided = ({ shards, files }: MergePlan) => ({
         shards,
         files: files.filter(({ name }) => name !== 'README.md'),
       });
-      // As JSON: the kinds of operands are in memory alone.
+      // As JSON, since the kinds of operands exist only in memory.
       const planned: MergePlan = JSON.parse(JSON.stringify(await planMerge(file)));
       expect(decided(planned), command[0]).toEqual(decided(JSON.parse(stdout)));
       return readFileSync(file, 'utf8');

@@ -14,10 +14,8 @@ interface Line {
 
 const token = randomBytes(15).toString('hex');
 
-/** Names a scratch directory, of which no other process has one. */
 const nameOf = (scratch: number): string => `.layerloom-scratch-${token}${String(scratch).padStart(2, '0')}`;
 
-/** Starts the process, and gives what asks it, its lines, and its exit code. */
 const start = () => {
   const child = startCli(['serve-calls']);
   const exit = new Promise<number | null>((resolve) => child.once('exit', resolve));
@@ -26,7 +24,6 @@ const start = () => {
   const send = (request: object) => child.stdin.write(`${JSON.stringify(request)}\n`);
   const ask = (call: number, directory: string, ...words: string[]) =>
     send({ call, words, directory, environment: { HOME: directory, ASKED: 'yes' } });
-  /** The last line of a call. */
   const end = (call: number) =>
     expect
       .poll(() => lines.find((line) => line.call === call && ('result' in line || 'error' in line)), {
@@ -113,14 +110,14 @@ describe('calls from another language', () => {
     }
     const there = () => made.map((directory) => existsSync(directory));
     expect([new Set(made).size, ...there()]).toEqual([3, true, true, true]);
-    // Who asks knows where it is before the answer.
+    // The caller knows the directory before the answer.
     expect(made.map((directory) => basename(directory))).toEqual([1, 2, 3].map(nameOf));
     send({ release: 2 });
     await expect.poll(there).toEqual([true, false, true]);
-    // They have half of the free memory at most.
+    // Scratch directories get at most half of the free memory.
     send({ scratch: 4, bytes: Math.round(0.75 * freemem()), beside: root, name: nameOf(4) });
     expect(await end(4)).toMatchObject({ result: { directory: expect.stringMatching(`^${root}`) } });
-    // A name that has one already is refused, and what has it stays.
+    // A used name is refused, and its directory stays.
     send({ scratch: 6, bytes: 1000, beside: root, name: nameOf(1) });
     expect(await end(6)).toMatchObject({ error: { code: 'WRITE_FAILED' } });
     expect(there()).toEqual([true, false, true]);

@@ -5,7 +5,6 @@ import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { cliProcess as cli } from '../fixtures/cli.js';
 import { writeFamily } from '../fixtures/family.js';
 
-/** Runs a merge, with a plugin of some code. */
 const mergeWith = (code: string, ...options: string[]) => {
   const { root, a, b } = writeFamily();
   const [recipe, plugin] = [join(root, 'recipe.yaml'), join(root, 'plugin.mjs')];

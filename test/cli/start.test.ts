@@ -21,14 +21,13 @@ import { writeFamily } from '../fixtures/family.js';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 const launcher = join(root, 'bin/layerloom.cjs');
-/** The command as modules, where each library can be told; the bundle has the same order of loading. */
+/** The command as modules, so that each library is visible; the bundle loads in the same order. */
 const modules = join(root, 'dist/cli/main.js');
 const recorder = join(root, 'test/fixtures/record-modules.mjs');
 
 const run = (args: readonly string[], env: NodeJS.ProcessEnv = {}): string =>
   execFileSync(process.execPath, args, { env: { ...process.env, ...env }, encoding: 'utf8', stdio: 'pipe' });
 
-/** Returns the libraries that a command loads from node_modules. */
 const librariesOf = (program: string, args: readonly string[]): string[] => {
   const recorded = join(temporaryDirectory(), 'modules');
   const cache = temporaryDirectory();
@@ -51,7 +50,6 @@ const swap = (...more: string[]) => {
   ];
 };
 
-/** What only other commands, or other outputs of these, need. */
 const seldom = /^(@huggingface|@stdlib|d3-|ml-matrix|papaparse|preact|pure-rand|undici)/;
 
 describe('the libraries that a command loads', () => {
@@ -77,7 +75,7 @@ describe('the libraries that a command loads', () => {
   it('are none outside the bundle, but for the addon and threads', () => {
     for (const args of [['--version'], ['--help']])
       expect([args, librariesOf(launcher, args)]).toEqual([args, []]);
-    // It says which addon is for this machine, which a dry run checks.
+    // It selects this machine's addon, which a dry run checks.
     expect(librariesOf(launcher, swap('--dry-run'))).toEqual(['detect-libc']);
     expect(librariesOf(launcher, swap())).toContain('piscina');
   });

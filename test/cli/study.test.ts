@@ -4,7 +4,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { Workplace } from '../docs/workplace.js';
 
-// A study from data to its report, by the commands that each command printed. Training and answers are made up.
+// A study from data to report, by the commands that each command prints. Training and answers are stand-ins.
 
 let place: Workplace;
 beforeAll(() => {
@@ -31,7 +31,6 @@ const workplace = () => {
     expect(status, `${line}\n${stdout}${stderr}`).toBe(0);
     return `${stdout}${stderr}`;
   };
-  /** Types a line, and returns the command that is printed as the next one. */
   const nextOf = async (line: string) => {
     const text = await type(line);
     const next = /^(?:Next: |Next:\n {2})(layerloom .*)$/m.exec(text)?.[1];
@@ -67,7 +66,7 @@ describe('a study', () => {
       languages: { swahili: expect.any(Object) },
     });
     const batch = await nextOf(study);
-    // 2 of the grid's 162 configurations, to be scored in a moment.
+    // 2 of the grid's 162 configurations, to be scored quickly.
     const few = read('study.yaml').replace(
       /^( {4})(bottom|top|bottom_transition|top_transition): \[.*\]$/gm,
       '$1$2: 1',

@@ -6,7 +6,6 @@ import { parseAllDocuments } from 'yaml';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { cli } from '../fixtures/cli.js';
 
-/** A sweep of three runs, as the command line writes it. */
 const sweep = async (...options: readonly string[]) => {
   const folder = temporaryDirectory();
   const rows = join(folder, 'rows.jsonl');

@@ -6,11 +6,14 @@ import { LayerloomError } from '../../src/index.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { cli } from '../fixtures/cli.js';
 
-/** Sets a window's title, clears the screen, moves up by a C1 control, turns text round, and looks like a line of ours. */
+/**
+ * Sets a window title, clears the screen, moves up by a C1 control, reverses text, and imitates one of our
+ * lines.
+ */
 const hostile = '\u001b]0;title\u0007\u001b[2J\u009b1A\u202e\u2066\u007f\nerror: none';
 const escapedName = '\\u001b]0;title\\u0007\\u001b[2J\\u009b1A\\u202e\\u2066\\u007f\\u000aerror: none';
 
-/** What a terminal acts on. */
+/** Characters that a terminal interprets. */
 const acting = /[^\P{Cc}\n]|[\u202a-\u202e\u2066-\u2069]/u;
 
 const writeHostile = (): { root: string; task: string; language: string; tensor: string } => {

@@ -6,7 +6,7 @@ import { merge, runExperiment, soup } from '../../src/index.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { cli } from '../fixtures/cli.js';
 
-// Words of a command line that are no command, and paths that a shell was to expand.
+// Words of a command line that are no command, and paths meant for shell expansion.
 
 const shape = { layers: 1, hidden: 16 };
 

@@ -21,7 +21,6 @@ import { differencesOf } from './reference.js';
 
 const dtypes: readonly Floating[] = ['BF16', 'F16', 'F32', 'F64', 'F8_E4M3', 'F8_E5M2'];
 
-/** Two checkpoints in a directory of the test's own. */
 const write = (a: CheckpointFixture, b: CheckpointFixture): { root: string; a: string; b: string } => {
   const root = temporaryDirectory();
   return { root, a: writeCheckpoint(join(root, 'a'), a), b: writeCheckpoint(join(root, 'b'), b) };
@@ -38,7 +37,6 @@ const tensor = (dtype: string, shape: readonly number[], data: Uint8Array): Tens
 const floats = (dtype: Floating, values: readonly number[]): TensorFixture =>
   tensor(dtype, [values.length], encode(dtype, values));
 
-/** The comparison of one tensor of either model. */
 const compare = async (a: TensorFixture, b: TensorFixture): Promise<TensorComparison> => {
   const models = ofTensors({ x: a }, { x: b });
   const { tensors } = await diff(models.a, models.b);
@@ -46,7 +44,6 @@ const compare = async (a: TensorFixture, b: TensorFixture): Promise<TensorCompar
   return tensors[0] as TensorComparison;
 };
 
-/** A copy with other bytes from `at` on. */
 const changed = (data: Uint8Array, at: number, ...bytes: readonly number[]): Uint8Array => {
   const copy = Uint8Array.from(data);
   copy.set(bytes, at);
@@ -130,7 +127,7 @@ describe('differences of elements', () => {
   });
 
   it.each([
-    // The first element that the byte has bits of.
+    // The first element with bits in that byte.
     ['F4', 4, 10],
     ['F6_E2M3', 6, 6],
   ])('of %s, smaller than a byte, are found and not counted', async (dtype, bits, index) => {
@@ -180,7 +177,7 @@ describe('differences of elements', () => {
   it('are found of one flipped bit, and measured against the whole tensor, whose other blocks are equal', async () => {
     const count = 3 * 2 ** 22 + 17;
     const at = 2 ** 22 + 12_345;
-    // 0.5 everywhere, but 1 where the bit is flipped.
+    // 0.5 everywhere except 1 at the flipped bit.
     const data = new Uint8Array(count).fill(0x30);
     const found = await compare(
       tensor('F8_E4M3', [count], data),
@@ -213,7 +210,7 @@ describe('differences of elements', () => {
   });
 });
 
-/** A tensor of many elements, of which no two tiles are equal. */
+/** A tensor of many elements without equal tiles. */
 const repeated = (dtype: 'BF16' | 'F16', count: number, seed: number): TensorFixture => {
   const random = generator(seed);
   const some = encode(
@@ -227,7 +224,7 @@ const repeated = (dtype: 'BF16' | 'F16', count: number, seed: number): TensorFix
 
 describe('numbers', () => {
   it('are the same bits on every instruction set and for every number of threads', () => {
-    // Every dtype beside bfloat16, the last tile cut, and one tensor of two blocks.
+    // Every dtype except bfloat16, the last tile cut, and one tensor of two blocks.
     const shapes = Object.fromEntries(dtypes.map((dtype) => [dtype, [97, 53]]));
     const ofSeed = (seed: number, dtypeOf: (name: string) => Floating): Tensors => ({
       ...Object.fromEntries(

@@ -1,10 +1,9 @@
 import { decode, type Floating } from '../fixtures/numbers.js';
 
-// The comparison of two tensors once more, element by element in JavaScript.
+// An independent comparison of two tensors, element by element in JavaScript.
 
 const isSame = (a: number, b: number): boolean => a === b || (Number.isNaN(a) && Number.isNaN(b));
 
-/** The differences of two tensors of floating dtypes, sums in the order of the elements. */
 export const differencesOf = (
   [dtypeA, bytesA]: readonly [Floating, Uint8Array],
   [dtypeB, bytesB]: readonly [Floating, Uint8Array],

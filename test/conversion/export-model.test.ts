@@ -27,18 +27,15 @@ afterEach(() => {
   vi.unstubAllEnvs();
 });
 
-/** What the stand-ins say that a file was made of. */
 const stepsOf = (path: string): unknown =>
   JSON.parse(/"steps":(\[.*?\])\}/.exec(readFileSync(path, 'utf8'))?.[1] ?? '');
 
-/** The code and details of the error that a promise is rejected with. */
 const errorOf = async (work: Promise<unknown>): Promise<LayerloomError> => {
   const error = await work.catch((reason: unknown) => reason);
   expect(error).toBeInstanceOf(LayerloomError);
   return error as LayerloomError;
 };
 
-/** Names in the directory of the model: an output, or what is left of one. */
 const beside = (): string[] => readdirSync(root).filter((name) => name.includes('gguf'));
 
 describe('a checkpoint as GGUF', () => {
@@ -56,7 +53,7 @@ describe('a checkpoint as GGUF', () => {
       },
     });
     expect(readdirSync(result.out).sort()).toEqual(['Modelfile', 'my-merge-Q4_K_M.gguf']);
-    // By way of the dtype that the weights have.
+    // Passes through the dtype of the weights.
     expect(stepsOf(join(result.out, result.file))).toEqual([{ model, type: 'bf16' }, { type: 'Q4_K_M' }]);
     expect(readFileSync(join(result.out, 'Modelfile'), 'utf8')).toBe(
       'FROM ./my-merge-Q4_K_M.gguf\nPARAMETER temperature 0.6\nPARAMETER top_p 0.95\nPARAMETER repeat_penalty 1.1\n',

@@ -8,22 +8,18 @@ import { atFullSize, notRun } from './not-run.js';
 import { lineNotPrinted } from './shown.js';
 import type { Workplace } from './workplace.js';
 
-/** Where the blocks of pages are carried out. */
+/** Directories and programs with which the blocks of pages run. */
 export interface Place {
   readonly workplace: Workplace;
-  /** A directory with models of full size, which are planned only. */
   readonly fullSize: string;
-  /** The command of a Python with the package; without it programs of Python are left out. */
+  /** The command of a Python with the package; without it, Python programs are skipped. */
   readonly python?: string;
 }
 
-/** Commands that are not carried out. */
 export const leftOut = Object.values(notRun).flat();
 
-/** Programs that pages' commands may run here; others are listed in `not-run.ts`. */
 const runnable = /^(layerloom|npx layerloom|npx tsc|node|bash|cd|cp|mkdir|rm|mv|ls|cat) /;
 
-/** Throws with what a command printed, unless it succeeded. */
 const runCommand = async (
   page: string,
   { line, command, shown }: Command,
@@ -56,7 +52,7 @@ export const writeInto = (directory: string, file: string, text: string) => {
   writeFileSync(path, text);
 };
 
-/** Carries out recipes and experiments that no command of the page names, up to their plan. */
+/** Plans recipes and experiments that no command of the page names. */
 const planFile = async (fence: Fence, file: string, directory: string, place: Place) => {
   const isNamed = (other: Fence) => /^(sh|console)$/.test(other.language) && other.text.includes(file);
   const [, kind] = /^(method|merge_method|merges):/m.exec(fence.text) ?? [];
@@ -65,7 +61,6 @@ const planFile = async (fence: Fence, file: string, directory: string, place: Pl
   await runCommand(fence.page, { line: fence.line, command, shown: [] }, directory, place);
 };
 
-/** Writes a file that a block shows, or the top-level keys that it shows of one that is there. */
 const writeYaml = async (fence: Fence, directory: string, place: Place) => {
   for (const { errors } of parseAllDocuments(fence.text)) expect(errors).toEqual([]);
   const named = fileOf(fence);
@@ -82,7 +77,6 @@ const writeYaml = async (fence: Fence, directory: string, place: Place) => {
   }
 };
 
-/** Writes a program and runs it, without its types. */
 const runProgram = async (fence: Fence, directory: string, place: Place) => {
   const named = fileOf(fence);
   if (named === undefined)
@@ -94,7 +88,6 @@ const runProgram = async (fence: Fence, directory: string, place: Place) => {
   await runCommand(fence.page, { line: fence.line, command: `node ${script}`, shown: [] }, directory, place);
 };
 
-/** Runs a program of Python where there is one with the package. */
 const runPython = async (fence: Fence, directory: string, place: Place) => {
   if (place.python === undefined) return;
   const script = `line-${fence.line}.py`;
@@ -112,7 +105,7 @@ const carryOut: Readonly<
   csv: (fence, directory) => writeInto(directory, (fileOf(fence) as { file: string }).file, fence.text),
   ts: runProgram,
   js: runProgram,
-  // Excerpts of files, and texts that are no output of a command.
+  // Excerpts of files, and texts that are no command's output.
   json: ({ text }) => {
     JSON.parse(text.startsWith('"') ? `{${text}}` : text);
   },
@@ -121,8 +114,8 @@ const carryOut: Readonly<
 };
 
 /**
- * Carries out the blocks of a page in order. Those of a group of tabs do the same in several languages: each but the first begins
- * in a copy of the directory as it was before the group.
+ * Carries out a page's blocks in order. In a group of tabs all except the first begin in a copy of the
+ * directory as it was before the group.
  */
 export const carryOutPage = async (page: string, place: Place): Promise<void> => {
   const directory = place.workplace.directory(page);

@@ -6,7 +6,7 @@ import { commandsOf, fencesOf, fileOf, pages, root } from './fences.js';
 import { atFullSize } from './not-run.js';
 import { Workplace } from './workplace.js';
 
-// Every command, file and program that the pages show is carried out in order, page by page, over small models.
+// Carries out every command, file and program of the pages in order, page by page, over small models.
 
 let workplace: Workplace;
 let fullSize: string;

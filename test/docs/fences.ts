@@ -1,20 +1,16 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/** The repository's root. */
 export const root = fileURLToPath(new URL('../../', import.meta.url));
 
-/** A fenced block of a page. */
 export interface Fence {
-  /** The page, relative to the root. */
   readonly page: string;
-  /** Line of the opening fence, from 1. */
   readonly line: number;
-  /** What stands behind the backticks: `sh`, `console`, `ts`, … */
+  /** The word after the backticks: `sh`, `console`, `ts`, … */
   readonly language: string;
-  /** A file name that stands there too: `csv title=scores.csv`, where a comment cannot name it. */
+  /** A file name there: `csv title=scores.csv`, for formats without comments. */
   readonly title?: string | undefined;
-  /** Line of the mark `<!-- tabs -->`, of a block in a group that shows the same in several languages. */
+  /** Line of the mark `<!-- tabs -->`, for a block in a group that shows the same in several languages. */
   readonly group?: number | undefined;
   readonly text: string;
 }
@@ -26,7 +22,6 @@ const markdownIn = (folder: string, recursive = false): string[] =>
     .sort()
     .map((name) => `${folder}${name}`);
 
-/** The pages that users follow, relative to the root. */
 export const pages = [
   'README.md',
   'CONTRIBUTING.md',
@@ -38,7 +33,7 @@ export const pages = [
 /**
  * Returns the fenced blocks of a page in order.
  *
- * @throws Error for a block that does not end
+ * @throws Error for a block without end
  */
 export const fencesOf = (page: string): Fence[] => {
   const fences: Fence[] = [];
@@ -61,15 +56,12 @@ export const fencesOf = (page: string): Fence[] => {
   return fences;
 };
 
-/** A command of a page, and what the page shows that it prints. */
 export interface Command {
   readonly line: number;
   readonly command: string;
-  /** Lines below the command in a `console` block; empty in a script. */
   readonly shown: readonly string[];
 }
 
-/** Returns the commands of a `sh` block: its lines, except comments; a `\` at the end continues a line. */
 const commandsOfScript = ({ line, text }: Fence): Command[] => {
   const commands: Command[] = [];
   let begun: { line: number; command: string } | undefined;
@@ -83,7 +75,6 @@ const commandsOfScript = ({ line, text }: Fence): Command[] => {
   return commands;
 };
 
-/** Returns the commands of a `console` block, the lines that begin with `$`, with the lines below each. */
 const commandsOfSession = ({ page, line, text }: Fence): Command[] => {
   const commands: { line: number; command: string; shown: string[] }[] = [];
   for (const [index, part] of text.trimEnd().split('\n').entries()) {
@@ -99,8 +90,8 @@ export const commandsOf = (fence: Fence): Command[] =>
   fence.language === 'console' ? commandsOfSession(fence) : commandsOfScript(fence);
 
 /**
- * Returns the file that a block of a file shows, named by a comment in its first line: `# ties.yaml`, `// swap.mjs`;
- * `# in study.yaml` if it shows keys of a file that is there.
+ * Returns the file that a block shows, named by the comment in its first line: `# ties.yaml`, `// swap.mjs`.
+ * `# in study.yaml` means some keys of an existing file.
  */
 export const fileOf = ({ text, title }: Fence): { file: string; isPart: boolean } | undefined => {
   if (title !== undefined) return { file: title, isPart: false };

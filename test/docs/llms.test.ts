@@ -13,7 +13,6 @@ const commands = describeCommands(buildProgram());
 const llms = readFileSync(llmsFile, 'utf8');
 const skill = readFileSync(skillFile, 'utf8');
 
-/** Commands that a text names in code, with the options beside them. */
 const namedIn = (text: string) =>
   [...text.matchAll(/(?:`|^)layerloom ([a-z][^`\n]*)/gm)].map(([, line = '']) => {
     const command = commands

@@ -19,7 +19,6 @@ const targets = [
   ['q_proj', 'k_proj', 'v_proj', 'o_proj'],
 ];
 
-/** The sizes of Llama 3.1 8B, and of a model of as many layers that merges in no time. */
 const sizes = {
   full: { hidden: 4096, inner: 14336, kv: 1024, vocabulary: 128256, heads: 32 },
   small: { hidden: 16, inner: 40, kv: 8, vocabulary: 24, heads: 4 },
@@ -77,10 +76,9 @@ const sideFiles = {
   'generation_config.json': JSON.stringify({ do_sample: true }),
 };
 
-/** Models of other families: two of each, `NAME-1` and `NAME-2`. */
+/** Two models of each other family: `NAME-1` and `NAME-2`. */
 const others = { nllb: 'm2m-100', t5: 't5', bert: 'bert-embedding', mamba: 'mamba' };
 
-/** Writes a base, experts of it, small, in two files each, and adapters, under the names that the pages use. */
 export const writeSmallModels = (directory: string): void => {
   const shapes = shapesOf(sizes.small);
   const names = Object.keys(shapes);
@@ -142,7 +140,7 @@ export const writeSmallModels = (directory: string): void => {
     );
 };
 
-/** Writes models of the shapes of Llama 3.1 8B that can be planned and not merged: their tensors are holes in files. */
+/** Writes models with the shapes of Llama 3.1 8B as sparse files: they can be planned but not merged. */
 export const writeFullSizeModels = (directory: string): void => {
   const shapes = shapesOf(sizes.full);
   const names = Object.keys(shapes);
@@ -154,7 +152,7 @@ export const writeFullSizeModels = (directory: string): void => {
     const weightMap: Record<string, string> = {};
     for (let part = 0; part < 4; part += 1) {
       const file = `model-0000${part + 1}-of-00004.safetensors`;
-      // The name in the header makes each model's files others, as their bytes would.
+      // The name in the header makes the files of models differ, as their bytes would.
       const header: Record<string, unknown> = { __metadata__: { format: 'pt', name } };
       let end = 0;
       for (const tensor of names.slice(part * quarter, (part + 1) * quarter)) {

@@ -1,4 +1,7 @@
-/** Commands that the test of pages leaves out, as they are written, by reason. A line that no page has fails the test. */
+/**
+ * Commands that the test of pages skips, exactly as written, by reason. A line that no page has fails the
+ * test.
+ */
 export const notRun: Readonly<Record<string, readonly string[]>> = {
   'builds, installs or tests the clone that it stands in': [
     'npm ci            # installs, and builds what is absent; after a change: npm run build',
@@ -91,7 +94,9 @@ export const notRun: Readonly<Record<string, readonly string[]>> = {
   ],
 };
 
-/** Commands of `console` blocks that are planned over models of the size of Llama 3.1 8B, since the page shows its figures. */
+/**
+ * Commands of `console` blocks planned over models of Llama 3.1 8B's size, since the page shows its figures.
+ */
 export const atFullSize: readonly string[] = [
   'layerloom experiment init --preset grid -o grid.yaml --lang swahili:swh-1=./swh-1 swahili:swh-2=./swh-2 swahili:swh-3=./swh-3',
   'layerloom batch grid.yaml -o ./grid --dry-run',

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 
-// A paragraph that stands twice on a page was put there by a conflict of branches.
+// A repeated paragraph on a page is the result of a merge conflict.
 
 const root = new URL('../../', import.meta.url);
 const pages = [

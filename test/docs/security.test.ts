@@ -5,7 +5,6 @@ import { expect, it } from 'vitest';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** The tests that a row names: a file, then titles or their parts, some of which have commas. */
 const namedBy = (cell: string) =>
   [...cell.matchAll(/`(?<file>test\/[^`]+)`: (?<titles>[^;]+)/g)].flatMap(({ groups = {} }) => [
     { file: groups['file'] ?? '', titles: (groups['titles'] ?? '').trim() },
@@ -28,7 +27,7 @@ it('SECURITY.md names tests that are there, in every row', () => {
   expect(missing).toEqual([]);
 });
 
-/** The parts of a list of titles that no title of a test has; parts are joined again where a title has a comma. */
+/** The listed titles that no test has; tries to join parts, since some titles contain commas. */
 const unknownIn = (titles: string, text: string): string[] => {
   const parts = titles.split(', ');
   const unknown: string[] = [];

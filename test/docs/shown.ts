@@ -2,7 +2,7 @@ import { stripVTControlCharacters } from 'node:util';
 
 const escaped = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&');
 
-/** Durations and rates, which differ from run to run; `…` stands for any text within a line. */
+/** Matches durations and rates, which vary between runs; `…` stands for any text within a line. */
 const patternOf = (line: string): RegExp =>
   new RegExp(
     `^${escaped(line.trimEnd())
@@ -11,9 +11,8 @@ const patternOf = (line: string): RegExp =>
   );
 
 /**
- * Returns the first line that a page shows and the output does not have behind those before it; undefined if it has
- * all. A line of `…` stands for any lines, and `…` at the end of a line for the rest of a paragraph; all others follow
- * each other without a gap.
+ * Returns the first shown line that the output lacks in order; undefined if it has all. A line of `…` stands
+ * for any lines, a final `…` for the rest of a paragraph.
  */
 export const lineNotPrinted = (shown: readonly string[], output: string): string | undefined => {
   const printed = stripVTControlCharacters(output)

@@ -11,7 +11,7 @@ interface Token {
 
 type Rule = (state: { tokens: Token[]; env: { relativePath?: string } }) => void;
 
-/** As markdown-it calls the plugin: on the tokens of a page, then for each fenced block that it renders. */
+/** Calls the plugin as markdown-it does: on the page's tokens, then on each fenced block. */
 const render = (given: readonly [type: string, text: string][]): string => {
   const tokens = given.map(([type, text]): Token => ({ type, info: text, content: text }));
   const rules: Rule[] = [];

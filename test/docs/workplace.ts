@@ -13,7 +13,6 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** A temporary directory with what the pages' commands need. */
 export class Workplace {
   readonly #root = mkdtempSync(join(tmpdir(), 'layerloom-docs-'));
   readonly #models = join(this.#root, 'models');
@@ -23,13 +22,13 @@ export class Workplace {
     writeSmallModels(this.#models);
     cpSync(join(this.#models, 'llama-3.1-8b'), join(this.#models, 'base'), { recursive: true });
     writeMgsm(join(this.#models, 'mgsm'), 20);
-    // As in a project that layerloom is installed in: for `npx layerloom` and for `import … from 'layerloom'`.
+    // As in a project with layerloom installed: for `npx layerloom` and `import … from 'layerloom'`.
     this.#program(join(this.#models, 'node_modules', '.bin'), 'layerloom', 'bin/layerloom.cjs');
     symlinkSync(root, join(this.#models, 'node_modules', 'layerloom'));
     symlinkSync(join(root, 'node_modules/.bin/tsc'), join(this.#models, 'node_modules/.bin/tsc'));
     writeFileSync(join(this.#models, 'package.json'), '{"type": "module", "private": true}\n');
     this.#program(this.#programs, 'layerloom', 'bin/layerloom.cjs');
-    // As pip writes it where paths are long, so that its Python is found.
+    // As pip writes it for long paths, so that its Python is found.
     const python = join(root, 'test/fixtures/stand-in/python');
     this.#script(this.#programs, 'lm_eval', `'''exec' "${python}" "$0" "$@"`);
     writeLlamaPrograms(this.#programs);
@@ -46,7 +45,6 @@ export class Workplace {
     chmodSync(file, 0o755);
   }
 
-  /** Returns a new directory with the small models, and the files beside a page of an example. */
   directory(page: string): string {
     const directory = join(this.#root, page.replaceAll('/', '-'));
     cpSync(this.#models, directory, { recursive: true, verbatimSymlinks: true });
@@ -54,14 +52,12 @@ export class Workplace {
     return directory;
   }
 
-  /** Returns a new directory with models of full size, which can be planned and not merged. */
   fullSizeDirectory(): string {
     const directory = join(this.#root, 'full-size');
     writeFullSizeModels(directory);
     return directory;
   }
 
-  /** Runs a line of a shell in a directory, with `layerloom` and stand-ins for `lm_eval` and llama.cpp on the PATH. */
   async run(command: string, directory: string): Promise<Ended> {
     const child = spawn('bash', ['-c', command], {
       cwd: directory,

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { abortOften, modelsIn, oddEnds, operationsOver, writeModels } from '../fixtures/aborts.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 
-// A few of some ways through the engine; `npm run test:aborts` does it with every method, and often.
+// A few aborts of some operations; `npm run test:aborts` does many with every method.
 it('aborted at random moments a run ends whole or interrupted, and leaves neither files nor open ones', async () => {
   const models = modelsIn(temporaryDirectory());
   writeModels(models, 4, 1);

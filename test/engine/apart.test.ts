@@ -14,9 +14,8 @@ import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { cli } from '../fixtures/cli.js';
 import { writeFamily } from '../fixtures/family.js';
 
-// No command writes into what it reads, by whatever path.
+// No command writes to its inputs, by whatever path.
 
-/** All that is below a folder: of files the size and the time, of links where they lead. */
 const contentOf = (root: string): string[] =>
   readdirSync(root, { recursive: true, withFileTypes: true })
     .map((entry) => {

@@ -4,7 +4,10 @@ import { basename, dirname, join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { writePair } from '../fixtures/checkpoints.js';
 
-/** The library over a file system that notes, in order, which files and directories are synced, renamed and removed, by their last two names. */
+/**
+ * Records, in order, which files and directories the library syncs, renames and removes, by the last two
+ * parts of their paths.
+ */
 const withNotes = async () => {
   const notes: string[] = [];
   const named = (path: unknown) => join(basename(dirname(String(path))), basename(String(path)));
@@ -91,7 +94,7 @@ describe('a merge', () => {
     await soup({ models: [task, language], weights: [1, 2] }, { out, force: true });
     const [removed, at] = [notes.indexOf(`rm ${staging}/plan.json`), `${basename(root)}/${staging}`];
     expect(notes[removed + 1]).toBe(`sync ${at}`);
-    // The exchange is native; what it left in the staging is renamed behind it.
+    // The exchange is native; afterwards the rest of the staging directory is renamed.
     expect(notes.slice(removed + 2, removed + 5)).toEqual([
       `rename ${staging}/checkpoint`,
       `sync ${basename(dirname(root))}/${basename(root)}`,

@@ -4,8 +4,8 @@ import { merge, type RecipeInput } from '../../src/index.js';
 import { temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { readTensors } from '../fixtures/merged.js';
 
-// Thresholds of large bfloat16 tensors are guessed of a sample, and what was computed with a wrong guess is corrected. What is
-// kept is compared with a sort's: experts are pruned here, and merged with nothing left to prune.
+// Thresholds of large bfloat16 tensors are guessed from a sample, and results of a wrong guess are corrected.
+// Compares the kept elements with a sort: experts are pruned here, and merged with nothing left to prune.
 
 const [rows, columns] = [2560, 512];
 const count = rows * columns;
@@ -13,7 +13,9 @@ const bytes = 2 * count;
 
 type Changes = (row: number, random: number) => number;
 
-/** Bfloat16 of one exponent, so that a change by n units in the last place has one magnitude whatever it changes. */
+/**
+ * Bfloat16 of one exponent, so that a change by n units in the last place has the same magnitude everywhere.
+ */
 const base = Uint16Array.from({ length: count }, (_, i) => 0x3c00 + 16 + ((i * 37) % 96));
 
 const expertOf = (changes: Changes, seed: number): Uint16Array => {
@@ -24,7 +26,7 @@ const expertOf = (changes: Changes, seed: number): Uint16Array => {
   });
 };
 
-/** Elements in the order of their changes, those of `first` to `end` of which stay; the others become the base's. */
+/** Keeps elements `first` to `end` in order of their changes; the others become the base's. */
 const prunedTo = (expert: Uint16Array, first: number, end: number, early: boolean): Uint16Array => {
   const sizes = expert.map((bits, i) => Math.abs(bits - (base[i] ?? 0)));
   const ofSize = new Array<number>(64).fill(0);
@@ -62,7 +64,7 @@ const cases: readonly (readonly [string, Changes, boolean])[] = [
   ['many have one magnitude', (_, random) => (random % 17) - 8, true],
   ['most are 0', (_, random) => (random % 50 === 0 ? 1 : 0), true],
   ['they are larger in later rows', (row, random) => Math.trunc((((random % 17) - 8) * row) / rows), false],
-  // Of the rows that a sample has, all changes are larger than any other.
+  // In the sampled rows, all changes are larger than any other.
   ['a sample misleads', (row, random) => (row % 80 === 40 ? 12 : (random % 9) - 4), false],
 ];
 

@@ -24,7 +24,6 @@ import {
 } from '../fixtures/checkpoints.js';
 import { overwrite, overwriteBetweenSamples } from '../fixtures/overwrite.js';
 
-/** A checkpoint of one file, as a plan has it, and the file. */
 const planned = async (): Promise<{ inputs: PlannedInput[]; file: string; root: string }> => {
   const root = temporaryDirectory();
   const path = writeCheckpoint(join(root, 'model'), llama());
@@ -186,7 +185,6 @@ describe('inputs between plan and run', () => {
   });
 });
 
-/** A checkpoint in a file for each layer, and the file of the first. */
 const writeByLayer = (root: string): { byLayer: string; file: string } => {
   const { tensors, config } = llama({ seed: 11 });
   const names = Object.keys(tensors);

@@ -30,7 +30,6 @@ import {
 import { llama, temporaryDirectory, writeCheckpoint, writePair } from '../fixtures/checkpoints.js';
 import { readTensors } from '../fixtures/merged.js';
 
-/** Two experts laid out by layer, beside which merges go. */
 const writeLaidOut = async () => {
   const { root, task, language } = writePair();
   const models = { task: join(root, 'task-by-layer'), language: join(root, 'language-by-layer') };
@@ -98,7 +97,7 @@ describe('a merge of checkpoints laid out by layer', () => {
       { task, language, bottom: 2, top: 1 },
       { out, checksums: true, onProgress },
     );
-    // Ten files of each input, and the two shards that are averages.
+    // Ten files of each input, and two averaged shards.
     expect([...totals]).toEqual([22]);
     const sha256 = (file: string) =>
       createHash('sha256')
@@ -197,7 +196,7 @@ describe('a merge of checkpoints laid out by layer', () => {
     expect(statSync(join(language, swapped[0] ?? '')).mode & 0o777).toBe(0o440);
   });
 
-  // A file system that shares no blocks is found out by trying, in the place of a shard.
+  // Tries a clone in the shard's place to detect a file system without shared blocks.
   it('continues the shards that an interrupted run copied', async () => {
     const { root, task, language } = await writeLaidOut();
     const out = join(root, 'out');
@@ -215,7 +214,7 @@ describe('a merge of checkpoints laid out by layer', () => {
       expect(readFileSync(join(out, name)).equals(readFileSync(join(language, name)))).toBe(true);
   });
 
-  // A run that linked and was killed leaves names of the user's own files in its staging.
+  // A run that linked and was killed leaves hard links to the user's own files in its staging directory.
   it('never writes through a link that another run left', async () => {
     const { root, task, language } = await writeLaidOut();
     const out = join(root, 'out');

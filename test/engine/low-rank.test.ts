@@ -9,7 +9,7 @@ import { readTensors } from '../fixtures/merged.js';
 // Whole merges, on disks of any speed.
 vi.setConfig({ testTimeout: 180_000 });
 
-/** Widths that no vector divides, one that each does, and a single row. */
+/** Widths that are no multiple of a vector, one that is, and a single row. */
 const shapes = {
   'model.embed_tokens.weight': [30, 66],
   'model.layers.0.mlp.up_proj.weight': [70, 131],
@@ -18,7 +18,7 @@ const shapes = {
   'model.norm.weight': [66],
 };
 
-/** Methods that take values in each way there is: element by element, in rows, with statistics of each kind. */
+/** Methods that read values in every way: element by element, by rows, with each kind of statistic. */
 const ways = ['linear', 'slerp', 'nuslerp-columns', 'ties', 'dare_ties', 'della', 'sce', 'model_stock'];
 
 describe('a merge of adapters, whose products are operands,', () => {

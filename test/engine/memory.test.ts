@@ -7,11 +7,10 @@ import { memoryOf, memoryWith } from '../../src/core/plan/memory.js';
 import { merge, planMerge, verify } from '../../src/index.js';
 import { writeFamily } from '../fixtures/family.js';
 
-// Merges that keep whole matrices in memory, on machines that have little of it.
+// Merges that hold whole matrices in memory, on machines with little memory.
 
 afterEach(() => void vi.restoreAllMocks());
 
-/** Has a cgroup limit the process to so many bytes. */
 const limit = (bytes: number) => vi.spyOn(process, 'constrainedMemory').mockReturnValue(bytes);
 
 const need = { ofThread: 9e9, matrix: { tensor: 'w', lighter: 'iso_c' } };
@@ -60,7 +59,7 @@ describe('a machine', () => {
     limit(1e9);
     expect(memoryLimit()).toBeLessThanOrEqual(1e9);
     expect(usableMemory().most).toBeLessThanOrEqual(1e9);
-    // What Node says where there is no limit, by the version of cgroups.
+    // Node's value for no limit, by the version of cgroups.
     for (const none of [0, 2 ** 63]) {
       limit(none);
       expect(usableMemory().most).toBeGreaterThan(1e9);

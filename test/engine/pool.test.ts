@@ -11,7 +11,6 @@ import { temporaryDirectory } from '../fixtures/checkpoints.js';
 const mebibyte = 2 ** 20;
 const never = new AbortController().signal;
 
-/** A job that copies `bytes` of one file to another. */
 const copying = (bytes: number): Extract<Job, { kind: 'copy' }> => {
   const directory = temporaryDirectory();
   const [source = -1, output = -1] = ['source', 'output'].map((name) => {
@@ -90,13 +89,12 @@ describe('a pool that is disposed of', () => {
 });
 
 describe('threads', () => {
-  /** Returns how many threads are started for a pool, and what work was done with it. */
   const startedFor = async (threads: number, work: (pool: WorkerPool) => unknown = () => undefined) => {
     let started = 0;
     const count = () => {
       started += 1;
     };
-    // Node tells of a thread a moment after it was made: not of those of another pool here.
+    // Node reports a thread a moment after creation: waits, so that other pools' threads are not counted.
     await setImmediate();
     process.on('worker', count);
     {
@@ -171,7 +169,7 @@ describe('a pool that is stopped', () => {
     expect(new Set(dropped.map((result) => (result as PromiseRejectedResult).reason.message))).toEqual(
       new Set(['enough']),
     );
-    // One runs and one waits at the thread; these may still have ended.
+    // The thread has one running job and one waiting; these may still have ended.
     expect(dropped.length).toBeGreaterThanOrEqual(98);
     expect(pool.counters.bytesWritten).toBeLessThanOrEqual(3 * mebibyte);
   });

@@ -17,7 +17,6 @@ const write = () =>
 const numbers = (family: Family, member: 'base' | 'a' | 'b') =>
   decode('F32', family.tensors[member][name]?.data ?? new Uint8Array());
 
-/** Merge − base, of one tensor. */
 const changes = async (family: Family, recipe: Record<string, unknown>, tensor = name): Promise<number[]> => {
   const out = join(family.root, 'out');
   const { base, a } = family;
@@ -42,7 +41,7 @@ describe.each(['dare_linear', 'dare_ties', 'della', 'della_linear'])('%s', (meth
     const kept = (all: readonly number[]) => all.map((x) => x !== 0);
     expect(kept(other)).not.toEqual(kept(first));
     expect(kept(await draw(1, {}, 'model.layers.1.mlp.up_proj.weight'))).not.toEqual(kept(first));
-    // The second of two models has draws of its own, also where it is the same fine-tuning.
+    // The second model has its own draws, even for the same fine-tuning.
     const second = [
       { model: family.b, weight: 0 },
       { model: family.a, weight: 1 },
@@ -53,7 +52,7 @@ describe.each(['dare_linear', 'dare_ties', 'della', 'della_linear'])('%s', (meth
   it.each([0.1, 0.5, 0.8])(
     'keeps a share of %f of the elements, within five standard errors',
     async (density) => {
-      // Nothing in common with the base: DELLA's ranks are then those of changes alone.
+      // Nothing in common with the base, so that DELLA's ranks depend on changes alone.
       const family = write();
       const expert = fill({ [name]: [rows, columns] }, 'F32', 9);
       const own = decode('F32', expert[name]?.data ?? new Uint8Array());
@@ -80,7 +79,7 @@ describe.each(['dare_linear', 'dare_ties', 'della', 'della_linear'])('%s', (meth
     const density = 0.4;
     const more = method.startsWith('della') ? { epsilon: 0 } : {};
     const seeds = 12;
-    // Against a direction of random signs, so that what is kept cannot cancel by itself.
+    // Compares with a direction of random signs, so that kept values cannot cancel each other.
     const signs = change.map((x) => Math.sign(x));
     const wanted = average(change.map((x, i) => x * (signs[i] ?? 0)));
     const found: number[] = [];

@@ -40,7 +40,7 @@ import { average, readTensors, zoneOf } from '../fixtures/merged.js';
 import type { Floating } from '../fixtures/numbers.js';
 import { overwrite, putBack } from '../fixtures/overwrite.js';
 
-// Whole merges and batches, on disks of any speed.
+// Slow disks.
 vi.setConfig({ testTimeout: 180_000 });
 
 const layerOf = (name: string): number | undefined => {
@@ -48,7 +48,6 @@ const layerOf = (name: string): number | undefined => {
   return digits === undefined ? undefined : Number(digits);
 };
 
-/** Every tensor of a swap, as METHOD says. */
 const expectSwap = async (
   out: string,
   { task, language }: { task: Tensors; language: Tensors },
@@ -265,7 +264,7 @@ describe('the output', () => {
     const [first = { file: '' }] = shards;
     const file = join(out, first.file);
     writeFileSync(file, readFileSync(file));
-    // A write within the same tick of the file system's clock could not be told.
+    // A write within the same tick of the file system's clock would not be noticed.
     const later = new Date(Date.now() + 1000);
     utimesSync(file, later, later);
     await expect(soup({ models: [task, language] }, { out, force: true })).rejects.toMatchObject({
@@ -466,7 +465,7 @@ describe('inputs that change', () => {
 describe('an interrupted merge', () => {
   const models = (root: string) => ['a', 'b'].map((name, seed) => writeLarge(join(root, name), 16, 16, seed));
 
-  /** Interrupts a run once more than the slices that can be under way is written, so that some are done. */
+  /** Interrupts a run once one slice more than can be in progress is written, so that some are done. */
   const interrupt = async (root: string, inputs: string[], resume: boolean) => {
     const controller = new AbortController();
     const onProgress = ({ done }: { done: number }) =>
@@ -540,7 +539,7 @@ describe('an interrupted merge', () => {
     await expect(soup({ models: inputs }, { out, resume: true })).rejects.toThrow(
       /b\/model\.safetensors has changed/,
     );
-    // Where the system does not read what would be continued, it stays.
+    // If the system cannot read the run to continue, it stays.
     const plan = join(stagingPath(out), 'plan.json');
     const kept = readdirSync(join(stagingPath(out), 'checkpoint'));
     rmSync(plan);
@@ -568,7 +567,7 @@ describe('an interrupted merge', () => {
     await expect(interrupt(root, inputs, true)).rejects.toMatchObject({ code: 'INTERRUPTED' });
     const checkpoint = join(stagingPath(out), 'checkpoint');
     for (const name of readdirSync(checkpoint)) rmSync(join(checkpoint, name));
-    // Interrupted as soon as the shards are there at their full size, and nothing in them.
+    // Interrupts the run once the shards have full size but no data.
     const controller = new AbortController();
     const again = soup(
       { models: inputs },

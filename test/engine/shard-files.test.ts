@@ -7,7 +7,7 @@ import { writePair } from '../fixtures/checkpoints.js';
 
 vi.mock(import('node:fs/promises'), async (original) => {
   const actual = await original();
-  /** Files that are created to be written in place, as shards are, fail when they are closed: NFS says only then that the disk is full. */
+  /** Files that are written in place fail on close, as shards on a full NFS disk do. */
   const open: typeof fs.open = async (path, flags, mode) => {
     const file = await actual.open(path, flags, mode);
     if (flags !== 'wx+') return file;

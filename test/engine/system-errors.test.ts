@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { codeOf, LayerloomError, reasonOf, withCode, withPath } from '../../src/core/base/errors.js';
 import { readBlock } from '../../src/core/models/checkpoint/read-block.js';
 
-/** An error as Node makes them of a number that libuv has no name for. */
+/** Node's error for a number that libuv does not name. */
 const unnamed = (name: 'EDQUOT' | 'ESTALE') => {
   const errno = -constants.errno[name];
   const text = `Unknown system error ${errno}`;

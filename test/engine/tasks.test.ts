@@ -98,7 +98,7 @@ describe('tasks of a shard', () => {
   });
 });
 
-/** A pool without threads: a job is done when it is given. Its lanes take turns. */
+/** A pool without threads: a job is done as soon as it is given. Lanes take turns. */
 const poolOf = (lanes: number, ran: () => void = () => undefined) =>
   ({
     stopped: false,
@@ -115,7 +115,6 @@ const poolOf = (lanes: number, ran: () => void = () => undefined) =>
 
 const inputs = { fdOf: () => 3, pathOf: () => 'input' } as unknown as InputFiles;
 
-/** Records what becomes of shards. */
 const recorder = (done: ReadonlyMap<string, readonly Extent[]> = new Map()) => {
   const events: string[] = [];
   const written = new Map<string, Extent[]>();
@@ -134,7 +133,7 @@ const recorder = (done: ReadonlyMap<string, readonly Extent[]> = new Map()) => {
   return { sink, events, written };
 };
 
-/** Shards of copies alone: lowering a program measures. */
+/** Shards of copies only, since lowering a program takes measures. */
 const someCopies = fc
   .array(fc.integer({ min: 0, max: 30 * MiB }), { maxLength: 5 })
   .map((sizes) => sizes.map((bytes, index) => copied(`s${index}`, bytes)));
@@ -183,7 +182,7 @@ describe('the loop that makes shards', () => {
     const [a, b, c] = [copied('a', 32 * MiB), copied('b', 32 * MiB), copied('c', 8 * MiB)] as const;
     const together = { shards: [a, b], slabs: [a, b].flatMap((shard) => groupOfOne(shard).slabs) };
     await makeShards([together, groupOfOne(c)], poolOf(3), inputs, sink);
-    // Two lanes take the first group; the third begins the next before that is done.
+    // Two lanes take the first group; the third begins the next one before that is done.
     expect(events.indexOf('begin c')).toBeLessThan(events.indexOf('finish a'));
   });
 

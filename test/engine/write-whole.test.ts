@@ -17,7 +17,7 @@ import { temporaryDirectory } from '../fixtures/checkpoints.js';
 
 const partial = (letter: string) => `.out.json.${letter.repeat(8)}-0000-4000-8000-000000000000.partial`;
 
-/** Puts the clock minutes ahead for the rest of a test: the time at which a file changed cannot be set. */
+/** Sets the clock minutes ahead for the rest of a test, since ctime cannot be set. */
 const minutesLater = () => {
   const clock = vi.spyOn(Date, 'now').mockReturnValue(Date.now() + 180_000);
   onTestFinished(() => clock.mockRestore());

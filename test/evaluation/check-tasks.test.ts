@@ -17,7 +17,6 @@ const written = (evaluate: object) => {
   return made;
 };
 
-/** A folder with an `lm_eval` that is the stub's, or none. */
 const withHarness = async <T>(isThere: boolean, work: () => Promise<T>): Promise<T> => {
   const folder = temporaryDirectory();
   if (isThere)

@@ -82,7 +82,7 @@ describe('a directory with the data of some benchmarks', () => {
     const into = join(root, 'prepared');
     const { failures, notes, environment, includePaths } = await prepareTasks(tasks, { data }, into);
     expect([...failures]).toEqual([]);
-    // The harness finds the package's own tasks of the hub there too.
+    // The harness finds the package's own hub tasks there too.
     expect(includePaths).toEqual([into]);
     expect(fileOf(into, 'layerloom_mgsm_sw')).toEqual({
       include: join(shippedTasks, 'layerloom_mgsm_sw.yaml'),

@@ -37,7 +37,6 @@ const settings = {
   fewshot: 8,
 };
 
-/** An experiment of small experts: 8 merges, 5 references. */
 const made = async (evaluate: object = settings, more: string = merges) => {
   const { root, file, out } = writeExperiment(more, { layers: 4 });
   writeFileSync(file, `${readFileSync(file, 'utf8')}\nevaluate: ${JSON.stringify(evaluate)}\n`);
@@ -68,7 +67,6 @@ const scoresIn = (out: string) =>
     ]),
   );
 
-/** A server that answers for any model, and the models that it was asked for. */
 const runningServer = async () => {
   const models = new Set<string>();
   const server = createServer(async (request, response) => {
@@ -141,7 +139,7 @@ describe('evaluating an experiment', () => {
     await evaluateExperiment(out, { lmEval, only: ['base'], limit: 5 });
     expect(asked(log).length).toBeGreaterThan(once);
     const { scores = {} } = recordIn(out).references.find(({ name }) => name === 'base') ?? {};
-    // The experiment asks for all rows: those are its scores, whatever else was tried.
+    // The experiment asks for all rows: only these count as its scores.
     expect(scores['mgsm_direct_sw']).toMatchObject({ n: 20, rows: null });
     const limited = asked(log).length;
     await evaluateExperiment(out, { lmEval, only: ['base'], force: true });
@@ -246,7 +244,6 @@ describe('evaluating an experiment', () => {
     expect(record.merges).toHaveLength(4 * 4);
     for (const { name, scores } of [...record.merges, ...record.references])
       expect(Object.keys(scores ?? {}), name).toHaveLength(3);
-    // No model's tasks were run twice: one run a number of shots.
     expect(new Set(asked(log)).size).toBe(asked(log).length);
     expect(existsSync(join(root, 'out', '.experiment.claim'))).toBe(false);
   });
@@ -265,7 +262,7 @@ describe('evaluating an experiment', () => {
     let scoredAt = 0;
     const { cost } = await runExperiment(file, {
       out,
-      // The stage ends when its merges are settled: the last one waits for the scores of the others.
+      // The stage ends when its merges are settled: the last merge waits for the others' scores.
       onMerge: async ({ name }) => {
         if (!name.endsWith('/default')) return;
         settled.push(name);
@@ -312,7 +309,7 @@ describe('evaluating an experiment', () => {
       ),
     });
     expect(scoresIn(out)['base']).toHaveLength(3);
-    // The interrupted run's answers are kept for the next.
+    // The next run uses the interrupted run's answers.
     expect(readdirSync(join(out, 'evaluations', '.runs'))).toHaveLength(1);
     vi.unstubAllEnvs();
     await evaluateExperiment(out, { lmEval, resume: true, only: ['*math-1+swh-1/default'] });
@@ -332,7 +329,7 @@ describe('evaluating an experiment', () => {
     await vi.waitFor(() => expect(asked(log)).not.toEqual([]), { timeout: 60_000 });
     const claims = names('.claims');
     expect(claims).toHaveLength(2);
-    // The folder is made where the harness has not all tasks itself.
+    // The folder exists only if the harness lacks some task.
     const [tasks = ''] = claims.filter((name) => name.startsWith('.tasks-'));
     mkdirSync(join(folder, tasks));
     const [answers = ''] = names('.runs');
@@ -345,7 +342,7 @@ describe('evaluating an experiment', () => {
     cpSync(folder, copy, { recursive: true });
     atWork.kill('SIGINT');
     await end;
-    // As if it had been killed, which would leave the harness too.
+    // As if killed, which would leave the harness running too.
     rmSync(folder, { recursive: true });
     cpSync(copy, folder, { recursive: true });
     const [old, young] = ['old', 'young'].map((name) => `.${name}.json.${randomUUID()}`);
@@ -354,16 +351,16 @@ describe('evaluating an experiment', () => {
     await evaluateExperiment(out, { lmEval, only: ['base'] });
     expect(names('.').filter((name) => name.startsWith('.tasks-'))).toEqual([]);
     expect(names('.claims')).toEqual([]);
-    // Of half-written results there is no claim: their age tells.
+    // Half-written results have no claim, so their age decides.
     expect(names('.').filter((name) => /json\../.test(name))).toEqual([young]);
-    // Its answers are for the next evaluation of these weights; behind the last result they are nobody's.
+    // The answers serve the next evaluation of these weights; after the last result nobody needs them.
     expect(names('.runs')).toEqual([answers]);
     await evaluateExperiment(out, { lmEval, only });
     expect(names('.runs')).toEqual([]);
     cpSync(join(copy, '.runs'), join(folder, '.runs'), { recursive: true });
     expect((await evaluateExperiment(out, { lmEval, only, limit: 1 })).results.made).toBeGreaterThan(0);
     expect(names('.runs')).toEqual([answers]);
-    // Those that are newer than the results are of an evaluation that asks again, and may be resumed.
+    // Answers newer than the results belong to a repeated evaluation, which may be resumed.
     expect((await evaluateExperiment(out, { lmEval, only })).results.made).toBe(0);
     expect(names('.runs')).toEqual([answers]);
     for (const name of names(join('.runs', answers)))
@@ -380,7 +377,7 @@ describe('evaluating an experiment', () => {
     const record = readFileSync(join(out, 'experiment.json'));
     const folder = join(out, 'evaluations');
     const [result = ''] = readdirSync(folder).filter((name) => /-[0-9a-f]{16}\.json$/.test(name));
-    // A name that the system does not follow, as another user's file is one that it does not open.
+    // A name that the system does not follow, like another user's file.
     rmSync(join(folder, result));
     symlinkSync(result, join(folder, result));
     await expect(evaluateExperiment(out, of)).rejects.toMatchObject({
@@ -400,7 +397,7 @@ describe('evaluating an experiment', () => {
     const errors = () => recordIn(out).references.find(({ name }) => name === 'base')?.scoreErrors;
     const failed = errors();
     expect(failed).toHaveProperty('mgsm_direct_en');
-    // A claim whose age alone tells whether its process lives, in a folder that came from somebody else.
+    // An unreadable claim in a folder from another user: only its age tells whether its process lives.
     const claims = join(out, 'evaluations', '.claims');
     const others = join(temporaryDirectory(), 'file of the user');
     writeFileSync(others, 'text');
@@ -425,7 +422,7 @@ describe('evaluating an experiment', () => {
     expect(new Set(failed.map(({ model, code }) => `${model}: ${code}`))).toEqual(
       new Set([`${name}: READ_FAILED`]),
     );
-    // Records of earlier versions do not say the weights of merges, which that record is asked for then.
+    // Records of earlier versions lack the weights of merges; these are then read from that record.
     const experiment = JSON.parse(readFileSync(join(out, 'experiment.json'), 'utf8'));
     for (const merge of experiment.merges) delete merge.weights;
     const scoreErrors = { kept: { code: 'READ_FAILED', message: 'kept' } };
@@ -507,7 +504,7 @@ describe('evaluating an experiment', () => {
     ).toHaveLength(2);
     expect(asked(log)).toHaveLength(before);
 
-    // The merge was made anew since: the results are of other weights.
+    // The merge was made again since: the results belong to other weights.
     rmSync(join(out, 'evaluations'), { recursive: true });
     const later = new Date(Date.now() + 60_000);
     utimesSync(join(out, 'swahili/math-1+swh-1/default/layerloom.json'), later, later);
@@ -596,7 +593,7 @@ describe('evaluating an experiment', () => {
       expect(second.length).toBeGreaterThan(0);
       expect(first.filter((model) => second.includes(model))).toEqual([]);
       expect(first.length + second.length).toBe(scored.length);
-      // More jobs than servers share them, as jobs share one server.
+      // If there are more jobs than servers, jobs share servers.
       rmSync(join(out, 'evaluations'), { recursive: true });
       const more = await evaluateExperiment(out, { lmEval, jobs: 3, only: ['base', 'math-*'] });
       expect([more.failed, more.scored]).toEqual([[], ['base', 'math-1', 'math-2']]);

@@ -37,7 +37,6 @@ const made = async (exchange: WeightServerKind, more: object = {}) => {
   return out;
 };
 
-/** Times that a server was started, by the logs. */
 const startsIn = (out: string): number => {
   const logs = join(out, 'evaluations/logs');
   const texts = readdirSync(logs).map((name) => readFileSync(join(logs, name), 'utf8'));
@@ -123,7 +122,7 @@ describe.each(kinds)('a server that takes the weights of one model after another
     const later = await other.hold(holding(b));
     await later.stillHolds();
     await expect(held.stillHolds()).rejects.toMatchObject({ code: 'EXCHANGE_FAILED' });
-    // Which gave the server its own weights again: the other one's answers since are not of its own either.
+    // The check above restored this program's weights, so the other program's answers are in doubt too.
     await expect(later.stillHolds()).rejects.toThrow(/another program gave .* other weights/);
   });
 

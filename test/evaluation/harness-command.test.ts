@@ -10,9 +10,9 @@ import {
 } from '../../src/study/evaluation/harness/harness-command.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 
-// The harness where nobody says its command: its program on the PATH, or a Python there that has it installed.
+// The harness without a given command: its program on the PATH, or a Python on the PATH that has it
+// installed.
 
-/** A folder with a program that ends so. */
 const folderWith = (name: string, status: number): string => {
   const folder = temporaryDirectory();
   writeFileSync(join(folder, name), `#!/bin/sh\nexit ${status}\n`, { mode: 0o755 });

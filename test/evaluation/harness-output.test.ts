@@ -6,7 +6,6 @@ import { temporaryDirectory } from '../fixtures/checkpoints.js';
 
 const time = '2026-01-02T03-04-05.6';
 
-/** Writes a results file of the harness, with samples by task. */
 const written = (
   results: object | string,
   samples: Record<string, readonly (object | string)[]> = {},

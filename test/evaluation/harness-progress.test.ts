@@ -9,7 +9,7 @@ import {
 } from '../../src/study/evaluation/harness/harness-progress.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 
-/** As lm_eval 0.4.13 logs a run of two kinds of requests: each carriage return draws a bar anew. */
+/** A log of lm_eval 0.4.13 with two kinds of requests: each carriage return redraws a bar. */
 const generation = [
   'INFO     [evaluator:589] Running generate_until requests\n',
   'INFO     [api.model:329] Cached requests: 2, Requests remaining: 8\n',

@@ -22,12 +22,11 @@ const made = async () => {
 interface Given {
   readonly model: string;
   readonly score: number;
-  /** Minutes from now, which is after the weights were written. */
+  /** Minutes from now, after the weights were written. */
   readonly minutes?: number;
   readonly [key: string]: unknown;
 }
 
-/** Writes a results file as the harness does without `--log_samples`. */
 const writeResults = (folder: string, { model, score, minutes = 1, ...more }: Given): void => {
   mkdirSync(folder, { recursive: true });
   const { limit = null, name = task, ...others } = more;

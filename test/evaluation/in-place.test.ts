@@ -21,7 +21,6 @@ vi.setConfig({ testTimeout: 180_000 });
 
 const lmEval = standIn;
 
-/** An experiment with an `evaluate:` block. */
 const experimentOf = (
   merges: string,
   more: object = {},
@@ -33,7 +32,6 @@ const experimentOf = (
   return made;
 };
 
-/** The SHA-256 of the tensors of a merge in place or written, as the stand-in held them, by the merge's name. */
 const heldIn = (log: string): Map<string, string> =>
   new Map(
     (existsSync(log) ? readFileSync(log, 'utf8').split('\n').filter(Boolean) : []).flatMap((line) => {
@@ -42,7 +40,6 @@ const heldIn = (log: string): Map<string, string> =>
     }),
   );
 
-/** The scratch directories of this process, and those beside merges. */
 const scratches = (out: string, pid = process.pid): string[] =>
   ['/dev/shm', out].filter(existsSync).flatMap((directory) =>
     readdirSync(directory)
@@ -75,7 +72,6 @@ describe('merges in place', () => {
     expect([outcome.failed, outcome.missing, outcome.warnings]).toEqual([[], [], []]);
     expect(outcome.inPlace?.merges).toBe(25);
     expect(outcome.inPlace?.bytes).toBeGreaterThan(0);
-    // Nothing of them is written, or left.
     expect(readdirSync(join(out, '.store', 'shards'))).toEqual([]);
     expect(existsSync(join(out, 'swahili'))).toBe(false);
     expect(scratches(out)).toEqual([]);
@@ -87,11 +83,10 @@ describe('merges in place', () => {
     for (const { name, weights, path } of experiment.merges) {
       expect(stateOf(out, name)).toMatchObject({ state: 'pending', weights });
       expect(stateOf(out, name).scores.mgsm_direct_sw.n).toBeGreaterThan(0);
-      // Of merges of equal weights one is asked.
+      // Merges of equal weights are scored once.
       if (answered.has(name)) expect(answered.get(name), name).toBe(await hashOfModel(join(written, path)));
     }
 
-    // The one that is written then has its scores, and the others keep theirs.
     const chosen = 'swahili/math-1+swh-1/default';
     const { merges } = await runExperiment(file, { out, resume: true, write: [chosen] });
     expect(merges).toMatchObject([{ name: chosen, state: 'done' }]);
@@ -328,7 +323,7 @@ describe('merges in place', () => {
     expect(stateOf(out, chosen.name)).toMatchObject({ state: 'done', scores: chosen.scores });
     expect((await cli(['batch', file, '-o', out, '--resume', '--write', 'none'])).code).toBe(2);
 
-    // Of other experts nothing that is recorded holds, until it is recorded again.
+    // With changed experts no record holds until it is recorded again.
     overwrite(join(root, 'swh-2', 'model.safetensors'));
     const refused = await cli(['evaluate', out, '--in-place', ...harness]);
     expect(refused.code).toBe(3);

@@ -7,7 +7,6 @@ import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { stubHarness as lmEval } from '../fixtures/evaluation-errors.js';
 import { writeExperiment } from '../fixtures/experiment.js';
 
-/** A folder with these task files. */
 const folderOf = (files: Readonly<Record<string, string>>): string => {
   const directory = temporaryDirectory();
   for (const [name, text] of Object.entries(files)) {

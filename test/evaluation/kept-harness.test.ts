@@ -37,7 +37,6 @@ const scoresIn = (out: string) => {
   ]);
 };
 
-/** What the stand-in held when it answered. */
 const heldIn = (log: string) =>
   (existsSync(log) ? readFileSync(log, 'utf8').split('\n').filter(Boolean) : []).map((line) => {
     const [, model = '', hash = '', bytes = ''] = /^(.*) (\w+) (\d+)$/.exec(line) ?? [];
@@ -58,7 +57,7 @@ describe('a process of the harness for all models', () => {
     const [kept, separate] = [await made(), await made()];
     const outcome = await evaluateExperiment(kept, { lmEval });
     await evaluateExperiment(separate, { lmEval: stubHarness });
-    // What the stand-in answers follows from a model's path, but for its experiment.
+    // The stand-in's answers depend on a model's path within its experiment.
     const names = (out: string) =>
       scoresIn(out).map(([name, scores]) => [name, (scores as unknown[]).length]);
     expect(names(kept)).toEqual(names(separate));

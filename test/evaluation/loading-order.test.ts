@@ -6,7 +6,7 @@ import { generator } from '../fixtures/numbers.js';
 
 const slotsOf = new Map<number, ContentPart['slots']>();
 
-/** Parts of eight tensors each, by place; models that have the same letter at a place share the part. */
+/** Parts of eight tensors each, by place; models with the same letter at a place share the part. */
 const parts = new Map<string, ContentPart>();
 const partOf = (place: number, content: string, bytes: number): ContentPart => {
   const slots =
@@ -24,7 +24,6 @@ const model = (contents: readonly string[], form = 'llama'): ModelContents => ({
   parts: contents.map((content, place) => partOf(place, content, place === 0 ? 80 : 32)),
 });
 
-/** The merges of the paper's grid (§4.2) of some pairs: embeddings, 32 layers, head. */
 const grid = (pairs: number): Map<string, ModelContents> => {
   const three = [0, 1, 2];
   const merges = new Map<string, ModelContents>();
@@ -44,7 +43,6 @@ const grid = (pairs: number): Map<string, ModelContents> => {
   return merges;
 };
 
-/** A table that is asked by names. */
 const tableOf = (models: ReadonlyMap<string, ModelContents>) => {
   const table = new ContentTable(models);
   const rowOf = (name: string) => table.rowOf(name) as number;
@@ -75,7 +73,7 @@ const taken = (models: ReadonlyMap<string, ModelContents>, lanes = 1) => {
   return { names, bytes };
 };
 
-/** Bytes of a minimum spanning tree (Prim), which no path is shorter than, and of one whole model. */
+/** Bytes of a minimum spanning tree (Prim), a lower bound for any path, plus one whole model. */
 const leastBytes = (models: ReadonlyMap<string, ModelContents>): number => {
   const { differenceOf, bytesOf } = tableOf(models);
   const [first = '', ...others] = models.keys();
@@ -129,7 +127,6 @@ describe('the contents of models', () => {
     );
     expect(table.differenceOf('files', 'file')).toBe(3 * 4);
     expect(table.differenceOf('file', 'files')).toBe(3 * 4);
-    // Of other configurations, or of fewer tensors: nothing is exchanged.
     expect(table.differenceOf('files', 'config')).toBeUndefined();
     expect(table.differenceOf('files', 'layers')).toBeUndefined();
     expect(table.differenceOf('layers', 'files')).toBeUndefined();

@@ -9,7 +9,6 @@ vi.setConfig({ testTimeout: 120_000 });
 
 const evaluate = { tasks: { swahili: ['mgsm_direct_sw', 'layerloom_mgsm_ppl_sw'] }, fewshot: 8 };
 
-/** An experiment, and a way to change its `evaluate:` block. */
 const made = async (first: object) => {
   const { file, out } = writeExperiment('\n  - {name: soup, method: soup}\n', { layers: 2 });
   const text = readFileSync(file, 'utf8');
@@ -38,7 +37,6 @@ describe('the longest answer (max_tokens)', () => {
     expect(own).not.toHaveProperty('maxTokens');
     await set({ ...evaluate, max_tokens: 32 });
     expect(score(out, 'mgsm_direct_sw')).toBeUndefined();
-    // The perplexity has no answer, and is not scored again.
     expect((await evaluateExperiment(out, { lmEval, only })).results).toEqual({ made: 1, there: 1 });
     expect(score(out, 'mgsm_direct_sw')).toMatchObject({ maxTokens: 32 });
     expect(score(out, 'mgsm_direct_sw')?.result).not.toBe(own?.result);

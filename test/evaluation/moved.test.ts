@@ -45,7 +45,6 @@ const recordIn = (out: string) =>
     readonly left?: unknown;
   };
 
-/** Results by model and task. */
 const scoresIn = (out: string): Record<string, string> => {
   const { merges: entries, references } = recordIn(out);
   return Object.fromEntries(
@@ -55,7 +54,6 @@ const scoresIn = (out: string): Record<string, string> => {
   );
 };
 
-/** A study that was scored: its models, its merges and its store in one folder. */
 const place = mkdtempSync(join(tmpdir(), 'layerloom-'));
 const study = join(place, 'study');
 let scored: Record<string, string> = {};
@@ -70,7 +68,7 @@ afterEach(() => {
   vi.unstubAllEnvs();
 });
 
-/** Copies the study: every file has another inode, and without `-a` another time too. */
+/** Copies the study: each file gets another inode, and without `-a` another time. */
 const copied = (...options: readonly string[]) => {
   const root = join(temporaryDirectory(), 'moved here');
   execFileSync('cp', [...options, study, root]);
@@ -84,7 +82,6 @@ const resumed = async ({ file, out }: { readonly file: string; readonly out: str
   return { lines, bytesWritten, cost, scores: scoresIn(out) };
 };
 
-/** Changes one byte between the samples of a file of weights. */
 const change = (file: string): void => {
   const bytes = readFileSync(file);
   const place = 8 + Number(bytes.readBigUInt64LE(0)) + 4099;
@@ -93,7 +90,7 @@ const change = (file: string): void => {
 };
 
 describe('a study that was moved with its models', () => {
-  // The first test makes it for the others.
+  // The first test creates the study for the others.
   it('within its file system keeps its results', async () => {
     const { root, file, out } = writeExperiment(merges, { layers: 4 });
     writeFileSync(
@@ -128,7 +125,6 @@ describe('a study that was moved with its models', () => {
     await evaluateExperiment(here.out, { lmEval });
     expect(existsSync(log)).toBe(false);
     expect(recordIn(here.out).left).toBeUndefined();
-    // A second copy of the copy.
     const again = join(temporaryDirectory(), 'again');
     execFileSync('cp', ['-r', here.root, again]);
     expect(await resumed({ file: join(again, 'experiment.yaml'), out: join(again, 'out') })).toMatchObject({
@@ -198,11 +194,11 @@ describe('a study that was moved with its models', () => {
     expect(readdirSync(here.at('out/evaluations')).sort()).toEqual(
       readdirSync(join(study, 'out/evaluations')).sort(),
     );
-    // It is said once by each command, and by tables as long as it holds.
+    // Each command says it once; tables say it as long as it holds.
     expect((await resumed(here)).lines).toEqual([]);
     const { warnings } = await scoreTables([here.out], { tables: ['table-5'] });
     expect(warnings.filter((line) => line.startsWith(`${lost} results count no more`))).toHaveLength(1);
-    // Scored anew, it has scores of its own; the former ones are not missed any more.
+    // Scored again, it has its own scores; the former ones are no longer reported as missing.
     await evaluateExperiment(here.out, { lmEval, only: ['swh-2'] });
     expect(Object.keys(scoresIn(here.out)).filter((name) => name.startsWith('swh-2 '))).toHaveLength(3);
     writeFileSync(here.at('swh-2/model.safetensors'), former);
@@ -227,7 +223,7 @@ describe('a study that was moved with its models', () => {
   it('takes no former identity that its samples do not have, whatever a record says', async () => {
     const here = copied('-a');
     const folder = here.at('out/evaluations/.contents');
-    // Each record claims the content of every other model of the same header.
+    // Each record claims the content of every other model with the same header.
     const records = readdirSync(folder).map((name) => join(folder, name));
     const read = (file: string) => JSON.parse(readFileSync(file, 'utf8'));
     const contents = records.map((file) => read(file).files[0].sha256);

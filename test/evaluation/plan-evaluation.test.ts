@@ -16,7 +16,6 @@ vi.setConfig({ testTimeout: 180_000 });
 
 const lmEval = stubHarness;
 
-/** Four merges and five references, in two tasks. */
 const made = async () => {
   const { root, file, out } = writeExperiment(
     '\n  - {name: default, method: layer_swap, bottom: 2, top: 1}\n',

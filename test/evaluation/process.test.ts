@@ -6,7 +6,7 @@ import { describe, expect, it } from 'vitest';
 
 const module = fileURLToPath(new URL('../../dist/core/programs/process.js', import.meta.url));
 
-/** A program that starts a command in a group of its own, prints the group's id, and goes on until the command has ended. */
+/** A program that starts a command in its own group, prints the group's id and waits for the command. */
 const program = (command: string) => `
   import { spawnGroup } from ${JSON.stringify(module)};
   const child = spawnGroup(${JSON.stringify(command)}, ['a', 'b'], { output: 1, env: process.env });
@@ -22,7 +22,7 @@ const isThere = (group: number): boolean => {
   }
 };
 
-/** Whether all of a group ends: its watcher does ten seconds after it has ended the others. */
+/** Whether the whole group ends; its watcher ends ten seconds after the others. */
 const ended = async (group: number): Promise<boolean> => {
   for (let look = 0; look < 400 && isThere(group); look++) await pause(50);
   return !isThere(group);

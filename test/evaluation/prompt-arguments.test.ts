@@ -5,7 +5,6 @@ import { prepareRun } from '../../src/study/evaluation/harness/harness.js';
 import { parseEvaluation } from '../../src/study/evaluation/settings.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 
-/** Returns the `model_args` of a run on a checkpoint with such files, by a server unless `evaluate:` says otherwise. */
 const argumentsFor = async (files: Record<string, object>, evaluate: object = {}) => {
   const root = temporaryDirectory();
   const path = join(root, 'model');

@@ -30,7 +30,7 @@ const scoresIn = (out: string) =>
     Object.values((scores ?? {}) as Record<string, { metrics: unknown }>).map(({ metrics }) => metrics),
   ]);
 
-/** Scores all models. @returns the names in the order in which they were scored, and the outcome */
+/** Scores all models. @returns the names in scoring order, and the outcome */
 const evaluated = async (out: string, options: Parameters<typeof evaluateExperiment>[1] = {}) => {
   const names: string[] = [];
   const outcome = await evaluateExperiment(out, {
@@ -58,7 +58,7 @@ describe('the order of scoring', () => {
     expect(describeEvaluationPlan(plan, out)).toMatch(
       /\nweights to load: [\d.]+ kB, of models of [\d.]+ kB; \d models? whole, of \d+ what differs\norder: base, (\S+, ){4}\S+ and \d+ more$/,
     );
-    // What is scored is not in a plan, nor is it loaded.
+    // Scored models are neither planned nor loaded.
     rmSync(join(out, 'evaluations'), { recursive: true });
     await evaluated(out, { only: ['swh-*', '*/default'] });
     const rest = await planEvaluation(out, { lmEval });
@@ -81,11 +81,11 @@ describe('the order of scoring', () => {
     expect(outcome.failed).toEqual([]);
     expect(names).toEqual(plan.order.map(({ name }) => name));
     expect(outcome.weights).toEqual({ loaded: plan.weights?.loaded, ofModels: plan.weights?.ofModels });
-    // Where all is scored nothing is made.
+    // If everything is scored, nothing is made.
     const rest = await planEvaluation(out, { lmEval, inPlace: true });
     expect([rest.models, plan.inPlace?.bytes]).toEqual([[], expect.any(Number)]);
     expect(rest.inPlace).toMatchObject({ merges: 0, bytes: 0, bytesWritten: 0 });
-    // Of some that are written and others that are not, too.
+    // The same holds if only some of them are written.
     const { weights } = await planEvaluation(out, { lmEval, inPlace: true, force: true });
     await runExperiment(file, { out, resume: true, write: ['*/default'] });
     const mixed = await planEvaluation(out, { lmEval, inPlace: true, force: true });
@@ -94,7 +94,7 @@ describe('the order of scoring', () => {
 
   it('changes no score', async () => {
     const out = await made();
-    // What the stand-in answers follows from a model's path: here no two have equal weights.
+    // The stand-in's answers depend on a model's path, so no two models here have equal weights.
     const only = ['base', 'swh-*', '*/b3-*'];
     const exchanged = await evaluated(out, { only });
     const scores = scoresIn(out);

@@ -4,7 +4,7 @@ import { parseEvaluation } from '../../src/study/evaluation/settings.js';
 import { TimeLeft } from '../../src/study/experiment/scoring/time-left.js';
 import { constructedResult } from '../fixtures/scored.js';
 
-/** A result of so many problems; results of one run repeat its duration. */
+/** A result of `n` problems; results of one run repeat its duration. */
 const result = (model: string, task: string, n: number, seconds: number, changes: object = {}) => ({
   ...constructedResult({ model, task, scores: Array.from({ length: n }, () => 1) }),
   ...{ seconds, source: 'run' as const, rows: [0, n] as const },
@@ -86,7 +86,7 @@ describe('the time that an evaluation still takes', () => {
     time.begin('a', one);
     now = 10_000;
     time.answered('a', { done: 5, total: 20 });
-    // By itself 40 s in all, by the result 20 s: a quarter of the one, three of the other.
+    // Own estimate 40 s, by the result 20 s: one quarter and three quarters.
     expect(time.secondsOf([{ name: 'a', tasks: one }])).toBe(40 / 4 + (3 * 20) / 4 - 10);
   });
 

@@ -50,7 +50,6 @@ describe('a prompt for several models', () => {
     const { details, ...rest } = error as LayerloomError;
     expect(rest.code).toBe(code);
     const { log } = details as { log?: string };
-    // The log is left for people to read.
     if (log !== undefined) expect(existsSync(dirname(log))).toBe(true);
   });
 

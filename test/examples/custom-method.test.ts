@@ -58,7 +58,6 @@ describe('methods registered from outside', () => {
 describe('layerloom merge --plugin', () => {
   const run = promisify(execFile);
 
-  /** A project that has layerloom among its modules, and the example compiled in it. */
   const prepare = (family: Family): string => {
     const directory = join(family.root, 'project');
     mkdirSync(join(directory, 'node_modules'), { recursive: true });
@@ -101,7 +100,6 @@ describe('layerloom merge --plugin', () => {
       await mergedNumbers(join(family.root, 'out')),
       difference(tuned, own).map((x, i) => (own[i] ?? 0) + 1.5 * x),
     );
-    // Without it the method is unknown.
     expect(await layerloom(project, [...args, '--force'])).toMatchObject({
       code: 2,
       stderr: expect.stringContaining('expo'),

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { packageRoot } from '../../src/core/native/prebuilt.js';
 
-// What can be known of the notebooks without Python; `npm run test:notebooks` executes them.
+// Checks of the notebooks that need no Python; `npm run test:notebooks` executes them.
 
 interface Cell {
   readonly cell_type: string;
@@ -25,7 +25,6 @@ const read = (name: string) => JSON.parse(readFileSync(join(folder, name), 'utf8
 const textOf = (notebook: Notebook, type: string) =>
   notebook.cells.filter(({ cell_type }) => cell_type === type).map(({ source }) => source.join(''));
 
-/** What the Python package exports: the lists `__all__` of its modules. */
 const exported = ['_calls', '_public'].flatMap((name) => {
   const text = readFileSync(join(packageRoot, `python/layerloom/${name}.py`), 'utf8');
   return [...text.matchAll(/__all__ \+?= \[([^\]]*)\]/g)].flatMap(([, list = '']) =>
@@ -33,7 +32,6 @@ const exported = ['_calls', '_public'].flatMap((name) => {
   );
 });
 
-/** GitHub's anchor of a heading. */
 const anchorOf = (heading: string) =>
   heading
     .toLowerCase()

@@ -14,7 +14,7 @@ import { contentsOf } from '../fixtures/experiment.js';
 import { onOtherFileSystem } from '../fixtures/other-file-system.js';
 import { overwrite, putBack } from '../fixtures/overwrite.js';
 
-// Whole merges and batches, on disks of any speed.
+// Slow disks.
 vi.setConfig({ testTimeout: 180_000 });
 
 const shardsIn = (directory: string): Record<string, string> =>
@@ -31,7 +31,6 @@ const shardsIn = (directory: string): Record<string, string> =>
 
 const isWeights = (path: string): boolean => path.endsWith('.safetensors') && !path.startsWith('.store');
 
-/** A base, three task experts and three language experts of six layers. */
 const experts = () => {
   const root = temporaryDirectory();
   const write = (name: string, seed: number) => writeCheckpoint(join(root, name), llama({ layers: 6, seed }));
@@ -43,7 +42,6 @@ const experts = () => {
   };
 };
 
-/** Nine pairs, each by a few configurations and methods. */
 const someMerges = ({ base, tasks, languages }: ReturnType<typeof experts>): BatchMerge[] => {
   const soupOf = (models: string[]) => ({ method: 'soup', models }) as const;
   const [taskSoup, languageSoup] = [soupOf(tasks), soupOf(languages)];
@@ -83,7 +81,7 @@ describe('a batch', () => {
     const out = join(some.root, 'out');
     const result = await runBatch(merges, { out });
     expect(result.merges.map(({ state }) => state)).toEqual(merges.map(() => 'done'));
-    // Of each configuration one pair, another one each time.
+    // Takes one pair of each configuration, a different pair each time.
     const chosen = merges.filter(({ name }, index) => !name.includes('+') || index % 8 === 0);
     for (const { name, recipe } of chosen) {
       const alone = join(some.root, 'alone');
@@ -110,7 +108,7 @@ describe('a batch', () => {
     const total = (key: 'bytesRead' | 'bytesWritten') =>
       result.merges.reduce((sum, outcome) => sum + outcome[key], 0);
     expect([total('bytesRead'), total('bytesWritten')]).toEqual([cost.bytesToRead, cost.bytesToWrite]);
-    // No input of a swap or a soup is more than all of its tensors.
+    // A swap or soup reads no input more than once.
     const inputBytes = [...some.tasks, ...some.languages].reduce(
       (sum, path) => sum + statSync(join(path, 'model.safetensors')).size,
       0,
@@ -275,7 +273,7 @@ describe('an input that changes under a batch', () => {
       const file = join(some.tasks[0] ?? '', 'model.safetensors');
       await runBatch(merges, { out: good, checksums });
       let former: Buffer | undefined;
-      // Planned and not yet open: what the plan's keys stand for is gone.
+      // Planned but not open: the files behind the plan's keys are gone.
       const run = runBatch(merges, {
         out,
         checksums,
@@ -331,7 +329,7 @@ describe('batches that link one input', () => {
     for (const other of others) expect(other).toEqual(first);
     const shard = readdirSync(byLayer).find((name) => name.endsWith('.safetensors')) ?? '';
     expect(statSync(join(byLayer, shard)).nlink).toBeGreaterThanOrEqual(1);
-    // Replacing a merge removes its links of the inputs and makes new ones.
+    // Replacing a merge removes its links to the inputs and makes new ones.
     await runBatch(
       merges.map(({ name, recipe }) => ({ name, recipe: { ...recipe, topTransition: 1 } })),
       { out: join(some.root, 'one') },

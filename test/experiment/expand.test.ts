@@ -9,7 +9,6 @@ import { expand, head, read, refusal } from './experiments.js';
 const names = async (...entries: string[]): Promise<string[]> =>
   (await expand(...entries)).map(({ name }) => name);
 
-/** The names of one pair. */
 const namesOfPair = async (entry: string): Promise<string[]> =>
   (await names(entry)).flatMap((name) =>
     name.startsWith('telugu/math-1+tel-1/') ? [name.slice('telugu/math-1+tel-1/'.length)] : [],
@@ -174,7 +173,7 @@ describe('the merges of an experiment', () => {
       const { task, language, models = [] } = recipe as unknown as Record<string, unknown[] | undefined>;
       return [task, language, ...models].filter((model) => typeof model === 'object');
     });
-    // Of the task experts, of Swahili's and of Telugu's.
+    // Soups of the task experts, of Swahili's and of Telugu's.
     expect(new Set(soups).size).toBe(3);
     expect(soups[0]).toEqual({
       method: 'soup',
@@ -411,7 +410,7 @@ describe('an experiment is refused', () => {
     ],
     ['a set that is none', '{name: a, method: layer_swap, lang_layers: [0-4, 4-0]}', 'numbers and ranges'],
   ])('for %s', async (_, entry, message) => {
-    // What says nothing of the models is refused when they are opened.
+    // Faults that do not depend on the models are refused before these are opened.
     const work = async () => {
       const merges = await expand(entry);
       const recipe = merges[0]?.recipe as RecipeInput;

@@ -4,7 +4,6 @@ import { type ExperimentMerge, expandExperiment } from '../../src/study/experime
 import { type Experiment, readExperiment } from '../../src/study/experiment/file/read-experiment.js';
 import { writeFiles } from '../recipe/recipes.js';
 
-/** Two task experts; two experts of Swahili and one of Telugu. Merges are to follow. */
 export const head = `base: ./llama
 tasks: {math-1: ./math-1, math-2: ./math-2}
 languages:
@@ -13,15 +12,12 @@ languages:
 merges:
 `;
 
-/** Reads an experiment's text as `experiment.yaml` in a folder of its own. */
 export const read = (text: string): Promise<Experiment> =>
   readExperiment(join(writeFiles({ 'experiment.yaml': text }), 'experiment.yaml'));
 
-/** The merges of entries, one a line, behind `head`. */
 export const expand = async (...entries: string[]): Promise<ExperimentMerge[]> =>
   expandExperiment(await read(head + entries.map((entry) => `  - ${entry}\n`).join('')));
 
-/** The message that work on an experiment ends with, file names being without their folder. */
 export const refusal = async (work: () => Promise<unknown>): Promise<string> => {
   try {
     await work();

@@ -6,7 +6,6 @@ import type { StoredTensor } from '../../src/core/tensor/stored-tensor.js';
 import { storedTensor } from '../../src/core/tensor/stored-tensor.js';
 import { type DistinctShard, groupShards } from '../../src/study/batch/groups.js';
 
-/** The range of `bytes` bytes that input `input` has from `begin` on. */
 const range = (input: number, begin = 0, bytes = 16, dtype: Dtype = 'BF16'): StoredTensor =>
   storedTensor(input, { file: 0, begin, end: begin + bytes, dtype });
 
@@ -33,7 +32,6 @@ const shard = (key: string, ...tensors: PlannedTensor[]): DistinctShard => ({ ke
 const keysOf = (shards: readonly DistinctShard[]): string[][] =>
   groupShards(shards).map((group) => group.shards.map(({ key }) => key));
 
-/** The keys of the shards of each slab, of all groups. */
 const slabsOf = (shards: readonly DistinctShard[]): string[][] =>
   groupShards(shards).flatMap(({ slabs }) =>
     slabs.map(({ outputs }) => outputs.map(({ shard: { key } }) => key)),

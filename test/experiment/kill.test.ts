@@ -5,7 +5,7 @@ import { cli, startCli } from '../fixtures/cli.js';
 import { contentsOf, isLasting, manyMerges, recordIn, writeExperiment } from '../fixtures/experiment.js';
 import { generator } from '../fixtures/numbers.js';
 
-// Whole merges and batches, on disks of any speed.
+// Slow disks.
 vi.setConfig({ testTimeout: 180_000 });
 
 describe('a batch that is killed', () => {
@@ -17,14 +17,14 @@ describe('a batch that is killed', () => {
     const longest = performance.now() - began;
     const random = generator(7);
     let kills = 0;
-    // A run that gets through before it is killed leaves less to do, and counts too.
+    // A run that ends before it is killed counts too and leaves less to do.
     for (let run = 0; run < 4; run += 1) {
       const child = startCli(['batch', file, '-o', out, '--resume', '-q']);
       const ended = new Promise((resolve) => child.on('close', resolve));
       await setTimeout(longest * (0.2 + 0.6 * random()));
       if (child.kill('SIGKILL')) kills += 1;
       await ended;
-      // At any moment what experiment.json says is whole, and what is said to be done is there.
+      // At any moment experiment.json is whole, and the merges that it calls done exist.
       if (existsSync(`${out}/experiment.json`))
         for (const { path, state } of recordIn(out).merges)
           if (state === 'done') expect(existsSync(`${out}/${path}/layerloom.json`)).toBe(true);

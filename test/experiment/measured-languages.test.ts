@@ -20,7 +20,6 @@ describe('the languages a model is measured in', () => {
   ])('of %j', (model, languages) => {
     expect(measuredLanguages(experiment)(model)).toEqual(languages);
     expect(measuredLanguages({ ...experiment, everyLanguage: true })(model)).toEqual(all);
-    // The result may be given as the model's languages again.
     expect(measuredLanguages(experiment)({ ...model, languages })).toEqual(languages);
   });
 

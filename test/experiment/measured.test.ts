@@ -34,7 +34,7 @@ describe('the time and room that an experiment takes', () => {
     const more = await planExperiment(file, { out: join(root, 'again'), store });
     expect(more.disk.needed).toBeGreaterThan(0);
     expect(more.disk.needed).toBeLessThan(more.cost.bytesToWrite);
-    // 2 s for each MB that is written, of what is not there.
+    // 2 s for each MB that is still to be written.
     expect(more.merging?.seconds).toBeCloseTo((2 * more.disk.needed) / 1e6, 6);
     const copies = await planExperiment(file, { out: join(root, 'again'), store, link: 'copy' });
     expect(copies.disk.needed).toBe(more.disk.needed + more.cost.bytesPlain);

@@ -24,7 +24,6 @@ describe('shards of many merges', () => {
     );
     const [one, two] = (await planBatch(merges, {})).merges.map(({ shards }) => shards);
     const same = one?.map((shard, index) => shard === two?.[index]);
-    // Embeddings, six layers of which the second differs, final norm and head.
     expect(same).toEqual(one?.map((_, index) => index !== 2));
   });
 
@@ -72,7 +71,7 @@ describe('many merges in one process', () => {
     const [warm, last] = [itemAt(samples, 11), itemAt(samples, 23)];
     expect(last.listeners).toBe(0);
     expect(last.resources.length).toBeLessThanOrEqual(warm.resources.length);
-    // The plan of such a merge takes some 100 KB; code that V8 compiles later takes less and less.
+    // A plan of such a merge takes some 100 KB; later V8 compiles ever less code.
     expect(last.heap - warm.heap).toBeLessThan(12 * 60_000);
   });
 });

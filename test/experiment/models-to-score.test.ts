@@ -11,7 +11,6 @@ const entries = `\
   - {name: reverted, method: revert, model: math-1}
 `;
 
-/** The models that are scored, with their tasks, by the experiment's own settings. */
 const scored = async (more: string) => {
   const experiment = await read(`${head}${entries}${more}`);
   const merges = expandExperiment(experiment).map(

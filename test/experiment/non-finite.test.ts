@@ -12,7 +12,6 @@ vi.setConfig({ testTimeout: 180_000 });
 
 const tensor = 'model.layers.2.mlp.down_proj.weight';
 
-/** Writes a task expert whose layer 2 has a NaN, and a language expert; swaps copy that layer, soups average it. */
 const poisonedPair = () => {
   const root = temporaryDirectory();
   const { tensors, config } = llama({ layers: 4, seed: 1 });
@@ -31,7 +30,6 @@ const poisonedPair = () => {
 const statesOf = ({ merges }: BatchResult) =>
   Object.fromEntries(merges.map(({ name, state, error }) => [name, error?.code ?? state]));
 
-/** The records of a store that have a value, by its name in them. */
 const recordsIn = (store: string): { path: string; record: Record<string, unknown> }[] =>
   readdirSync(join(store, 'shards'), { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.json'))
@@ -64,7 +62,7 @@ it('a merge fails for a NaN that it computes with, whatever is computed beside i
   const { merges, root, out, task, language } = poisonedPair();
   const base = writeCheckpoint(join(root, 'base'), llama({ layers: 4, seed: 3 }));
   const ties = { method: 'ties', base, models: [task, language], weight: 1, density: 0.5 } as const;
-  // A trimmed NaN is in no result: an average of the same files tells of it, and not for others.
+  // A trimmed NaN is in no result; only the average of the same files reports it.
   const beside = [...merges(), { name: 'ties', recipe: ties }];
   const refused = { soup: 'NON_FINITE', swap: 'done', ties: 'NON_FINITE' };
   expect(statesOf(await runBatch(beside, { out }))).toEqual(refused);

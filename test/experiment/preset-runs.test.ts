@@ -18,12 +18,11 @@ import { stubHarness } from '../fixtures/evaluation-errors.js';
 
 vi.setConfig({ testTimeout: 600_000 });
 
-// Every preset of `experiment init`, and benchmarks of local data, from the file to its tables and its report, by the commands that
-// a reader would type, over small models and with a harness that answers at random.
+// Runs every preset of `experiment init`, and benchmarks of local data, from file to report, with a reader's
+// commands, small models and random answers.
 
 const lmEval = stubHarness;
 
-/** Models of as many layers as any preset names, and data of all benchmarks. */
 const place = () => {
   const root = temporaryDirectory();
   const at = (...names: string[]) => join(root, ...names);
@@ -41,7 +40,6 @@ const init = async (out: string, words: readonly string[]): Promise<string> => {
   return readFileSync(out, 'utf8');
 };
 
-/** Goes from an experiment's file to its report. Returns the tables that were made. */
 const walk = async (file: string, only?: readonly string[]) => {
   const out = join(dirname(file), 'study');
   const planned = await planExperiment(file, { out });
@@ -52,7 +50,6 @@ const walk = async (file: string, only?: readonly string[]) => {
   const { failed, scored } = await evaluateExperiment(out, { lmEval, only });
   expect(failed).toEqual([]);
   expect(scored).not.toEqual([]);
-  // What is finished has nothing left to do.
   const again = await planExperiment(file, { out, resume: true });
   expect([
     again.cost.bytesToWrite,
@@ -67,7 +64,6 @@ const walk = async (file: string, only?: readonly string[]) => {
   return tables.map(({ id }) => id);
 };
 
-/** Of presets of hundreds of merges those that are scored. */
 const someOf: Partial<Record<PresetName, readonly string[]>> = {
   paper: ['base', 'math', 'swh', '*/default', '*/soup/*', '*/grid/b3-u0-tb0-tu?-uniform', '*/location'],
   grid: ['base', 'math', 'swh', '*/grid/b3-u0-*'],

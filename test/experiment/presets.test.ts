@@ -17,8 +17,8 @@ const expanded = async (text: string) => expandExperiment(await read(text));
 
 describe('a preset', () => {
   it.each<[PresetName, number]>([
-    // A pair: default, grid with both weights, magnitude, 2 soups and 4 of TIES; 2 reverted task experts; then one a language, and one
-    // for all.
+    // A pair: default, grid with both weights, magnitude, 2 soups, 4 of TIES. Plus 2 reverted task experts;
+    // then one a language, and one for all.
     ['paper', 4 * (9 * (1 + 162 + 1 + 2 + 4) + 1) + 3 * 2 + 1],
     ['smoke', 4 * 9 * 2],
     ['figure-3-max', 4 * 9],

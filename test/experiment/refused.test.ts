@@ -7,7 +7,6 @@ import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoi
 
 const layers = 4;
 
-/** An experiment of two task experts, of which `odd` has more layers, and one language expert. */
 const writeExperiment = (merges: string, more = ''): { root: string; file: string; out: string } => {
   const root = temporaryDirectory();
   for (const [seed, name] of ['base', 'math-1', 'math-2', 'swh-1'].entries())

@@ -25,7 +25,6 @@ const grid = `
 `;
 const task = 'mgsm_direct_sw';
 
-/** An experiment whose models may be scored in rows 200 to 231 alone. */
 const study = (evaluate: Record<string, unknown> = {}) => {
   const { root, file, out } = writeExperiment(grid, { layers: 4 });
   const block = { tasks: { swahili: [task] }, problems: '200-231', ...evaluate };
@@ -33,7 +32,6 @@ const study = (evaluate: Record<string, unknown> = {}) => {
   return { root, file, out };
 };
 
-/** The rows of all scores in a record. */
 const rowsIn = (out: string): string[] => {
   const { references, merges } = JSON.parse(readFileSync(join(out, 'experiment.json'), 'utf8')) as Record<
     'references' | 'merges',
@@ -52,7 +50,7 @@ describe('the problems that an experiment states', () => {
     await evaluateExperiment(out, { lmEval, only, limit: 5 });
     expect(rowsIn(out)).toEqual(['[200,205]']);
     await evaluateExperiment(out, { lmEval, only, rows: [210, 214] });
-    // The experiment states all of its problems; of parts of them the most count.
+    // The experiment states all its problems; for parts of them it states the most.
     expect(rowsIn(out)).toEqual(['[200,205]']);
     await evaluateExperiment(out, { lmEval, only, limit: 500 });
     expect(rowsIn(out)).toEqual(['[200,232]']);
@@ -121,7 +119,7 @@ describe('problems that a model was trained on', () => {
     const at = (...names: string[]) => join(root, ...names);
     for (const [seed, name] of ['base', 'swh'].entries())
       writeCheckpoint(at(name), llama({ layers: 4, seed }));
-    // The harness asks `TASK question ROW`. A prompt has a label before it and other blanks.
+    // The harness asks `TASK question ROW`. A prompt has a label before it and other spaces.
     const rows = Array.from({ length: 20 }, (_, row) => ({
       prompt: `Swali:  ${task} QUESTION\t${row}`,
       completion: 'so many',

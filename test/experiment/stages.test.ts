@@ -12,7 +12,6 @@ vi.setConfig({ testTimeout: 120_000 });
 
 const swap = 'method: layer_swap, bottom: 2, top: 1';
 
-/** The entries of each stage, and its number of merges. */
 const stagesIn = async (merges: string, first?: readonly string[]) => {
   const { file } = writeExperiment(merges);
   const { stages } = await planExperiment(file, { first });
@@ -95,7 +94,7 @@ describe('the stages of a batch', () => {
 
     const { cost } = await planExperiment(file, {});
     const together = await planExperiment(writeExperiment(`  - {name: soup, method: soup}`).file, {});
-    // The soups read all of the four experts, after the swaps have read of them what they copy and average.
+    // The soups read the four experts whole, after the swaps have read their parts.
     expect(cost.bytesToRead - cost.bytesReadAgain).toBe(together.cost.bytesToRead);
     expect(cost.bytesReadAgain).toBeGreaterThan(0);
   });
@@ -117,7 +116,7 @@ describe('a batch in stages', () => {
         if (name.endsWith('/default')) seen.push(shards());
       },
     });
-    // A merge is in place once its own shards are, while those of others of its stage may still be written.
+    // A merge is in place once its own shards are written, even while others of its stage are not.
     expect(seen).toHaveLength(4);
     expect(Math.max(...seen)).toBe(own);
     expect(seen.at(-1)).toBe(own);

@@ -9,14 +9,12 @@ import { end, trainingRun, until, wholeIn } from '../fixtures/training-run.js';
 
 const task = 'mgsm_direct_sw';
 
-/** Runs a command that has to succeed, and returns what it said. */
 const run = async (...words: readonly string[]): Promise<string> => {
   const { code, stdout, stderr } = await cli(words);
   expect({ words, code, stderr }).toMatchObject({ code: 0 });
   return stdout + stderr;
 };
 
-/** Results by model and task. */
 const scoresIn = (out: string): string[] => {
   const { references, merges } = JSON.parse(readFileSync(join(out, 'experiment.json'), 'utf8')) as Record<
     'references' | 'merges',
@@ -41,7 +39,7 @@ it('goes from a training that was killed to the scores of a study that was moved
   expect(log()).toEqual(['begin', 'checkpoints/checkpoint-8']);
   expect(wholeIn({ at })).toHaveLength(5);
 
-  // The trainer that stands in writes no models: these are what it would have left.
+  // The stand-in trainer writes no models: these replace its output.
   for (const [seed, name] of ['base', 'swh'].entries())
     writeCheckpoint(join(root, name), llama({ layers: 8, seed }));
   writeCheckpoint(at('checkpoints', 'checkpoint-20'), llama({ layers: 8, seed: 9 }));

@@ -14,7 +14,6 @@ vi.setConfig({ testTimeout: 60_000 });
 
 const tokens = ['<unk>', 'a', 'b', 'c', 'd', 'e', 'f'];
 
-/** Pairs of experts that added no token, one, and another one; each swapped in two ways. */
 const pairs = () => {
   const root = temporaryDirectory();
   const write = (name: string, seed: number, added: readonly string[]) =>
@@ -36,7 +35,7 @@ it('makes merges of experts that added different tokens as each alone, and share
   const { root, merges } = pairs();
   const out = join(root, 'out');
   const { shards, warnings } = await planBatch(merges, {});
-  // Layers are of one expert, whatever the vocabulary.
+  // Layers come from one expert, whatever the vocabulary.
   expect(shards.size).toBeLessThan(merges.length * 4);
   expect(warnings.join()).toContain('lacks 1 token');
   const result = await runBatch(merges, { out });

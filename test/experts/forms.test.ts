@@ -30,8 +30,8 @@ import {
 } from '../fixtures/mixtures.js';
 import { decode, encode } from '../fixtures/numbers.js';
 
-// One mixture in two forms of files: whatever is done with the one gives the numbers that it gives with the other. The
-// files of both are made by a text of the tests' own (fixtures/mixtures.ts).
+// A mixture in two forms of files gives the same numbers in both. fixtures/mixtures.ts writes them
+// independently.
 
 const families: readonly (readonly [string, MixtureOptions])[] = [
   ['Qwen', {}],
@@ -46,7 +46,6 @@ const shapesOf = (tensors: Tensors): Record<string, string> =>
     Object.entries(tensors).map(([name, { dtype, shape }]) => [name, `${dtype} ${shape.join()}`]),
   );
 
-/** Three models of a family, the second and third from the first by small changes, in either form. */
 const write = (options: MixtureOptions) => {
   const root = temporaryDirectory();
   const config = mixtureConfig(options);
@@ -114,12 +113,10 @@ describe.each(families)('mixtures of %s, fused and with each expert by itself,',
       ),
     );
     const inFused = await written(recipe(fused), join(root, 'fused-out'));
-    // The numbers are the same: those that stand one behind the other.
     expect(bytesOf(inFused)).toEqual(bytesOf(fuseAgain(expected, options)));
     const outputs: readonly (readonly [Models, ExpertForm | undefined, Tensors])[] = [
       [fused, 'separate', expected],
       [separate, 'fused', inFused],
-      // The form of the first model.
       [{ ...fused, swh: separate.swh }, undefined, inFused],
       [{ ...separate, swh: fused.swh }, undefined, expected],
     ];
@@ -154,7 +151,7 @@ describe.each(families)('mixtures of %s, fused and with each expert by itself,',
   it('have the share of each expert in the change', async () => {
     const { root, fused } = write(options);
     const { block = 'mlp', matrices = ['gate_proj', 'up_proj', 'down_proj'] } = options;
-    // Expert 2 of layer 1 changes by three times what expert 0 of layer 0 does, and nothing else changes.
+    // Expert 2 of layer 1 changes three times as much as expert 0 of layer 0; nothing else changes.
     const base = separateMixture(options);
     const changed = new Map([
       [`model.layers.0.${block}.experts.0.${matrices[0]}.weight`, 1],
@@ -303,7 +300,6 @@ describe.each(families)('mixtures of %s, fused and with each expert by itself,',
   });
 });
 
-/** The tensors of a model with each expert by itself, as fixtures fuse them. */
 const fuseAgain = (tensors: Tensors, options: MixtureOptions): Tensors =>
   fusedMixture({ ...options, of: tensors });
 

@@ -17,7 +17,6 @@ import {
 import { decode, encode, type Floating } from '../fixtures/numbers.js';
 import { openAdapter } from '../fixtures/open-adapter.js';
 
-/** A base, and an expert with `changes` to it. */
 const writeModels = (changes: Tensors = {}, options: LlamaOptions = {}) => {
   const root = temporaryDirectory();
   const own = { layers: 2, hidden: 32, dtype: 'F32', ...options } as const;
@@ -42,7 +41,6 @@ const readTensor = (file: string, { begin, end, dtype }: TensorReference): numbe
 
 const norm = (numbers: readonly number[]): number => Math.sqrt(numbers.reduce((sum, x) => sum + x * x, 0));
 
-/** The change that an adapter makes to each parameter, multiplied out in float64. */
 const changesOf = async (out: string): Promise<Map<string, number[]>> => {
   const { pairs } = await openAdapter(out);
   const file = join(out, 'adapter_model.safetensors');
@@ -68,7 +66,6 @@ const changesOf = async (out: string): Promise<Map<string, number[]>> => {
 const cosines = (n: number) => (row: number, column: number) =>
   Math.sqrt((row === 0 ? 1 : 2) / n) * Math.cos((Math.PI * (column + 0.5) * row) / n);
 
-/** A [rows, columns] matrix of given singular values. */
 const withSpectrum = (rows: number, columns: number, values: readonly number[]): number[] => {
   const [u, v] = [cosines(rows), cosines(columns)];
   return Array.from({ length: rows * columns }, (_, i) =>
@@ -79,7 +76,6 @@ const withSpectrum = (rows: number, columns: number, values: readonly number[]):
 const q = 'model.layers.0.self_attn.q_proj.weight';
 const down = 'model.layers.1.mlp.down_proj.weight';
 
-/** A base of zeros, and an expert that differs from it in one matrix of known singular values. */
 const writeSpectrum = (values: readonly number[], shape: readonly [number, number] = [96, 160]) => {
   const root = temporaryDirectory();
   const elements = shape[0] * shape[1];
@@ -296,7 +292,6 @@ it('warns that PEFT cannot load an adapter whose base is itself a base with an a
   expect(rest.warnings[0]).toMatch(/first is a base with an adapter, .*merge it to full weights first/);
 });
 
-/** Base and expert of matrices of these shapes, by their names. */
 const writeMatrices = (
   shapes: Readonly<Record<string, readonly [number, number]>>,
   config: Readonly<Record<string, unknown>>,

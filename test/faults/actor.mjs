@@ -1,6 +1,6 @@
 // @ts-check
-// A process of schedules.mjs: runs the command lines that come on its standard input, one after another, each by turns
-// with other processes, and prints what they printed as JSON.
+// A process of schedules.mjs: runs command lines from standard input one after another, each in turns with
+// other processes, and prints their output as JSON.
 import { readSync, writeSync } from 'node:fs';
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -9,9 +9,10 @@ import './in-this-thread.mjs';
 import { say } from './seam.mjs';
 
 /**
- * What is to be run: as which process of the schedule, and how far the host's clock is from that of the others.
+ * A command to run: the process of the schedule that it is, and how far its host's clock is ahead.
  *
- * @typedef {{ readonly words: readonly string[]; readonly process?: number; readonly age?: number; readonly clock?: number }} Job
+ * @typedef {{ readonly words: readonly string[]; readonly process?: number; readonly age?: number; readonly
+ * clock?: number }} Job
  */
 
 const [dist = '', sandbox = '', turns = ''] = process.argv.slice(2);
@@ -29,7 +30,7 @@ const tell = (message) => {
     }
 };
 
-/** The next line of standard input, for which the whole process waits: between commands it does nothing. */
+/** The next line of standard input. Blocks the whole process: between commands it does nothing. */
 const lines = (function* () {
   const chunk = Buffer.alloc(65536);
   let text = '';
@@ -58,7 +59,7 @@ process.stderr.write = into('stderr');
 
 say('root', sandbox);
 say('on');
-// The thread of libuv's pool has to be known before the first turn.
+// Makes libuv's pool thread known before the first turn.
 await stat(sandbox);
 tell({ ready: true });
 for (const line of lines) {

@@ -2,16 +2,16 @@
 // Bugs that simulation must find; `plant.mjs` plants them in copies of the compiled program.
 
 /**
- * A bug: a text of a file of `dist`, and what stands in its place.
+ * A bug: a text in a file of `dist`, and its replacement.
  *
  * @typedef {object} Bug
  * @property {string} name
  * @property {string} file
  * @property {string} text
  * @property {string} instead
- * @property {boolean} [power] true for one that only power cuts find
- * @property {string} [workload] the one that it is of, or the scenario; default: all
- * @property {boolean} [schedules] true for one that only several processes find
+ * @property {boolean} [power] true if only power cuts find it
+ * @property {string} [workload] the workload or scenario that it affects; default: all
+ * @property {boolean} [schedules] true if only several processes find it
  */
 
 /** @type {readonly Bug[]} */

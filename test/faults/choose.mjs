@@ -1,5 +1,5 @@
 // @ts-check
-// Faults of a seed: of the calls that a workload makes without any.
+// Chooses a seed's faults among the calls that a workload makes without faults.
 import { constants } from 'node:os';
 import { final, passing } from './seam.mjs';
 
@@ -8,7 +8,7 @@ import { final, passing } from './seam.mjs';
 /** @type {Readonly<Record<string, number>> & typeof constants.errno} */
 const errno = { ...constants.errno };
 
-/** A generator of numbers in [0, 1): the same sequence for the same seed (mulberry32). @param {number} seed */
+/** A generator of numbers in [0, 1): same seed, same sequence (mulberry32). @param {number} seed */
 export const seeded = (seed) => {
   // Neighbouring seeds begin far apart.
   let state = Math.imul(seed ^ (seed >>> 16), 0x45d9f3b) >>> 0;
@@ -20,7 +20,7 @@ export const seeded = (seed) => {
   };
 };
 
-/** How the system fails calls of a kind. @type {Readonly<Record<string, readonly string[]>>} */
+/** Errors of the system by kind of call. @type {Readonly<Record<string, readonly string[]>>} */
 const failures = {
   open: ['EIO', 'EMFILE', 'EACCES', 'ESTALE'],
   create: ['EIO', 'ENOSPC', 'EMFILE', 'EACCES', 'EROFS', 'EDQUOT'],
@@ -51,7 +51,7 @@ const failures = {
 };
 
 const moving = ['read', 'write', 'copy', 'send', 'receive'];
-/** Calls that need room on the disk, and those that change it. */
+/** Calls that need disk space, and calls that change the disk. */
 const growing = ['create', 'write', 'mkdir', 'copy', 'truncate'];
 const changing = [...growing, 'sync', 'rename', 'exchange', 'link', 'symlink', 'unlink', 'rmdir', 'chmod'];
 
@@ -75,16 +75,19 @@ export const diceOf = (seed) => {
   };
 };
 
-/** One of the calls, each kind as likely as any other. @param {Dice} dice @param {readonly Call[]} of @returns {Call} */
+/** A random call, each kind equally likely. @param {Dice} dice @param {readonly Call[]} of @returns {Call} */
 const someCall = ({ one }, of) => {
   const kind = one([...new Set(of.map((call) => call.kind))].sort());
   return one(of.filter((call) => call.kind === kind));
 };
 
-/** What others see of a process: before or behind it a process dies. */
+/** Effects that others see: a process dies before or after one. */
 const seen = [...changing, 'send'];
 
-/** Numbers of wrong answers: the status, or milliseconds. @type {Readonly<Record<string, readonly number[]>>} */
+/**
+ * Parameters of wrong answers: the status, or milliseconds.
+ * @type {Readonly<Record<string, readonly number[]>>}
+ */
 const numbers = { busy: [429, 500, 502, 503, 504], refused: [401, 403, 404], delay: [1, 5, 10] };
 
 /** How an answer to a request may go wrong. @param {Call} call */
@@ -112,9 +115,15 @@ const failed = (dice, call) =>
         number: errno[dice.one(failures[call.kind] ?? ['EIO'])] ?? errno.EIO,
       };
 
-/** @typedef {'freeze' | 'kill'} Death how the process dies: in one process with others, the disk no longer changes */
+/**
+ * @typedef {'freeze' | 'kill'} Death how the process dies; freeze: the disk stops changing (all in one
+ * process)
+ */
 
-/** What happens to one call: how, and by which faults. @typedef {{ readonly how: string; readonly faults: (dice: Dice) => readonly Fault[] }} Mishap */
+/**
+ * A way for one call to go wrong, and its faults. @typedef {{ readonly how: string; readonly faults: (dice:
+ * Dice) => readonly Fault[] }} Mishap
+ */
 
 /** @param {Call} call @param {Death} death @returns {Mishap[]} */
 const mishapsOf = (call, death) =>
@@ -144,11 +153,11 @@ const mishapsOfSystem = (call, death) => [
     : []),
 ];
 
-/** By the calls of a workload. @type {WeakMap<readonly Call[], readonly Mishap[]>} */
+/** Cached by the calls of a workload. @type {WeakMap<readonly Call[], readonly Mishap[]>} */
 const walks = new WeakMap();
 
 /**
- * Everything that may happen to one call, each once: a round takes one of each kind of call and way to fail, so that the
+ * All mishaps of single calls, each once. A round takes one of each kind of call and way to fail, so that the
  * few renames come as early as the many reads.
  *
  * @param {readonly Call[]} calls @param {Death} death
@@ -176,7 +185,14 @@ const walkOf = (calls, death) => {
   return walk;
 };
 
-/** From some point on no call of these kinds succeeds. @param {Dice} dice @param {readonly Call[]} of @param {readonly string[]} kinds @param {number} number @returns {Fault[]} */
+/**
+ * From some point on, all calls of these kinds fail.
+ * @param {Dice} dice
+ * @param {readonly Call[]} of
+ * @param {readonly string[]} kinds
+ * @param {number} number
+ * @returns {Fault[]}
+ */
 const onwards = ({ below }, of, kinds, number) => {
   const concerned = of.filter(({ kind }) => kinds.includes(kind));
   const from = below(concerned.length + 1);
@@ -186,7 +202,7 @@ const onwards = ({ below }, of, kinds, number) => {
   });
 };
 
-/** True of what a system may do for ever. @param {Fault} fault */
+/** True of faults that a system may repeat for ever. @param {Fault} fault */
 const isLasting = ({ kind, path, action, number }) => {
   if (kind === 'answer') return action !== 'delay';
   // A download waits for another process that fetches the same.
@@ -194,17 +210,20 @@ const isLasting = ({ kind, path, action, number }) => {
   return action === 'fail' && number !== errno.EINTR;
 };
 
-/** Of a call all behind it too, or it alone. @param {Dice} dice @param {Fault} fault @returns {Fault} */
+/**
+ * Applies the fault to one call, or to it and all later ones. @param {Dice} dice @param {Fault} fault
+ * @returns {Fault}
+ */
 const perhapsAlways = ({ below }, fault) =>
-  // Interrupted for ever is no system, nor is one that reads nothing.
+  // No system is interrupted for ever or never reads a byte.
   below(4) === 0 && isLasting(fault) ? { ...fault, onwards: true } : fault;
 
 /**
- * Chooses the faults of a seed: every other time the next of all that may happen to one call, so that each comes to pass
- * once before any does twice, and otherwise what is of several calls, by chance.
+ * Chooses the faults of a seed. Every other seed takes the next mishap of a single call, so that each happens
+ * once before any is repeated. The others combine faults of several calls at random.
  *
  * @param {number} seed
- * @param {number} turn how many smaller seeds the workload has
+ * @param {number} turn number of smaller seeds of the workload
  * @param {readonly Call[]} calls of the workload without faults
  * @param {Death} death
  * @returns {readonly Fault[]}
@@ -216,7 +235,7 @@ export const faultsOf = (seed, turn, calls, death) => {
     return walk[(turn / 2) % walk.length]?.faults(dice) ?? [];
   }
   const changes = calls.filter(({ kind }) => seen.includes(kind));
-  // Of what changes nothing every call but fails.
+  // If nothing is changed, only a call fails.
   const way = dice.below(changes.length === 0 ? 2 : 10);
   if (way < 2) return [0, 1].map(() => perhapsAlways(dice, failing(dice, someCall(dice, calls))));
   if (way < 3) return onwards(dice, calls, growing, errno.ENOSPC);
@@ -227,7 +246,7 @@ export const faultsOf = (seed, turn, calls, death) => {
     const torn = call.kind === 'write' && dice.below(2) === 0 ? [{ ...call, action: 'short' }] : [];
     return [...torn, { ...call, action: death === 'freeze' || dice.below(2) === 0 ? death : 'kill-after' }];
   }
-  // Behind a failure the process dies while it clears up, or fails once more.
+  // After a failure the process dies while it clears up, or fails again.
   if (way < 8) return [failing(dice, someCall(dice, calls)), { ...someCall(dice, changes), action: death }];
   return Array.from({ length: 2 + dice.below(4) }, () => ({
     ...{ ...someCall(dice, calls), action: 'delay', number: 1 + dice.below(10) },

@@ -1,15 +1,17 @@
 // @ts-check
-// A disk rebuilt from the log of a run's calls: what it may have after a power cut. Only what was synced is certain. Of a
-// file's later bytes any pages may be there, or parts of one; of a directory's later entries any, each rename whole.
+// A disk rebuilt from the log of a run's calls: its possible states after a power cut. Only synced data is
+// certain. Any pages of later file contents, or parts of one, may exist, and any later directory entries;
+// each rename is atomic.
 import { linkSync, mkdirSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
 /** @import { Dice } from './choose.mjs' */
 
 /**
- * A record of the log: a call that changed the disk, or a `mark` of what was reported.
+ * A record of the log: a call that changed the disk, or a `mark` of reported output.
  *
- * @typedef {{ readonly what: string; readonly words: readonly string[]; readonly at: number; readonly bytes: Buffer }} Entry
+ * @typedef {{ readonly what: string; readonly words: readonly string[]; readonly at: number; readonly bytes:
+ * Buffer }} Entry
  */
 
 /** @param {Buffer} log @returns {Entry[]} */
@@ -30,7 +32,7 @@ export const entriesOf = (log) => {
 const sector = 512;
 
 /**
- * A file: what is certain of it, and what was done to it since it was synced.
+ * A file: its durable content, and its changes since the last sync.
  *
  * @typedef {{ offset: number; bytes: Buffer } | { size: number }} Change
  * @typedef {object} File
@@ -38,7 +40,7 @@ const sector = 512;
  * @property {Change[]} pending
  * @property {number} time of its last change, in seconds
  * @property {string} [target] of a symbolic link
- * @property {string} [input] the path of an input, of which it is a hard link
+ * @property {string} [input] path of the input that it is a hard link to
  */
 
 /** @param {Buffer} content @param {Change} change @returns {Buffer} */
@@ -57,19 +59,20 @@ const applied = (content, change) => {
   return whole;
 };
 
-/** Entries by path; a directory stands for itself. @typedef {Map<string, File | 'directory'>} Names */
+/** Entries by path; a directory has no content. @typedef {Map<string, File | 'directory'>} Names */
 
 /**
- * A change of names, which is made whole or not at all, and the directories of which each sync makes it certain.
+ * An atomic change of names, and the directories whose sync makes it durable.
  *
- * @typedef {{ readonly apply: (names: Names) => void; readonly in: readonly string[]; readonly makes?: string; readonly takes?: string }} NameChange
+ * @typedef {{ readonly apply: (names: Names) => void; readonly in: readonly string[]; readonly makes?:
+ * string; readonly takes?: string }} NameChange
  */
 
-/** What is at a path and below it. @param {Names} names @param {string} path */
+/** Entries at a path and below it. @param {Names} names @param {string} path */
 const below = (names, path) => [...names].filter(([name]) => name === path || name.startsWith(`${path}/`));
 
 /**
- * Moves what is at a path; where it has no name that is certain, journals have that it was made before it was moved.
+ * Moves a path. If it has no durable name, a journal records its creation before the move.
  *
  * @param {Names} names @param {string} from @param {string} to @param {File | 'directory'} [what] is moved
  */
@@ -82,7 +85,7 @@ const move = (names, from, to, what = undefined) => {
 };
 
 export class Disk {
-  /** What calls see, and what is certain. @type {Names} */
+  /** The state that calls see, and the durable state. @type {Names} */
   #seen = new Map();
   /** @type {Names} */
   #durable = new Map();
@@ -92,8 +95,8 @@ export class Disk {
   #files = new Map();
 
   /**
-   * @param {readonly { readonly path: string; readonly inode: string; readonly content: Buffer | 'directory'; readonly time: number; readonly target?: string }[]} start
-   *   what is there before, all of it certain
+   * @param {readonly { readonly path: string; readonly inode: string; readonly content: Buffer | 'directory';
+   * readonly time: number; readonly target?: string }[]} start the first contents, all durable
    */
   constructor(start) {
     for (const { path, inode, content, time, target } of start) {
@@ -172,10 +175,10 @@ export class Disk {
       file.pending = [];
       return;
     }
-    // Journals of file systems commit in order: with an entry of this directory, all that came before of it.
+    // Journals commit in order: an entry of this directory takes all its earlier changes along.
     const certain = this.#pending.filter((change) => change.in.includes(path));
     for (const { apply } of certain) apply(this.#durable);
-    // What was made and then moved is not made once more.
+    // Entries that were created and then moved are not created again.
     const taken = new Set(certain.flatMap(({ takes }) => takes ?? []));
     this.#pending = this.#pending.filter(
       (change) => !certain.includes(change) && !(change.makes !== undefined && taken.has(change.makes)),
@@ -187,11 +190,11 @@ export class Disk {
    *
    * @param {Dice} dice
    * @param {string} directory the root of the paths
-   * @param {string} top the path below it that is written
+   * @param {string} top the path below it to write
    */
   cut(dice, directory, top) {
     const names = new Map(this.#durable);
-    // Of what is not certain none, a beginning as journals have it, any, or an end.
+    // Keeps no pending changes, a prefix as journals do, any, or a suffix.
     const way = dice.below(4);
     const until = dice.below(this.#pending.length + 1);
     for (const [index, { apply }] of this.#pending.entries())
@@ -205,7 +208,7 @@ export class Disk {
     for (const [path, what] of [...names].sort(([one], [other]) => (one < other ? -1 : 1))) {
       if (path !== top && !path.startsWith(`${top}/`)) continue;
       const at = join(directory, path);
-      // Of a directory that is not there its entries are not either.
+      // A missing directory has no entries.
       if (path !== top && !directories.has(dirname(path))) continue;
       if (what === 'directory') {
         mkdirSync(at, { recursive: true });
@@ -222,7 +225,10 @@ export class Disk {
   }
 }
 
-/** What is left of a file. @param {File} file @param {Dice} dice @param {number} share of four parts of its changes */
+/**
+ * The rest of a file after the cut. @param {File} file @param {Dice} dice @param {number} share of its
+ * changes, in quarters
+ */
 const torn = ({ durable, pending }, { below: under }, share) => {
   let content = durable;
   for (const change of pending) {

@@ -1,6 +1,7 @@
 // @ts-check
-// A hub whose answers go wrong: the server of test/hub, in this process, of which each request is a call that a fault may
-// be of. What is below answers, as refused connections and cut reads, is of the library (preload.cpp).
+// A hub with wrong answers: the server of test/hub, in this process. Each request is a call that may have a
+// fault. Faults below answers, such as refused connections and cut reads, come from the library
+// (preload.cpp).
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,15 +17,14 @@ import { leftover } from './invariants.mjs';
 /** @import { Tree } from './tree.mjs' */
 /** @import { OfHub, Place } from './workloads.mjs' */
 
-/** Of a user who may write. */
 const token = 'hf_writer';
 
-/** Where a workload's caches of the hub are. @param {Place} place */
+/** The workload's hub caches. @param {Place} place */
 const homeOf = ({ work }) => join(work, 'hf');
 
 /**
- * A tree without what the caches have, of which more may be there than is needed; what is left over stays, but for links
- * that were not put in place: where a model is whole meanwhile, nobody looks at its folder of ranges again.
+ * A tree without the hub's caches, which may hold more than needed. Keeps remains, except links that were not
+ * yet put in place: once a model is whole, nothing reads its folder of ranges again.
  *
  * @param {Tree} tree @returns {Tree}
  */
@@ -37,10 +37,10 @@ export const withoutCaches = (tree) =>
   );
 
 /**
- * The server's modules, which are TypeScript.
- *
- * @param {string} folder where they are compiled to
- * @returns {Promise<typeof import('../fixtures/hub-server.js') & typeof import('../fixtures/hub-uploads.js')>}
+ * Compiles and imports the server's TypeScript modules.
+ * @param {string} folder for the compiled modules
+ * @returns {Promise<typeof import('../fixtures/hub-server.js') & typeof
+ * import('../fixtures/hub-uploads.js')>}
  */
 const serverModules = async (folder) => {
   const outfile = join(folder, 'hub-server.mjs');
@@ -55,10 +55,13 @@ const serverModules = async (folder) => {
   return await import(pathToFileURL(outfile).href);
 };
 
-/** An answer that was made and not yet sent. @typedef {{ status: number; headers: Record<string, unknown>; body: Buffer }} Made */
+/**
+ * An answer that is complete but not sent. @typedef {{ status: number; headers: Record<string, unknown>;
+ * body: Buffer }} Made
+ */
 
 /**
- * Catches an answer, and has `send` send it or not.
+ * Holds an answer back; `send` decides whether to send it.
  *
  * @param {ServerResponse} response @param {(made: Made) => void} send
  */
@@ -92,7 +95,11 @@ const caught = (response, send) => {
 /** @param {Buffer} bytes */
 const half = (bytes) => bytes.subarray(0, Math.floor(bytes.length / 2));
 
-/** A range of an answer's headers, with other numbers. @param {Made} made @param {(begin: number, end: number, total: number) => [number, number, number]} other */
+/**
+ * Changes the numbers of the range in an answer's headers.
+ * @param {Made} made
+ * @param {(begin: number, end: number, total: number) => [number, number, number]} other
+ */
 const withRange = ({ headers }, other) => {
   const found = /^bytes (\d+)-(\d+)\/(\d+)$/.exec(String(headers['content-range'] ?? ''));
   if (found === null) return;
@@ -100,9 +107,12 @@ const withRange = ({ headers }, other) => {
   headers['content-range'] = `bytes ${begin}-${last}/${total}`;
 };
 
-/** What changes an answer that is sent whole, by the action of a fault. @type {Readonly<Record<string, (made: Made) => void>>} */
+/**
+ * Changes of answers that are sent whole, by the fault's action.
+ * @type {Readonly<Record<string, (made: Made) => void>>}
+ */
 const changes = {
-  // Well formed, and half of what was asked for.
+  // Well formed, with half of the requested bytes.
   short: (made) => {
     made.body = half(made.body);
     made.headers['content-length'] = made.body.length;
@@ -110,7 +120,7 @@ const changes = {
   },
   shift: (made) => withRange(made, (begin, last, total) => [begin + 1, last + 1, total]),
   grown: (made) => withRange(made, (begin, last, total) => [begin, last, total + 1]),
-  // Another content under the same address, with a name of its own.
+  // Other content at the same address, with its own name.
   changed: (made) => {
     for (const name of ['etag', 'x-linked-etag'])
       if (made.headers[name] !== undefined) made.headers[name] = `"${'0'.repeat(64)}"`;
@@ -118,9 +128,12 @@ const changes = {
   },
 };
 
-/** What ends an answer's connection, by the action of a fault. @type {Readonly<Record<string, (response: ServerResponse, made: Made) => void>>} */
+/**
+ * Ways to end an answer's connection, by the fault's action.
+ * @type {Readonly<Record<string, (response: ServerResponse, made: Made) => void>>}
+ */
 const ends = {
-  // What was asked for is done, and nobody hears of it.
+  // The request is carried out, but its answer is lost.
   lost: ({ req }) => req.socket.resetAndDestroy(),
   cut: (response, { status, headers, body }) =>
     response
@@ -151,7 +164,7 @@ export class Hub {
   fired = [];
   /** @type {Set<string>} */
   #models = new Set();
-  /** Files of which a range was sent. @type {Set<string>} */
+  /** Files with a served range. @type {Set<string>} */
   #served = new Set();
   /** @type {readonly Fault[]} */
   #faults = [];
@@ -175,11 +188,11 @@ export class Hub {
     return hub;
   }
 
-  /** What a user sets. @param {Place} place */
+  /** A user's environment variables. @param {Place} place */
   variables(place) {
     return {
       ...{ HF_ENDPOINT: this.server.endpoint, HF_TOKEN: token, HF_HOME: homeOf(place) },
-      // Seconds without a byte after which a connection is given up.
+      // Seconds without a byte after which a connection is closed.
       HF_HUB_DOWNLOAD_TIMEOUT: '0.2',
     };
   }
@@ -195,7 +208,7 @@ export class Hub {
   }
 
   /**
-   * Begins anew: forgets what was pushed, and takes faults of the requests from now on.
+   * Resets: forgets pushes, and applies these faults to the requests from now on.
    *
    * @param {OfHub | undefined} of @param {Place} place @param {readonly Fault[]} [faults]
    */
@@ -221,10 +234,11 @@ export class Hub {
   }
 
   /**
-   * Checks what the hub and the caches here have.
+   * Checks the hub's and the local caches' contents.
    *
-   * @param {OfHub | undefined} of @param {Place} place @param {boolean} isDone the command says so
-   * @param {string} [stdout] where it does: what it printed
+   * @param {OfHub | undefined} of @param {Place} place @param {boolean} isDone true if the command reports
+   * success
+   * @param {string} [stdout] its output in that case
    */
   wrong(of, place, isDone, stdout) {
     const push = of?.push?.(place);
@@ -252,7 +266,7 @@ export class Hub {
     const [, file = ''] = /^(cdn GET \S+)/.exec(path) ?? [];
     const isFirst = file !== '' && !this.#served.has(file);
     this.#served.add(file);
-    // Ranges cannot be verified: of another content are those that are another's than the ranges before them.
+    // Ranges cannot be verified: only a range that differs from earlier ones shows other content.
     if (fault === undefined || (isFirst && fault.action === 'changed')) return false;
     const { action, number = 0 } = fault;
     this.fired.push({ kind: 'answer', path, action, number });
@@ -289,8 +303,8 @@ export class Hub {
 }
 
 /**
- * Checks that what the caches of a user's home have is of the models, whose files `sources` names: whole files by their
- * names, ranges by their records.
+ * Checks that a user's caches match the models in `sources`: whole files by their names, ranges by their
+ * records.
  *
  * @param {string} home `HF_HOME`
  * @param {Readonly<Record<string, string>>} [sources] directories by the models' names
@@ -356,7 +370,7 @@ const wrongRanges = (folder, file, source) => {
   });
 };
 
-/** The files of a directory that belong on the hub, by name. @param {string} directory */
+/** A directory's files that belong on the hub, by name. @param {string} directory */
 export const filesToPush = (directory) =>
   new Map(
     readdirSync(directory)
@@ -364,16 +378,20 @@ export const filesToPush = (directory) =>
       .map((name) => [name, readFileSync(join(directory, name))]),
   );
 
-/** Says whether two sets of files have the same bytes. @param {ReadonlyMap<string, Buffer>} one @param {ReadonlyMap<string, Buffer>} other */
+/**
+ * Compares the bytes of two sets of files.
+ * @param {ReadonlyMap<string, Buffer>} one
+ * @param {ReadonlyMap<string, Buffer>} other
+ */
 const isSame = (one, other) =>
   one.size === other.size && [...one].every(([name, bytes]) => other.get(name)?.equals(bytes));
 
 /**
- * Checks what a repository has: nothing, what was there before, or all that is pushed.
+ * Checks a repository's contents: empty, unchanged, or the whole push.
  *
  * @param {Hub} hub
  * @param {ReturnType<NonNullable<OfHub['push']>>} push
- * @param {boolean} isDone the command says that it was pushed
+ * @param {boolean} isDone true if the command reports success
  */
 const wrongPush = (hub, { id, before, after }, isDone) => {
   const found = new Map(hub.uploads.contents.get(id));
@@ -385,8 +403,8 @@ const wrongPush = (hub, { id, before, after }, isDone) => {
 };
 
 /**
- * Checks what a push says of each file: it was copied where the hub says so, and no other bytes were sent than of the
- * files that were.
+ * Checks a push's report on each file: copied files were copied on the hub, and only files reported as sent
+ * were sent.
  *
  * @param {Hub} hub
  * @param {ReturnType<NonNullable<OfHub['push']>>} push

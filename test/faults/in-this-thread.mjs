@@ -1,12 +1,11 @@
 // @ts-check
-// Puts a pool without threads in the place of piscina, which the program loads when it has work for threads. Starting
-// threads takes longer than all else that a small merge does.
+// Replaces piscina, which the program loads for its threads, by a pool without threads. Starting threads
+// takes longer than the rest of a small merge.
 import { createRequire } from 'node:module';
 import { fileURLToPath } from 'node:url';
 
 const require = createRequire(import.meta.url);
 
-/** A pool without threads, which does a task where it is asked to. */
 class InThisThread {
   /** @type {Readonly<Record<string, (task: unknown) => Promise<unknown>>>} */
   #worker;
@@ -26,5 +25,5 @@ class InThisThread {
   async destroy() {}
 }
 
-// Before it is imported: its module's exports are these, as they are then.
+// Must precede its import, which copies the exports.
 Object.defineProperty(require('piscina'), 'Piscina', { value: InThisThread });

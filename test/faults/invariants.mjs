@@ -1,5 +1,5 @@
 // @ts-check
-// What holds after every run under faults, whatever went wrong: the one oracle of all workloads.
+// Invariants after every run under faults: the oracle of all workloads.
 import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync, writeFileSync } from 'node:fs';
 
 import { basename, dirname, join } from 'node:path';
@@ -10,47 +10,46 @@ import { passing } from './seam.mjs';
 /** @import { Fired } from './seam.mjs' */
 
 /**
- * How a command ended: `code` is undefined where the process died.
+ * The end of a command: `code` is undefined if the process died.
  *
  * @typedef {{ readonly code: number | undefined; readonly stdout: string; readonly stderr: string }} Outcome
  *
- * What the runs without faults made: what is equal in two of them has its hash.
+ * Results of runs without faults: a path has a hash if its content is the same in two of them.
  *
  * @typedef {{ readonly before: Tree; readonly after: Tree; readonly again: Tree }} Reference
  */
 
-/** Names of what only an interrupted command leaves. */
+/** Names that only an interrupted command leaves. */
 export const leftover =
   /\/(claims|partial)\/.|\.(partial|incomplete)$|\.layerloom-(partial|removed|former|batch)/;
 
 const exitCodes = [0, 1, 2, 3, 4, 130];
 
-/** Codes of errors that stand for nothing that the documentation has. */
+/** Error codes that the documentation does not list. */
 const undocumented = /^(INTERNAL|ERR_.*)?$/;
 
-/** True of what any system may do: a call moves fewer bytes, or is slow. @param {Fired} fault */
+/** True of faults that any system may have: fewer bytes moved, or a delay. @param {Fired} fault */
 const isMild = ({ kind, action }) => (action === 'short' && kind !== 'answer') || action === 'delay';
 
-/** True of a failure of the network that passes. @param {Fired} fault */
+/** True of a temporary failure of the network. @param {Fired} fault */
 const isPassing = ({ kind, action }) =>
   kind === 'answer'
     ? passing.some((one) => one === action)
     : /^(lookup|connect|send|receive)$/.test(kind) && action === 'fail';
 
-/** Failures of a network that has never answered, after which it is given up. */
+/** Failures after which the client gives up on a network that never answered. */
 const fewFailures = 4;
 
-/** True if nothing happened that a command may end of. @param {readonly Fired[]} faults */
+/** True if no fault justifies that the command fails. @param {readonly Fired[]} faults */
 const isBearable = (faults) => {
   const others = faults.filter((fault) => !isMild(fault));
   return others.every(isPassing) && others.length < fewFailures;
 };
 
-/** Codes of what a hub and the way to it do. */
 const hubCodes = /^(HUB_\w+|PUSH_REFUSED)$/;
 
 /**
- * Checks what a failed command said: a documented code, and a message that names what it is about.
+ * Checks a failed command's output: a documented code, and a message that names its subject.
  *
  * @param {Outcome} outcome @param {readonly Fired[]} faults @param {string} root
  * @returns {string[]} what is wrong
@@ -58,7 +57,7 @@ const hubCodes = /^(HUB_\w+|PUSH_REFUSED)$/;
 export const wrongWords = ({ code, stdout, stderr }, faults, root) => {
   if (code === undefined) return [];
   if (!exitCodes.includes(code)) return [`exit code ${code}`];
-  // What was not synced is not durable: a command may not say that it is done.
+  // Unsynced data is not durable: the command may not report success.
   const unsynced = faults.find(
     ({ kind, action, path }) =>
       kind === 'sync' && action === 'fail' && /\.layerloom-partial\/checkpoint\//.test(path),
@@ -70,12 +69,12 @@ export const wrongWords = ({ code, stdout, stderr }, faults, root) => {
   const last = stderr.trim().split('\n').at(-1) ?? '';
   const wrong = [];
   const found = errorIn(stdout);
-  // A verification that found damage prints its finding.
+  // A verification that found damage prints it.
   if (found === undefined && code !== 4 && !/damaged|different/.test(stdout))
     wrong.push(`no error as JSON with exit code ${code}: ${last}`);
   else if (found !== undefined && undocumented.test(found))
     wrong.push(`error without a code: ${stderr.trim()}`);
-  // An error of threads or processes is of no file.
+  // An error of threads or processes concerns no file.
   if (
     !/^(THREADS|PROCESS)_UNAVAILABLE$/.test(found ?? '') &&
     !stderr.includes(root) &&
@@ -83,14 +82,14 @@ export const wrongWords = ({ code, stdout, stderr }, faults, root) => {
     !/\b(net|hub|http)|\borg\//i.test(stderr)
   )
     wrong.push(`message that names no file: ${last}`);
-  // What happened on the way is said as that, with what to do.
+  // Network failures are reported as such, with a remedy.
   const isOfNetwork = faults.every((fault) => fault.kind === 'answer' || isMild(fault) || isPassing(fault));
   if (isOfNetwork && !hubCodes.test(found ?? '')) wrong.push(`${found} for faults of the network: ${last}`);
   if (hubCodes.test(found ?? '') && !/; \w/.test(last)) wrong.push(`message without a remedy: ${last}`);
   return wrong;
 };
 
-/** The code of the last error that was printed as JSON. @param {string} stdout */
+/** The code of the last error printed as JSON. @param {string} stdout */
 export const errorIn = (stdout) => {
   const at = stdout.lastIndexOf('{"error"');
   const documentAt = stdout.search(/\{\s*"error"/);
@@ -104,11 +103,13 @@ export const errorIn = (stdout) => {
   }
 };
 
-/** The part of a tree that is at a path. @param {Tree} tree @param {string} path @returns {Tree} */
+/** The subtree at a path. @param {Tree} tree @param {string} path @returns {Tree} */
 export const within = (tree, path) =>
   new Map([...tree].filter(([name]) => name === path || name.startsWith(`${path}/`)));
 
-/** What differs of two trees; `?` in the first is any content. @param {Tree} expected @param {Tree} found */
+/**
+ * Differences between two trees; `?` in the first is any content. @param {Tree} expected @param {Tree} found
+ */
 const differences = (expected, found) => [
   ...[...expected].flatMap(([name, content]) => {
     const other = found.get(name);
@@ -118,7 +119,10 @@ const differences = (expected, found) => [
   ...[...found.keys()].filter((name) => !expected.has(name)).map((name) => `${name} is left over`),
 ];
 
-/** What two runs have in common: of a file that differs only that it is there. @param {Tree} one @param {Tree} other @returns {Tree} */
+/**
+ * The common part of two trees; a file that differs becomes `?`. @param {Tree} one @param {Tree} other
+ * @returns {Tree}
+ */
 export const common = (one, other) => {
   const wrong = differences(new Map([...one].map(([name]) => [name, '?'])), other);
   if (wrong.length > 0) throw new Error(`two runs without faults differ: ${wrong.join(', ')}`);
@@ -126,7 +130,7 @@ export const common = (one, other) => {
 };
 
 /**
- * Checks what appears whole or not at all.
+ * Checks paths that must appear whole or not at all.
  *
  * @param {readonly string[]} wholes @param {Reference} reference @param {Tree} found
  */
@@ -136,7 +140,7 @@ export const wrongWholes = (wholes, { before, after }, found) =>
     const states = [before, after].map((tree) => differences(within(tree, path), there));
     const isEmptyDirectory =
       there.size === 1 && there.get(path) === 'directory' && within(before, path).size === 0;
-    // Of a merge inside a directory the parents may be there.
+    // The parents of a merge inside a directory may exist.
     if (there.size === 0 && within(before, path).size === 0) return [];
     if (states.some((wrong) => wrong.length === 0)) return [];
     return isEmptyDirectory
@@ -145,10 +149,10 @@ export const wrongWholes = (wholes, { before, after }, found) =>
   });
 
 /**
- * Files of a directory and sockets that this process has open and does not close by itself: of calls side by side, of
- * which one failed, others may just end.
+ * Files of a directory and sockets that this process opened and leaves open. Waits a little: if one of
+ * several concurrent calls failed, others may still be ending.
  *
- * @param {string} directory @param {ReadonlySet<string>} before what was open before, as `openPaths` tells
+ * @param {string} directory @param {ReadonlySet<string>} before earlier result of `openPaths`
  */
 export const leftOpen = async (directory, before) => {
   for (const ms of [0, 5, 20, 100, 500]) {
@@ -162,11 +166,11 @@ export const leftOpen = async (directory, before) => {
 const openIn = (directory, before) =>
   [...openPaths()]
     .filter((path) => !before.has(path) && (path.startsWith(directory) || path.startsWith('socket:')))
-    // A model that came from the hub is held until the process ends.
+    // A model from the hub is held until the process ends.
     .filter((path) => !path.includes('/.ranges/holders/'))
     .map((path) => `${path} is left open`);
 
-/** Paths of the files that this process has open, and names of its sockets. */
+/** Paths of this process's open files, and names of its sockets. */
 export const openPaths = () =>
   new Set(
     readdirSync('/proc/self/fd').flatMap((fd) => {
@@ -179,7 +183,10 @@ export const openPaths = () =>
     }),
   );
 
-/** Checks that every record parses: JSON, and lines of JSON but the last. @param {string} work @param {Tree} found */
+/**
+ * Checks that every record parses: JSON, or lines of JSON except the last. @param {string} work @param {Tree}
+ * found
+ */
 export const wrongRecords = (work, found) =>
   [...found.keys()].flatMap((name) => {
     const isPartial = name
@@ -204,23 +211,23 @@ const isJson = (text) => {
 };
 
 /**
- * Checks what a command that succeeded left: what it should, and nothing else but what a warning names.
+ * Checks the files of a command that succeeded: only the expected ones, and leftovers that a warning names.
  *
  * @param {Tree} expected @param {Tree} found @param {string} stderr
  */
 export const wrongResult = (expected, found, stderr) =>
   differences(expected, found).filter((wrong) => {
-    // A log of the harness, which is not synced, may be lost by a power cut, and so may folders that hold nothing more.
+    // A power cut may lose the harness's log, which is not synced, and the folders that held only it.
     if (/(^|\/)evaluations\/(logs(\/.*)?|\.runs) is missing$/.test(wrong)) return false;
     if (!wrong.endsWith(' is left over')) return true;
     const [name = ''] = wrong.split(' is left over');
-    // The folder of an evaluation's failures stays, without any.
+    // The folder for an evaluation's failures stays, even if empty.
     if (/(^|\/)evaluations\/failures$/.test(name)) return false;
-    // A store's clock and an experiment's stay, and are made where a claim is first examined.
+    // Clocks of a store and an experiment stay; they are made when a claim is first examined.
     return !/(^|\/)(clock|\.layerloom-clock)$/.test(name) && !namedIn(stderr, name);
   });
 
-/** True if a text names a path, or a directory that it is in. @param {string} text @param {string} name */
+/** True if a text names a path or a parent of it. @param {string} text @param {string} name */
 const namedIn = (text, name) => {
   for (let at = name; at !== '.'; at = dirname(at)) {
     const [begin = ''] = basename(at).split('#');
@@ -229,13 +236,16 @@ const namedIn = (text, name) => {
   return false;
 };
 
-/** Checks that what a command made is there when it has ended. @param {readonly string[]} paths @param {Reference} reference @param {Tree} found */
+/**
+ * Checks that a command's outputs exist after it ended. @param {readonly string[]} paths @param {Reference}
+ * reference @param {Tree} found
+ */
 export const lost = (paths, { after }, found) =>
   paths.flatMap((path) =>
     differences(within(after, path), within(found, path)).map((wrong) => `it ended, and ${wrong}`),
   );
 
-/** Checks that a record says of all merges that they are done. @param {string} file */
+/** Lists a record's merges that are not done. @param {string} file */
 export const unfinished = (file) => {
   if (!existsSync(file)) return [];
   const { state, merges } = JSON.parse(readFileSync(file, 'utf8'));
@@ -245,7 +255,10 @@ export const unfinished = (file) => {
   return isDone ? [] : [`it ended, and ${basename(file)} says otherwise`];
 };
 
-/** Checks that merges which were reported done are there. @param {Outcome} outcome @param {string} work @param {Reference} reference @param {Tree} found */
+/**
+ * Checks that merges reported as done exist. @param {Outcome} outcome @param {string} work @param {Reference}
+ * reference @param {Tree} found
+ */
 export const wrongReports = ({ stdout }, work, { after }, found) =>
   stdout.split('\n').flatMap((line) => {
     if (!line.startsWith('{"')) return [];
@@ -259,8 +272,7 @@ export const wrongReports = ({ stdout }, work, { after }, found) =>
   });
 
 /**
- * Makes the claims in a directory those of processes that have ended, as they are after a kill: in a process that goes
- * on they are its own.
+ * Makes the claims in a directory look like those of ended processes, as after a kill.
  *
  * @param {string} directory
  */

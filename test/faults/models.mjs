@@ -1,5 +1,4 @@
 // @ts-check
-// Small models for workloads.
 import { mkdirSync, readdirSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { seeded } from './choose.mjs';
@@ -32,7 +31,7 @@ const layers = 3;
 /** @type {Size} */
 const small = { hidden: 16, vocabulary: 24 };
 
-/** The size of models of which ranges are fetched: more than comes with a header. @type {Size} */
+/** Size of models that are fetched by ranges: more than comes with a header. @type {Size} */
 export const large = { hidden: 64, vocabulary: 256 };
 
 /** @param {Size} size @returns {Record<string, readonly number[]>} */
@@ -58,7 +57,7 @@ const config = ({ hidden, vocabulary }) => ({
   ...{ num_hidden_layers: layers, num_attention_heads: 4, tie_word_embeddings: true },
 });
 
-/** Times of all inputs, which shards are known by. */
+/** Time of all inputs, which identifies shards. */
 const written = new Date('2024-01-01T00:00:00Z');
 
 /** @param {string} directory @param {Readonly<Record<string, Buffer | object>>} files */

@@ -1,12 +1,12 @@
 // @ts-check
-// Two hosts over one store on a file server that is killed and started again:
+// Two hosts over one store on a file server that is killed and restarted:
 //
 //   node test/faults/nfs.mjs --mounts A,B [--restart COMMAND] [--rounds FIRST:COUNT]
 //
-// A and B are two mounts of one empty export, such as those of two clients (README.md says how to have them on one
-// machine). In each round two batches run at once, each through a mount of its own and as a host of its own; one in two
-// is killed and resumed, and COMMAND kills the server and starts it again meanwhile. Behind each round every merge has to
-// be what it is on a local disk, the store has to be whole, and nothing may be left over.
+// A and B are two mounts of one empty export, as on two clients (README.md says how to have them on one
+// machine). In each round two batches run at once, each on its own mount and as its own host. Every second
+// batch is killed and resumed, and COMMAND kills and restarts the server meanwhile. After each round every
+// merge must equal that on a local disk, the store must be whole, and nothing may be left over.
 import { spawn, spawnSync } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -35,7 +35,7 @@ const local = mkdtempSync(join(tmpdir(), 'layerloom-nfs-'));
 const pair = 'swahili/math-1+swh-1';
 const merges = ['swap', 'narrow', 'ties'];
 
-/** Environments of two hosts, each with a name and a boot of its own. */
+/** Environments of two hosts, each with its own name and boot. */
 const hosts = ['one', 'two'].map((name) => {
   const boot = join(local, `boot-${name}`);
   writeFileSync(boot, `${randomUUID()}\n`);
@@ -46,7 +46,9 @@ const hosts = ['one', 'two'].map((name) => {
   };
 });
 
-/** @param {string} directory a mount, or a local one @param {string} name @param {...string} more */
+/**
+ * @param {string} directory a mount, or a local directory @param {string} name @param {...string} more
+ */
 const batch = (directory, name, ...more) => [
   ...['batch', join(directory, 'work', `${name}.yaml`), '-o', join(directory, 'work', name)],
   ...['--store', join(directory, 'work', 'store'), ...more],
@@ -55,7 +57,7 @@ const batch = (directory, name, ...more) => [
 /** @param {string} directory */
 const placeOf = (directory) => ({ inputs: join(directory, 'inputs'), work: join(directory, 'work') });
 
-/** The hashes of the shards of an experiment's merges. @param {string} directory @param {string} name */
+/** Hashes of the shards of an experiment's merges. @param {string} directory @param {string} name */
 const weightsOf = (directory, name) =>
   merges.map((merge) =>
     [...treeOf(join(directory, 'work', name, pair, merge))]
@@ -66,7 +68,12 @@ const weightsOf = (directory, name) =>
 
 /** @typedef {{ code: number | null; said: string }} End */
 
-/** Runs a command on a host, and kills it where `killedAfter` is not 0. @param {number} host @param {readonly string[]} words @param {number} [killedAfter] */
+/**
+ * Runs a command on a host, and kills it unless `killedAfter` is 0.
+ * @param {number} host
+ * @param {readonly string[]} words
+ * @param {number} [killedAfter]
+ */
 const run = (host, words, killedAfter = 0) =>
   /** @type {Promise<End>} */ (
     new Promise((resolve) => {
@@ -99,7 +106,7 @@ let found = 0;
 for (let round = first; round < first + count; round += 1) {
   const dice = diceOf(round);
   const wrong = [];
-  // Each round has names of its own: a client remembers for a while what was there before another one removed it.
+  // Each round has its own names: a client caches for a while what another one removed.
   const places = mounts.map((mount) => join(mount, `round-${round}`));
   for (const place of places) mkdirSync(join(place, 'work'), { recursive: true });
   writeInputs(placeOf(places[0] ?? ''));
@@ -136,7 +143,7 @@ for (let round = first; round < first + count; round += 1) {
   for (const [index, place] of places.entries()) {
     const name = 'ab'.charAt(index);
     if (wrong.length > 0) break;
-    // What one client wrote, the other reads.
+    // Each client reads what the other wrote.
     const other = places[1 - index] ?? '';
     const found = weightsOf(other, name);
     for (const [at, merge] of merges.entries())

@@ -1,7 +1,7 @@
 // @ts-check
 import { readdirSync, readFileSync } from 'node:fs';
 
-/** Milliseconds for which threads of a process were ready to run, and none of the machine's cores was free for them. @param {number} pid */
+/** Milliseconds in which a process's threads were ready to run but had no free core. @param {number} pid */
 const starvedMs = (pid) => {
   let nanoseconds = 0;
   for (const task of readdirSync(`/proc/${pid}/task`))
@@ -14,15 +14,15 @@ const starvedMs = (pid) => {
   return nanoseconds / 1e6;
 };
 
-/** Milliseconds after which it is first looked at what a process lacked: most have ended by then. */
+/** Milliseconds until the first check; most processes have ended by then. */
 const firstMs = 1000;
 
 /**
- * Calls a function when a process had so many milliseconds, not counting those, behind the first second, in which other programs
- * had its cores.
+ * Calls a function after a process has had `ms` milliseconds. Time after the first second does not count if
+ * other programs had its cores.
  *
  * @param {number} ms @param {number} pid @param {() => void} onEnd
- * @returns {() => void} what ends the wait
+ * @returns {() => void} ends the wait
  */
 export const startPatience = (ms, pid, onEnd) => {
   const began = performance.now();

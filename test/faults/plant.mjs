@@ -1,5 +1,5 @@
 // @ts-check
-// Plants bugs in copies of the compiled program, and tells how many seeds it takes to find each:
+// Plants bugs in copies of the compiled program, and prints how many seeds it takes to find each:
 //
 //   node test/faults/plant.mjs [--most SEEDS] [--bug NAME]
 import { spawnSync } from 'node:child_process';
@@ -58,7 +58,8 @@ for (const bug of bugs.filter(({ name }) => values.bug === undefined || name.inc
         ? `seed ${found['seed']}, ${found['rest']?.slice(0, 120)}`
         : atOnce && `before the first seed: ${atOnce}`;
     if (told === undefined) {
-      // That nothing was found is what a simulation says itself: one that could not run found nothing either.
+      // Only the simulation's own line proves that it found nothing: one that could not run found nothing
+      // either.
       if (!/, 0 of which broke an invariant/.test(stdout))
         throw new Error(`the simulation failed: ${stderr}`);
       missed += 1;

@@ -1,12 +1,11 @@
-// The seam of the simulator of faults (README.md): loaded before libc, it stands between a process and the
-// calls that touch files, sockets, processes, threads and the clock. It fails, cuts short or delays the calls
-// that a list of faults names, ends the process at one, and logs what changes the disk. Calls on paths
-// outside the root are passed on.
+// The seam of the fault simulator (README.md). Preloaded, it intercepts calls on files, sockets, processes,
+// threads and the clock. It fails, shortens or delays the calls that a list of faults names, kills the
+// process at one, and logs changes of the disk. Calls on paths outside the root pass through.
 //
-// A process tells it what to do by opening paths below `control`, or by a file of the same lines that
-// LAYERLOOM_FAULTS names. A fault is a line `fault KIND PATH OCCURRENCE ACTION`: a call is known by its kind,
-// its path below the root without random parts, and how many calls of both came before, so that it is the
-// same call whatever the threads do.
+// A process controls it by opening paths below `control`, or by a file of the same lines named in
+// LAYERLOOM_FAULTS. A fault is a line `fault KIND PATH OCCURRENCE ACTION`. A call is identified by its kind,
+// its path below the root without random parts, and how many calls of both came before: this does not depend
+// on the order of threads.
 #include <dirent.h>
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -62,7 +61,7 @@ enum class Does { fail, cutShort, delay, kill, killAfter, freeze };
 struct Fault {
     std::string kind;
     std::string path;
-    /// The first call that it concerns, from 1, and the last.
+    /// The first and the last affected call, counted from 1.
     std::uint64_t first, last;
     Does does;
     /// An errno, or milliseconds.
@@ -74,17 +73,16 @@ std::mutex mutex;
 std::string root;
 std::vector<Fault> faults;
 std::unordered_map<std::string, std::uint64_t> counts;
-/// Lines of the calls that were seen, of the faults that came to pass.
 std::string traced, fired;
 bool isTracing = false, isFrozen = false;
 int logFd = -1, traceFd = -1, firedFd = -1;
 std::atomic<long> clockShift = 0, age = 0;
-/// Threads count once a call was below the root: those before are Node's own, which cannot do without them.
+/// Threads count after the first call below the root: earlier ones are Node's own and must not fail.
 std::atomic<bool> hasBegun = false;
 
 bool isHex(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); }
 
-/// Length of the run of characters from `at` on that `accepts` takes.
+/// Length of the run of characters from `at` that `accepts` takes.
 template <class Accepts>
 std::size_t run(std::string_view text, std::size_t at, Accepts accepts) {
     std::size_t end = at;
@@ -101,8 +99,8 @@ bool isUuid(std::string_view text, std::size_t at) {
     return true;
 }
 
-/// Puts # in the place of the parts of a name that differ from run to run: UUIDs, hashes of 8 digits behind a
-/// dash, process numbers, and what `mkdtemp` adds.
+/// Replaces the varying parts of a name by #: UUIDs, hashes of 8 digits after a dash, process numbers, and
+/// the suffix of `mkdtemp`.
 std::string withoutRandom(std::string_view path) {
     std::string named;
     for (std::size_t at = 0; at < path.size();) {
@@ -140,7 +138,7 @@ std::string withoutRandom(std::string_view path) {
     return named;
 }
 
-/// The path below the root, or nothing: `isBelow` is false.
+/// The path below the root; `isBelow` is false if it is outside.
 struct Below {
     bool isBelow = false;
     std::string path;
@@ -166,7 +164,7 @@ Below below(const char* path) {
     return below(std::string_view(absolute(path)));
 }
 
-/// Of descriptors their paths, until names change: /proc is asked once for each.
+/// Caches the paths of descriptors, read once from /proc, until names change.
 constexpr int known = 256;
 std::mutex knownMutex;
 std::uint64_t namesChanged = 1;
@@ -175,7 +173,7 @@ struct {
     Below below;
 } knownPaths[known];
 
-/// A descriptor may be of another file, or all of other paths, with -1.
+/// Forgets a descriptor that may refer to another file; all with -1.
 void forget(int fd) {
     const std::lock_guard lock(knownMutex);
     if (fd < 0)
@@ -189,8 +187,7 @@ Below asked(int fd);
 Below below(int fd) {
     if (!isActive || fd < 0) return {};
     if (fd >= known) return asked(fd);
-    // Not waited for: a signal's handler that reads a pipe, as libuv's does, may have interrupted who holds
-    // it.
+    // Never blocks: the holder may be interrupted by a signal handler that reads a pipe, as libuv's does.
     const std::unique_lock lock(knownMutex, std::try_to_lock);
     if (!lock) return asked(fd);
     auto& path = knownPaths[fd];
@@ -209,10 +206,10 @@ Below asked(int fd) {
     return below(found);
 }
 
-/// Ports of servers in this process, whose sockets are left alone.
+/// Ports of this process's servers, whose sockets are left alone.
 std::vector<std::uint16_t> servers;
 
-/// True for a socket of the network, but for those of this process's own servers.
+/// True for a network socket, except those of this process's own servers.
 bool isNetwork(int fd) {
     if (!isActive) return false;
     struct stat found;
@@ -221,7 +218,7 @@ bool isNetwork(int fd) {
     if (fstat(fd, &found) != 0 || !S_ISSOCK(found.st_mode)) return false;
     if (getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length) != 0) return false;
     if (address.ss_family != AF_INET && address.ss_family != AF_INET6) return false;
-    // Both families have their port at the same place.
+    // AF_INET and AF_INET6 have the port at the same offset.
     const std::uint16_t port = ntohs(reinterpret_cast<const sockaddr_in*>(&address)->sin_port);
     return std::find(servers.begin(), servers.end(), port) == servers.end();
 }
@@ -231,22 +228,21 @@ void endProcess() {
     for (;;) pause();
 }
 
-/// Adds a line of what was seen, and writes it to its file at once where it has one: the process may be
-/// killed.
+/// Adds a line of the trace, and writes it at once if it has a file: the process may be killed.
 void note(std::string& lines, int fd, const char* kind, const std::string& path, const std::string& rest) {
     const std::string line = std::string(kind) + '\t' + path + '\t' + rest + '\n';
     lines += line;
     if (fd >= 0) syscall(SYS_write, fd, line.data(), line.size());
 }
 
-/// What becomes of a call.
+/// The decision on a call.
 struct Fate {
     int error = 0;
     bool isShort = false, isLast = false;
 };
 
-/// Counts a call, and waits, ends the process or says how it fails where a fault is of it.
-/// @param changes true for a call that changes the disk, or what others see: a frozen process makes none
+/// Counts a call. If a fault matches, waits, ends the process or returns how the call fails.
+/// @param changes true for a call that changes the disk or that others see: a frozen process makes none
 Fate decide(const char* kind, const std::string& path, bool changes) {
     turns::before(kind, path);
     Fate fate;
@@ -303,14 +299,14 @@ int refuse(int error) {
     return -1;
 }
 
-/// Behind a call that was made: the process ends here where the fault is a kill after it.
+/// After a call: ends the process if the fault is a kill after it.
 template <class Result>
 Result made(const Fate& fate, Result result) {
     if (fate.isLast) endProcess();
     return result;
 }
 
-// The log: a line of fields with tabs, the last of which is the number of bytes that follow it.
+// The log: a line of fields separated by tabs, the last one the number of bytes that follow.
 
 std::uint64_t inodeOf(int fd) {
     struct stat found;
@@ -324,7 +320,7 @@ std::uint64_t inodeOf(const char* path) {
 
 bool isLogging() { return logFd >= 0; }
 
-/// Logs under the lock, so that records are in the order of the calls where these do not overlap.
+/// Logs under the lock, so that records have the order of calls that do not overlap.
 void logged(const std::string& what, const void* bytes = nullptr, std::size_t length = 0) {
     timespec now;
     syscall(SYS_clock_gettime, CLOCK_REALTIME, &now);
@@ -346,7 +342,7 @@ std::string fields(std::initializer_list<std::string> of) {
     return text;
 }
 
-/// Logs bytes that a call wrote, read back where the call had none of them.
+/// Logs the bytes that a call wrote; reads them back if the call had no buffer.
 void logWritten(int fd, off_t offset, const void* bytes, std::size_t length) {
     const int error = errno;
     const std::string what = fields({"write", std::to_string(inodeOf(fd)), std::to_string(offset)});
@@ -372,7 +368,6 @@ void dump(const std::string& path, const std::string& text) {
     syscall(SYS_close, fd);
 }
 
-/// Carries out a line of control.
 void carryOut(std::string_view line) {
     std::vector<std::string> words;
     for (std::size_t at = 0; at <= line.size();) {
@@ -435,7 +430,7 @@ void carryOut(std::string_view line) {
     }
 }
 
-/// True for a path of control, whose line was carried out.
+/// True for a control path, after carrying out its line.
 bool isControl(const char* path) {
     if (path == nullptr || !std::string_view(path).starts_with(control)) return false;
     const std::string_view line = std::string_view(path).substr(control.size());
@@ -455,7 +450,7 @@ void readFaults() {
     for (long n; (n = syscall(SYS_read, fd, bytes, sizeof bytes)) > 0;)
         text.append(bytes, static_cast<std::size_t>(n));
     syscall(SYS_close, fd);
-    // Programs that this one starts are left alone.
+    // Child programs run without faults.
     unsetenv("LAYERLOOM_FAULTS");
     unsetenv("LD_PRELOAD");
     for (std::size_t at = 0; at < text.size();) {
@@ -465,7 +460,7 @@ void readFaults() {
     }
 }
 
-/// Behind all other objects of this file, which it fills.
+/// Initialised after all other objects of this file, since it fills them.
 const struct Beginning {
     Beginning() { readFaults(); }
 } beginning;
@@ -489,7 +484,7 @@ int opening(Open real, const char* path, int flags, mode_t mode) {
     return made(fate, fd);
 }
 
-/// A call on one path, with what is logged of it.
+/// A call on one path, and its log entry.
 template <class Call>
 int onPath(const char* kind, const char* path, bool changes, const char* log, Call call) {
     const Below at = below(path);
@@ -502,7 +497,7 @@ int onPath(const char* kind, const char* path, bool changes, const char* log, Ca
     return made(fate, result);
 }
 
-/// A call on two paths: a fault is of the second, where a name appears.
+/// A call on two paths: faults apply to the second, where a name appears.
 template <class Call>
 int onPaths(const char* kind, const char* from, const char* to, const char* log, Call call) {
     const Below at = below(to);
@@ -513,7 +508,7 @@ int onPaths(const char* kind, const char* from, const char* to, const char* log,
     forget(-1);
     if (result == 0 && isLogging()) {
         const Below of = below(from);
-        // A symbolic link has the text that it was given.
+        // A symbolic link stores the text as given.
         const bool isPath = of.isBelow && std::string_view(log) != "symlink";
         logged(fields({log, std::to_string(inodeOf(to)), isPath ? of.path : from, at.path}));
     }
@@ -641,7 +636,7 @@ EXPORTED int close(int fd) {
 
 namespace {
 
-/// A call that reads or writes bytes, of which a fault may leave few.
+/// A call that reads or writes bytes; a fault may shorten it.
 template <class Whole, class Part>
 ssize_t moving(bool writes, int fd, Whole whole, Part part) {
     const Below at = below(fd);
@@ -654,7 +649,7 @@ ssize_t moving(bool writes, int fd, Whole whole, Part part) {
     return made(fate, fate.isShort ? part() : whole());
 }
 
-/// Half of a length, one at least where there is any.
+/// Half of a length, but at least one byte if there is any.
 std::size_t half(std::size_t length) { return length < 2 ? length : length / 2; }
 
 ssize_t wrote(int fd, off_t offset, const void* bytes, ssize_t n) {
@@ -752,7 +747,7 @@ EXPORTED ssize_t pwritev64(int fd, const iovec* parts, int count, off64_t offset
 
 namespace {
 
-/// A call on a descriptor, with what is logged of it.
+/// A call on a descriptor, and its log entry.
 template <class Call>
 int onFd(const char* kind, int fd, const std::string& log, Call call) {
     const Below at = below(fd);
@@ -809,7 +804,7 @@ EXPORTED int ioctl(int fd, unsigned long request, ...) noexcept {
 
 namespace {
 
-/// A copy inside the kernel: of what it wrote the log is read back.
+/// A copy inside the kernel: the log reads back what it wrote.
 template <class Call>
 ssize_t copying(int to, size_t length, off64_t* offset, Call call) {
     const Below at = below(to);
@@ -862,9 +857,9 @@ EXPORTED void* mmap64(void* at, size_t length, int protection, int flags, int fd
 
 namespace {
 
-/// Claims and partial files look older where time is to have passed since their processes died.
-/// Inputs have inodes by their names: shards are known by the inodes of what they are made of, and a seed
-/// names shards.
+/// Makes claims and partial files look older if time is to have passed since their processes died. Replaces
+/// inodes of inputs by numbers from their names: shards are identified by these inodes, and a seed names
+/// shards.
 void renumber(const std::string& path, struct statx* found) {
     const bool isClaim =
         path.find("/claims/") != std::string::npos || path.find(".claim") != std::string::npos;

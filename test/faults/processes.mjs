@@ -1,9 +1,10 @@
 // @ts-check
-// Runs workloads under faults in processes of their own, with threads, and kills them for real:
+// Runs workloads under faults in separate processes, with threads and real kills:
 //
-//   node test/faults/processes.mjs [--seeds FIRST:COUNT] [--workload NAME] [--program DIRECTORY] [--until-found] [-v]
+//   node test/faults/processes.mjs [--seeds FIRST:COUNT] [--workload NAME] [--program DIRECTORY]
+//   [--until-found] [-v]
 //
-// Prints as simulate.mjs does. `--program` is a directory with bin/ and dist/; default: this repository.
+// Prints like simulate.mjs. `--program` is a directory with bin/ and dist/; default: this repository.
 import { spawn } from 'node:child_process';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -41,7 +42,6 @@ const { values } = parseArgs({
   },
 });
 
-/** Milliseconds in which a command ends. */
 const patienceMs = 30_000;
 
 const root = mkdtempSync(join(existsSync('/dev/shm') ? '/dev/shm' : tmpdir(), 'layerloom-faults-'));
@@ -54,7 +54,7 @@ const command = join(values.program, 'bin/layerloom.cjs');
  * Runs a command line.
  *
  * @param {readonly string[]} words
- * @param {readonly string[]} [lines] what the library is told; without them it is not loaded
+ * @param {readonly string[]} [lines] control lines; without them the library is not loaded
  * @param {Readonly<Record<string, string>>} [more] variables
  * @returns {Promise<Outcome & { readonly signal: string | null; readonly isLate: boolean }>}
  */
@@ -68,7 +68,7 @@ const run = (words, lines, more = {}) =>
     const child = spawn(process.execPath, [command, ...words, '--json'], {
       env: {
         ...{ PATH: process.env['PATH'] ?? '', HOME: join(root, 'home'), TMPDIR: join(root, 'tmp') },
-        // Compiled code, which is kept between commands but where it is what is looked at.
+        // Compiled code is shared between commands, except if it is the subject.
         XDG_CACHE_HOME: isCaching ? join(work, 'cache') : join(root, 'cache'),
         ...{ XDG_STATE_HOME: join(root, 'state'), ...seam, ...hub.variables(place), ...more },
       },
@@ -98,11 +98,16 @@ const right = async (words) => {
   if (outcome.code !== 0) throw new Error(`${words.join(' ')} failed without a fault: ${outcome.stderr}`);
 };
 
-/** Compiled code differs from run to run, and a command that could not write it says nothing. @param {ReturnType<typeof treeOf>} tree */
+/**
+ * Compiled code varies between runs, and a command that cannot write it stays silent.
+ * @param {ReturnType<typeof treeOf>} tree
+ */
 const withoutCache = (tree) =>
   withoutCaches(new Map([...tree].filter(([name]) => !name.startsWith('cache/'))));
 
-/** Of the network once: what never passes is tried again for minutes. @param {Fault} fault @returns {Fault} */
+/**
+ * Network faults happen once: a permanent one is retried for minutes. @param {Fault} fault @returns {Fault}
+ */
 const passing = ({ onwards, ...fault }) =>
   onwards === undefined || /^(answer|connect|lookup|receive|send)$/.test(fault.kind)
     ? fault
@@ -148,7 +153,7 @@ const learn = async (name) => {
   for (const store of workload.stores ?? []) await right(['store', 'gc', join(work, store)]);
   const last = withoutCache(treeOf(work));
   const again = new Map([...last].map(([path, content]) => [path, after.get(path) === '?' ? '?' : content]));
-  // The start of a command reads its compiled code before libuv has its threads, without which Node aborts.
+  // A starting command reads its compiled code before libuv has threads; without these Node aborts.
   const isStart = name === 'compiled code';
   calls = calls.filter(({ kind }) => kind !== 'thread' || !isStart);
   return { template, calls, reference: { before: treeOf(template), after, again } };

@@ -1,5 +1,5 @@
 // @ts-check
-// What runs at once in schedules.mjs: what is there before, and command lines, of which a seed chooses some.
+// Scenarios of schedules.mjs: initial files, and command lines; a seed chooses some to run at once.
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { study, swap, write } from './workloads.mjs';
@@ -11,17 +11,18 @@ import { study, swap, write } from './workloads.mjs';
  *
  * @typedef {object} Command
  * @property {(place: Place) => string[]} words
- * @property {(place: Place) => string[]} [again] what is said after a failure, alone
+ * @property {(place: Place) => string[]} [again] the command after a failure, run alone
  * @property {string} [out] a batch's directory below `work`
- * @property {readonly string[]} [refusals] codes of errors that others may cause
- * @property {readonly string[]} [makes] what is there below `work` when it has ended well
+ * @property {readonly string[]} [refusals] error codes that other commands may cause
+ * @property {readonly string[]} [makes] outputs below `work` after success
  */
 
 /**
  * @typedef {object} Scenario
  * @property {(place: Place, run: RunCommand) => Promise<void>} prepare
- * @property {readonly string[]} commands names of those that are chosen of
- * @property {boolean} [onwards] true where the clock never goes back: files look written after what lists them then
+ * @property {readonly string[]} commands names to choose from
+ * @property {boolean} [onwards] true if the clock must not go back, which would make files look newer than
+ * their lists
  */
 
 /** @param {string} name @param {...string} more @returns {(place: Place) => string[]} */
@@ -64,7 +65,7 @@ const all = {
   'b resumed': batchOf('b', ofB, '--resume'),
   'a 0/2': part('a', '0/2'),
   'a 1/2': part('a', '1/2'),
-  // Of a store that nobody has made yet.
+  // The store may not exist yet.
   gc: { words: ({ work }) => ['store', 'gc', join(work, 'store')], refusals: ['STORE_INVALID'] },
   verify: { words: ({ work }) => ['store', 'verify', join(work, 'store')], refusals: ['STORE_INVALID'] },
   list: { words: ({ work }) => ['store', 'ls', join(work, 'store')], refusals: ['STORE_INVALID'] },
@@ -98,7 +99,11 @@ const writeStudies = (place) => {
   });
 };
 
-/** Shards that nobody needs any more, and everybody will. @param {Place} place @param {RunCommand} run */
+/**
+ * Leaves shards that nobody needs any more, and shards that all will need.
+ * @param {Place} place
+ * @param {RunCommand} run
+ */
 const leaveShards = async (place, run) => {
   writeStudies(place);
   await run(batch('a')(place));

@@ -1,5 +1,5 @@
 // @ts-check
-// Schedules of several processes over one directory, and what has to hold behind each.
+// Schedules of several processes over one directory, and the invariants after each.
 import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { closeSync, existsSync, openSync, readSync, writeFileSync, writeSync } from 'node:fs';
@@ -27,7 +27,6 @@ import { emptied, writeInputs } from './workloads.mjs';
 /** @import { Command } from './scenarios.mjs' */
 /** @import { Tree } from './tree.mjs' */
 
-/** Offsets in the file of turns, which turns.cpp declares. */
 const offsets = {
   turns: 4,
   most: 8,
@@ -42,12 +41,14 @@ const offsets = {
 };
 const [processBytes, fileBytes] = [64, 120 + 8 * 64 + 256 * 16 + 8 + 64 * 8];
 
-/** Turns within which all commands of a schedule end. */
 const most = 50_000;
-/** Milliseconds after which a process that has its turn hangs. */
+/** Milliseconds after which a process with the turn counts as hanging. */
 const patienceMs = 120_000;
 
-/** Hosts: names, and boots of each. Two have the name of the first: one is it before it was booted, one another of that name. */
+/**
+ * Hosts: names and boots. Two share the first one's name: one is that host before its boot, the other a
+ * different host.
+ */
 const hosts = [
   { name: 'one', boot: '1' },
   { name: 'one', boot: '1' },
@@ -55,9 +56,11 @@ const hosts = [
   { name: 'one', boot: '3' },
 ];
 
-/** How a command ended: undefined where its process was killed. @typedef {{ code: number | undefined; stdout: string; stderr: string; isKilled: boolean }} Ended */
+/**
+ * The end of a command: `code` is undefined if its process was killed. @typedef {{ code: number | undefined;
+ * stdout: string; stderr: string; isKilled: boolean }} Ended
+ */
 
-/** A process that runs commands. */
 class Actor {
   #child;
   #text = '';
@@ -76,7 +79,7 @@ class Actor {
     this.#child = spawn(
       process.execPath,
       [
-        // Threads of Node's own would take turns that no seed gives.
+        // Node's own threads would take turns that no seed determines.
         ...['--single-threaded', '--v8-pool-size=0', '--no-warnings'],
         ...[fileURLToPath(new URL('actor.mjs', import.meta.url)), dist, join(root, 'sandbox'), turns],
       ],
@@ -139,7 +142,7 @@ class Actor {
   }
 }
 
-/** What is known of a scenario: its start, and by the commands that were run what is there behind them. */
+/** Results of a scenario: its start, and the files after each set of commands. */
 export class Schedules {
   #root;
   #dist;
@@ -190,7 +193,7 @@ export class Schedules {
   /** Runs a command alone. @param {readonly string[]} words */
   async #alone(words) {
     const actor = this.#take(0);
-    // Later than what a host wrote whose clock is an hour ahead.
+    // Later than writes of a host whose clock is an hour ahead.
     const ended = await actor.run({ words, age: 7200 });
     this.#giveBack(0, actor);
     return ended;
@@ -202,7 +205,10 @@ export class Schedules {
     if (ended.code !== 0) throw new Error(`${words.join(' ')} failed alone: ${ended.stderr}`);
   }
 
-  /** What is there behind the commands one after another. @param {string} scenario @param {readonly string[]} names */
+  /**
+   * The files after running the commands in sequence. @param {string} scenario @param {readonly string[]}
+   * names
+   */
   async #reference(scenario, names) {
     const key = [scenario, ...this.#again(names).map((words) => words.join(' '))].join('\n');
     const known = this.#references.get(key);
@@ -226,7 +232,7 @@ export class Schedules {
     return reference;
   }
 
-  /** What is said once more behind commands. @param {readonly string[]} names */
+  /** Command lines for a second run. @param {readonly string[]} names */
   #again(names) {
     const all = names.flatMap((name) => {
       const words = commandOf(name).again?.(this.#place);
@@ -235,7 +241,7 @@ export class Schedules {
     return [...new Map(all.map((words) => [words.join(' '), words])).values()];
   }
 
-  /** Runs each command once more, and clears up. @param {readonly string[]} names */
+  /** Runs each command again, and clears up. @param {readonly string[]} names */
   async #recover(names) {
     const { work } = this.#place;
     for (const words of this.#again(names)) await this.#right(words);
@@ -255,7 +261,7 @@ export class Schedules {
     return template;
   }
 
-  /** Runs the schedule of a seed, and checks all that holds. @param {number} seed */
+  /** Runs a seed's schedule, and checks the invariants. @param {number} seed */
   async run(seed) {
     const dice = diceOf(seed);
     const scenario = this.#names[seed % this.#names.length] ?? '';
@@ -264,12 +270,12 @@ export class Schedules {
     const plan = chosen.map((name) => ({
       name,
       ...{ host: dice.below(hosts.length), clock: dice.one([0, 0, 0, 3600, -3600]) },
-      // Of all turns of a command, about as many as its middle one has digits.
+      // A random turn, distributed by the logarithm: early turns are likelier.
       diesAt: dice.below(5) === 0 ? 1 + dice.below(2 ** (1 + dice.below(12))) : 0,
       isReplaced: dice.below(2) === 0,
       number: dice.one([0, 0, 1, 2]),
     }));
-    // What is known is learnt before the file of turns is filled.
+    // Learns the references before filling the file of turns.
     const makers = [...new Set(chosen)].sort();
     const reference = await this.#reference(scenario, makers);
     const { work } = this.#place;
@@ -325,7 +331,7 @@ export class Schedules {
       }
     }
     wrong.push(...wrongWholes(wholes, reference, found), ...wrongRecords(work, found));
-    // Claims save work: without deaths, leaps of time and removals each shard is computed once.
+    // Claims save work: without deaths, time jumps and removals each shard is computed once.
     if (!chosen.includes('gc') && jumps.length === 0 && plan.every(({ diesAt }) => diesAt === 0))
       wrong.push(...computedTwice(ends.flat(), reference.before, found), ...takenOver(header));
     if (wrong.length === 0 && existsSync(join(work, 'store', 'layerloom-store.json'))) {
@@ -367,7 +373,10 @@ export class Schedules {
     return [`exit code ${code}, ${error}: ${stderr.trim() || stdout.trim()}`];
   }
 
-  /** Writes what the processes take their turns by. @param {Dice} dice @param {readonly { diesAt: number; isReplaced: boolean; number: number }[]} plan @param {readonly { at: number; by: number }[]} jumps */
+  /**
+   * Writes the file by which processes take turns. @param {Dice} dice @param {readonly { diesAt: number;
+   * isReplaced: boolean; number: number }[]} plan @param {readonly { at: number; by: number }[]} jumps
+   */
   #fill(dice, plan, jumps) {
     const file = Buffer.alloc(fileBytes);
     file.writeUInt32LE(most, offsets.most);
@@ -426,7 +435,12 @@ const commandOf = (name) => {
 const shardsOf = (tree) =>
   [...tree.keys()].filter((path) => /^store\/shards\/.*\.safetensors$/.test(path)).length;
 
-/** Checks that no more shards were computed than came into the store. @param {readonly Ended[]} ends @param {Tree} before @param {Tree} found */
+/**
+ * Checks that no more shards were computed than the store gained.
+ * @param {readonly Ended[]} ends
+ * @param {Tree} before
+ * @param {Tree} found
+ */
 const computedTwice = (ends, before, found) => {
   const computed = ends
     .flatMap(({ stdout }) => stdout.split('\n'))
@@ -436,15 +450,18 @@ const computedTwice = (ends, before, found) => {
   return computed > made ? [`${computed} shards were computed, of which ${made} are there`] : [];
 };
 
-/** Checks that no claim was taken for that of a process that has ended. @param {Buffer} header */
+/** Checks that no claim of a living process was taken over. @param {Buffer} header */
 const takenOver = (header) => {
   const count = header.readBigUInt64LE(offsets.takenOver);
   return count > 0n ? [`claims of living processes were taken over ${count} times`] : [];
 };
 
-/** Files that say who made them when, or that depend on who came first. @param {string} path */
+/** Files that record their maker and time, or that depend on who came first. @param {string} path */
 const isOfRun = (path) =>
   /(experiment\.json|layerloom\.json|\.layerloom-lock|shards\/.*\.json|experiments\/.*)$/.test(path);
 
-/** An experiment that another host registered stays registered: whether its directory is there is for that host to say. @param {string} wrong */
+/**
+ * An experiment that another host registered stays registered: only that host knows whether its directory
+ * exists. @param {string} wrong
+ */
 const isElsewhere = (wrong) => /^store\/experiments\/[0-9a-f]+\.json is left over$/.test(wrong);

@@ -1,9 +1,10 @@
 // @ts-check
-// Runs several commands at once over one store, each in a process of its own, by turns that a seed gives:
+// Runs several commands at once over one store, each in its own process, in turns that a seed gives:
 //
-//   node test/faults/schedules.mjs [--seeds FIRST:COUNT] [--scenario NAME] [--dist DIRECTORY] [--until-found] [-v] [--turns FILE]
+//   node test/faults/schedules.mjs [--seeds FIRST:COUNT] [--scenario NAME] [--dist DIRECTORY] [--until-found]
+//   [-v] [--turns FILE]
 //
-// Prints as simulate.mjs does. `--turns` is a file to which every turn is added.
+// Prints like simulate.mjs. Every turn is appended to the file of `--turns`.
 import { existsSync, mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';

@@ -34,7 +34,7 @@ if (process.env['LAYERLOOM_FAULTS_ROOT'] === undefined) {
     env: {
       ...process.env,
       ...{ LAYERLOOM_FAULTS_ROOT: root, LD_PRELOAD: library, HOME: home, TMPDIR: join(root, 'tmp') },
-      // A fifth of the processor time was threads that wait for one another.
+      // More threads spent a fifth of the processor time waiting for one another.
       UV_THREADPOOL_SIZE: '1',
       ...{ XDG_CACHE_HOME: join(home, 'cache'), XDG_STATE_HOME: join(home, 'state') },
     },
@@ -49,14 +49,14 @@ const { runCommandLine } = await import(pathToFileURL(join(values.dist, 'cli/run
 const { usualPatience } = await import(
   pathToFileURL(join(values.dist, 'core/models/sources/hub/hub.js')).href
 );
-// As often as ever, and without the waits.
+// As many retries as usual, without the waits.
 Object.assign(usualPatience, { firstDelayMs: 1, longestDelayMs: 5 });
 const { ShardStore } = await import(pathToFileURL(join(values.dist, 'study/store/shard-store.js')).href);
 
 const [first = 1, count = 1] = values.seeds.split(':').map(Number);
 const simulation = await Simulation.start({ root, runCommandLine, ShardStore }, values.workload);
 const began = { cpu: process.cpuUsage(), at: performance.now() };
-/** In a mixed run every fifth seed is a power cut. @param {number} seed */
+/** Every fifth seed of a mixed run is a power cut. @param {number} seed */
 const isCut = (seed) => values.power || (values.mixed && seed % 5 === 0);
 let [found, run] = [0, 0];
 for (let seed = first; seed < first + count; seed += 1) {

@@ -1,5 +1,5 @@
 // @ts-check
-// Workloads under faults in this process, into which the library of preload.cpp was loaded.
+// Workloads under faults in this process, with the library of preload.cpp loaded.
 import { existsSync, lstatSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
 import { constants } from 'node:os';
 import { basename, dirname, join, relative } from 'node:path';
@@ -31,7 +31,7 @@ import { emptied, workloads, writeInputs } from './workloads.mjs';
 /** @import { Place, Workload } from './workloads.mjs' */
 
 /**
- * What is simulated: the program's functions, and the directory of everything.
+ * The simulated program: its functions, and the root directory.
  *
  * @typedef {object} Program
  * @property {string} root
@@ -40,22 +40,21 @@ import { emptied, workloads, writeInputs } from './workloads.mjs';
  */
 
 /**
- * What is known of a workload by runs without faults.
+ * Results of runs of a workload without faults.
  *
  * @typedef {object} Known
- * @property {string} template directory that it begins with
+ * @property {string} template initial directory
  * @property {readonly Call[]} calls
- * @property {ReturnType<typeof startOf>} start what the disk had
- * @property {readonly import('./disk.mjs').Entry[]} entries what changed it
+ * @property {ReturnType<typeof startOf>} start initial contents of the disk
+ * @property {readonly import('./disk.mjs').Entry[]} entries changes of the disk
  * @property {Reference} reference
  */
 
-/** Milliseconds after which a command hangs. */
 const patienceMs = 30_000;
 
 /**
- * What a user says after a failure. Where the output is there, the process died behind that, and it is made once more:
- * then too what the dead process left is removed.
+ * The user's command after a failure. If the output exists, the process died after making it; making it again
+ * then also removes the dead process's leftovers.
  *
  * @param {Workload} workload @param {Place} place @param {boolean} isThere
  */
@@ -65,7 +64,7 @@ const againOf = (
   isThere,
 ) => (isThere ? onceMore(place) : again(place));
 
-/** A tree without what tells linked shards from copied ones. @param {Tree} tree @returns {Tree} */
+/** A tree without the difference between linked and copied shards. @param {Tree} tree @returns {Tree} */
 const withoutLinks = (tree) =>
   new Map(
     [...tree]
@@ -73,7 +72,7 @@ const withoutLinks = (tree) =>
       .map(([name, content]) => [name, name.endsWith('/layerloom.json') ? '?' : content]),
   );
 
-/** All that is in a directory, as a disk has it. @param {string} directory */
+/** A directory's contents as a disk has them. @param {string} directory */
 const startOf = (directory) => {
   /** @type {ConstructorParameters<typeof Disk>[0][number][]} */
   const start = [];
@@ -100,7 +99,7 @@ export class Simulation {
   #hub;
   /** @type {Map<string, Known>} */
   #known = new Map();
-  /** Seeds by workload, and faults that came to pass by kind. @type {Record<string, number>} */
+  /** Seeds by workload, and faults that happened by kind. @type {Record<string, number>} */
   counts = {};
   /** @type {Record<string, number>} */
   kinds = {};
@@ -116,7 +115,7 @@ export class Simulation {
 
   /** @param {Program} program @param {string | undefined} only */
   static async start(program, only) {
-    // Behind the library; what the simulation itself keeps is beside it.
+    // The library watches this folder; the simulation's own files are beside it.
     const sandbox = join(program.root, 'sandbox');
     const place = { inputs: join(sandbox, 'inputs'), work: join(sandbox, 'work') };
     writeInputs(place);
@@ -130,7 +129,7 @@ export class Simulation {
     return new Simulation(program, names, place, hub);
   }
 
-  /** Runs a command with what it prints caught. @param {readonly string[]} words @returns {Promise<Outcome>} */
+  /** Runs a command and captures its output. @param {readonly string[]} words @returns {Promise<Outcome>} */
   async #command(words) {
     const printed = { stdout: '', stderr: '' };
     const [out, err] = [process.stdout.write, process.stderr.write];
@@ -138,7 +137,7 @@ export class Simulation {
       /** @type {typeof process.stdout.write} */ (
         (text, ...rest) => {
           printed[stream] += String(text);
-          // What is in the log before it was done before it was said.
+          // Marks the log: entries before it were done before the output.
           if (stream === 'stdout') say('mark', encodeURIComponent(String(text)));
           const last = rest.at(-1);
           if (typeof last === 'function') last();
@@ -148,7 +147,7 @@ export class Simulation {
     process.stdout.write = into('stdout');
     process.stderr.write = into('stderr');
     let done = () => {};
-    // What the simulation itself does is none of the library's business, and faster without it.
+    // The simulation's own calls bypass the library, which is faster.
     say('on');
     try {
       const code = await Promise.race([
@@ -166,7 +165,7 @@ export class Simulation {
     }
   }
 
-  /** Runs a command that succeeds. @param {readonly string[]} words */
+  /** Runs a command that must succeed. @param {readonly string[]} words */
   async #right(words) {
     const outcome = await this.#command(words);
     if (outcome.code !== 0) throw new Error(`${words.join(' ')} failed without a fault: ${outcome.stderr}`);
@@ -180,7 +179,7 @@ export class Simulation {
     return known;
   }
 
-  /** Runs a workload without faults: what it starts from, its calls, and what it makes. @param {string} name */
+  /** Runs a workload without faults to learn its start, calls and results. @param {string} name */
   async #learn(name) {
     const workload = /** @type {Workload} */ (workloads[name]);
     const { work } = this.#place;
@@ -217,14 +216,14 @@ export class Simulation {
     const after = common(first.tree, second.tree);
     const unclean = [...after.keys()].find((path) => leftover.test(path));
     if (unclean !== undefined) throw new Error(`${name} leaves ${unclean} without a fault`);
-    // Its text says who works there, which may fail to be emptied at the end.
+    // The file names the process that works there, and may keep its text at the end.
     for (const path of after.keys()) if (path.endsWith('/.layerloom-lock')) after.set(path, '?');
-    // Its record names the cache that a model was in, which is another one once the model is whole.
+    // The record names the model's cache, which changes once the model is whole.
     if (workload.hub !== undefined)
       for (const path of after.keys()) if (path.endsWith('/layerloom.json')) after.set(path, '?');
-    // A verification of a store records the checksums of shards that have none.
+    // A verification of a store records missing checksums of shards.
     for (const path of after.keys()) if (/\/shards\/.*\.json$/.test(path)) after.set(path, '?');
-    // What a store has of dead processes is left to its garbage collection.
+    // A store's leftovers of dead processes are removed by its garbage collection.
     for (const store of workload.stores ?? []) await this.#right(['store', 'gc', join(work, store)]);
     const last = withoutCaches(treeOf(work));
     const again = common(
@@ -237,7 +236,7 @@ export class Simulation {
     return { template, calls: inOrder, start, entries, reference: { before, after, again } };
   }
 
-  /** Runs the workload of a seed under its faults, and checks all that holds. @param {number} seed */
+  /** Runs a seed's workload under its faults, and checks the invariants. @param {number} seed */
   async run(seed) {
     const name = this.#names[seed % this.#names.length] ?? '';
     const workload = /** @type {Workload} */ (workloads[name]);
@@ -259,11 +258,11 @@ export class Simulation {
     for (const { kind, action } of happened)
       this.kinds[`${kind} ${action}`] = (this.kinds[`${kind} ${action}`] ?? 0) + 1;
     const isDead = happened.some(({ action }) => action === 'freeze');
-    // A command's process ends; every other seed is of a program that goes on after an error.
+    // A command's process ends; every other seed is a program that continues after an error.
     if (isDead || seed % 2 === 0) endProcesses(work);
 
     const there = await settledTreeOf(work);
-    // A shard that cannot be linked once more is copied, which the record says.
+    // A shard with too many links is copied, which the record says.
     const isCopied = happened.some(
       ({ kind, number }) => kind === 'link' && number === constants.errno.EMLINK,
     );
@@ -282,7 +281,7 @@ export class Simulation {
       ...(await this.#wrongStores(workload)),
       ...this.#hub.wrong(workload.hub, this.#place, outcome.code === 0 && !isDead, outcome.stdout),
     ];
-    // A failure that hinders no removal leaves no staging, unless it is kept to be resumed.
+    // Unless a failure prevents removals, no staging remains except to be resumed.
     const mayRemove = happened.every(({ kind }) =>
       ['copy', 'map', 'sync', 'truncate', 'write'].includes(kind),
     );
@@ -294,10 +293,10 @@ export class Simulation {
       );
     const isPart = workload.goesOnWithout?.test(outcome.stderr) ?? false;
     const isDone = outcome.code === 0 && !isDead && !isPart;
-    // What it went on without, it may have done more of the others for: their results stay.
+    // After skipping some it may have scored more of the others: their results stay.
     const isOther = (/** @type {string} */ one) => isPart && /\bevaluations\/.* is left over$/.test(one);
     if (isDone) wrong.push(...wrongResult(reference.after, found, outcome.stderr));
-    // What is left over is gone behind the next command, where claims of the dead are minutes old.
+    // Leftovers must be gone after the next command, when dead claims are minutes old.
     const isLeft = wrong.length > 0 && wrong.every((one) => one.endsWith('is left over'));
     if (isLeft || (!isDone && wrong.length === 0)) {
       say('age', 600);
@@ -320,16 +319,16 @@ export class Simulation {
     return { workload: name, faults, wrong, message };
   }
 
-  /** Cuts the power in a seed's workload, and checks all that holds of what is left. @param {number} seed */
+  /** Cuts the power in a seed's workload, and checks the invariants of the remains. @param {number} seed */
   async cut(seed) {
     const name = this.#names[seed % this.#names.length] ?? '';
     const workload = /** @type {Workload} */ (workloads[name]);
     const { start, entries, reference } = await this.#knownOf(name);
     const dice = diceOf(seed);
     const { work } = this.#place;
-    // One in five behind the end: what the command said is all there.
+    // A fifth of the cuts follow the end: everything that the command reported must exist.
     const isDone = dice.below(5) === 0;
-    // Half of the others just behind a change of names, of which most promises are made.
+    // Half of the others follow a change of names, on which most guarantees depend.
     const named = entries.flatMap(({ what }, index) =>
       /^(rename|exchange|link|unlink)$/.test(what) ? [index] : [],
     );
@@ -387,7 +386,11 @@ export class Simulation {
     return { workload: name, faults: [], wrong, message };
   }
 
-  /** Checks that what the cache has makes the same, and that nobody is asked. @param {Workload} workload @param {Reference} reference */
+  /**
+   * Checks that the cache alone makes the same output, without a request.
+   * @param {Workload} workload
+   * @param {Reference} reference
+   */
   async #wrongOffline({ hub, wholes = [] }, reference) {
     if (hub?.offline === undefined) return [];
     this.#hub.resume();
@@ -402,7 +405,7 @@ export class Simulation {
     ].map((wrong) => `without a network: ${wrong}`);
   }
 
-  /** Checks that a store's shards are what their records say. @param {Workload} workload */
+  /** Checks a store's shards against their records. @param {Workload} workload */
   async #wrongStores({ stores = [] }) {
     const wrong = [];
     for (const name of stores) {

@@ -1,11 +1,11 @@
 // @ts-check
-// A batch of thousands of merges that is killed every few seconds and begun again, until all are made:
+// A batch of thousands of merges that is killed every few seconds and restarted, until all are made:
 //
 //   node test/faults/soak.mjs [--merges 10000] [--seconds 4] [--directory DIRECTORY] [--seed 1]
 //
-// Prints, as it goes, open files and private memory of a process at its death, and what those before it left on the disk; and
-// checks at the end that every merge is there, that the store is whole, that some of the merges are what a merge of their own
-// makes, and that neither grew.
+// Prints open files and private memory of a process at its death, and leftovers of earlier ones on disk. At
+// the end checks that every merge exists, that the store is whole, that some merges equal separately made
+// ones, and that none of the figures grew.
 import { spawn, spawnSync } from 'node:child_process';
 import {
   existsSync,
@@ -63,7 +63,7 @@ const environment = {
   ...{ XDG_CACHE_HOME: join(root, 'cache'), XDG_STATE_HOME: join(root, 'state') },
 };
 
-/** Open files, and private memory in MB, of a process; undefined where it has ended. @param {number} pid */
+/** Open files, and private memory in MB, of a process; undefined if it has ended. @param {number} pid */
 const stateOf = (pid) => {
   try {
     const memory = /^RssAnon:\s+(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1];
@@ -73,7 +73,10 @@ const stateOf = (pid) => {
   }
 };
 
-/** How many entries the experiment has, and those that only an interrupted command leaves and that are older than a time. @param {number} time */
+/**
+ * Counts an experiment's entries, and leftovers of interrupted commands older than a time. @param {number}
+ * time
+ */
 const leftBefore = (time) => {
   const names = readdirSync(out, { recursive: true, encoding: 'utf8' });
   const left = names.filter((name) => leftover.test(name) || name.includes('.claim'));
@@ -84,7 +87,10 @@ const leftBefore = (time) => {
   return { entries: names.length, left: old.length };
 };
 
-/** Runs the batch until it has ended or is killed. @param {number} killedAfter milliseconds behind its first new merge */
+/**
+ * Runs the batch until it ends or is killed. @param {number} killedAfter milliseconds after its first new
+ * merge
+ */
 const live = (killedAfter) =>
   /** @type {Promise<{ code: number | null; state: ReturnType<typeof stateOf>; said: string }>} */ (
     new Promise((resolve) => {
@@ -149,7 +155,7 @@ const collected = run(['store', 'gc', out, '--json']);
 if (collected.status !== 0) wrong.push(`the collection: ${collected.stderr}`);
 const names = readdirSync(out, { recursive: true, encoding: 'utf8' });
 const lasting = names.filter((name) => leftover.test(name));
-// Younger ones than two minutes may be of another host.
+// Claims younger than two minutes may belong to another host.
 const old = lasting.filter((name) => Date.now() - statSync(join(out, name)).mtimeMs > 130_000);
 if (old.length > 0) wrong.push(`${old.length} files are left over, ${old[0]} the first`);
 for (let time = 0; time < 20; time += 1) {

@@ -1,5 +1,5 @@
 // @ts-check
-// What is below a directory, and copies of it.
+// Contents and copies of directories.
 import { createHash } from 'node:crypto';
 import {
   copyFileSync,
@@ -15,16 +15,19 @@ import {
 import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** What is at each path below a directory: `directory`, a link's target, or a hash. @typedef {Map<string, string>} Tree */
+/**
+ * Each path below a directory: `directory`, a link's target, or a hash. @typedef {Map<string, string>} Tree
+ */
 
-/** Puts # in the place of what differs from run to run in a name. @param {string} name */
+/** Replaces the varying parts of a name by #. @param {string} name */
 const withoutRandom = (name) =>
   name
     .replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, '#')
     .replace(/(layerloom-(former|removed)-)[0-9a-f]{8}/g, '$1#');
 
 /**
- * Reads a tree that may still change: of calls side by side, of which one failed, others may just end.
+ * Reads a tree that may still change: after one of several concurrent calls failed, others may still be
+ * ending.
  *
  * @param {string} root @returns {Promise<Tree>}
  */
@@ -56,7 +59,7 @@ export const treeOf = (root) => {
   return tree;
 };
 
-/** Copies a directory with its times and with the hard links among its files. @param {string} from @param {string} to */
+/** Copies a directory with times and hard links among its files. @param {string} from @param {string} to */
 export const copyTree = (from, to) => {
   /** @type {Map<number, string>} */
   const copies = new Map();

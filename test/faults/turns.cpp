@@ -25,43 +25,43 @@
 namespace turns {
 namespace {
 
-// The file, which schedules.mjs fills and reads by offsets.
+// The shared file, which schedule.mjs fills and reads by offsets.
 
 constexpr int processes = 8, jumps = 8, passed = 256;
 
 enum State : std::uint32_t { away, running, waiting, sleeping };
 enum Status : std::uint32_t { none, expected, in, over, dying };
 enum Turn : std::int32_t { noTurn, go, die, look };
-/// What is seen of the number of a process that died: it is free, another process has it, or has it hidden.
+/// How a dead process's number appears: free, used by another process, or hidden.
 enum Number : std::uint32_t { isFree, isUsedAgain, isHidden };
 
 struct Unit {
     State state;
     std::atomic<std::int32_t> turn;
-    /// Milliseconds that it sleeps yet, -1 until something comes; those that have passed while it waits for
-    /// its turn.
+    /// Remaining milliseconds of sleep, -1 until an event; milliseconds that passed while it waited for its
+    /// turn.
     std::int64_t sleep;
 };
 
 struct Process {
     Status status;
     std::int32_t pid;
-    /// Before which of its turns it dies, from 1; 0 never. Whether another process takes its place.
+    /// The turn, from 1, before which it dies; 0 never. Whether another process takes its number.
     std::uint32_t diesAt, isReplaced;
     Number number;
     std::uint32_t turnsTaken;
-    /// Nanoseconds that have passed while it or another slept.
+    /// Nanoseconds that it or another slept.
     std::int64_t slept;
     Unit units[2];
 };
 
 struct Jump {
-    /// Behind how many turns, and by how many seconds.
+    /// The number of turns before the jump, and its seconds.
     std::uint32_t at;
     std::int32_t by;
 };
 
-/// From a moment on the file system's clock is so many seconds ahead.
+/// From this moment the file system's clock is that many seconds ahead.
 struct Passed {
     std::int64_t from, ahead;
 };
@@ -70,18 +70,18 @@ struct Shared {
     std::atomic<std::uint32_t> lock;
     std::uint32_t turns, most, isHung;
     std::uint64_t random;
-    /// Of 256: how likely the process that had a turn has the next one, and how likely a sleeper wakes while
-    /// others could go on.
+    /// Out of 256: how likely a process keeps the turn, and how likely a sleeper wakes while others could
+    /// run.
     std::uint32_t stays, wakes;
     std::int32_t last;
     std::uint32_t passedCount;
     std::int64_t sleptUnnoted;
-    /// Claims that a process took for dead, of which it makes the names by which they are taken over.
+    /// Takeovers of claims, counted by the names that a process makes for them.
     std::uint64_t takenOver;
     Jump jumps[turns::jumps];
     Process processes[turns::processes];
     Passed passed[turns::passed];
-    /// Numbers of processes that died, and what is seen of them.
+    /// Numbers of dead processes, and how they appear.
     std::uint32_t deadCount;
     struct {
         std::int32_t pid;
@@ -107,7 +107,7 @@ void unlock() {
     if (word.exchange(0) == 2) futex(&word, FUTEX_WAKE, 1, nullptr);
 }
 
-/// Set under the lock: from then on no thread of this process has it, which would not give it back.
+/// Set under the lock: afterwards no thread of this process takes the lock, since it would not release it.
 bool isDying = false;
 
 void lock() {
@@ -126,7 +126,7 @@ void give(Unit& unit, Turn turn) {
     futex(reinterpret_cast<std::atomic<std::uint32_t>*>(&unit.turn), FUTEX_WAKE, INT_MAX, nullptr);
 }
 
-/// Below a number, from the generator of choose.mjs's kind (splitmix64).
+/// A number below `end`, from a generator like choose.mjs's (splitmix64).
 std::uint32_t below(std::uint32_t end) {
     std::uint64_t mixed = shared.load()->random += 0x9e3779b97f4a7c15u;
     mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9u;
@@ -135,7 +135,7 @@ std::uint32_t below(std::uint32_t end) {
     return static_cast<std::uint32_t>(mixed >> 32) % end;
 }
 
-/// True for a process that has ended, also where its parent has not yet asked.
+/// True for an ended process, even before its parent has waited for it.
 bool hasEnded(int pid) {
     char path[64], text[512];
     std::snprintf(path, sizeof path, "/proc/%d/stat", pid);
@@ -157,7 +157,7 @@ timespec ticked() {
 
 std::int64_t nanosecondsOf(const timespec& time) { return time.tv_sec * 1'000'000'000 + time.tv_nsec; }
 
-/// Moves the file system's clock, between two of its ticks.
+/// Moves the file system's clock between two of its ticks.
 void jump(std::int64_t seconds) {
     Shared& all = *shared;
     if (all.passedCount == turns::passed) return;
@@ -168,12 +168,11 @@ void jump(std::int64_t seconds) {
     all.passed[all.passedCount++] = {now, ahead + seconds};
 }
 
-/// A call takes no longer than so many milliseconds: on a disk where each took ten seconds the heartbeats of
-/// several claims, four calls each behind those of the work, would come too late, and a claim that is taken
-/// over then is no mistake.
+/// The longest call, in milliseconds: with calls of ten seconds heartbeats would come too late, and a
+/// takeover would be no bug.
 constexpr std::int64_t longest = 2'000;
 
-/// Has time pass for all: who sleeps has less to sleep, who waits has waited for longer.
+/// Lets time pass for all: sleepers have less left to sleep, waiters have waited longer.
 void pass(std::int64_t ms) {
     Shared& all = *shared;
     for (Process& process : all.processes) {
@@ -186,13 +185,13 @@ void pass(std::int64_t ms) {
         }
     }
     all.sleptUnnoted += ms;
-    // The clock that all share goes on too, in steps of which there is room for all.
+    // Advances the shared clock too, in steps large enough that all fit in the file.
     if (all.sleptUnnoted < 20'000) return;
     jump(all.sleptUnnoted / 1000);
     all.sleptUnnoted = 0;
 }
 
-/// Gives the next turn, if nobody is at work. Under the lock.
+/// Gives the next turn if nobody runs. Call under the lock.
 void decide() {
     Shared& all = *shared;
     if (all.isHung != 0) return;
@@ -218,7 +217,7 @@ void decide() {
                 waited = std::max(waited, one.sleep);
             }
             if (one.state != sleeping || one.sleep < 0) continue;
-            // Of sleepers the first to wake.
+            // Only the first sleeper to wake.
             if (asleepCount > 0 && one.sleep > earliest) continue;
             if (asleepCount > 0 && one.sleep < earliest) asleepCount = 0;
             earliest = one.sleep;
@@ -254,7 +253,7 @@ void decide() {
     give(unit, die);
 }
 
-/// Waits for a turn. Looks after the others meanwhile: one may have died.
+/// Waits for a turn, and meanwhile checks whether others have died.
 Turn waitFor(Unit& unit) {
     for (;;) {
         const auto turn = static_cast<Turn>(unit.turn.exchange(noTurn));
@@ -406,7 +405,7 @@ const char* standIn(const char* path) {
 
 namespace {
 
-/// The main thread waits for what comes, and for time to pass.
+/// The main thread waits for events and for time to pass.
 template <class Poll>
 int polling(int timeout, Poll poll) {
     Process* const process = self;
@@ -416,7 +415,7 @@ int polling(int timeout, Poll poll) {
     unit.sleep = timeout;
     for (;;) {
         lock();
-        // It may have been chosen while it looked for what had come.
+        // It may have been chosen while it polled for events.
         if (unit.turn.exchange(noTurn) == go) {
             unlock();
             return 0;
@@ -440,7 +439,7 @@ Function next(const char* name, const char* version = nullptr) {
                                                          : dlvsym(RTLD_NEXT, name, version));
 }
 
-/// glibc has older functions of these names, which want older conditions.
+/// glibc has older versions of these functions with another layout of conditions.
 template <class Function>
 Function conditional(const char* name) {
     const auto found = next<Function>(name, "GLIBC_2.3.2");

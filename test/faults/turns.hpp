@@ -1,10 +1,10 @@
-// Turns of several processes over one directory: each waits before a call until it is its turn, which a
-// generator of numbers gives, so that a seed is a schedule. Processes share a file in memory; whoever is the
-// last to wait decides who goes on.
+// Turns of several processes over one directory. Each process waits before a call for its turn, which a
+// random generator gives, so that a seed is a schedule. They share a file in memory; the last one to wait
+// decides who continues.
 //
-// The process has two threads that matter: the main one, and the one of libuv's pool (UV_THREADPOOL_SIZE=1).
-// It is quiet when each of them waits for its turn, for work, or for time to pass. Time passes only by
-// decision: a sleeper that is chosen has slept.
+// Two threads of a process matter: the main one and that of libuv's pool (UV_THREADPOOL_SIZE=1). The process
+// is quiet when each waits for its turn, for work, or for time to pass. Time passes only by decision: a
+// chosen sleeper has slept.
 #pragma once
 
 #include <sys/stat.h>
@@ -15,24 +15,24 @@
 
 namespace turns {
 
-/// Maps the file of turns, and takes part as the process of a number until `leave`.
+/// Maps the file of turns, and takes part as process `number` until `leave`.
 void join(const std::string& file, int number);
 void leave();
 
-/// Waits until a call may be made. Ends the process where it is to die there.
+/// Waits for the turn to make a call. Ends the process if it is to die there.
 void before(const char* kind, const std::string& path);
 
-/// Behind a write of the pool's thread to the descriptor by which it wakes the main one.
+/// Call after the pool's thread writes to the descriptor that wakes the main thread.
 void wroteFromPool();
 bool isPool();
 
-/// Seconds by which the file system's clock is ahead at a moment of the system's.
+/// Seconds that the file system's clock is ahead at a moment of the system clock.
 std::int64_t aheadAt(std::int64_t seconds, std::uint32_t nanoseconds);
 
-/// The steady clock: it stands still but for sleeps, and a little with each look at it.
+/// The steady clock: only sleeps advance it, and each reading by a little.
 void steady(timespec* time);
 
-/// What a path of /proc stands for: the boot of another host, a process whose number is used again.
+/// Replacement for a path of /proc: another host's boot, or a process whose number is used again.
 const char* standIn(const char* path);
 
 }  // namespace turns

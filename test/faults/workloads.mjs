@@ -1,5 +1,6 @@
 // @ts-check
-// What is run under faults: command lines over small models. Each is an entry, of a function that says its words.
+// Workloads to run under faults: command lines over small models, each with a function that returns its
+// words.
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -7,7 +8,7 @@ import { filesToPush } from './hub.mjs';
 import { large, writeAdapter, writeModel } from './models.mjs';
 
 /**
- * Where a workload runs: `inputs` are never written, `work` is its own.
+ * Directories of a workload: `inputs` are never written, `work` is its own.
  *
  * @typedef {{ readonly inputs: string; readonly work: string }} Place
  *
@@ -17,25 +18,28 @@ import { large, writeAdapter, writeModel } from './models.mjs';
  *
  * @typedef {object} Workload
  * @property {(place: Place) => string[]} command
- * @property {(place: Place) => string[]} [again] what is said after a failure; default: the command with --resume
- * @property {(place: Place) => string[]} [onceMore] what is said where the output is there; default: the same
- * @property {(place: Place, run: RunCommand) => Promise<void>} [prepare] makes what is in `work` before
- * @property {readonly string[]} [wholes] directories and files below `work` that are there as before or as they should be,
- *   and nothing between
- * @property {readonly string[]} [lasting] what else is there behind the end, whatever happens then
- * @property {RegExp} [goesOnWithout] what it warns of where it ends well and has not done all: the next one does the rest
- * @property {true} [isSlow] it starts processes that take a second, and is run by its name alone
- * @property {readonly string[]} [stores] stores below `work`, of which no shard may be damaged
- * @property {OfHub} [hub] what a hub has to do with it
+ * @property {(place: Place) => string[]} [again] the command after a failure; default: the command with
+ * --resume
+ * @property {(place: Place) => string[]} [onceMore] the command if the output exists; default: `again`
+ * @property {(place: Place, run: RunCommand) => Promise<void>} [prepare] makes the first contents of `work`
+ * @property {readonly string[]} [wholes] paths below `work` that are always as before or as after, never
+ * between
+ * @property {readonly string[]} [lasting] further paths that stay after the end, whatever happens later
+ * @property {RegExp} [goesOnWithout] warning of a command that ends well with work left, which the next one
+ * does
+ * @property {true} [isSlow] starts processes that take a second; runs only by name
+ * @property {readonly string[]} [stores] stores below `work` whose shards must never be damaged
+ * @property {OfHub} [hub] its use of a hub
  *
- * A workload's hub: the models that it has, a command that makes the output once more of what the cache has, how it has
- * files uploaded, and the repository that is pushed to, with its files before and after.
+ * A workload's hub: its models, a command that makes the output again from the cache, options of uploads, and
+ * the repository that is pushed to, with its files before and after.
  *
  * @typedef {object} OfHub
  * @property {(place: Place) => Readonly<Record<string, string>>} [models] directories by the models' names
  * @property {(place: Place) => string[]} [offline]
  * @property {Pick<import('../fixtures/hub-uploads.js').UploadOptions, 'partBytes' | 'copies'>} [uploads]
- * @property {(place: Place) => { readonly id: string; readonly before: ReadonlyMap<string, Buffer>; readonly after: ReadonlyMap<string, Buffer> }} [push]
+ * @property {(place: Place) => { readonly id: string; readonly before: ReadonlyMap<string, Buffer>; readonly
+ * after: ReadonlyMap<string, Buffer> }} [push]
  */
 
 /** @param {Place} place */
@@ -63,7 +67,9 @@ export const swap = ({ inputs, work }, ...more) => [
   ...['-o', join(work, 'out'), ...more],
 ];
 
-/** A swap of models that have a shard for each layer, which can be linked. @param {Place} place @param {string} how */
+/**
+ * A swap of models with a shard for each layer, which can be linked. @param {Place} place @param {string} how
+ */
 const linked = ({ inputs, work }, how) => swap({ inputs: join(inputs, 'layered'), work }, '--link', how);
 
 /** @param {Place} place @param {RunCommand} run */
@@ -77,7 +83,7 @@ const layered = async ({ inputs }, run) => {
 /** @param {Place} place @param {string} file @param {object} content */
 export const write = ({ work }, file, content) => writeFileSync(join(work, file), JSON.stringify(content));
 
-/** An experiment of merges in stages, of which two share shards. @param {Place} place */
+/** Merges in stages; two of them share shards. @param {Place} place */
 export const study = ({ inputs }) => ({
   base: join(inputs, 'base'),
   tasks: { 'math-1': join(inputs, 'math-1') },
@@ -111,13 +117,13 @@ const initial = ({ inputs, work }) => [
   ...['--lang', `swahili:swh-1=${join(inputs, 'swh-1')}`, '-o', join(work, 'study.yaml')],
 ];
 
-/** A command that makes `out` once more. @param {Workload} workload @returns {Workload} */
+/** A command that makes `out` again. @param {Workload} workload @returns {Workload} */
 const ofOut = (workload) => ({
   ...{ wholes: ['out'], onceMore: (place) => [...workload.command(place), '--force'] },
   ...workload,
 });
 
-/** A model of one file and one of a file for each layer, which the hub has. @param {Place} place */
+/** Models on the hub: one of a single file, and one with a file for each layer. @param {Place} place */
 const onHub = ({ inputs }) => ({
   'org/math': join(inputs, 'large-math'),
   'org/swh': join(inputs, 'layered', 'large-swh'),
@@ -128,7 +134,7 @@ const putOnHub = async ({ inputs }, run) => {
   const out = join(inputs, 'layered', 'large-swh');
   if (existsSync(out)) return;
   await run(['relayout', join(inputs, 'large-swh'), '-o', out]);
-  // It names paths, which differ from run to run, as then would the commit.
+  // It names paths, which would make the commit vary between runs.
   rmSync(join(out, 'layerloom.json'));
 };
 
@@ -143,7 +149,7 @@ const swapOfHub = ({ work }, ...more) => [
   ...['-o', join(work, 'out'), '--download', ...more],
 ];
 
-/** Merges that are pushed, the one behind the other. @param {Place} place @param {RunCommand} run */
+/** Merges that are pushed one after the other. @param {Place} place @param {RunCommand} run */
 const merges = async ({ inputs }, run) => {
   for (const [name, weights] of [
     ['pushed', '1,1'],
@@ -162,8 +168,8 @@ const push = ({ inputs }) => ['push', join(inputs, 'pushed'), 'org/merged'];
 const pushOfHub = ({ inputs }) => ['push', join(inputs, 'pushed-of-hub'), 'org/merged'];
 
 /**
- * A merge of models with a file for each layer, which the hub has: of its files one is of both models, and the others
- * are unchanged ones of either.
+ * A merge of hub models with a file for each layer: one output file mixes both models, the others are
+ * unchanged.
  *
  * @param {Place} place @param {RunCommand} run
  */
@@ -189,12 +195,16 @@ const layeredOnHub = ({ inputs }) => ({
   'org/layered-swh': join(inputs, 'layered', 'swh-1'),
 });
 
-/** A push of a merge to a repository that has nothing. @param {string} name @returns {(place: Place) => ReturnType<NonNullable<OfHub['push']>>} */
+/**
+ * A push of a merge to an empty repository.
+ * @param {string} name
+ * @returns {(place: Place) => ReturnType<NonNullable<OfHub['push']>>}
+ */
 const pushedFirst =
   (name) =>
   ({ inputs }) => ({ id: 'org/merged', before: new Map(), after: filesToPush(join(inputs, name)) });
 
-/** Stands in for lm_eval, in processes that the library does not enter. */
+/** A stand-in for lm_eval; the library does not enter its processes. */
 const harness = `${process.execPath} ${fileURLToPath(new URL('../fixtures/lm-eval.mjs', import.meta.url))}`;
 const evaluated = { evaluate: { tasks: { swahili: 'mgsm_direct_sw' } } };
 
@@ -427,7 +437,7 @@ const all = {
   'experiment init': {
     command: initial,
     again: initial,
-    // It replaces no file, so that it is removed first, as a user would.
+    // It replaces no file, so the output is removed first, as a user would.
     onceMore: ({ inputs, work }) => {
       rmSync(join(work, 'study.yaml'));
       return initial({ inputs, work });
@@ -439,7 +449,10 @@ const all = {
 /** @type {Readonly<Record<string, Workload>>} */
 export const workloads = all;
 
-/** What runs in processes of its own: also the start of a command, which keeps its compiled code. @type {Readonly<Record<string, Workload>>} */
+/**
+ * Workloads in separate processes: also the start of a command, which caches its compiled code.
+ * @type {Readonly<Record<string, Workload>>}
+ */
 export const processWorkloads = {
   ...all,
   'compiled code': {

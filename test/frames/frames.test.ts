@@ -13,7 +13,6 @@ const { reason, python } = inject('frames');
 const here = fileURLToPath(new URL('.', import.meta.url));
 const command = join(packageRoot, 'bin/layerloom.cjs');
 
-/** A directory with `study`, which is evaluated, `analysis`, and the study's tables in two formats. */
 const writeResults = async (): Promise<string> => {
   const { root, file, out } = writeExperiment(someMerges, { layers: 6 });
   const tasks = { swahili: ['mgsm_direct_sw', 'stub_perplexity'], english: 'mgsm_direct_en' };
@@ -32,14 +31,13 @@ const writeResults = async (): Promise<string> => {
 };
 
 describe.skipIf(reason !== '')(`results in Python${reason && ` (${reason})`}`, () => {
-  /** Of the package's sources: no wheel is needed, since no engine is. */
+  /** Uses the package's sources: no wheel is needed without an engine. */
   const run = (words: readonly string[], root: string, cwd: string) => {
     const env = {
       ...process.env,
       PYTHONPATH: [join(packageRoot, 'python'), here].join(':'),
       LAYERLOOM_RESULTS: root,
       LAYERLOOM_COMMAND: JSON.stringify([process.execPath, command]),
-      // Nothing is sent anywhere.
       ...{ WANDB_MODE: 'offline', WANDB_SILENT: 'true', MLFLOW_DISABLE_TELEMETRY: 'true' },
     };
     const { status, stdout, stderr } = spawnSync(python, words, { cwd, env, encoding: 'utf8' });

@@ -4,11 +4,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { TestProject } from 'vitest/node';
 
-/** Given to the tests. */
 export interface FramesContext {
-  /** Why nothing can be tested; empty where all is there. */
+  /** The reason if nothing can be tested; else empty. */
   readonly reason: string;
-  /** A Python with the packages below. */
   readonly python: string;
 }
 
@@ -18,16 +16,13 @@ declare module 'vitest' {
   }
 }
 
-/** What frames are made with, what reads them, and what scores are logged to. */
 const packages = ['pandas', 'polars', 'pyarrow', 'duckdb', 'mlflow-skinny', 'sqlalchemy', 'alembic', 'wandb'];
 
-/** An environment that is kept for the next time. */
 const kept = fileURLToPath(new URL('../../node_modules/.cache/frames-tools', import.meta.url));
 
 const run = (file: string, words: readonly string[]): string =>
   execFileSync(file, words, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
 
-/** Takes the Python that `LAYERLOOM_FRAMES_PYTHON` names, or makes one. */
 const prepare = (): string => {
   const given = process.env['LAYERLOOM_FRAMES_PYTHON'];
   if (given !== undefined) return given;

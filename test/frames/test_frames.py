@@ -1,4 +1,4 @@
-"""Frames equal the JSON that they are made of, which is read here by plain loops; Parquet equals the tables' JSON."""
+"""Frames equal their JSON, read here by plain loops; Parquet equals the tables' JSON."""
 
 import json
 import math
@@ -30,7 +30,6 @@ def values(rows: list[dict[str, Any]], *names: str) -> list[tuple[Any, ...]]:
 
 
 def rows_of(frame: Any) -> list[dict[str, Any]]:
-    """Rows of any frame, with None for what is missing."""
     if isinstance(frame, pandas.DataFrame):
         missing = frame.map(lambda value: not isinstance(value, list) and pandas.isna(value))
         rows = frame.astype(object).mask(missing, None).to_dict("records")
@@ -191,7 +190,7 @@ class Frames(unittest.TestCase):
         expected = [(7, 2, "1,3", '[{"model": "math-1"}]', 1.0, None), (None, None, None, None, 0.5, True)]
         self.assertEqual(values(study.rows("merges"), *names), expected)
         self.assertEqual([study.table("merges").kinds[name] for name in names], ["integer", "integer", "text", "text", "number", "boolean"])
-        # Of records of earlier versions it is not known which score a task is judged by.
+        # Records of earlier versions do not say which score judges a task.
         self.assertEqual({row["headline"] for row in study.rows("scores") if row["model"] == one["name"]}, {None})
 
     def test_several_studies_are_told_apart(self) -> None:

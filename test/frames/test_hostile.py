@@ -1,4 +1,4 @@
-"""Files that are damaged, half-written or missing give one error with a code and the file, as the command line's."""
+"""Damaged, half-written or missing files give one error with a code and the file, as on the command line."""
 
 import json
 import os
@@ -19,7 +19,7 @@ TABLES = ("merges", "references", "scores", "samples", "analyses")
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
-    """The paths of all values below one, of lists their first."""
+    """The paths of all values below one; of a list, only the first."""
     pairs = list(value.items()) if isinstance(value, dict) else list(enumerate(value))[:1] if isinstance(value, list) else []
     for key, one in pairs:
         yield (*path, key)
@@ -39,7 +39,6 @@ def changed(value: Any, path: tuple[Any, ...], new: Any) -> Any:
 
 
 def read_all(directory: str) -> None:
-    """Reads and shows everything."""
     study = layerloom.open(directory)
     study._repr_html_()
     for name in TABLES:
@@ -51,7 +50,7 @@ def read_all(directory: str) -> None:
 class Hostile(unittest.TestCase):
     def setUp(self) -> None:
         shutil.rmtree("study", ignore_errors=True)
-        # Two merges and a reference with two problems each are enough.
+        # Limits the record to two merges and a reference with two problems each.
         record = json.loads((results / "study/experiment.json").read_text())
         record["merges"], record["references"] = record["merges"][:2], record["references"][:1]
         Path("study/evaluations").mkdir(parents=True)

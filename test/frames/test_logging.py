@@ -1,4 +1,3 @@
-"""Runs of MLflow and of W&B, read back with what these packages read them with, have the scores of the study."""
 
 import json
 import math
@@ -32,7 +31,8 @@ def expected() -> dict[str, dict[str, float]]:
 
 
 def records_of(file: Path) -> list[Any]:
-    """The records of W&B's file, a log in blocks of 32 KiB as LevelDB's: checksum, length, type, and a part of a record."""
+    """The records of W&B's file, a log in blocks of 32 KiB as LevelDB's: checksum, length, type, and a part
+    of a record."""
     content, at, found, part = file.read_bytes(), 7, [], b""
     while at < len(content):
         if 32768 - at % 32768 < 7:

@@ -1,4 +1,3 @@
-"""What studies, merges and analyses show of themselves is well-formed, says what is in them, and runs nothing."""
 
 import json
 import os
@@ -16,7 +15,7 @@ EVIL = "<script>alert(1)</script>&\"'"
 
 
 class Page(HTMLParser):
-    """Tags in their order, and the text; fails where a tag does not close."""
+    """Tags in order, and the text; fails if a tag does not close."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -105,7 +104,7 @@ class Shown(unittest.TestCase):
         provenance = json.loads(path.read_text())
         provenance["method"] = provenance["inputs"][0]["name"] = provenance["inputs"][0]["role"] = EVIL
         provenance["origins"][0]["from"] = [EVIL]
-        # It may be a link to the study's own.
+        # It may be a link to the study's own file.
         path.unlink()
         path.write_text(json.dumps(provenance))
         study = layerloom.open("copy")

@@ -2,7 +2,6 @@ import { expect, it } from 'vitest';
 import { makeDoors } from './doors.js';
 import { mutationsOf, tryDoor } from './try-door.js';
 
-/** Of each kind of file; `npm run test:hostile` tries all of them. */
 const sample = process.env['LAYERLOOM_HOSTILE'] === 'all' ? Number.POSITIVE_INFINITY : 14;
 
 it('files of strangers are refused with a code and their place, or do what they say', async () => {

@@ -23,21 +23,18 @@ import {
 } from './growth.js';
 import { type Mutation, ofBytes, ofJson, ofLines, ofSafetensors } from './mutations.js';
 
-/** A file that strangers may have made, and commands that read it. */
 export interface Door {
   readonly name: string;
-  /** It is replaced by mutations of itself. */
   readonly file: string;
   readonly mutations: (bytes: Buffer) => Iterable<Mutation>;
   readonly growths: (bytes: Buffer) => Iterable<Growth>;
-  /** Two places of it grow together. */
   readonly pairs?: (bytes: Buffer) => Iterable<Growth>;
   readonly commands: readonly (readonly string[])[];
-  /** Words one of which a refusal has, so that it says where it looked. Default: the file's name, or its folder's. */
+  /** Words that a refusal must contain to name the place. Default: the name of the file or its folder. */
   readonly told?: RegExp;
 }
 
-/** What is done to files of a format. */
+/** Mutations of a format's files. */
 type Format = Pick<Door, 'mutations' | 'growths' | 'pairs'>;
 
 const json: Format = {
@@ -59,7 +56,6 @@ const must = async (args: readonly string[]): Promise<void> => {
   if (code !== 0) throw new Error(`${args.join(' ')}: ${stderr}`);
 };
 
-/** Makes valid files of every kind by the commands that write them, and returns the doors that lead to them. */
 export const makeDoors = async (): Promise<{ readonly root: string; readonly doors: readonly Door[] }> => {
   const root = temporaryDirectory();
   const at = (...parts: string[]) => join(root, ...parts);
@@ -334,7 +330,6 @@ export const makeDoors = async (): Promise<{ readonly root: string; readonly doo
   return { root, doors };
 };
 
-/** Removes the outputs of doors' commands. */
 export const removeOutputs = (root: string): void => {
   for (const made of readdirSync(join(root, 'out'))) rmSync(join(root, 'out', made), { recursive: true });
 };

@@ -5,18 +5,19 @@ import { pickle, torchFile } from '../fixtures/torch-files.js';
 import { type Door, readDoor } from './doors.js';
 import type { Growth } from './growth.js';
 
-/** Two places that grow together, in one file or in two that one command reads: work may grow as their product. */
+/**
+ * Two places that grow together, in one file or in two that a command reads: work may grow as their product.
+ */
 export interface GrowthPair {
   readonly label: string;
   readonly files: readonly (readonly [file: string, growth: Growth])[];
   readonly command: (count: number) => readonly string[];
 }
 
-/** The command without the name of its output, which is another for each. */
+/** The command without its output's name, which differs each time. */
 const sameness = (command: readonly string[]): string =>
   command.filter((_, at) => command[at - 1] !== '-o').join(' ');
 
-/** Pairs of growths of one door, and of two doors that one command goes through. */
 export function* pairsOf(doors: readonly Door[]): Generator<GrowthPair> {
   for (const [index, door] of doors.entries()) {
     for (const growth of door.pairs?.(readDoor(door)) ?? [])
@@ -51,7 +52,6 @@ const textOf = (label: string, of: (count: number) => string): Growth => ({
   of: (count) => Buffer.from(of(count)),
 });
 
-/** Pairs that were quadratic once, and their like. */
 export const knownPairs = (root: string, doors: readonly Door[]): GrowthPair[] => {
   const at = (...parts: string[]) => join(root, ...parts);
   const bytesOf = (name: string): Buffer => {

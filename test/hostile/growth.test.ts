@@ -6,21 +6,30 @@ import { type GrowthPair, knownPairs, pairsOf } from './growth-pairs.js';
 import { mostGrown, total, type Work, workOf } from './work.js';
 
 const isAll = process.env['LAYERLOOM_HOSTILE'] === 'all';
-/** The name of the one door that is tried; default: all. */
+/** The name of a single door to try; default: all. */
 const chosen = process.env['LAYERLOOM_DOOR'];
-/** Of the growths of all files; `npm run test:hostile` tries all. */
+/** A sample of the growths of all files; `npm run test:hostile` tries all. */
 const sample = 10;
 
-/** Entries that a file gets more; each count four times the one before, so that tables of twice the size begin at the same share of each. */
+/**
+ * Numbers of added entries. Each is four times the one before, so that tables that double begin at the same
+ * share of each.
+ */
 const counts = [125, 500, 2000] as const;
-/** Four times the entries more are four times the work, and a little for what is sorted; sixteen times if each is compared with all. */
+/**
+ * Limit of growth for four times the entries: four times the work, plus sorting. Comparing each with all
+ * would give sixteen.
+ */
 const most = 6;
-/** What is nothing beside the command itself, which differs a little from run to run: counted steps, and bytes. */
+/** Amounts to ignore, since the command itself varies a little: steps, and bytes. */
 const little = { steps: 500_000, bytes: 8e6 };
 
-/** What grows faster than a count in what `prepare` returns for each of `counts`; undefined where nothing does. */
+/**
+ * Names work that grows faster than a count in the function that `prepare` returns for it; undefined if none
+ * does.
+ */
 const fasterIn = async (prepare: (count: number) => () => Promise<unknown>): Promise<string | undefined> => {
-  // Once more at first, when modules are loaded.
+  // A first run loads modules.
   await prepare(counts[0])();
   const works: Work[] = [];
   for (const count of counts) works.push(await workOf(prepare(count)));
@@ -81,7 +90,6 @@ it('work on a file, and the memory asked for, grow no faster than the file, what
   }
 }, 3_600_000);
 
-/** Returns the work that grows faster than a count where two places of files grow with it. */
 const fasterWith = async ({ files, command }: GrowthPair, root: string): Promise<string | undefined> => {
   const valid = files.map(([file]) => (existsSync(file) ? readFileSync(file) : undefined));
   try {
@@ -103,7 +111,7 @@ it('work and memory grow no faster than the files where two places grow together
   const { root, doors } = await makeDoors();
   const all = [...pairsOf(doors)];
   expect(all.length).toBeGreaterThan(10_000);
-  // A prime step, so that the sample meets all doors and does not follow the order of keys.
+  // A prime step, so that the sample reaches all doors and does not follow the order of keys.
   const step = Math.ceil(all.length / (isAll ? 20 * sample : sample)) | 1;
   const some = chosen === undefined ? all.filter((_, index) => index % step === 0) : [];
   for (const pair of [...knownPairs(root, doors), ...some])

@@ -3,17 +3,14 @@ import { ggufBytes, ggufModel, value as ofGguf, u64 } from '../fixtures/gguf-fil
 import { pickle, torchFile, torchTensors } from '../fixtures/torch-files.js';
 import { type Json, pathsIn, withAt } from './mutations.js';
 
-/** A file of any size: what grows in it, and the file with so many more of that. */
 export interface Growth {
   readonly label: string;
   readonly of: (count: number) => Buffer;
 }
 
-/** The value at a path. */
 const valueAt = (document: Json, path: readonly (string | number)[]): Json =>
   path.reduce<Json>((value, key) => (value as Record<string | number, Json>)[key] ?? null, document);
 
-/** A copy of an entry of a list, by another name where entries have names. */
 const renamed = (entry: Json, index: number): Json => {
   if (typeof entry === 'string') return `${entry}-${index}`;
   if (entry === null || typeof entry !== 'object' || Array.isArray(entry)) return entry;
@@ -21,7 +18,6 @@ const renamed = (entry: Json, index: number): Json => {
   return { ...entry, ...Object.fromEntries(named.map((key) => [key, `${String(entry[key])}-${index}`])) };
 };
 
-/** A list or an object with `count` entries more, which are like those it has. */
 const grown = (value: Json[] | { [key: string]: Json }, count: number): Json => {
   const more = Array.from({ length: count }, (_, index) => index);
   if (Array.isArray(value))
@@ -39,7 +35,6 @@ const grown = (value: Json[] | { [key: string]: Json }, count: number): Json => 
 
 type Path = readonly (string | number)[];
 
-/** A place of a document that can have more, and what is there then. */
 interface GrowingPlace {
   readonly path: Path;
   readonly larger: (count: number) => Json;
@@ -53,7 +48,6 @@ const growingPlaces = (document: Json): GrowingPlace[] =>
     return [{ path, larger: (count) => grown(value, count) }];
   });
 
-/** The document with more at each of some places, which lie apart. */
 const growthAt = (document: Json, places: readonly GrowingPlace[]): Growth => ({
   label: places.map(({ path }) => (path.length === 0 ? 'the whole' : path.join('.'))).join(' and '),
   of: (count) =>
@@ -67,13 +61,11 @@ const growthAt = (document: Json, places: readonly GrowingPlace[]): Growth => ({
     ),
 });
 
-/** Each list, each object and each text of a JSON document grows. */
 export function* growthsOfJson(text: string): Generator<Growth> {
   const document = JSON.parse(text) as Json;
   for (const place of growingPlaces(document)) yield growthAt(document, [place]);
 }
 
-/** Each two of the places of a JSON document grow together, where neither is within the other. */
 export function* pairsOfJson(text: string): Generator<Growth> {
   const document = JSON.parse(text) as Json;
   const places = growingPlaces(document);
@@ -84,7 +76,6 @@ export function* pairsOfJson(text: string): Generator<Growth> {
         yield growthAt(document, [one, other]);
 }
 
-/** Each of the last lines of a text is repeated. */
 export function* growthsOfLines(text: string): Generator<Growth> {
   const lines = text.trimEnd().split('\n');
   for (const at of [lines.length - 1, lines.length >> 1])
@@ -97,7 +88,6 @@ export function* growthsOfLines(text: string): Generator<Growth> {
     };
 }
 
-/** The header of a file of safetensors grows, as its text does. */
 const ofHeader = (growthsOf: (text: string) => Iterable<Growth>) =>
   function* (bytes: Buffer): Generator<Growth> {
     const end = 8 + Number(bytes.readBigUInt64LE());
@@ -108,7 +98,6 @@ const ofHeader = (growthsOf: (text: string) => Iterable<Growth>) =>
 export const growthsOfHeader = ofHeader(growthsOfJson);
 export const pairsOfHeader = ofHeader(pairsOfJson);
 
-/** So many entries, by name. */
 const named = <T>(
   count: number,
   of: () => T,
@@ -116,7 +105,6 @@ const named = <T>(
 ): Record<string, T> =>
   Object.fromEntries(Array.from({ length: count }, (_, index) => [nameOf(index), of()] as const));
 
-/** Lists within lists, and in the innermost a number. */
 const nestedList = (depth: number): Buffer =>
   ofGguf.raw(
     9,
@@ -128,7 +116,6 @@ const nestedList = (depth: number): Buffer =>
     ]),
   );
 
-/** What a file of GGUF has more of: keys, tensors, elements of lists, of texts, of extents. */
 export function* growthsOfGguf(): Generator<Growth> {
   const { metadata, tensors } = ggufModel();
   const withKeys = (more: (count: number) => Record<string, Buffer>) => (count: number) =>
@@ -168,7 +155,6 @@ export function* growthsOfGguf(): Generator<Growth> {
   };
 }
 
-/** What a file of torch's has more of: tensors, storages, entries of other kinds, texts, and lists within lists. */
 export function* growthsOfTorch(tensors: Tensors): Generator<Growth> {
   const one = { dtype: 'F32', shape: [2], data: Buffer.alloc(8) } as const;
   const withTensors = (more: (count: number) => Tensors) => (count: number) => {

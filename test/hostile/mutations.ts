@@ -1,7 +1,6 @@
 import { assemble } from '../fixtures/checkpoints.js';
 import { generator } from '../fixtures/numbers.js';
 
-/** A file made hostile, and what was done to it. */
 export interface Mutation {
   readonly label: string;
   readonly bytes: Buffer;
@@ -9,7 +8,6 @@ export interface Mutation {
 
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
 
-/** What a reader that believes a type, a range or a name falls over. */
 const strange: readonly Json[] = [
   null,
   true,
@@ -40,7 +38,6 @@ export function* pathsIn(value: Json, path: Path = []): Generator<Path> {
     yield* pathsIn(inner, [...path, Array.isArray(value) ? Number(key) : key]);
 }
 
-/** A copy with another value at a path; undefined leaves it out. */
 export const withAt = (value: Json, [first, ...rest]: Path, other: Json | undefined): Json | undefined => {
   if (first === undefined) return other;
   if (Array.isArray(value))
@@ -56,7 +53,6 @@ export const withAt = (value: Json, [first, ...rest]: Path, other: Json | undefi
   );
 };
 
-/** Texts that are no document, or one that is not what it seems. */
 const wholeTexts = (text: string): Mutation[] => {
   const of = (label: string, bytes: string | Buffer): Mutation => ({ label, bytes: Buffer.from(bytes) });
   const middle = Math.floor(text.length / 2);
@@ -82,7 +78,10 @@ const wholeTexts = (text: string): Mutation[] => {
   ];
 };
 
-/** A JSON document, or YAML written as such: each value in it replaced by each strange one, or left out; and whole texts. */
+/**
+ * A JSON document, or YAML written as JSON: each value replaced by each strange one, or removed; and whole
+ * texts.
+ */
 export function* ofJson(text: string): Generator<Mutation> {
   yield* wholeTexts(text);
   const document = JSON.parse(text) as Json;
@@ -101,7 +100,6 @@ export function* ofJson(text: string): Generator<Mutation> {
   }
 }
 
-/** The same of each line of JSON lines, as a whole. */
 export function* ofLines(text: string): Generator<Mutation> {
   yield* wholeTexts(text);
   const [first = '', ...rest] = text.split('\n');
@@ -109,7 +107,6 @@ export function* ofLines(text: string): Generator<Mutation> {
     yield { label: `line 1: ${label}`, bytes: Buffer.from([bytes.toString(), ...rest].join('\n')) };
 }
 
-/** A file of safetensors: its header as JSON, its length, and its end. */
 export function* ofSafetensors(bytes: Buffer): Generator<Mutation> {
   const length = Number(bytes.readBigUInt64LE());
   const data = bytes.subarray(8 + length);
@@ -136,7 +133,6 @@ export function* ofSafetensors(bytes: Buffer): Generator<Mutation> {
   yield* ofBytes(bytes, 0);
 }
 
-/** Any file: cut, and with bytes changed at random places of its first 4096. */
 export function* ofBytes(bytes: Buffer, changes = 300): Generator<Mutation> {
   for (const share of [0, 0.01, 0.1, 0.5, 0.9, 0.999])
     yield { label: `cut at ${share}`, bytes: bytes.subarray(0, Math.floor(bytes.length * share)) };

@@ -15,13 +15,13 @@ import { cli } from '../fixtures/cli.js';
 import { generator } from '../fixtures/numbers.js';
 import { someCommit } from '../fixtures/range-cache.js';
 
-// A cache that others write to, beside secrets of the user, and models whose texts are a stranger's.
+// A cache that others write to, beside the user's secrets, and models with a stranger's texts.
 
 const cases = 2000;
 
 const secret = 'Zq8vXw3LpRt5yNb7Kd';
 const other = 'f'.repeat(40);
-/** Long ago, so that the first reading notes its time, as disks mounted with `relatime` do. */
+/** Long ago, so that the first read updates its access time, as on disks mounted with `relatime`. */
 const never = new Date(0);
 
 const makePlace = () => {
@@ -56,7 +56,7 @@ const makePlace = () => {
 
 type Place = ReturnType<typeof makePlace>;
 
-/** What chance makes of a place. */
+/** Random choices from a seed. */
 const chance = (seed: number) => {
   const random = generator(seed);
   const below = (count: number) => Math.floor(random() * count);
@@ -84,7 +84,7 @@ const wayParts = [
   ...['．．', '\u0000', ' ', '-rf', 'a\nb', 'config.json', '.git', 'x.lock', '@{0}', '$HOME', 'ä'],
 ];
 
-/** A text that names a model: right, almost right, or a way to elsewhere. */
+/** A text that names a model: right, almost right, or a path to elsewhere. */
 const textOf = ({ one, some, below }: Chance, { root, secrets }: Place): string => {
   const name = one([
     'org/a',
@@ -110,7 +110,6 @@ const textOf = ({ one, some, below }: Chance, { root, secrets }: Place): string 
   return one([text, text, text, `x=${text}`, `${text}+${name}@${revision}`, `${text}?${revision}`]);
 };
 
-/** The places that others may change, and what they may put there. */
 const change = ({ one, some, below }: Chance, { own, secrets, elsewhere, outside }: Place): void => {
   const snapshot = join(own, 'snapshots', someCommit);
   const place = one([
@@ -131,7 +130,7 @@ const change = ({ one, some, below }: Chance, { own, secrets, elsewhere, outside
     ...[...outside, elsewhere, dirname(elsewhere), dirname(dirname(own))],
     ...[join(dirname(own), 'models--org--b'), join(dirname(own), 'models--org--b', 'snapshots', someCommit)],
   ]);
-  // A file that others wrote holds what they know: ways and commits, and a secret only where they have one.
+  // A file by others holds only what they know: paths and commits, and a secret only where they have one.
   const content = one([
     () => some(wayParts, 8, '/'),
     () => relative(join(own, 'snapshots'), one([...secrets, elsewhere])),
@@ -144,13 +143,13 @@ const change = ({ one, some, below }: Chance, { own, secrets, elsewhere, outside
   else writeFileSync(place, content);
 };
 
-/** Bytes of a secret in a text, or its first bytes as the number that the length of a header would be. */
+/** Finds bytes of a secret in a text, or its first bytes as the number that a header's length would be. */
 const hasSecret = (text: string): boolean =>
   Array.from({ length: secret.length - 5 }, (_, from) => secret.slice(from, from + 6)).some((part) =>
     text.includes(part),
   ) || text.includes(String(Buffer.from(`hf_${secret}`).readBigUInt64LE()));
 
-/** True for a disk that notes when a file was last read. */
+/** True for a disk that records access times. */
 const isReadNoted = (file: string): boolean => {
   utimesSync(file, never, new Date());
   readFileSync(file);
@@ -189,7 +188,7 @@ describe('a cache beside secrets', () => {
         if (statSync(file).atimeMs !== 0) found.push(`${seed}: ${text}: opened ${file}: ${code} ${stderr}`);
     }
     expect(found).toEqual([]);
-    // It would see nothing where all are refused alike, or none is.
+    // The test would be blind if all or none were refused.
     expect(codes.get(0)).toBeGreaterThan(cases / 50);
     expect((codes.get(1) ?? 0) + (codes.get(2) ?? 0) + (codes.get(3) ?? 0)).toBeGreaterThan(cases / 4);
   }, 600_000);

@@ -5,14 +5,14 @@ import { cli } from '../fixtures/cli.js';
 import { someCommit, writeHeadersOnly } from '../fixtures/range-cache.js';
 import { type Door, makeDoors, removeOutputs } from './doors.js';
 
-// A stranger's folder may have a link in a file's place, or a recipe the name of a file that is something else: of the user's
-// secrets, say. Whatever stands in the place of a file that layerloom reads, no message repeats any of it.
+// Whatever replaces a file that layerloom reads, such as a link to the user's secrets, no message repeats any
+// of it.
 
-/** Parts of a secret, none of which any output has. */
+/** Parts of a secret; no output may contain them. */
 const parts = ['Zq8vXw3Lp0', 'Rt5yNb7Kd2', 'Hj4mGc9Fs1', 'Wx6uPe2Va8'];
 const [first, second, third, fourth] = parts;
 
-/** Files of other programs, as they hold secrets. */
+/** Secrets in files of other programs. */
 const foreign: Readonly<Record<string, string>> = {
   'a token': `hf_${first}`,
   'a token with a line': `hf_${first}${second}\n`,
@@ -37,7 +37,7 @@ const foreign: Readonly<Record<string, string>> = {
   'the magic of a zip': `PK\u0003\u0004${first}${second}${third}`,
 };
 
-/** What an output repeats of the secret: any eight characters of a part, or the number that its first bytes are. */
+/** The part of the secret that an output repeats: any eight characters, or its first bytes as a number. */
 const repeated = (output: string): string | undefined => {
   for (const part of parts)
     for (let from = 0; from + 6 <= part.length; from += 1)
@@ -46,7 +46,7 @@ const repeated = (output: string): string | undefined => {
   return [number, Number(number)].map(String).find((text) => output.includes(text));
 };
 
-/** Puts each of the foreign files in a file's place, and runs commands. @returns their number, and the leaks among them */
+/** Replaces a file by each foreign one, and runs commands. @returns the number of runs, and the leaks */
 const tryFile = async (
   file: string,
   commands: Door['commands'],
@@ -59,7 +59,7 @@ const tryFile = async (
   for (const [label, content] of contents)
     for (const args of commands)
       for (const more of modes) {
-        // An object is what a configuration should be, and is compared and planned as one.
+        // An object is a valid configuration, and is compared and planned as one.
         if (/^(config|tokenizer).*\.json$/.test(basename(file)) && /^JSON of/.test(label)) continue;
         writeFileSync(file, content);
         const { stdout, stderr } = await cli([...args, ...more]);
@@ -73,7 +73,7 @@ const tryFile = async (
   return { runs, leaks };
 };
 
-/** Files below a folder, of each kind of name a few. */
+/** A few files of each kind of name below a folder. */
 const filesIn = (folder: string): string[] => {
   const kinds = new Map<string, number>();
   return readdirSync(folder, { recursive: true, withFileTypes: true })
@@ -155,7 +155,7 @@ describe('no message repeats a file that is not what it should be', () => {
     let runs = 0;
     for (const [folder, commands] of Object.entries(folders))
       for (const [index, file] of filesIn(at(folder)).entries()) {
-        // Each file is two of them, by turns.
+        // Each file gets two of them in turn.
         const two = [0, 1].map((next) => contents[(index + next) % contents.length] as [string, string]);
         const tried = await tryFile(file, commands, root, { contents: two, modes });
         runs += tried.runs;

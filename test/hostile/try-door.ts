@@ -5,17 +5,17 @@ import { cli } from '../fixtures/cli.js';
 import { type Door, readDoor, removeOutputs } from './doors.js';
 import type { Mutation } from './mutations.js';
 
-/** Exit codes of refusals (docs/errors.md); of 4 stdout may have what could be done, as a document. */
+/**
+ * Exit codes of refusals (docs/errors.md); for 4, stdout may report the part that succeeded, as a document.
+ */
 const refusals = [2, 3, 4, 5];
 const longest = 2000;
 
-/** Names below a folder, but of what a batch that is resumed may write. */
 const namesIn = (root: string): string[] =>
   readdirSync(root, { recursive: true })
     .map(String)
     .filter((name) => !name.startsWith('study/'));
 
-/** What a run of a command shows that it must not; undefined where all is well. */
 const faultIn = (
   { code, stdout, stderr }: Awaited<ReturnType<typeof cli>>,
   { file, told }: Door,
@@ -36,7 +36,6 @@ const faultIn = (
   return undefined;
 };
 
-/** The mutations of a door's file; `most` of them at equal distances. */
 export const mutationsOf = (door: Door, most = Number.POSITIVE_INFINITY): Mutation[] => {
   const all = [...door.mutations(readDoor(door))];
   const count = Math.min(most, all.length);
@@ -47,10 +46,10 @@ export const mutationsOf = (door: Door, most = Number.POSITIVE_INFINITY): Mutati
 };
 
 /**
- * Puts each mutation in the place of a door's file, and runs the door's commands. Each must do what the file says, or
- * refuse it by one message with a code that says where, and leave nothing but its output.
+ * Replaces a door's file by each mutation, and runs the door's commands. Each must follow the file, or refuse
+ * it by one message with a code and the place, and leave only its output.
  *
- * @returns the number of runs that were refused
+ * @returns the number of refused runs
  */
 export const tryDoor = async (door: Door, root: string, mutations: readonly Mutation[]): Promise<number> => {
   const valid = readDoor(door);

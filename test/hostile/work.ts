@@ -1,14 +1,14 @@
 import type { HeapProfiler } from 'node:inspector';
 import { Session } from 'node:inspector/promises';
 
-/** Blocks of these ran because a test did. */
+/** Blocks of these belong to tests. */
 const ofTests = /\/test\/|\/node_modules\/(@vitest|vitest|vite|@jridgewell)\/|^node:|^$/;
 
-/** `began`: the `lastIndex` of a regular expression before. */
+/** `began`: the regular expression's earlier `lastIndex`. */
 type Amount = (self: unknown, args: readonly unknown[], result: unknown, began: number) => number;
 
 const lengthOf = (value: unknown): number => (value as { length?: number } | null)?.length ?? 0;
-/** Of a search for something: as far as it was found, or to the end. */
+/** A search counts up to the find, or to the end. */
 const searched: Amount = (self, [what, from], result) => {
   const begin = Math.max(0, Number(from ?? 0));
   const found = typeof result === 'number' ? result : result === true ? indexIn(self, what, begin) : -1;
@@ -20,10 +20,10 @@ const indexIn = (self: unknown, what: unknown, from: number): number =>
   typeof self === 'string' ? indexOfText.call(self, String(what), from) : indexOf.call(self, what, from);
 const whole: Amount = (self) => lengthOf(self);
 const made: Amount = (_self, _args, result) => lengthOf(result);
-/** What is taken out, and what moves up behind it. */
+/** A splice counts the removed elements and those that move up. */
 const spliced: Amount = (self, [from], result) =>
   lengthOf(result) + Math.max(0, lengthOf(self) - Number(from));
-/** Of a match: from where it began to look to the match's end, or to the text's. */
+/** A match counts from its `lastIndex` to the match's end, or to the text's. */
 const matched: Amount = (self, [text], result, began) => {
   const { sticky, global, lastIndex } = self as RegExp;
   const begin = sticky || global ? began : 0;
@@ -34,7 +34,6 @@ const matched: Amount = (self, [text], result, began) => {
     : (result as RegExpExecArray).index + lengthOf((result as RegExpExecArray)[0]);
 };
 
-/** Built-in functions that walk over something, where no block of JavaScript shows it. */
 const walking: readonly (readonly [object, string, Amount])[] = [
   ...['includes', 'indexOf'].flatMap((name) => [
     [Array.prototype, name, searched] as const,
@@ -52,7 +51,7 @@ const walking: readonly (readonly [object, string, Amount])[] = [
   ),
 ];
 
-/** Puts functions that count what they walk over in the place of built-in ones, until what it returns is called. */
+/** Replaces built-in functions by counting ones; the returned function undoes it. */
 const countWalks = (add: (name: string, amount: number) => void): (() => void) => {
   const undo = walking.map(([of, name, amount]) => {
     const found = Object.getOwnPropertyDescriptor(of, name);
@@ -72,19 +71,16 @@ const countWalks = (add: (name: string, amount: number) => void): (() => void) =
   };
 };
 
-/** Amounts by the function that they are of. */
 type Amounts = ReadonlyMap<string, number>;
 
 export interface Work {
-  /** Counts of blocks, and of elements and characters by built-in functions. */
   readonly steps: Amounts;
-  /** Bytes that were allocated in JavaScript's heap, those included that were freed again; from a sample of one in 16 KiB. */
+  /** Bytes allocated in JavaScript's heap, including freed ones, sampled every 16 KiB. */
   readonly bytes: Amounts;
 }
 
 const fileOf = (url: string): string => url.split('/').slice(-2).join('/');
 
-/** Adds up the allocations of a profile by function. */
 const allocated = (
   { callFrame, selfSize, children }: HeapProfiler.SamplingHeapProfileNode,
   add: (name: string, bytes: number) => void,
@@ -100,9 +96,9 @@ const adder =
   };
 
 /**
- * Counts the work of a function, which no clock can: how often blocks of JavaScript ran in the modules of the program and
- * its libraries, the elements and characters that built-in functions walked over, and the memory that was asked for. What a
- * regular expression does beyond its text's length is not seen, nor are copies of objects by `...` but by the memory they take.
+ * Counts a function's work, since time is too noisy: runs of JavaScript blocks, elements and characters that
+ * built-in functions walk over, and allocated memory. Does not see a regular expression's work beyond its
+ * text's length.
  */
 export const workOf = async (run: () => Promise<unknown>): Promise<Work> => {
   const [steps, bytes] = [new Map<string, number>(), new Map<string, number>()];
@@ -111,7 +107,7 @@ export const workOf = async (run: () => Promise<unknown>): Promise<Work> => {
   session.connect();
   await session.post('Profiler.enable');
   await session.post('Profiler.startPreciseCoverage', { callCount: true, detailed: true });
-  // What is collected counts too: a quadratic copy is garbage at once.
+  // Counts collected objects too: a quadratic copy is garbage at once.
   const all = { includeObjectsCollectedByMajorGC: true, includeObjectsCollectedByMinorGC: true };
   await session.post('HeapProfiler.startSampling', { samplingInterval: 16_384, ...all });
   const release = countWalks(add);
@@ -135,7 +131,6 @@ export const workOf = async (run: () => Promise<unknown>): Promise<Work> => {
 export const total = (amounts: Amounts): number =>
   [...amounts.values()].reduce((sum, count) => sum + count, 0);
 
-/** The functions that have most more than before. */
 export const mostGrown = (before: Amounts, after: Amounts): string =>
   [...after]
     .map(([name, count]): [string, number] => [name, count - (before.get(name) ?? 0)])

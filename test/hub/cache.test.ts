@@ -5,8 +5,6 @@ import { temporaryDirectory, writePair } from '../fixtures/checkpoints.js';
 import { cli } from '../fixtures/cli.js';
 import { someCommit, writeHeadersOnly } from '../fixtures/range-cache.js';
 
-// `layerloom cache`, over a cache that is written here; nothing asks a network.
-
 const cacheOf = () => {
   const { task, language } = writePair();
   const root = join(temporaryDirectory(), 'ranges');

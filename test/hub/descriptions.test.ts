@@ -8,11 +8,11 @@ import { startHub } from '../fixtures/hub-server.js';
 import { quantisedLlama } from '../fixtures/quantised.js';
 import { writeHeadersOnly } from '../fixtures/range-cache.js';
 
-// Small tensors that say how others are stored come with the header; bitsandbytes has the shape of a weight in one.
+// Small tensors that describe how others are stored come with the header; bitsandbytes keeps a weight's shape
+// in one.
 
 const first = 64 * 1024;
 
-/** A model whose texts lie all over its file, and the bytes of those that do not come with the header. */
 const quantised = async () => {
   const source = writeCheckpoint(
     join(temporaryDirectory(), 'm'),

@@ -7,15 +7,12 @@ import { type Family, writeFamily } from '../fixtures/family.js';
 import { hubUser } from '../fixtures/hub-client.js';
 import { HubServer } from '../fixtures/hub-server.js';
 
-// Commands with --download, run as users run them, against a hub of our own.
-
 interface HubOf {
   readonly family: Family;
   readonly hub: HubServer;
   readonly env: NodeJS.ProcessEnv;
 }
 
-/** A hub that has a family's models as `org/base`, `org/a` and `org/b`, and a user with empty caches. */
 const hubOf = async (family: Family): Promise<HubOf> => {
   const hub = await new HubServer().start();
   onTestFinished(() => hub.close());
@@ -25,12 +22,11 @@ const hubOf = async (family: Family): Promise<HubOf> => {
 
 const small = () => hubOf(writeFamily());
 
-/** Larger than what is read of a file for its header. */
+/** Larger than the first read of a file for its header. */
 const large = () => hubOf(writeFamily({ layers: 8, hidden: 128 }));
 
 const swap = ['swap', '--task', 'org/a', '--lang', 'org/b', '--bottom', '2', '--top', '1'];
 
-/** The same merge of copies on this machine. */
 const local = async ({ family }: HubOf, out: string, ...more: string[]): Promise<Buffer> => {
   const args = [...swap, ...more].map((arg) => arg.replace('org/a', family.a).replace('org/b', family.b));
   expect((await cli([...args, '-o', out])).code).toBe(0);
@@ -54,7 +50,7 @@ describe('--download', () => {
     const card = readFileSync(join(out, 'README.md'), 'utf8');
     expect(card).toMatch(/org\/a@[0-9a-f]{40}/);
     expect(card).toContain('- org/b');
-    // The card's recipe is of commits: with it the same merge is made again, from the cache alone.
+    // The card's recipe names commits: with it the same merge is made again, from the cache alone.
     const asked = hub.requests.length;
     await ok(['merge', join(out, 'README.md'), '-o', `${out}-again`], env);
     expect(hub.requests.length).toBe(asked);
@@ -78,7 +74,6 @@ describe('--download', () => {
     expect(download.bytes).toBeGreaterThan(0.8 * cost.bytesToRead);
     const text = await ok([...swap, '--download', '--dry-run'], env);
     expect(text.stdout).toMatch(/to download\s+\d.* kB of 2 × \d.* kB \(\d\d %\)/);
-    // Known from the cache, without the hub.
     hub.requests.length = 0;
     expect((await ok([...swap, '--dry-run'], env)).stdout).toContain('to download');
     expect(hub.requests).toEqual([]);
@@ -94,7 +89,7 @@ describe('--download', () => {
     const { stdout } = await ok([...swap, ...more, '--download', '--dry-run', '--json'], env);
     await ok([...swap, ...more, '-o', `${out}-3`, '--download'], env);
     const { download } = JSON.parse(stdout);
-    // One layer more of one model.
+    // An extra layer of one model.
     expect(download.models.map(({ model }: { model: string }) => model.split('@')[0])).toEqual(['org/b']);
     expect(hub.weightBytes - first).toBeGreaterThan(0);
     expect(hub.weightBytes - first).toBeLessThanOrEqual(1.01 * download.bytes);
@@ -112,10 +107,10 @@ describe('--download', () => {
         return join(JSON.parse(stdout).path, '.ranges', 'model.safetensors.jsonl');
       }),
     );
-    // A record that is opened gets an empty line; one with a range more has bytes that came.
+    // Opening a record adds an empty line; a record with another range has downloaded bytes.
     const counts = () => records.map((path) => readFileSync(path, 'utf8').split('\n[').length);
     const headers = counts();
-    // Of the storage, not of the hub's redirect to it: no download of b ever ends.
+    // Stalls the storage, not the hub's redirect to it: no download of b ever ends.
     hub.faults.push({ kind: 'stall', after: 1000, on: /^\/org\/b\/model/, times: 1000 });
     const child = startCli([...swap, '-o', out, '--download'], env);
     const ended = finished(child);
@@ -155,7 +150,6 @@ describe('--download', () => {
     await ok([...swap, '-o', `${out}-new`, '--download'], env);
     expect(readFileSync(join(`${out}-new`, 'README.md'), 'utf8')).not.toContain(former);
     expect(weightsIn(`${out}-new`).equals(weightsIn(out))).toBe(false);
-    // The branch is where it was when the hub was last asked, also without --download.
     await ok([...swap, '-o', `${out}-same`], env);
     expect(weightsIn(`${out}-same`).equals(weightsIn(`${out}-new`))).toBe(true);
     const pinned = swap.map((arg) => (arg === 'org/a' ? former : arg));

@@ -133,7 +133,7 @@ describe('a disk', () => {
     const hub = await startHub();
     hub.addDirectory('org/model', writeCheckpoint(join(temporaryDirectory(), 'model'), llama()));
     const env = hubUser(hub);
-    // Also root cannot make a directory in a file.
+    // Even root cannot make a directory in a file.
     const home = env['HF_HOME'] ?? '';
     mkdirSync(home);
     rmSync(join(home, 'layerloom'), { force: true });

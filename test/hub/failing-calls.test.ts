@@ -11,7 +11,7 @@ import { RangeFile } from '../../src/core/models/sources/ranges/range-file.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { someCommit } from '../fixtures/range-cache.js';
 
-// Calls of the cache that fail, as the simulator of faults (test/faults) found them.
+// Failing calls of the cache, as found by the fault simulator (test/faults).
 
 const methods = await open(import.meta.filename).then(async (file) => {
   await file.close();
@@ -29,7 +29,7 @@ const folderOf = (root: string): string => join(root, 'models--org--a', someComm
 
 const listed = { name: 'model.safetensors', etag: 'a'.repeat(40), bytes: 1000 };
 
-/** Files of a directory that are open; known on Linux alone. */
+/** Open files of a directory; known only on Linux. */
 const openIn = (directory: string): string[] =>
   (existsSync('/proc/self/fd') ? readdirSync('/proc/self/fd') : []).flatMap((fd) => {
     try {

@@ -21,7 +21,6 @@ import {
 
 const token = 'hf_secret';
 
-/** A hub with one model of one file of `mebibytes`, whose headers are here. */
 const prepare = async (mebibytes: number, options: HubServerOptions = {}) => {
   const hub = await startHub({ tokens: [token], ...options });
   const source = writeLarge(join(temporaryDirectory(), 'large'), 1, mebibytes, 3);
@@ -38,7 +37,7 @@ const prepare = async (mebibytes: number, options: HubServerOptions = {}) => {
 
 type Prepared = Awaited<ReturnType<typeof prepare>>;
 
-/** Fetches all but a good part of the file, so that it stays sparse. */
+/** Fetches all except a large part of the file, so that it stays sparse. */
 const begin = 100_000;
 const fetchMost = async ({ env, file, content }: Prepared): Promise<number> => {
   const end = content.length - 200_000;
@@ -135,7 +134,7 @@ describe('a download', () => {
     const { hub, env, file, content } = await prepare(32);
     const before = hub.weightBytes;
     const end = content.length - 1_000_000;
-    // Two of the requests come to nothing, so that the download cannot end.
+    // Two of the requests stall, so that the download cannot end.
     hub.faults.push({ kind: 'stall', after: 8_000_000, times: 2, on: cdn });
     const script = fileURLToPath(new URL('../fixtures/hub-process.mjs', import.meta.url));
     const child = spawn(process.execPath, [script, 'ranges', file, String(begin), String(end)], {

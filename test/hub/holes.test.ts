@@ -15,7 +15,7 @@ import {
 import { type Family, writeFamily } from '../fixtures/family.js';
 import { fillRange, writeHeadersOnly } from '../fixtures/range-cache.js';
 
-// Models of the cache of ranges, of which only some bytes are here; nothing asks a network.
+// Models in the range cache with only some bytes; without a network.
 
 const rangesOf = (family: Family, name: 'base' | 'a' | 'b') =>
   writeHeadersOnly(join(family.root, 'ranges'), `org/${name}`, family[name]);
@@ -80,7 +80,7 @@ describe('a model of which only headers are here', () => {
       const [to, from] = input === 0 ? [task, family.a] : [language, family.b];
       fillRange(join(to, 'model.safetensors'), join(from, 'model.safetensors'), begin, end);
     }
-    // The plan was made before the ranges came: their coming is no change of the inputs.
+    // The plan precedes the ranges: downloading them is no change of the inputs.
     const out = join(family.root, 'out');
     await runPlan(plan, { out, checksums: true });
     const local = join(family.root, 'local');

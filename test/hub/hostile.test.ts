@@ -11,7 +11,7 @@ import { cli } from '../fixtures/cli.js';
 import { hubUser, impatient } from '../fixtures/hub-client.js';
 import { type HubServer, type Route, startHub } from '../fixtures/hub-server.js';
 
-// Hubs that answer what no hub does. Each ends with an error that names the hub, and none is waited for without end.
+// Answers that no hub gives. Each ends with an error that names the hub, and within a limited time.
 
 const secondsOfSilence = '0.2';
 
@@ -30,7 +30,6 @@ const json = (response: ServerResponse, value: unknown, headers: Record<string, 
   return true;
 };
 
-/** Answers requests for a path, and leaves others to the hub. */
 const on =
   (path: RegExp, answer: (response: ServerResponse, url: URL) => unknown): Route =>
   (_, response, url) => {
@@ -39,7 +38,7 @@ const on =
     return true;
   };
 
-/** Writes without end, with pauses shorter than the silence after which a connection counts as dead. */
+/** Writes for ever, with pauses shorter than the timeout of a silent connection. */
 const trickle = (response: ServerResponse, text = ' '): void => {
   const timer = setInterval(() => response.write(text), 50);
   response.on('close', () => clearInterval(timer));
@@ -170,7 +169,7 @@ describe('a hub is not waited for', () => {
     hub.routes.push((request, response, url) => {
       if (!url.pathname.startsWith('/moved/')) return false;
       const target = `${hub.endpoint}${(request.url ?? '').replace('/moved', '')}`;
-      // The hub's own answer, fetched around the route above.
+      // The client fetches the hub's own answer past the route above.
       response.writeHead(404, { 'x-error-code': 'EntryNotFound', 'x-target': target }).end();
       return true;
     });

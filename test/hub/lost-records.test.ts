@@ -13,7 +13,8 @@ import { hubUser, impatient } from '../fixtures/hub-client.js';
 import { HubServer } from '../fixtures/hub-server.js';
 import { writeHeadersOnly } from '../fixtures/range-cache.js';
 
-// Disks, copies and users lose parts of caches. What is lost is fetched again, and nothing is read in its place.
+// Disks, copies and users lose parts of caches. Lost parts are fetched again, and nothing else is read
+// instead.
 
 interface Lost {
   readonly file: string;
@@ -60,7 +61,7 @@ it('a file that another run begins anew is not read', async () => {
   const headersOnly = readFileSync(record);
   const source = readFileSync(join(family.a, 'model.safetensors'));
   const [content] = headersOnly.toString().split('\n');
-  // All that is read, and not all of the file, which would be verified.
+  // All that is read, but not the whole file, which would be verified.
   writeFileSync(record, `${content}\n[8,${source.length}]\n`);
   const open = InputFiles.open.bind(InputFiles);
   vi.spyOn(InputFiles, 'open').mockImplementation((...files) => {

@@ -8,7 +8,7 @@ import { hubUser } from '../fixtures/hub-client.js';
 import { HubServer } from '../fixtures/hub-server.js';
 import { readTensors } from '../fixtures/merged.js';
 
-// The modules of sentence-transformers, of models that come from the hub by ranges.
+// Modules of sentence-transformers in models that come from the hub by ranges.
 
 const writeSentences = (directory: string, seed: number): string => {
   const { shapes, config } = familyFixture('bert-embedding');

@@ -5,8 +5,6 @@ import { openModel as openCheckpoint } from '../../src/core/models/reading/read-
 import { llama, safetensors, temporaryDirectory } from '../fixtures/checkpoints.js';
 import { someCommit, writeHeadersOnly } from '../fixtures/range-cache.js';
 
-// A cache that users share: what another user may have put there.
-
 const small = () => llama({ layers: 2 });
 
 const other = 'f'.repeat(40);
@@ -17,7 +15,6 @@ let ranges: string;
 const repository = (name: string) => join(cache, `models--org--${name}`);
 const snapshot = (name: string, commit = someCommit) => join(repository(name), 'snapshots', commit);
 
-/** As the hub's own library lays it out. */
 const writeModel = (name: string, commit = someCommit): void => {
   for (const folder of ['blobs', 'refs']) mkdirSync(join(repository(name), folder), { recursive: true });
   mkdirSync(snapshot(name, commit), { recursive: true });
@@ -34,7 +31,6 @@ beforeEach(() => {
 });
 afterEach(() => vi.unstubAllEnvs());
 
-/** The message by which a model is refused. */
 const refusal = async (model: string): Promise<string> => {
   const error = await openCheckpoint(model).then(
     () => expect.unreachable(`${model} was opened`),

@@ -7,9 +7,9 @@ import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoi
 import { hubUser, impatient } from '../fixtures/hub-client.js';
 import { HubServer } from '../fixtures/hub-server.js';
 
-// A server that never stops sending, and never gets there.
+// A server that sends for ever without finishing.
 
-/** A hub whose storage sends a byte of a file now and then, to the first `slow` requests. */
+/** A hub whose storage sends single bytes with pauses, to the first `slow` requests. */
 const dripping = async (slow: number) => {
   let requests = 0;
   const hub = await new HubServer({

@@ -10,7 +10,6 @@ import { llama, temporaryDirectory, writeCheckpoint, writeLarge } from '../fixtu
 import { hubUser, impatient } from '../fixtures/hub-client.js';
 import { type FileAnswer, startHub } from '../fixtures/hub-server.js';
 
-/** A hub with one model of one file, whose headers are here. */
 const prepare = async () => {
   const hub = await startHub();
   const source = writeLarge(join(temporaryDirectory(), 'large'), 1, 1, 3);
@@ -35,7 +34,7 @@ type Alter = (answer: FileAnswer) => Partial<FileAnswer>;
 const without = (headers: FileAnswer['headers'], ...names: string[]): FileAnswer['headers'] =>
   Object.fromEntries(Object.entries(headers).filter(([name]) => !names.includes(name)));
 
-/** The same headers for a body of another length, with those that say how it is encoded. */
+/** The same headers for a body of another length, plus headers of an encoding. */
 const encoded =
   (more: Record<string, string>, encode: (body: Buffer) => Buffer = (body) => body): Alter =>
   ({ headers, body }) => ({

@@ -11,7 +11,7 @@ import { hubUser, impatient } from '../fixtures/hub-client.js';
 import { type HubServer, startHub } from '../fixtures/hub-server.js';
 import { HubUploads } from '../fixtures/hub-uploads.js';
 
-// Pushes to hubs and storages that refuse, or answer what none does, and of files that change meanwhile.
+// Pushes to hubs and storages that refuse or answer like none, and of files that change meanwhile.
 
 const prepare = async () => {
   const hub = await startHub({ tokens: ['writer'], granted: ['writer'] });
@@ -25,7 +25,6 @@ const prepare = async () => {
 
 type Answer = (request: IncomingMessage, response: ServerResponse) => unknown;
 
-/** Answers requests whose path matches before the hub does. */
 const instead = (hub: HubServer, path: RegExp, answer: Answer): void => {
   hub.routes.unshift(async (request, response, url) => {
     if (!path.test(url.pathname)) return false;
@@ -44,7 +43,7 @@ interface Asked {
   readonly objects: readonly { readonly oid: string; readonly size: number }[];
 }
 
-/** Answers where large files are to be sent, of each what `upload` says. */
+/** Answers with upload addresses for large files, each from `upload`. */
 const batch =
   (upload: (object: Asked['objects'][number]) => object, more: object = {}): Answer =>
   async (request, response) => {

@@ -11,8 +11,6 @@ import { HubServer } from '../fixtures/hub-server.js';
 import { HubUploads, type UploadOptions } from '../fixtures/hub-uploads.js';
 import { writeHeadersOnly } from '../fixtures/range-cache.js';
 
-// Uploads to a hub of our own, by the hub's own library.
-
 const hubFor = async (options: Omit<UploadOptions, 'writers'> = {}) => {
   const hub = await new HubServer({ tokens: ['writer', 'reader'], granted: ['writer', 'reader'] }).start();
   onTestFinished(() => hub.close());
@@ -120,7 +118,7 @@ describe('push', () => {
     hub.faults.push({ kind: 'status', status: 429, on: /preupload/, headers: { 'retry-after': '0' } });
     const result = await push(await merged(), 'me/merged', as('writer'));
     expect(uploads.commits).toHaveLength(1);
-    // Bytes of requests that were repeated count once.
+    // Bytes of repeated requests count once.
     const weights = result.files.filter(({ name }) => name.endsWith('.safetensors'));
     expect(result.bytesSent).toBe(weights.reduce((sum, { bytes }) => sum + bytes, 0));
   });
@@ -133,7 +131,7 @@ describe('push', () => {
     process.on('warning', note);
     onTestFinished(() => void process.off('warning', note));
     const { files, bytesSent } = await push(directory, 'me/merged', as('writer'));
-    // Of Node, about the many requests at once that listen to one signal.
+    // Node's warnings about many requests that listen to one signal.
     expect(warnings).toEqual([]);
     const large = files.filter(({ name }) => name.endsWith('.safetensors'));
     expect(Math.max(...large.map(({ bytes }) => bytes))).toBeGreaterThan(3000);

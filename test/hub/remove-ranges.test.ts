@@ -15,7 +15,7 @@ import { type HubServer, startHub } from '../fixtures/hub-server.js';
 
 const script = fileURLToPath(new URL('../fixtures/hub-process.mjs', import.meta.url));
 
-/** Another process that brings headers, prints the folder, and waits for its end. */
+/** Another process that downloads headers, prints the folder, and waits to be ended. */
 const bring = async (
   model: string,
   env: NodeJS.ProcessEnv,

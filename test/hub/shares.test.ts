@@ -7,7 +7,7 @@ import { hubUser } from '../fixtures/hub-client.js';
 import { fileOf, fileOnDisk, HubServer } from '../fixtures/hub-server.js';
 import { writeSparseLlama } from '../fixtures/sparse-llama.js';
 
-// The shares of two downloads that a swap of 32 layers needs, in models of the proportions of an 8B Llama.
+// The parts of two downloads that a swap of 32 layers needs, in models with the proportions of an 8B Llama.
 
 const hubOfTwo = async () => {
   const root = temporaryDirectory();
@@ -34,7 +34,7 @@ describe('a swap of two models of 32 layers that are only on the hub', () => {
     const { download, cost } = JSON.parse(dry.stdout);
     expect(cost.bytesToRead / both).toBeLessThanOrEqual(share);
     expect(cost.bytesToRead / both).toBeGreaterThan(share - 0.003);
-    // The first 64 KiB of each file are here with its header.
+    // The first 64 KiB of each file came with its header.
     expect(download.bytes).toBeGreaterThan(cost.bytesToRead - 2 * 65_536);
     const { code, stderr } = await cli([...swap, '-o', join(root, 'out')], env);
     expect(stderr).not.toContain('error:');

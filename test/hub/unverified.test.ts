@@ -10,8 +10,8 @@ import { writeFamily } from '../fixtures/family.js';
 import { hubUser } from '../fixtures/hub-client.js';
 import { startHub } from '../fixtures/hub-server.js';
 
-// A complete file is verified by its hash and becomes a link. One that is none was left by a process that was killed
-// before it verified the file, or its record was edited: it is verified before anything of it is read.
+// A complete file that is not yet a link is unverified (a killed process, an edited record): it is verified
+// before any read.
 
 const prepare = async () => {
   const family = writeFamily({ layers: 8, hidden: 128 });

@@ -9,8 +9,6 @@ import { writeFamily } from '../fixtures/family.js';
 import { hubUser } from '../fixtures/hub-client.js';
 import { HubServer } from '../fixtures/hub-server.js';
 
-// Models of the hub that came in parts, and then whole into the hub's own cache.
-
 const hubOf = async () => {
   const family = writeFamily({ layers: 8, hidden: 128 });
   const hub = await new HubServer().start();

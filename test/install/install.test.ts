@@ -11,10 +11,9 @@ const root = fileURLToPath(new URL('../..', import.meta.url));
 const { tools, reason, registry, tarball } = inject('install');
 const run = promisify(execFile);
 
-/** What the launchers of npm, pnpm and yarn need; no compiler, no CMake, no Python, no npm. */
+/** Programs that the launchers of npm, pnpm and yarn need; no compiler, CMake, Python or npm. */
 const commands = ['sh', 'env', 'sed', 'dirname', 'basename', 'uname', 'readlink'];
 
-/** A PATH of these commands and Node alone. */
 const barePath = (): string => {
   const directory = temporaryDirectory();
   symlinkSync(process.execPath, join(directory, 'node'));
@@ -27,7 +26,6 @@ const barePath = (): string => {
   return directory;
 };
 
-/** The npm that runs the tests. */
 const npmProgram = (): string => {
   const file = process.env['npm_execpath'];
   if (file === undefined) throw new Error('start the tests by `npm run test:install`');
@@ -55,7 +53,6 @@ const managers: readonly Manager[] = [
   },
 ];
 
-/** Installs the package into an empty project, by a manager without a cache. */
 const install = async ({
   program,
   words,
@@ -72,14 +69,14 @@ const install = async ({
     YARN_NPM_REGISTRY_SERVER: registry,
     YARN_UNSAFE_HTTP_WHITELIST: '127.0.0.1',
     YARN_ENABLE_TELEMETRY: '0',
-    // Yarn 4 waits a day before it takes a version of a registry.
+    // Yarn 4 waits a day before it uses a new version.
     YARN_NPM_MINIMAL_AGE_GATE: '0',
     CI: 'true',
     YARN_ENABLE_IMMUTABLE_INSTALLS: 'false',
   };
   const file = program === undefined ? npmProgram() : join(tools ?? '', 'node_modules', program);
   const { stdout, stderr } = await run(process.execPath, [file, ...words(tarball)], { cwd: directory, env });
-  // Nothing is built, and nobody is asked to allow it.
+  // Nothing is built, and no permission is asked.
   expect(`${stdout}${stderr}`).not.toMatch(/layerloom.*(scripts|build)|node-gyp|approve/i);
   return { directory, env: { PATH: env['PATH'] } };
 };

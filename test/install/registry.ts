@@ -9,9 +9,8 @@ import type { TestProject } from 'vitest/node';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Given to the tests. */
 export interface InstallContext {
-  /** Undefined where the tools cannot be installed; then `reason` says why. */
+  /** Undefined if the tools cannot be installed; then `reason` says why. */
   readonly tools: string | undefined;
   readonly reason: string;
   readonly registry: string;
@@ -24,7 +23,6 @@ declare module 'vitest' {
   }
 }
 
-/** The package managers under test, and the registry. */
 const tools = {
   dependencies: {
     pnpm: '^10.34.0',
@@ -32,7 +30,7 @@ const tools = {
     '@yarnpkg/cli-dist': '^4.18.0',
     verdaccio: '~6.2.0',
   },
-  // Verdaccio names a tag of it, which mirrors of the registry may lack.
+  // Verdaccio depends on a tag of it, which mirrors may lack.
   overrides: { 'node-fetch': '^2.7.0' },
 };
 
@@ -77,7 +75,7 @@ const startRegistry = async (
   throw new Error(`the registry ended with exit code ${server.exitCode}`);
 };
 
-/** Packs the package, and publishes it to a registry on this machine that passes all other packages on. */
+/** Packs the package, and publishes it to a local registry that proxies all other packages. */
 export default async (project: TestProject): Promise<() => Promise<void>> => {
   const work = mkdtempSync(join(tmpdir(), 'layerloom-install-'));
   const remove = async () => rmSync(work, { recursive: true });

@@ -1,6 +1,6 @@
 // @ts-check
-// Swaps two small experts by the command and by the function, and compares every element with Algorithm 1. Copied by
-// smoke.sh into a project that layerloom is installed in.
+// Swaps two small experts by command and by function, and compares every element with Algorithm 1. smoke.sh
+// copies it into a project with layerloom installed.
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { layerSwap, openCheckpoint } from 'layerloom';
@@ -9,10 +9,12 @@ const names = [
   'model.embed_tokens.weight',
   ...[0, 1, 2].map((layer) => `model.layers.${layer}.mlp.up_proj.weight`),
 ];
-// Longer than a vector of any instruction set, with a rest.
+// Longer than a vector of any instruction set, and no multiple of one.
 const elements = 1000 + 13;
 
-/** @param {string} directory @param {number} value of every element */
+/**
+ * @param {string} directory @param {number} value of every element
+ */
 const writeExpert = (directory, value) => {
   const bytes = 4 * elements;
   const tensors = names.map((name, index) => ({
@@ -39,7 +41,7 @@ const writeExpert = (directory, value) => {
   writeFileSync(`${directory}/model.safetensors`, Buffer.concat([length, header, Buffer.from(data.buffer)]));
 };
 
-/** Values of a checkpoint's tensors, each of which has but one. @param {string} directory */
+/** Values of a checkpoint's tensors, each constant. @param {string} directory */
 const valuesOf = async (directory) => {
   const { files, tensors } = await openCheckpoint(directory);
   return names.map((name) => {

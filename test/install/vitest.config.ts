@@ -1,6 +1,6 @@
 import { defineConfig } from 'vitest/config';
 
-// Installs the package with npm, pnpm and yarn from a registry on this machine: minutes, and a network.
+// Installs the package with npm, pnpm and yarn from a local registry: takes minutes and a network.
 export default defineConfig({
   test: {
     include: ['test/install/**/*.test.ts'],

@@ -6,7 +6,7 @@ import { extractLora, soup, verify } from '../../src/index.js';
 import { temporaryDirectory, writePair } from '../fixtures/checkpoints.js';
 import { standInPython } from '../fixtures/stand-in-python.js';
 
-// Verdicts by the answers of a stand-in for Python; test/peers/loads.test.ts has transformers answer.
+// Verdicts on answers of a stand-in for Python; test/peers/loads.test.ts uses transformers.
 
 const written = async (): Promise<string> => {
   const { task, language } = writePair();

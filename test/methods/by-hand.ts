@@ -1,5 +1,6 @@
-// The methods' arithmetic once more, one element at a time and in float64: written from the papers and from docs/methods.md, not from the
-// engine. Task vectors are rounded to float32 once, as the numeric contract has them, so that ties are the same.
+// The methods' arithmetic, one element at a time in float64, written from the papers and docs/methods.md
+// instead of the engine. Task vectors are rounded to float32 once, as in the numeric contract, so that ties
+// are the same.
 import { createHash } from 'node:crypto';
 
 export type Vector = readonly number[];
@@ -16,7 +17,6 @@ const scaled = (x: Vector, by: number): number[] => x.map((v) => v * by);
 
 const added = (x: Vector, y: Vector): number[] => x.map((v, i) => v + (y[i] ?? 0));
 
-/** Indexes by falling magnitude, equal ones by index. */
 const order = (x: Vector): number[] =>
   [...x.keys()].sort((i, j) => Math.abs(x[j] ?? 0) - Math.abs(x[i] ?? 0) || i - j);
 
@@ -28,7 +28,7 @@ const only = (x: Vector, kept: readonly number[]): number[] => {
 export const largest = (x: Vector, density: number, least = 1): number[] =>
   only(x, order(x).slice(0, Math.max(least, Math.floor(density * x.length))));
 
-/** Of equal magnitudes the last stay: the order from the smallest is by index. */
+/** Keeps the last of equal magnitudes, since the ascending order is stable. */
 export const withoutOutliers = (x: Vector, density: number, gamma: number): number[] => {
   const ascending = [...x.keys()].sort((i, j) => Math.abs(x[i] ?? 0) - Math.abs(x[j] ?? 0) || i - j);
   const kept = Math.floor(density * x.length);
@@ -38,7 +38,7 @@ export const withoutOutliers = (x: Vector, density: number, gamma: number): numb
 
 const mask64 = (1n << 64n) - 1n;
 
-/** SplitMix64 at a place of its sequence: 32 bits. */
+/** SplitMix64 at a position of its sequence: 32 bits. */
 const random = (seed: string, index: number): number => {
   const key = createHash('sha256').update(seed).digest().readBigUInt64BE(0);
   let z = (key + BigInt(index + 1) * 0x9e3779b97f4a7c15n) & mask64;
@@ -50,7 +50,6 @@ const random = (seed: string, index: number): number => {
 export const dropped = (x: Vector, density: number, seed: string): number[] =>
   x.map((v, i) => (random(seed, i) < Math.floor(density * 2 ** 32) ? v : 0));
 
-/** The place of each element by rising magnitude, of equal ones by index. */
 const ranks = (row: Vector): number[] => {
   const ascending = [...row.keys()].sort((a, b) => Math.abs(row[a] ?? 0) - Math.abs(row[b] ?? 0) || a - b);
   const places = row.map(() => 0);
@@ -58,7 +57,9 @@ const ranks = (row: Vector): number[] => {
   return places;
 };
 
-/** @param columns of a row, in which ranks are taken */
+/**
+ * @param columns of a row; ranks are within rows
+ */
 export const droppedByRank = (
   x: Vector,
   density: number,
@@ -73,7 +74,7 @@ export const droppedByRank = (
   });
 };
 
-/** What is left at the L1 norm of what was there. */
+/** The remaining changes, scaled to the former L1 norm. */
 export const restored = (before: Vector, after: Vector): number[] => {
   const [was, is] = [before, after].map((x) => sum(x.map(Math.abs))) as [number, number];
   return was >= 1e-7 && is >= 1e-7 ? after.map((v) => fround(v * fround(was / is))) : [...after];
@@ -101,9 +102,10 @@ export const combined = (base: Vector, changes: readonly Vector[], rule: Rule): 
   });
 
 /**
- * TIES by its authors' code, of a whole model as one vector: each task vector is cut at its (⌊density · n⌋ + 1)-th largest magnitude, and what
- * reaches it stays. Where the sum of changes has no sign, the majority's stands: the sign of the sum of all elements' signs. Positive changes
- * count where the sign is above 0, negative ones everywhere else, also where the majority has no sign; they are averaged by their count.
+ * TIES by its authors' code, with a whole model as one vector. Each task vector keeps the magnitudes that
+ * reach its (⌊density · n⌋ + 1)-th largest. If the sum of changes has no sign, the sign of the sum of all
+ * elements' signs counts. Positive changes count where the sign is positive, negative ones elsewhere, even
+ * without a majority; they are averaged by their count.
  */
 export const tiesOfAuthors = (base: Vector, changes: readonly Vector[], densities: Vector) => {
   const trimmed = changes.map((change, model) => {
@@ -146,7 +148,7 @@ export const nearSwap = (base: Vector, x: Vector, t: number): number[] =>
     return w * b + (1 - w) * a;
   });
 
-/** The mean of the changes above epsilon; those of one model alone multiplied by its bonus. */
+/** The mean of the changes above epsilon; those of only one model are multiplied by its bonus. */
 export const ram = (
   base: Vector,
   changes: readonly Vector[],
@@ -173,7 +175,7 @@ const softmax = (x: Vector): number[] => {
   return powers.map((v) => v / sum(powers) + 1e-8);
 };
 
-/** Importance of each element, and from where on the model's is taken. */
+/** Importance of each element, and the threshold from which the model's is taken. */
 export const importances = (base: Vector, x: Vector, columns: number) => {
   const rows = Array.from({ length: x.length / columns }, (_, row) => [row * columns, (row + 1) * columns]);
   const divergence = rows.map(([from, to]) => {
@@ -213,7 +215,7 @@ export const nuslerp = (x: Vector, y: Vector, t: number): number[] => {
   );
 };
 
-/** With each of the vectors along dimension 0, of which there are `rows` elements, by itself. */
+/** Applied to each vector along dimension 0, `rows` elements long, separately. */
 export const byColumns = (
   rows: number,
   of: (...columns: Vector[]) => Vector,

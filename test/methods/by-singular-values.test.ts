@@ -38,10 +38,8 @@ const numbersIn = (tensors: Tensors, name: string): number[] => {
   return decode(dtype as Floating, data);
 };
 
-/** In float32, from which matrices are merged. */
 const floatsIn = (tensors: Tensors, name: string): number[] => numbersIn(tensors, name).map(Math.fround);
 
-/** The methods; the parameter that is their factor; and what their card says. */
 const methods = [
   ['iso_c', 'lambda', 'Iso-C', '2502.04959'],
   ['tsv_m', 'alpha', 'TSV-Merge', '2412.00081'],
@@ -107,8 +105,8 @@ const isPositive = (symmetric: Matrix): boolean => {
 };
 
 /**
- * Checks that what a merge adds is σ̄ · R for the polar factor R of Δ, which has orthonormal columns (rows, where it is wide)
- * and for which RᵀΔ is symmetric and positive definite: no other matrix has. Its trace is the sum of the singular values.
+ * Checks that a merge adds σ̄ · R, with R the polar factor of Δ. Only R has orthonormal columns (rows, if it
+ * is wide) and a symmetric positive definite RᵀΔ, whose trace is the sum of the singular values.
  */
 const checkFactor = (family: Family, merged: Tensors, name: string, lambda: number): void => {
   const { shape } = merged[name] as TensorFixture;
@@ -129,7 +127,7 @@ const checkFactor = (family: Family, merged: Tensors, name: string, lambda: numb
   expect(mean / (sum / stretch.length), `${name}: mean of the singular values`).toBeCloseTo(1, 7);
 };
 
-/** A family of which `query` is another matrix, in float64: the base's numbers plus the expert's change. */
+/** A family with another `query` in float64: the base's numbers plus the expert's change. */
 const withExperts = (family: Family, change: (expert: number, row: number, column: number) => number) => {
   const base = numbersIn(family.tensors.base, query).map((x) => roundTo('BF16', x));
   const tensors = { ...family.tensors };
@@ -176,7 +174,7 @@ describe('Iso-C', () => {
   });
 
   it('adds nothing in directions in which nothing changes, and counts their singular values as 0', async () => {
-    // Δ = 3·u·vᵀ + 4·s·tᵀ of unit vectors that are orthogonal: singular values 4 and 3 of 37.
+    // Δ = 3·u·vᵀ + 4·s·tᵀ of orthogonal unit vectors: singular values 4 and 3 of 37.
     const family = withExperts(writeFamilyOf({ [query]: [37, 37] }, 'F64'), (_, row, column) =>
       row === 2 && column === 7 ? 1 : row === 30 && column === 0 ? -4 / 3 : 0,
     );
@@ -221,7 +219,7 @@ const decomposed = (a: Matrix): { sigma: number; u: number[]; v: number[] }[] =>
     .sort((x, y) => y.sigma - x.sigma);
 };
 
-/** The rows of the polar factor of a matrix that has these columns, of independent ones. */
+/** The rows of the polar factor of a matrix with these columns, which are independent. */
 const polarOf = (columns: Matrix): number[][] => {
   const triples = decomposed(transposed(columns));
   return (columns[0] ?? []).map((_, row) =>
@@ -229,7 +227,7 @@ const polarOf = (columns: Matrix): number[][] => {
   );
 };
 
-/** What TSV-Merge adds to the base, from its definition by singular value decompositions. */
+/** The change that TSV-Merge adds to the base, by its definition from singular value decompositions. */
 const mergedTaskVectors = (family: Family, name: string, kept?: number): number[] => {
   const { shape } = family.tensors.base[name] as TensorFixture;
   const [rows = 0, columns = 0] = shape;

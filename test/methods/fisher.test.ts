@@ -32,7 +32,6 @@ const shapes = {
 const matrix = 'model.layers.0.mlp.up_proj.weight';
 const experts = ['a', 'b', 'c'] as const;
 
-/** Three experts with a file of importances each. */
 const withImportances = (family: Family, dtype: Floating = 'F32') => {
   const importances = experts.map((name, seed) => importancesOf(family.tensors[name], 90 + seed, dtype));
   const files = importances.map((tensors, index) =>
@@ -54,7 +53,9 @@ const numbersIn = (tensors: Tensors, name: string): number[] => {
   return decode(dtype as Floating, data).map(fround);
 };
 
-/** Fisher-weighted averaging, from the paper's equation and docs/methods.md, each operation rounded to float32. */
+/**
+ * Fisher-weighted averaging by the paper's equation and docs/methods.md, each operation rounded to float32.
+ */
 const byHand = (
   values: readonly (readonly number[])[],
   importances: readonly (readonly number[])[],

@@ -9,17 +9,19 @@ import { readTensors } from '../fixtures/merged.js';
 import { encode } from '../fixtures/numbers.js';
 import { withModels } from '../fixtures/recipes.js';
 
-// Merges by mergekit, made by test/peers/parity/make_goldens.py from inputs that are rebuilt here by the formula it documents.
+// Merges by mergekit, made by test/peers/parity/make_goldens.py from inputs that are rebuilt here by its
+// formula.
 
 interface Golden {
   readonly name: string;
   readonly recipe: Record<string, unknown>;
   readonly layers: number;
-  /** Bits of the merge less those of the base, packed. */
   readonly bf16: string;
-  /** Positions that a threshold leaves undecided: equals at the last place that is kept. */
+  /** Positions that a threshold leaves undecided: ties with the last kept value. */
   readonly undecided?: string;
-  /** Elements unlike the base in each tensor, where the method keeps an exact number of one expert's. */
+  /**
+   * Elements that differ from the base in each tensor, if the method keeps an exact number of an expert's.
+   */
   readonly changed?: Readonly<Record<string, number>>;
 }
 
@@ -80,12 +82,12 @@ const bitsOf = (data: Uint8Array): number[] => {
   return Array.from({ length: data.length / 2 }, (_, i) => view.getUint16(2 * i, true));
 };
 
-/** Neighbouring bfloat16 numbers are one apart; both zeros are 0. */
+/** Neighbouring bfloat16 numbers differ by one; both zeros are 0. */
 const step = (bits: number): number => (bits & 0x8000 ? -(bits & 0x7fff) : bits);
 
 const numberOf = (bits: number): number => new Float32Array(Uint32Array.of(bits << 16).buffer)[0] ?? 0;
 
-/** Where terms all but cancel, what is left is the rounding of each: here float32's, of the largest input of the module. */
+/** If terms nearly cancel, each term's rounding remains: here float32's, for the module's largest input. */
 const cancelled = (name: string): number => {
   const module = name.replace(/layers\.\d+/, 'layers.*');
   const magnitudes = Object.values(inputs).flatMap((tensors) =>
@@ -96,7 +98,6 @@ const cancelled = (name: string): number => {
   return magnitudes.reduce((most, magnitude) => Math.max(most, magnitude), 0) * 2 ** -22;
 };
 
-/** The golden's bits by tensor, beside the positions left undecided. */
 const expected = ({
   bf16,
   layers,

@@ -15,7 +15,6 @@ const attention = (layer: number): Place => ({ layer, role: 'attention', module:
 const blockNorm = (layer: number): Place => ({ layer, role: 'blockNorm', module: 'input_layernorm.weight' });
 const embedding: Place = { layer: undefined, role: 'embedding', module: 'model.embed_tokens.weight' };
 
-/** Which expert, or the average, an expression is. */
 const sourceOf = (expression: ReturnType<ReturnType<typeof compile>['expressionOf']>): string =>
   expression.kind === 'copy' ? (['task', 'language'][expression.source.model] ?? '') : 'average';
 

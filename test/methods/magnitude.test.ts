@@ -57,7 +57,7 @@ describe('magnitude weights', () => {
   it('are refused from an analysis of other files', async () => {
     const { root, base, task, language } = writeFamily();
     const analysis = join(root, 'analysis');
-    // Two files of one header may be as old as each other to the tick of the file system's clock.
+    // Two files with one header may have equal times within the file system's clock tick.
     utimesSync(join(task, 'model.safetensors'), 1, 1);
     await analyze({ base, experts: [`task=${language}`, `language=${task}`] }, { out: analysis });
     const recipe: RecipeInput = { method: 'soup', models: [task, language], base, weights: 'magnitude' };

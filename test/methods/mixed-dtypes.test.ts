@@ -9,7 +9,6 @@ import { decode, encode, type Floating } from '../fixtures/numbers.js';
 const options = { layers: 2, hidden: 16 };
 const names = ['base', 'a', 'b', 'c'] as const;
 
-/** Experts of the base in dtypes of their own, and the same numbers in float32. */
 const writeFamily = async (dtypes: Readonly<Record<(typeof names)[number], Floating>>) => {
   const root = temporaryDirectory();
   const stored: Record<string, string> = {};
@@ -38,7 +37,7 @@ const recipesOver = (models: Readonly<Record<string, string>>): Record<string, R
   return recipes;
 };
 
-// Recipes in recipes are left out: what they make is rounded to a dtype of its own in between.
+// Leaves out recipes in recipes: their inner results are rounded to a dtype.
 describe.each<[string, Record<(typeof names)[number], Floating>, 'float32' | 'bfloat16']>([
   ['float32 experts of a bfloat16 base', { base: 'BF16', a: 'F32', b: 'F32', c: 'F32' }, 'bfloat16'],
   [
@@ -92,7 +91,7 @@ describe.each<['BF16' | 'F32', 'BF16' | 'F32']>([
       for (const [name, { shape, data, dtype: found }] of Object.entries(await readTensors(out))) {
         const { base, expert } = numbers(name);
         const width = shape.length === 1 ? expert.length : (shape[1] ?? 0);
-        // A row is one input feature: a column of the matrix as it is stored, all of a vector.
+        // A row is one input feature: a column of the stored matrix, or a whole vector.
         const columnOf = (index: number) => (shape.length === 1 ? 0 : index % width);
         const changes = new Map<number, number[]>();
         for (const [index, value] of expert.entries()) {

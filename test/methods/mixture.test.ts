@@ -30,14 +30,13 @@ import { readTensors } from '../fixtures/merged.js';
 import { decode, encode, generator } from '../fixtures/numbers.js';
 import { type SchemeFixture, schemeFixtures } from '../fixtures/quantised.js';
 
-// Names and configurations are those that mergekit-moe 0.1.5 writes, which test/peers/mixtures.test.ts runs.
+// Names and configurations of mergekit-moe 0.1.5, which test/peers/mixtures.test.ts runs.
 
 const bytes = (tensors: Tensors, name: string): Buffer => Buffer.from(tensors[name]?.data ?? []);
 
 const configOf = (out: string) =>
   JSON.parse(readFileSync(join(out, 'config.json'), 'utf8')) as Record<string, unknown>;
 
-/** Makes a mixture, and reads it with the models that it is of. */
 const made = async (models: DenseModels, more: Partial<MixtureParameters> = {}, options: object = {}) => {
   const out = join(models.root, `out-${Math.random()}`);
   const result = await merge(randomMixture(models, more), { out, ...options });
@@ -78,7 +77,7 @@ describe('a mixture of dense models', () => {
       expect([name, bytes(tensors, name).equals(data)]).toEqual([name, true]);
     for (const router of routers)
       expect(tensors[router]).toMatchObject({ dtype: 'BF16', shape: [3, hidden] });
-    // transformers 5 checks that it is no integer.
+    // transformers 5 requires a number that is no integer.
     expect(readFileSync(join(out, 'config.json'), 'utf8')).toContain('"router_jitter_noise": 0.0,');
     expect(config).toEqual({
       ...denseConfig(),
@@ -141,7 +140,7 @@ describe('a mixture of dense models', () => {
       expect(own?.shape).toEqual(type === 'deepseek' ? undefined : [1, hidden]);
       const bias = 'model.layers.1.self_attn.k_proj.bias';
       if (family === 'qwen2') expect(bytes(tensors, bias)).toEqual(bytes(base, bias));
-      // Qwen's attention has biases: 0, and not −0.
+      // Qwen's attention has biases: 0, not −0.
       if (family === 'llama') expect(bytes(tensors, bias)).toEqual(Buffer.alloc(hidden));
       if (family === 'mistral') expect(tensors[bias]).toBeUndefined();
     },
@@ -376,7 +375,6 @@ describe('a mixture of dense models', () => {
   });
 });
 
-/** The shape that the header of an output's file has of a tensor. */
 const readHeader = (out: string, name: string): unknown => {
   const index = JSON.parse(readFileSync(join(out, 'model.safetensors.index.json'), 'utf8'));
   const file = readFileSync(join(out, index.weight_map[name]));

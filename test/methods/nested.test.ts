@@ -19,7 +19,6 @@ const ties: Of<RecipeInput> = ({ base, a, b }) => ({
   density: 0.4,
 });
 
-/** An outer recipe of what inner ones make, and those by name: given as recipes or as directories. */
 const combinations: [
   string,
   Of<Record<string, RecipeInput>>,

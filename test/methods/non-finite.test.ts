@@ -34,7 +34,6 @@ const tensorsOf = (dtype: Floating, seed: number): Tensors =>
 
 type Name = 'base' | 'a' | 'b' | 'c';
 
-/** Writes four models, one of them with another number at an element. */
 const writeModels = (
   dtype: Floating,
   at?: { readonly model: Name; readonly element: number; readonly number: number },
@@ -61,7 +60,6 @@ const refusalOf = async (recipe: RecipeInput, out: string, options = {}): Promis
   }
 };
 
-/** Models that a recipe of `everyMethod` computes with. */
 const usedBy = (name: string): Name[] => {
   if (name === 'passthrough') return ['a'];
   if (['slerp', 'nuslerp', 'nuslerp-columns'].includes(name)) return ['a', 'b'];
@@ -73,14 +71,16 @@ const usedBy = (name: string): Name[] => {
 
 const numbers = [Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY];
 
-/** Those that do not find task vectors of whole models first, which refuse with the number of elements. */
+/**
+ * Leaves out methods that first compute task vectors of whole models: these refuse with the number of
+ * elements.
+ */
 const methods = Object.keys(everyMethod({ base: '', a: '', b: '', c: '' })).filter(
   (name) => name !== 'revert' && name !== 'soup',
 );
 
 describe.each(methods)('%s', (name) => {
   it('refuses what is not finite in any of its inputs, with tensor and index', async () => {
-    // All three numbers in each input of all methods together.
     for (const [place, model] of usedBy(name).entries()) {
       const which = (place + methods.indexOf(name)) % numbers.length;
       const number = numbers[which] as number;
@@ -104,7 +104,7 @@ describe.each(methods)('%s', (name) => {
   });
 });
 
-/** Recipes of which each takes another way through the native code. */
+/** Recipes by different paths through the native code. */
 const some = ['linear', 'slerp', 'karcher', 'ties', 'dare_ties', 'sce', 'nearswap', 'nested'];
 
 describe.each(['F16', 'F32', 'F64', 'F8_E4M3', 'F8_E5M2'] as const)('of %s', (dtype) => {

@@ -15,7 +15,7 @@ import { readTensors } from '../fixtures/merged.js';
 import { fusedMixture, mixtureConfig, separateMixture } from '../fixtures/mixtures.js';
 import { quantisedLlama } from '../fixtures/quantised.js';
 
-// Parts of models whose files are not plain floating tensors: what is copied stays as it is stored.
+// Parts of models that are not plain floating tensors: copied tensors stay as stored.
 
 const recipe = (more: object) => ({ method: 'layer_swap', ...more }) as unknown as RecipeInput;
 const bytes = (tensors: Tensors, name: string) => Buffer.from(tensors[name]?.data ?? []).toString('hex');

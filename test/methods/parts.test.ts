@@ -10,7 +10,6 @@ import { average, readTensors } from '../fixtures/merged.js';
 
 const layers = 6;
 
-/** Four models of one shape, the first three of which are experts. */
 const writeFour = (options = {}) => {
   const root = temporaryDirectory();
   const write = (name: string, seed: number) => {
@@ -33,7 +32,6 @@ const layerOf = (name: string): number | undefined => {
   return digits === undefined ? undefined : Number(digits);
 };
 
-/** The group that a recipe calls a tensor's module, by its name alone. */
 const moduleOf = (name: string): string => {
   if (/self_attn/.test(name)) return 'attention';
   if (/mlp/.test(name)) return 'feed_forward';
@@ -43,7 +41,9 @@ const moduleOf = (name: string): string => {
 
 const bytes = (tensors: Tensors, name: string) => Buffer.from(tensors[name]?.data ?? []);
 
-/** Expects each tensor of an output to be that of the model that a function of its name says, or an average. */
+/**
+ * Expects each tensor of an output to come from the model that a function of its name returns, or an average.
+ */
 const expectFrom = async (
   out: string,
   of: (name: string) => Four['task'] | readonly Four['task'][],

@@ -25,7 +25,7 @@ import {
   withoutOutliers,
 } from './by-hand.js';
 
-// Whole merges and batches, on disks of any speed.
+// Slow disks.
 vi.setConfig({ testTimeout: 180_000 });
 
 /** Odd sizes, one dimension and three, one element and few. */
@@ -39,7 +39,6 @@ const shapes = {
   'model.norm.weight': [2053],
 };
 
-/** Distance of neighbours, relative and near zero. */
 const units: Record<Floating, readonly [number, number]> = {
   F64: [2 ** -22, 0],
   F32: [2 ** -22, 0],
@@ -243,7 +242,6 @@ const merged = async (family: Family, recipe: object) => {
 
 const columnsOf = (shape: readonly number[]) => shape.at(-1) ?? 1;
 
-/** Those whose arithmetic depends on the dtype in some way of its own. */
 const few = ['ties', 'breadcrumbs', 'della', 'sce', 'nearswap', 'model stock, row by row'];
 
 describe.each(Object.keys(units) as Floating[])('methods over %s', (dtype) => {
@@ -258,7 +256,7 @@ describe.each(Object.keys(units) as Floating[])('methods over %s', (dtype) => {
       const want = expected(all, { name, columns: columnsOf(shape) });
       const { dtype: written, data } = tensors[name] as TensorFixture;
       const got = decode(written as Floating, data);
-      // Rounded once to the dtype, and some last bits of float32 before that.
+      // Rounded once to the dtype, after differences in the last bits of float32.
       const wrong = want.flatMap((x, i) =>
         Math.abs((got[i] ?? Number.NaN) - x) <= relative * Math.abs(x) + least + 2e-7
           ? []
@@ -277,7 +275,7 @@ describe.each(Object.keys(units) as Floating[])('methods over %s', (dtype) => {
       const { importance, threshold } = importances(base, a, columnsOf(shape));
       const got = decode(dtype, tensors[name]?.data ?? new Uint8Array());
       const wrong = got.flatMap((x, i) => {
-        // Divergences of the two texts differ in their last bits.
+        // Divergences of the two implementations differ in their last bits.
         const isClose = Math.abs((importance[i] ?? 0) - threshold) <= 1e-6 * threshold;
         const fits = (from: Vector) => Math.abs(x - (from[i] ?? 0)) <= 2 ** -22 * Math.abs(x);
         const isRight = fits((importance[i] ?? 0) >= threshold ? a : base);

@@ -7,7 +7,6 @@ import { llama, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { type Family, writeFamily } from '../fixtures/family.js';
 import { yaml } from '../recipe/recipes.js';
 
-/** Writes a recipe beside base, a, b and c, and says what planning it is refused with, as a run and its dry run are. */
 const refusal = async (text: string, { root }: Family, strict = false): Promise<LayerloomError> => {
   const file = join(root, 'merge.yaml');
   writeFileSync(file, text);
@@ -21,7 +20,6 @@ const refusal = async (text: string, { root }: Family, strict = false): Promise<
   return error;
 };
 
-/** Line and column of a part of the text. */
 const placeOf = (text: string, part: string): string => {
   const before = text.slice(0, text.indexOf(part)).split('\n');
   return `${before.length}:${(before.at(-1)?.length ?? 0) + 1}`;

@@ -43,7 +43,6 @@ const experts = ['a', 'b', 'c'] as const;
 const only = (tensors: Tensors, names: readonly string[]): Tensors =>
   Object.fromEntries(names.map((name) => [name, tensors[name] as TensorFixture]));
 
-/** Three experts with a file of Gram matrices each. */
 const withGrams = (
   family: Family,
   names: readonly string[] = matrices,
@@ -93,7 +92,7 @@ const byHand = (
   let trace = 0;
   for (let i = 0; i < width; i += 1) trace += sum[i * width + i] ?? 0;
   const epsilon = (ridge * trace) / width;
-  // Rows of the system, and beside them the right sides: column by column of Σ WG̃.
+  // Rows of the system, and the right sides beside them: column by column of Σ WG̃.
   const rows = Array.from({ length: width }, (_, i) => {
     const row = sum.slice(i * width, (i + 1) * width);
     row[i] = (row[i] ?? 0) + epsilon;
@@ -203,7 +202,7 @@ describe('a RegMean', () => {
     const mean = (values[0] ?? []).map((_, at) => values.reduce((sum, one) => sum + (one[at] ?? 0), 0) / 3);
     const alike = await mergedBy(family, recipe);
     expect(farthest(numbersIn(alike, up), mean)).toBeLessThan(1e-6);
-    // Inputs that only b's rows have are b's columns.
+    // Inputs that only b's rows have get b's columns.
     const halves = grams.map((one, model) => {
       const diagonal = Array.from({ length: 133 * 133 }, (_, at) => {
         const [i, j] = [Math.floor(at / 133), at % 133];

@@ -98,7 +98,6 @@ describe('by location', () => {
   });
 });
 
-/** What a row revert is by definition, row by row, over the vectors of an analysis. */
 const expectRows = async (
   out: string,
   [base, expert]: readonly [Tensors, Tensors],
@@ -209,7 +208,7 @@ describe('a revert of certain tensors', () => {
 describe('a revert by rows', () => {
   it('of a saved analysis is that of the weights', async () => {
     const { root, base, model, out } = writeFamily();
-    // The two have equal sizes and headers, and may have been written within one tick of the clock.
+    // The two have equal sizes and headers, and maybe equal times within one clock tick.
     utimesSync(join(base, 'model.safetensors'), 1, 1);
     await analyze({ base, experts: [model] }, { out: join(root, 'analysis') });
     const analysis = join(root, 'analysis');

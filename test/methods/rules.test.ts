@@ -63,6 +63,6 @@ it('a density of 0 leaves nothing of a task vector, in every method that prunes'
   }
 });
 
-/** Elements of bfloat16, −0 as 0: a sum of −0 and 0 is 0. */
+/** Elements of bfloat16 with −0 as 0: a sum of −0 and 0 is 0. */
 const withoutSign = (data: Uint8Array = new Uint8Array()): number[] =>
   Array.from(new Uint16Array(Uint8Array.from(data).buffer), (bits) => (bits === 0x8000 ? 0 : bits));

@@ -12,7 +12,7 @@ import { writeOthers, writeRun } from '../fixtures/runs.js';
 const settings = { decay: 'linear', alpha: 0.2 } as const;
 const sum = (numbers: readonly number[]) => numbers.reduce((total, number) => total + number, 0);
 
-/** The learning rate after a share of its decay, of a peak of 1, as schedulers of trainers have them. */
+/** The learning rate after a share of its decay from a peak of 1, as in trainers' schedulers. */
 const rates = {
   linear: (share: number) => 1 - share,
   cosine: (share: number) => 0.5 * (1 + Math.cos(Math.PI * share)),
@@ -24,7 +24,7 @@ describe('weights of checkpoints', () => {
   it.each(decays)(
     'by wsm average to the model that a %s decay of the learning rate would have trained',
     (decay) => {
-      // Steps of one size between checkpoints: θₙ₊₁ = θₙ − gₙ at the peak, θₙ₊₁ = θₙ − f · gₙ in the decay.
+      // Equal steps between checkpoints: θₙ₊₁ = θₙ − gₙ at the peak, θₙ₊₁ = θₙ − f · gₙ in the decay.
       for (const count of [1, 2, 3, 7, 40]) {
         const steps = Array.from({ length: count - 1 }, (_, index) => Math.sin(index + 1) / (index + 2));
         const checkpoints = [0.5];
@@ -96,7 +96,8 @@ describe('a soup of a run', () => {
       'checkpoint-1000',
     ]);
     expect(readFileSync(join(out, 'README.md'), 'utf8')).toContain('2507.17634');
-    // What it records makes the same again, with its weights as numbers; mergekit's dialect has these too.
+    // The recorded recipe, with numeric weights, makes the same output again; mergekit's dialect supports
+    // these weights.
     const repeated = join(root, 'repeated');
     await merge(join(out, 'layerloom.json'), { out: repeated });
     expect(await bytesOf(repeated)).toEqual(await bytesOf(out));

@@ -24,7 +24,6 @@ const ofLayer = (all: Readonly<Record<string, TensorFixture>>, layer: number) =>
     }),
   );
 
-/** Two models of one width and of 4 and 6 layers, whose attention is of two kinds. */
 const writeTwo = () => {
   const root = temporaryDirectory();
   const write = (name: string, layers: number, seed: number) => {
@@ -69,7 +68,7 @@ describe('slices', () => {
       num_hidden_layers: 7,
       layer_types: from.map(([model, own]) => model.layer_types[own]),
     });
-    // What loads the output finds each layer in its place: shards follow the layers.
+    // Programs find each layer in its place: shards follow the layers.
     const { tensors, files } = await openCheckpoint(out);
     const shardOf = (name: string) => files[tensors.get(name)?.file ?? -1]?.path.split('/').at(-1);
     const shards = from.map((_, layer) => shardOf(`model.layers.${layer}.mlp.gate_proj.weight`));
@@ -86,7 +85,7 @@ describe('slices', () => {
           { model: b, layerRange: [2, 5], weight: 0.5 },
         ],
       },
-      // A slice of one layer stands at the end of its gradients.
+      // A slice of one layer uses the end of its gradients.
       {
         sources: [
           { model: a, layerRange: [4, 5], weight: [0.1, 3] },
@@ -116,7 +115,7 @@ describe('slices', () => {
     expect(got(1)).toEqual(expected(1, [1, 3], [0.625, 0.5]));
     expect(got(2)).toEqual(expected(2, [2, 4], [1, 0.5]));
     expect(got(3)).toEqual(expected(3, [4, 0], [3, 1]));
-    // Before the layers the first slice at its beginning, behind them the last one.
+    // Tensors before the layers use the first slice's beginning, those after them the last slice.
     for (const [name, weights] of [
       ['model.embed_tokens.weight', [0.25, 0.5]],
       ['model.norm.weight', [0.1, 1]],

@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import { thresholdThatKeeps, type WeighedRows } from '../../src/core/methods/swaps/threshold-that-keeps.js';
 import { generator } from '../fixtures/numbers.js';
 
-/** Sorts all rows and takes them from the top, as the definition says. */
 const bySorting = (share: number, tensors: readonly WeighedRows[]): number => {
   const all = tensors.flatMap(({ vector, parameters }) =>
     Array.from(vector, (mav) => ({ mav: Number.isNaN(mav) ? Number.POSITIVE_INFINITY : mav, parameters })),
@@ -23,7 +22,7 @@ describe('the threshold that keeps a share of the parameters', () => {
     for (let round = 0; round < 200; round += 1) {
       const scale = 10 ** -(random() * 12);
       const tensors = Array.from({ length: 1 + Math.floor(random() * 4) }, () => ({
-        // Some rows are equal, some did not change, some are not finite.
+        // Some rows are equal, some unchanged, some not finite.
         vector: Float32Array.from({ length: Math.floor(random() * 40) }, () =>
           random() < 0.05
             ? Number.NaN

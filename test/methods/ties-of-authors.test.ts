@@ -46,7 +46,6 @@ const merged = async (models: readonly Tensors[], more: object) => {
   return Object.fromEntries(tensors.map(([name, { data }]) => [name, decode('F32', data)]));
 };
 
-/** Two experts' changes of a tensor that cancel in its first and third element, and those of another tensor. */
 const cancelling = (others: Vector): [Numbers, Numbers] => [
   { 'model.layers.0.up.weight': [1, 2, 4, 0], 'model.norm.weight': others },
   { 'model.layers.0.up.weight': [-1, 2, -4, 0], 'model.norm.weight': others },
@@ -137,7 +136,7 @@ describe('TIES as its authors have it', () => {
     'model.norm.weight': [2053],
   };
 
-  /** Changes of few magnitudes, so that many cancel; more of them above or below 0 as `lean` is. */
+  /** Changes of few magnitudes, so that many cancel; `lean` makes more of them positive or negative. */
   const fineTuned = (base: Tensors, seed: number, lean: number): Tensors => {
     const random = generator(seed);
     const change = () => (random() < 0.3 ? 0 : (Math.floor(random() * 17) - 8 + lean) * 2 ** -10);
@@ -166,7 +165,7 @@ describe('TIES as its authors have it', () => {
       {
         method: 'ties',
         base: origin,
-        // A base that is listed has no vote.
+        // A listed base has no vote.
         models: [origin, ...paths.map((model, index) => ({ model, density: densities[index] }))],
         weight: 1,
         dialect: 'paper',

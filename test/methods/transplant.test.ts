@@ -29,7 +29,7 @@ const [embeddings, head] = ['model.embed_tokens.weight', 'lm_head.weight'];
 const words = (first: number, count: number): string[] =>
   Array.from({ length: count }, (_, index) => `w${first + index}`);
 
-/** The model has 40 words, the donor 25 of them, in another order, and 15 others. */
+/** The model has 40 words; the donor has 25 of them in another order, and 15 others. */
 const own = ['<unk>', ...words(0, 40)];
 const others = ['<unk>', ...words(15, 40).toReversed()];
 const shared = others.filter((token) => own.includes(token));
@@ -66,7 +66,6 @@ const transplanted = async (
   return { out, tensors: await readTensors(out), config };
 };
 
-/** The rows of a matrix as numbers. */
 const rowsOf = (tensors: Tensors, name: string): number[][] => {
   const { dtype, shape, data } = tensors[name] ?? {};
   if (dtype === undefined || shape === undefined || data === undefined) throw new Error(`no ${name}`);
@@ -195,7 +194,6 @@ it('a pursuit ends soon once it is aborted, and leaves nothing', async () => {
   expect(readdirSync(root).sort()).toEqual(['donor', 'model']);
 });
 
-/** Where a tensor begins in a file of safetensors. */
 const placeOf = (bytes: Buffer, name: string): { begin: number } => {
   const header = 8 + Number(bytes.readBigUInt64LE(0));
   const found = JSON.parse(bytes.subarray(8, header).toString()) as Record<
@@ -242,7 +240,7 @@ describe('a transplant without a pursuit', () => {
       }),
       'tokenizer_config.json': '{}',
     });
-    // é is the bytes Ã and ©, and the first of them alone is no text.
+    // é is the bytes Ã and ©; the first alone is no text.
     const [few, more] = [
       ['a', 'b', 'Ġ', 'Ã', '©', 'ab'],
       ['b', 'Ġab', 'abb', 'Ã©', 'Ã', 'q'],
@@ -274,7 +272,6 @@ describe('a transplant without a pursuit', () => {
       rowOf(old, few, 'Ã'),
       meanOf('a').map(() => 0),
     ]);
-    // Rows without a token are the mean of the others.
     expect(config['vocab_size']).toBe(8);
     expect(itemAt(rows, 7)).toEqual(itemAt(rows, 6));
     for (const [column, x] of itemAt(rows, 6).entries())
@@ -419,7 +416,6 @@ describe('a transplanted model', () => {
   });
 });
 
-/** A tokenizer with a step that no library knows. */
 const strange = JSON.stringify({
   ...JSON.parse(tokenizerFiles(own)['tokenizer.json']),
   pre_tokenizer: { type: 'Unheard' },

@@ -51,7 +51,6 @@ const sameJob = (inputs: readonly number[], output: number, count: number): Job 
   count,
 });
 
-/** An average. */
 const computeJob = (
   inputs: readonly number[],
   output: number,
@@ -172,7 +171,7 @@ describe('a linear combination', () => {
     expect(shared[control.bytesWritten]).toBe(0n);
   });
 
-  // The file is truncated while its mapping is read: what would be SIGBUS becomes a status that names the source.
+  // Truncates the file while its mapping is read: the SIGBUS becomes a status that names the source.
   it('survives an input that shrinks under it', async () => {
     const directory = temporaryDirectory();
     const path = join(directory, 'in');

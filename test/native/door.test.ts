@@ -11,7 +11,7 @@ import { newTally, talliedElements, tallyAt } from '../../src/core/native/tally.
 import { bitsOfFloat } from '../../src/core/tensor/float-bits.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 
-// The native door itself, which is asked for what its TypeScript side cannot say.
+// Calls the native door itself with values that its TypeScript side cannot express.
 
 const file = fileURLToPath(
   new URL(`../../prebuilds/${process.platform}-${process.arch}/layerloom.node`, import.meta.url),
@@ -24,11 +24,10 @@ const door: Record<
   Call
 > = createRequire(import.meta.url)(file);
 
-/** Elements of the files that jobs below are of: 4 rows of 8. */
 const columns = 8;
 const count = 4 * columns;
 
-/** Two sources and an output, of as many bytes as `count` float64 take. */
+/** Two sources and an output, each as large as `count` float64. */
 const dequantisation = {
   codes: 'F8_E4M3',
   scales: 'floats',
@@ -107,7 +106,7 @@ const computeJob = (files: Files, nodes: readonly ReturnType<typeof node>[] = [s
   outputs: [{ value: 1 + nodes.length, ...location(files.out), dtype: nodes.at(-1)?.dtype }],
 });
 
-/** Rows of a source in another order, as they come. */
+/** A source's rows, reordered. */
 const gatherJob = (files: Files, slicing: object = {}, runs = Float64Array.of(0, 0, 4)) => ({
   kind: 'compute',
   program: {
@@ -144,7 +143,6 @@ const productJob = (files: Files, operation: object = {}) => ({
   outputs: [{ value: 2, ...location(files.out), dtype: 'F32' }],
 });
 
-/** Codes of [4, 8] in blocks of 2 × 4: scales of [2, 2]. */
 const dequantiseJob = (files: Files, operation: object = {}) => ({
   kind: 'compute',
   program: {
@@ -166,7 +164,6 @@ const dequantiseJob = (files: Files, operation: object = {}) => ({
   outputs: [{ value: 2, ...location(files.out), dtype: 'F32' }],
 });
 
-/** Rows [4, 8] of float32 as bytes, in heads of two rows. */
 const unpackJob = (files: Files, operation: object = {}) => ({
   kind: 'compute',
   program: {
@@ -182,7 +179,7 @@ const unpackJob = (files: Files, operation: object = {}) => ({
   outputs: [{ value: 1, ...location(files.out), dtype: 'F32' }],
 });
 
-/** A matrix [4, 8] that is quantised in blocks of 2 × 4, its codes and its scales. */
+/** A matrix [4, 8] quantised in blocks of 2 × 4: its codes and scales. */
 const quantiseJob = (files: Files, operation: object = {}) => ({
   kind: 'compute',
   program: {
@@ -199,7 +196,6 @@ const quantiseJob = (files: Files, operation: object = {}) => ({
   ],
 });
 
-/** Rows [4, 8] that are sums of rows of a matrix of three. */
 const combineJob = (files: Files, operation: object = {}) => ({
   kind: 'compute',
   program: {
@@ -213,13 +209,12 @@ const combineJob = (files: Files, operation: object = {}) => ({
   outputs: [{ value: 1, ...location(files.out), dtype: 'F32' }],
 });
 
-/** Row 0 is of two, row 2 of one, the others of none. */
+/** Row 0 sums two, row 2 one, the others none. */
 const combination = {
   starts: Float64Array.of(0, 2, 2, 3, 3),
   terms: Float64Array.of(0, 0.5, 2, -1, 1, 3),
 };
 
-/** Two rows to approximate by two others of one file. */
 const pursuit = (files: Files) => {
   const rowsOf = (first: number, rows: number) => ({
     sources: [
@@ -239,10 +234,9 @@ const pursuit = (files: Files) => {
   return { atoms: rowsOf(0, 2), targets: rowsOf(2, 2), k: 2 };
 };
 
-/** Numbers of two targets, of two atoms at most. */
 const pursued = () => new Float64Array(2 * (3 + 2 * 2));
 
-/** A quantised tensor with a third input, of 16 bytes. */
+/** A quantised tensor with a third input of 16 bytes. */
 const withInput = (job: ReturnType<typeof dequantiseJob>) => ({
   ...job,
   program: {
@@ -262,7 +256,6 @@ const one = () => [new Float64Array(1)];
 
 const magnitudes: Measure = { kind: 'columnMagnitudes', value: 2 };
 
-/** What an analysis finds of an expert. */
 const analysis = (files: Files, measures: readonly Measure[] = []) => ({
   program: programOf(files, [node({ kind: 'linear', weights: [1, -1] }, [1, 0])]),
   measures: [
@@ -293,7 +286,6 @@ const factorisation = (files: Files) => ({
   right: { fd: files.out, begin: 4 * 2 * 4 },
 });
 
-/** Numbers of a factorisation of rank 2. */
 const factored = () => new Float64Array(4 + 2);
 
 /** Two matrices [4, 8], and two Gram matrices [8, 8] in the same files. */
@@ -304,14 +296,12 @@ const regression = (files: Files) => ({
   to: location(files.out),
 });
 
-/** Two matrices [4, 8], of which the first is the base. */
 const spectral = (files: Files) => ({
   program: programOf(files, []),
   ...{ rule: 'tsv_m', base: 0, sources: [1], scale: 1, dtype: 'F64' },
   to: location(files.out),
 });
 
-/** The first block of one file, and all of another. */
 const hashed = ({ a, b }: Files) => [
   { fd: a, begin: 0, length: 64, last: false },
   { fd: b, begin: 0, length: count * 8, last: true },
@@ -319,7 +309,7 @@ const hashed = ({ a, b }: Files) => [
 
 const states = () => new Uint32Array(16);
 
-/** Where the processor has no instructions for SHA-256 the addon has no such function. */
+/** On processors without SHA-256 instructions the addon lacks this function. */
 const hashes = 'hash' in door;
 
 const regressed = () => new Float64Array(3);
@@ -330,7 +320,6 @@ const detached = () => {
   return array;
 };
 
-/** A copy, with another value at a path. */
 const having = (whole: unknown, path: string, value: unknown): unknown => {
   const [key = '', ...rest] = path.split('.');
   const copy = (Array.isArray(whole) ? [...whole] : { ...(whole as object) }) as Record<string, unknown>;
@@ -385,7 +374,7 @@ describe('the native door takes a job that is right', () => {
   });
 });
 
-/** What codes 1 to 8 of [2, 4] make whose columns, or whose rows in a transposed tensor, are in groups. */
+/** Values of codes 1 to 8 of [2, 4], with columns in groups, or rows of a transposed tensor. */
 const grouped = (groups: readonly number[], transposed: boolean): readonly number[] => {
   const directory = temporaryDirectory();
   const [path, out] = [join(directory, 'in'), join(directory, 'out')];
@@ -500,7 +489,7 @@ describe('the native door measures what every operation makes', () => {
       };
       const out = [new Float64Array(1)];
       expect(door.measure(measured, out, words())).toMatchObject({ outcome: 'done' });
-      // The sum of the same values, written and added up here; the native one adds them in float32.
+      // The sum of the same values, written and added up here; the native sum is in float32.
       door.run(computeJob(files, [operation]), words());
       const data = new Float32Array(count);
       readSync(files.out, new Uint8Array(data.buffer), 0, 4 * count, 0);
@@ -512,7 +501,9 @@ describe('the native door measures what every operation makes', () => {
   );
 });
 
-/** A vote on the difference of a source of bfloat16 from itself in another place, elements above a bound kept. */
+/**
+ * A vote on the difference of a bfloat16 source from itself at another offset; keeps elements above a bound.
+ */
 const votedJob = (
   files: Files,
   tally: unknown = newTally(1),
@@ -546,7 +537,7 @@ it('adds to a tally what lies at the bounds of a vote', () => {
   for (const times of [1, 2]) {
     expect(door.run(job, words())).toMatchObject({ outcome: 'done' });
     expect(talliedElements(tally)).toBe(times * count);
-    // Of those of magnitude 1 the ones before element 16 are above the bound.
+    // Elements of magnitude 1 are above the bound only before element 16.
     const [ones, twos] = [count / 4, count / 4];
     expect(tallyAt(tally, 0)).toEqual({
       above: times * (twos + (ones * 16) / count),
@@ -594,7 +585,6 @@ const histogramMeasure = {
   counts: new Uint32Array(256),
 } as const;
 
-/** One of every kind, over values 0 to 2. */
 const everyMeasure: { readonly [Kind in Measure['kind']]: Measure & { readonly kind: Kind } } = {
   gram: { kind: 'gram', values: [0, 1, 2] },
   rowGram: { kind: 'rowGram', values: [0, 1] },
@@ -1093,7 +1083,7 @@ describe('the native door refuses, before it touches a file,', () => {
     expect(() => door.factorise(wrong, factored(), words())).toThrow(RangeError);
   });
 
-  // Of fewer elements than the matrix: they would be read beyond its end.
+  // With fewer elements than the matrix, reads would pass its end.
   it('a factorisation of a source that is whole in each slice', () => {
     const files = openFiles();
     const { sources, ...program } = programOf(files, []);

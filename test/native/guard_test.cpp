@@ -23,7 +23,7 @@ void expect(bool holds, const char* what) {
     std::printf("failed: %s\n", what);
 }
 
-/// A page of a file that has shrunk to nothing since it was mapped.
+/// A page of a file that was truncated to nothing since it was mapped.
 std::span<const std::byte> lostPage() {
     const auto length = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
     char path[] = "/tmp/layerloom-guard-XXXXXX";
@@ -60,13 +60,13 @@ void onLeaving(int) {
     siglongjmp(host, 1);
 }
 
-/// As crash reporters do: it passes the signal on to the handler that it replaced.
+/// Like crash reporters: passes the signal on to the handler that it replaced.
 void onReporting(int signal, siginfo_t* info, void* context) {
     reported = reported + 1;
     beforeReporter.sa_sigaction(signal, info, context);
 }
 
-/// How a child ends that runs `work`: by which signal, or 0.
+/// The signal that ends a child running `work`, or 0.
 template <class Work>
 int endOf(const Work& work) {
     const pid_t child = fork();

@@ -11,7 +11,7 @@ import { temporaryDirectory } from '../fixtures/checkpoints.js';
 
 const words = () => new BigInt64Array(new SharedArrayBuffer(control.words * 8));
 
-/** A pattern that is no power of two long, so that no two blocks near each other are alike. */
+/** A pattern whose length is no power of two, so that neighbouring blocks differ. */
 const pattern = Buffer.from(Array.from({ length: 1009 }, (_, index) => (index * index + (index >> 3)) & 255));
 
 const bytesOf = (length: number, seed: number): Buffer => Buffer.alloc(length, pattern.subarray(seed % 251));
@@ -29,7 +29,7 @@ const hexOf = (state: Uint32Array): string =>
 
 const expected = (content: Uint8Array): string => createHash('sha256').update(content).digest('hex');
 
-/** True where the processor has instructions for it. */
+/** True if the processor has SHA-256 instructions. */
 const isThere = 'hash' in createRequire(import.meta.url)(findAddon().file);
 
 describe.skipIf(!isThere)('SHA-256 by the processor is that of node:crypto', () => {

@@ -14,8 +14,8 @@ describe('the kernels', () => {
     for (const name of instructionSets().available) expect(output).toContain(name);
   });
 
-  // One text is compiled for several instruction sets. A function that its objects shared would be linked once, from any of
-  // them, and could then run where its instructions do not exist.
+  // A function shared between instruction sets would be linked once, and could run on a processor without its
+  // instructions.
   it('share no function between instruction sets', () => {
     const objects = join(build, 'CMakeFiles/layerloom_kernels.dir/native/kernels/targets');
     expect(existsSync(objects)).toBe(true);

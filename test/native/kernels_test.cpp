@@ -1,5 +1,5 @@
-// Kernels against an independent text: rounding here is by scaling and nearbyint in float64, not by bit
-// tricks. Every check runs on every instruction set that this machine has, and on the float64 route.
+// Kernels against independent code: rounding here is by scaling and nearbyint in float64, not by bit tricks.
+// Every check runs on every instruction set of this machine, and on the float64 route.
 #include <algorithm>
 #include <bit>
 #include <cmath>
@@ -23,7 +23,7 @@ using namespace layerloom;
 
 namespace {
 
-/// A format by its parameters. E4M3 as machine learning has it spends only the pattern of all ones on NaN.
+/// A format by its parameters. The E4M3 of machine learning has only the all-ones pattern as NaN.
 struct Format {
     DType dtype;
     int precision;    // significant bits
@@ -129,7 +129,6 @@ struct Input {
     std::size_t offset;  // misalignment
 };
 
-/// Every element of Σ weight · input, as the contract words it.
 std::vector<std::uint64_t> expected(const std::vector<Input>& inputs, DType sink, std::size_t count) {
     bool wide = sink == DType::F64;
     for (const Input& input : inputs) wide = wide || input.dtype == DType::F64;
@@ -140,7 +139,7 @@ std::vector<std::uint64_t> expected(const std::vector<Input>& inputs, DType sink
         for (std::size_t t = 0; t < inputs.size(); ++t) {
             const double x = decode(formatOf(inputs[t].dtype),
                                     bitsAt(inputs[t].bytes, inputs[t].offset, inputs[t].dtype, i));
-            // A float64 product of two float32 is exact, and so is rounding their sum twice (2·24 + 2 ≤ 53).
+            // A float64 product of two float32 is exact, and rounding their sum twice is too (2·24 + 2 ≤ 53).
             volatile double product = roundTo(working, roundTo(working, inputs[t].weight) * x);
             volatile double next = t == 0 ? product : roundTo(working, sum + product);
             sum = next;
@@ -182,14 +181,14 @@ void check(const std::vector<Input>& inputs, DType sink, std::size_t count, std:
 
 std::mt19937_64 random_{20410};
 
-/// Any bits at all: infinities, NaN, subnormals and zeros among them.
+/// Any bits: including infinities, NaN, subnormals and zeros.
 Input anyBits(DType dtype, double weight, std::size_t count, std::size_t offset) {
     Input input{dtype, weight, std::vector<std::byte>(offset + count * sizeOf(dtype)), offset};
     for (std::byte& b : input.bytes) b = static_cast<std::byte>(random_() & 0xFF);
     return input;
 }
 
-/// Numbers of like size, whose sums round in every place, with zeros and specials strewn in.
+/// Numbers of similar size, whose sums round at every position, with some zeros and specials.
 Input likeWeights(DType dtype, double weight, std::size_t count, std::size_t offset) {
     Input input{dtype, weight, std::vector<std::byte>(offset + count * sizeOf(dtype)), offset};
     std::normal_distribution<double> normal(0, 0.02);
@@ -242,7 +241,7 @@ void halfwayCases() {
             if (!std::isfinite(x) || !std::isfinite(next) || std::signbit(x) != std::signbit(next)) continue;
             addAround(x + (next - x) / 2);
         }
-        // The end of the range: halfway to where the next number would be, and around it.
+        // The end of the range: halfway to the next number after it, and around.
         const double step =
             format.largest - roundTo(format, format.largest * (1 - std::ldexp(1.0, -format.precision)));
         for (const double value : {format.largest + step / 2, 4 * format.largest}) {
@@ -254,8 +253,8 @@ void halfwayCases() {
     }
 }
 
-/// Every float32 of eight significant bits and its neighbours: all places where formats of one byte change
-/// how they round are among the former.
+/// Every float32 of eight significant bits and its neighbours: includes all values at which one-byte formats
+/// change rounding.
 void everyUpperHalfOfAFloat32() {
     Input f32{DType::F32, 1, {}, 0};
     for (std::uint32_t upper = 0; upper < 1u << 16; ++upper)
@@ -269,8 +268,8 @@ void everyUpperHalfOfAFloat32() {
 }
 
 #ifdef __x86_64__
-/// x86 notes when it has computed with a subnormal, which is a hundred times slower. Small formats have
-/// subnormals of their own, but float32 holds all these as normal numbers.
+/// x86 flags computations with subnormals, which are a hundred times slower; those of small formats are
+/// normal numbers in float32.
 void noSubnormalIsComputedWith() {
     for (const DType from : {DType::F16, DType::F8_E4M3, DType::F8_E5M2}) {
         Input every{from, 0.5, std::vector<std::byte>(patterns(from) * sizeOf(from)), 0};
@@ -326,7 +325,7 @@ void negativeZeroSurvives() {
     }
 }
 
-/// A tile that a kernel makes of float32.
+/// A kernel's tile of float32.
 struct TestTile {
     std::vector<float> x;
     std::vector<std::uint64_t> nonZero, negative;
@@ -344,7 +343,7 @@ struct TestTile {
         kernels.signedTile[dtype](terms, tile, count);
     }
 
-    /// True if the words have the signs of the elements, and no more bits.
+    /// True if the words have the elements' signs, and no further bits.
     bool tellsSigns() const {
         std::vector<std::uint64_t> isNonZero(nonZero.size()), isNegative(nonZero.size());
         for (std::size_t i = 0; i < x.size(); ++i) {
@@ -364,7 +363,6 @@ struct TestTile {
           tile{x.data(), nonZero.data(), negative.data(), false} {}
 };
 
-/// Sums in plain loops, in the order that the contract names.
 void reductions() {
     std::normal_distribution<float> normal(0, 1e-5f);
     for (const std::size_t count : {0, 1, 5, 15, 16, 17, 31, 32, 33, 100, 1000, 4096}) {
@@ -442,7 +440,7 @@ std::vector<float> anyFloats(std::size_t count) {
     return x;
 }
 
-/// Numbers whose sums round, with zeros and exact opposites among them.
+/// Numbers whose sums round, including zeros and exact opposites.
 std::vector<float> smallFloats(std::size_t count) {
     std::normal_distribution<float> normal(0, 0.01f);
     std::vector<float> x(count);
@@ -452,14 +450,14 @@ std::vector<float> smallFloats(std::size_t count) {
     return x;
 }
 
-/// A product whose bits no other order of roundings has.
+/// A product that depends on the order of roundings.
 float timesFloat(float a, float b) {
     const volatile float product = a * b;
     return product;
 }
 
-/// Sums of magnitudes of weighted sums, as they are read: of rows that stand apart, of pieces of them, and of
-/// any numbers. NaN have any bits.
+/// Sums of magnitudes of weighted sums: of separate rows, of pieces of rows, and of any numbers. NaN have any
+/// bits.
 void magnitudesOfSums() {
     const float weights[] = {1, -1, 0.3f};
     const auto same = [](std::span<const double> want, std::span<const double> got) {
@@ -500,7 +498,7 @@ void magnitudesOfSums() {
                         const Terms of{sources.data(), weights, terms};
                         const auto at = static_cast<std::size_t>(dtype);
                         for (const Kernels* kernels : availableKernels()) {
-                            // One more, which is not to be touched.
+                            // An extra element, which must stay unchanged.
                             std::vector<double> gotColumns(count + 1, 0.125), gotLanes(kLanes, 0.25);
                             kernels->columnMagnitudes[at](of, rows, stride, gotColumns.data(), count);
                             kernels->laneMagnitudes[at](of, gotLanes.data(), count);
@@ -515,7 +513,6 @@ void magnitudesOfSums() {
                     }
 }
 
-/// One pair's sums of products in the contract's order.
 void addProducts(std::span<const float> x, std::span<const float> y, double (&lanes)[kLanes]) {
     constexpr std::size_t run = 8 * kLanes;
     const std::size_t whole = x.size() / run * run;
@@ -531,8 +528,8 @@ void addProducts(std::span<const float> x, std::span<const float> y, double (&la
     for (std::size_t i = whole; i < x.size(); ++i) lanes[i % kLanes] += timesFloat(x[i], y[i]);
 }
 
-/// Pairs of so many values: infinities, NaN and subnormals among them, at any alignment; and of numbers alone, of
-/// which two values have products that are 0 though they are not.
+/// Pairs of `count` values at any alignment: with infinities, NaN and subnormals; and only numbers, including
+/// two whose product underflows to 0.
 void overlaps() {
     for (const bool isPlain : {true, false})
         for (const std::size_t values : {1, 2, 3, 4, 5, 6, 7})
@@ -594,7 +591,7 @@ void overlaps() {
             }
 }
 
-/// The comparison of two tiles, by the numeric contract: lanes by i % kLanes, added in order.
+/// The comparison of two tiles by the numeric contract: lanes by i % kLanes, added in order.
 void differences() {
     for (const std::size_t count : {0, 1, 31, 32, 33, 100, 1000, 1024}) {
         std::vector<float> x = anyFloats(count), y = anyFloats(count);
@@ -623,7 +620,7 @@ void differences() {
             DifferenceLanes got = before;
             DifferenceCounts gotCounts{5, 2};
             kernels->difference(x.data(), y.data(), got, gotCounts, count);
-            // The larger of two zeros has either sign.
+            // The larger of two zeros may have either sign.
             for (double& largest : got.largest) largest += 0;
             ++checks;
             if (std::memcmp(&got, &wanted, sizeof got) != 0 || gotCounts.unequal != counts.unequal ||
@@ -642,7 +639,7 @@ std::uint32_t magnitudeOf(float x) {
     return bits;
 }
 
-/// NaN are alike: a kernel of task vectors is followed by one that makes them canonical.
+/// All NaN are equal: a later kernel makes those of task vectors canonical.
 void same(const char* isa, const char* what, const float* expected, const float* actual, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
         std::uint32_t want, got;
@@ -653,10 +650,10 @@ void same(const char* isa, const char* what, const float* expected, const float*
 }
 
 constexpr std::size_t kLengths[] = {0, 1, 2, 5, 8, 15, 16, 17, 31, 33, 100, 255, 256, 257, 513, 4099};
-/// In elements: vectors are then at other places than the buffers.
+/// In elements, so that vectors and buffers start at different offsets.
 constexpr std::size_t kOffsets[] = {0, 1, 3};
 
-/// Runs `kernel` on every instruction set, into a buffer that is looked at on both sides of the output.
+/// Runs `kernel` on every instruction set, and checks the buffer on both sides of the output.
 template <class Kernel>
 void checkFloats(const char* what, const std::vector<float>& expected, std::size_t offset,
                  const Kernel& kernel) {
@@ -671,7 +668,7 @@ void checkFloats(const char* what, const std::vector<float>& expected, std::size
     }
 }
 
-/// As the contract words it: above are larger magnitudes, and those equal whose index is on the right side.
+/// By the contract: larger magnitudes are above, and equal ones with an index on the right side.
 bool isAbove(const Bound& bound, std::uint32_t magnitude, std::uint64_t index) {
     if (magnitude != bound.bits) return magnitude > bound.bits;
     return bound.early ? index < bound.cutoff : index >= bound.cutoff;
@@ -706,8 +703,8 @@ void keeping(std::size_t count, std::size_t offset) {
         }
 }
 
-/// Numbers of SplitMix64 as its author's program prints them, from seed 0 on; and at any place what stepping
-/// gives.
+/// Numbers of SplitMix64 as its author's program prints them from seed 0; at any position equal to stepping
+/// there.
 void chance() {
     constexpr std::uint64_t gamma = 0x9E37'79B9'7F4A'7C15ull;
     const auto next = [](std::uint64_t& state) {
@@ -799,7 +796,7 @@ void averagingByImportance(std::size_t count, std::size_t offset) {
     for (std::size_t t = 0; t < 3; ++t) {
         x.push_back(smallFloats(offset + count));
         importances.push_back(t == 1 ? smallFloats(offset + count) : anyFloats(offset + count));
-        // Those of the second are never negative.
+        // The second has no negative values.
         if (t == 1)
             for (float& importance : importances[t]) importance = std::fabs(importance);
     }
@@ -862,7 +859,7 @@ void taskVectors() {
         }
 }
 
-/// Counts the magnitudes of `x`, which are those of `terms`, in a window.
+/// Counts the magnitudes of `x`, equal to those of `terms`, in a window.
 void histogramOf(const std::vector<float>& x, const Terms& terms, DType dtype, const Window& window) {
     std::vector<std::uint32_t> bins(((window.last - window.low) >> window.shift) + 1);
     std::uint64_t exact[kCandidates] = {5}, above = 0;
@@ -889,7 +886,6 @@ void histogramOf(const std::vector<float>& x, const Terms& terms, DType dtype, c
     }
 }
 
-/// Magnitudes in windows, some of them counted apart from the bins.
 void histograms() {
     constexpr float one = 1;
     for (const std::size_t count : {0, 1, 15, 16, 17, 100, 1000})
@@ -910,7 +906,7 @@ void histograms() {
             }
 }
 
-/// The same of weighted sums, as they are read; NaN are canonical. Windows are around the magnitude of one of them.
+/// The same for weighted sums; NaN are canonical. Windows surround one of the magnitudes.
 void histogramsOfSums() {
     const float weights[] = {1, -1, 0.3f};
     for (const DType dtype : {DType::BF16, DType::F16, DType::F32, DType::F8_E4M3, DType::F8_E5M2})
@@ -946,7 +942,7 @@ void histogramsOfSums() {
 
 constexpr int kVoteRules = 2 * 2 * 2 * 3 * 2;
 
-/// The rule of a number below `kVoteRules`: each way that a rule can be has one.
+/// The rule of number `way` below `kVoteRules`: together they cover every kind of rule.
 VoteRule voteRule(int way, float scale) {
     return {(way & 1) != 0,
             (way & 2) != 0,
@@ -956,7 +952,6 @@ VoteRule voteRule(int way, float scale) {
             scale};
 }
 
-/// Votes in plain loops, in every way that a rule can be.
 void votes() {
     const float steps[] = {0.0f, -0.0f, 1.0f, -1.0f, 1.5f, -2.0f, 1e-42f, 3e38f, INFINITY, NAN};
     const float weights[] = {1, 0.5f, -1.5f};
@@ -1009,7 +1004,7 @@ void votes() {
         }
 }
 
-/// Compares the tallies of a source with what its bounds part, element by element.
+/// Compares a source's tallies with its bounds' cut, element by element.
 void expectTally(const Kernels& kernels, std::span<const float> changes, std::uint64_t first,
                  const PrunedSource& source, const Tallies& got) {
     for (const bool isUpper : {false, true}) {
@@ -1034,7 +1029,7 @@ void expectTally(const Kernels& kernels, std::span<const float> changes, std::ui
     }
 }
 
-/// A vote on pruned differences has the bits of its steps: differences, which are pruned, then a vote.
+/// A vote on pruned differences has the bits of its steps: differences, pruning, then a vote.
 void consensuses() {
     const float steps[] = {0.0f, -0.0f, 1.0f, -1.0f, 1.5f, -2.0f, 1e-38f, 3e38f, INFINITY, NAN};
     const std::uint32_t magnitudes[] = {0,           0x3F80'0000u, 0x3FC0'0000u, 0x7F80'0000u, 0x7FC0'0000u,
@@ -1109,7 +1104,6 @@ void consensuses() {
             }
 }
 
-/// Products in plain loops, at any place of their rows.
 void products() {
     const auto draw = [](std::size_t size, bool special) {
         std::vector<float> x(size);
@@ -1159,7 +1153,7 @@ void products() {
                 }
 }
 
-/// Runs of any width, which a tile begins and ends within; infinities, NaN and subnormals among the numbers.
+/// Runs of any width, with tiles that begin and end inside a run; includes infinities, NaN and subnormals.
 void scaledRuns() {
     for (const std::size_t count : {0, 1, 7, 31, 64, 129, 700})
         for (const std::size_t width : {std::size_t{1}, std::size_t{3}, std::size_t{16}, std::size_t{32}, std::size_t{128}, std::size_t{1000}})
@@ -1174,7 +1168,7 @@ void scaledRuns() {
             }
 }
 
-/// Every byte, upper and lower half; infinities, NaN and subnormals among the scales.
+/// Every byte, upper and lower half; scales include infinities, NaN and subnormals.
 void scaledHalves() {
     const float magnitudes[] = {0, 0.5f, 1, 1.5f, 2, 3, 4, 6};
     for (const std::size_t count : {0, 1, 7, 31, 64, 129, 700})

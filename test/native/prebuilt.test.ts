@@ -70,7 +70,6 @@ describe('the target of a host', () => {
 const own = addonFile(targetOf(currentHost()));
 const onLinux = process.platform === 'linux';
 
-/** A copy of this machine's addon, changed. */
 const changed = (change: (file: string) => void, name = 'layerloom.node'): string => {
   const file = join(temporaryDirectory(), name);
   cpSync(own, file);
@@ -233,7 +232,6 @@ describe('a loader’s words', () => {
 });
 
 describe('the tools of a build', () => {
-  /** A PATH with commands that print a version. */
   const path = (commands: Readonly<Record<string, string>>): NodeJS.ProcessEnv => {
     const directory = temporaryDirectory();
     for (const [name, printed] of Object.entries(commands))

@@ -1,5 +1,5 @@
 // @ts-check
-// Runs a program over an addon that is built with a sanitizer, which ends the process at the first fault.
+// Runs a program over an addon built with a sanitizer, which ends the process at the first fault.
 //
 //   node test/native/sanitized.mjs address|thread|undefined SCRIPT [ARGUMENT...]
 import { execFileSync, spawnSync } from 'node:child_process';
@@ -12,7 +12,8 @@ const build = `${root}native/build-${sanitizer}`;
 /** @param {string} library one of the compiler's */
 const pathOf = (library) => execFileSync('c++', [`-print-file-name=${library}`], { encoding: 'utf8' }).trim();
 
-// Node itself has no instrumentation: the runtime comes first, and what Node does is not looked at. SIGBUS is the guard's.
+// Node itself is not instrumented: the runtime loads first, and Node's own work is not checked. The guard
+// handles SIGBUS.
 /** @type {Record<string, Record<string, string>>} */
 const environments = {
   address: {

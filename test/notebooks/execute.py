@@ -1,6 +1,7 @@
-"""Executes a notebook in a directory, and writes it there with its outputs, and its pictures as NAME-CELL.png.
+"""Executes a notebook in a directory, and writes it there with its outputs, and its pictures as
+NAME-CELL.png.
 
-Ends with 1 if a cell fails or writes to stderr, where warnings go.
+Exits with 1 if a cell fails or writes to stderr, where warnings go.
 """
 
 import base64

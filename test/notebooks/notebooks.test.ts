@@ -8,14 +8,13 @@ import { linkPackage, python, skipped } from './package.js';
 
 const notebooks = join(packageRoot, 'examples/notebooks');
 
-/** The stand-in for lm_eval, as pip writes it where paths are long. */
+/** The stand-in for lm_eval, as pip writes it for long paths. */
 const writeHarness = (directory: string): void => {
   const standIn = join(packageRoot, 'test/fixtures/stand-in/python');
   writeFileSync(join(directory, 'lm_eval'), `#!/bin/sh\n'''exec' "${standIn}" "$0" "$@"\n`);
   chmodSync(join(directory, 'lm_eval'), 0o755);
 };
 
-/** Executes a notebook where nothing is but the package; returns the names of the pictures that it draws. */
 const execute = (name: string): string[] => {
   const [packages, programs, work] = [linkPackage(), temporaryDirectory(), temporaryDirectory()];
   writeHarness(programs);
@@ -30,7 +29,7 @@ const execute = (name: string): string[] => {
         PATH: [programs, dirname(process.execPath), environment['PATH']].join(delimiter),
         PYTHONPATH: [packages, notebooks].join(delimiter),
         PYTHONDONTWRITEBYTECODE: '1',
-        // PEFT 0.21 asks transformers 5 for a name that it is about to lose.
+        // PEFT 0.21 uses a name of transformers 5 that is deprecated.
         PYTHONWARNINGS: 'ignore::FutureWarning:transformers.modeling_utils',
         HF_HUB_OFFLINE: '1',
       },
@@ -44,7 +43,7 @@ const imports = (...modules: string[]): boolean =>
   python !== undefined && spawnSync(python, ['-c', `import ${modules.join(', ')}`]).status === 0;
 
 describe.skipIf(python === undefined)(`notebooks${skipped}`, () => {
-  // Once a machine matplotlib builds a cache, and says so on stderr.
+  // matplotlib builds a cache once a machine, and says so on stderr.
   beforeAll(() => {
     if (python !== undefined) spawnSync(python, ['-c', 'import matplotlib.font_manager']);
   }, 600_000);

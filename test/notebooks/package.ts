@@ -3,13 +3,14 @@ import { join } from 'node:path';
 import { packageRoot } from '../../src/core/native/prebuilt.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 
-/** A Python with what examples/notebooks/requirements.txt names but layerloom, which is that of this clone. */
+/**
+ * A Python with the packages of examples/notebooks/requirements.txt, except layerloom, which comes from this
+ * clone.
+ */
 export const python = process.env['LAYERLOOM_NOTEBOOKS_PYTHON'];
 
-/** For the title of tests that need it. */
 export const skipped = python === undefined ? ' (skipped: LAYERLOOM_NOTEBOOKS_PYTHON names no Python)' : '';
 
-/** Returns a directory with the Python package of this clone as a wheel has it: with the program in its folder `engine`. */
 export const linkPackage = (): string => {
   const directory = temporaryDirectory();
   const [source, target] = [join(packageRoot, 'python/layerloom'), join(directory, 'layerloom')];

@@ -4,7 +4,7 @@ import { fencesOf, pages } from '../docs/fences.js';
 import { Workplace } from '../docs/workplace.js';
 import { linkPackage, python, skipped } from './package.js';
 
-// `npm run test:wheels` runs those of docs/python.md, in each Python, and `npm run test:frames` those of docs/frames.md.
+// `npm run test:wheels` runs docs/python.md in each Python, and `npm run test:frames` runs docs/frames.md.
 const elsewhere = ['docs/python.md', 'docs/frames.md'];
 const withPython = pages.filter(
   (page) => !elsewhere.includes(page) && fencesOf(page).some(({ language }) => language === 'python'),

@@ -33,7 +33,6 @@ const builders = [
 
 type Call = readonly [builder: (typeof builders)[number], ...given: unknown[]];
 
-/** A program that remembers which nodes it was given. */
 const recording = (shape: readonly number[]): { program: Program; calls: Call[] } => {
   const program = new Program(shape);
   const calls: Call[] = [];
@@ -49,7 +48,6 @@ const recording = (shape: readonly number[]): { program: Program; calls: Call[] 
   return { program, calls };
 };
 
-/** Numbers that a fake measurer finds: sums of each kind, and the elements of nodes whose magnitudes are searched. */
 interface Findings {
   readonly gram?: readonly number[];
   readonly rowGram?: readonly number[];
@@ -62,7 +60,6 @@ interface Findings {
 
 const bitsOf = (element: number): number => bitsOfFloat(Math.abs(element));
 
-/** A measurer that reads no tensor, and remembers what it was asked. */
 const measuring = (findings: Findings): { measurer: Measurer; asked: unknown[] } => {
   const asked: unknown[] = [];
   const found = async (kind: keyof Findings, values: readonly Value[]): Promise<Float64Array> => {
@@ -292,7 +289,6 @@ describe('lowering a consensus', () => {
     sparsifier,
     rescale,
   });
-  /** The nodes between the first task vector and the vote. */
   const between = async (pruning: Pruning, findings: Findings = {}) => {
     const { calls, asked } = await lowered(of(pruning), findings);
     expect(calls[0]).toEqual(change(x));
@@ -345,7 +341,7 @@ describe('lowering a consensus', () => {
   it('drops by a generator that is keyed by the seed alone', async () => {
     const random = (seed: string) => between(pruned({ by: 'random', density: 0.25, seed }, 'density'));
     const [one, again, other] = [await random('a'), await random('a'), await random('b')];
-    // Without and with its rescaling, of which the latter is voted on.
+    // Without and with rescaling; the vote uses the latter.
     const key = expect.any(BigInt);
     expect(one.nodes).toEqual([
       ['drop', { value: node(0), key, probability: 0.25, scale: 1 }],
@@ -374,7 +370,7 @@ describe('lowering a consensus', () => {
     const scales = calls.flatMap(([kind, given]) =>
       kind === 'keep' ? (given as { scale: number }).scale : [],
     );
-    // The second one’s norm is too small to divide by, and stays.
+    // The second norm is too small to divide by, so its vector stays.
     expect(scales).toEqual([1, 1, 2]);
     expect(calls.at(-1)).toEqual(vote(node(4), node(3)));
   });

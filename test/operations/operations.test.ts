@@ -18,7 +18,6 @@ const byRank: Pruning = {
   rescale: null,
 };
 
-/** A formula of each kind over `base` or `origin` and x, y, z; what it measures, and its words. */
 const formulas: readonly {
   readonly formula: Formula<string>;
   readonly operands: readonly string[];

@@ -16,10 +16,9 @@ const combined = (vectors: readonly Vector[], coefficients: readonly number[]): 
   vectors.map((x, i) => scaled(x, coefficients[i] as number)).reduce(added);
 const directionOf = (x: Vector): Vector => scaled(x, 1 / norm(x));
 
-/** A rule's coefficients, from nothing but the vectors' dot products. */
 const coefficientsOf = (rule: string, vectors: readonly Vector[], parameters: RuleParameters = {}) => {
   const pairs = vectors.flatMap((x, i) => vectors.slice(i).map((y) => dot(x, y)));
-  // Other numbers before, as where each row has a matrix.
+  // Other numbers come first, as if each row had a matrix.
   return ruleNamed(rule, 'w').coefficients(
     gramOf(Float64Array.from([7, 7, ...pairs]), 2, vectors.length),
     parameters,
@@ -39,7 +38,7 @@ const b: Vector = [-2, 1, 4, 1];
 const c: Vector = [0.25, 3, 1, -1];
 const vectors: readonly Vector[] = [a, b, c];
 
-/** On the arc from x to y: as far along it as t is from 0 to 1. */
+/** The point at share t of the arc from x to y. */
 const onArc = (x: Vector, y: Vector, t: number): Vector => {
   const angle = Math.acos(dot(x, y) / (norm(x) * norm(y)));
   return combined([x, y], [Math.sin((1 - t) * angle), Math.sin(t * angle)]).map((z) => z / Math.sin(angle));
@@ -112,7 +111,10 @@ describe('the tolerance of slerp', () => {
 });
 
 describe('multislerp', () => {
-  /** The exponential map of the weighted tangents at the weighted mean direction, over the vectors themselves. */
+  /**
+   * The exponential map of the weighted tangents at the weighted mean direction, computed on the vectors
+   * themselves.
+   */
   const direct = (weights: Vector): Vector => {
     const directions = vectors.map(directionOf);
     const mean = directionOf(combined(directions, weights));

@@ -15,7 +15,9 @@ import { decode, encode } from '../fixtures/numbers.js';
 const magnitudes = (x: Float32Array): Uint32Array =>
   new Uint32Array(x.buffer, x.byteOffset, x.length).map((bits) => bits & 0x7fff_ffff);
 
-/** Numbers as tensors have them, most of them tied: zeros of both signs, subnormals, infinities and NaN among them. */
+/**
+ * Numbers like those of tensors, most of them tied: with zeros of both signs, subnormals, infinities and NaN.
+ */
 const tensors = fc
   .array(
     fc.oneof(
@@ -28,7 +30,6 @@ const tensors = fc
   )
   .map((numbers) => Float32Array.from(numbers));
 
-/** Counts as the kernels do, in two blocks. */
 const countOf = (x: Uint32Array, { low, last, shift, candidates }: Window, bins: number) => {
   const counts = new Uint32Array(bins);
   const end = last + 1;
@@ -120,7 +121,7 @@ describe('selectMagnitudes', () => {
   });
 
   it('finds a rank in a model that has more equal elements than 32 bits count', async () => {
-    // Two tensors of 3e9 elements of the smaller magnitude and 1e9 of the larger one each, counted bin by bin.
+    // Two tensors, each with 3e9 elements of the smaller magnitude and 1e9 of the larger, counted bin by bin.
     const [smaller = 0, larger = 0] = magnitudes(Float32Array.of(0.5, 1));
     const equal = new Map([
       [smaller, 3e9],
@@ -252,7 +253,7 @@ describe('what a merge keeps', () => {
           indexes.includes(i) && (nanStays || !Number.isNaN(x)) ? Math.fround(x) + 0 : 0,
         );
       const got = (merged: Tensors) => decode('F32', merged[`tensor.${index}`]?.data ?? new Uint8Array());
-      // What is no number has no sign to be elected.
+      // NaN has no sign to elect.
       expect(got(kept)).toEqual(expected(first.slice(0, Math.max(1, Math.floor(density * n))), false));
       expect(got(middle)).toEqual(expected(last.slice(top, top + Math.floor(density * n)), true));
     }
@@ -264,7 +265,7 @@ describe('what a merge keeps', () => {
     let seed = 5;
     const bits = Uint16Array.from({ length: count }, () => {
       seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0;
-      // Exponents of 2^-16 … 2^-1, and seven bits behind them: 4,096 magnitudes, each of 4,000 elements.
+      // Exponents of 2^-16 … 2^-1 with seven mantissa bits: 4,096 magnitudes, each of 4,000 elements.
       return ((seed >>> 31) << 15) | (((111 + ((seed >>> 24) & 15)) << 7) + ((seed >>> 16) & 127));
     });
     const tensor = (data: Uint8Array): Tensors => ({ large: { dtype: 'BF16', shape, data } });

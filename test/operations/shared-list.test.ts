@@ -4,7 +4,7 @@ import { Program } from '../../src/core/methods/operations/program.js';
 import { sharedList, sharedNumbers } from '../../src/core/methods/operations/shared-list.js';
 import type { StoredTensor } from '../../src/core/tensor/stored-tensor.js';
 
-/** The numbers of the runs by which two matrices of so many rows are put side by side. */
+/** Runs that put two matrices with this many rows side by side. */
 const runsFor = (rows: number, counts: readonly [number, number], layer: number): Float64Array => {
   const columns = counts[0] + counts[1];
   const program = new Program([rows, columns]);

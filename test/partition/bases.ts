@@ -3,7 +3,6 @@ import { describeArchitecture } from '../../src/core/models/architecture/archite
 import type { CheckpointIndex } from '../../src/core/models/checkpoint/checkpoint.js';
 import { familyFixture } from '../fixtures/families.js';
 
-/** Headers of a model of given names and shapes. */
 export const baseOf = (
   shapes: Readonly<Record<string, readonly number[]>>,
   config: Record<string, unknown> = {},
@@ -87,10 +86,9 @@ export const bases: readonly (readonly [family: string, base: PartitionBase])[] 
   ],
 ];
 
-/** Names of a partition's parameters, in no order that tells of parts. */
+/** Names of a partition's parameters, in an order that does not reveal parts. */
 export const namesOf = ({ parts }: Partition): string[] => partNames.flatMap((part) => parts[part]).sort();
 
-/** Modules of a model that hold something, containers too. */
 export const modulesOf = (names: readonly string[]): string[] => [
   ...new Set(
     names.flatMap((name) =>

@@ -22,7 +22,7 @@ import { generator } from '../fixtures/numbers.js';
 import { baseOf, bases, layers, modulesOf, namesOf } from './bases.js';
 import { axolotlTrains, llamaFactoryTrains, peftAdapts } from './trainers.js';
 
-/** Experts of a base whose changes are random, and of few values, so that many are tied. */
+/** Experts of a base with random changes of few values, so that many are tied. */
 const randomExpert = ({ checkpoint }: PartitionBase, name: string, seed: number): AnalysedExpert => {
   const random = generator(seed);
   return {
@@ -81,7 +81,6 @@ const analysis = fc
 
 const any = fc.oneof(location, analysis);
 
-/** The files of a format by side; undefined for a side that it cannot say. */
 const textOf = (partition: Partition, format: PartitionFormat, side: Side): string | undefined => {
   try {
     return formatPartition(partition, format).files.find(({ name }) => name.startsWith(`${side}.`))?.text;
@@ -231,7 +230,7 @@ it('writes names of strangers into Python as text only', () => {
   const base = baseOf(Object.fromEntries(names.map((name) => [name, [4, 4]])));
   const { files } = formatPartition(partitionOf(base, { bottom: 0, top: 0, norms: 'others' }), 'python');
   const text = files[0]?.text ?? '';
-  // Outside strings of Python there is no such name.
+  // Such a name may occur only inside Python strings.
   expect(text.replaceAll(/r"[^"\n]*"|"([^"\\\n]|\\.)*"/g, '')).not.toContain('import os');
   expect(text).toContain('import os');
 });

@@ -9,7 +9,6 @@ import { baseOf } from './bases.js';
 const llama = (layers: number, tied = false) =>
   baseOf(llamaShapes({ layers, tied }), { model_type: 'llama', tie_word_embeddings: tied });
 
-/** Which layers' q_proj a part has. */
 const layersOf = (names: readonly string[]): number[] =>
   names.flatMap((name) => {
     const layer = /layers\.(\d+)\.self_attn\.q_proj/.exec(name)?.[1];
@@ -96,7 +95,6 @@ describe('by location', () => {
 });
 
 describe('by an analysis', () => {
-  /** An expert whose tensors have the given mean MAV, and one row each. */
   const expert = (name: string, means: Readonly<Record<string, number>>): AnalysedExpert => ({
     name,
     file: `${name}.json`,

@@ -7,7 +7,6 @@ import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoi
 import { cli } from '../fixtures/cli.js';
 import { writeFamily } from '../fixtures/family.js';
 
-/** A base of eight layers, and an analysis of its experts `a` and `b`. */
 const analysed = async () => {
   const { root, base, a, b } = writeFamily();
   const from = join(root, 'analysis');
@@ -78,7 +77,7 @@ describe('partition', () => {
 
   it('refuses an unknown expert, another base, a directory without an analysis', async () => {
     const { root, base, a, experts } = await analysed();
-    // Written at once, of the same shapes: only their times tell the two apart.
+    // Written at once with the same shapes: only their times differ.
     utimesSync(join(a, 'model.safetensors'), 0, 0);
     const failing = (model: string, parameters: PartitionParameters, message: string | RegExp) =>
       expect(partition(model, parameters)).rejects.toThrow(message);

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 
-// The rules by which trainers choose parameters, as their sources have them, for tests of what is written for them.
+// Independent copies of the rules by which trainers choose parameters, from their sources.
 
 /** axolotl, utils/freeze.py (LayerNamePattern): names that train. */
 export const axolotlTrains = (patterns: readonly string[], names: readonly string[]): string[] => {

@@ -15,7 +15,6 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 
 interface Found {
   readonly modules: number;
-  /** The least error that a rank allows, by target. */
   readonly least: Readonly<Record<string, Readonly<Record<string, number>>>>;
   readonly errors: Readonly<Record<string, Readonly<Record<string, number>>>>;
 }
@@ -80,17 +79,18 @@ describe.skipIf(!python || !experts)(
       expect(found.modules).toBe(21);
       const error = (target: string, name: string) => found.errors[target]?.[name] ?? Number.NaN;
       const least = (target: string, rank: number) => found.least[target]?.[rank] ?? Number.NaN;
-      // A sum is exact, but for the rounding of factors; so is PEFT's concatenation, and core space of a linear method.
+      // Exact except for rounding of factors: sums, PEFT's concatenation, and core space with a linear
+      // method.
       for (const name of ['sum', 'PEFT cat', 'core space']) expect(error('sum', name)).toBeLessThan(1e-6);
-      // A rank is the nearest that there is, of sums as of other methods.
+      // A limited rank gives the nearest possible adapter, for sums as for other methods.
       expect(error('sum', 'sum 16') / least('sum', 16)).toBeLessThan(1.001);
       expect(error('ties', 'ties 16') / least('ties', 16)).toBeLessThan(1.01);
       expect(error('ties', 'ties 32') / least('ties', 32)).toBeLessThan(1.01);
       expect(error('magnitude', 'breadcrumbs 16') / least('magnitude', 16)).toBeLessThan(1.01);
-      // Merging factors makes cross terms, which no rank makes up for.
+      // Merging factors makes cross terms, which no rank repairs.
       expect(error('sum', 'PEFT linear')).toBeGreaterThan(error('sum', 'sum 16'));
       expect(error('ties', 'PEFT ties')).toBeGreaterThan(error('ties', 'ties 16'));
-      // Of the same rank the projection on core space is no nearer than the decomposition.
+      // At equal rank, the projection on core space is no nearer than the decomposition.
       expect(error('ties', 'projection on core space')).toBeGreaterThanOrEqual(least('ties', 32));
       expect(error('ties', 'core space')).toBeGreaterThan(error('ties', 'projection on core space'));
     });

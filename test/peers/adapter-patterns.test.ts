@@ -5,8 +5,6 @@ import { describe, expect, it } from 'vitest';
 import { moduleNames, randomPatterns, writtenPatterns } from '../fixtures/module-patterns.js';
 import { chosenKeys } from '../fixtures/pattern-choice.js';
 
-// Keys of rank_pattern and alpha_pattern, matched here and by Python.
-
 const { LAYERLOOM_PYTHON: python = '' } = process.env;
 const hasPython = python !== '' && spawnSync(python, ['-c', 'import re']).status === 0;
 const script = fileURLToPath(new URL('adapters/patterns.py', import.meta.url));
@@ -23,7 +21,7 @@ const inPython = (configurations: readonly (readonly string[])[]): Chosen[] =>
     .split('\n')
     .map((line) => JSON.parse(line) as Chosen);
 
-/** True if Python's answer is this one, or it had none in time. */
+/** True if Python gave this answer, or none in time. */
 const isAnswer = (chosen: readonly (number | null)[], there: Chosen | undefined): boolean =>
   there === 'too long' || JSON.stringify(chosen) === JSON.stringify(there);
 

@@ -5,8 +5,8 @@ import { describe, expect, it } from 'vitest';
 import { layerSwap, merge, type RecipeInput, revert, soup } from '../../src/index.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 
-// Adapters that real PEFT wrote, merged to adapters, which real PEFT loads: logits equal those of the same merge of full
-// weights.
+// Merges adapters from real PEFT to adapters, and loads these in real PEFT: logits equal those of the same
+// merge of full weights.
 
 const { LAYERLOOM_PYTHON: python = '' } = process.env;
 const hasPeft = python !== '' && spawnSync(python, ['-c', 'import peft, transformers']).status === 0;
@@ -21,7 +21,6 @@ const run = (args: readonly string[], input = '') =>
     }).toString(),
   );
 
-/** Merges as functions of the two sides; a whole side is `BASE+ADAPTER`. */
 const merges: Record<
   string,
   (task: string, language: string, base: string, out: string) => Promise<unknown>

@@ -6,8 +6,6 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { layerSwap, relayout } from '../../src/index.js';
 
-// Adapters that PEFT has written, added to their bases here and there.
-
 const { LAYERLOOM_PYTHON: python = '', LAYERLOOM_ORACLE: oracle } = process.env;
 const hasPeft = python !== '' && spawnSync(python, ['-c', 'import peft, transformers']).status === 0;
 const script = fileURLToPath(new URL('adapters/adapters.py', import.meta.url));
@@ -19,18 +17,14 @@ const run = (args: readonly string[]): string =>
     maxBuffer: 2 ** 26,
   }).toString();
 
-/** What adapters.py compares of one adapter. */
 interface Compared {
   readonly case: string;
   readonly adapter: string;
   readonly float32: boolean;
-  /** Tensors that one of the two lacks. */
   readonly names: readonly string[];
-  /** The share of equal elements. */
   readonly equal: number;
-  /** The largest difference, as a share of the tensor's largest element. */
+  /** The largest difference relative to the tensor's largest element. */
   readonly largest: number;
-  /** The same of logits, against the base with the adapter in PEFT. */
   readonly logits: number;
 }
 
@@ -56,7 +50,7 @@ describe.skipIf(!hasPeft)('BASE+ADAPTER and PEFT (LAYERLOOM_PYTHON with peft and
     expect(compared).toHaveLength(20);
     for (const one of compared) {
       expect(one).toMatchObject({ names: [] });
-      // In bfloat16 the sum is rounded, which PEFT does only when it merges.
+      // In bfloat16 the sum is rounded; PEFT rounds it only when it merges.
       const holds = one.float32
         ? one.largest < 1e-6 && one.logits < 1e-5
         : one.equal >= 0.9998 && one.largest < 2 ** -7 && one.logits < 0.05;

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """adapters_out.py make OUT: a random base of each case, and two adapters of it, saved by PEFT.
-adapters_out.py compare: lines of BASE ADAPTER FULL on stdin; prints the largest difference of their logits and what PEFT warned of."""
+adapters_out.py compare: reads lines of BASE ADAPTER FULL on stdin; prints the largest difference of their
+logits and PEFT's warnings."""
 import json
 import sys
 import warnings
@@ -15,7 +16,6 @@ llama = dict(common, intermediate_size=48, num_key_value_heads=2, max_position_e
 gpt2 = GPT2Config(vocab_size=96, n_embd=32, n_layer=8, n_head=4, n_positions=64, n_inner=48)
 attention, mlp = ['q_proj', 'v_proj', 'o_proj'], ['gate_proj', 'up_proj', 'down_proj']
 
-# Configuration of the base, then of the task and the language adapter.
 cases = {
     'llama-ranks': (LlamaConfig(**llama), dict(r=4, lora_alpha=8, target_modules=attention), dict(r=16, lora_alpha=8, target_modules=attention + mlp)),
     'llama-patterns': (LlamaConfig(**llama),

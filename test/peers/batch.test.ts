@@ -30,7 +30,7 @@ const [tasks, languages] = [
 const pathOf = (expert: string | null) => join(experts ?? '', expert ?? '');
 const named = (names: readonly string[]) => names.map((name) => `${name}: ${pathOf(name)}`).join(', ');
 
-/** Nine pairs by default, by a grid and as soups both ways, and a soup of each: 100 merges. */
+/** Nine pairs by default, by a grid and as soups in both ways, and a soup of each: 100 merges. */
 const experiment = `base: ${pathOf('base')}
 tasks: {${named(tasks)}}
 languages:
@@ -48,7 +48,6 @@ const out = join(root, 'out');
 
 const gigabytes = (bytes: number) => `${(bytes / 1e9).toFixed(3)} GB`;
 
-/** What files take of the disk, one of several names once. */
 const diskTaken = (directory: string): number => {
   const inodes = new Map<number, number>();
   const add = (path: string) => {
@@ -103,7 +102,6 @@ describe.skipIf(!python || !oracle || !experts)(
       expect(disk).toBeLessThanOrEqual(1.1 * bytesDistinct);
     });
 
-    /** The oracle's command for a merge. */
     const argumentsOf = ({ method, task, languageExpert, configuration, path }: MergeRecord): string[] => {
       const [t, l] = [pathOf(task), pathOf(languageExpert)];
       const merged = join(out, path);
@@ -129,7 +127,8 @@ describe.skipIf(!python || !oracle || !experts)(
         for (const merge of ofPairs) {
           const verdict = await check(...argumentsOf(merge));
           const isUneven = merge.configuration['weights'] === 'magnitude';
-          // Float64 sums of unequally weighted terms may round to another neighbour than float32 ones, here and there.
+          // Float64 sums of unequally weighted terms occasionally round to another neighbour than float32
+          // ones.
           expect([merge.name, verdict]).toEqual([
             merge.name,
             expect.stringMatching(isUneven ? /^ok: / : /^ok: .* 100\.0000% of computed elements exact/),
@@ -156,7 +155,7 @@ describe.skipIf(!python || !oracle || !experts)(
           soups.push(path);
         }
         const [task = '', lang = ''] = soups;
-        // Layers are a soup's, byte for byte; what is averaged is so of six experts, rounded once and not twice.
+        // Layers come from a soup, byte for byte; averages are of six experts, rounded once.
         expect(await check('swap', '--task', task, '--lang', lang, join(out, merge.path))).toMatch(/^ok: /);
         for (const path of soups) rmSync(path, { recursive: true });
       },
@@ -229,7 +228,6 @@ describe.skipIf(!python || !oracle || !experts)(
   },
 );
 
-/** SLURM's word on a job: empty while it waits or runs. */
 const stateOf = async (job: string): Promise<string> =>
   (await run('scontrol', ['--oneliner', 'show', 'job', job]).catch(() => ({ stdout: '' }))).stdout
     .split('\n')
@@ -269,7 +267,6 @@ describe.skipIf(!slurm)('an experiment by SLURM (LAYERLOOM_SLURM)', () => {
     );
     expect([states, logs]).toEqual(['COMPLETED COMPLETED COMPLETED COMPLETED', logs]);
     const made = recordIn(submitted);
-    // All was made by the parts; the last job links it.
     expect([made.state, made.bytesWritten]).toEqual(['done', 0]);
     expect(contentsOf(submitted, isLasting)).toEqual(contentsOf(whole, isLasting));
     console.log(`jobs ${parts} and ${last}: ${states}`);

@@ -6,7 +6,7 @@ import { chatTemplates } from '../../src/core/models/tokenizer/chat-templates/fo
 const { LAYERLOOM_PYTHON: python } = process.env;
 const hasMergekit = python !== undefined && spawnSync(python, ['-c', 'import mergekit']).status === 0;
 
-/** mergekit's text as its family published the format; docs/parity.md has the reasons. */
+/** mergekit's templates as their families published the format; docs/parity.md has the reasons. */
 const published: Readonly<Record<string, (text: string) => string>> = {
   chatml: (text) => text,
   mistral: (text) => text,
@@ -33,7 +33,7 @@ describe.skipIf(!hasMergekit)('named chat templates (LAYERLOOM_PYTHON with merge
     expect(compared.map(([name]) => name).sort()).toEqual(Object.keys(published).sort());
     for (const [name, texts] of compared)
       for (const [conversation, { own, peer }] of Object.entries(texts)) {
-        // Alpaca has no other roles: mergekit's template leaves such turns out, ours raises an error.
+        // Alpaca has no other roles: mergekit's template omits such turns, ours raises an error.
         if (name === 'alpaca' && conversation === 'an unknown role')
           expect(own).toMatch(/^error: alpaca has no role/);
         else if (peer?.startsWith('error: ')) expect(own, `${name}, ${conversation}`).toMatch(/^error: /);

@@ -36,9 +36,8 @@ interface Ours {
 interface Compared {
   /** Tensors or shapes that differ. */
   readonly structure?: string;
-  /** The dtypes of a tensor, where mergekit's merge of the recipe as it is has another. */
+  /** The dtypes of a tensor, if mergekit's merge of the unchanged recipe has another. */
   readonly dtype?: string;
-  /** True where the same tokens have other numbers; the rows were compared by token. */
   readonly reordered: boolean;
   readonly elements: number;
   readonly differing: number;
@@ -47,15 +46,15 @@ interface Compared {
   readonly ours: number;
 }
 
-/** Recipes that mergekit takes and layerloom refuses, or merges to other numbers, each with the reason. */
+/** Recipes that mergekit accepts but layerloom refuses, or merges differently, each with the reason. */
 const known = JSON.parse(readFileSync(at('recipes/known.json'), 'utf8')) as {
   readonly refused: Readonly<Record<string, string>>;
   readonly different: Readonly<Record<string, string>>;
 };
 
-/** Share of elements that may be further apart than one unit: undecided ones of thresholds, and cancelled sums. */
+/** Share of elements that may differ by more than one unit: undecided by thresholds, or cancelled sums. */
 const mostBeyond = 1e-3;
-/** Relative difference that the sums of squared changes of two random merges may have: five standard errors. */
+/** Largest relative difference between sums of squared changes of two random merges: five standard errors. */
 const mostRandom = 0.15;
 
 const isRandom = ({ methods }: Peer) => methods.some((method) => /^(dare|della)/.test(method));
@@ -75,7 +74,7 @@ const verdict = (peer: Peer, compared: Compared | undefined): string => {
 };
 
 interface Row {
-  /** The recipe's name, with `, own tokens` where its models have such. */
+  /** The recipe's name; with `, own tokens` if its models have some. */
   readonly name: string;
   readonly peer: string;
   readonly own: string;
@@ -85,7 +84,7 @@ interface Row {
 /**
  * Runs recipes in both programs.
  *
- * @param ownTokens true to give every model but the bases two tokens that its base lacks
+ * @param ownTokens true to give all models except bases two tokens that their base lacks
  */
 const runBoth = async (names: readonly string[], root: string, ownTokens: boolean): Promise<Row[]> => {
   mkdirSync(root, { recursive: true });
@@ -159,7 +158,6 @@ describe.skipIf(!hasMergekit)('recipes written by others (LAYERLOOM_PYTHON with 
   );
 });
 
-/** Messages of both programs as text: no markup, and no paths of the machine that ran them. */
 const cell = (text: string) =>
   text
     .replace(/\/\S*\/(own|same)\//g, '')

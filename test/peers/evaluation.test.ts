@@ -28,13 +28,12 @@ const root = join(temporary, `layerloom-evaluation-${process.pid}`);
 const [generation, perplexity] = ['layerloom_mgsm_ja', 'layerloom_mgsm_ppl_ja'];
 const merge = 'japanese/math-1+jpn-1/default';
 
-/** The harness; it also keeps what it wrote, which layerloom removes, in KEEP if that is set. */
+/** The harness; if KEEP is set, it also copies its outputs there before layerloom removes them. */
 const harness = join(root, 'harness.sh');
 const harnessText = `'${python}' -m lm_eval "$@" || exit
 [ -z "$KEEP" ] || [ "$1" != run ] || cp -r "$(dirname "$3")/output" "$KEEP/$$"
 `;
 
-/** Writes the experiment with a back end, and carries it out: one merge, which takes a second. */
 const batch = async (name: string, backend: string): Promise<string> => {
   const [file, out] = [join(root, `${name}.yaml`), join(root, name)];
   writeFileSync(
@@ -59,7 +58,6 @@ ${backend}`,
 
 const hf = '  model_args: {dtype: float32}\n  device: cpu\n';
 
-/** A copy of an experiment that has no scores. */
 const unscored = (out: string, name: string): string => {
   const copy = join(root, name);
   cpSync(out, copy, { recursive: true, filter: (path) => !path.startsWith(join(out, 'evaluations')) });
@@ -76,7 +74,6 @@ const unscored = (out: string, name: string): string => {
 const evaluate = (out: string, only: readonly string[], more: readonly string[] = [], env = {}) =>
   cli(['evaluate', out, '--lm-eval', `sh ${harness}`, '--only', ...only, ...more], env);
 
-/** Scores by model and task. */
 const scoresIn = (out: string): Map<string, Record<string, Score>> => {
   const { references, merges } = recordIn(out) as ExperimentRecord;
   return new Map([...references, ...merges].map(({ name, scores = {} }) => [name, { ...scores }]));
@@ -119,7 +116,7 @@ describe.skipIf(!hasHarness || experts === '' || mgsm === '')(
       const files = (await findHarnessResults(kept)).map(
         (file) => JSON.parse(readFileSync(file, 'utf8')) as HarnessFile,
       );
-      // Two runs a model: the tasks take 8 and 0 worked examples.
+      // Two runs a model: the tasks use 8 and 0 shots.
       expect(files).toHaveLength(6);
       const places = {
         base: join(experts, 'base'),
@@ -175,7 +172,7 @@ describe.skipIf(!hasHarness || experts === '' || mgsm === '')(
       });
       const oneDone = /Running generate_until requests:[^\r\n]* 1\/2 \[/;
       while (!isEnded && !(existsSync(log) && oneDone.test(readFileSync(log, 'utf8')))) await pause(20);
-      // The cache is written by a thread of its own.
+      // A separate thread writes the cache.
       await pause(500);
       child.kill('SIGINT');
       expect((await ended).code).toBe(130);
@@ -196,8 +193,8 @@ describe.skipIf(!hasHarness || experts === '' || mgsm === '')(
       const result = await evaluate(served, ['base', '*/default'], ['-q']);
       expect([result.code, result.stderr]).toEqual([0, '']);
       for (const model of ['base', merge]) {
-        // The same prompts, and in float32 the same tokens. Of a character that the last token leaves incomplete, hf
-        // writes U+FFFD, and servers that send text as it comes write nothing.
+        // The same prompts, and in float32 the same tokens. If the last token leaves a character incomplete,
+        // hf writes U+FFFD, and streaming servers write nothing.
         const [own, hfs] = [served, out].map((place) =>
           problemsOf(place, model, generation).map((problem) => ({
             ...problem,

@@ -14,8 +14,6 @@ import {
   soup,
 } from '../../src/index.js';
 
-// Mixtures of transformers, and adapters of their experts that PEFT has written.
-
 const { LAYERLOOM_PYTHON: python = '', LAYERLOOM_PEFTS = '' } = process.env;
 const hasPeft = python !== '' && spawnSync(python, ['-c', 'import peft, transformers']).status === 0;
 const script = fileURLToPath(new URL('experts/mixtures.py', import.meta.url));
@@ -35,13 +33,10 @@ const run = (args: readonly string[], pythonPath = ''): string =>
     maxBuffer: 2 ** 26,
   }).toString();
 
-/** What mixtures.py compares of two models, each as transformers holds it. */
 interface Compared {
   readonly ours: string;
   readonly names: readonly string[];
-  /** The largest difference of weights, as a share of the tensor's largest element. */
   readonly largest: number;
-  /** The same of logits. */
   readonly logits: number;
 }
 
@@ -74,7 +69,8 @@ describe.skipIf(!hasPeft)('mixtures of experts (LAYERLOOM_PYTHON with peft and t
           pairs.push([out, `${at}-merged`]);
         }
       }
-    // 12 families by all-linear, 11 by parameters in three ways; 33 mixtures of these, in two ways, for each other version.
+    // 12 families by all-linear, 11 by parameters in three ways; for each other version 33 mixtures in two
+    // ways.
     expect(pairs).toHaveLength(2 * (12 + 33 + 66 * versions.length));
     for (const one of compare(pairs)) {
       const holds = one.names.length === 0 && one.largest < 1e-6 && one.logits < 1e-5;
@@ -91,7 +87,7 @@ describe.skipIf(!hasPeft)('mixtures of experts (LAYERLOOM_PYTHON with peft and t
       const models = adapters.map((adapter) => `${base}+${adapter}`);
       const whole = await soup({ models }, { out: at('merged-whole') });
       pairs.push([run(['apply', base, out, at('merged-by-peft')]).trim(), whole.out]);
-      // Of parameters [experts, rows, columns] nothing is extracted.
+      // Parameters [experts, rows, columns] are not extracted.
       if (['gpt-oss', 'granite-moe'].includes(mixture)) continue;
       const expert = at('parameters-merged');
       const extracted = await extractLora({ base, expert, rank: 8 }, { out: at('extracted') });
@@ -104,7 +100,7 @@ describe.skipIf(!hasPeft)('mixtures of experts (LAYERLOOM_PYTHON with peft and t
   }, 900_000);
 
   describe('in files with each expert by itself and in fused ones', () => {
-    // Three that transformers writes with each expert by itself, and three that it writes fused.
+    // Three that transformers writes with separate experts, and three that it writes fused.
     const separate = ['mixtral', 'qwen3-moe', 'deepseek-v3'];
     const fused = ['granite-moe', 'gpt-oss', 'llama4'];
     const at = (mixture: string, name: string) => join(work, mixture, name);
@@ -171,7 +167,7 @@ describe.skipIf(!hasPeft)('mixtures of experts (LAYERLOOM_PYTHON with peft and t
         // Loaded by transformers: the same bits of weights and logits.
         for (const compared of compare(pairs))
           expect(compared).toMatchObject({ names: [], largest: 0, logits: 0 });
-        // And the soup is the mean of the two, as torch computes it.
+        // The soup is the mean of the two, as torch computes it.
         const [mean] = compare([
           [at(mixture, 'out-soup-separate'), run(['mean', math, swh, at(mixture, 'mean')]).trim()],
         ]);

@@ -7,7 +7,8 @@ import { describe, expect, it } from 'vitest';
 import { extractLora } from '../../src/index.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 
-// Adapters that extract-lora makes of real experts: PEFT loads them, their errors are those reported, and near the least.
+// extract-lora's adapters of real experts: PEFT loads them, and their errors are as reported and near the
+// least.
 
 const { LAYERLOOM_PYTHON: python = '', LAYERLOOM_EXPERTS: experts = '' } = process.env;
 const table = process.env['LAYERLOOM_EXTRACT_TABLE'];

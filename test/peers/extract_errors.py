@@ -1,4 +1,4 @@
-"""Errors of adapters: of PEFT's merge of one that layerloom extracted, and of the least that its ranks allow.
+"""Errors of adapters: of PEFT's merge of one that layerloom extracted, and the least that its ranks allow.
 
 usage: extract_errors.py BASE EXPERT ADAPTER [MERGEKIT_ADAPTER]
 prints {tensor: {"rank", "peft", "least", "mergekit"?}} as JSON

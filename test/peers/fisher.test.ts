@@ -44,13 +44,12 @@ const makeModels = () => {
     );
 };
 
-/** The metadata of a safetensors file. */
 const metadataOf = (file: string): Record<string, string> => {
   const bytes = readFileSync(file);
   return JSON.parse(bytes.subarray(8, 8 + Number(bytes.readBigUInt64LE(0))).toString()).__metadata__;
 };
 
-/** The bytes of a safetensors file behind its header, of which the order of the metadata is not fixed. */
+/** The bytes of a safetensors file after its header, whose metadata has no fixed order. */
 const tensorsIn = (file: string): Buffer => {
   const bytes = readFileSync(file);
   return bytes.subarray(8 + Number(bytes.readBigUInt64LE(0)));
@@ -122,7 +121,7 @@ describe.skipIf(python === '' || peer === '')(
       const check = { models, importances: files, scales, eps, normalize, out };
       const found = JSON.parse(run(peer, script, 'merge', JSON.stringify(check)));
       expect(found.elements).toBeGreaterThan(15_000);
-      // Relative to the largest of the models' elements. With coefficients that round alike, the bits are the same.
+      // Relative to the largest of the models' elements. If coefficients round alike, the bits are the same.
       expect(found.most).toBeLessThan(1e-6);
       if (!normalize) expect(found.differing).toBe(0);
     });

@@ -8,7 +8,7 @@ import { LayerloomError } from '../../src/core/base/errors.js';
 import { relayout } from '../../src/index.js';
 import { pathToLoad } from '../../src/study/evaluation/harness/loadable.js';
 
-// Random folders mean what transformers and PEFT make of them, or are refused.
+// Random folders are read as transformers and PEFT read them, or refused.
 
 const {
   LAYERLOOM_PYTHON: python = '',
@@ -17,7 +17,7 @@ const {
 } = process.env;
 const hasPeft = python !== '' && spawnSync(python, ['-c', 'import peft, transformers']).status === 0;
 const script = fileURLToPath(new URL('folders/folders.py', import.meta.url));
-/** Folders of a call of Python, so that little lies on the disk at once. */
+/** Folders for each call of Python, to limit the disk use. */
 const atOnce = 100;
 
 const run = (...args: readonly string[]): string =>
@@ -27,16 +27,14 @@ const run = (...args: readonly string[]): string =>
     maxBuffer: 2 ** 28,
   }).toString();
 
-/** An address in a folder, as folders.py writes it. */
 interface Case {
   readonly address: string;
-  /** A file with the tensors that loaders make; null where they refuse. */
   readonly expected: string | null;
   /** True for a folder of a model and an adapter. */
   readonly ways?: boolean;
 }
 
-/** The outcome here: an output, or a refusal; and the place that programs are given, or a refusal. */
+/** The outcome here: an output or a refusal; and the path passed to other programs, or a refusal. */
 interface Outcome {
   readonly out?: string;
   readonly warnings?: readonly string[];
@@ -46,7 +44,6 @@ interface Outcome {
   readonly loadCode?: string;
 }
 
-/** The verdict of folders.py on an outcome. */
 interface Verdict extends Case {
   readonly notes: readonly string[];
   readonly outcome: string;
@@ -95,7 +92,7 @@ describe.skipIf(!hasPeft)('random folders (LAYERLOOM_PYTHON with peft and transf
     }
     process.stderr.write(`${summary(verdicts)}\n`);
     expect(verdicts.filter(({ faults }) => faults.length > 0)).toEqual([]);
-    // A folder of a model and an adapter has several meanings.
+    // A folder with a model and an adapter has several meanings.
     expect(verdicts.filter(({ ways, outcome }) => ways === true && outcome !== 'MODEL_AMBIGUOUS')).toEqual(
       [],
     );
@@ -105,7 +102,6 @@ describe.skipIf(!hasPeft)('random folders (LAYERLOOM_PYTHON with peft and transf
   }, 7_200_000);
 });
 
-/** Counts of verdicts, by whether loaders load and what became of it here. */
 const summary = (verdicts: readonly Verdict[]): string => {
   const counts = new Map<string, number>();
   for (const { expected, outcome } of verdicts) {

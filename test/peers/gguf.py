@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Small models that transformers writes, and GGUF files as the gguf package dequantises them.
+"""Small models by transformers, and GGUF files as the gguf package dequantises them.
 
-gguf.py make BASE DIR          models of six families in DIR, with the tokenizer of the checkpoint BASE, or one of sentencepiece
-gguf.py values FILE DIR        compares a checkpoint in float32 with the values of a GGUF file, bit for bit
-gguf.py same CHECKPOINT DIR    compares a checkpoint in float32 with what it was converted from, widened
+gguf.py make BASE DIR          makes models of six families in DIR, with BASE's tokenizer, or one of sentencepiece.
+gguf.py values FILE DIR        compares a checkpoint in float32 with the values of a GGUF file, bit for bit.
+gguf.py same CHECKPOINT DIR    compares a checkpoint in float32 with the one it was converted from, widened.
 """
 
 import json
@@ -11,7 +11,7 @@ import shutil
 import sys
 from pathlib import Path
 
-# Beside this file, which has the package's name.
+# This directory has a file with the package's name.
 sys.path.pop(0)
 
 import gguf
@@ -78,7 +78,7 @@ def make(base, root):
             torch.nn.init.normal_(parameter, std=0.05)
         model.save_pretrained(out)
         if family == "qwen2":
-            # Of its own type transformers makes another tokenizer, which the converter does not know.
+            # For its own type transformers makes another tokenizer, which the converter does not know.
             config = json.loads((out / "config.json").read_text())
             (out / "config.json").write_text(json.dumps({**config, "model_type": "llama"}))
     print(json.dumps(FAMILIES))
@@ -130,7 +130,7 @@ def same(checkpoint, directory):
     wrong = []
     for name, tensor in read(checkpoint).items():
         widened = tensor.float().numpy()
-        # 1 was added to norms of Gemma, which rounds.
+        # The converter added 1 to norms of Gemma, which rounds.
         if name.endswith("norm.weight"):
             if np.abs(ours[name].numpy() - widened).max() > 2**-23:
                 wrong.append(name)

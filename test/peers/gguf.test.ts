@@ -24,7 +24,9 @@ const ask = async (...args: string[]): Promise<unknown> => {
 const root = mkdtempSync(join(tmpdir(), 'layerloom-gguf-'));
 afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-/** Exports a checkpoint, reads the file again in float32, and compares that with the gguf package. @returns its types */
+/**
+ * Exports a checkpoint, reads the file in float32, and compares it with the gguf package. @returns its types
+ */
 const throughGguf = async (model: string, type: Parameters<typeof exportModel>[1]['type']) => {
   const exported = await exportModel(model, { to: 'gguf', type, converter, llamaCpp });
   const file = join(exported.out, exported.file);

@@ -1,6 +1,7 @@
-"""What the reference reader of safetensors (Rust) says of every file in a directory: tensors, or that it refuses it.
+"""The reference reader of safetensors (Rust) on every file in a directory: its tensors, or a refusal.
 
-Prints one line of JSON for each file: its name, and its tensors as [dtype, shape, SHA-256 of its bytes] or null.
+Prints a line of JSON for each file: its name, and its tensors as [dtype, shape, SHA-256 of its bytes] or
+null.
 """
 
 import hashlib

@@ -40,7 +40,6 @@ const names = [
   '9',
 ];
 
-/** Texts of a count, most of them the plain one. */
 const spelt = (value: number): string =>
   one([
     ...Array.from({ length: 300 }, () => String(value)),
@@ -48,7 +47,6 @@ const spelt = (value: number): string =>
     ...['null', '18446744073709551615', '18446744073709551616', '9007199254740993'],
   ]);
 
-/** A file that is right but for a few things that may be wrong. */
 const randomFile = (): Buffer => {
   let position = 0;
   const entries = Array.from({ length: below(5) }, () => {
@@ -72,7 +70,6 @@ const randomFile = (): Buffer => {
     entries.unshift(
       `"__metadata__":${one(['{"format":"pt"}', '{}', 'null', '{"a":1}', '[]', '""', '{"a":"b","a":"c"}', '{"a":null}'])}`,
     );
-  // The order of the data is not that of the header.
   if (below(4) === 0) entries.reverse();
   const text = `${one([...Array.from({ length: 30 }, () => ''), ' ', '\n', '\ufeff'])}{${entries.join(one([',', ',', ', ', ',\n']))}}${one([...Array.from({ length: 30 }, () => ''), ' ', '    ', '\n', '\0', 'x', ','])}`;
   const data = Buffer.from(Array.from({ length: position + (below(20) === 0 ? 1 : 0) }, () => below(256)));
@@ -81,7 +78,7 @@ const randomFile = (): Buffer => {
 
 type Verdict = Record<string, [string, number[], string]> | string;
 
-/** What layerloom reads of a file: its tensors, or the code of its error. */
+/** layerloom's reading of a file: its tensors, or its error's code. */
 const ours = (bytes: Buffer): Verdict => {
   const reader = readerOf('model.safetensors');
   try {
@@ -142,7 +139,7 @@ describe.skipIf(!python)('headers of safetensors (LAYERLOOM_PYTHON)', () => {
               ? 'both read the same'
               : 'both read, and differ';
       counts[kind] = (counts[kind] ?? 0) + 1;
-      // Which of two of a name the reference takes it leaves open; and counts above 2^53 are none of a tensor.
+      // The reference does not define which of two equal names it takes; and no tensor has counts above 2^53.
       const isMeant =
         own === 'DUPLICATE_TENSOR' ||
         (own === 'HEADER_INVALID' && /18446744073709551615|9007199254740993/.test(String(files[index])));

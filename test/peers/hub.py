@@ -1,6 +1,6 @@
-"""Reads or fills the hub's cache by huggingface_hub, of the hub and home that its variables name.
+"""Reads or fills the hub's cache with huggingface_hub, as its environment variables say.
 
-hub.py read MODEL     prints what it finds in the cache without a network
+hub.py read MODEL     prints the cached files, without a network
 hub.py fetch MODEL    downloads the model, and prints the folder
 """
 

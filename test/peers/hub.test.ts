@@ -32,7 +32,6 @@ const ask = async (env: NodeJS.ProcessEnv, ...args: string[]): Promise<Record<st
 
 const sides = { 'tokenizer.json': '{"model": {}}', 'README.md': '# A model\n', LICENSE: 'MIT' };
 
-/** A model of two shards, as it is on disk. */
 const writeModel = (): string => {
   const model = llama({ hidden: 64 });
   const names = Object.keys(model.tensors);
@@ -91,7 +90,6 @@ describe.skipIf(!hasHub)('the cache of the hub (LAYERLOOM_PYTHON with huggingfac
   });
 });
 
-/** Starts olah, a mirror of hubs, in front of a hub. */
 const startOlah = async (hub: HubServer): Promise<string> => {
   const probe = createServer().listen(0, '127.0.0.1');
   await once(probe, 'listening');

@@ -18,7 +18,6 @@ const {
   TMPDIR: temporary = '/tmp',
 } = process.env;
 const merges = Number(process.env['LAYERLOOM_KEPT_MERGES'] ?? 6);
-/** Models whose memory is measured. */
 const held = Number(process.env['LAYERLOOM_KEPT_MODELS'] ?? 0);
 
 const has = (command: string, name: string): boolean =>
@@ -29,7 +28,7 @@ vi.setConfig({ testTimeout: 4 * 3_600_000, hookTimeout: 600_000 });
 const root = join(temporary, `layerloom-kept-${process.pid}`);
 const tasks = ['layerloom_mgsm_ja', 'layerloom_mgsm_ppl_ja'];
 
-/** What the weights are loaded into, by name: whether it is there, and the settings that it needs. */
+/** Programs that hold weights, by name: whether one is installed, and its settings. */
 const holders = [
   ['a process of the harness', isPossible, ['model_args: {dtype: float32}', 'device: cpu']],
   [
@@ -38,16 +37,16 @@ const holders = [
     [
       'backend: local-completions',
       'exchange: vllm',
-      // One sequence at a time: the sums of a batch depend on what else is in it.
+      // A sequence at a time: sums in a batch depend on its other contents.
       `serve: ${vllm} -m vllm.entrypoints.openai.api_server --model {model} --port {port} --host 127.0.0.1 ${weightServers.vllm.option} --dtype float32 --enforce-eager --max-num-seqs 1 --gpu-memory-utilization 0.5`,
     ],
   ],
 ] as const;
 
-/** Merges of real experts that share layers with one another, all of them, or none. */
+/** Merges of real experts that share all layers, some or none. */
 const experiment = (settings: readonly string[]): string => {
   const random = generator(Number(process.env['LAYERLOOM_SEED'] ?? 1));
-  // 36 swaps, no two of equal weights, which would be scored once.
+  // 36 swaps with different weights: equal ones would be scored once.
   const swaps = [1, 2, 3, 4].flatMap((bottom) =>
     [1, 2, 3].flatMap((top) => [0, 1, 2].map((transition) => ({ bottom, top, transition, at: random() }))),
   );
@@ -74,7 +73,7 @@ evaluate:
 `;
 };
 
-/** The words by which a batch says that its merges are scored in an order of a seed, whatever they share. */
+/** Options of a batch whose merges are scored in a random order by a seed, whatever they share. */
 const inRandomOrder = (): string[] => {
   const random = generator(Number(process.env['LAYERLOOM_SEED'] ?? 1) + 1);
   return Array.from({ length: merges }, (_, index) => ({ name: `*/m${index}`, at: random() }))
@@ -82,7 +81,7 @@ const inRandomOrder = (): string[] => {
     .flatMap(({ name }) => ['--first', name]);
 };
 
-/** Makes three random models of two layers with the tokenizer of another one. */
+/** Makes three random models of two layers with another model's tokenizer. */
 const tinyModels = `
 import sys, torch
 from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
@@ -95,7 +94,6 @@ for seed, name in enumerate(["base", "math-1", "jpn-1"]):
     tokenizer.save_pretrained(f"{sys.argv[2]}/{name}")
 `;
 
-/** Returns the bytes of memory of all processes that a process has started. */
 const residentBelow = (pid: number): number => {
   const { stdout } = spawnSync('ps', ['-eo', 'pid=,ppid=,rss='], { encoding: 'utf8' });
   const processes = stdout
@@ -109,7 +107,6 @@ const residentBelow = (pid: number): number => {
   return below(pid);
 };
 
-/** All that a directory has of each model and task, but for times, paths and versions of what ran. */
 const resultsIn = (out: string) => {
   const { references, merges: made } = recordIn(out) as ExperimentRecord;
   return Object.fromEntries(
@@ -165,7 +162,7 @@ describe.each(holders)('%s for all models', (what, isThere, settings) => {
       expect(Object.keys(fresh).length).toBeGreaterThanOrEqual(2 * merges);
       expect(resultsIn(kept)).toEqual(fresh);
       expect(resultsIn(unwritten)).toEqual(fresh);
-      // What a study is for, its tables, does not depend on the way.
+      // A study's tables do not depend on the way.
       const [first, ...others] = await Promise.all(
         [separate, kept, unwritten].map((out) => cli(['table', out, '--format', 'csv'])),
       );
@@ -175,7 +172,8 @@ describe.each(holders)('%s for all models', (what, isThere, settings) => {
 
     it.skipIf(held === 0)(`takes the same memory for each of ${held} models`, async () => {
       const [tiny, out] = [join(root, 'tiny'), join(root, 'many')];
-      // Three random models of the experts' vocabulary: loading them takes nothing, and so what is left of each model shows.
+      // Three random models with the experts' vocabulary: they load at once, so the remaining time of each
+      // model shows.
       const made = spawnSync(python, ['-c', tinyModels, join(experts, 'base'), tiny], { encoding: 'utf8' });
       expect(made.status, made.stderr).toBe(0);
       const weights = Array.from({ length: held }, (_, index) => `[${(0.1 + index / held).toFixed(5)}, 0.5]`);

@@ -1,9 +1,10 @@
 // @ts-check
-// Kills a batch at random moments (SIGKILL), each time to be resumed, and compares its shards with those of a run that nobody killed:
+// Kills a batch at random moments (SIGKILL), resumes it each time, and compares its shards with those of an
+// undisturbed run:
 //
 //   node test/peers/kill-batch.mjs EXPERIMENT.yaml REFERENCE OUT [--kills 20] [--longest 8] [--seed 1]
 //
-// REFERENCE is the directory of that run; OUT is made, and removed whenever a run gets through before enough kills.
+// REFERENCE is that run's directory; OUT is created, and removed whenever a run ends before enough kills.
 import { execFileSync, spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { createReadStream, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
@@ -24,7 +25,7 @@ const { values, positionals } = parseArgs({
 });
 const [experiment = '', reference = '', out = ''] = positionals;
 
-/** From 0 to 1, the same for one seed (a linear congruential generator). */
+/** From 0 to 1, the same for a seed (a linear congruential generator). */
 let state = Number(values.seed);
 const random = () => {
   state = (Math.imul(state, 1664525) + 1013904223) >>> 0;
@@ -38,7 +39,7 @@ const filesIn = (directory) =>
     .map((entry) => relative(directory, join(entry.parentPath, entry.name)))
     .sort();
 
-/** SHA-256 of every shard, those of the store and of merges, each inode read once. @param {string} directory */
+/** SHA-256 of every shard of the store and of merges; reads each inode once. @param {string} directory */
 const shardsIn = async (directory) => {
   /** @type {Record<string, string>} */
   const found = {};
@@ -57,7 +58,7 @@ const shardsIn = async (directory) => {
 let kills = 0;
 let runs = 0;
 let rounds = 0;
-/** What `experiment.json` said at each kill. @type {string[]} */
+/** States in `experiment.json` at each kill. @type {string[]} */
 const states = [];
 rmSync(out, { recursive: true, force: true });
 for (;;) {
@@ -97,7 +98,7 @@ for (;;) {
 
 const record = JSON.parse(readFileSync(join(out, 'experiment.json'), 'utf8'));
 if (record.state !== 'done') throw new Error(`experiment.json is ${record.state}`);
-// The store of a killed run keeps nothing of it, and the merges are the reference's, file by file.
+// The store keeps nothing of a killed run, and the merges equal the reference's, file by file.
 const plain = (/** @type {string} */ directory) =>
   filesIn(directory).filter((file) => !file.startsWith('.store/experiments/'));
 const [files, wanted] = [plain(out), plain(reference)];

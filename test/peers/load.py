@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Loads checkpoints in transformers, fails on any missing, unexpected or mismatched key, and generates: load.py MODEL..."""
+"""Loads checkpoints in transformers, fails on any missing, unexpected or mismatched key, and generates:
+load.py MODEL..."""
 import sys
 import torch
 from transformers import AutoModelForCausalLM

@@ -4,7 +4,7 @@ import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { mayStand } from '../../src/core/measure/verification/may-stand.js';
 
-// Names that may be added to an output, against the names of files in the sources of programs that load models.
+// Compares names that may be added to an output with file names in the sources of programs that load models.
 
 const { LAYERLOOM_PYTHON: python } = process.env;
 

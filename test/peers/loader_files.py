@@ -1,4 +1,4 @@
-"""Prints the texts in the source of packages that look like names of files, as JSON: {package: [name, ...]}."""
+"""Prints texts in packages' sources that look like file names, as JSON: {package: [name, ...]}."""
 
 import ast
 import importlib.util

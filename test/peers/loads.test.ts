@@ -18,7 +18,8 @@ import {
   verify,
 } from '../../src/index.js';
 
-// transformers and PEFT as the oracle: what is merged, stacked, swapped, quantised and extracted of every family loads whole.
+// transformers and PEFT as the oracle: every family loads whole after it is merged, stacked, swapped,
+// quantised and extracted.
 
 const {
   LAYERLOOM_PYTHON: python = '',
@@ -39,7 +40,6 @@ interface Made {
   readonly name: string;
   readonly error?: string;
   readonly hasTokenizer: boolean;
-  /** The number of layers of each stack, by its path in the model. */
   readonly stacks: Readonly<Record<string, number>>;
 }
 
@@ -57,7 +57,6 @@ interface Outcome {
   readonly failed?: string;
 }
 
-/** Orders of the layers of two models: repeated, dropped, moved, and taken from both. */
 const ordersOf = (layers: number, a: string, b: string): Readonly<Record<string, Order>> => {
   const range = (from: number, end: number, of = a): Order =>
     Array.from({ length: end - from }, (_, index) => [of, from + index] as const);
@@ -83,16 +82,22 @@ const stacked = (order: Order, stack: string | undefined): RecipeInput =>
     slices: order.map(([model, layer]) => ({ sources: [{ model, layerRange: [layer, layer + 1] }] })),
   }) as unknown as RecipeInput;
 
-/** Families whose files name their stacks otherwise than their classes, or have two of one name: such a stack is refused by its name. */
+/**
+ * Families whose files and classes name stacks differently, or with one name for two: such a stack is refused
+ * by name.
+ */
 const otherwiseNamed = new Set([
   ...['cosmos3_omni', 'encoder-decoder', 'granite_speech', 'granite_speech_plus', 'pi0', 'pix2struct'],
   ...['tipsv2_text_model', 'video_llava', 'vision-encoder-decoder'],
 ]);
 
-/** Families whose experts or wrapped modules PEFT 0.21 does not find by the names of files: their adapters are incomplete there. */
+/**
+ * Families whose modules PEFT 0.21 does not find by their names in files: it loads such adapters
+ * incompletely.
+ */
 const notByPeft = new Set(['jamba', 'mistral_large4', 'nemotron-h']);
 
-/** Families of dense models that a mixture is made of. */
+/** Families of dense models that can form mixtures. */
 const mixable = new Set(['llama', 'mistral', 'qwen2', 'qwen3']);
 
 describe.skipIf(!canRun)('what loaders make of outputs (LAYERLOOM_PYTHON with transformers and peft)', () => {
@@ -106,7 +111,6 @@ describe.skipIf(!canRun)('what loaders make of outputs (LAYERLOOM_PYTHON with tr
   }[] = [];
   afterAll(() => rmSync(root, { recursive: true, force: true }));
 
-  /** Writes an output to be loaded; a refusal by name is counted. */
   const write = async (
     family: string,
     what: string,

@@ -3,7 +3,8 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
 
-// What docs/parity.md says of mergekit, held against the mergekit that is installed: no part of layerloom is tested here.
+// Checks the statements of docs/parity.md about mergekit against the installed mergekit; tests no part of
+// layerloom.
 
 const { LAYERLOOM_PYTHON: python } = process.env;
 const hasMergekit = python !== undefined && spawnSync(python, ['-c', 'import mergekit']).status === 0;

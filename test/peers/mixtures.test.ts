@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { merge } from '../../src/index.js';
 
-// Mixtures that mergekit-moe makes, and layerloom of the same recipes, with routers by layerloom_gates.
+// Mixtures by mergekit-moe, and by layerloom from the same recipes, with routers by layerloom_gates.
 
 const { LAYERLOOM_PYTHON: python = '' } = process.env;
 const hasMergekit =
@@ -34,15 +34,15 @@ const lines = <Line>(command: string, work: string): readonly Line[] =>
 interface Compared {
   readonly name: string;
   readonly tensors: number;
-  /** Names that one of both lacks. */
   readonly names: readonly string[];
-  /** Names of tensors whose dtype, shape or bits differ. */
   readonly differing: readonly string[];
   /** Keys of `config.json` that differ: theirs, ours. */
   readonly config: Readonly<Record<string, readonly unknown[]>>;
 }
 
-/** Keys that transformers writes of every model where mergekit-moe writes the whole of a configuration (DeepSeek). */
+/**
+ * Keys that transformers writes for every model, and mergekit-moe only with whole configurations (DeepSeek).
+ */
 const incidental = [
   ...['_name_or_path', 'torch_dtype', 'chunk_size_feed_forward', 'id2label', 'is_encoder_decoder'],
   ...['label2id', 'output_attentions', 'output_hidden_states', 'problem_type', 'return_dict'],
@@ -64,7 +64,8 @@ describe.skipIf(!hasMergekit)('mixtures of dense models (LAYERLOOM_PYTHON with m
 
   it("have mergekit-moe's names, bits and configuration", () => {
     const compared = lines<Compared>('compare', work);
-    // Four modes in three layouts of llama and mistral, in one of qwen2 and of qwen3; three more, eight of random numbers, two of one model.
+    // Four modes in three layouts of llama and mistral, in one of qwen2 and of qwen3; three more, eight of
+    // random numbers, two of one model.
     expect(compared).toHaveLength(2 * 12 + 4 + 4 + 3 + 8 + 2);
     for (const { name, tensors, names, differing, config } of compared) {
       expect([name, names]).toEqual([name, []]);
@@ -75,7 +76,7 @@ describe.skipIf(!hasMergekit)('mixtures of dense models (LAYERLOOM_PYTHON with m
       const keys = Object.entries(config).filter(([key]) => !incidental.includes(key));
       const more = keys.filter(([, [theirs]]) => theirs === 'absent').map(([key]) => key);
       expect([name, keys.filter(([key]) => !more.includes(key))]).toEqual([name, []]);
-      // What older readers need besides.
+      // Keys that older readers need too.
       expect(['num_experts', 'rope_theta', undefined]).toContain(more[0]);
       expect(more.length).toBeLessThan(2);
     }
@@ -83,7 +84,7 @@ describe.skipIf(!hasMergekit)('mixtures of dense models (LAYERLOOM_PYTHON with m
 
   it('are loaded and run by transformers, and are the dense model where their experts are', () => {
     const made = lines<{ name: string; finite: boolean; off?: number }>('logits', work);
-    // All but DeepSeek's: two families in four modes, and two of random numbers.
+    // All except DeepSeek's: two families in four modes, and two of random numbers.
     expect(made).toHaveLength(recipes.length - 2 * 4 - 2);
     for (const { name, finite, off = 0 } of made) {
       expect([name, finite]).toEqual([name, true]);

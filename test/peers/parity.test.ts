@@ -31,9 +31,11 @@ const run = async (...args: string[]): Promise<unknown> => {
 
 interface Case {
   readonly name: string;
-  /** In mergekit's dialect, with `base`, `a`, `b` and `c` for models; left out where only a small golden exists. */
+  /**
+   * In mergekit's dialect, with `base`, `a`, `b` and `c` for models; absent if only a small golden exists.
+   */
   readonly recipe?: Record<string, unknown>;
-  /** What the method cuts by: elements that the cut leaves undecided are counted apart. */
+  /** The method's criterion of its cut: undecided elements are counted separately. */
   readonly threshold?: string;
 }
 
@@ -50,7 +52,6 @@ interface Comparison {
   readonly worst: { tensor: string; ulp: number } | null;
 }
 
-/** Figures of each section, in the order in which they were measured. */
 const table = new Map<string, { head: string[]; rows: string[][] }>();
 
 const record = (section: string, figures: Record<string, string | number>) => {
@@ -85,7 +86,7 @@ describe.skipIf(!hasMergekit || !experts)(
     );
     const pairs = Object.entries(models).map(([name, directory]) => `${name}=${directory}`);
 
-    /** mergekit's merge, made once where LAYERLOOM_PARITY_REFERENCES keeps them, and the seconds it took. */
+    /** mergekit's merge and its seconds; kept in LAYERLOOM_PARITY_REFERENCES if that is set. */
     const reference = async (name: string, root: string): Promise<{ path: string; seconds: string }> => {
       const kept = references === undefined ? undefined : join(references, name);
       if (kept !== undefined && existsSync(kept)) return { path: kept, seconds: 'kept' };
@@ -175,7 +176,7 @@ const config = {
   tie_word_embeddings: true,
 };
 
-/** A small base with experts that share nothing with it, so that what is kept of an expert shows. */
+/** A small base, and experts unrelated to it, so that values kept from an expert show. */
 const writeSmall = (root: string, dtype: 'BF16' | 'F32') => {
   const write = (name: string, seed: number) =>
     writeCheckpoint(join(root, name), { tensors: fill(shapes, dtype, seed), config });
@@ -197,7 +198,7 @@ const squaredError = (values: readonly number[]) => {
 };
 
 const SEEDS = 20;
-/** Standard errors, estimated from so few seeds, that chance exceeds less than once in 10,000. */
+/** Chance exceeds this many standard errors, as estimated from so few seeds, less than once in 10,000. */
 const ERRORS = 5;
 
 describe.skipIf(!hasMergekit)('random methods (LAYERLOOM_PYTHON with mergekit)', () => {
@@ -270,7 +271,7 @@ describe.skipIf(!hasMergekit)('random methods (LAYERLOOM_PYTHON with mergekit)',
     });
     for (const { key, ours, theirs, error } of figures)
       expect(Math.abs(ours - theirs), key).toBeLessThanOrEqual(ERRORS * error);
-    // Of one expert each element is a coin of its own: the share kept over all seeds is known beside its error.
+    // With one expert each element is an independent coin: the kept share over all seeds has a known error.
     if (models.length === 1)
       expect(Math.abs((figures[0]?.ours ?? 0) - density)).toBeLessThanOrEqual(
         ERRORS * Math.sqrt((density * (1 - density)) / (result.elements * SEEDS)),
@@ -288,7 +289,6 @@ const dialects: [
   ['paper', { density: 0.5, models: ['a', 'b'], lambda: 0.7 }],
 ];
 
-/** Merges by a dialect of TIES, and checks it against ties_dialects.py. */
 const checkDialect = async (
   what: string,
   [dialect, { density, models, lambda = 1, weights = models.map(() => 1) }]: (typeof dialects)[number],

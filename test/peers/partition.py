@@ -17,7 +17,6 @@ configs = {
 
 
 def make(out, family):
-    """A base and two experts near it, which differ in how far each tensor moved."""
     torch.manual_seed(2505)
     model = AutoModelForCausalLM.from_config(configs[family](), dtype=torch.float32)
     model.save_pretrained(f'{out}/base')
@@ -30,7 +29,6 @@ def make(out, family):
 
 
 def step(model):
-    """Takes one step of AdamW at a rate that moves every trained parameter, and returns the names of those that moved."""
     before = {name: parameter.detach().clone() for name, parameter in model.named_parameters()}
     optimizer = torch.optim.AdamW([p for p in model.parameters() if p.requires_grad], lr=1.0)
     ids = torch.randint(0, 128, (4, 32), generator=torch.Generator().manual_seed(1))

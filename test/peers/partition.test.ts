@@ -18,11 +18,10 @@ const run = async (...args: string[]): Promise<string> => {
 
 interface Found {
   readonly trained: readonly string[];
-  /** Names that need gradients; that a step moved; that a step of transformers' Trainer moved. */
+  /** Names with gradients; names that a step moved; names that a step of transformers' Trainer moved. */
   readonly grads: readonly string[];
   readonly stepped: readonly string[];
   readonly trainer: readonly string[];
-  /** Modules with a LoRA. */
   readonly modules: readonly string[];
 }
 

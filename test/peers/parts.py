@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Parts of bfloat16 models in NumPy: parts.py check MERGED PARTS.json, or parts.py choose BASE TASK LANG TAU layer|module
+"""Parts of bfloat16 models in NumPy: parts.py check MERGED PARTS.json, or parts.py choose BASE TASK LANG TAU
+layer|module
 
-`check` assembles parts and compares a merge with them; `choose` prints what arXiv 2601.22620's rule takes each layer or module from.
+`check` assembles parts, compares a merge with them, and prints how many tensors were copied and averaged.
+`choose` prints the source of each layer or module by the rule of arXiv 2601.22620.
 
-PARTS.json has a list of [[[MODEL, WEIGHT], ...], LAYERS or null, PATTERN or null]: the first that fits a tensor's layer
-(null: outside the layers; "*": anywhere) and name gives it. Prints how many tensors were copied and averaged.
+PARTS.json is a list of [[[MODEL, WEIGHT], ...], LAYERS or null, PATTERN or null]. The first entry that fits a
+tensor's layer (null: outside the layers; "*": anywhere) and name gives it.
 """
 import json
 import re
@@ -15,7 +17,6 @@ import numpy as np
 
 
 def tensors_of(directory):
-    """Every tensor of a model as its stored bytes, by name."""
     found = {}
     for file in sorted(Path(directory).glob('*.safetensors')):
         data = file.read_bytes()

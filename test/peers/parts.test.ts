@@ -17,7 +17,6 @@ import { temporaryDirectory } from '../fixtures/checkpoints.js';
 const { LAYERLOOM_PYTHON: python, LAYERLOOM_EXPERTS: experts } = process.env;
 const isHere = experts !== undefined && spawnSync(python ?? '', ['-c', 'import numpy']).status === 0;
 
-/** A part for `parts.py`: models with weights, layers (null: outside; `*`: anywhere), and a pattern of names. */
 type Expected = readonly [
   readonly (readonly [string, number])[],
   readonly number[] | '*' | null,

@@ -15,7 +15,6 @@ const script = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 
 type Options = Omit<LayerSwapParameters, 'task' | 'language'>;
 
-/** The oracle's spelling of a swap. */
 const argumentsOf = ({
   bottom = 5,
   top = 2,
@@ -52,7 +51,8 @@ const checkSwap = async (task: string, language: string, options: Options): Prom
     ...argumentsOf(options),
     out,
   );
-  // Float64 sums of unequally weighted terms may round to another neighbour than float32 ones: by one unit, here and there.
+  // Float64 sums of unequally weighted terms occasionally round to another neighbour than float32 ones, by
+  // one unit.
   expect(verdict).toMatch(
     Array.isArray(options.weights) && new Set(options.weights).size > 1
       ? /^ok: /

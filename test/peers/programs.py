@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Runs programs as layerloom's MBPP does, as `programs.test.ts` asks on standard input, and answers in JSON.
+"""Runs programs as layerloom's MBPP does, on requests of `programs.test.ts` from standard input; answers in
+JSON.
 
-pass     {program, tests}  the metric of one answer, and what the program left: files in TMPDIR, processes
-prompts  {files, hub}      prompts of prepared tasks, of the task of the hub and of the harness's own, for the same rows
-answers  {file, answers}   the metric of an answer to each problem of a prepared task
+pass     {program, tests}  the metric of an answer, and the program's leftovers: files in TMPDIR, processes.
+prompts  {files, hub}      prompts of prepared tasks, of the hub's task and of the harness's own, for the same rows.
+answers  {file, answers}   the metric of an answer to each problem of a prepared task.
 """
 import json
 import os

@@ -13,7 +13,6 @@ const hasPython = python !== '' && spawnSync(python, ['--version']).status === 0
 const hasHarness = hasPython && spawnSync(python, ['-c', 'import lm_eval']).status === 0;
 const script = fileURLToPath(new URL('programs.py', import.meta.url));
 
-/** Asks `programs.py`, which must end by itself, without a network. */
 const ask = async (mode: string, request: object): Promise<unknown> => {
   const env = {
     ...process.env,
@@ -28,7 +27,7 @@ const ask = async (mode: string, request: object): Promise<unknown> => {
 
 const right = 'def add(a, b):\n    return a + b\n';
 const tests = 'assert add(1, 2) == 3\nassert add(2, 2) == 4\nassert add(0, 0) == 0';
-/** Takes away what takes functions away, as a program can. */
+/** Undoes the removal of functions, as a program can. */
 const around =
   'import sys, os\nfor n in ("ctypes", "_ctypes"): sys.modules.pop(n, None)\nimport ctypes\nC = ctypes.CDLL(None)\n';
 
@@ -108,7 +107,7 @@ describe.skipIf(!hasHarness)('MBPP in lm-eval (LAYERLOOM_PYTHON with lm_eval 0.4
       { zero: string[]; three: string[]; until: string[]; target: string }
     >;
     expect(answer.own.zero).toHaveLength(3);
-    // With the published worked examples, which are the harness's and those of the hub.
+    // With the published worked examples, which the harness and the hub share.
     expect(answer.hub).toEqual(answer.own);
     // With those of the file.
     expect({ ...answer[english], three: [] }).toEqual({ ...answer.own, three: [] });
@@ -123,7 +122,6 @@ describe.skipIf(!hasHarness)('MBPP in lm-eval (LAYERLOOM_PYTHON with lm_eval 0.4
     expect(answer[swahili].three).toEqual(answer[english].three.map(translate));
   });
 
-  /** Runs a model that answers nothing. */
   const run = async (consent: boolean) => {
     const { root, includePaths, environment } = await prepared();
     const out = join(root, 'out');

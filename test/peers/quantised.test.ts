@@ -6,7 +6,7 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { layerSwap, merge, relayout, soup } from '../../src/index.js';
 
-// Models quantised by the libraries that define the schemes, merged here and by an own computation in Python.
+// Models quantised by the libraries that define the schemes, merged here and by independent Python code.
 
 const {
   LAYERLOOM_PYTHON: python = '',
@@ -28,16 +28,13 @@ const run = <T>(args: readonly string[]): T[] =>
     .filter((line) => line.startsWith('{'))
     .map((line) => JSON.parse(line) as T);
 
-/** What quantised.py finds of one output. */
 interface Checked {
   readonly case: string;
   readonly out: string;
-  /** `config.json` says that it is quantised. */
   readonly quantised: boolean;
-  /** It has the tensors of the model that was quantised. */
   readonly names: boolean;
   readonly elements: number;
-  /** Elements, or tensors of values, that are not equal; and elements further off than a neighbour in bfloat16. */
+  /** Unequal elements, or tensors of values; and elements further off than a neighbour in bfloat16. */
   readonly unequal: number;
   readonly beyond: number;
 }
@@ -50,7 +47,6 @@ interface Loaded {
   readonly unexpected: readonly string[];
 }
 
-/** A package that need not be importable itself. */
 const lies = (name: string): boolean =>
   python !== '' &&
   spawnSync(python, ['-c', `import importlib.util as u, sys; sys.exit(u.find_spec('${name}') is None)`])
@@ -127,7 +123,7 @@ describe.each([
       expect(merges.length).toBeGreaterThanOrEqual(40);
       expect(merges.filter(({ names, quantised }) => !names || quantised)).toEqual([]);
       for (const { out, unequal, beyond, elements } of merges) {
-        // Those of SLERP are looked at in float64, with what its angle is off by; few of them round to another number.
+        // SLERP is compared in float64 with its angle's error; few elements round to another number.
         const holds = out === 'slerp' ? beyond === 0 && unequal <= 1 + elements / 1e4 : unequal === 0;
         expect({ out, unequal, beyond, holds }).toMatchObject({ holds: true });
       }

@@ -6,8 +6,6 @@ import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { diff, merge, relayout } from '../../src/index.js';
 
-// Real experts quantised here, against what transformers and compressed-tensors make of the same values.
-
 const { LAYERLOOM_PYTHON: python = '', LAYERLOOM_EXPERTS: experts = '' } = process.env;
 const isThere =
   python !== '' &&

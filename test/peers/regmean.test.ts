@@ -55,7 +55,7 @@ describe.skipIf(python === '')('Gram matrices by layerloom.train (LAYERLOOM_PYTH
       // Inputs in float32 against float64, relative to a matrix's largest.
       expect(found.most).toBeLessThan(1e-5);
     }
-    // Two layers of 4 matrices, one of them 48 wide, and that of the head.
+    // Two layers of 4 matrices, one of them 48 wide, and the head.
     expect(statSync(gramsOf('a')).size).toBeLessThan(4 * (7 * 32 ** 2 + 2 * 48 ** 2) + 4096);
   });
 
@@ -142,7 +142,7 @@ describe.skipIf(python === '' || peer === '')(
       await merge({ method: 'regmean', models, grams, scaling }, { out, layout: 'size' });
       const found = JSON.parse(run(peer, script, 'merge', JSON.stringify({ models, grams, scaling, out })));
       expect(found).toMatchObject({ tensors: 21, solved: 15 });
-      // Relative to the largest of the models' elements; and how far it is from the plain average.
+      // Relative to the largest of the models' elements; and the distance from the plain average.
       expect(found.most).toBeLessThan(1e-6);
       expect(found.moved).toBeGreaterThan(0.01);
     });

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Revert by rows, checked in NumPy.   revert_rows.py BASE EXPERT OUT THRESHOLD input|output [TARGET_KEPT]
 
-A row whose MAV is below the threshold must be the base's, any other the expert's, bit for bit. MAV are float64 here, and float32 in
-layerloom: a row within float32's rounding of the threshold may be either's, and is counted. With TARGET_KEPT the threshold must keep at
-least that share of the parameters, and the next larger MAV must not.
+A row whose MAV is below the threshold must be the base's, any other the expert's, bit for bit. MAV are
+float64 here and float32 in layerloom: a row within float32's rounding of the threshold may be either's, and
+is counted. With TARGET_KEPT the threshold must keep at least that share of the parameters, and the next
+larger MAV must not.
 """
 import glob, sys
 import numpy as np, torch

@@ -59,7 +59,6 @@ describe.skipIf(!python)("checkpoints of transformers' Trainer (LAYERLOOM_PYTHON
         const out = join(root, `${schedule}-${parameter}-${window}-${until}`);
         await soup({ models: [run], schedule, ...settings, window, until }, { out });
         checks.push({ out, schedule, parameter, steps: stepsOf(window, until) });
-        // Nothing of the trainer's.
         const kept = readdirSync(out).filter((name) => /optim|sched|rng|trainer|training/.test(name));
         expect(kept).toEqual([]);
       }
@@ -91,7 +90,7 @@ describe.skipIf(!python)("checkpoints of transformers' Trainer (LAYERLOOM_PYTHON
       await py('check-adapter', join(root, 'lora/run'), out, '80,100,110'),
     );
     expect(modules).toBe(21);
-    // Of factors in float32 that are concatenated: no more than the rounding of the scale.
+    // Concatenated factors in float32: only the scale's rounding remains.
     expect(error).toBeLessThan(1e-6);
   });
 });

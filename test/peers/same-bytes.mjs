@@ -12,9 +12,12 @@ import { writeCheckpoints } from './same-bytes/checkpoints.mjs';
 
 const program = fileURLToPath(new URL('same-bytes/run-tree.mjs', import.meta.url));
 
-/** Runs one tree's build over the models of one dtype. @param {string} tree @param {string} work @param {string} dtype @param {string} only @returns {Promise<Results>} */
+/**
+ * Runs a tree's build over the models of one dtype. @param {string} tree @param {string} work @param {string}
+ * dtype @param {string} only @returns {Promise<Results>}
+ */
 const runPart = async (tree, work, dtype, only) => {
-  // Both trees run at one path, one after the other: their inputs are the same files, and links to these count.
+  // Runs both trees at one path in turn, since links to inputs count: the inputs are the same files.
   const [root, results] = [join(work, `run-${dtype}`), join(work, `${dtype}.json`)];
   const child = spawn(
     process.execPath,
@@ -53,7 +56,7 @@ const compare = (old, now) =>
     return { group, outputs: outputs.length, files, different };
   });
 
-/** What should have written something, and did not. @param {Results} results */
+/** Operations that wrote nothing although they should. @param {Results} results */
 const refusedIn = (results) =>
   Object.entries(results)
     .filter(([group]) => group !== 'refusals')

@@ -1,4 +1,5 @@
-"""Computes with scipy and statsmodels what layerloom's tables state: exact McNemar, Holm, intervals, crossed effects.
+"""Computes the statistics of layerloom's tables with scipy and statsmodels: exact McNemar, Holm, intervals,
+crossed effects.
 
 Reads {"tables": [[onlyA, onlyB]], "values": [p], "a": [...], "b": [...], "weights": [...], "grid": [[[...]]],
 "freedom": [df]} from stdin, prints JSON.
@@ -35,7 +36,8 @@ def perplexity(x, w, axis=-1):
 
 
 def crossed(y):
-    """Variance of the mean over tasks x languages x problems, and half of its 95 % interval, from mean squares."""
+    """Variance of the mean over tasks x languages x problems, and half of its 95 % interval, from mean
+    squares."""
     tasks, languages, problems = y.shape
     mean = y.mean()
     of_task, of_language, of_problem = y.mean((1, 2)), y.mean((0, 2)), y.mean((0, 1))

@@ -28,7 +28,6 @@ const tables = Array.from({ length: 40 }, (_, at) => [(at * 7) % 41, 1 + ((at * 
 const values = tables.map(([onlyA, onlyB]) => mcnemarExact(onlyA, onlyB));
 const [a, b] = [outcomes(100, 250, 3), outcomes(80, 250, 4)];
 const weights = a.map((_, at) => 10 + (at % 7));
-/** Right answers of 3 × 3 models. */
 const grid = [70, 80, 95].map((right, t) =>
   [0, 3, 9].map((more, l) => outcomes(right + more, 250, 10 * t + l)),
 );
@@ -82,7 +81,6 @@ describe.skipIf(!hasPeers)('statistics of tables (LAYERLOOM_PYTHON with scipy an
       exactMatch,
     );
     expect(interval).toEqual(peers.bonettPrice.map((bound) => expect.closeTo(bound, 10)));
-    // Of a bootstrap it is not far.
     for (const side of [0, 1] as const)
       expect(Math.abs((interval?.[side] ?? Number.NaN) - peers.mean[side])).toBeLessThan(0.006);
   });

@@ -22,7 +22,6 @@ const modelOf = async (seed: number): Promise<readonly TensorToLoad[]> => {
   return (await new WeightsToLoad().of(model)) ?? [];
 };
 
-/** What the loader answers, one request after another, by the form of its model. */
 const answers = new Map<string, readonly Answer[]>();
 
 interface Answer {
@@ -54,7 +53,6 @@ describe.skipIf(!hasTorch)('the weight loader of SGLang', () => {
   beforeAll(async () => {
     [a, b] = [await modelOf(1), await modelOf(2)];
     const [first, second] = [a, b];
-    // One that shares all but a tensor with the first.
     c = first.map(
       (tensor) => second.find(({ name }) => name === tensor.name && /1.*k_proj/.test(name)) ?? tensor,
     );

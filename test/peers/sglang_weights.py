@@ -1,6 +1,6 @@
-"""Calls the custom weight loader as SGLang does, with a model whose layers are made and loaded as SGLang's are.
+"""Calls the custom weight loader as SGLang does, with a model whose layers are made and loaded like SGLang's.
 
-Reads lines of JSON: {"form": what is odd of the model, "requests": […]}. Prints the answers to each.
+Reads lines of JSON: {"form": the model's peculiarity, "requests": […]}. Prints the answers to each.
 """
 
 import json
@@ -28,7 +28,6 @@ class Fp8LinearMethod(UnquantizedLinearMethod):
 
 
 class Linear(torch.nn.Module):
-    """Rows of several tensors, one below the other."""
 
     def __init__(self, inputs, *outputs):
         super().__init__()
@@ -51,7 +50,7 @@ class Model(torch.nn.Module):
     def __init__(self, shapes):
         super().__init__()
         rows, hidden = shapes["model.embed_tokens.weight"]
-        # Rows are added, as where a vocabulary is divided evenly.
+        # Adds rows, as if the vocabulary were padded to divide evenly.
         self.embed = torch.nn.Parameter(torch.randn(rows + 3, hidden), requires_grad=False)
         self.lm_head = self.embed
         self.parts = torch.nn.ModuleDict()
@@ -95,7 +94,7 @@ def answers(requests):
             with open(os.path.join(replies, "0.json"), encoding="utf-8") as file:
                 yield json.load(file)
         if FORM == "changed":
-            # Of what stays, the next answer says it.
+            # The next answer reports the change that stays.
             model.norms["model-norm"].data.fill_(1)
 
 

@@ -22,16 +22,16 @@ afterAll(() => rmSync(root, { recursive: true, force: true }));
 interface Found {
   readonly matrices: number;
   readonly others: number;
-  /** Differences, relative to the largest change of a matrix, and to the largest weight. */
+  /** Differences relative to a matrix's largest change, and to the largest weight. */
   readonly ofChange: number;
   readonly ofWeight: number;
 }
 
 type Method = readonly [method: 'iso_c' | 'tsv_m', factor: 'lambda' | 'alpha', most: number];
 
-/** Methods, the parameter that is their factor, and how far real experts may be apart. */
+/** Methods, the parameter that scales them, and the allowed difference for real experts. */
 const methods: readonly Method[] = [
-  // A singular value of 2e-8 of the largest is in one of them.
+  // A singular value is 2e-8 of the largest.
   ['iso_c', 'lambda', 1e-5],
   ['tsv_m', 'alpha', 1e-6],
 ];

@@ -17,7 +17,6 @@ const lmEval = fileURLToPath(new URL('../fixtures/lm-eval.mjs', import.meta.url)
 const measured = `evaluate:\n  tasks: {swahili: mgsm_direct_sw}\n  fewshot: 0\n`;
 const isMerge = (path: string) => isLasting(path) && !path.startsWith('evaluations/');
 
-/** Writes an experiment and its workflow, whose part 1 fails as often as the file `failures` says. */
 const prepare = async (failures: number) => {
   const { root, file, out: plain } = writeExperiment(`${someMerges}${measured}`);
   expect((await cli(['batch', file, '-o', plain, '-q'])).code).toBe(0);

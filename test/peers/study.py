@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""Every merge of an experiment over float32 experts of a bfloat16 base, computed once more in NumPy.   study.py DIR BASE EXPERTS_JSON
+"""Every merge of an experiment over float32 experts of a bfloat16 base, computed independently in NumPy.
+study.py DIR BASE EXPERTS_JSON
 
-Reads experiment.json of DIR and the checkpoints by name (EXPERTS_JSON: name -> directory), computes each merge from the
-papers' definitions, and compares all tensors in the output's dtype. Copied, reverted and evenly averaged elements must be the same
-numbers; averages by magnitude and TIES may differ by one unit in the last place, by the order of sums. Prints a line for each method; exits 1 on a difference.
+Reads experiment.json of DIR and the checkpoints by name (EXPERTS_JSON: name -> directory), computes each
+merge from the papers' definitions, and compares all tensors in the output's dtype. Copied, reverted and
+evenly averaged elements must be equal; averages by magnitude and TIES may differ by one unit in the last
+place, by the order of sums. Prints a line for each method; exits 1 on a difference.
 """
 import glob, json, re, struct, sys
 from collections import defaultdict
@@ -11,7 +13,6 @@ import numpy as np
 
 
 def load(directory):
-    """All tensors as float64, with their dtypes."""
     found = {}
     for file in sorted(glob.glob(f'{directory}/*.safetensors')):
         with open(file, 'rb') as f:
@@ -41,7 +42,7 @@ def rounded(x, dtype):
 
 
 def order(x, dtype):
-    """Numbers of one dtype as integers, neighbours being 1 apart."""
+    """Numbers of one dtype as consecutive integers."""
     bits = np.ascontiguousarray(x, dtype=np.float32).view(np.int32).astype(np.int64)
     bits = bits if dtype == 'F32' else bits >> 16
     most = np.int64(0x7FFFFFFF if dtype == 'F32' else 0x7FFF)
@@ -69,7 +70,6 @@ def magnitude(model):
 
 
 def average(parts, weights):
-    """Products and sums in float32, as docs/numbers.md has them."""
     shares = [np.float32(w / sum(weights)) for w in weights]
     out = {}
     for n in base:
@@ -136,7 +136,8 @@ soup_of = lambda names: as_stored(average([models[n] for n in sorted(names)], [1
 
 
 def expected(merge):
-    """The merge before rounding; what rows within rounding of the threshold may also be; and whether numbers must be the same (copies) or may be apart."""
+    """The merge before rounding; alternatives for rows within rounding of the threshold; and whether numbers
+    must be equal (copies) or may differ."""
     c = {re.sub('[A-Z]', lambda m: '_' + m[0].lower(), key): value for key, value in merge['configuration'].items()}
     method = merge['method']
     kind = 'computed' if method == 'ties' or c.get('weights') == 'magnitude' else 'copies'

@@ -15,17 +15,17 @@ import {
 } from '../fixtures/checkpoints.js';
 import { decode, encode, type Floating, generator } from '../fixtures/numbers.js';
 
-// Float32 checkpoints, as full fine-tuning writes them, of the bfloat16 base that the hub has: every merge of whole presets
-// equals what study.py computes of the same files.
+// Float32 checkpoints, as full fine-tuning writes them, of the hub's bfloat16 base: every merge of whole
+// presets equals study.py's from the same files.
 
 const { LAYERLOOM_PYTHON: python = '' } = process.env;
 const hasNumpy = python !== '' && spawnSync(python, ['-c', 'import numpy']).status === 0;
 const script = fileURLToPath(new URL('study.py', import.meta.url));
 
-/** As many layers as the presets' largest configuration takes (5 + 2 + 2 + 2), and one more. */
+/** The presets' largest configuration needs one layer less (5 + 2 + 2 + 2). */
 const options = { layers: 12, hidden: 16 };
 
-/** An expert's numbers: the base's, widened, with small changes of a size of its own. */
+/** An expert's numbers: the base's, widened, with small changes of the expert's own size. */
 const tuned = (base: Tensors, seed: number): Tensors => {
   const random = generator(seed);
   return Object.fromEntries(

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Loads task files in lm-evaluation-harness, as `tasks.test.ts` asks on standard input, and answers in JSON.
+"""Loads task files in lm-evaluation-harness, on requests of `tasks.test.ts` from standard input; answers in
+JSON.
 
-load     {files}                       each task with made-up rows: its prompt, metrics and filters
-prompts  {files, data, numbers, rows}  SHA-256 of the first prompts of each prepared task, and of the harness's own
-                                       task of that name with MGSM from `data`, its exemplars' answers being `numbers`
-answers  {file, target, responses}     each response through the task's filters: the answer, and if it is the target
+load     {files}                       each task with made-up rows: its prompt, metrics and filters.
+prompts  {files, data, numbers, rows}  SHA-256 of the first prompts of each prepared task;
+                                       and of the harness's own task with MGSM from `data`,
+                                       whose exemplars have `numbers` as answers.
+answers  {file, target, responses}     each response through the task's filters: the answer, and if it is the target.
 """
 import csv
 import hashlib
@@ -37,7 +39,6 @@ def split(rows, features):
 
 
 def with_rows(file, train, test):
-    """The task with these rows in place of those that its file names."""
     rows = datasets.DatasetDict(train=split(train, HUB), test=split(test, HUB))
     with patch("datasets.load_dataset", return_value=rows):
         return load(file)
@@ -59,7 +60,6 @@ def row(question, number, answer=None):
 
 
 def hub_rows(data, language, numbers):
-    """MGSM as the hub has it, read without layerloom."""
     with open(data / f"mgsm_{language}.tsv", encoding="utf8", newline="") as file:
         test = [row(q, int(n.replace(",", ""))) for q, n in csv.reader(file, delimiter="\t", quoting=csv.QUOTE_NONE)]
     exemplars = json.loads((data / "exemplars.json").read_text(encoding="utf8"))[language]

@@ -12,7 +12,6 @@ import { mgsmFixtureLanguages, writeFlores, writeMgsm } from '../fixtures/evalua
 const { LAYERLOOM_PYTHON: python, LAYERLOOM_MGSM: mgsm } = process.env;
 const hasHarness = python !== undefined && spawnSync(python, ['-c', 'import lm_eval']).status === 0;
 
-/** Asks `tasks.py`, without a network. */
 const ask = async (mode: string, request: object): Promise<unknown> => {
   const script = fileURLToPath(new URL('tasks.py', import.meta.url));
   const offline = { ...process.env, HF_HUB_OFFLINE: '1', HF_DATASETS_CACHE: temporaryDirectory() };
@@ -96,7 +95,7 @@ describe.skipIf(!hasHarness)('the task files in lm-eval (LAYERLOOM_PYTHON with l
         filters['last-number']?.exact_match === 1,
       ]),
     ).toEqual(cases);
-    // The harness's filters stay what they are: they read no Bengali digits.
+    // The harness's filters stay unchanged: they read no Bengali digits.
     expect(answers[6]?.['flexible-extract']).toEqual({ answer: '[invalid]', exact_match: 0 });
     expect(answers[0]?.['flexible-extract']).toEqual({ answer: '1125.', exact_match: 1 });
   });
@@ -156,7 +155,6 @@ describe.skipIf(!hasHarness)(
       await comparePrompts(mgsm ?? '', ['bn', 'en', 'ja', 'sw', 'te'], [11, 29, 39, 9, 33, 8, 8, 5], 50);
     });
 
-    /** Runs a model that answers nothing on these rows of each task, and returns results and rows by task. */
     const runHarness = async (tasks: readonly string[], data: string, rows: readonly number[]) => {
       const folder = temporaryDirectory();
       const { includePaths, environment } = await prepareTasks(tasks, { data }, join(folder, 'tasks'));

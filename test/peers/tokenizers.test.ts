@@ -18,7 +18,7 @@ import { listSideFiles } from '../../src/core/models/checkpoint/side-files.js';
 import { mergeVocabularies } from '../../src/core/models/tokenizer/merge-vocabularies.js';
 import type { TokenizerRequest, TokenSource } from '../../src/core/models/tokenizer/vocabulary.js';
 
-// Vocabularies are compared with those of mergekit, and tokenizer files by what transformers makes of them.
+// Compares vocabularies with mergekit's, and tokenizer files by transformers' reading of them.
 
 const { LAYERLOOM_PYTHON: python, LAYERLOOM_EXPERTS: experts, LAYERLOOM_MGSM: mgsm } = process.env;
 const canRun =
@@ -30,9 +30,7 @@ const canRun =
 interface Case {
   readonly pair: string;
   readonly source: TokenizerRequest['source'];
-  /** Index of `base_model`. */
   readonly base?: number;
-  /** As mergekit spells it, models by index. */
   readonly tokens?: Readonly<Record<string, { source?: unknown; force?: boolean }>>;
   readonly pad?: number;
 }
@@ -77,7 +75,7 @@ const cases: readonly Case[] = [
   { pair: 'of-transformers-4', source: 'union', base: 1 },
   { pair: 'gpt2-files', source: 'union' },
   { pair: 'no-tokenizer', source: 'union' },
-  // Of models without padding this is the union by the first model's ids.
+  // Without padding this is the union by the first model's ids.
   { pair: 'one-added', source: 'auto' },
   { pair: 'unigram', source: 'auto' },
   { pair: 'of-transformers-4', source: 'auto' },
@@ -90,7 +88,6 @@ const environment = { ...process.env, HF_HUB_OFFLINE: '1', OMP_NUM_THREADS: '1' 
 
 const script = (name: string) => fileURLToPath(new URL(`tokenizers/${name}`, import.meta.url));
 
-/** mergekit's spelling of a token's source in ours. */
 const sourceOf = (given: unknown): { source?: TokenSource } => {
   if (given === undefined) return {};
   if (typeof given === 'number') return { source: { kind: 'model', model: given } };
@@ -112,7 +109,6 @@ const checkpointAt = async (path: string, name: string): Promise<CheckpointIndex
   warnings: [],
 });
 
-/** Merges the vocabularies of a pair, writes the tokenizer files, and says what mergekit is to be asked. */
 const orderOf = async (work: string, index: number, { pair, source, base, tokens = {}, pad }: Case) => {
   const names = readdirSync(join(work, 'models', pair)).sort();
   const checkpoints = await Promise.all(
@@ -201,7 +197,7 @@ describe.skipIf(!canRun)(
       const facts: unknown = JSON.parse(
         execFileSync(python ?? '', [script('mergekit_facts.py')], {
           env: environment,
-          // The tokenizers library prints the stack of a panic that is wanted here.
+          // The tokenizers library prints the stack of an expected panic.
           stdio: ['ignore', 'pipe', 'ignore'],
         }).toString(),
       );

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Files that torch itself writes, and the SHA-256 of the bytes of each tensor by torch.
+"""Files written by torch, and the SHA-256 of each tensor's bytes by torch.
 
-torch_files.py make DIR             files of all dtypes, ties, views and wrappings, and files to be refused
-torch_files.py convert FROM TO N    a checkpoint of safetensors as N files of torch.save, with their index if N > 1
+torch_files.py make DIR             makes files of all dtypes, ties, views and wrappings, and files to be refused.
+torch_files.py convert FROM TO N    saves a checkpoint of safetensors as N files of torch.save, with their index if N > 1.
 """
 
 import argparse

@@ -1,7 +1,7 @@
 """Asks trainers about configurations that `layerloom train init` wrote. Prints JSON.
 
     training.py base DIR                     a small random model with a tokenizer, in bfloat16
-    training.py trl|axolotl|llama-factory RUN...    what each run's config.yaml parses to
+    training.py trl|axolotl|llama-factory RUN...    each run's parsed config.yaml
     training.py schedule RUN STEP...         learning rates of TRL's schedule at steps, over the peak
     training.py moved BASE TRAINED           names of the parameters that training changed, or of LoRA's modules
 """
@@ -45,7 +45,7 @@ def trl_arguments(run):
 
         classes = [DataArguments, SFTConfig, ModelConfig]
     arguments = ["--config", str(run / "config.yaml"), "--use_cpu"]
-    # fail_with_unknown_args, which `trl sft` leaves off: a misspelt key would be ignored.
+    # `trl sft` does not set fail_with_unknown_args: it would ignore a misspelt key.
     parsed = TrlParser(classes).parse_args_and_config(arguments, fail_with_unknown_args=True)
     return {type(each).__name__: each for each in parsed}
 

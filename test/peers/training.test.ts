@@ -9,7 +9,6 @@ import { trainingPresets } from '../../src/study/paper/training.js';
 import { type Trainer, trainingMethods } from '../../src/study/training/choices.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 
-/** A Python of each trainer. */
 const pythons = {
   trl: process.env['LAYERLOOM_TRL_PYTHON'],
   axolotl: process.env['LAYERLOOM_AXOLOTL_PYTHON'],
@@ -37,7 +36,6 @@ const ask = async (python: string, args: readonly string[]) => {
   return JSON.parse(stdout.trim().split('\n').at(-1) ?? '');
 };
 
-/** A base, its partition, files of rows, and runs in directories beside them. */
 const workplace = async (python: string) => {
   const root = temporaryDirectory();
   const at = (name: string) => join(root, name);
@@ -61,7 +59,6 @@ const workplace = async (python: string) => {
 
 type Workplace = Awaited<ReturnType<typeof workplace>>;
 
-/** Every preset, full and LoRA, in every way that the trainer has. */
 const everyRun = async ({ at, init }: Workplace, trainer: Trainer) => {
   const runs: { out: string; run: TrainingRun }[] = [];
   for (const preset of trainingPresets)
@@ -110,13 +107,12 @@ describe.each(Object.entries(pythons))('every configuration for %s', (trainer, p
 
 const { trl } = pythons;
 
-/** Larger steps than the presets', which move no number visibly, and from the first. */
+/** Larger steps than the presets', whose changes would be invisible, and from the start. */
 const visible = [
   ...['--max_steps', '2', '--learning_rate', '0.01', '--warmup_steps', '0', '--save_steps', '2'],
   ...['--logging_steps', '1', '--lora_dropout', '0'],
 ];
 
-/** Prepares the data of a run, trains two steps on the CPU, and returns what moved. */
 const train = async (place: Workplace, parameters: TrainingParameters) => {
   const { out, commands } = await place.init(parameters);
   const run = promisify(execFile);
@@ -194,7 +190,7 @@ describe.skipIf(!can(trl, 'trl, peft'))('two steps of TRL on the CPU', () => {
       const place = await workplace(trl ?? '');
       const losses: number[][] = [];
       for (const devices of [1, 2]) {
-        // In float32: bfloat16 rounds the parts of a batch otherwise than the whole.
+        // In float32: bfloat16 rounds the parts of a batch differently from the whole.
         const given = {
           ...({ preset: 'joint', way: 'simultaneous', method, devices, cpu: true } as const),
           data: [`math=${place.at('math.jsonl')}`, `language=${place.at('language.jsonl')}`],

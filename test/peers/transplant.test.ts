@@ -10,7 +10,8 @@ import { control, type NativeProgram } from '../../src/core/native/job.js';
 import { pursuitNumbers, sizeOfPursuit } from '../../src/core/native/pursue.js';
 import { merge, openCheckpoint, planMerge } from '../../src/index.js';
 
-// A real expert gets the tokenizer of a small donor that is trained here, by layerloom and by mergekit-tokensurgeon.
+// A real expert gets the tokenizer of a small donor that is trained here, by layerloom and by
+// mergekit-tokensurgeon.
 
 const {
   LAYERLOOM_PYTHON: python = '',
@@ -65,10 +66,10 @@ describe.skipIf(!canRun)(
         expect(found['copied_equal']).toBe(found['copied']);
         expect(found['made']).toBeGreaterThan(1000);
         if (rows === 'mean' || rows === 'zero') expect(found['made_equal']).toBe(found['made']);
-        // mergekit splits the spelling of a token, and not its text, where that is no ASCII.
+        // mergekit splits the spelling of a token instead of its text, which differ outside ASCII.
         if (rows === 'subword')
           expect(found['within_1_percent']).toBeGreaterThan(0.5 * Number(found['made']));
-        // A choice between two rows whose products are nearly equal leads to other sums.
+        // Rounding may decide between two rows with nearly equal products, and lead to other sums.
         if (rows === 'omp') expect(found['within_1_percent']).toBeGreaterThan(0.99 * Number(found['made']));
       },
       1_200_000,
@@ -133,7 +134,6 @@ describe.skipIf(!canRun)(
 
 type Run = readonly [number, number, number];
 
-/** The operand of a plan that is approximated. */
 const pursuedIn = (value: unknown): { readonly tokens: readonly Run[]; readonly shared: readonly Run[] } => {
   if (typeof value === 'object' && value !== null) {
     if ('shared' in value) return value as unknown as ReturnType<typeof pursuedIn>;

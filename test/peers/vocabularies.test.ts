@@ -7,8 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { itemAt } from '../../src/core/base/lookup.js';
 import { merge } from '../../src/index.js';
 
-// Whole merges of models whose vocabularies differ, element by element. What concerns tokens alone is compared in
-// more cases by tokenizers.test.ts.
+// Whole merges of models with different vocabularies, element by element; tokens alone: tokenizers.test.ts.
 
 const { LAYERLOOM_PYTHON: python, LAYERLOOM_EXPERTS: experts, LAYERLOOM_MGSM: mgsm } = process.env;
 const { LAYERLOOM_VOCABULARIES_ONLY: only = '', LAYERLOOM_VOCABULARIES_TABLE: table } = process.env;
@@ -28,7 +27,6 @@ const linear = (models: readonly string[]) =>
 const ofBase = (method: string, [base, ...others]: readonly string[], parameters: string) =>
   `merge_method: ${method}\nbase_model: ${base}\nmodels:\n  - model: ${base}\n${listed(others, () => parameters)}`;
 
-/** Recipes by name, without what is common to all. */
 const recipes: Readonly<Record<string, (models: readonly string[]) => string>> = {
   'linear union': (models) => `${linear(models)}tokenizer_source: union\n`,
   'linear padded': (models) => `${linear(models)}tokenizer: { pad_to_multiple_of: 64 }\n`,
@@ -49,7 +47,6 @@ const cases = ['tied', 'untied']
 
 const script = (name: string) => fileURLToPath(new URL(name, import.meta.url));
 
-/** What compare_weights.py gives. */
 interface Result {
   readonly [key: string]: unknown;
   readonly elements: number;
@@ -108,7 +105,7 @@ describe.skipIf(!canRun)(
       expect(result).toMatchObject({ tokens: [], shapes: [], texts: 1000, differing: [] });
       const [theirs, ours] = result['vocab_size'] as number[];
       expect(ours).toBe(theirs);
-      // The bar of docs/parity.md; the smallest models have fewer than 100,000 elements.
+      // The limit in docs/parity.md; the smallest models have fewer than 100,000 elements.
       expect(result.further).toBeLessThanOrEqual(Math.max(1, result.elements / 100_000));
     });
   },

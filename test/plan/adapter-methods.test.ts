@@ -8,7 +8,7 @@ import { changesOf, distance, weighted } from '../fixtures/lora-changes.js';
 import { readTensors } from '../fixtures/merged.js';
 import { decode } from '../fixtures/numbers.js';
 
-/** Two adapters, their base, and a base of zeros, on which full weights are changes alone. */
+/** Two adapters, their base, and a base of zeros, on which full weights equal changes. */
 const setUp = (task: LoraOptions = {}, language: LoraOptions = {}) => {
   const pair = adapterPair(
     { rank: 4, alpha: 8, dtype: 'F32', ...task },
@@ -26,10 +26,9 @@ const setUp = (task: LoraOptions = {}, language: LoraOptions = {}) => {
 
 /** The highest rank of a matrix of the fixtures. */
 const full = 16;
-/** What a decomposition in float32 loses of a whole matrix: its least singular values. */
+/** The loss of a float32 decomposition of a whole matrix: its least singular values. */
 const nearly = 2e-3;
 
-/** TIES as its paper has it of each matrix, in float64: trim, elect by the sum, mean of what agrees. */
 const tiesOf = (changes: readonly (readonly number[])[], density: number): number[] => {
   const length = changes[0]?.length ?? 0;
   const trimmed = changes.map((change) => {
@@ -62,7 +61,7 @@ describe('methods of task vectors over bare adapters', () => {
       const changes = [ofTask, ofLanguage].flatMap(({ products }) => [products.get(module) ?? []]);
       expect(distance(product, tiesOf(changes, 0.4))).toBeLessThan(nearly);
     }
-    // Every module is of its full rank, which the factors have.
+    // Every module has full rank, which the factors represent.
     for (const { rank, exactRank, error } of truncated) {
       expect([rank, exactRank]).toEqual([16, 16]);
       expect(error).toBeLessThan(nearly);

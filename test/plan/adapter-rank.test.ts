@@ -108,7 +108,7 @@ describe('a rank for averages of adapters', () => {
     expect(warnings).toEqual([expect.stringContaining('rank 8 truncates nothing')]);
     await soup({ models: [task, language] }, { out: join(root, 'exact') });
     expect(await read(out)).toEqual(await read(join(root, 'exact')));
-    // Both have the same rows of A: eight columns side by side, of rank 4.
+    // The two share the rows of A: eight columns side by side, of rank 4.
     const shared = lora({ seed: 2, rank: 4, config: { base_model_name_or_path: join(root, 'base') } });
     const own = await read(task);
     const same = Object.fromEntries(Object.entries(own).filter(([name]) => name.includes('lora_A')));
@@ -244,7 +244,7 @@ describe('a rank for averages of adapters', () => {
     const message = await codeOf(soup({ models: [task, bad], rank: 4 }, { out }));
     expect(message).toContain('NON_FINITE');
     expect(message).toContain('model.layers.0.self_attn.q_proj.weight');
-    // Pruning would leave it out, wherever it stands.
+    // Pruning would remove it, wherever it is.
     for (const models of [
       [task, bad],
       [bad, task],

@@ -8,10 +8,9 @@ import type { ArithmeticDtype, Dtype } from '../../src/core/tensor/dtype.js';
 import type { Shape, TensorReference } from '../../src/core/tensor/reference.js';
 import { storedTensor } from '../../src/core/tensor/stored-tensor.js';
 
-/** Dtype and shape of each tensor, and how those are computed that a recipe makes. */
 type Tensors = Readonly<Record<string, readonly [Dtype, Shape, PlannedExpression?]>>;
 
-/** A model as the binder sees it: input `input`, in whose file each tensor has the bytes 0 to 8. */
+/** A model as the binder sees it: input `input`, with each tensor at bytes 0 to 8 of its file. */
 const model = (input: number, tensors: Tensors): OpenedModel => {
   const references = new Map(
     Object.entries(tensors).map(([name, [dtype, shape]]): [string, TensorReference] => [
@@ -36,7 +35,6 @@ const stored = (input: number, dtype: Dtype) => storedTensor(input, { file: 0, b
 
 const shape = [2, 2];
 
-/** Binds `w`, which is like that of the first model. */
 const bound = (models: readonly OpenedModel[], expression: Expression, dtype?: ArithmeticDtype, name = 'w') =>
   binder(models, dtype)({ name, like: { model: 0, tensor: name } }, expression);
 

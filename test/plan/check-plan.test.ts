@@ -14,7 +14,6 @@ import { average, readTensors } from '../fixtures/merged.js';
 import { expertAdapter, fusedMixture, mixtureConfig } from '../fixtures/mixtures.js';
 import { writePlans } from '../fixtures/plans.js';
 
-/** Makes what it is asked for once, and gives each who asks a copy of their own, as another program may have it. */
 const madeOnce = <A extends readonly (string | undefined)[]>(make: (...args: A) => Promise<MergePlan>) => {
   const made = new Map<string, Promise<string>>();
   return async (...args: A): Promise<MergePlan> => {
@@ -25,7 +24,6 @@ const madeOnce = <A extends readonly (string | undefined)[]>(make: (...args: A) 
   };
 };
 
-/** A plan by one of `everyMethod`'s recipes over three tensors: in two shards, or one with `size`. */
 const planOf = madeOnce(async (method: string, layout: 'layer' | 'size' = 'layer') => {
   const models = writeFamilyOf({
     'layers.0.a.weight': [6, 4],
@@ -36,7 +34,6 @@ const planOf = madeOnce(async (method: string, layout: 'layer' | 'size' = 'layer
   return planMerge(recipe, { layout });
 });
 
-/** A plan over adapters, whose first tensor has a product among its operands. */
 const planProduct = async () => {
   const family = await writeAdapted({ 'model.layers.0.mlp.up_proj.weight': [10, 6] });
   return planOverAdapters({ method: 'soup', models: [family.a, family.b] }, family);
@@ -44,7 +41,6 @@ const planProduct = async () => {
 
 const productPlan = madeOnce(planProduct);
 
-/** Puts a value at a path: `shards.0.file`. */
 const put = <T>(plan: T, path: string, value: unknown): T => {
   const keys = path.split('.');
   const last = keys.pop() as string;
@@ -322,7 +318,6 @@ describe('a plan', () => {
   });
 });
 
-/** The expression of a plan's first tensor, which has two dimensions. */
 const at = (plan: MergePlan): PlannedExpression =>
   plan.shards[0]?.tensors[0]?.expression as PlannedExpression;
 
@@ -475,7 +470,7 @@ describe('runPlan', () => {
     const run = (change: (plan: MergePlan) => unknown) => {
       const plan = JSON.parse(JSON.stringify(plans['linear'])) as MergePlan;
       change(plan);
-      // An input that is not there would be READ_FAILED.
+      // A missing input would be READ_FAILED.
       for (const input of plan.inputs) for (const file of input.files) put(file, 'path', join(root, 'gone'));
       return expect(runPlan(plan, { out })).rejects.toMatchObject({ code: 'PLAN_INVALID' });
     };

@@ -8,7 +8,6 @@ import { llamaConfig, temporaryDirectory, writeCheckpoint } from '../fixtures/ch
 import { everyMethod } from '../fixtures/every-method.js';
 import { type Family, writeFamily } from '../fixtures/family.js';
 
-/** The tensors of a plan, each with its formula over the inputs' paths. */
 const tensorsOf = ({ shards, inputs }: MergePlan) =>
   new Map(
     shards
@@ -34,10 +33,10 @@ const exported = async (recipe: RecipeInput, { root }: Family) => {
   return { text, notes, file, recipe: parse(text) as Record<string, unknown> };
 };
 
-/** A model's path from the working directory, where mergekit's recipes look for it. */
+/** A model's path from the working directory, which mergekit's recipes are relative to. */
 const written = (path: string): string => relative(process.cwd(), path);
 
-/** Recipes of everyMethod that mergekit's dialect cannot say. */
+/** Recipes of everyMethod that mergekit's dialect cannot express. */
 const unsaid: Readonly<Record<string, RegExp>> = {
   'ties-paper': /dialect paper of ties/,
   'ties-peft': /dialect peft of ties/,

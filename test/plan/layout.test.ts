@@ -14,7 +14,6 @@ import { planMerge, type RecipeInput, runPlan } from '../../src/index.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { readTensors } from '../fixtures/merged.js';
 
-/** Over inputs whose files hold other tensors besides. */
 const layOut = (tensors: readonly UnplacedTensor[], options: LayoutOptions) =>
   layOutOver(tensors, options, () => undefined);
 

@@ -59,7 +59,6 @@ describe('hub models', () => {
 
   const commit = '0123456789abcdef0123456789abcdef01234567';
 
-  /** A family whose experts a and b are snapshots of a hub cache, which HF_HOME names. */
   const writeHub = (): Family & { hub: string } => {
     const family = writeFamily(small);
     vi.stubEnv('HF_HUB_CACHE', undefined);

@@ -23,7 +23,7 @@ import { average, readTensors } from '../fixtures/merged.js';
 
 const { shapes, config } = familyFixture('bert-embedding');
 
-/** The modules of a model of sentence-transformers, as version 6.2 lists them. */
+/** The modules of a sentence-transformers model, as version 6.2 lists them. */
 const modules = JSON.stringify([
   { idx: 0, name: '0', path: '', type: 'sentence_transformers.models.Transformer' },
   { idx: 1, name: '1', path: '1_Pooling', type: 'sentence_transformers.models.Pooling' },
@@ -40,7 +40,6 @@ const write = (directory: string, files: Readonly<Record<string, string | Uint8A
   }
 };
 
-/** A model with two Dense modules, and the tensors that it has by the names in plans. */
 const sentences = (directory: string, seed: number): Tensors => {
   const own = fill(shapes, 'F32', seed);
   writeCheckpoint(directory, { tensors: own, config: { ...config } });
@@ -104,7 +103,7 @@ describe('a model of sentence-transformers', () => {
         '3_Dense/config.json',
       ])
         expect(readFileSync(join(at('out'), file))).toEqual(readFileSync(join(a, file)));
-      // What loaders read beside the model names the model's tensors only, and a module's file its own.
+      // Files beside the model name only the model's tensors, and a module's file only its own.
       const index = join(at('out'), 'model.safetensors.index.json');
       expect(existsSync(index)).toBe(layout === 'layer');
       if (layout === 'layer') expect(readFileSync(index, 'utf8')).not.toContain('linear.weight');

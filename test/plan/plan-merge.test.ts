@@ -32,7 +32,7 @@ describe('planMerge', () => {
   it('decides every byte of the output, as plain JSON', async () => {
     const { task, language } = writePair();
     const plan = await planMerge({ method: 'layer_swap', task, language, bottom: 2, top: 1 });
-    // A clone has no symbols: the kinds of operands are in memory only.
+    // A clone lacks symbols: the kinds of operands exist only in memory.
     expect(JSON.parse(JSON.stringify(plan))).toStrictEqual(structuredClone(plan));
     expect([...tensorsOf(plan).keys()].sort()).toEqual(Object.keys(llamaShapes()).sort());
     for (const { bytes, tensors } of plan.shards) {

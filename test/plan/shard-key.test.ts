@@ -13,7 +13,7 @@ import { type Identify, shardKey } from '../../src/core/plan/shard-key.js';
 import { storedTensor } from '../../src/core/tensor/stored-tensor.js';
 import type { Sparsifier } from '../../src/index.js';
 
-// Keys name shards in stores that are there: they were computed by the code of version 1 as it first was.
+// Keys name shards in existing stores: these were computed by the first code of version 1.
 
 const stored = (input: number, dtype: StoredTensor['dtype'] = 'BF16'): StoredTensor =>
   storedTensor(input, { file: 0, begin: 128 + input, end: 192 + input, dtype });

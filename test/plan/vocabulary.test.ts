@@ -17,7 +17,6 @@ vi.setConfig({ testTimeout: 60_000 });
 
 const embeddings = 'model.embed_tokens.weight';
 
-/** Writes models into a directory of the test's own. */
 const models = <Name extends string>(given: Record<Name, VocabularyOptions>) => {
   const root = temporaryDirectory();
   const paths = Object.fromEntries(
@@ -29,7 +28,6 @@ const models = <Name extends string>(given: Record<Name, VocabularyOptions>) => 
   return { root, ...paths };
 };
 
-/** Merges into a directory beside the models, and returns its tensors and configuration. */
 const merged = async (root: string, recipe: RecipeInput, threads = 2) => {
   const out = join(root, `out-${threads}`);
   await merge(recipe, { out, threads });
@@ -42,7 +40,7 @@ const merged = async (root: string, recipe: RecipeInput, threads = 2) => {
   };
 };
 
-/** Rows of a tensor in another order; null is a row of zeros. */
+/** Rows of a tensor, reordered; null is a row of zeros. */
 const rowsOf = (
   { dtype, shape, data }: TensorFixture,
   rows: readonly (readonly [TensorFixture, number] | number | null)[],

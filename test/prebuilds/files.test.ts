@@ -9,7 +9,7 @@ const tool = (name: string) => (file: string, options: readonly string[]) =>
 const [readobj, nm] = [tool('llvm-readobj'), tool('llvm-nm')];
 const hasTools = spawnSync('llvm-readobj', ['--version']).status === 0;
 
-/** The libraries that an addon may ask for: a C library's. */
+/** Allowed libraries of an addon: those of the C library. */
 const libraries = {
   glibc: /^(ld-linux-(x86-64|aarch64)\.so\.\d|lib(c|m|dl|pthread)\.so\.\d)$/,
   musl: /^libc\.so$/,
@@ -35,7 +35,7 @@ describe.each(platforms)('the addon for $name', ({ name, addon }) => {
     // A Mach-O library lists itself too.
     return (list.match(/\S+/g) ?? []).filter((library) => library !== '@rpath/layerloom.node');
   };
-  /** Names of functions and data that others must have. */
+  /** Names of functions and data that other libraries must define. */
   const undefinedNames = () =>
     nm(addon, [
       '--undefined-only',
@@ -84,7 +84,7 @@ describe.each(platforms)('the addon for $name', ({ name, addon }) => {
     it.skipIf(reason)(withReason('runs on macOS 11, and is signed', reason), () => {
       expect(readobj(addon, ['--macho-version-min'])).toMatch(/\b(MinVersion|Version): 11\.0\b/);
       const commands = tool('llvm-objdump')(addon, ['--macho', '--private-headers']);
-      // Without a signature arm64 macOS loads nothing; x64 does.
+      // arm64 macOS loads nothing without a signature; x64 does.
       if (name === 'darwin-arm64') expect(commands).toContain('LC_CODE_SIGNATURE');
     });
 });

@@ -12,10 +12,13 @@ const hostAddon = `${treeRoot}native/build/Release/layerloom.node`;
 
 const index = JSON.stringify(`${treeRoot}dist/index.js`);
 
-/** One recipe for each way through the kernels: what an emulated processor makes in minutes. */
+/** A recipe for each path through the kernels: as many as an emulated processor does in minutes. */
 const few = ['slerp', 'nuslerp-rows', 'ties', 'dare_ties', 'della', 'model_stock', 'sce', 'nested'];
 
-/** Writes models, and returns a program that merges them by every method, swaps, averages, analyzes and compares, into folders of a directory, and their number. */
+/**
+ * Writes models. Returns a program that merges, averages, analyzes and compares them into a directory's
+ * folders, and the number of folders.
+ */
 const writeProgram = (
   isEmulated: boolean,
 ): { readonly programOf: (directory: string) => string; readonly count: number } => {
@@ -62,7 +65,6 @@ const writeProgram = (
   return { programOf, count: recipes.length + 13 };
 };
 
-/** Runs a program, and returns the SHA-256 of what each of its merges and comparisons wrote. */
 const hashesOf = async (
   programOf: (directory: string) => string,
   node: readonly string[],
@@ -96,7 +98,7 @@ describe.each(platforms)(
         const { programOf, count } = writeProgram(isEmulated);
         const expected = await hashesOf(programOf, [process.execPath], hostAddon, '');
         expect(Object.keys(expected)).toHaveLength(count);
-        // The test program of the kernels runs all of them.
+        // The kernels' test program runs all of them.
         for (const isa of isEmulated ? instructionSets.slice(0, 1) : instructionSets)
           expect(await hashesOf(programOf, node, addon, isa), isa).toEqual(expected);
       },

@@ -7,26 +7,20 @@ import { instructionSetsOfLinux } from '../fixtures/processor.js';
 
 export const treeRoot = fileURLToPath(new URL('../..', import.meta.url));
 
-/** A target of `npm run prebuild`, and the commands that run programs and Node for it here. */
 export interface Platform {
   readonly name: string;
-  /** The addon as it ships. */
   readonly addon: string;
-  /** What an addon of it must report here, best first. */
   readonly instructionSets: readonly string[];
-  /** The command before a program that was built for the target. */
   readonly runner: readonly string[];
-  /** The command before Node's arguments. */
   readonly node: readonly string[];
-  /** True where another processor is emulated, some fifty times slower. */
+  /** True if the processor is emulated, some fifty times slower. */
   readonly isEmulated: boolean;
-  /** Why programs and Node cannot run here. */
   readonly missing: { readonly program?: string; readonly node?: string };
 }
 
 const has = (command: string): boolean => spawnSync(command, ['--version']).status === 0;
 
-/** An ELF program is started by its C library's loader, which need not be installed. */
+/** An ELF program needs its C library's loader, which need not be installed. */
 const loaders: Record<string, string> = {
   'linux-x64-musl': 'ld-musl-x86_64.so.1',
 };
@@ -76,11 +70,10 @@ const platformOf = (name: string): Platform => {
 
 export const platforms = Object.keys(targets).map(platformOf);
 
-/** For a test's title: why it is skipped. */
+/** The reason in a test's title why it is skipped. */
 export const withReason = (title: string, missing: string | undefined): string =>
   missing === undefined ? title : `${title} (skipped: needs ${missing})`;
 
-/** Runs a module's text in a platform's Node, with an addon. Returns what it prints. */
 export const runInNode = async (
   node: readonly string[],
   addon: string,

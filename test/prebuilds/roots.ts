@@ -2,18 +2,14 @@ import { execFileSync, spawnSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { treeRoot } from './platforms.js';
 
-/** The folder that get-nodes.sh filled. */
 export const nodes = process.env['LAYERLOOM_NODES'];
 
 const script = `${treeRoot}test/prebuilds/in-root.sh`;
 
-/** A root directory of another Linux, with its C library, a Node.js and perhaps a Python. */
 export class Root {
   readonly directory: string;
-  /** The Node.js, and the directory that it needs. */
   readonly node: string;
   readonly nodeDirectory: string;
-  /** Why nothing can be run in it. */
   readonly missing: string | undefined;
 
   constructor(target: string) {
@@ -30,7 +26,6 @@ export class Root {
     return [script, this.directory, [...new Set(directories)].join(':'), ...command];
   }
 
-  /** Runs a command in it, with some directories of this machine; returns what it prints. */
   run(command: readonly string[], directories: readonly string[]): string {
     return execFileSync('sh', this.#words(command, directories), {
       encoding: 'utf8',

@@ -1,6 +1,7 @@
 import { defineConfig } from 'vitest/config';
 
-// The addons as they ship (docs/prebuilds.md), each in a Node of its platform, emulated where need be: minutes.
+// The addons as shipped (docs/prebuilds.md), each in its platform's Node, emulated if necessary: takes
+// minutes.
 export default defineConfig({
   test: {
     include: ['test/prebuilds/**/*.test.ts'],

@@ -23,7 +23,6 @@ beforeAll(() => {
 const python = (...words: string[]): string => execFileSync('python3', words, { encoding: 'utf8' });
 const unpack = (wheel: string, directory: string) => python('-m', 'zipfile', '-e', wheel, directory);
 
-/** The files of a directory, and the SHA-256 of each. */
 const hashesOf = (directory: string): Record<string, string> =>
   Object.fromEntries(
     readdirSync(directory)
@@ -38,7 +37,6 @@ const hashesOf = (directory: string): Record<string, string> =>
 
 type Run = (words: readonly string[], directories: readonly string[]) => string;
 
-/** Swaps by a command and then by npm's, to the same path; returns the files of both. */
 const swapByBoth = (
   command: Run,
   [task = '', language = '']: readonly string[],

@@ -31,7 +31,7 @@ it('adds an adapter of experts to quantised ones, as to the values that they are
   const shapes = Object.fromEntries(
     Array.from({ length: 5 }, (_, layer) => `base_model.model.model.layers.${layer}.mlp.experts`).flatMap(
       (at) => [
-        // Of [2, 64, 6] and [2, 32, 10], stored as [in, out]: 3 ranks of 2 experts.
+        // From [2, 64, 6] and [2, 32, 10], stored as [in, out]: 3 ranks of 2 experts.
         [`${at}.base_layer.lora_A.weight`, [6, 64]] as const,
         [`${at}.base_layer.lora_B.weight`, [6, 6]] as const,
         [`${at}.lora_A.weight`, [6, 32]] as const,

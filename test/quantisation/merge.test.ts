@@ -22,8 +22,6 @@ import {
   schemeNames,
 } from '../fixtures/quantised.js';
 
-// Merges of quantised checkpoints, against test/fixtures/quantised.ts.
-
 interface Written {
   readonly config: Readonly<Record<string, unknown>>;
   readonly tensors: ReadonlyMap<string, { readonly dtype: string; readonly data: Uint8Array }>;
@@ -43,10 +41,8 @@ const read = async (directory: string): Promise<Written> => {
   };
 };
 
-/** Made once, since all tests of a scheme have the same. */
 const fixtures = new Map<SchemeName, readonly QuantisedFixture[]>();
 
-/** Three experts of one scheme. */
 const experts = (scheme: SchemeName) => {
   const root = temporaryDirectory();
   const made = fixtures.get(scheme) ?? [1, 2, 3].map((seed) => quantisedLlama(scheme, { seed }));
@@ -160,7 +156,7 @@ describe.each(schemeNames)('models of %s', (scheme) => {
     await relayout({ model: `${at('f')}+${at('lora')}`, dtype: 'bfloat16' }, { out: at('adapted-f') });
     const [quantised, plain] = [await read(at('adapted')), await read(at('adapted-f'))];
     const name = 'model.layers.1.mlp.gate_proj.weight';
-    // Of experts no adapter changes one here: they stay copies, and the model quantised.
+    // Here no adapter changes an expert: experts stay copies, and the model quantised.
     expect('quantization_config' in quantised.config).toBe(scheme === 'MXFP4 of experts');
     expect(hexOf(quantised, name).length).toBeGreaterThan(0);
     expect(hexOf(quantised, name)).toBe(hexOf(plain, name));
@@ -171,7 +167,7 @@ it('experts in MXFP4 of many rows and columns are those of their formula, transp
   const root = temporaryDirectory();
   const { tensors, config } = quantisedLlama('MXFP4 of experts');
   const name = 'model.layers.2.mlp.experts.gate_up_proj';
-  // More than is transposed at once, of both.
+  // More than is transposed at once, in both dimensions.
   const made = mxfp4([2, 288, 141], generator(9));
   const model = writeCheckpoint(join(root, 'm'), {
     tensors: { ...tensors, [`${name}_blocks`]: made.parts.blocks, [`${name}_scales`]: made.parts.scales },

@@ -5,7 +5,7 @@ import { layerSwap, merge, planMerge, type RecipeInput, relayout } from '../../s
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { quantisedLlama } from '../fixtures/quantised.js';
 
-// In which form an output is whose models are quantised, or some of them.
+// The form of an output if some or all models are quantised.
 
 const scheme = 'FP8 in blocks';
 
@@ -13,7 +13,6 @@ interface Settings {
   readonly modules_to_not_convert?: readonly string[];
 }
 
-/** A quantised expert whose `config.json` lists modules that are not quantised. */
 const expert = (
   directory: string,
   seed: number,
@@ -30,7 +29,6 @@ const configOf = (directory: string) =>
     readonly quantization_config?: Settings;
   };
 
-/** The list of a swap of layers 0 and 4 into another model. */
 const swappedList = async (
   task: { plain: RegExp; list?: readonly string[] },
   language: { plain: RegExp; list?: readonly string[] },
@@ -131,7 +129,6 @@ describe('a swap by copies', () => {
 });
 
 describe('a swap of models of GPTQ, which has no list', () => {
-  /** Two experts whose settings differ in what is not stored, the second with modules that are not quantised. */
   const swapped = async (plain: RegExp, settings: object) => {
     const root = temporaryDirectory();
     const made = [quantisedLlama('GPTQ of 4 bits in any order', { seed: 1 })];

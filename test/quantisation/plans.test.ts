@@ -7,7 +7,7 @@ import { readTensors } from '../fixtures/merged.js';
 import { encode } from '../fixtures/numbers.js';
 import { quantisedLlama, type SchemeName } from '../fixtures/quantised.js';
 
-// Plans over quantised tensors as JSON: what they say is what is done, and what they could not is refused.
+// JSON plans over quantised tensors: a run does exactly what they say, or refuses.
 
 const [grouped, nested] = ['GPTQ of 4 bits in any order', 'NF4 of bitsandbytes with nested scales'] as const;
 
@@ -20,7 +20,6 @@ const planOf = async (scheme: SchemeName): Promise<string> => {
 
 type Source = Record<string, unknown>;
 
-/** Changes the operand of one tensor in the text of a plan. */
 const tampered = (text: string, change: (source: Source) => object): unknown =>
   JSON.parse(text, (_key, value: unknown) => {
     const planned = value as { name?: unknown; expression?: { terms: { source: Source; weight: number }[] } };

@@ -15,12 +15,11 @@ import { readTensors } from '../fixtures/merged.js';
 import { decode, encode } from '../fixtures/numbers.js';
 import { bytesOfCodes, keptOf, numbersOf, quantise, type SchemeName } from '../fixtures/quantising.js';
 
-// Outputs that are quantised, and what is left of changes, against test/fixtures/quantising.ts.
+// Quantised outputs, and the rest of changes, against test/fixtures/quantising.ts.
 
 const shape = { hidden: 64, layers: 4 };
 const matrix = /self_attn\.[qko]_proj|mlp\.(gate|down)_proj/;
 
-/** A base, and two experts that differ from it by little. */
 const models = () => {
   const root = temporaryDirectory();
   const at = (name: string) => join(root, name);
@@ -49,7 +48,7 @@ const models = () => {
   return { root, base: at('base'), a: at('a'), b: at('b'), out: at('out'), numbers, made };
 };
 
-/** The same, and an expert of which element [1, 13] of a matrix is NaN. */
+/** The same, with NaN as element [1, 13] of an expert's matrix. */
 const withNaN = () => {
   const { made, ...others } = models();
   const name = 'model.layers.2.self_attn.q_proj.weight';
@@ -75,7 +74,6 @@ const configOf = (directory: string) =>
 
 const sizes = (of: readonly number[] | undefined): readonly [number, number] => [of?.[0] ?? 0, of?.[1] ?? 0];
 
-/** The mean of two models before it is rounded. */
 const mean = (a: readonly number[], b: readonly number[]) =>
   a.map((x, i) => Math.fround(0.5 * x + 0.5 * (b[i] ?? 0)));
 
@@ -246,7 +244,7 @@ describe('what is left of a change', () => {
     const name = 'model.layers.1.self_attn.o_proj.weight';
     const found = await readTensors(at('base'));
     const data = Buffer.from(found[name]?.data ?? []);
-    // Not the largest of its row, from which the step would follow.
+    // Not the row's largest, which determines the step.
     const small = [...Array(64).keys()].find((i) => Math.abs(data.readFloatLE(4 * i)) < 0.02) ?? 0;
     data.writeFloatLE(data.readFloatLE(4 * small) + 1e-6, 4 * small);
     const changed = { ...found, [name]: { dtype: 'F32', shape: [64, 64], data } };

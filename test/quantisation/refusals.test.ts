@@ -12,7 +12,7 @@ import { mixtureConfig, separateMixture } from '../fixtures/mixtures.js';
 import { encode } from '../fixtures/numbers.js';
 import { quantisedLlama } from '../fixtures/quantised.js';
 
-// Quantised checkpoints from strangers: one message each, which names file, tensor and remedy.
+// Strangers' quantised checkpoints: a message for each that names file, tensor and remedy.
 
 const module = 'model.layers.3.mlp.down_proj';
 
@@ -33,7 +33,6 @@ const floats = (shape: readonly number[], value = 1): TensorFixture => {
   return { dtype: 'F32', shape, data: encode('F32', Array(count).fill(value) as number[]) };
 };
 
-/** A mixture of which each expert's matrices are I8 with a scale for each row. */
 const quantisedMixture = (): CheckpointFixture => {
   const tensors = Object.entries(separateMixture()).flatMap(([name, tensor]) => {
     if (!name.includes('.experts.')) return [[name, tensor] as const];
@@ -53,7 +52,6 @@ const quantisedMixture = (): CheckpointFixture => {
 const planned = (fixture: CheckpointFixture) =>
   planMerge({ method: 'relayout', model: writeCheckpoint(join(temporaryDirectory(), 'm'), fixture) });
 
-/** A gpt-oss's experts in MXFP4, with a change. */
 const experts = (change: Readonly<Record<string, TensorFixture | undefined>>): CheckpointFixture => {
   const { tensors, config } = quantisedLlama('MXFP4 of experts');
   const all = Object.entries({ ...tensors, ...change }).flatMap(([name, tensor]) =>
@@ -64,7 +62,6 @@ const experts = (change: Readonly<Record<string, TensorFixture | undefined>>): C
 
 const inExperts = 'model.layers.1.mlp.experts.gate_up_proj';
 
-/** Models of ModelOpt's NVFP4, with a change. */
 const nvfp4 = (change: Readonly<Record<string, TensorFixture | undefined>>): CheckpointFixture => {
   const { tensors, config } = quantisedLlama('NVFP4 of ModelOpt');
   const all = Object.entries({ ...tensors, ...change }).flatMap(([name, tensor]) =>

@@ -11,14 +11,13 @@ import { readTensors } from '../fixtures/merged.js';
 import { encode } from '../fixtures/numbers.js';
 import { quantisedLlama, type SchemeName } from '../fixtures/quantised.js';
 
-// Models of GPTQ, AWQ, bitsandbytes and asymmetric compressed-tensors from strangers: one message each. In all of them the
-// module below has 40 inputs and 16 outputs.
+// Strangers' models of GPTQ, AWQ, bitsandbytes and asymmetric compressed-tensors: a message for each. In all
+// of them the module below has 40 inputs and 16 outputs.
 
 const module = 'model.layers.3.mlp.down_proj';
 
 type Change = Readonly<Record<string, TensorFixture | undefined>>;
 
-/** A model of a scheme, with other tensors in the module, and other settings. */
 const changed = (scheme: SchemeName, change: Change, settings: object = {}): CheckpointFixture => {
   const { tensors, config } = quantisedLlama(scheme);
   const other = Object.entries(change).map(([part, tensor]) => [`${module}.${part}`, tensor] as const);
@@ -59,7 +58,7 @@ const isRefused = async (fixture: CheckpointFixture, part: string, reason: RegEx
     },
   });
 
-/** Merges two models, of which the first has a number that is none. */
+/** Expects a merge of two models to report the NaN in the first. */
 const isNonFinite = async (poisoned: CheckpointFixture, scheme: SchemeName, index: readonly number[]) => {
   const root = temporaryDirectory();
   const models = [poisoned, quantisedLlama(scheme, { seed: 2 })].map((fixture, at) =>
@@ -73,7 +72,6 @@ const isNonFinite = async (poisoned: CheckpointFixture, scheme: SchemeName, inde
   });
 };
 
-/** Copies a model, and averages none of them. */
 const isCopiedOnly = async (fixture: CheckpointFixture) => {
   await expect(planned(fixture)).resolves.toBeDefined();
   const root = temporaryDirectory();

@@ -6,11 +6,11 @@ import { expect, it } from 'vitest';
 const root = fileURLToPath(new URL('../../src', import.meta.url));
 const files = readdirSync(root, { recursive: true, encoding: 'utf8' }).filter((file) => /\.tsx?$/.test(file));
 
-/** Functions that read a part of a folder, and the places that may call each. */
+/** Functions that read a part of a folder, and their allowed callers. */
 const lower: Readonly<Record<string, readonly string[]>> = {
   openFound: ['core/models/checkpoint/open.ts', 'core/models/reading/'],
   findModelFiles: ['core/models/checkpoint/', 'core/models/reading/'],
-  // That an adapter fits its base is checked where adapters are merged.
+  // Only merging code checks that an adapter fits its base.
   applyAdapter: [
     'core/models/adapters/apply.ts',
     'core/models/reading/',
@@ -22,7 +22,7 @@ const lower: Readonly<Record<string, readonly string[]>> = {
   withoutWrappers: ['core/models/reading/'],
   mergedState: ['core/models/reading/'],
   settledTies: ['core/models/reading/'],
-  // Which files of a repository are fetched, and whether they are here; nothing of what they mean.
+  // Decide which files of a repository to fetch, and whether they are here; do not interpret them.
   findWeights: [
     'core/models/checkpoint/',
     'core/models/sources/ranges/choose-files.ts',

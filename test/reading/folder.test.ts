@@ -43,7 +43,6 @@ const options = { layers: 2, tied: false, dtype: 'F32' } as const;
 const small = (seed = 1) => llama({ ...options, seed });
 const adapter = (config: Record<string, unknown> = {}) => lora({ shapes: llamaShapes(options), config });
 
-/** A directory with a whole model and an adapter, the base that the adapter names, and a plain copy of the model. */
 const writeBoth = () => {
   const root = temporaryDirectory();
   const base = writeCheckpoint(join(root, 'base'), small(5));

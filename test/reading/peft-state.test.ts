@@ -21,7 +21,7 @@ import { readTensors } from '../fixtures/merged.js';
 const options = { layers: 2, tied: false, dtype: 'F32' } as const;
 const adapterOf = (more: LoraOptions = {}): AdapterFixture => lora({ shapes: llamaShapes(options), ...more });
 
-/** The state dict of a model within PEFT's: each module that has factors is wrapped, and each one that is saved whole. */
+/** A model's state dict inside PEFT's: wraps each module with factors, and each one saved whole. */
 const stateOf = (base: Tensors, { tensors }: AdapterFixture, adapter = 'default'): Tensors => {
   const prefix = 'base_model.model.';
   const modules = new Set(

@@ -22,7 +22,7 @@ const families = readdirSync(new URL('../fixtures/families', import.meta.url)).m
   file.replace(/\.json$/, ''),
 );
 
-/** Prefixes of base models, by the families that transformers gives them to. */
+/** Prefixes of base models in transformers, by family. */
 const prefixes: Readonly<Record<string, readonly string[]>> = {
   'model.': ['llama', 'mistral', 'qwen3', 'gemma2', 'phi3', 'opt', 'bart', 'olmo2', 'whisper', 'modernbert'],
   'transformer.': ['gpt2', 'gpt-j', 'falcon', 'bloom', 'mpt'],
@@ -92,7 +92,10 @@ describe('canonical names', () => {
   });
 });
 
-/** GPT-2 as its fine-tunings have it, and as the hub's base does: without the class's part of names, with masks. */
+/**
+ * GPT-2 as its fine-tunings store it, and as the hub's base does: without the class's part of names, with
+ * masks.
+ */
 const writeGpt2 = () => {
   const root = temporaryDirectory();
   const { shapes, config } = familyFixture('gpt2');

@@ -21,7 +21,7 @@ import { torchBytes } from '../fixtures/torch-files.js';
 const embedding = 'model.embed_tokens.weight';
 const head = 'lm_head.weight';
 
-/** A small Llama that says that it is tied, with a head as given. */
+/** A small Llama declared as tied, with this head. */
 const write = (
   name: string,
   headOf: (embeddings: TensorFixture) => TensorFixture | undefined,

@@ -15,7 +15,6 @@ const options = { layers: 2, tied: false } as const;
 const rename = (tensors: Tensors, nameOf: (name: string, index: number) => string): Tensors =>
   Object.fromEntries(Object.entries(tensors).map(([name, tensor], index) => [nameOf(name, index), tensor]));
 
-/** A model, and the same by other names, in a directory of the test's own. */
 const writeRenamed = (
   nameOf: (name: string, index: number) => string,
   config: Record<string, unknown> | undefined = llama(options).config,

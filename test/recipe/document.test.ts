@@ -131,7 +131,7 @@ describe('a document', () => {
     expect(at(['b', 0])).toEqual([3, 5]);
     expect(at(['b', 0, 'd'], 'key')).toEqual([4, 5]);
     expect(at(['b', 0, 'd', 1])).toEqual([4, 13]);
-    // A value left away is at its key; a path that leads too far is where its known beginning leads.
+    // A missing value is at its key; a path that is too long is where its known beginning leads.
     expect(at(['e'])).toEqual([5, 1]);
     expect(at(['b', 0, 'd', 7, 'x'])).toEqual([4, 8]);
     expect(at(['b', 0, 'nothing'])).toEqual([3, 5]);

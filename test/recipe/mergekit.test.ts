@@ -212,7 +212,7 @@ describe("mergekit's dialect", () => {
       method: 'linear',
       dialect: 'mergekit',
       models: [{ model: 'a' }, { model: 'b' }],
-      // What the module's filters leave open is for the parameters of all.
+      // If no module filter matches, the global parameters apply.
       weight: [{ filter: 'mlp', value: 2 }, { value: 1 }],
       normalize: false,
     });

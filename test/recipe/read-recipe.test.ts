@@ -84,7 +84,7 @@ describe('a file of several recipes', () => {
       base: first,
       models: [{ model: first }, { model: second }],
     });
-    // One object, so that one merge.
+    // The same object, so the same merge.
     expect(recipe['base']).toBe((recipe['models'] as { model: unknown }[])[0]?.model);
   });
 
@@ -271,7 +271,6 @@ describe('a place in a recipe', () => {
   });
 });
 
-/** Recipes of both dialects, one value in a hundred or so being of no right kind. */
 const { recipe: recipes } = fc.letrec((tie) => {
   const wrong = fc.constantFrom<unknown>('merge.yaml', '*', -1, true, null, '', [], {}, [[1]], {
     value: 1,

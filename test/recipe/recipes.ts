@@ -6,7 +6,6 @@ import { temporaryDirectory } from '../fixtures/checkpoints.js';
 
 export type Files = Readonly<Record<string, string>>;
 
-/** Writes files into a folder of their own; returns the folder. */
 export const writeFiles = (files: Files): string => {
   const folder = temporaryDirectory();
   for (const [name, text] of Object.entries(files)) {
@@ -16,13 +15,11 @@ export const writeFiles = (files: Files): string => {
   return folder;
 };
 
-/** Reads `merge.yaml`, given as text or among other files. */
 export const read = async (given: string | Files): Promise<ReadRecipe & { folder: string }> => {
   const folder = writeFiles(typeof given === 'string' ? { 'merge.yaml': given } : given);
   return { ...(await readRecipe(join(folder, 'merge.yaml'))), folder };
 };
 
-/** The message that `merge.yaml` is refused with, file names being without their folder. */
 export const refusal = async (given: string | Files): Promise<string> => {
   const folder = writeFiles(typeof given === 'string' ? { 'merge.yaml': given } : given);
   try {
@@ -35,7 +32,6 @@ export const refusal = async (given: string | Files): Promise<string> => {
   return 'not refused';
 };
 
-/** The lines of a recipe, without the indentation that they all have here. */
 export const yaml = ([text = '']: TemplateStringsArray): string => {
   const lines = text.replace(/^\n/, '').trimEnd().split('\n');
   const indent = /^ */.exec(lines[0] ?? '')?.[0].length ?? 0;

@@ -14,8 +14,6 @@ import { type MergeOptions, merge, planMerge, readRecipe, recipeOf } from '../..
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { writeFamily } from '../fixtures/family.js';
 
-// Merges by the files of an output: its layerloom.json, and the card beside it.
-
 const mergedPair = async (options: Partial<MergeOptions> = {}) => {
   const family = writeFamily({ layers: 2 });
   const { a, b, root } = family;
@@ -27,7 +25,6 @@ const mergedPair = async (options: Partial<MergeOptions> = {}) => {
 
 const touch = (file: string) => utimesSync(file, 1, 1);
 
-/** Writes other weights of the same size and header into a file. */
 const rewrite = (file: string) => {
   const bytes = readFileSync(file);
   bytes[bytes.length - 1] = (bytes[bytes.length - 1] ?? 0) ^ 1;

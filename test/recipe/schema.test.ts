@@ -25,7 +25,6 @@ const ajv = new Ajv({
 const acceptsRecipe = ajv.compile(recipeSchema());
 const acceptsExperiment = ajv.compile(experimentSchema());
 
-/** Errors of a schema about each document of a file. */
 const errorsOf = (accepts: typeof acceptsRecipe, text: string): string[] =>
   parseAllDocuments(text, { schema: 'core', merge: true }).flatMap((document) => {
     const value = document.toJS() as unknown;
@@ -38,7 +37,6 @@ const sourcesOf = (folder: string, ending: string): string[] =>
     .filter((name) => name.endsWith(ending))
     .map((name) => readFileSync(new URL(`${folder}/${name}`, root), 'utf8'));
 
-/** YAML in the fences of the documentation, and in the templates of tests. */
 const texts = [
   ...sourcesOf('docs', '.md').flatMap((page) => [...page.matchAll(/```yaml\n(.*?)```/gs)]),
   ...sourcesOf('test/recipe', '.test.ts').flatMap((test) => [...test.matchAll(/yaml`\n?([^`$]*)`/gs)]),
@@ -50,7 +48,6 @@ const texts = [
     .join('\n');
 });
 
-/** Returns the message by which work is refused, or undefined. */
 const refusalOf = async (work: () => Promise<unknown>): Promise<string | undefined> => {
   try {
     await work();

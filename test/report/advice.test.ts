@@ -4,7 +4,6 @@ import { analyze } from '../../src/index.js';
 import { advice } from '../../src/study/pages/analysis/advice.js';
 import { writeFamily } from '../fixtures/family.js';
 
-/** Shares of an expert of eight layers that changed its first two and last one by `ends` each, the others by `middle`. */
 const sharesOf = (name: string, ends: number, middle: number) => {
   const layers = [ends, ends, middle, middle, middle, middle, middle, ends];
   return { name, bottom: 2 * ends, middle: 5 * middle, top: ends, outside: 0, layers };

@@ -62,7 +62,6 @@ const layerTensors = (layer: number): TensorComparison[] => [
   },
 ];
 
-/** A comparison of models of `layers` layers; `edit` gives each tensor's comparison. */
 const comparisonOf = (
   layers: number,
   edit: (tensor: TensorComparison) => TensorComparison = (tensor) => tensor,
@@ -262,7 +261,7 @@ describe('files of a comparison', () => {
     );
   });
 
-  // A browser is no dependency of the project: .ci/run installs one.
+  // The project does not depend on a browser: .ci/run installs one.
   it.skipIf(!existsSync(executablePath))(
     'are a page that needs no network and breaks no rule of accessibility',
     async () => {

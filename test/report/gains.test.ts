@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import type { ReportData } from '../../src/study/pages/components/data.js';
 import { Gains } from '../../src/study/pages/components/gains.js';
 
-/** Pixels of the characters of DejaVu Sans at 12 px, one of the widest fonts that pages are shown in. */
+/** Pixel widths of characters in DejaVu Sans at 12 px, one of the widest fonts in use. */
 const widthOf = (text: string): number =>
   [...text].reduce(
     (sum, character) => sum + (/\d/.test(character) ? 7.64 : character === '.' ? 3.82 : 10.06),

@@ -2,7 +2,6 @@ import { describe, expect, it } from 'vitest';
 import { describeCheckpoint, summariseCheckpoint } from '../../src/cli/text/inspect.js';
 import type { CheckpointIndex } from '../../src/core/models/checkpoint/checkpoint.js';
 
-/** A checkpoint of many tensors, as it would be opened. */
 const opened = (names: readonly string[], perFile: number): CheckpointIndex => ({
   name: 'many',
   path: '/many',
@@ -25,7 +24,7 @@ const opened = (names: readonly string[], perFile: number): CheckpointIndex => (
 });
 
 describe('a summary', () => {
-  // What takes time with the square of their number takes minutes.
+  // Quadratic time would take minutes.
   it.each<[string, number]>([
     ['one file', 200_000],
     ['20,000 files', 10],

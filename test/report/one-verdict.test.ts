@@ -22,14 +22,14 @@ const pageOf = (seed: number) => {
   return {
     sentence: headlineSentence(board, tasks) ?? '',
     grids: gridsOf(board, tasks),
-    /** What the table of comparisons says of two groups in the study's own task. */
+    /** The verdict of the table of comparisons on two groups in the study's own task. */
     said: (a: string, b: string) =>
       cellsOf(comparisons?.rows.find(({ id }) => id.includes('mgsm_direct_sw') && id.endsWith(`${a}/${b}`))),
   };
 };
 
 const seeds = [101, 102, 105, 107, 108, 111, 112];
-/** Made once: every table of seven studies takes seconds. */
+/** Cached: every table of seven studies takes seconds. */
 const pages = new Map<number, ReturnType<typeof pageOf>>();
 
 beforeAll(() => {

@@ -23,7 +23,6 @@ const analyse = async (thresholds: Record<string, number> = {}) => {
   );
 };
 
-/** Fractions of the map of one expert as its titles say them, by `layer,column`. */
 const fractionsOn = (page: Page, expert: number): Promise<Record<string, number>> =>
   page
     .locator(`table[data-expert="${expert}"] [data-cell]`)
@@ -36,7 +35,7 @@ const fractionsOn = (page: Page, expert: number): Promise<Record<string, number>
       ),
     );
 
-// A browser is no dependency of the project: .ci/run installs one.
+// The project does not depend on a browser: .ci/run installs one.
 describe.skipIf(!existsSync(executablePath))('the analysis page', () => {
   let browser: Awaited<ReturnType<typeof chromium.launch>>;
   beforeAll(async () => {
@@ -75,7 +74,7 @@ describe.skipIf(!existsSync(executablePath))('the analysis page', () => {
         ).flat(),
       );
     expect(Object.keys(tensors).length).toBe(vectors.size);
-    // It opens where a third of the rows are above; the analysed threshold is one button away.
+    // The page opens at a threshold that a third of the rows exceed; a button selects the analysed one.
     const value = async (): Promise<number> => Number(await page.locator('output').first().textContent());
     const opening = await value();
     const all = [...vectors.entries()].flatMap(([name, vector]) =>
@@ -108,7 +107,8 @@ describe.skipIf(!existsSync(executablePath))('the analysis page', () => {
     expect(lines.map((line) => line.split(',').length)).toEqual(Array(6).fill(6));
     expect(Number(lines[3]?.split(',')[1])).toBe(shown['2,0']);
 
-    // The picture beside the page is drawn by the same component: at its threshold and scale they are the same file.
+    // The same component draws the picture beside the page: at its threshold and scale they are the same
+    // file.
     const picture = async (): Promise<string> => {
       const [download] = await Promise.all([
         page.waitForEvent('download'),
@@ -134,7 +134,7 @@ describe.skipIf(!existsSync(executablePath))('the analysis page', () => {
     );
     expect(same.match(/xmlns=/g)).toHaveLength(1);
     expect(cellsOf(same).map(([, , ...cell]) => cell)).toEqual(cellsOf(there).map(([, , ...cell]) => cell));
-    // One file, without network, and names are text.
+    // A single file without network access, in which names are text.
     expect([requests?.filter((request) => !request.startsWith('blob:')), errors]).toEqual([[url], []]);
     expect(await page.locator('table[data-expert="1"] caption b').textContent()).toBe('two <b>');
     expect(await page.locator('b b').count()).toBe(0);

@@ -18,7 +18,6 @@ const heatMap = (title: string, columns: readonly string[] = ['q', 'k']): string
     ],
   });
 
-/** Rectangles with a value, by their title. */
 const cellsOf = (svg: string): Map<string, { y: number; fill: readonly number[] }> =>
   new Map(
     [...svg.matchAll(/<rect x="\d+" y="(\d+)"[^>]* fill="rgb\(([^)]+)\)"[^>]*><title>([^<]+)/g)].map(
@@ -86,7 +85,7 @@ describe('an overlap as a file', () => {
   });
 });
 
-// A browser is no dependency of the project: .ci/run installs one.
+// The project does not depend on a browser: .ci/run installs one.
 describe.skipIf(!existsSync(executablePath))('files with hostile names', () => {
   let browser: Awaited<ReturnType<typeof chromium.launch>>;
   beforeAll(async () => {

@@ -16,7 +16,6 @@ import { writeReportOf } from '../fixtures/tables.js';
 
 const options = { languages: ['swahili', 'telugu'], gridOf: [], problems: 30 };
 
-/** The data that a page carries, read back from its file. */
 const dataOf = (file: string): ReportData =>
   JSON.parse(
     /<script type="application\/json" id="data">(?<json>.*?)<\/script>/s.exec(readFileSync(file, 'utf8'))
@@ -79,7 +78,6 @@ describe('the data of a report', () => {
       if (role !== 'merge' || variant === 'default')
         for (const { answers } of results) expect(answers).toHaveLength(10);
     }
-    // Of each language, the best and the worst merge at most.
     expect(
       soups.filter(({ results }) => results.some(({ answers }) => answers !== null)).length,
     ).toBeLessThanOrEqual(4);
@@ -177,7 +175,7 @@ describe('the data of a report', () => {
         ),
       })),
     });
-    // Twelve parameters of up to 13 values: more combinations than a table of any machine has room for.
+    // Twelve parameters of up to 13 values: more combinations than any memory could hold as a table.
     const data = await written(withParameters(12));
     const [grid] = data.grids;
     expect(grid?.axes.length).toBeGreaterThan(6);
@@ -186,7 +184,7 @@ describe('the data of a report', () => {
     const body = table.slice(table.indexOf('<tbody>'), table.indexOf('</tbody>'));
     expect(body.match(/<tr/g)?.length).toBeLessThanOrEqual(grid?.cells.length ?? 0);
     expect(body.match(/<td [^>]*title=/g)).toHaveLength(grid?.cells.length ?? 0);
-    // A record from elsewhere may have any number.
+    // A foreign record may have any number.
     expect((await written(withParameters(1000))).grids).toEqual([]);
   }, 60_000);
 

@@ -11,11 +11,10 @@ import { writeReportOf } from '../fixtures/tables.js';
 
 const executablePath = process.env['LAYERLOOM_CHROMIUM'] ?? '/usr/bin/chromium';
 
-/** Texts of a table's row headings, in their order. */
 const rowsOf = (page: Page, within: string): Promise<string[]> =>
   page.locator(`${within} tbody th[scope="row"]`).allTextContents();
 
-// A browser is no dependency of the project: .ci/run installs one.
+// The project does not depend on a browser: .ci/run installs one.
 describe.skipIf(!existsSync(executablePath))('the report page', () => {
   let browser: Browser;
   let url: string;
@@ -143,7 +142,7 @@ describe.skipIf(!existsSync(executablePath))('the report page', () => {
     const { page } = await open();
     const cells = (expert: number) => page.locator(`table[data-expert="${expert}"] td`).allTextContents();
     const before = [await cells(0), await cells(1)];
-    // The page opens at a threshold at which the picture shows something: neither all full nor all empty.
+    // The page opens at a threshold with a mixed picture: neither all full nor all empty.
     const values = before.flat().map(Number);
     expect(Math.max(...values)).toBeGreaterThan(50);
     expect(Math.min(...values)).toBeLessThan(5);
@@ -163,7 +162,6 @@ describe.skipIf(!existsSync(executablePath))('the report page', () => {
     await page.evaluate(() => dispatchEvent(new Event('beforeprint')));
     expect(await page.locator('#tables details:not([open])').count()).toBe(0);
     expect(await page.locator('.controls:visible').count()).toBe(0);
-    // The screen has the first 60 rows of a table, paper has all.
     const rows = page.locator('#tables tbody').filter({ has: page.locator('tr:nth-child(61)') });
     expect(await rows.count()).toBeGreaterThan(0);
     await page.evaluate(() => dispatchEvent(new Event('afterprint')));

@@ -10,7 +10,6 @@ import { writeConstructedAnalysis } from '../fixtures/mav-vectors.js';
 import { exactMatch } from '../fixtures/scored.js';
 import { tablesOf, writeReportOf } from '../fixtures/tables.js';
 
-/** The section of a page with an id, as text. */
 const sectionOf = (html: string, id: string): string => {
   const [, section] = new RegExp(`<section id="${id}"(.*?)</section>`, 's').exec(html) ?? [];
   if (section === undefined) throw new Error(`there is no section ${id}`);
@@ -57,7 +56,7 @@ describe('pictures of scores', () => {
       expect(section).toContain(title);
     }
     expect(section.match(/class="bar"|class="bar bar-reference"/g)).toHaveLength(bars.length);
-    // Intervals are the table's; the mean over the languages has none.
+    // Intervals come from the table; the mean over the languages has none.
     expect(section.match(/class="whisker"/g)).toHaveLength(
       bars.filter(({ cell }) => cell.interval !== undefined).length,
     );
@@ -67,7 +66,7 @@ describe('pictures of scores', () => {
   it('have a line for each expert and pair of the table along task vectors, and its points', () => {
     const section = sectionOf(html, 'alpha');
     const { rows, columns } = tableOf('alpha');
-    // Means of 3, 3 and 9, in two languages, and what they are of.
+    // Means of 3, 3 and 9 models in two languages, and those models.
     expect(rows).toHaveLength(2 * (1 + 3 + 1 + 3 + 1 + 9));
     for (const { id, label, cells } of rows) {
       expect(section).toContain(`<title>${label}</title>`);
@@ -129,7 +128,7 @@ describe('pictures of scores', () => {
     const drawnIn = (section: string, pattern: RegExp): string[] =>
       [...page.slice(page.indexOf(`id="${section}"`)).matchAll(pattern)].map(([, value = '']) => value);
 
-    // Every cell of the grid, and one of them against a mean over pairs that is computed here.
+    // Checks every cell of the grid, and one against a mean over pairs that is computed here.
     const means = valuesOf('configurations/swahili/grid', 'mean');
     const shown = new Set(means.map((value) => fixed(value, 1)));
     const cells = drawnIn('configurations', /<td class="heat [^>]*title="[^"]*bottom [^>]*>([\d.]+)/g);
@@ -141,10 +140,8 @@ describe('pictures of scores', () => {
       .map(({ results }) => [...results.values()][0]?.metrics[exactMatch] ?? Number.NaN);
     const line = lines.find(([, row, , column]) => row === variant && column === 'mean');
     expect(Number(line?.[5])).toBeCloseTo((100 * right.reduce((sum, value) => sum + value, 0)) / 9, 9);
-    // The merge that was made wrong throughout.
     expect(valuesOf('regressions-of-merges', 'merge')).toContain(0);
 
-    // Heat maps of experts as the page opens, by their titles.
     const opened = new Set(
       ['math-1', 'swh-1'].flatMap((name) => valuesOf(`experts/${name}/as-opened`)).map(sixDecimals),
     );
@@ -156,7 +153,7 @@ describe('pictures of scores', () => {
       whole.models.filter(({ role }) => role === 'merge').length,
     );
 
-    // Its own files are replaced, and others are not.
+    // A new report replaces its own files only.
     await writeReportOf(whole, { out, csv });
     await expect(writeReportOf(whole, { out, csv: out })).rejects.toThrow(/csv: expected another file/);
     const other = join(root, 'other.csv');

@@ -23,7 +23,7 @@ const roles = new Map(
 );
 const vectors = Object.entries(peaks).map(([name, peak]) => constructedVectors(name, { layers, peak }));
 
-/** Overlaps of all pairs: those of experts of one role are related. */
+/** Overlaps of all pairs: experts of one role are related. */
 const overlaps = names.flatMap((a, at) =>
   names.slice(at + 1).map((b): Overlap => {
     const cosine = roles.get(a) === roles.get(b) ? 0.5 : 0.02;
@@ -101,7 +101,7 @@ describe('the page of six experts', () => {
   });
 });
 
-// A browser is no dependency of the project: .ci/run installs one.
+// The project does not depend on a browser: .ci/run installs one.
 describe.skipIf(!existsSync(executablePath))('the page of six experts in a browser', () => {
   let browser: Browser;
   let url: string;

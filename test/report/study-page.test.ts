@@ -26,7 +26,6 @@ vi.setConfig({ testTimeout: 180_000 });
 
 const lmEval = stubHarness;
 
-/** An experiment of four merges and five references in two tasks, and a training of its base. */
 const study = async () => {
   const { root, file, out } = writeExperiment(
     '\n  - {name: default, method: layer_swap, bottom: 2, top: 1}\n',
@@ -41,7 +40,7 @@ const study = async () => {
   return { root, file, out, training, page: join(root, 'now.html') };
 };
 
-/** Watches until so many pages are written; between two pages something may be done. */
+/** Watches until `count` pages are written; `between` may act between two pages. */
 const watchFor = async (
   directory: string,
   page: string,
@@ -84,7 +83,6 @@ describe('a watched study', () => {
       merges: { done: 4, failed: 0, total: 4, isWorking: false, secondsLeft: 0 },
       scores: { done: 4, failed: 2, total: 18, running: [] },
     });
-    // Six models with both tasks, 1.5 s each.
     expect(states[0]?.scores?.secondsLeft).toBeCloseTo(6 * 1.5, 6);
     expect(states[0]?.errors.map(({ what }) => what).sort()).toEqual([
       'swahili/math-1+swh-2/default, mgsm_direct_sw',
@@ -202,7 +200,7 @@ describe('a watched study', () => {
 
 const executablePath = process.env['LAYERLOOM_CHROMIUM'] ?? '/usr/bin/chromium';
 
-// A browser is no dependency of the project: .ci/run installs one.
+// The project does not depend on a browser: .ci/run installs one.
 describe.skipIf(!existsSync(executablePath))('the page of a running study', () => {
   let browser: Browser;
   const root = mkdtempSync(join(tmpdir(), 'layerloom-study-'));
@@ -225,7 +223,7 @@ describe.skipIf(!existsSync(executablePath))('the page of a running study', () =
     async (colorScheme, width) => {
       const { drawStudy } = await import('../../src/study/pages/study/watch-study.js');
       const file = join(root, `${colorScheme}-${width}.html`);
-      // A page that reloads breaks the rule about that, as it must; the last one does not.
+      // A page that reloads breaks that rule, as it must; the last one does not.
       writeFileSync(file, await drawStudy(hostileState(), undefined));
       const page = await browser.newPage({ colorScheme, viewport: { width, height: 900 } });
       const requests: string[] = [];
@@ -267,7 +265,6 @@ describe.skipIf(!existsSync(executablePath))('the page of a running study', () =
   });
 });
 
-/** A state with all there is, long names, and markup in them. */
 const hostileState = (): StudyState => ({
   title: 'a-study-with-a-long-name-<img src=x>',
   directory: `/very/${'long/'.repeat(40)}path`,

@@ -15,7 +15,6 @@ const executable = (file: string, text: string): void => {
   chmodSync(file, 0o755);
 };
 
-/** A folder with an `sbatch` that runs each job at once, and a layerloom that writes down how it is called. */
 const workplace = () => {
   const folder = temporaryDirectory();
   executable(
@@ -32,7 +31,6 @@ esac`,
   return { folder, command: [join(folder, 'the layerloom')] };
 };
 
-/** Runs a script as a user does, and returns what was submitted and called. */
 const run = (script: string, folder: string) => {
   const record = temporaryDirectory();
   const file = join(folder, 'submit.sh');

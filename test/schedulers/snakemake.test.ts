@@ -4,13 +4,12 @@ import { type SnakemakeParameters, snakemakeWorkflow } from '../../src/study/sch
 const workflow = (more: Partial<SnakemakeParameters> = {}) =>
   snakemakeWorkflow({ experiment: '/data/e.yaml', out: '/data/out', ...more });
 
-/** The lines of a rule, trimmed. */
 const ruleOf = (text: string, name: string): string[] => {
   const [, rest = ''] = text.split(`\nrule ${name}:\n`);
   return (rest.split('\n\n')[0] ?? '').split('\n').map((line) => line.trim());
 };
 
-/** The value of a constant, whose literal JSON and Python read alike. */
+/** The value of a constant, as a literal that JSON and Python read alike. */
 const constantOf = (text: string, name: string): unknown =>
   JSON.parse(new RegExp(`^${name} = (.*)$`, 'm').exec(text)?.[1] ?? 'null');
 

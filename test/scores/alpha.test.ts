@@ -8,7 +8,7 @@ import { tablesOf } from '../fixtures/tables.js';
 const task = mgsm('swahili');
 const byteTask = 'layerloom_perplexity_sw';
 
-/** Numbers of right answers of 250 by α, of one curve. */
+/** Right answers out of 250 by α, for one curve. */
 type Right = Readonly<Record<string, number>>;
 
 const merge = (lambda: number, experts: Partial<ScoredModel>, right: number): ScoredModel =>
@@ -188,7 +188,7 @@ describe('the linearity of task vectors', () => {
       models: experiment.models.map(perplexity),
     };
     const [departures] = tablesOf(bytes, { tables: ['alpha/byte-perplexity/differences'] });
-    // Models in their order: base, math-1 at 1, 0.5 and 1.5: 3.98 less the mean of 4 and 3.99.
+    // Models in order: base, math-1 at 1, 0.5 and 1.5: 3.98 minus the mean of 4 and 3.99.
     const cell = departures?.rows.find(({ id }) => id === 'swahili/task/0.5')?.cells[0];
     expect(cell?.value).toBeCloseTo(3.98 - 3.995, 10);
     expect(cell?.interval).toBeUndefined();

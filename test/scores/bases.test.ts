@@ -54,7 +54,7 @@ describe('tables of several bases', () => {
     const gains = tables.filter(({ id }) => id === 'gains');
     expect(gains.map(({ base }) => base)).toEqual(['llama', 'falcon', 'mean']);
     expect(gains[2]?.title).toBe('MGSM: gain by language and method, mean over the bases');
-    // 80 and 100 of 250 less 60; 90 and 70.
+    // 80 and 100 of 250 minus 60; 90 and 70.
     expect(cell(tables, 'gains', 'llama', 'swap-default/base', 'swahili')).toBe('8.0');
     expect(cell(tables, 'gains', 'falcon', 'swap-default/base', 'swahili')).toBe('16.0');
     expect(cell(tables, 'gains', 'mean', 'swap-default/base', 'swahili')).toBe('12.0');
@@ -91,7 +91,7 @@ describe('tables of several bases', () => {
     const fewer = tablesOf([llama, { name: 'falcon', experiment: telugu }]);
     expect(cell(fewer, 'gains', 'mean', 'swap-default/base', 'swahili')).toBe('12.0');
     const means = fewer.find(({ id, base }) => id === 'gains' && base === 'mean');
-    // Means over two languages and over one are no mean of both.
+    // Means over two languages and over one do not combine.
     expect(means?.columns.map(({ id }) => id)).toEqual(['swahili']);
     expect(means?.notes.join(' ')).toContain('different languages');
     const renamed = {
@@ -129,7 +129,6 @@ describe('tables of several bases', () => {
   });
 });
 
-/** Two evaluated experiments of one base. */
 const twoStudies = async (): Promise<[one: string, two: string]> => {
   const merges = '\n  - {name: default, method: layer_swap, bottom: 1, top: 1}\n';
   const { root, file, out } = writeExperiment(merges, { layers: 4 });
@@ -151,7 +150,7 @@ describe('directories of several bases', () => {
     expect(await basesOf(`llama=${one}`, `falcon=${two}`)).toEqual(['llama', 'falcon', 'mean']);
     expect(await basesOf(`llama=${one}`, two)).toEqual(['llama', 'base', 'mean']);
 
-    // Of one name they are refused, and so are published figures beside them.
+    // Two bases with one name are refused, and so are published figures beside them.
     const same = scoreTables([`a=${one}`, `a=${two}`]);
     await expect(same).rejects.toMatchObject({ code: 'INVALID_PARAMETER', exitCode: 2 });
     await expect(scoreTables([`mean=${one}`, two])).rejects.toMatchObject({ code: 'INVALID_PARAMETER' });

@@ -67,7 +67,7 @@ describe('a conclusion', () => {
     expect(verdictOf({ ...equal, scores: [0, 0] })).toBe('at floor');
     expect(verdictOf({ ...equal, scores: [1, 1] })).toBe('at ceiling');
     expect(verdictOf({ ...equal, scores: [0.3, 0.3] })).toBe('within noise');
-    // The mean over nine pairs, of which one has solved one problem.
+    // The mean over nine pairs, with a single problem solved by one of them.
     expect(verdictOf({ ...equal, scores: [1 / 9 / 250, 0] })).toBe('at floor');
     expect(verdictOf({ ...equal, metric: 'bleu,none', scores: [0.01, 0] })).toBe('at floor');
     expect(verdictOf({ ...equal, metric: 'byte_perplexity,none', scores: [0.001, 0.001] })).toBe(
@@ -82,7 +82,7 @@ describe('a conclusion', () => {
     expect(verdictOf({ candidates: { first: 4 } })).toBe('better');
     expect(verdictOf({ candidates: { first: 5 } })).toBe('chosen among many');
     expect(verdictOf({ candidates: { second: 81 } })).toBe('better');
-    // Its p-value has the choice in it.
+    // The p-value accounts for the choice.
     expect(verdictOf({ candidates: { first: 81 }, test: 'bootstrap' })).toBe('better');
     expect(verdictOf({ candidates: { first: 2 }, p: undefined })).toBe('chosen among many');
     const worse = { difference: -0.04, interval: [-0.07, -0.01] } as const;

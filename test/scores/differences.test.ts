@@ -149,7 +149,7 @@ describe('equivalence within a margin', () => {
         words,
       )?.[1];
     expect(Number(least)).toBeGreaterThan(0.5);
-    // The margin that is named can be shown: some difference would pass.
+    // The named margin can be shown: some difference would pass.
     expect(within(Number(least), 'swahili/b8-u4-tb0-tu0')).not.toContain('cannot be shown');
   });
 

@@ -2,13 +2,13 @@ import binomialCdf from '@stdlib/stats-base-dists-binomial-cdf';
 import tCdf from '@stdlib/stats-base-dists-t-cdf';
 import padjust from '@stdlib/stats-padjust';
 import { describe, expect, it } from 'vitest';
-// The compiled module is the bundle, which the package ships in place of the libraries.
+// The compiled module is the bundle, which the package ships instead of the libraries.
 import * as bundled from '../../dist/study/scores/distributions.js';
 
 const range = (count: number, value: (at: number) => number): number[] =>
   Array.from({ length: count }, (_, at) => value(at));
 
-/** Compares bits: toBe takes +0 and -0 apart, and NaN as equal to itself. */
+/** Compares bits: toBe separates +0 and -0, and equates NaN with itself. */
 const expectSame = (ours: readonly number[], theirs: readonly number[]) =>
   expect(ours.every((value, at) => Object.is(value, theirs[at])) && ours.length === theirs.length).toBe(true);
 

@@ -22,12 +22,11 @@ const means = {
   range: [0, 1] as const,
 };
 
-/** Two models' answers as paired scores. */
 const onePair = (a: readonly number[], b: readonly number[]): PairedScores =>
   pairColumns({ columns: [column(a)], isOnePair: true }, { columns: [column(b)], isOnePair: true }, means);
 
 const gammaLog = (x: number): number => {
-  // Stirling's series, of an argument raised to above 20.
+  // Stirling's series for an argument shifted to above 20.
   let [at, less] = [x, 0];
   while (at < 20) {
     less += Math.log(at);
@@ -37,7 +36,7 @@ const gammaLog = (x: number): number => {
   return (at - 0.5) * Math.log(at) - at + 0.5 * Math.log(2 * Math.PI) + series - less;
 };
 
-/** The probability that Student's t is above `t`: its density, integrated by Simpson's rule over t = tan θ. */
+/** The probability that Student's t exceeds `t`: its density, integrated by Simpson's rule over t = tan θ. */
 const tail = (t: number, df: number): number => {
   const factor = Math.exp(gammaLog((df + 1) / 2) - gammaLog(df / 2)) / Math.sqrt(df * Math.PI);
   const density = (angle: number): number =>
@@ -91,7 +90,7 @@ describe('two one-sided tests', () => {
     const margin = 0.06;
     const wins = a.filter((own, at) => own > (b[at] as number)).length;
     const losses = a.filter((own, at) => own < (b[at] as number)).length;
-    // The likelihood of wins and losses, searched for its maximum over the share that is lost.
+    // Searches the likelihood of wins and losses for its maximum over the share of losses.
     let [most, best] = [Number.NEGATIVE_INFINITY, 0];
     for (let lost = 1e-6; lost < (1 - margin) / 2; lost += 1e-6) {
       const likelihood =
@@ -103,7 +102,7 @@ describe('two one-sided tests', () => {
     const stderr = Math.sqrt((2 * best + margin * (1 - margin)) / 250);
     const expected = tail((margin - (wins - losses) / 250) / stderr, 249);
     expect(equivalenceOf(onePair(a, b), margin)?.p).toBeCloseTo(expected, 5);
-    // It is the same whichever of both is first.
+    // The order of both does not matter.
     expect(equivalenceOf(onePair(b, a), margin)?.p).toBeCloseTo(expected, 5);
   });
 
@@ -128,18 +127,14 @@ describe('two one-sided tests', () => {
 });
 
 interface Design {
-  /** Experts of each kind. */
   readonly experts: number;
-  /** Language experts, where they are fewer. */
   readonly languages?: number;
   readonly problems: number;
-  /** Standard deviations of experts' effects on the difference, in points. */
   readonly effects: number;
-  /** Share of problems of which both sides give the same answer by the same luck. */
+  /** Share of problems on which both sides give the same answer by the same luck. */
   readonly alike: number;
 }
 
-/** Simulates a grid of pairs of which the true difference over all experts and problems is the margin. */
 const study = (
   { experts, languages: fewer = experts, problems, effects, alike }: Design,
   margin: number,
@@ -154,7 +149,7 @@ const study = (
   const shared = levels.map(() => random());
   const ofTask = own(experts);
   random = seeded(1e6 * language);
-  // One that is given adds nothing to the true difference of its pairs.
+  // A given expert adds nothing to the true difference of its pairs.
   const ofLanguage = fewer > 1 ? own(fewer) : [0];
   const [a, b, tasks, languages]: [Column[], Column[], string[], string[]] = [[], [], [], []];
   for (const [t, task] of ofTask.entries())
@@ -184,7 +179,6 @@ const study = (
 
 const studies = 600;
 
-/** How many studies of 100 claim equivalence. */
 const claims = (make: (seed: number) => PairedScores, margin: number): number => {
   let count = 0;
   for (let seed = 1; seed <= studies; seed += 1)
@@ -192,7 +186,7 @@ const claims = (make: (seed: number) => PairedScores, margin: number): number =>
   return (100 * count) / studies;
 };
 
-/** 5 % and three standard errors of a share of so many studies. */
+/** 5 % and three standard errors of a share of that many studies. */
 const most = 5 + 300 * Math.sqrt((0.05 * 0.95) / studies);
 
 describe('false claims of equivalence', () => {

@@ -15,7 +15,6 @@ const nothing = constructedExperiment({});
 const tablesOfFiles = async (...files: string[]): Promise<ScoreTable[]> =>
   tablesOf({ ...nothing, summaries: (await Promise.all(files.map(readSummaries))).flat() });
 
-/** The printed figures of a table by row, `-` where a cell is empty. */
 const printed = (tables: readonly ScoreTable[], id: string): Record<string, string> => {
   const table = tables.find((of) => of.id === id);
   if (table === undefined) throw new Error(`there is no ${id}`);
@@ -82,7 +81,6 @@ const table6 = {
   japanese: '38.7 38.5 39.2 41.6',
 };
 
-/** The same files in the shape of the printed tables: one column for each group of models. */
 const wideFiles = (): string[] => {
   const directory = temporaryDirectory();
   const write = (name: string, lines: readonly string[]): string => {

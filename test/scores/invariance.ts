@@ -11,9 +11,8 @@ import type { ScoredExperiment, ScoredModel } from '../../src/study/scores/score
 import { tablesOn } from '../../src/study/scores/tables.js';
 import { constructedResult, exactMatch, scoredModel, seeded } from '../fixtures/scored.js';
 
-// Random studies, the same studies told otherwise, and all figures that tables and reports make of them.
+// Random studies, equivalent versions of them, and all figures that tables and reports make from them.
 
-/** A random study, and the numbers to change it by. */
 export interface Study {
   readonly experiment: ScoredExperiment;
   readonly random: () => number;
@@ -31,7 +30,6 @@ const shuffled = <T>(items: readonly T[], random: Random): T[] => {
   return items.map(() => rest.splice(Math.floor(random() * rest.length), 1)[0] as T);
 };
 
-/** What scores are: right or wrong, shares of a problem, or log-likelihoods of bytes. */
 const metrics = {
   right: { metric: exactMatch, higherIsBetter: true },
   parts: { metric: 'f1,none', higherIsBetter: true },
@@ -66,7 +64,6 @@ const resultOf = (
   return constructedResult({ model, task, scores, ...metrics[kind], value });
 };
 
-/** The configurations of a study: method and settings, by the name of the variant. */
 const variants: Readonly<Record<string, Pick<ScoredModel, 'method' | 'configuration'>>> = {
   default: { method: 'layer_swap', configuration: { bottom: 5, top: 2, weights: [1, 1] } },
   'grid/b3-u0': { method: 'layer_swap', configuration: { bottom: 3, top: 0, weights: [1, 1] } },
@@ -85,7 +82,7 @@ const variants: Readonly<Record<string, Pick<ScoredModel, 'method' | 'configurat
   'alpha/l0.5': { method: 'task_arithmetic', configuration: { lambda: 0.5, weights: [1, 1] } },
 };
 
-/** Makes a study of few problems and low or high scores, so that equal scores are frequent. */
+/** Makes a study of few problems with low or high scores, so that equal scores are frequent. */
 export const randomStudy = (seed: number): Study => {
   const random = seeded(seed);
   const kind = pick(random, ['right', 'right', 'right', 'right', 'parts', 'likelihood'] as const);
@@ -176,8 +173,7 @@ const withModels = (experiment: ScoredExperiment, models: readonly ScoredModel[]
 });
 
 /**
- * Puts problems in another order: in files, and which problem has which scores, alike for all models and for the tasks,
- * which translate each other.
+ * Reorders problems in files, and which problem has which scores, alike for all models and translated tasks.
  */
 const otherRows = ({ experiment, random }: Study): ScoredExperiment => {
   const [first] = experiment.models.flatMap(({ results }) => [...results.values()]);
@@ -202,7 +198,7 @@ const otherRows = ({ experiment, random }: Study): ScoredExperiment => {
 const otherOrder = ({ experiment, random }: Study): ScoredExperiment =>
   withModels(experiment, shuffled(experiment.models, random));
 
-/** Calls the experts by each other's names, and configurations by other names than theirs. */
+/** Exchanges the experts' names, and renames configurations. */
 const otherNames = ({ experiment, random }: Study): Told => {
   const digits = shuffled([0, 1, 2], random);
   const codes = new Map(
@@ -269,7 +265,7 @@ const withCopy = ({ experiment, random }: Study): Told => {
   };
 };
 
-/** Adds another language, with experts and merges of its own, some of which were scored in the first language's task too. */
+/** Adds another language with its own experts and merges; the first language's task also scores some. */
 const withLanguage = ({ experiment, random }: Study): Told => {
   const models = experiment.models.map((model) => {
     const result = model.results.get(tasks.own) as EvaluationResult;
@@ -310,14 +306,11 @@ const withLanguage = ({ experiment, random }: Study): Told => {
   };
 };
 
-/** A study told otherwise. */
 export interface Told {
   readonly experiment: ScoredExperiment;
-  /** Reads the names of the first telling. */
   readonly read?: (text: string) => string;
-  /** True for rows and columns that the first telling has not. */
   readonly isMore?: (id: string) => boolean;
-  /** True if figures over all languages, and words of how many there are, are left out. */
+  /** True to omit figures over all languages, and texts that count them. */
   readonly isOneLanguage?: boolean;
 }
 
@@ -329,10 +322,9 @@ export const tellings: Readonly<Record<string, (study: Study) => Told>> = {
   'another language': withLanguage,
 };
 
-/** Figures that are over all languages. */
 const overLanguages = /^(mean|all)$|^mean\/|\/mean$|\/all languages$/;
 
-/** All that tables and the report say of an experiment, by names instead of places. */
+/** All that tables and the report say about an experiment, by names instead of positions. */
 export const saidOf = ({
   experiment,
   read = (text) => text,

@@ -6,7 +6,7 @@ import { ResultFiles } from '../../src/study/evaluation/result-files.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { constructedResult } from '../fixtures/scored.js';
 
-/** An experiment of references alone, scored in one task, each by a version of it. */
+/** An experiment with only references, each scored by another version of one task. */
 const study = async (versions: Readonly<Record<string, string>>) => {
   const folder = temporaryDirectory();
   const files = new ResultFiles(folder);

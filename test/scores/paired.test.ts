@@ -5,7 +5,6 @@ import { chooseOnHalf } from '../../src/study/scores/choose-on-half.js';
 import { comparePaired, comparePooled, holm, mcnemarExact } from '../../src/study/scores/paired.js';
 import { constructedResult, exactMatch, outcomes, seeded } from '../fixtures/scored.js';
 
-/** Two results of 250 problems of which so many are solved by both, only by the first and only by the second. */
 const pair = (both: number, onlyA: number, onlyB: number): [EvaluationResult, EvaluationResult] => {
   const of = (from: number, to: number, shared: number) =>
     Array.from({ length: 250 }, (_, at) => ((at >= from && at < to) || at >= 250 - shared ? 1 : 0));
@@ -26,7 +25,8 @@ const refusal = (a: EvaluationResult, b: EvaluationResult): string => {
 };
 
 describe('a paired comparison', () => {
-  // scipy 1.17's binomtest and statsmodels 0.15's mcnemar(exact=True), which agree; test/peers/scores.test.ts runs them.
+  // scipy 1.17's binomtest and statsmodels 0.15's mcnemar(exact=True), which agree; test/peers/scores.test.ts
+  // runs them.
   it.each([
     [0, 0, 1],
     [1, 0, 1],
@@ -50,7 +50,8 @@ describe('a paired comparison', () => {
 
   it('has the interval of Bonett and Price', () => {
     const { interval } = comparePaired(...pair(60, 30, 12), exactMatch);
-    // 31 and 13 of 252: 18 / 252 ∓ 1.959964 √((44 / 252 − (18 / 252)²) / 252). A bootstrap has [0.024, 0.124].
+    // 31 and 13 of 252: 18 / 252 ∓ 1.959964 √((44 / 252 − (18 / 252)²) / 252). A bootstrap has [0.024,
+    // 0.124].
     expect(interval).toEqual([expect.closeTo(0.020597, 6), expect.closeTo(0.12226, 6)]);
   });
 
@@ -218,7 +219,9 @@ describe('p-values of many comparisons', () => {
 });
 
 describe('the best of many configurations', () => {
-  /** One model of each of 81 configurations, which solves every problem with the configuration's chance. */
+  /**
+   * A model of each of 81 configurations, which solves every problem with the configuration's probability.
+   */
   const configurations = (chanceOf: (configuration: number) => number, seed: number) => {
     const random = seeded(seed);
     return Array.from({ length: 81 }, (_, configuration) => [

@@ -14,7 +14,9 @@ import {
 } from '../fixtures/scored.js';
 import { tablesOf } from '../fixtures/tables.js';
 
-/** Right answers of 250 that give the paper's figures of Swahili where it states single ones (multiples of 0.4). */
+/**
+ * Right answers of 250 that give the paper's figures of Swahili if it states single ones (multiples of 0.4).
+ */
 const swahili: RightAnswers = {
   base: 62,
   tasks: [68, 71, 82],
@@ -39,7 +41,6 @@ const tableOf = (experiment: ScoredExperiment, name: string, options: TableOptio
   return table;
 };
 
-/** The figures of a row by column, as they are printed. */
 const rowOf = ({ rows, columns }: ScoreTable, id: string): Record<string, string> => {
   const row = rows.find((of) => of.id === id);
   if (row === undefined) throw new Error(`there is no row ${id} of ${rows.map((of) => of.id)}`);
@@ -113,7 +114,7 @@ describe('Table 1', () => {
 
   it('has the number of models, and the standard error over them and problems, or the harness’s of one', () => {
     expect(cellOf(table, 'swahili/avg', 'language')).toMatchObject({ n: 3, source: 'computed' });
-    // Percents 23.6, 24.8, 25.6: over models alone 1.0066 / √3 = 0.5812, less than problems alone make.
+    // Percents 23.6, 24.8, 25.6: over models alone 1.0066 / √3 = 0.5812, less than from problems alone.
     expect(cellOf(table, 'swahili/avg', 'language')?.stderr).toBeGreaterThan(1.4);
     expect(cellOf(table, 'swahili/avg', 'language')?.estimand).toBe(
       'language experts and problems like these',
@@ -143,7 +144,7 @@ describe('Table 1', () => {
         'table-1',
       );
     const nine = (each: number) => Array.from({ length: 9 }, () => each);
-    // One has the best pair of all, and the other the best mean.
+    // `grid/b3-u0` has the best pair, `grid/b4-u1` the best mean.
     const chosen = of({ 'grid/b3-u0': [...nine(75).slice(1), 120], 'grid/b4-u1': nine(84) });
     expect(cellOf(chosen, 'swahili/avg', 'swap-best')).toMatchObject({ configuration: 'grid/b4-u1' });
     expect(rowOf(chosen, 'swahili/max')['swap-best']).toBe('33.6');
@@ -167,7 +168,7 @@ describe('Table 1', () => {
       'swahili/avg',
       'swap-best',
     );
-    // The chance of a right answer is 0.3 in all of them.
+    // The probability of a right answer is 0.3 in all of them.
     expect(cell?.value).toBeGreaterThan(30.9);
     expect(cell?.otherHalf).toBeLessThan(30.4);
     expect(cell?.otherHalf).toBeGreaterThan(29);
@@ -392,10 +393,10 @@ describe('the other tables', () => {
 
   it('give gains over the best single expert and over the base, in points', () => {
     const gains = tableOf(experiment, 'gains');
-    // 32.4 less 32.8 of math-3, and less 24.8.
+    // 32.4 minus 32.8 of math-3, and minus 24.8.
     expect(rowOf(gains, 'swap-default/expert')).toEqual({ swahili: '-0.4', mean: '-0.4' });
     expect(rowOf(gains, 'swap-default/base')).toEqual({ swahili: '7.6', mean: '7.6' });
-    // References beside them: 221 of 750 and 80 of 250, less 62 of 250; the best single expert has 82.
+    // References beside them: 221 of 750 and 80 of 250, minus 62 of 250; the best single expert has 82.
     expect(rowOf(gains, 'task/base')).toEqual({ swahili: '4.7', mean: '4.7' });
     expect(rowOf(gains, 'joint/base')).toEqual({ swahili: '7.2', mean: '7.2' });
     expect(rowOf(gains, 'joint/expert')).toEqual({ swahili: '-0.8', mean: '-0.8' });
@@ -406,7 +407,7 @@ describe('the other tables', () => {
   });
 
   it('count the pairs that are above both of their experts', () => {
-    // Of the default's pairs those of math-3 (82) are 83, 84 and 91; math-1 and math-2 have 68 and 71: all win.
+    // The default's pairs with math-3 (82) have 83, 84 and 91; math-1 and math-2 have 68 and 71: all win.
     expect(rowOf(tableOf(experiment, 'wins'), 'swap-default')).toEqual({
       'swahili/wins': '9',
       'swahili/pairs': '9',
@@ -456,7 +457,7 @@ describe('the other tables', () => {
       n: 3,
       estimand: 'task experts and problems like these',
     });
-    // Of one expert, the same expert alone.
+    // With one expert, that expert alone.
     const one = tableOf(
       { ...experiment, models: [...experiment.models, ...reverted.slice(2)] },
       'reverted/differences',
@@ -491,7 +492,7 @@ describe('the other tables', () => {
     expect(rowOf(table, 'sft/w/wsm-last2')).toEqual({ 200: '28.0', 1000: '32.0' });
     expect(rowOf(table, 'sft/w/uniform-last3')).toEqual({ 1000: '30.0' });
     const compared = tableOf(withRun, 'windows/swahili/differences');
-    // 150 less 125, of 500; 75 less 65, of 250.
+    // 150 minus 125, of 500; 75 minus 65, of 250.
     expect(rowOf(compared, 'swahili/sft/w/wsm-last2')).toMatchObject({ difference: '5.0' });
     expect(rowOf(compared, 'swahili/sft/w/uniform-last3')).toMatchObject({ difference: '4.0' });
     expect(tablesOf(experiment, { tables: ['windows'] })).toEqual([]);

@@ -15,7 +15,7 @@ const merges = `
   - {name: grid, method: layer_swap, bottom: [1, 2, 3], top: [0, 1, 2]}
 `;
 
-/** Scores merges of which grid/b1-u0 solves 80 % of the problems, and others 15 % less for each step. */
+/** Scores merges: grid/b1-u0 solves 80 % of the problems, others 15 % less for each step. */
 const constructedScorer = (): { score: Scorer; asked: { merges: readonly string[]; rows: Rows }[] } => {
   const asked: { merges: readonly string[]; rows: Rows }[] = [];
   return {
@@ -54,7 +54,7 @@ describe('a search of an experiment', { timeout: 120_000 }, () => {
     const result = await searchExperiment(file, { ...options, out, score });
     expect(result).toMatchObject({
       choice: 'grid/b1-u0',
-      // The entry default is the same configuration as this one, and stands in the grid.
+      // The entry `default` is the same configuration as this one in the grid.
       default: 'grid/b2-u1',
       configurations: 9,
       language: 'swahili',
@@ -86,7 +86,8 @@ describe('a search of an experiment', { timeout: 120_000 }, () => {
   it('makes only the merges that it needs', async () => {
     const { file, out } = writeExperiment(merges);
     const { score } = constructedScorer();
-    // 8 rows of 9 configurations are more than this budget without the final comparison: the first rung leaves some out.
+    // 8 rows of 9 configurations exceed this budget even without the final comparison: the first rung omits
+    // some.
     const {
       steps,
       default: standard,
@@ -149,11 +150,12 @@ describe('a search of an experiment', { timeout: 120_000 }, () => {
     expect(warnings).toEqual(['grid/b1-u0 is left out: swahili/math-2+swh-1/grid/b1-u0 has no score']);
   });
 
-  /** An analysis whose swap of 3 bottom and no top layers keeps everything. */
+  /** An analysis by which a swap of 3 bottom and no top layers keeps everything. */
   const writeAnalysis = (root: string): string => {
     const analysis = join(root, 'analysis');
     mkdirSync(analysis);
-    // The task experts changed layers 3 to 5 only, the language experts 0 to 2: bottom 3 and top 0 keep everything.
+    // The task experts changed layers 3 to 5 only, the language experts 0 to 2: bottom 3 and top 0 keep
+    // everything.
     for (const [name, layers] of [
       ['math-1', [0, 0, 0, 0.3, 0.3, 0.4]],
       ['math-2', [0, 0, 0, 0.4, 0.3, 0.3]],

@@ -223,7 +223,7 @@ describe('a search of the 81 configurations with a quarter of the grid', () => {
           }),
         ).rejects.toThrow('cut off');
         expect(path).toEqual(whole.steps.slice(0, cut + 1));
-        // No question is asked that the whole search does not ask.
+        // Asks only questions that the whole search asks.
         expect(answers.size).toBe(itemAt(whole.steps, cut).spent);
       }
       expect(await search(stored, strategy)).toEqual(whole);
@@ -261,7 +261,7 @@ describe('a search of the 81 configurations with a quarter of the grid', () => {
     const name = itemAt(space.points, best).name;
     expect(failed).toEqual([name]);
     expect(choice).not.toBe(name);
-    // Its neighbours are second.
+    // The optimum's neighbours are second.
     expect(scoreOf(landscape, choice)).toBeCloseTo(Math.max(...landscape.scores) - 4, 6);
   });
 

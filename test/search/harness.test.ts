@@ -27,7 +27,7 @@ it('searches with the harness, and again from the files of results alone', { tim
   const first = await searchExperiment(file, options);
   expect(first).toMatchObject({ configurations: 4, task: 'mgsm_direct_sw', failed: [], warnings: [] });
   expect(first.steps[0]?.candidates.every(({ problems }) => problems > 0)).toBe(true);
-  // Of the language's two tasks only the one that is searched by was run.
+  // Only the task that the search uses was run, not the language's other one.
   expect(existsSync(join(out, 'experiment.json'))).toBe(true);
   expect(readFileSync(join(out, 'experiment.json'), 'utf8')).not.toContain('"belebele_swh_Latn": {');
   const runs = readFileSync(log, 'utf8');

@@ -33,10 +33,9 @@ export const randomOf = (seed: number): Random => {
   return () => uniformFloat64(generator);
 };
 
-/** Points above the level of the landscape, at a number of steps from the optimum. */
 export type Shape = (steps: number, random: Random) => number;
 
-/** Shapes whose optimum is 8 points above all but its neighbours. */
+/** Shapes whose optimum is 8 points above all except its neighbours. */
 export const shapes = {
   /** Four points less for each step. */
   hill: (steps) => 8 - 4 * steps,
@@ -44,24 +43,21 @@ export const shapes = {
   plateau: (steps) => (steps === 0 ? 8 : steps === 1 ? 7.2 : 0),
   /** Neighbours half as high. */
   shoulder: (steps) => (steps === 0 ? 8 : steps === 1 ? 4 : 0),
-  /** Neighbours of any height from 3 to 7 points, others up to 4 points below the level. */
+  /** Neighbours 3 to 7 points above the level, others up to 4 points below. */
   rugged: (steps, random) => (steps === 0 ? 8 : steps === 1 ? 3 + 4 * random() : -4 * random()),
   /** Neighbours like all others. */
   needle: (steps) => (steps === 0 ? 8 : 0),
 } satisfies Record<string, Shape>;
 
 export interface SyntheticLandscape extends Landscape {
-  /** True scores, in points. */
   readonly scores: readonly number[];
-  /** Problem-evaluations asked for so far, the comparison's among them. */
   readonly used: () => number;
 }
 
 /**
- * Draws a landscape of 250 problems with its optimum at a random place and its level between 20 and 40 %. A
- * configuration solves a problem with the probability of its score, so that its score on all has the binomial noise of
- * 250 problems. `shared` is the probability that it is the problem's difficulty that decides, which all configurations
- * share, and not chance.
+ * Draws a landscape of 250 problems with a random optimum and a level of 20 to 40 %. A configuration solves a
+ * problem with the probability of its score (binomial noise). `shared` is the probability that the problem's
+ * difficulty, common to all configurations, decides instead of chance.
  */
 export const landscapeOf = (
   space: SearchSpace,

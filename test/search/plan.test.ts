@@ -19,7 +19,6 @@ const merges = `
   - {name: soups, method: layer_swap, bottom: 2, top: 1, task: soup, language: soup}
 `;
 
-/** Scores merges at random, and notes what it was asked. */
 const noting = (): { score: Scorer; asked: { merges: readonly string[]; rows: Rows }[] } => {
   const asked: { merges: readonly string[]; rows: Rows }[] = [];
   return {
@@ -69,7 +68,6 @@ describe('a planned search', { timeout: 120_000 }, () => {
     });
     const { score, asked } = noting();
     const searched = await searchExperiment(file, { ...options, out, score });
-    // The first step is known by name; later ones by their numbers.
     const [first] = asked;
     expect(first?.merges).toEqual(plan.first.map((name) => `swahili/math-1+swh-1/${name}`));
     expect(plan.cost.merges).toBe(plan.first.length);

@@ -8,7 +8,6 @@ import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { cli } from '../fixtures/cli.js';
 import { constructedResult, exactMatch } from '../fixtures/scored.js';
 
-/** Four checkpoints: b is nearly the same as a, the best; d is the worst and the farthest. */
 const candidates = [
   { name: 'a', scores: { mgsm: 4 } },
   { name: 'b', scores: { mgsm: 3 } },
@@ -28,9 +27,10 @@ const namesOf = (...input: Parameters<typeof selectCheckpoints>) =>
   selectCheckpoints(...input).chosen.map(({ name }) => name);
 
 describe('selecting checkpoints', () => {
-  // By hand: scores have mean 2.5 and deviation √1.25 = 1.118, so they are 1.342, 0.447, −0.447, −1.342. Distances have mean 0.6
-  // and deviation √(0.70/6) = 0.34157. Second: b 0.447 − 1.757 = −1.309, c −0.447 − 0.293 = −0.740, d −1.342 + 1.171 = −0.171.
-  // Third, nearest to a or d: b still −1.309, c (0.5 to a) still −0.740.
+  // By hand: scores have mean 2.5 and deviation √1.25 = 1.118, so they are 1.342, 0.447, −0.447, −1.342.
+  // Distances have mean 0.6 and deviation √(0.70/6) = 0.34157. Second: b 0.447 − 1.757 = −1.309, c −0.447 −
+  // 0.293 = −0.740, d −1.342 + 1.171 = −0.171. Third, nearest to a or d: b still −1.309, c (0.5 to a) still
+  // −0.740.
   it('takes the best, then what balances score and distance to the nearest one chosen', () => {
     const { chosen } = selectCheckpoints({ candidates, distances });
     expect(chosen.map(({ name }) => name)).toEqual(['a', 'd', 'c']);
@@ -174,7 +174,7 @@ describe('selecting from files', () => {
     it('chooses by some tasks or benchmarks, with weights, of those that are at least as good as asked', async () => {
       const swahili = { role: ['swahili'], count: 1 };
       expect(await chosenOf({ ...swahili, tasks: ['belebele', 'FLORES'] })).toEqual(['swahili swh-3']);
-      // The paper's: primarily BELEBELE and FLORES, and slight gains elsewhere.
+      // As in the paper: primarily BELEBELE and FLORES, with slight gains elsewhere.
       const selection = await selectFromFiles({
         ...(await study()),
         ...{ ...swahili, tasks: ['BELEBELE', 'FLORES'], atLeast: { MGSM: 'base+0.02' } },
@@ -189,7 +189,7 @@ describe('selecting from files', () => {
           atLeast: expect.closeTo(0.12, 9),
         },
       ]);
-      // A benchmark's weight is shared by its tasks.
+      // A benchmark's tasks share its weight.
       expect(selection.weights.map(({ task, weight }) => [task, weight])).toEqual([
         [belebele, 1],
         [from, 0.5],

@@ -32,7 +32,6 @@ const agoMs = (path: string, ms: number) => {
   utimesSync(path, then, then);
 };
 
-/** A process that holds claims. */
 const startHolder = async (directory: string, ...held: string[]) => {
   const go = join(temporaryDirectory(), 'go');
   writeFileSync(go, '');
@@ -64,7 +63,7 @@ describe('processes that share a store', () => {
     expect(await Promise.all(others.map(({ ended }) => ended))).toEqual([0, 0]);
     const { store } = await newStore(directory);
     expect((await store.list()).shards).toHaveLength(80);
-    // What it had computed and not yet published is all that may have been done twice.
+    // Only shards that it computed and had not yet published may be made twice.
     expect(readFileSync(log, 'utf8').trim().split('\n').length).toBeLessThanOrEqual(81);
   });
 
@@ -161,7 +160,7 @@ describe('a claim', () => {
     vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] });
     onTestFinished(() => void vi.useRealTimers());
     const { store: opened, paths } = await newStore();
-    // Its timer is one of the process, started with its first claim.
+    // A process has one timer, started with its first claim.
     vi.resetModules();
     const { ShardStore } = await import('../../src/study/store/shard-store.js');
     const claim = await (await ShardStore.open(opened.directory)).claim(key);
@@ -221,7 +220,7 @@ describe('waiting', () => {
 it('a claim that this process could not remove is dead for it, and not waited for', async () => {
   const { store, paths } = await newStore();
   const claim = await store.claim(key);
-  // In the place of the folder stands a file: nothing in it can be removed.
+  // A file replaces the folder: nothing in it can be removed.
   renameSync(paths.claims, `${paths.claims}-aside`);
   writeFileSync(paths.claims, '');
   await claim?.release();
@@ -237,7 +236,7 @@ it('a shard whose claim was taken over meanwhile is left to the one that compute
   const slow = await store.claim(key);
   if (slow === undefined) throw new Error('it is claimed');
   writeFileSync(slow.partialPath, contentOf(key));
-  // As on a host that slept for minutes: another host has the claim, and removed what it found of the former.
+  // As on a host that slept for minutes: another host has the claim, and removed the former's remains.
   await writeClaim(paths, key, { place: 'elsewhere' });
   rmSync(slow.partialPath);
   expect(await slow.publish(finish(key))).toBeUndefined();

@@ -5,7 +5,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { contentOf, finish, keyOf, newStore, partials, publish } from '../fixtures/store.js';
 
-/** A file system of its own, undefined where this user may not mount one. */
+/** A separate small file system; undefined if this user may not mount one. */
 const smallDisk = (): string | undefined => {
   const directory = join(temporaryDirectory(), 'disk');
   mkdirSync(directory);
@@ -18,7 +18,6 @@ const smallDisk = (): string | undefined => {
   return directory;
 };
 
-/** Writes until nothing more fits. */
 const fill = (path: string): void => {
   const { bavail, bsize } = statfsSync(join(path, '..'));
   expect(() => writeFileSync(path, Buffer.alloc(bavail * bsize + 1))).toThrow(/ENOSPC/);
@@ -44,7 +43,7 @@ describe('a full disk', () => {
     expect(readFileSync(store.pathOf(a)).equals(contentOf(a))).toBe(true);
     fill(join(disk, 'more'));
 
-    // A claim has room, if not its text: others respect it.
+    // A claim has room, even if its text has not: others respect it.
     const empty = await store.claim(b);
     expect(readFileSync(paths.claim(b), 'utf8')).toBe('');
     expect(await store.claim(b)).toBeUndefined();

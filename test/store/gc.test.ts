@@ -29,7 +29,6 @@ import {
 
 const [a, b, c] = [keyOf('a'), keyOf('b'), keyOf('c')];
 
-/** Has a process claim two shards, and kills it. */
 const killHolder = async ({ directory }: ShardStore): Promise<void> => {
   const go = join(temporaryDirectory(), 'go');
   writeFileSync(go, '');
@@ -39,7 +38,6 @@ const killHolder = async ({ directory }: ShardStore): Promise<void> => {
   await ended;
 };
 
-/** A store with three shards. */
 const filled = async (): Promise<{ store: ShardStore; paths: StorePaths; root: string }> => {
   const { store, paths } = await newStore();
   await publish(store, a, b, c);
@@ -120,10 +118,10 @@ describe('collecting garbage', () => {
       writeFileSync(path, JSON.stringify({ ...registration, host: 'node-7', ...change }));
     write({ directory: '/scratch/of/node-7' });
     expect((await store.gc({ keep: [b, c] })).experiments).toMatchObject([{ state: 'elsewhere' }]);
-    // A directory of that path is here too, and another one.
+    // This host has a directory at that path, but a different one.
     write({ inode: 1 });
     expect((await store.gc({ keep: [b, c] })).experiments).toMatchObject([{ state: 'elsewhere' }]);
-    // It is the same, on a shared file system.
+    // The same directory, on a shared file system.
     write({});
     const { experiments, removed } = await store.gc({ keep: [b, c], dryRun: true });
     expect([experiments, removed]).toMatchObject([[{ state: 'here' }], [{ key: a }]]);
@@ -159,7 +157,7 @@ describe('collecting garbage', () => {
   it('removes it also where a collection before it was cut short', async () => {
     const { store, paths } = await newStore();
     await killHolder(store);
-    // A directory in a file's place ends the first collection in its middle.
+    // A directory instead of a file stops the first collection half-way.
     const [name = ''] = readdirSync(paths.partials).sort();
     rmSync(join(paths.partials, name));
     mkdirSync(join(paths.partials, name));
@@ -206,7 +204,7 @@ describe('collecting garbage', () => {
     expect((await store.verify()).damaged).toEqual([]);
   });
 
-  // What happens between its first look and its last, as by a batch that begins meanwhile.
+  // Events between the collection's first and last look, as by a batch that starts meanwhile.
   it.each([
     ['linked', (store: ShardStore, root: string) => linkSync(store.pathOf(a), join(root, 'a'))],
     [

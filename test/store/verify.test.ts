@@ -18,7 +18,6 @@ import { contentOf, keyOf, newStore, publish } from '../fixtures/store.js';
 
 const [a, b, c] = [keyOf('a'), keyOf('b'), keyOf('c')];
 
-/** Changes one byte in the middle of a file. */
 const flip = (path: string): void => {
   chmodSync(path, 0o644);
   const content = readFileSync(path);
@@ -71,7 +70,7 @@ describe('verifying a store', () => {
     expect((await store.list()).shards.map(({ state }) => state).sort()).toEqual(['damaged', 'whole']);
     await publish(store, a);
     expect(readFileSync(store.pathOf(a)).equals(contentOf(a))).toBe(true);
-    // Touched only: it is compared once, and its record then has its new time.
+    // Only touched: it is compared once, and its record then has the new time.
     utimesSync(paths.shard(b), 1, 1);
     expect(await store.lookup(b)).toMatchObject({ mtimeNs: '1000000000' });
     await store.link(b, `${outside}-b`, 'hard');
@@ -121,7 +120,7 @@ describe('verifying a store', () => {
   it('can be done of one shard, when it is looked up', async () => {
     const { store } = await newStore();
     await publish(store, a, b);
-    // With its time put back nothing but its bytes tells.
+    // With its time restored, only its bytes show the change.
     keepingTimes(store.pathOf(a), () => flip(store.pathOf(a)));
     expect(await store.lookup(a)).toBeDefined();
     expect(await store.lookup(a, { deep: true })).toBeUndefined();

@@ -1,11 +1,12 @@
-"""Computes an experiment's tables once more, from the answers that lm-evaluation-harness recorded.
+"""Computes an experiment's tables independently, from the answers that lm-evaluation-harness recorded.
 
-python check.py STUDY TABLES.csv MGSM     STUDY: a directory of one language, Swahili, with one configuration of each method
+python check.py STUDY TABLES.csv MGSM     STUDY: a directory of one language, Swahili, with one configuration
+of each method
 
-Shares solved are taken from each response's last number and MGSM's own file, perplexities from the log-likelihoods and the
-bytes of MGSM's questions. Nothing of layerloom's figures is used. Of intervals, standard errors and tests it computes the means
-over experts and problems (crossed effects, docs/tables.md), McNemar's exact test and Holm's adjustment; figures that draw at
-random (choices made again) and texts are only counted.
+Solved shares come from each response's last number and MGSM's own file, perplexities from the log-likelihoods
+and the bytes of MGSM's questions; none of layerloom's figures is used. Intervals, standard errors and tests
+are computed for the means over experts and problems (crossed effects, docs/tables.md), McNemar's exact test
+and Holm's adjustment. Texts, and figures that draw at random (repeated choices), are only counted.
 """
 
 import csv
@@ -88,7 +89,6 @@ def wins(group, task):
 
 
 def crossed(group):
-    """Mean, standard error and half of the 95 % interval of a group's share solved."""
     tasks, languages = (sorted({pairs.get(name, (name, name))[side] for name in group}) for side in (0, 1))
     if group is groups["task"] or group is groups["reverted"]:
         languages = [None]
@@ -120,7 +120,6 @@ def crossed(group):
 
 
 def expected(table, row, column):
-    """The figure that a cell should have; None if it is not computed here."""
     task = reading if "byte-perplexity" in table or reading in row or row.startswith("byte perplexity") else solving
     layout = table.split("/")[0]
     if layout in ("table-1", "table-2"):

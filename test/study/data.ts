@@ -1,14 +1,14 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** The first problems of MGSM, which models are scored on and not trained on. */
+/** The first problems of MGSM: models are scored on them, not trained. */
 export const scored = 50;
 
 const lines = (rows: readonly object[]) => `${rows.map((row) => JSON.stringify(row)).join('\n')}\n`;
 
 /**
- * Writes `math.jsonl`, sums in words with their solution, and `swahili.jsonl`, the other problems of MGSM in Swahili without
- * their answers, each as a text and its continuation.
+ * Writes `math.jsonl`, sums in words with their solution, and `swahili.jsonl`, MGSM's other problems in
+ * Swahili without answers, each as a text and its continuation.
  */
 export const writeData = (directory: string, mgsm: string): void => {
   const math = Array.from({ length: 200 }, (_, row) => {

@@ -20,10 +20,9 @@ const lacks = Object.entries({ python, base, mgsm })
   .filter(([, path]) => !existsSync(path))
   .map(([name]) => (name === 'mgsm' ? 'LAYERLOOM_MGSM' : `LAYERLOOM_STUDY_${name.toUpperCase()}`));
 
-/** What is measured, in words of `experiment init`. */
 const measured = `--benchmarks mgsm,perplexity --data ${mgsm} --limit ${scored} --max-tokens 24`;
 
-/** What a reader edits in the file, for two cores: Swahili alone, no worked examples, and all models in one precision. */
+/** A reader's edits for two cores: Swahili alone, no shots, and all models in one precision. */
 const onTwoCores = (text: string) =>
   text
     .replace(/^ {4}english: .*\n/m, '')
@@ -88,7 +87,10 @@ it.skipIf(lacks.length > 0)(
   },
 );
 
-/** Ten of the thirty layers of SmolLM2-135M, of those tried the ten of the least loss: a study of all would take hours. */
+/**
+ * Ten of the thirty layers of SmolLM2-135M, chosen by the least loss among those tried: a study of all would
+ * take hours.
+ */
 const pruned = `merge_method: passthrough
 dtype: bfloat16
 slices:
@@ -96,7 +98,6 @@ slices:
   - sources: [{model: ${base}, layer_range: [24, 30]}]
 `;
 
-/** The paper's comparisons, each with one configuration. */
 const cutMerges = `merges:
   - {name: default, method: layer_swap}
   - {name: soup, method: soup}

@@ -11,9 +11,7 @@ export interface Ended {
   readonly text: string;
 }
 
-/** A study's directory, in which commands are typed one after the other, and some are killed at random moments. */
 export class Walk {
-  /** How long each command took, in seconds, with what was killed. */
   readonly times: string[] = [];
   kills = 0;
   readonly #directory: string;
@@ -34,14 +32,12 @@ export class Walk {
     this.#path = [programs, dirname(python), dirname(process.execPath), '/usr/bin', '/bin'].join(delimiter);
   }
 
-  /** Types a line, which must end with 0, and returns what it printed. */
   async type(line: string): Promise<string> {
     const { status, text } = await this.#run(line);
     if (status !== 0) throw new Error(`${line}\nended with ${status}:\n${text.slice(-8000)}`);
     return text;
   }
 
-  /** Types a line, and returns the command that it prints as the next one. */
   async next(line: string): Promise<string> {
     const text = await this.type(line);
     const next = /^Next:\s+(layerloom .*)$/m.exec(text)?.[1];
@@ -49,7 +45,9 @@ export class Walk {
     return next;
   }
 
-  /** Begins a line, and kills it with all its processes at a random moment of its first seconds, so many times. */
+  /**
+   * Starts a line, and kills it with all its processes at a random moment of its first seconds; repeats this.
+   */
   async kill(line: string, seconds: number, times = 1): Promise<void> {
     for (let time = 0; time < times; time++) {
       const { killed } = await this.#run(line, this.#random() * seconds);
@@ -62,7 +60,7 @@ export class Walk {
     const child = spawn('bash', ['-c', line], {
       cwd: this.#directory,
       detached: true,
-      // With a socket as its input bash takes itself for a remote shell's, and reads the user's settings.
+      // With a socket as input, bash takes itself for a remote shell and reads the user's settings.
       stdio: ['ignore', 'pipe', 'pipe'],
       env: {
         PATH: this.#path,
@@ -95,7 +93,7 @@ export class Walk {
   }
 }
 
-/** A linear congruential generator (Numerical Recipes' constants): numbers of [0, 1). */
+/** A linear congruential generator (Numerical Recipes' constants): numbers in [0, 1). */
 const randomOf = (seed: number): (() => number) => {
   let state = seed >>> 0;
   return () => {

@@ -15,11 +15,10 @@ import { llamaConfig, llamaShapes, temporaryDirectory, writeCheckpoint } from '.
 import { everyMethod } from '../fixtures/every-method.js';
 import { type Family, type Member, writeFamilyOf } from '../fixtures/family.js';
 
-// A card, a layerloom.json and a saved recipe make the same files again, whatever the method and its form.
+// A card, a layerloom.json and a saved recipe make the same files again, for every method and form.
 
 const members: readonly Member[] = ['base', 'a', 'b', 'c'];
 
-/** A base and its experts, each with a tokenizer of its own words and a chat template. */
 const writeModels = (): Family => {
   const options = { layers: 4 };
   const family = writeFamilyOf(llamaShapes(options), 'BF16', llamaConfig(options));
@@ -34,7 +33,6 @@ const writeModels = (): Family => {
 
 type Form = RecipeInput | string;
 
-/** Recipes in mergekit's dialect, whose paths begin in the working directory. */
 const mergekitForms = ({ base, a, b, c }: Family): Record<string, string> => ({
   'mergekit: gradients and filters': `
 merge_method: dare_ties
@@ -157,7 +155,6 @@ const allForms = (family: Family): Record<string, Form> => ({
 
 const names = Object.keys(allForms({ root: '', base: 'base', a: 'a', b: 'b', c: 'c', tensors: {} as never }));
 
-/** Merges a form, and returns its family, its output and the plan's parts that decide every byte. */
 const mergeForm = async (name: string) => {
   const family = writeModels();
   const form = allForms(family)[name] as Form;
@@ -169,7 +166,6 @@ const mergeForm = async (name: string) => {
   return { family, out, method: plan.method, decided: decidedBy(plan) };
 };
 
-/** All of a plan that bytes depend on, but for the card. */
 const decidedBy = ({ inputs, shards, files }: MergePlan) => ({
   inputs: inputs.map(({ path, name }) => ({ path, name })),
   shards,
@@ -199,9 +195,7 @@ describe('a merge done again', () => {
       ...Object.values(everyMethod(family)),
       ...Object.values(ourForms(family)),
     ] as RecipeInput[];
-    // Mixtures are of dense models of known architectures, two methods have a file for each model, and transplants are of
-    // models with tokenizers: test/methods/mixture.test.ts, fisher.test.ts, regmean.test.ts and transplant.test.ts make
-    // these again.
+    // The omitted methods have their own tests: mixture, fisher, regmean and transplant in test/methods.
     const all = [...methods.keys()].filter(
       (name) => !['mixture', 'fisher', 'regmean', 'transplant'].includes(name),
     );

@@ -22,7 +22,8 @@ it('`layerloom build` puts an addon that loads in the place of one that does not
   const addon = join(folder, 'layerloom.node');
   mkdirSync(folder, { recursive: true });
   writeFileSync(addon, 'broken');
-  // The compiler without optimisation, which takes most of its time: what is tested is that the addon is built and loads.
+  // Compiles without optimisation, which would take most of the time: tests only that the addon is built and
+  // loads.
   const compiler = join(copy, 'c++');
   writeFileSync(compiler, `#!/bin/sh\nexec ${process.env['CXX'] || 'c++'} "$@" -O0\n`, { mode: 0o755 });
   const env = { ...process.env, CXX: compiler };

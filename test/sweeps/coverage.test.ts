@@ -1,15 +1,14 @@
 import { describe, expect, it } from 'vitest';
 import { coverageOf, type Design, type Figure } from '../scores/intervals/studies.js';
 
-// docs/tables.md has the ranges of all cells, which `npm run bench:coverage` prints. Without a number of studies, those of
-// 3 × 3 pairs without effects of experts and with the paper's.
+// docs/tables.md has the ranges of all cells (`npm run bench:coverage`). Default: 3 × 3 pairs, without effects of experts
+// and with the paper's.
 const asked = process.env['LAYERLOOM_STUDIES'];
 const studies = Number(asked ?? 60);
 
-/** Standard error of a share of studies in percent. */
 const errorOf = (share: number): number => Math.sqrt((share * (100 - share)) / studies);
 
-/** How far a share may be on the wrong side of its bound: chance exceeds it in about one of 1,000 cells. */
+/** How far a share may miss its bound: chance exceeds it in about one of 1,000 cells. */
 const slack = (share: number): number => 3 * errorOf(share);
 
 const levels = [0.05, 0.12, 0.32, 0.9];

@@ -7,7 +7,7 @@ import { WeightsToLoad } from '../../src/study/evaluation/servers/weights-to-loa
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { standInServer } from '../fixtures/evaluation-errors.js';
 
-/** Faults that are injected at least, and models that are loaded at random. */
+/** Least number of injected faults, and number of models to load at random. */
 const [faults, models] = [Number(process.env['LAYERLOOM_FAULTS'] ?? 30), 6];
 
 const linesOf = (file: string): string[] =>
@@ -27,7 +27,7 @@ describe.each([
     const hashes = new Map<string, string>();
     const paths: string[] = [];
     for (let model = 0; model < models; model += 1) {
-      // The half of the models' seeds are equal: what they share is not loaded again.
+      // Half of the seeds are equal: shared tensors are not loaded again.
       const path = writeCheckpoint(join(root, `model-${model}`), llama({ layers: 3, seed: 1 + (model % 4) }));
       const hash = createHash('sha256');
       for (const { file, begin, end } of ((await weights.of(path)) ?? []).toSorted((a, b) =>
@@ -51,7 +51,7 @@ describe.each([
       );
       for (let run = 0; run < 6; run += 1) {
         const path = paths[(seed * 5 + run * run) % models] ?? '';
-        // Every other one is in place: the directory has the tensors of another model.
+        // Every second one is in place: the directory has another model's tensors.
         const isInPlace = (seed + run) % 2 === 1;
         const donor = paths[(seed + run) % models] ?? '';
         const tensors = (await weights.of(path)) ?? [];
@@ -77,7 +77,7 @@ describe.each([
     }
     expect(answered).toBeGreaterThan(faults / 4);
     expect(answeredInPlace).toBeGreaterThan(faults / 10);
-    // Most faults are repaired by a load of everything; a second one in a row fails the model.
+    // Loading everything repairs most faults; a second one in a row fails the model.
     expect(new Set(codes.keys())).toEqual(new Set(['WEIGHTS_DIFFER', 'EXCHANGE_FAILED']));
   }, 7_200_000);
 });

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { randomStudy, saidOf, tellings } from '../scores/invariance.js';
 
-// Each study is told one way, by turns. LAYERLOOM_STUDIES says how many there are.
+// Each study is changed in one way, in turn. LAYERLOOM_STUDIES sets their number.
 const studies = Number(process.env['LAYERLOOM_STUDIES'] ?? 100);
 const names = Object.keys(tellings);
 

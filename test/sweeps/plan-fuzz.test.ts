@@ -8,12 +8,11 @@ import { expect, it, vi } from 'vitest';
 import type { ErrorCode } from '../../src/index.js';
 import { writePlans } from '../fixtures/plans.js';
 
-// Whole merges and batches, on disks of any speed.
+// Slow disks.
 vi.setConfig({ testTimeout: 180_000 });
 
 const program = fileURLToPath(new URL('../fixtures/plan-fuzz.mjs', import.meta.url));
 
-/** What stands in a folder, but for what the program itself writes there. */
 const contents = (folder: string): Record<string, string> =>
   Object.fromEntries(
     readdirSync(folder, { recursive: true, encoding: 'utf8' })
@@ -26,7 +25,7 @@ const contents = (folder: string): Record<string, string> =>
       ]),
   );
 
-/** How the run of a plan may end that was tampered with: what it says may be true of no input, and fit no disk or memory. */
+/** Allowed outcomes of a manipulated plan: it may fit no input, disk or memory. */
 const honest: readonly string[] = [
   'done',
   'PLAN_INVALID',
@@ -42,7 +41,7 @@ const honest: readonly string[] = [
   'MEMORY_NEEDED',
 ] satisfies (ErrorCode | 'done')[];
 
-// LAYERLOOM_PLAN_MUTATIONS=20000 for a longer search, LAYERLOOM_SEED=… to play one again.
+// LAYERLOOM_PLAN_MUTATIONS=20000 searches longer, LAYERLOOM_SEED=… repeats a search.
 const runs = process.env['LAYERLOOM_PLAN_MUTATIONS'] ?? '300';
 const seed = process.env['LAYERLOOM_SEED'] ?? String(Math.floor(Math.random() * 2 ** 31));
 
@@ -54,7 +53,7 @@ it(
     mkdirSync(join(root, 'sentinel'));
     writeFileSync(join(root, 'sentinel', 'precious.txt'), 'precious');
     const before = contents(root);
-    // In a process of its own: a crash is then an error that tells seed and plan.
+    // In a separate process: a crash then is an error that names seed and plan.
     const run = promisify(execFile)(process.execPath, [program, root, seed, runs]);
     const { stdout } = await run.catch((cause: unknown) => {
       throw new Error(`seed ${seed}: ${readFileSync(join(root, 'at-hand.json'), 'utf8')}`, { cause });

@@ -14,9 +14,9 @@ import { importancesOf, writeImportances } from '../fixtures/importances.js';
 import { quantisedLlama, schemeNames } from '../fixtures/quantised.js';
 import { writeVocabulary } from '../fixtures/vocabulary.js';
 
-// An instruction set is chosen when a process loads the addon: each has a process of its own, which makes all the merges.
-// Starting a thread takes longer than a merge of such models: seven are tried here alone, and three elsewhere, and merges by
-// the same number of threads follow each other, since they share them.
+// A process chooses its instruction set when it loads the addon, so each set has one process for all merges.
+// Starting threads is slow: only this test tries seven, and merges with equal numbers of threads follow each
+// other to share them.
 const program = (models: readonly string[], out: string) => `
   import { analyze, layerSwap, soup } from ${JSON.stringify(fileURLToPath(new URL('../../dist/index.js', import.meta.url)))};
   const [task, language, third] = ${JSON.stringify(models)};
@@ -31,7 +31,6 @@ const program = (models: readonly string[], out: string) => `
       }
 `;
 
-/** Runs a program on every instruction set; it writes directories `ISA-…,NAME`. Returns how many different contents each name has. */
 const contents = async (
   root: string,
   programOf: (out: string, isBest: boolean) => string,
@@ -178,11 +177,10 @@ it('every instruction set, thread count and slice size averages by importances a
   );
 }, 240_000);
 
-/** Returns how many different contents each method's merge of a base and its experts has. */
 const ofEveryMethod = async (root: string, models: Parameters<typeof everyMethod>[0]) => {
   const recipes = everyMethod(models);
   const url = JSON.stringify(fileURLToPath(new URL('../../dist/index.js', import.meta.url)));
-  // Every number of threads with every size on one instruction set, which the others are compared with.
+  // Every number of threads with every size on one instruction set, with which the others are compared.
   const all = [1, 2, 3].flatMap((threads) => [4104, 8388608].map((sliceBytes) => [threads, sliceBytes]));
   const few = [
     [1, 4104],

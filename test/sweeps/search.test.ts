@@ -26,7 +26,7 @@ const searched = async (
   return { trace, landscape };
 };
 
-/** Of 20 seeds: how many choices are within a point of the optimum. */
+/** How many choices out of 20 seeds are within a point of the optimum. */
 const foundIn = async (strategy: Strategy, shape: Shape, shared: number): Promise<number> => {
   let found = 0;
   for (let seed = 1; seed <= 20; seed += 1) {
@@ -39,14 +39,17 @@ const foundIn = async (strategy: Strategy, shape: Shape, shared: number): Promis
 
 const share = [0, 0.7, 0.9, 1] as const;
 
-/** All of docs/search.md, or as much as a sweep has time for: two columns of four, and 40 of 200 flat landscapes. */
+/**
+ * All of docs/search.md, or a part that a sweep has time for: two columns of four, and 40 of 200 flat
+ * landscapes.
+ */
 const isAll = process.env['LAYERLOOM_LANDSCAPES'] === 'all';
 const columns = isAll ? [0, 1, 2, 3] : [0, 2];
 const flat = isAll ? 200 : 40;
 
 describe('a search with a quarter of the grid', () => {
-  // Independent outcomes are the hardest: pairing gains nothing, and neighbours 4 points apart differ by one standard error.
-  // docs/search.md has this table.
+  // Independent outcomes are the hardest: pairing gains nothing, and neighbours 4 points apart differ by one
+  // standard error. docs/search.md has this table.
   it.each([
     ['halving', 'hill', [19, 20, 20, 20]],
     ['halving', 'plateau', [17, 19, 20, 20]],
@@ -74,7 +77,7 @@ describe('a search with a quarter of the grid', () => {
     for (let seed = 1; seed <= flat; seed += 1)
       if ((await searched(strategy, undefined, shared, 1000 + seed)).trace.isGain) claims += 1;
     console.info(`${strategy}, shared ${shared}: ${claims} of ${flat} claim a gain`);
-    // 5 % and two standard errors of a share in so many.
+    // 5 % and two standard errors of a share of that many.
     const expected = 0.05 * flat;
     expect(claims).toBeLessThanOrEqual(expected + 2 * Math.sqrt(0.95 * expected));
   });

@@ -2,7 +2,7 @@ import { expect, it } from 'vitest';
 import { generator } from '../fixtures/numbers.js';
 import { mutated, readTorch } from '../fixtures/torch-mutations.js';
 
-// Longer than the sweep of the unit tests; LAYERLOOM_SEED is another seed.
+// Longer than the sweep of the unit tests; LAYERLOOM_SEED sets another seed.
 
 it('100,000 mutated files of torch.save are refused by an error of ours, or give tensors within the file', async () => {
   const random = generator(Number(process.env['LAYERLOOM_SEED'] ?? 1));

@@ -7,7 +7,7 @@ import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoi
 import { standIn } from '../fixtures/evaluation-errors.js';
 import { hashOf } from '../fixtures/held.js';
 
-/** Faults that are injected at least, and models that are loaded at random. */
+/** Least number of injected faults, and number of models to load at random. */
 const [faults, models] = [Number(process.env['LAYERLOOM_FAULTS'] ?? 60), 6];
 
 const linesOf = (file: string): string[] =>
@@ -24,7 +24,7 @@ describe('a process that holds weights', () => {
     const hashes = new Map<string, string>();
     const wanted: { path: string; config: string; tensors: readonly PlacedTensor[] }[] = [];
     for (let model = 0; model < models; model += 1) {
-      // The half of the models' seeds are equal: what they share is not loaded again.
+      // Half of the seeds are equal: shared tensors are not loaded again.
       const path = writeCheckpoint(join(root, `model-${model}`), llama({ layers: 3, seed: 1 + (model % 4) }));
       const tensors = (await weights.of(path)) ?? [];
       hashes.set(path, hashOf(tensors));
@@ -46,14 +46,14 @@ describe('a process that holds weights', () => {
         const model = wanted[(seed * 5 + run * run) % models];
         if (model === undefined) continue;
         const words = ['run', '--config', model.config];
-        // Every other one is in place: the directory has the tensors of another model.
+        // Every second one is in place: the directory has another model's tensors.
         const donor = wanted[(seed + run) % models] ?? model;
         const own = (seed + run) % 2 === 0 ? model.path : { tensors: model.tensors, donated: donor.tensors };
         const end = await kept.run({ words, log, weights: own, onLoaded: () => undefined });
         const isAnswered = end !== undefined && 'code' in end && end.code === 0;
         if (typeof own === 'object' && isAnswered) answeredInPlace += 1;
         if (end !== undefined && 'differing' in end) for (const name of end.differing) refused.add(name);
-        // Another process continues from the seed's begin; a fault of its first model would come again and again.
+        // A restarted process begins the seed again; a fault of its first model would recur for ever.
         if (end === undefined || 'differing' in end || end.code !== 0) break;
       }
     }

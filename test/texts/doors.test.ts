@@ -10,18 +10,16 @@ const files = readdirSync(root, { recursive: true, encoding: 'utf8' })
   .filter((file) => /\.[cm]?tsx?$/.test(file))
   .map((file) => ({
     file,
-    // Without comments, which may name what they are about.
+    // Without comments, which may name these functions.
     text: readFileSync(join(root, file), 'utf8').replace(/^\s*(\/\*\*? .*|\*.*|\/\/.*)$/gm, ''),
   }));
 
-/** The files outside of `core/texts/` in which something stands, each with it. */
 const users = (pattern: RegExp): string[] =>
   files
     .filter(({ file }) => !file.startsWith('core/texts/'))
     .flatMap(({ file, text }) => [...text.matchAll(pattern)].map(([found]) => `${file}: ${found}`))
     .sort();
 
-/** The names that files outside of `core/texts/` import from a library. */
 const importsOf = (library: string): string[] => [
   ...new Set(
     users(
@@ -40,7 +38,7 @@ describe('texts of strangers', () => {
   });
 
   it('are parsed as JSON by one door', () => {
-    // Texts that this process wrote, or its own package: each is of a value that was there before.
+    // Texts from this process or its own package: serialised from existing values.
     const own = [
       ...[
         'core/base/version.ts',
@@ -67,7 +65,7 @@ describe('texts of strangers', () => {
 
   it('run their expressions in a thread of their own', () => {
     expect(importsOf('@huggingface/tokenizers')).toHaveLength(1);
-    // The main thread loads the address of the module, and not the module.
+    // The main thread loads only the module's address.
     for (const module of ['core/models/tokenizer/text-splitter', 'core/texts/expressions']) {
       expect(libraryModules).toContain(module);
       const name = module.split('/').at(-1);
@@ -103,7 +101,8 @@ describe('texts of strangers', () => {
     ];
     const found = users(/\bRegExp\(/g).map((line) => line.replace(/:.*/s, ''));
     expect([...new Set(found)]).toEqual(own.toSorted());
-    // `text.match(other)` makes an expression of a text; these are named literals, Python, and searches of other kinds.
+    // `text.match(other)` compiles a text as an expression; these are named literals, Python, and searches of
+    // other kinds.
     expect(users(/\.(match|matchAll|search)\((?!\/)\w*/g)).toEqual([
       'core/conversion/steps.ts: .matchAll(pattern',
       'core/measure/partition/formats/python.ts: .match(pattern',

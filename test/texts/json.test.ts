@@ -11,7 +11,6 @@ const refusal = (source: string | Uint8Array, python = false): string => {
   return 'read';
 };
 
-/** What JavaScript's own parser says of a text; undefined where it refuses it. */
 const own = (text: string): unknown => {
   try {
     return JSON.parse(text);
@@ -20,7 +19,7 @@ const own = (text: string): unknown => {
   }
 };
 
-/** A text of JSON in which a few characters were replaced, left out or put in. */
+/** A JSON text with a few characters replaced, removed or added. */
 const damaged = fc
   .tuple(
     fc.jsonValue(),

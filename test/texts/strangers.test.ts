@@ -13,7 +13,6 @@ const expressions = new URL('../../dist/core/texts/expressions.cjs', import.meta
 const never = '(a+)+$';
 const tried = `${'a'.repeat(40)}!`;
 
-/** What a command says of files that are not what they should be. */
 const told = async (args: readonly string[]): Promise<string> => {
   const { code, stdout, stderr } = await cli(args);
   return code === 0 ? `ok: ${stdout}` : stderr;
@@ -155,7 +154,7 @@ describe('GGUF', () => {
 
   it('has tensors in bytes of their own', async () => {
     const shared = await inspected({}, (bytes) => {
-      // The offset is the last of what describes a tensor: that of the second norm becomes that of the first.
+      // The offset is last in a tensor's description: the second norm's becomes the first's.
       const place = (name: string) => bytes.indexOf(name) + name.length + 4 + 8 + 4;
       bytes.copy(
         bytes,

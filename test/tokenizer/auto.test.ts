@@ -88,7 +88,8 @@ describe('vocabularies by default', () => {
 
   it('move the rows of added tokens along with their ids, and pad behind them', async () => {
     const models = [await model('a', 8, bpe(abc)), await model('b', 5, bpe(abc, [pad, added(4, '<x>')]))];
-    // The union gives ids 3 and 4 to <pad> and <x>; with a first token of its own, b's move by one.
+    // The union gives ids 3 and 4 to <pad> and <x>; if the first model has a token of its own, b's ids move
+    // by one.
     const first = await model('a', 8, bpe(abc, [added(3, '<a>')]));
     expect(rowsBy(await merged(models, 'auto'))[1]?.slice(3, 6)).toEqual([[103], [104], [5]]);
     expect(rowsBy(await merged([first, ...models.slice(1)], 'auto'))[1]?.slice(3)).toEqual([

@@ -27,7 +27,9 @@ const render = (name: string, messages: object[], add_generation_prompt: boolean
     eos_token: '</s>',
   });
 
-/** The prompt for an answer to `one` and to `three`, and `answered` without one, as each family publishes them. */
+/**
+ * Prompts for an answer to `one` and to `three`, and `answered` without one, as each family publishes them.
+ */
 const expected: Record<string, [string, string, string]> = {
   chatml: [
     '<|im_start|>user\nHi<|im_end|>\n<|im_start|>assistant\n',

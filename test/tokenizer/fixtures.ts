@@ -7,7 +7,6 @@ import {
 import type { MergedVocabulary, TokenizerRequest } from '../../src/core/models/tokenizer/vocabulary.js';
 import { fill, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 
-/** An added token as `tokenizer.json` has it. */
 export const added = (id: number, content: string, settings: Record<string, boolean> = {}) => ({
   id,
   content,
@@ -21,7 +20,6 @@ export const added = (id: number, content: string, settings: Record<string, bool
 
 export const abc = { a: 0, b: 1, c: 2 };
 
-/** The text of a BPE `tokenizer.json` in the style of the tokenizers library. */
 export const bpe = (
   vocab: Readonly<Record<string, number>>,
   tokens: readonly object[] = [],
@@ -40,7 +38,6 @@ export const unigram = (tokens: readonly string[], more: readonly object[] = [])
     model: { type: 'Unigram', unk_id: 0, vocab: tokens.map((token) => [token, -1.5]) },
   });
 
-/** A model with tokenizer files and embeddings of `rows` rows. */
 export const model = async (
   name: string,
   rows: number,
@@ -58,7 +55,6 @@ export const request = (
   more: Partial<TokenizerRequest> = {},
 ): TokenizerRequest => ({ source, base: undefined, tokens: new Map(), ...more });
 
-/** Merges vocabularies of which something has to be rebuilt. */
 export const merged = async (
   models: readonly VocabularyModel[],
   source: TokenizerRequest['source'],
@@ -82,7 +78,7 @@ export const rowsBy = ({ rows, models }: MergedVocabulary): number[][][] =>
     return result;
   });
 
-/** The file that a merge writes anew, parsed. */
+/** A file that a merge rewrites, parsed. */
 export const fileOf = ({ files }: MergedVocabulary, name: string): Record<string, unknown> => {
   const file = files.find((one) => one.name === name);
   if (file === undefined) throw new Error(`${name} is not written`);

@@ -32,7 +32,6 @@ const modelOf = (
 
 const settings = { single_word: false, lstrip: false, rstrip: false, normalized: false, special: true };
 
-/** The tokens of a donor with the model's row of each, and those that the model lacks. */
 const matched = (model: Given, donor: Given): Record<string, number | 'lacking'> => {
   const [one, other] = [modelOf('model', model), modelOf('donor', donor)];
   const { own, lacking } = transplantRows(new TokenTexts(one), one, other);
@@ -110,7 +109,7 @@ describe('rows of a donor’s vocabulary', () => {
         [0, 2, 1],
       ],
     });
-    // The donor has no row of `a`, which the model has.
+    // The model has a row of `a` that the donor lacks.
     expect(rowsOf(model, { tokens: ['b', 'c', 'a'], rows: 2 })).toMatchObject({
       ...{ rows: 3, padFrom: 3, shared: [[1, 0, 1]] },
       lacking: [{ id: 1, token: 'c', bytes: 'c' }],

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { expect, it } from 'vitest';
 import { withoutMerges } from '../../src/core/models/tokenizer/without-merges.js';
 
-// Brackets, quotes and escapes, which a search for the end of the list may stumble over.
+// Brackets, quotes and escapes, which may mislead a search for the end of the list.
 const token = fc.string({ unit: fc.constantFrom('[', ']', '"', '\\', ':', ',', 'a', 'ä', 'Ġ', '\n', '𝕏') });
 const merge = fc.oneof(token, fc.tuple(token, token));
 

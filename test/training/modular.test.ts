@@ -11,7 +11,6 @@ const writeBase = (layers = 4, name = 'base'): string => {
   return base;
 };
 
-/** The file of a partition in which the first and the last layer are the language's. */
 const partitionFile = async (
   parameters: Parameters<typeof partition>[1] = { bottom: 1, top: 1 },
   of = writeBase(),

@@ -14,7 +14,8 @@ import { type LlamaOptions, llamaConfig, type Tensors, writeCheckpoint } from '.
 import { type Family, fineTune, writeFamily } from '../fixtures/family.js';
 import { readTensors } from '../fixtures/merged.js';
 
-// What the README of a training tells to type gives the partition: bit by bit the trained tensors, and the base's.
+// The commands in a training's README merge as the partition says, bit by bit: the trained tensors, and the
+// base's.
 
 let place: Workplace;
 beforeAll(() => {
@@ -22,7 +23,6 @@ beforeAll(() => {
 }, 60_000);
 afterAll(() => place.remove());
 
-/** The commands of layerloom in the blocks of a Markdown text, in order. */
 const commandsIn = (markdown: string): string[] =>
   [...markdown.matchAll(/^```sh\n(.*?)^```/gms)].flatMap(([, block = '']) =>
     block.split('\n').filter((line) => line.startsWith('layerloom ')),
@@ -33,7 +33,6 @@ interface Expert {
   readonly tensors: Tensors;
 }
 
-/** Writes a run of one side, puts a checkpoint where its training would, and returns its README's commands. */
 const trained = async (
   { root, base }: Family,
   side: Expert['side'],
@@ -48,7 +47,6 @@ const trained = async (
   return { out, checkpoint, commands: commandsIn(readFileSync(join(out, 'README.md'), 'utf8')) };
 };
 
-/** The base with the tensors of a partition's part trained, as freezing gives them. */
 const partlyTrained = (base: Tensors, names: readonly string[], seed: number): Tensors => {
   const whole = fineTune(base, seed);
   return Object.fromEntries(
@@ -140,7 +138,7 @@ describe.each(partitions)('a partition %s', (_, options, parametersOf) => {
     const config = llamaConfig(options);
     const isDefault = Object.keys(await parametersOf(family)).length === 0;
     const train = (side: Expert['side']) =>
-      // The default partition is made by the first of the commands.
+      // The first of the commands makes the default partition.
       trained(family, side, { way: 'revert', ...(isDefault ? {} : { partition: file }) }, (directory) =>
         writeCheckpoint(directory, { tensors: tensors[side], config }),
       );

@@ -8,7 +8,6 @@ import { cli } from '../fixtures/cli.js';
 
 const options = { layers: 4, hidden: 16 };
 
-/** A base, and a sweep of two runs with two checkpoints each. */
 const workplace = async () => {
   const root = temporaryDirectory();
   const at = (...names: string[]) => join(root, ...names);

@@ -193,7 +193,7 @@ describe('train.sh', () => {
     const { out } = await init({ preset: 'own-task', data: [at('math.jsonl')], set: { seed: [1, 2, 3] } });
     const bin = join(root, 'bin');
     mkdirSync(bin);
-    // Programs of these names that note where they ran; training fails where a file says so.
+    // Stand-ins that record where they ran; training fails if a file says so.
     for (const name of ['python', 'trl'])
       writeFileSync(
         join(bin, name),
@@ -227,7 +227,7 @@ describe('train.sh', () => {
   it('of one run trains in the first part alone', async () => {
     const { at } = place();
     const { out } = await init({ preset: 'own-task', data: [at('math.jsonl')] });
-    // Programs of these names do nothing: what a part trains is what it marks as ended.
+    // Stand-ins that do nothing: a part's trained runs are those that it marks as ended.
     const bin = at('bin');
     mkdirSync(bin);
     for (const name of ['python', 'trl', 'accelerate'])

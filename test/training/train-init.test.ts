@@ -14,7 +14,6 @@ const rowsFile = (): string => {
   return file;
 };
 
-/** A run with the file that Telugu needs, and its configuration as data. */
 const init = async (parameters: TrainingParameters) => {
   const out = join(temporaryDirectory(), 'run');
   const isTelugu = parameters.preset.startsWith('tel') || parameters.language === 'tel';
@@ -96,7 +95,6 @@ describe('what the paper does not state', () => {
   });
 });
 
-/** Presets whose data Table 3 has. */
 const presetsWithData = trainingPresets.filter((preset) => !preset.startsWith('own-'));
 
 describe('the data', () => {

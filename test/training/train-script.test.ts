@@ -19,7 +19,7 @@ import { trainingStatus } from '../../src/index.js';
 import { seeded } from '../fixtures/scored.js';
 import { end, trainingRun, until, wholeIn } from '../fixtures/training-run.js';
 
-// A script that is killed leaves its trainer at work, which may end before the next kill: that comes last.
+// A killed script leaves its trainer running, which may end before the next kill: so this is last.
 const ways = ['SIGTERM', 'SIGINT', 'SIGHUP', 'all', 'trainer', 'SIGKILL'];
 
 describe('train.sh', () => {
@@ -145,7 +145,7 @@ describe('train.sh', () => {
       expect((await here.train(...words)).code).toBe(0);
     expect(here.log()).toEqual(['begin']);
     expect(await here.train('--agian')).toMatchObject({ code: 2, said: expect.stringContaining('--again') });
-    // One whose last checkpoint was lost begins again if it is told to.
+    // After its last checkpoint was lost, a run restarts only if told to.
     renameSync(here.at('checkpoints', 'checkpoint-20'), here.at('lost'));
     expect((await here.status()).problem).toContain('--again');
     expect((await here.train('--again')).code).toBe(0);
@@ -198,7 +198,7 @@ describe('train.sh', () => {
       if (third.code === 75) third = await here.train();
       return third.code !== 75;
     });
-    // All is trained: what is left is to say so.
+    // Training is complete: only the report remains.
     expect(third.code).toBe(0);
     expect(here.log()).toEqual(['begin']);
   });

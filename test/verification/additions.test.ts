@@ -19,11 +19,10 @@ import { writeExperiment } from '../fixtures/experiment.js';
 import { loadedNames } from '../fixtures/loader-files.js';
 import { generator } from '../fixtures/numbers.js';
 
-// Files may stand in an output that no merge wrote, by a list; all else is damage, whatever it is called.
+// A list names files that may be added to an output; any other is damage.
 
 const shape = { layers: 2, hidden: 16 };
 
-/** An output whose record has the SHA-256 of each file; copies of it are changed. */
 const written = async (): Promise<string> => {
   const root = temporaryDirectory();
   const [task, language] = [1, 2].map((seed) =>
@@ -49,7 +48,7 @@ const copyOf = (out: string): string => {
   return copy;
 };
 
-/** Names that are one name for file systems without cases, or for the eye. */
+/** Names that case-insensitive file systems, or readers, take for the same. */
 const variants = [
   (name: string) => name.toUpperCase(),
   (name: string) => name.replace(/^./, (letter) => letter.toUpperCase()),

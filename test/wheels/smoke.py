@@ -1,5 +1,5 @@
-"""Swaps two small experts by the command of this Python's layerloom and by its function, and compares every element with
-Algorithm 1.
+"""Swaps two small experts with this Python's layerloom, as a command and as a function, and compares every
+element with Algorithm 1.
 
     python smoke.py LAYERLOOM      in an empty directory; LAYERLOOM is the command's path
 """

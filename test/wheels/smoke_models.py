@@ -14,7 +14,6 @@ def names_of(layers: int = 3) -> list[str]:
 
 
 def write_expert(directory: str, value: float, layers: int = 3, elements: int = ELEMENTS) -> None:
-    """Writes a model of which every element is `value`."""
     size = 4 * elements
     names = names_of(layers)
     header = {
@@ -30,7 +29,6 @@ def write_expert(directory: str, value: float, layers: int = 3, elements: int = 
 
 
 def values_of(directory: str) -> list[float]:
-    """The one value of each tensor."""
     values: dict[str, float] = {}
     for file in Path(directory).glob("*.safetensors"):
         content = file.read_bytes()

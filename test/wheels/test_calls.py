@@ -1,4 +1,5 @@
-"""Tests of the Python package in an environment that has it installed; `python -m unittest test_calls` runs them."""
+"""Tests of the Python package in an environment that has it installed; `python -m unittest test_calls` runs
+them."""
 
 import asyncio
 import json
@@ -117,7 +118,7 @@ class Calls(Workplace):
                 self.assertNotRegex(error.message, r"(^|[ `])--[a-z]")
                 if "--" not in printed["message"]:
                     self.assertEqual(error.message, printed["message"])
-        # `analyze` makes its directory before it judges thresholds.
+        # `analyze` makes its directory before it checks thresholds.
         self.assertEqual(os.listdir("new") if os.path.exists("new") else [], [])
 
     def test_warnings_are_pythons_and_notes_are_logged(self) -> None:
@@ -174,7 +175,6 @@ class Calls(Workplace):
                     layerloom.soup(["large-a", "large-b"], out="merged", force=True)
             self.assertEqual(raised.exception.details, {"exit_code": -9})
             killer.join()
-            # It finds the staging of the killed one, and removes it.
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 layerloom.soup(["a", "b"], out="merged", force=True)
@@ -182,7 +182,7 @@ class Calls(Workplace):
 
     def test_ctrl_c_stops_a_call_and_leaves_nothing(self) -> None:
         self.large()
-        # A shell ignores it for what it starts in the background, and Python then does too.
+        # A shell ignores SIGINT for background commands, and Python then does too.
         former = signal.signal(signal.SIGINT, signal.default_int_handler)
         self.addCleanup(signal.signal, signal.SIGINT, former)
         for _ in range(REPEATS):
@@ -250,7 +250,7 @@ time.sleep(60)
             self.assertEqual(len(processes() - before), 1)
             child.kill()
             child.wait()
-            # The forked child lives, and has a copy of nothing that the engine waits for.
+            # The forked child lives, and inherited nothing that the engine waits for.
             until(lambda: processes() == before)
             os.kill(forked, signal.SIGKILL)
             child.stdout.close()

@@ -1,4 +1,4 @@
-"""Tests that calls which cannot be right are refused before the engine is asked, by messages that name the parameter."""
+"""Tests that invalid calls are refused before the engine is called, with messages that name the parameter."""
 
 import asyncio
 import subprocess

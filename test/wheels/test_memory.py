@@ -1,6 +1,7 @@
-"""Tests of merges in memory, in an environment that has the package installed: `python -m unittest test_memory`.
+"""Tests of merges in memory, in an environment that has the package installed: `python -m unittest
+test_memory`.
 
-What needs NumPy (with ml_dtypes) or torch (with transformers) is skipped without them.
+Tests that need NumPy (with ml_dtypes) or torch (with transformers) are skipped without them.
 """
 
 import asyncio
@@ -34,7 +35,6 @@ from workplace import REPEATS, Workplace, processes, scratches, until
 needs_numpy = unittest.skipUnless(find_spec("numpy") and find_spec("ml_dtypes"), "needs numpy and ml_dtypes")
 needs_torch = unittest.skipUnless(find_spec("torch") and find_spec("transformers"), "needs torch and transformers")
 
-# Calls without an end, in a Python of their own, which says first which process its engine is.
 MERGING = """
 import layerloom
 from layerloom import _engine
@@ -60,18 +60,17 @@ def bytes_of(checkpoint: Mapping[str, Any]) -> dict[str, bytes]:
 
 
 def merged_to(out: str) -> dict[str, bytes]:
-    """The bytes of each tensor of a checkpoint on disk, read by a command that copies it."""
     return bytes_of(layerloom.relayout(out))
 
 
 def private_bytes() -> int:
-    """Bytes of this process that no file and no other process has."""
+    """Private memory of this process in bytes, without files."""
     status = Path("/proc/self/status").read_text()
     return 1024 * int(next(line.split()[1] for line in status.splitlines() if line.startswith("RssAnon")))
 
 
 def mappings() -> int:
-    """Files in memory, without a name, that this process has mapped."""
+    """Number of anonymous in-memory files that this process has mapped."""
     return sum(".layerloom-scratch-" in line and "(deleted)" in line for line in Path("/proc/self/maps").read_text().splitlines())
 
 
@@ -132,12 +131,12 @@ class Memory(Workplace):
             self.assertIsNone(merged.config)
             before = merged.raw(names_of()[0])
             before[0] = 255
-            # The same bytes, however often they are asked for.
+            # Repeated requests return the same bytes.
             self.assertEqual(merged.raw(names_of()[0])[0], 255)
             self.assertRaisesRegex(TypeError, "`save` writes it", pickle.dumps, merged)
             self.assertGreater(mappings(), 0)
         self.assertRaisesRegex(ValueError, "closed", merged.raw, names_of()[0])
-        # What is in use stays.
+        # Memory in use stays.
         self.assertEqual((before[0], mappings()), (255, 1))
         del before
         self.assertEqual(mappings(), 0)
@@ -287,7 +286,7 @@ class Memory(Workplace):
 
 
 class Ends(Workplace):
-    """Nothing of a call is left, however it ends."""
+    """A call leaves nothing behind, however it ends."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -400,7 +399,6 @@ class Ends(Workplace):
 @needs_numpy
 class Arrays(Workplace):
     def tensors(self) -> dict[str, Any]:
-        """Tensors of every dtype and form."""
         import ml_dtypes
         import numpy
 
@@ -536,7 +534,6 @@ class Arrays(Workplace):
 
 @needs_torch
 class Torch(Workplace):
-    """Models of transformers, small and of random weights."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -634,7 +631,8 @@ class Torch(Workplace):
         self.assertEqual(loaded.lm_head.weight.dtype, torch.float32)
         for name, tensor in module.state_dict().items():
             self.assertTrue(torch.equal(loaded.state_dict()[name], tensor), name)
-        # Mixed dtypes: the one that has all values. What transformers keeps in float32 itself does not count.
+        # Mixed dtypes give the one that holds all values. Tensors that transformers keeps in float32 do not
+        # count.
         module.bfloat16()
         module.model.norm.float()
         self.assertEqual(dtype_of(module), "float32")

@@ -1,4 +1,5 @@
-"""Tests in the kernel of a notebook: its bars, and its button that interrupts. REPEATS is as in test_calls.py."""
+"""Tests in the kernel of a notebook: its bars, and its button that interrupts. REPEATS is as in
+test_calls.py."""
 
 import os
 import tempfile
@@ -28,7 +29,6 @@ class Notebook(unittest.TestCase):
         self.directory.cleanup()
 
     def run_cell(self, code: str, interrupt_at: str | None = None) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-        """Returns the reply to a cell, and its outputs; interrupts it when it has printed a text."""
         outputs: list[dict[str, Any]] = []
 
         def receive(message: dict[str, Any]) -> None:
@@ -47,7 +47,7 @@ class Notebook(unittest.TestCase):
         self.assertEqual(reply["status"], "ok", reply)
         shown = [message["content"].get("data", {}) for message in outputs]
         self.assertTrue(any("application/vnd.jupyter.widget-view+json" in data for data in shown), outputs)
-        # Of a bar of terminals, or of a warning, there is nothing.
+        # No terminal bar and no warning appears.
         self.assertEqual([message for message in outputs if message["msg_type"] == "stream"], [])
 
     def test_an_interrupt_stops_the_call_and_leaves_nothing(self) -> None:

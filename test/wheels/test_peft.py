@@ -11,7 +11,7 @@ from workplace import Workplace
 
 @unittest.skipUnless(find_spec("peft"), "needs peft")
 class Adapters(Workplace):
-    """Small models of random weights, with adapters of random factors. PEFT's own merge says what each computes."""
+    """Small random models with random adapters. PEFT's own merge gives the expected weights."""
 
     def setUp(self) -> None:
         super().setUp()
@@ -49,7 +49,6 @@ class Adapters(Workplace):
         return copy.deepcopy(model).merge_and_unload(adapter_names=None if adapter is None else [adapter])
 
     def check(self, models: list[Any], expected: list[Any]) -> Any:
-        """Compares the average of models with that of what they compute."""
         found = layerloom.soup(models)
         states = [model.state_dict() for model in expected]
         names = {name for name in states[0] if name != "lm_head.weight" or "lm_head.weight" in found}

@@ -24,7 +24,6 @@ def equal(pair: tuple[str, str]) -> bool:
 
 
 def resident() -> int:
-    """Bytes of this process's memory."""
     with open("/proc/self/statm") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGESIZE")
 
@@ -46,7 +45,7 @@ class Processes(unittest.TestCase):
         layerloom.diff("a", "b")
         own = processes() - self.before
         with warnings.catch_warnings():
-            # Python 3.12 warns of forks beside threads, of which this package has one.
+            # Python 3.12 warns of forks in a process with threads, and this package has one.
             warnings.simplefilter("ignore", DeprecationWarning)
             for _ in range(REPEATS):
                 with multiprocessing.get_context("fork").Pool(2) as pool:

@@ -1,4 +1,4 @@
-"""Tests that results have the types of layerloom.results: every key that must be there, and none that may not."""
+"""Tests that results have the types of layerloom.results: every required key, and no unknown one."""
 
 import os
 import tempfile
@@ -14,7 +14,7 @@ from smoke_models import write_expert
 
 
 def misfit(value: Any, of: Any, at: str) -> str | None:
-    """What of a value is not of its type; None if all is."""
+    """The part of a value that does not match its type, or None."""
     if of is Any:
         return None
     if of is float:

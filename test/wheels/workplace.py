@@ -1,6 +1,6 @@
-"""What tests of the Python package have in common.
+"""Common parts of the Python package's tests.
 
-The environment's variable REPEATS says how often what may leave something behind is repeated (default 5).
+The environment variable REPEATS says how often to repeat calls that may leave something behind (default 5).
 """
 
 import json
@@ -20,7 +20,6 @@ COMMAND = str(Path(sys.executable).with_name("layerloom"))
 
 
 def processes() -> set[int]:
-    """Engines that live, of any parent."""
     found: set[int] = set()
     for file in Path("/proc").glob("[0-9]*/cmdline"):
         try:
@@ -32,7 +31,6 @@ def processes() -> set[int]:
 
 
 def scratches(engines: Iterable[int]) -> list[str]:
-    """Directories that engines made for calls, and that are there."""
     pids = set(engines)
     found: list[str] = []
     for place in {"/dev/shm", tempfile.gettempdir()}:
@@ -41,7 +39,7 @@ def scratches(engines: Iterable[int]) -> list[str]:
                 if json.loads(owner.read_text())["pid"] in pids:
                     found.append(str(owner.parent))
             except (OSError, ValueError):
-                # One that another process makes or removes.
+                # Another process makes or removes it.
                 continue
     return found
 
@@ -54,7 +52,6 @@ def until(condition: Callable[[], bool], seconds: float = 20) -> None:
 
 
 class Workplace(unittest.TestCase):
-    """A directory with small models and recipes."""
 
     def setUp(self) -> None:
         self.directory = tempfile.TemporaryDirectory()
@@ -74,7 +71,6 @@ class Workplace(unittest.TestCase):
         self.directory.cleanup()
 
     def large(self) -> None:
-        """Experts whose merge takes long enough to be stopped."""
         for index, name in enumerate(("large-a", "large-b")):
             write_expert(name, index + 1, elements=16 << 20)
 

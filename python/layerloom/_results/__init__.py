@@ -1,1 +1,1 @@
-"""Reads what studies and analyses left on disk, by the standard library alone: no engine is started."""
+"""Reads results of studies and analyses from disk with the standard library alone, without an engine."""

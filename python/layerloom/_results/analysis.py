@@ -1,4 +1,4 @@
-"""What `layerloom analyze` wrote: the measurements of each expert, and its picture."""
+"""Outputs of `layerloom analyze`: the measurements of each expert, and its picture."""
 
 import base64
 import json
@@ -35,7 +35,6 @@ others = {"overlap.json", "top-overlap.json", "proposals.json"}
 
 
 def experts_in(directory: str) -> list[str] | None:
-    """The files of experts that an analysis left in a directory; None where it left none."""
     page = os.path.join(directory, "index.html")
     try:
         found = record.search(read_bytes(page))
@@ -100,7 +99,7 @@ class Analysis:
             raise analysis_mismatch(file, f"is not the picture of an analysis: {error}") from error
 
     def _repr_html_(self) -> str:
-        # As an image, in which no script of a file from elsewhere runs.
+        # As an image, so that no script in a foreign file runs.
         source = base64.b64encode(self._repr_svg_().encode()).decode()
         picture = f'<img src="data:image/svg+xml;base64,{source}" alt="{escape(repr(self))}" style="max-width:100%;border-radius:6px">'
         return framed(picture)

@@ -1,4 +1,4 @@
-"""The columns of an experiment's tables, which docs/frames.md explains; those of settings come behind."""
+"""The columns of an experiment's tables, explained in docs/frames.md; settings follow as further columns."""
 
 from .table import Kind
 
@@ -13,7 +13,7 @@ model_columns: dict[str, Kind] = {
     "entry": "text",
     "variant": "text",
 }
-"""Of a model, in the tables of scores and samples."""
+"""Columns of a model in the tables of scores and samples."""
 
 merge_columns: dict[str, Kind] = {
     "study": "text",

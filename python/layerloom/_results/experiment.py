@@ -17,10 +17,10 @@ results_invalid = fault_of("RESULTS_INVALID", remedy="; remove it and evaluate a
 
 
 class Experiment:
-    """Reads an experiment; each of its tables is read when it is first asked for.
+    """Reads an experiment, and each of its tables on first use.
 
     Raises:
-        LayerloomError: EXPERIMENT_MISSING, EXPERIMENT_INVALID; RESULTS_INVALID where results are read.
+        LayerloomError: EXPERIMENT_MISSING, EXPERIMENT_INVALID; RESULTS_INVALID when results are read.
     """
 
     def __init__(self, directory: str, name: str) -> None:
@@ -32,7 +32,7 @@ class Experiment:
 
     @cached_property
     def models(self) -> list[tuple[dict[str, Any], dict[str, Any], Value]]:
-        """References, then merges: the columns of each model, its settings, and its entry in the record."""
+        """References, then merges: each model's columns, settings, and entry in the record."""
         return [
             *(({"role": one["role"].text(), **self.named(one, "model")}, {}, one) for one in self.record["references"]),
             *(self.merge_of(one) for one in self.record["merges"]),
@@ -61,7 +61,6 @@ class Experiment:
 
     @cached_property
     def settings(self) -> dict[str, Kind]:
-        """Columns of the merges' settings, in the order in which merges have them."""
         values: dict[str, list[object]] = {}
         for _, settings, _ in self.models:
             for name, value in settings.items():
@@ -118,7 +117,6 @@ class Experiment:
         return table
 
     def scored(self) -> Iterator[tuple[dict[str, Any], dict[str, Any], str, Value, Value]]:
-        """Models with a task, the record of their score in it, and its result."""
         for columns, settings, entry in self.models:
             scores = entry.get("scores")
             for task, score in () if scores is None else scores.items():
@@ -128,7 +126,6 @@ class Experiment:
         return self.read(name_of(score), self.results)
 
     def read(self, name: str, kept: dict[str, Value] | None = None) -> Value:
-        """Reads a result file of a name; many models may share it."""
         found = None if kept is None else kept.get(name)
         if found is None:
             file = os.path.join(self.directory, "evaluations", name)
@@ -188,7 +185,6 @@ class Experiment:
         return table
 
     def samples_of(self, name: str, result: Value) -> Iterator[dict[str, Any]]:
-        """Each problem of a result with each of its scores, by metric and filter."""
         texts = result.get("texts")
         known = None if texts is None else self.read(os.path.basename(texts.text()), self.texts)
         for problem in self.read(f"{name.removesuffix('.json')}.problems.json"):
@@ -236,13 +232,11 @@ def name_of(score: Value) -> str:
 
 
 def column_of(key: str) -> str:
-    """A setting's column: its name in snake case, told apart from the columns that are always there."""
     name = re.sub(r"(?<=[a-z0-9])([A-Z])", lambda found: f"_{found[1].lower()}", key)
     return f"configuration_{name}" if name in fixed else name
 
 
 def setting(value: Value) -> Any:
-    """A setting as a column can hold it: values of several parts as a text."""
     found = value.value
     if found is None or isinstance(found, bool):
         return found

@@ -1,4 +1,4 @@
-"""Reads JSON files that layerloom wrote, and that somebody may have edited since or written only half."""
+"""Reads layerloom's JSON files, which may be edited or half-written."""
 
 import json
 import os
@@ -16,7 +16,7 @@ LARGEST = 2**53
 
 
 def fault_of(code: str, separator: str = ":", remedy: str = "") -> Fault:
-    """Errors of corrupt input (exit code 3), in the words of the command line."""
+    """Errors of corrupt input (exit code 3), in the command line's words."""
 
     def fault(file: str, reason: str) -> LayerloomError:
         return LayerloomError(code, f"{file}{separator} {reason}{remedy}", {"file": file, "reason": reason}, 3)
@@ -25,10 +25,10 @@ def fault_of(code: str, separator: str = ":", remedy: str = "") -> Fault:
 
 
 def read_bytes(file: str) -> bytes:
-    """Reads a regular file; a pipe is refused without waiting for its other end.
+    """Reads a regular file; refuses a pipe without waiting for its writer.
 
     Raises:
-        OSError, ValueError: with what is wrong; ValueError for a name that no file can have.
+        OSError, ValueError: with the reason; ValueError for an impossible file name.
     """
     descriptor = os.open(file, os.O_RDONLY | os.O_NONBLOCK)
     with os.fdopen(descriptor, "rb") as opened:
@@ -42,11 +42,11 @@ def refuse(constant: str) -> float:
 
 
 def read_object(file: str, what: str, fault: Fault) -> "Value":
-    """Reads a file of JSON.
+    """Reads a JSON file.
 
     Args:
         file: its path
-        what: what the file is, for errors: `the record of an experiment`
+        what: the kind of file, for errors: `the record of an experiment`
         fault: makes the error
     """
     try:
@@ -64,7 +64,7 @@ kinds: dict[type, str] = {str: "string", bool: "boolean", int: "number", float: 
 
 
 class Value:
-    """A value of a file that is checked where it is read, so that an error names its place."""
+    """A value of a file that is checked when it is read, so that an error names its place."""
 
     __slots__ = ("at", "fail", "value")
 
@@ -84,14 +84,14 @@ class Value:
         return cast("dict[str, object]", value)
 
     def __getitem__(self, key: str) -> "Value":
-        """The value of a key; one of a key that is not there passes no check."""
+        """The value of a key; a missing key's value passes no check."""
         return Value(self.object().get(key, MISSING), f"{self.at}.{key}" if self.at else key, self.fail)
 
     def __contains__(self, key: str) -> bool:
         return key in self.object()
 
     def get(self, key: str) -> "Value | None":
-        """The value of a key, or None where it is not there or null."""
+        """The value of a key, or None if it is missing or null."""
         found = self[key]
         return None if found.value is MISSING or found.value is None else found
 
@@ -144,5 +144,5 @@ MISSING: Any = object()
 
 
 def text_of(text: str) -> str:
-    """The text with U+FFFD for halves of characters, which JSON can spell and no encoding has."""
+    """The text with U+FFFD for lone surrogates, which JSON can spell but no encoding can."""
     return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -11,14 +11,15 @@ KEY = "layerloom.id"
 
 
 def log_mlflow(study: Study[Any], *, experiment: str = "layerloom", tracking_uri: str | None = None) -> list[str]:
-    """Logs the scores of a study to MLflow: a run for each model, which has its settings as parameters.
+    """Logs a study's scores to MLflow: a run for each model, with its settings as parameters.
 
-    A model that was logged before gets its new scores in the same run. No run of yours is ended or changed.
+    A model that was logged before gets its new scores in the same run. Your own runs are neither ended nor
+    changed.
 
     Args:
-        study: what `layerloom.open` returns
-        experiment: MLflow's experiment, which is made where there is none
-        tracking_uri: where MLflow writes; default: MLflow's own
+        study: the result of `layerloom.open`
+        experiment: MLflow's experiment; created if missing
+        tracking_uri: MLflow's storage; default: MLflow's own
 
     Returns:
         The runs' ids, in the order of the models.

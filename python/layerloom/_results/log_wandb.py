@@ -15,16 +15,17 @@ def log_wandb(
     mode: Literal["online", "offline"] | None = None,
     directory: str | os.PathLike[str] | None = None,
 ) -> list[str]:
-    """Logs the scores of a study to Weights & Biases: a run for each model, in a group of the study's name.
+    """Logs a study's scores to Weights & Biases: a run for each model, in a group with the study's name.
 
-    A model that was logged before gets its new scores in the same run. No run of yours is ended or changed.
+    A model that was logged before gets its new scores in the same run. Your own runs are neither ended nor
+    changed.
 
     Args:
-        study: what `layerloom.open` returns
+        study: the result of `layerloom.open`
         project: W&B's project
         entity: W&B's user or team; default: W&B's own
         mode: offline writes files for `wandb sync`, and needs no account; default: W&B's own
-        directory: where `wandb/` is written; default: W&B's own
+        directory: the parent of `wandb/`; default: W&B's own
 
     Returns:
         The runs' ids, in the order of the models.
@@ -46,10 +47,10 @@ def log_wandb(
             group=run.study,
             job_type=run.role,
             config=run.parameters,
-            # Files of offline runs are joined to the run of their id when they are synced.
+            # Syncing joins the files of offline runs to the run with their id.
             resume=None if mode == "offline" else "allow",
             reinit="create_new",
-            # Of hundreds of runs W&B would print pages, and take what Python prints meanwhile for theirs.
+            # For hundreds of runs W&B would print pages, and would capture Python's output as its own.
             settings=wandb.Settings(silent=True, console="off"),
         )
         opened.log({plain_key(name): value for name, value in run.scores.items()})

@@ -1,4 +1,4 @@
-"""A merged checkpoint: which layer of it is from which model, as its `layerloom.json` records it."""
+"""A merged checkpoint: the source of each layer, as recorded in `layerloom.json`."""
 
 import os
 import re
@@ -14,12 +14,11 @@ read_failed = fault_of("READ_FAILED", separator=" cannot be read:")
 
 @dataclass(frozen=True)
 class Origin:
-    """What a run of layers is made of."""
 
     layers: tuple[int, int] | None
-    """The first and the last layer; None for the tensors outside the layers."""
+    """The first and the last layer, or None for the tensors outside the layers."""
     words: tuple[str, ...]
-    """Its formulas, that of the most bytes first: `swh-1`, `0.5 math-1 + 0.5 swh-1`."""
+    """Formulas, that of the most bytes first: `swh-1`, `0.5 math-1 + 0.5 swh-1`."""
 
 
 class Merge:
@@ -27,11 +26,11 @@ class Merge:
 
     Args:
         path: its directory
-        name: what it is called; default: its directory's name
+        name: its name; default: its directory's name
         scores: its rows of `Study.rows("scores")`
 
     Raises:
-        LayerloomError: READ_FAILED without a `layerloom.json`, and where that is damaged.
+        LayerloomError: READ_FAILED if `layerloom.json` is missing or damaged.
     """
 
     def __init__(
@@ -91,7 +90,7 @@ def scores_of(scores: Sequence[Mapping[str, Any]]) -> str:
 
 
 def shares_of(words: str, names: Sequence[str]) -> dict[str, float]:
-    """The weight of each model that a formula names, as far as it is a sum; others count equally."""
+    """The weight of each model in a formula that is a sum; in others models count equally."""
     longest = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
     number = r"(?:(?P<weight>\d+(?:\.\d+)?(?:e-?\d+)?) )?"
     shares: dict[str, float] = {}
@@ -107,7 +106,6 @@ LONGEST = 56
 
 
 def stack(layers: int, origins: Sequence[Origin], inputs: Sequence[tuple[str, str]], ink: str) -> str:
-    """Draws layers as bars, layer 0 at the bottom; a mixed layer has a part of each model's colour."""
     colours = colours_of(inputs)
     step = max(4, min(14, 320 // max(1, layers)))
     # A run of one layer still has room for its words.

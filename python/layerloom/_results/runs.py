@@ -1,4 +1,4 @@
-"""The scores of a study as runs of an experiment tracker: a run for each model, with its settings and its scores."""
+"""A study's scores as runs of an experiment tracker: a run for each model, with its settings and scores."""
 
 import hashlib
 import re
@@ -18,7 +18,7 @@ class Run:
     model: str
     role: str
     parameters: dict[str, Any]
-    """Its experts, method and settings, as the frame of scores has them."""
+    """Experts, method and settings, as in the frame of scores."""
     scores: dict[str, float] = field(default_factory=dict[str, float])
     """By `TASK/METRIC/FILTER`; standard errors by `TASK/METRIC_stderr/FILTER`."""
     id: str = ""
@@ -54,7 +54,7 @@ def tracker(name: str) -> Any:
     """Imports the package of a tracker.
 
     Raises:
-        ModuleNotFoundError: which says what to install.
+        ModuleNotFoundError: says which package to install.
     """
     try:
         return import_module(name)
@@ -65,5 +65,4 @@ def tracker(name: str) -> Any:
 
 
 def plain_key(name: str) -> str:
-    """A key that every tracker takes."""
     return re.sub(r"[^\w./ -]", "_", name, flags=re.ASCII)

@@ -26,9 +26,10 @@ TableName: TypeAlias = Literal["merges", "references", "scores", "samples", "ana
 
 
 class Study(Generic[Frame]):
-    """Results of experiments and analyses. Each table is read when it is first asked for, and not again.
+    """Results of experiments and analyses. Each table is read once, on first use.
 
-    Its tables are data frames: `merges`, `references`, `scores`, `samples`, `analyses`. In a notebook it shows a summary.
+    The tables are data frames: `merges`, `references`, `scores`, `samples`, `analyses`. In a notebook it
+    shows a summary.
     """
 
     def __init__(self, directories: list[str], frames: Frames | None) -> None:
@@ -39,7 +40,7 @@ class Study(Generic[Frame]):
         self.found: list[Analysis] = []
         for directory, name in zip(directories, names):
             if os.path.lexists(os.path.join(directory, "experiment.json")) or experts_in(directory) is None:
-                # Says that there is no experiment, where there is none.
+                # Raises the error if there is no experiment.
                 record_in(directory)
                 self.experiments.append(Experiment(directory, name))
             else:
@@ -52,7 +53,7 @@ class Study(Generic[Frame]):
 
     @property
     def references(self) -> Frame:
-        """A row for the base and for each expert that is no merge."""
+        """A row for the base and for each unmerged expert."""
         return self.frame("references")
 
     @property
@@ -67,7 +68,7 @@ class Study(Generic[Frame]):
 
     @property
     def analyses(self) -> Frame:
-        """A row for each tensor of each expert that was analysed."""
+        """A row for each tensor of each analysed expert."""
         return self.frame("analyses")
 
     def frame(self, name: TableName) -> Frame:
@@ -137,7 +138,6 @@ columns_of = {
 
 
 class Tables(dict[str, Table]):
-    """Tables of several experiments by their names, made when they are asked for."""
 
     def __init__(self, experiments: list[Experiment], found: list[Analysis]) -> None:
         super().__init__()
@@ -160,7 +160,7 @@ def first_installed() -> Frames:
 
 
 def names_of(directories: list[str]) -> list[str]:
-    """The names of studies: those of their directories, or the whole paths of directories of one name."""
+    """The names of studies: those of their directories, or whole paths if names collide."""
     names = [os.path.basename(directory) for directory in directories]
     counts = Counter(names)
     return [name if counts[name] == 1 else directory for name, directory in zip(names, directories)]
@@ -176,11 +176,12 @@ def open(*directories: Path, frames: Literal["polars"]) -> Study[polars.DataFram
 @overload
 def open(*directories: Path, frames: Literal["arrow"] | None = None) -> Study[Any]: ...
 def open(*directories: Path, frames: Frames | None = None) -> Study[Any]:
-    """Opens the results of experiments (`layerloom batch`, `evaluate`, `search`) and of analyses (`layerloom analyze`).
+    """Opens the results of experiments (`layerloom batch`, `evaluate`, `search`) and of analyses (`layerloom
+    analyze`).
 
     Args:
-        directories: one or several; the column `study` of all tables says which one a row is of
-        frames: what tables are; default: frames of pandas, or of polars where pandas is not installed
+        directories: one or several; the column `study` of all tables says which one a row belongs to
+        frames: the type of tables; default: frames of pandas, or of polars if pandas is not installed
 
     Raises:
         LayerloomError: EXPERIMENT_MISSING, EXPERIMENT_INVALID, ANALYSIS_MISMATCH; RESULTS_INVALID when results are read

@@ -1,4 +1,4 @@
-"""What a study shows of itself."""
+"""The notebook summary of a study."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -40,7 +40,7 @@ def counts_of(experiment: Experiment) -> str:
 
 
 def scores_of(experiment: Experiment) -> str:
-    """A line for each task and metric: how many models have a score, and where the scores lie."""
+    """A line for each task and metric: the number of scored models, and the range of scores."""
     groups: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for row in experiment.scores.rows():
         if row["headline"] is not False and row["value"] is not None:
@@ -69,7 +69,6 @@ def scores_of(experiment: Experiment) -> str:
 
 
 def strip(rows: Sequence[Mapping[str, Any]]) -> str:
-    """Scores as marks on a line from the lowest to the highest."""
     values = [row["value"] for row in rows]
     low, high = min(values), max(values)
     # Merges below, since they are many.

@@ -1,11 +1,11 @@
-"""A table in memory: columns of known kinds, and the frames that are made of them."""
+"""A table in memory: columns of known kinds, and data frames made from them."""
 
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from typing import Any, Literal, TypeAlias
 
 Kind: TypeAlias = Literal["text", "integer", "number", "boolean", "texts"]
-"""What a column holds besides None; `texts` are lists."""
+"""The kind of a column's values besides None; `texts` are lists."""
 
 Frames: TypeAlias = Literal["pandas", "polars", "arrow"]
 
@@ -13,7 +13,7 @@ modules: dict[Frames, str] = {"pandas": "pandas", "polars": "polars", "arrow": "
 
 
 class Table:
-    """Rows of columns that are always there, also without rows."""
+    """Rows with fixed columns, which exist even without rows."""
 
     def __init__(self, kinds: Mapping[str, Kind]) -> None:
         self.kinds = dict(kinds)
@@ -23,7 +23,6 @@ class Table:
         return len(next(iter(self.columns.values())))
 
     def add(self, row: Mapping[str, object]) -> None:
-        """Adds a row: what it does not have is None."""
         for name, values in self.columns.items():
             values.append(row.get(name))
 
@@ -40,7 +39,7 @@ class Table:
 
 
 def joined(tables: Iterable[Table]) -> Table:
-    """Puts tables of the same fixed columns below each other; of other columns each kind is that which fits all."""
+    """Stacks tables with the same fixed columns; another column's kind is one that fits all."""
     several = list(tables)
     kinds: dict[str, Kind] = {}
     for table in several:
@@ -67,7 +66,6 @@ def converted(values: Iterable[Any], kind: Kind) -> list[Any]:
 
 
 def spelt(value: Any) -> str:
-    """A setting as the command line takes it: `true`, `2`."""
     if isinstance(value, bool):
         return str(value).lower()
     if isinstance(value, float) and value.is_integer():
@@ -76,7 +74,7 @@ def spelt(value: Any) -> str:
 
 
 def kind_of(values: Iterable[object]) -> Kind:
-    """The kind of a column of settings: text unless all are numbers, or all are true or false."""
+    """The kind of a column of settings: text unless all are numbers, or all are booleans."""
     types = {type(value) for value in values if value is not None}
     if types == {bool}:
         return "boolean"
@@ -103,9 +101,10 @@ def pandas_of(table: Table) -> Any:
     def series(name: str, kind: Kind) -> Any:
         values = table.columns[name]
         if kind == "text":
-            # pandas 3 has a type of texts, earlier versions objects: its own choice, also of a column without any.
+            # pandas 3 has a text type, earlier versions use objects: takes its own choice, even for an empty
+            # column.
             return pandas.Series(values, dtype=pandas.Series(["text"]).dtype)
-        # The types that pandas is used with, and those with a missing value where one is missing.
+        # pandas' usual types, or its nullable ones if a value is missing.
         return pandas.Series(values, dtype=types[kind] if None in values else complete.get(kind, types[kind]))
 
     return pandas.DataFrame({name: series(name, kind) for name, kind in table.kinds.items()})

@@ -1,4 +1,5 @@
-"""What of layerloom runs in lm_eval: its tasks, and the program that scores one model after another in one process.
+"""layerloom's parts for lm_eval: its tasks, and the program that scores one model after another in one
+process.
 
 `pip install 'layerloom[eval]'` installs the harness beside them.
 """
@@ -11,6 +12,6 @@ tasks = Path(directory, "tasks")
 """Tasks of lm_eval: `lm_eval --include_path` takes this directory."""
 
 program = Path(directory, "python", "layerloom_eval")
-"""What `layerloom evaluate` starts in the harness's Python."""
+"""The program that `layerloom evaluate` starts in the harness's Python."""
 
 __all__ = ["program", "tasks"]

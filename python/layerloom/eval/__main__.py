@@ -1,4 +1,5 @@
-"""`python -m layerloom.eval` runs the program that `layerloom evaluate` starts, whose lines its docstring describes."""
+"""`python -m layerloom.eval` runs the program that `layerloom evaluate` starts; its docstring describes the
+protocol."""
 
 import runpy
 

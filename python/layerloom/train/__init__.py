@@ -1,6 +1,7 @@
 """Modular training by a partition of a model's parameters.
 
-The modules are those of `layerloom_train`, the name under which `layerloom train init` copies them into a run's directory.
+The modules are those of `layerloom_train`, which `layerloom train init` copies into a run's directory under
+that name.
 """
 
 try:

@@ -1,13 +1,13 @@
-"""Makes the Gram matrices that method `regmean` merges by: of the inputs of each linear layer of a model.
+"""Makes the Gram matrices for method `regmean`: of the inputs of each linear layer of a model.
 
     python -m layerloom.train.grams MODEL --data rows.jsonl -o grams.safetensors
 
-The Gram matrix of a layer is the mean of x xᵀ over the tokens of all rows, x being what the layer's weight is multiplied with
-at a token. Of each row XᵀX is computed in float32 and added to the sum in float32, in the order of the rows; the sum is divided
-by the tokens and made symmetric. A row has a `text`, or `messages` that the tokenizer's chat template makes one of.
+A layer's Gram matrix is the mean of x xᵀ over the tokens of all rows, where x is the layer's input. Each
+row's XᵀX is computed in float32 and added in float32, in row order; the sum is divided by the number of
+tokens and made symmetric. A row has a `text`, or `messages` for the tokenizer's chat template.
 
-The file has a matrix under the name of a layer's weight. Layers with the same inputs, such as queries, keys and values, share
-one: `shared` in the metadata says under which name. A head that is tied to the embeddings has none.
+The file has a matrix under the name of a layer's weight. Layers with the same inputs, such as queries, keys
+and values, share one: `shared` in the metadata gives its name. A tied head has none.
 """
 
 import argparse
@@ -25,7 +25,7 @@ import torch
 
 from layerloom.train.rows import DataError, load, parser_of
 
-# Tokens of the row by which it is found which layers have the same inputs.
+# Number of tokens in the row that finds layers with the same inputs.
 PROBE = 8
 
 
@@ -64,15 +64,14 @@ def pattern(text: str) -> re.Pattern[str]:
 
 @dataclass
 class Inputs:
-    """What one or several linear layers are given in each forward pass: a matrix of its own."""
+    """A matrix for the inputs that one or several linear layers get in each forward pass."""
 
     layers: dict[str, torch.nn.Linear] = field(default_factory=dict)
-    #: Calls of the first layer in a forward pass; 0 where the probe did not reach it, such as an expert.
+    #: Calls of the first layer in a forward pass; 0 if the probe did not reach it, as for some experts.
     calls: int = 0
 
     @property
     def name(self) -> str:
-        """The name of the first layer's weight."""
         return next(iter(self.layers))
 
     @property
@@ -85,7 +84,7 @@ class Inputs:
 
 
 def linear_layers(model: torch.nn.Module, exclude: re.Pattern[str] | None) -> dict[str, torch.nn.Linear]:
-    """Returns the linear layers by the names of their weights, but those whose weight is the embeddings'."""
+    """Returns the linear layers by their weights' names, except those tied to the embeddings."""
     embeddings = model.get_input_embeddings()
     layers = {
         f"{name}.weight": module
@@ -110,12 +109,13 @@ def watching(layers: Iterable[torch.nn.Module], watch) -> Iterator[None]:
 
 
 def shared_inputs(model: torch.nn.Module, row: torch.Tensor, exclude: re.Pattern[str] | None = None) -> list[Inputs]:
-    """Returns the inputs of a model's linear layers, in the order of the forward pass of a row.
+    """Returns the inputs of a model's linear layers, in the order of a forward pass.
 
-    Layers share inputs that are one tensor. Those that the row does not reach have inputs of their own, behind the others.
+    Layers share inputs that are one tensor. Layers that the row does not reach have separate inputs, at the
+    end.
     """
     layers = linear_layers(model, exclude)
-    # The tensors are kept until all have been seen: another one could stand in the place of one that is freed.
+    # Keeps the tensors until all have been seen: a freed one's memory could be used for another.
     seen: dict[torch.nn.Module, list[torch.Tensor]] = {}
     with watching(layers.values(), lambda layer, given: seen.setdefault(layer, []).append(given)):
         forward(model, row)
@@ -129,7 +129,7 @@ def shared_inputs(model: torch.nn.Module, row: torch.Tensor, exclude: re.Pattern
 
 
 class Enough(Exception):
-    """The rest of a forward pass is not needed."""
+    """Stops the forward pass."""
 
 
 @torch.inference_mode()
@@ -144,10 +144,10 @@ def forward(model: torch.nn.Module, row: torch.Tensor) -> None:
 def grams_of(
     model: torch.nn.Module, rows: Iterable[torch.Tensor], inputs: list[Inputs], memory: float
 ) -> Iterator[torch.Tensor]:
-    """Yields the Gram matrix of each of some inputs, in their order: in float32, of shape (width, width).
+    """Yields the Gram matrix of each of some inputs, in order: in float32, of shape (width, width).
 
-    So many at a time as fit in `memory` bytes, and one at least; for each such part of them all rows are gone over.
-    Raises DataError where one is not finite.
+    Computes as many at a time as fit in `memory` bytes, but at least one; each such part passes over all
+    rows. Raises DataError if a matrix is not finite.
     """
     rest = list(inputs)
     while rest:
@@ -163,7 +163,7 @@ def part_of(model: torch.nn.Module, rows: Iterable[torch.Tensor], part: list[Inp
     tokens = dict.fromkeys(sums, 0)
     of = {layer: one for one in part for layer in one.layers.values()}
     current: dict[str, torch.Tensor] = {}
-    # Where each is reached once in a pass, nothing behind the last is needed.
+    # If each is called once in a pass, stops after the last.
     last = part[-1] if all(one.calls == 1 for one in part) else None
 
     def watch(layer: torch.nn.Module, given: torch.Tensor) -> None:
@@ -184,7 +184,7 @@ def part_of(model: torch.nn.Module, rows: Iterable[torch.Tensor], part: list[Inp
             forward(model, row)
         current.clear()
     for one in part:
-        # Taken out, so that it is freed once it is written.
+        # Removed, so that it is freed once written.
         gram = sums.pop(one.name).div_(max(1, tokens[one.name]))
         gram = (gram + gram.T).div_(2)
         if not torch.isfinite(gram).all():
@@ -193,7 +193,7 @@ def part_of(model: torch.nn.Module, rows: Iterable[torch.Tensor], part: list[Inp
 
 
 def write(path: Path, inputs: list[Inputs], grams: Iterable[torch.Tensor], rows: list[torch.Tensor]) -> None:
-    """Writes a safetensors file matrix by matrix, so that one of them is in memory at a time; whole or not at all."""
+    """Writes a safetensors file atomically, with one matrix in memory at a time."""
     shared = {name: one.name for one in inputs for name in one.layers if name != one.name}
     tokens = sum(row.shape[1] for row in rows)
     metadata = {"format": "pt", "rows": str(len(rows)), "tokens": str(tokens), "shared": json.dumps(shared)}

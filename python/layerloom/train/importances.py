@@ -1,10 +1,11 @@
-"""Makes the importances that method `fisher` weights by: the diagonal of a model's empirical Fisher information.
+"""Makes the importances for method `fisher`: the diagonal of a model's empirical Fisher information.
 
     python -m layerloom.train.importances MODEL --data rows.jsonl -o fisher.safetensors
 
-Of each row it takes the gradient of the log-likelihood of all its tokens but the first, and of these gradients the mean of the
-squares, element by element: one row at a time, in float32. A row has a `text`, or `messages` that the tokenizer's chat template
-makes one of. The file has a tensor for each parameter, under the model's name for it; tied ones have the same under each name.
+For each row it takes the gradient of the log-likelihood of all its tokens except the first; the result is the
+mean of these gradients' squares, element by element. It takes one row at a time, in float32. A row has a
+`text`, or `messages` for the tokenizer's chat template. The file has a tensor for each parameter, under the
+model's name for it; tied ones are stored under each name.
 """
 
 import math
@@ -33,14 +34,13 @@ def main(arguments: list[str] | None = None) -> None:
     elements = sum(tensor.numel() for tensor in distinct(importances.values()))
     mean = sum(tensor.double().sum().item() for tensor in distinct(importances.values())) / elements
     norm = math.sqrt(squares)
-    # A file has each tensor by itself: tied ones are written under each of their names.
+    # Files store tensors separately: tied ones are written under each name.
     tensors = {name: tensor.cpu().clone() for name, tensor in importances.items()}
     write(given.out, tensors, {"format": "pt", "rows": str(len(rows)), "norm": repr(norm), "mean": repr(mean)})
     print(f"{given.out}: {len(tensors)} tensors of {len(rows)} rows; mean {mean:.3g}, norm {norm:.3g}")
 
 
 def write(path: Path, tensors: dict[str, torch.Tensor], metadata: dict[str, str]) -> None:
-    """Writes a safetensors file whole or not at all."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         save_file(tensors, partial, metadata)
@@ -50,15 +50,14 @@ def write(path: Path, tensors: dict[str, torch.Tensor], metadata: dict[str, str]
 
 
 def distinct(tensors: Iterable[torch.Tensor]) -> list[torch.Tensor]:
-    """Returns each tensor once, in order."""
     return list({id(tensor): tensor for tensor in tensors}.values())
 
 
 def importances_of(model: torch.nn.Module, rows: Iterable[torch.Tensor]) -> dict[str, torch.Tensor]:
-    """Returns by the names of the model's parameters the mean over rows of their squared gradients, in float32.
+    """Returns the mean over rows of squared gradients, in float32, by parameter name.
 
-    `model` is a causal language model; rows are token ids of shape (1, tokens). Tied parameters are one tensor under several
-    names. Raises DataError where a gradient is not finite.
+    `model` is a causal language model; rows are token ids of shape (1, tokens). Tied parameters are one
+    tensor under several names. Raises DataError if a gradient is not finite.
     """
     model.eval()
     named = {name: value for name, value in model.state_dict(keep_vars=True).items() if isinstance(value, torch.nn.Parameter)}
@@ -72,7 +71,7 @@ def importances_of(model: torch.nn.Module, rows: Iterable[torch.Tensor]) -> dict
         torch.nn.functional.cross_entropy(logits, ids[0, 1:], reduction="sum").backward()
         count += 1
         for parameter in parameters:
-            # A part that the row does not reach, such as an expert that no token is routed to, has no gradient.
+            # A part that the row does not reach, such as an unused expert, has no gradient.
             if parameter.grad is None:
                 continue
             if not torch.isfinite(parameter.grad).all():

@@ -1,4 +1,4 @@
-"""The model and the rows of text that the programs of this package take."""
+"""Loads the model and the rows of text for this package's programs."""
 
 import argparse
 import json
@@ -10,11 +10,11 @@ from transformers import AutoModelForCausalLM, AutoTokenizer
 
 
 class DataError(Exception):
-    """Rows or a model of which no file can be made."""
+    """Rows or a model that cannot be used."""
 
 
 def parser_of(module: str, description: str) -> argparse.ArgumentParser:
-    """Returns the arguments of `python -m layerloom.train.MODULE`, which `load` takes."""
+    """Returns the argument parser of `python -m layerloom.train.MODULE`, for `load`."""
     parser = argparse.ArgumentParser(prog=f"python -m layerloom.train.{module}", description=description)
     parser.add_argument("model", help="a directory, or a model of the hub")
     parser.add_argument("--data", type=Path, required=True, help="the rows (.jsonl), each with `text` or `messages`")
@@ -49,7 +49,7 @@ def load(given: argparse.Namespace) -> tuple[torch.nn.Module, list[torch.Tensor]
 
 
 def device_of(name: str) -> torch.device:
-    """Returns the device of a name, or the best one for `auto`. Raises DataError where it is not here."""
+    """Returns the device of a name, or the best one for `auto`. Raises DataError if it is missing."""
     try:
         device = torch.device(name if name != "auto" else "cuda" if torch.cuda.is_available() else "cpu")
         torch.empty(1, device=device)
@@ -60,7 +60,7 @@ def device_of(name: str) -> torch.device:
 
 
 def loaded(kind, model: str, what: str, **options):
-    """Returns what transformers loads. Raises DataError where it cannot."""
+    """Returns what transformers loads, or raises DataError."""
     try:
         return kind.from_pretrained(model, **options)
     except (OSError, ValueError, KeyError, TypeError, ImportError) as error:
@@ -72,7 +72,7 @@ def first_line(error: Exception) -> str:
 
 
 def tokens_of(path: Path, tokenizer, most: int | None, length: int) -> Iterator[torch.Tensor]:
-    """Yields the token ids of rows, which are checked first. Raises DataError with the row's number."""
+    """Checks rows, then yields their token ids. Raises DataError with the row's number."""
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:

@@ -1,10 +1,9 @@
-// The checks of the native door and all that is behind them, under a fuzzer that is led by coverage
-// (libFuzzer), with AddressSanitizer and UndefinedBehaviorSanitizer: `npm run test:fuzz`, where clang is.
+// Fuzzes the native door's checks and the code after them by coverage (libFuzzer), with AddressSanitizer and
+// UndefinedBehaviorSanitizer: `npm run test:fuzz`, if clang is installed.
 //
-// Bytes become a job over small files in memory: mostly one that is right, so that much runs behind the
-// checks, with a number here and there that is not. What the checks let through runs by two instruction sets,
-// which must write the same bits; and no source may be found beyond the end of a file that it lies in, as a
-// read too far would be.
+// Bytes become a job over small files in memory: mostly a valid one, so that much code runs after the checks,
+// with some wrong numbers. Accepted jobs run on two instruction sets, which must write the same bits. No
+// source may lie beyond its file's end.
 #include <fuzzer/FuzzedDataProvider.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -32,8 +31,8 @@ int __real_munmap(void*, std::size_t);
 
 namespace {
 
-/// Mapped files stand between pages that cannot be read (the linker's --wrap): what is read beyond one ends
-/// the process, whatever else stands in memory.
+/// Puts unreadable pages around mapped files (the linker's --wrap): a read beyond one ends the process,
+/// whatever else is in memory.
 constexpr std::size_t kPage = 4096;
 std::size_t pagesOf(std::size_t length) { return (length + kPage - 1) / kPage * kPage; }
 std::vector<void*> mapped;
@@ -66,11 +65,11 @@ extern "C" int __wrap_munmap(void* at, std::size_t length) {
 
 namespace {
 
-/// Whole pages, so that what is read beyond a file's end is no memory.
+/// Whole pages, so that a read beyond the end of a file faults.
 constexpr std::size_t kFileBytes = 8 * 4096;
 /// A file that is often too short.
 constexpr std::size_t kShortBytes = 64;
-/// Larger slices, which the checks let through, take too long.
+/// Larger slices are valid but take too long.
 constexpr std::uint64_t kMostElements = 1 << 14;
 
 struct File {
@@ -78,7 +77,6 @@ struct File {
     std::size_t bytes;
 };
 
-/// Two of them, one that is short, and one to write to for each instruction set.
 struct Files {
     std::array<File, 3> inputs;
     std::array<int, 2> outputs;
@@ -101,12 +99,10 @@ const Files& files() {
 /// Node n of a program, until the number of its sources is known.
 constexpr ValueId kNode = 1u << 31;
 
-/// Makes jobs of bytes.
 class Maker {
   public:
     Maker(const std::uint8_t* data, std::size_t size) : data_(data, size) {}
 
-    /// The files' contents: some bytes over and over, of numbers that are finite or of any.
     void fill() {
         std::vector<std::uint8_t> bytes = data_.ConsumeBytes<std::uint8_t>(below(256) + 1);
         if (bytes.empty()) bytes.push_back(0x3C);
@@ -124,7 +120,7 @@ class Maker {
     bool flip() { return data_.ConsumeBool(); }
     std::uint64_t key() { return data_.ConsumeIntegral<std::uint64_t>(); }
 
-    /// Mostly `right`; else a number near it, or any that a caller can give.
+    /// Mostly `right`; else a number near it, or any that a caller can pass.
     std::uint64_t about(std::uint64_t right) {
         if (!once(24)) return right;
         return flip() ? right + below(5) - std::min<std::uint64_t>(right, 2) : below(kMostInteger + 1);
@@ -155,7 +151,7 @@ class Maker {
         return all;
     }
 
-    /// So many bytes of a file, at its end or somewhere before.
+    /// `bytes` bytes of a file, at its end or before.
     Location in(std::uint64_t bytes) {
         const File& file = files().inputs[once(16) ? 2 : below(2)];
         if (once(64)) return {-1, about(0)};
@@ -183,7 +179,6 @@ class Maker {
         return made;
     }
 
-    /// A program of one matrix for each of `count` values, and nothing else.
     Program matrices(std::uint64_t rows, std::uint64_t columns, std::uint64_t count) {
         Program made{};
         made.columns = columns;
@@ -192,7 +187,6 @@ class Maker {
         return made;
     }
 
-    /// A value that is no whole source.
     ValueId valueOf(const Program& of) {
         const auto all = static_cast<std::uint64_t>(of.sources.size() + of.nodes.size());
         return static_cast<ValueId>(about(all == 0 ? 0 : below(all)));
@@ -289,7 +283,7 @@ class Maker {
         return all;
     }
 
-    /// An earlier value that is not whole; of a dtype, where there is one.
+    /// An earlier value that is not whole; preferably of this dtype.
     ValueId earlier(const Program& of, const DType* dtype = nullptr) {
         std::vector<ValueId> all;
         for (std::size_t s = 0; s < of.sources.size(); ++s)
@@ -319,7 +313,6 @@ class Maker {
         return of == 0 ? 0 : (number + of - 1) / of;
     }
 
-    /// Bytes of so many matrices of codes.
     static std::uint64_t bytesOf(const Codes& codes, std::uint64_t matrices) {
         const bool isDown = codes.order == Codes::Order::Down;
         const std::uint64_t rows = isDown ? ceiling(codes.rows, codes.inWord()) : codes.rows;
@@ -419,7 +412,7 @@ class Maker {
         const std::uint64_t allRows = ceiling(end, to.columns),
                             columns = std::min<std::uint64_t>(to.columns, 4096);
         const auto ofRows = [&](Rows sense) { return sense == Rows::Input ? columns : allRows; };
-        // Bits are taken as they are: the node's dtype is that of its inputs.
+        // Bits stay as they are: the node's dtype is that of its inputs.
         const auto alike = [&](std::uint64_t count) {
             for (std::uint64_t i = 0; i < count; ++i)
                 node.inputs.push_back(earlier(to, i == 0 ? nullptr : &node.dtype));
@@ -558,7 +551,7 @@ std::vector<char> contentOf(int fd) {
     return content;
 }
 
-/// What a run found and wrote, to be the same by every instruction set.
+/// A run's results and output, which must be the same on every instruction set.
 struct Found {
     Status status;
     std::vector<double> numbers;
@@ -567,7 +560,6 @@ struct Found {
 
 using Run = std::function<Status(const Kernels&, int output, std::vector<double>& numbers, Control)>;
 
-/// Runs by the best instruction set and by the plain text, and compares.
 void compare(const Run& run, bool isWithinFiles) {
     std::vector<Found> found;
     for (const Kernels* kernels : {availableKernels().front(), availableKernels().back()}) {
@@ -594,7 +586,6 @@ void compare(const Run& run, bool isWithinFiles) {
         }
 }
 
-/// A location in the output of a run.
 Location at(Location to, int output) { return {to.fd == files().outputs[0] ? output : to.fd, to.begin}; }
 
 void fuzzCompute(Maker& maker) {
@@ -830,7 +821,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                 fuzzCompute(maker);
         }
     } catch (const BadJob&) {
-        // Refused by the checks, as it should be.
+        // Correctly refused by the checks.
     }
     return 0;
 }

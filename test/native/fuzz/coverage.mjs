@@ -1,11 +1,11 @@
 // @ts-check
-// Builds the fuzzer that is led by coverage (coverage.cpp) with clang, and runs it; says so and ends well where there is
-// no clang with libFuzzer.
+// Builds the coverage-guided fuzzer (coverage.cpp) with clang, and runs it; without a clang with libFuzzer
+// says so and succeeds.
 //
 //   node test/native/fuzz/coverage.mjs [--seconds N] [FILE...]
 //
-// Inputs that found something new are kept in native/build-fuzz/corpus for the next run. A FILE is an input that failed,
-// which is played again. CXX may name the compiler.
+// Inputs that reached something new are kept in native/build-fuzz/corpus for the next run. A FILE is a failed
+// input to replay. CXX may name the compiler.
 import { spawnSync } from 'node:child_process';
 import { randomFillSync } from 'node:crypto';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
@@ -53,7 +53,7 @@ run('cmake', ['--build', build, '--target', 'fuzz', '--parallel']);
 const corpus = join(build, 'corpus');
 if (!existsSync(corpus)) {
   mkdirSync(corpus);
-  // Short inputs, which a fuzzer begins with, end in the midst of a job.
+  // A fuzzer begins with short inputs, which end in the middle of a job.
   for (let seed = 0; seed < 200; seed += 1)
     writeFileSync(join(corpus, `seed-${seed}`), randomFillSync(Buffer.alloc(300 + 5 * seed)));
 }

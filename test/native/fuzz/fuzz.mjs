@@ -1,11 +1,11 @@
 // @ts-check
-// Calls the addon with jobs that are right, odd and ill typed. None may end the process, or be answered by anything but a
-// status, a TypeError or a RangeError; what is right has to run, and gives what a simple text says.
+// Calls the addon with valid, odd and ill-typed jobs. No call may end the process, or give anything except a
+// status, a TypeError or a RangeError; valid ones must run, with the results of independent code.
 //
 //   node test/native/fuzz/fuzz.mjs [--cases 2000] [--seed 1] [--case NUMBER]
 //
-// Every case follows from the seed and its number: `--case` plays one again. LAYERLOOM_ADDON names another addon than the
-// prebuilt one; `npm run test:fuzz` has one that is built with a sanitizer.
+// Every case follows from the seed and its number: `--case` replays one. LAYERLOOM_ADDON names another addon
+// than the prebuilt one; `npm run test:fuzz` builds one with a sanitizer.
 import { spawn } from 'node:child_process';
 import {
   closeSync,
@@ -39,13 +39,12 @@ const { values: options } = parseArgs({
     cases: { type: 'string', default: '2000' },
     seed: { type: 'string', default: '1' },
     case: { type: 'string' },
-    // Of the process that does the work: where it says which case it is at.
+    // For the worker process: the file in which it notes its current case.
     progress: { type: 'string' },
   },
 });
 const seed = Number(options.seed);
 
-/** Share of the calls that are right. */
 const right = 0.4;
 const outcomes = [
   'done',
@@ -61,7 +60,6 @@ const outcomes = [
 const openFiles = (directory) => {
   const random = new Random(seed, -1);
   const inputs = [65_536, 65_536, 4099].map((size, index) => {
-    // Bytes of float32 near 1, of any pattern, and with many zeros, so that magnitudes are tied.
     const bytes = Buffer.from(
       random.list(size, (at) =>
         index === 0 && at % 4 === 3 ? 0x3f : index === 2 && at % 8 < 4 ? 0 : random.below(256),
@@ -134,10 +132,10 @@ const play = (first, end, progress) => {
   process.stdout.write(`${JSON.stringify(counts)}\n`);
 };
 
-/** Ends writing at 1 GiB (blocks of 512 bytes): a spoilt count may ask for an output that fills the disk. */
+/** Limits written files to 1 GiB (blocks of 512 bytes): a spoilt count may ask for a huge output. */
 const bounded = 'ulimit -f 2097152; exec "$@"';
 
-/** Plays them in a process of their own, which may crash or hang. @param {number} first @param {number} end */
+/** Plays cases in a separate process, which may crash or hang. @param {number} first @param {number} end */
 const watch = async (first, end) => {
   const directory = mkdtempSync(join(tmpdir(), 'layerloom-fuzz-'));
   const progress = join(directory, 'progress');

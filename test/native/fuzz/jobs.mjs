@@ -1,5 +1,5 @@
 // @ts-check
-// Calls of the native door that are right, with what a simple text says they give.
+// Valid calls of the native door, with results computed independently.
 import { createHash } from 'node:crypto';
 import { readSync } from 'node:fs';
 import { blockSizes, numbersOf, storedRow } from '../../fixtures/gguf-blocks.mjs';
@@ -9,14 +9,15 @@ import { blockSizes, numbersOf, storedRow } from '../../fixtures/gguf-blocks.mjs
 /**
  * @typedef {{ readonly fd: number, readonly bytes: Buffer }} Input
  * @typedef {{ readonly inputs: readonly Input[], readonly output: number, readonly closed: number }} Files
- * @typedef {'run' | 'measure' | 'factorise' | 'regress' | 'mergeSpectra' | 'pursue' | 'hash' | 'lock' | 'exchange'} Door
+ * @typedef {'run' | 'measure' | 'factorise' | 'regress' | 'mergeSpectra' | 'pursue' | 'hash' | 'lock' |
+ * 'exchange'} Door
  * @typedef {object} Call
  * @property {Door} door
  * @property {unknown[]} values its arguments
- * @property {Buffer} [written] what the output holds afterwards, where a simple text knows it
- * @property {(nonFinite: readonly NonFinite[]) => boolean} [found] whether the arrays given hold what they are to, and
- *   the watched values what they had
- * @property {readonly NonFinite[]} [nonFinite] what the call answered of its watched values
+ * @property {Buffer} [written] the expected output, if independent code computes it
+ * @property {(nonFinite: readonly NonFinite[]) => boolean} [found] whether the given arrays and the watched
+ * values have the expected contents
+ * @property {readonly NonFinite[]} [nonFinite] the call's report on its watched values
  *
  * @typedef {{ watched: number, cause: number, element: number, number: number }} NonFinite
  */
@@ -29,7 +30,13 @@ const widthOf = (/** @type {string} */ dtype) => widths[dtype] ?? 0;
 
 const control = () => new BigInt64Array(new SharedArrayBuffer(24));
 
-/** `bytes` of a file, from byte `first` of a tensor on. @param {Random} random @param {Files} files @param {number} first @param {number} bytes */
+/**
+ * `bytes` of a file, from byte `first` of a tensor.
+ * @param {Random} random
+ * @param {Files} files
+ * @param {number} first
+ * @param {number} bytes
+ */
 const locationOf = (random, files, first, bytes) => {
   const { fd, bytes: whole } = random.pick(
     files.inputs.filter((input) => input.bytes.length >= first + bytes),
@@ -45,7 +52,7 @@ const sourceOf = (random, files, { first, count }, dtype) => {
   return { source: { ...at, dtype, slicing: 'elements' }, bytes };
 };
 
-/** The magnitudes that are no finite numbers begin with these. @type {Record<string, bigint>} */
+/** Magnitudes of NaN and infinity begin with these. @type {Record<string, bigint>} */
 const specials = {
   BF16: 0x7f80n,
   F16: 0x7c00n,
@@ -55,7 +62,7 @@ const specials = {
   F8_E5M2: 0x7cn,
 };
 
-/** The first element that is no finite number; −1: none. @param {Buffer} bytes @param {string} dtype */
+/** The first element that is NaN or infinity; −1: none. @param {Buffer} bytes @param {string} dtype */
 const firstNonFinite = (bytes, dtype) => {
   const width = widthOf(dtype);
   for (let at = 0; at < bytes.length; at += width) {
@@ -69,7 +76,7 @@ const firstNonFinite = (bytes, dtype) => {
 /** @param {Random} random */
 const sizeOf = (random) => (random.chance(0.1) ? random.from(0, 60_000) : random.from(0, 600));
 
-/** The output of a slice, in a file where its tensor begins at 0. @param {number} first @param {Buffer} bytes */
+/** The output of a slice, in a file whose tensor begins at 0. @param {number} first @param {Buffer} bytes */
 const behind = (first, bytes) =>
   bytes.length === 0 ? Buffer.alloc(0) : Buffer.concat([Buffer.alloc(first), bytes]);
 
@@ -90,7 +97,12 @@ const numberOf = (/** @type {Random} */ random) =>
 /** @param {Random} random @returns {'input' | 'output'} */
 const rowsOf = (random) => (random.chance(0.5) ? 'input' : 'output');
 
-/** Rows of one source or the other, of any dtype and wherever slices cut them. @param {Random} random @param {Files} files @returns {Call} */
+/**
+ * Rows of either source, of any dtype, sliced anywhere.
+ * @param {Random} random
+ * @param {Files} files
+ * @returns {Call}
+ */
 const select = (random, files) => {
   const [columns, dtype, rows] = [random.from(1, 20), random.pick(dtypes), rowsOf(random)];
   const [first, count, width] = [random.below(50), random.below(200), widthOf(dtype)];
@@ -109,7 +121,10 @@ const select = (random, files) => {
   return { door: 'run', values: [job, control()], written: behind(first * width, written) };
 };
 
-/** Runs of rows below `rows`, ascending and disjoint: [to, what, count]. @param {Random} random @param {number} rows @param {(count: number) => number} what */
+/**
+ * Ascending, disjoint runs of rows below `rows`: [to, what, count]. @param {Random} random @param {number}
+ * rows @param {(count: number) => number} what
+ */
 const runsOf = (random, rows, what) => {
   const runs = [];
   for (let to = random.below(3); to < rows; ) {
@@ -120,10 +135,15 @@ const runsOf = (random, rows, what) => {
   return runs;
 };
 
-/** The entry of the run that has a row. @param {readonly number[][]} runs @param {number} row */
+/** The entry of the run with a row. @param {readonly number[][]} runs @param {number} row */
 const runAt = (runs, row) => runs.find(([to = 0, , count = 0]) => to <= row && row < to + count);
 
-/** Rows of sources in another order, put together, wherever slices cut them. @param {Random} random @param {Files} files @returns {Call} */
+/**
+ * Reordered rows of several sources, sliced anywhere.
+ * @param {Random} random
+ * @param {Files} files
+ * @returns {Call}
+ */
 const assemble = (random, files) => {
   const [width, dtype, rows] = [random.from(1, 20), random.pick(dtypes), random.from(1, 60)];
   const size = widthOf(dtype);
@@ -160,7 +180,12 @@ const assemble = (random, files) => {
   };
 };
 
-/** Σ weights·inputs over float32, by docs/numbers.md. @param {Random} random @param {Files} files @returns {Call} */
+/**
+ * Σ weights·inputs over float32, by docs/numbers.md.
+ * @param {Random} random
+ * @param {Files} files
+ * @returns {Call}
+ */
 const linear = (random, files) => {
   const slice = { count: Math.floor(sizeOf(random) / 4), first: random.below(100) };
   const sources = random.list(random.from(1, 4), () => sourceOf(random, files, slice, 'F32'));
@@ -190,7 +215,10 @@ const linear = (random, files) => {
   return { door: 'run', values: [job, control()], written: behind(4 * slice.first, written) };
 };
 
-/** Rows of the products of experts, or of one product, by docs/numbers.md, wherever slices cut them. @param {Random} random @param {Files} files @returns {Call} */
+/**
+ * Rows of the products of experts, or of one product, by docs/numbers.md, sliced anywhere. @param {Random}
+ * random @param {Files} files @returns {Call}
+ */
 const product = (random, files) => {
   const [rank, rows, columns] = [
     random.from(1, random.chance(0.2) ? 140 : 9),
@@ -253,7 +281,12 @@ const tables = {
   ),
 };
 
-/** Codes of matrices, and the number that stands at a row, of all matrices', and a column. @param {Random} random @param {readonly string[]} kinds @param {{ matrices: number, rows: number, width: number }} of */
+/**
+ * Codes of matrices, and a function that decodes the number at a row (over all matrices) and column.
+ * @param {Random} random
+ * @param {readonly string[]} kinds
+ * @param {{ matrices: number, rows: number, width: number }} of
+ */
 const codesOf = (random, kinds, { matrices, rows, width }) => {
   const codes = random.pick(kinds);
   const bits = ['E2M1', 'U4', 'NF4', 'FP4'].includes(codes) ? 4 : 8;
@@ -264,7 +297,10 @@ const codesOf = (random, kinds, { matrices, rows, width }) => {
   const [inWord, rowsOfWords] = [32 / bits, Math.ceil((rows * bits) / 32)];
   const bytes =
     order === 'down' ? matrices * rowsOfWords * stride * 4 : (matrices * rows * stride * bits) / 8;
-  /** The lowest bit of a code, counted from that of the first byte. @param {number} row @param {number} column */
+  /**
+   * The lowest bit of a code, counted from the first byte's lowest. @param {number} row @param {number}
+   * column
+   */
   const bitAt = (row, column) => {
     const [matrix, inMatrix] = [Math.floor(row / rows), row % rows];
     if (order === 'down')
@@ -287,7 +323,7 @@ const codesOf = (random, kinds, { matrices, rows, width }) => {
   return { how: { codes, order, rows, width, stride }, bytes, numberAt };
 };
 
-/** A quantised tensor, wherever slices cut it. @param {Random} random @param {Files} files @returns {Call} */
+/** A quantised tensor, sliced anywhere. @param {Random} random @param {Files} files @returns {Call} */
 const dequantise = (random, files) => {
   // Some are larger than what is transposed at once.
   const most = random.pick([
@@ -385,7 +421,7 @@ const dequantise = (random, files) => {
   };
 };
 
-/** A tensor in blocks of GGUF, wherever slices cut it. @param {Random} random @param {Files} files @returns {Call} */
+/** A tensor in GGUF's blocks, sliced anywhere. @param {Random} random @param {Files} files @returns {Call} */
 const unpack = (random, files) => {
   const type = random.pick(Object.keys(blockSizes));
   const [inBlock = 1, bytesOfBlock = 1] = blockSizes[type] ?? [];
@@ -418,21 +454,21 @@ const unpack = (random, files) => {
   };
 };
 
-/** To the nearest whole number, ties to even. @param {number} x */
+/** Rounds to the nearest integer, ties to even. @param {number} x */
 const toEven = (x) => {
   const below = Math.floor(x);
   const even = x - below === 0.5 ? below + (below % 2 === 0 ? 0 : 1) : Math.round(x);
-  // -1/2 is -0, as its sign is kept.
+  // -1/2 rounds to -0: the sign stays.
   return even === 0 && x < 0 ? -0 : even;
 };
 
-/** To the nearest of E2M1's numbers, ties to the even code. @param {number} x */
+/** Rounds to the nearest number of E2M1, ties to the even code. @param {number} x */
 const toE2M1 = (x) => {
   const unit = Math.abs(x) < 2 ? 0.5 : Math.abs(x) < 4 ? 1 : 2;
   return toEven(x / unit) * unit;
 };
 
-/** What the schemes of whole numbers and of E2M1 with powers of two make of a block. */
+/** Rules for a block, for schemes of integers and of E2M1 with powers of two. */
 const blockRules = {
   /** @param {readonly number[]} block */
   int8: (block) => {
@@ -464,7 +500,12 @@ const blockRules = {
 const largestOf = (/** @type {readonly number[]} */ block) =>
   block.reduce((most, x) => Math.max(most, Math.abs(x)), 0);
 
-/** A matrix that is quantised, sliced between rows of blocks. @param {Random} random @param {Files} files @returns {Call} */
+/**
+ * A matrix to quantise, sliced between rows of blocks.
+ * @param {Random} random
+ * @param {Files} files
+ * @returns {Call}
+ */
 const quantise = (random, files) => {
   const scheme = /** @type {'int8' | 'int4' | 'mxfp4'} */ (random.pick(['int8', 'int4', 'mxfp4']));
   const [rows, columns] = [random.from(1, 12), random.from(1, random.chance(0.2) ? 90 : 20)];
@@ -488,7 +529,7 @@ const quantise = (random, files) => {
       const block = places.map((place) => numbers[place] ?? 0);
       const isWhole = block.every((x) => Number.isFinite(x));
       const { scale, codeOf } = blockRules[scheme](isWhole ? block : [0]);
-      // Of what is not finite the scale is a number or none, whatever it is, and is not looked at here.
+      // With NaN or infinity, the scale may be anything, and is not checked here.
       if (!isWhole) return linear(random, files);
       scaleBytes.writeFloatLE(scale, 4 * (band * across + at));
       for (const place of places) {
@@ -522,7 +563,7 @@ const quantise = (random, files) => {
   };
 };
 
-/** A number of one byte. @param {string} dtype @param {number} byte */
+/** Decodes a number of one byte. @param {string} dtype @param {number} byte */
 const byteIn = (dtype, byte) => {
   const [mantissaBits, bias] = dtype === 'F8_E4M3' ? [3, 7] : [2, 15];
   const magnitude = byte & 127;
@@ -635,14 +676,20 @@ const boundOf = (/** @type {Random} */ random) => ({
   early: random.chance(0.5),
 });
 
-/** Numbers of a slice's rows. @param {Random} random @param {Slice} slice @param {'input' | 'output'} rows @param {number} each */
+/**
+ * Numbers for a slice's rows. @param {Random} random @param {Slice} slice @param {'input' | 'output'} rows
+ * @param {number} each
+ */
 const tableOf = (random, { columns, count, first }, rows, each) =>
   random.list(
     each * (rows === 'input' ? columns : Math.ceil((first + count) / columns)),
     () => random.below(3) / 2,
   );
 
-/** A node that follows values of the given dtypes. @param {Random} random @param {readonly string[]} known @param {Slice} slice */
+/**
+ * A node that follows values of the given dtypes. @param {Random} random @param {readonly string[]} known
+ * @param {Slice} slice
+ */
 const nodeOf = (random, known, slice) => {
   const [kind, make] = random.pick(Object.entries(operations));
   return { kind, dtype: random.pick(dtypes), ...make(random, slice, known) };
@@ -660,7 +707,9 @@ const programOf = (random, files) => {
     return node;
   });
   const watched = known.map((_, value) => value).filter(() => random.chance(0.3));
-  /** Of sources; what nodes are is known to them alone. @param {readonly NonFinite[]} nonFinite */
+  /**
+   * Checks sources only: just the nodes themselves know their values. @param {readonly NonFinite[]} nonFinite
+   */
   const tells = (nonFinite) =>
     found.every(({ bytes }, source) => {
       const at = firstNonFinite(bytes, known[source] ?? '');
@@ -691,7 +740,10 @@ const everything = {
   scale: 1,
 };
 
-/** A vote on pruned differences, which one kernel computes, and the same by its steps: nodes between keep them apart. @param {Random} random @param {Files} files @returns {Call} */
+/**
+ * A vote on pruned differences, computed by one kernel, and the same in steps: nodes between keep them apart.
+ * @param {Random} random @param {Files} files @returns {Call}
+ */
 const prunedVote = (random, files) => {
   const slice = { first: random.below(100), count: Math.floor(sizeOf(random) / 8), columns: 1 };
   const dtype = random.pick(['BF16', 'F16', 'F32', 'F32', 'F64']);
@@ -782,12 +834,14 @@ const analysis = (random, files) => {
   };
 };
 
-/** Counts elements of float32 that have a magnitude. @param {Random} random @param {Files} files @returns {Call} */
+/**
+ * Counts elements of float32 with a magnitude. @param {Random} random @param {Files} files @returns {Call}
+ */
 const countMagnitude = (random, files) => {
   const slice = sliceOf(random);
   const { source, bytes } = sourceOf(random, files, slice, 'F32');
   const magnitudes = random.list(slice.count, (index) => bytes.readUInt32LE(index * 4) & 0x7fff_ffff);
-  // What is widened by arithmetic loses the payloads of NaN.
+  // Widening by arithmetic loses NaN payloads.
   const finite = magnitudes.filter((bits) => bits < 0x7f80_0000);
   const bits = finite.length > 0 ? random.pick(finite) : 0;
   const out = [new Float64Array(1)];
@@ -842,7 +896,7 @@ const measures = {
 const measure = (random, files) => {
   const { program, dtypes: known } = programOf(random, files);
   const kinds = Object.entries(measures);
-  // Blocks are cut in another way for these.
+  // Here blocks are cut differently.
   const alike = random.chance(0.2)
     ? kinds.filter(([kind]) => kind === 'rowGram')
     : kinds.filter(([kind]) => kind !== 'rowGram');
@@ -861,7 +915,12 @@ const measure = (random, files) => {
   };
 };
 
-/** Stands alone. Bits are of two values of one dtype: of a value and itself, for one. @param {Random} random @param {Files} files @returns {Call} */
+/**
+ * Only alone in its call. Compares the bits of two values of one dtype, or of a value and itself.
+ * @param {Random} random
+ * @param {Files} files
+ * @returns {Call}
+ */
 const difference = (random, files) => {
   const { program, dtypes: known } = programOf(random, files);
   const a = random.below(known.length);
@@ -871,7 +930,10 @@ const difference = (random, files) => {
   return { door: 'measure', values: measuring(program, [one], [8]) };
 };
 
-/** Of a small matrix, with room for factors of any of its ranks. @param {Random} random @param {Files} files @returns {Call} */
+/**
+ * Factorises a small matrix, with room for factors of any rank. @param {Random} random @param {Files} files
+ * @returns {Call}
+ */
 const factorise = (random, files) => {
   const [rows, columns] = [random.from(1, 40), random.from(1, 40)];
   const slice = { first: 0, count: rows * columns, columns };
@@ -890,7 +952,10 @@ const factorise = (random, files) => {
   return { door: 'factorise', values: [what, new Float64Array(4 + rank), control()] };
 };
 
-/** Of small matrices, and of numbers that are hardly Gram matrices. @param {Random} random @param {Files} files @returns {Call} */
+/**
+ * Small matrices, and numbers that rarely form Gram matrices. @param {Random} random @param {Files} files
+ * @returns {Call}
+ */
 const regress = (random, files) => {
   const [rows, columns] = [random.from(1, 40), random.from(1, 40)];
   const models = random.from(1, 3);
@@ -911,7 +976,7 @@ const regress = (random, files) => {
   return { door: 'regress', values: [what, new Float64Array(3), control()] };
 };
 
-/** Of small matrices, and of numbers of any size. @param {Random} random @param {Files} files @returns {Call} */
+/** Small matrices with numbers of any size. @param {Random} random @param {Files} files @returns {Call} */
 const mergeSpectra = (random, files) => {
   const [rows, columns] = [random.from(1, 40), random.from(1, 40)];
   const slice = { first: 0, count: rows * columns, columns };
@@ -928,7 +993,7 @@ const mergeSpectra = (random, files) => {
   return { door: 'mergeSpectra', values: [what, control()] };
 };
 
-/** Sums of rows, wherever slices cut them, in float64. @param {Random} random @param {Files} files @returns {Call} */
+/** Sums of rows, sliced anywhere, in float64. @param {Random} random @param {Files} files @returns {Call} */
 const combineRows = (random, files) => {
   const [width, rows, stored] = [random.from(1, 20), random.from(1, 12), random.from(1, 8)];
   const first = random.below(rows * width);
@@ -968,7 +1033,12 @@ const combineRows = (random, files) => {
   return { door: 'run', values: [job, control()], written: behind(first * 4, written) };
 };
 
-/** Of rows of any numbers, or none: a few targets and atoms. @param {Random} random @param {Files} files @returns {Call} */
+/**
+ * A few targets and atoms with any numbers, or no rows.
+ * @param {Random} random
+ * @param {Files} files
+ * @returns {Call}
+ */
 const pursue = (random, files) => {
   const [width, dtype] = [random.from(1, 300), random.pick(dtypes)];
   const rowsOf = (/** @type {number} */ rows) => {
@@ -985,7 +1055,7 @@ const pursue = (random, files) => {
   return { door: 'pursue', values: [what, new Float64Array(targets * (3 + 2 * k)), control()] };
 };
 
-/** Two files, or one twice, whole. @param {Random} random @param {Files} files @returns {Call} */
+/** Two whole files, or one twice. @param {Random} random @param {Files} files @returns {Call} */
 const hash = (random, files) => {
   const some = random.list(random.from(1, 2), () => random.pick(files.inputs));
   const ranges = some.map(({ fd, bytes }) => ({ fd, begin: 0, length: bytes.length, last: true }));
@@ -1003,7 +1073,7 @@ const hash = (random, files) => {
 /** @param {Random} _ @param {Files} files @returns {Call} */
 const lock = (_, files) => ({ door: 'lock', values: [files.output] });
 
-/** Of names that are not there: it throws what the system says. @returns {Call} */
+/** Missing names: throws the system's error. @returns {Call} */
 const exchange = () => ({ door: 'exchange', values: ['/nowhere/a', '/nowhere/b'] });
 
 const all = [
@@ -1036,7 +1106,12 @@ const all = [
   pursue,
 ];
 
-/** @param {Random} random @param {Files} files @param {boolean} hashes whether the addon hashes here @returns {Call} */
+/**
+ * @param {Random} random
+ * @param {Files} files
+ * @param {boolean} hashes true if the addon hashes here
+ * @returns {Call}
+ */
 export const callOf = (random, files, hashes) => {
   if (random.chance(0.01)) return random.pick([lock, exchange])(random, files);
   return random.pick(hashes ? [...all, hash] : all)(random, files);

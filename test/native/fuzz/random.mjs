@@ -1,6 +1,6 @@
 // @ts-check
 
-/** Numbers that follow from a seed and a case: every case can be played again by itself. */
+/** Numbers from a seed and a case number: every case can be replayed alone. */
 export class Random {
   #state;
 
@@ -9,7 +9,6 @@ export class Random {
     this.#state = Math.imul(seed, 0x9e3779b1) ^ Math.imul(number + 1, 0x85ebca6b);
   }
 
-  /** 32 bits (mulberry32). */
   word() {
     this.#state = (this.#state + 0x6d2b79f5) | 0;
     let z = Math.imul(this.#state ^ (this.#state >>> 15), this.#state | 1);

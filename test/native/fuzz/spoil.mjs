@@ -1,9 +1,8 @@
 // @ts-check
-// Makes an odd or an ill-typed call of one that is right.
+// Makes an odd or ill-typed call from a valid one.
 /** @import { Random } from './random.mjs' */
 /** @import { Call, Files } from './jobs.mjs' */
 
-/** What a getter of a spoilt call throws. */
 export class Planted extends Error {}
 
 const oddNumbers = [
@@ -45,7 +44,6 @@ const oddNumbers = [
   ...[Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY],
 ];
 
-/** Names of kinds, dtypes and rows, and some of nothing. */
 const names = [
   ...['copy', 'same', 'compute', 'linear', 'rowLinear', 'keep', 'dropRanked', 'vote', 'importance', 'select'],
   ...['assemble', 'fillRows', 'columnSums', 'rows'],
@@ -59,7 +57,7 @@ const resizable = (/** @type {number} */ bytes, /** @type {number} */ most) =>
     maxByteLength: most,
   });
 
-/** Of the buffer's own length, which then shrinks under the array. */
+/** An array as long as its buffer, which then shrinks. */
 const shrunk = () => {
   const buffer = resizable(64, 128);
   const array = new Float64Array(buffer, 8, 4);
@@ -73,7 +71,6 @@ const detached = () => {
   return array;
 };
 
-/** Values of every type but the one that is asked for. */
 const oddValues = [
   () => undefined,
   () => null,
@@ -119,22 +116,25 @@ const TypedArray = /** @type {new () => unknown} */ (Object.getPrototypeOf(Uint8
 /** @param {unknown} value @returns {value is Record<string, unknown>} */
 const isTree = (value) => typeof value === 'object' && value !== null && !ArrayBuffer.isView(value);
 
-/** Properties but those that are getters: these are for the addon to run. @param {Record<string, unknown>} holder */
+/** Properties except getters, which the addon must run. @param {Record<string, unknown>} holder */
 const entriesOf = (holder) =>
   Object.entries(Object.getOwnPropertyDescriptors(holder)).flatMap(([key, { enumerable, value }]) =>
     enumerable && value !== undefined ? [{ key, value }] : [],
   );
 
-/** Everything that a call is made of, at any depth. @param {unknown} value @returns {Place[]} */
+/** All parts of a call, at any depth. @param {unknown} value @returns {Place[]} */
 const placesIn = (value) => {
   if (!isTree(value)) return [];
-  // A long list is spoilt in a few places as well as in all.
+  // Spoils a long list in a few places, or in all.
   return entriesOf(value)
     .slice(0, 8)
     .flatMap(({ key, value: inner }) => [{ holder: value, key }, ...placesIn(inner)]);
 };
 
-/** Ranges stand in several places, and are to be spoilt in one. @template T @param {T} value @returns {T} */
+/**
+ * Copies, since ranges are shared between places and only one is to be spoilt. @template T @param {T} value
+ * @returns {T}
+ */
 const copyOf = (value) => {
   if (!isTree(value)) return value;
   const copy = Array.isArray(value) ? new Array(value.length) : {};
@@ -171,7 +171,8 @@ const sideEffect = (random, places) => {
 };
 
 /**
- * Ways to spoil a place, the likelier ones more than once. Descriptors are those of the fuzzer's files, or none: others are the process's own.
+ * Ways to spoil a place, likelier ones repeated. Uses descriptors of the fuzzer's files, or none: others are
+ * the process's own.
  *
  * @param {Random} random @param {Files} files @param {readonly Place[]} places @param {Place} place
  * @returns {(() => void)[]}
@@ -239,7 +240,7 @@ export const spoil = (random, files, { door, values }) => {
   const spoilt = copyOf(values);
   for (let times = random.pick([1, 1, 1, 2, 3]); times > 0; times -= 1) {
     const places = placesIn(spoilt);
-    // Nothing may be left of what was given.
+    // The result must not refer to the given values.
     if (places.length > 0) random.pick(waysOf(random, files, places, random.pick(places)))();
   }
   return { door, values: spoilt };

@@ -1,6 +1,6 @@
 """Adapters by PEFT, for adapters.test.ts.
 
-  adapters.py make DIR      DIR/CASE/{base,a,b} and what merge_and_unload makes of the two: DIR/CASE/{a,b}-merged
+  adapters.py make DIR      DIR/CASE/{base,a,b}, and their merges by merge_and_unload: DIR/CASE/{a,b}-merged
   adapters.py compare DIR   compares DIR/CASE/{a,b}-ours with these, element by element, and its logits with those of
                             the base with the adapter loaded by PEFT; one JSON object a line
 """
@@ -17,7 +17,6 @@ small = dict(vocab_size=96, hidden_size=64, intermediate_size=96, num_hidden_lay
 llama = LlamaConfig(**small, tie_word_embeddings=False)
 attention, mlp = ['q_proj', 'k_proj', 'v_proj', 'o_proj'], ['gate_proj', 'up_proj', 'down_proj']
 
-# Configuration, dtype, and the two adapters.
 cases = {
     'llama-exact': (llama, torch.bfloat16, [
         dict(r=4, lora_alpha=8, target_modules=attention + mlp),
@@ -56,7 +55,8 @@ cases = {
 
 
 def train(model, exact):
-    """Random numbers in the place of training; exact: products of so few bits that the order of sums is no matter."""
+    """Random numbers instead of training. `exact`: products with so few bits that the order of sums does not
+    matter."""
     with torch.no_grad():
         for name, tensor in model.named_parameters():
             if 'lora_magnitude_vector' in name:

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
 """Merges of two adapters by PEFT, by layerloom and in core space, against the exact merge of their products.
 
-methods.py BASE A B OURS.json    OURS.json: {NAME: {"path": adapter, "of": target}}; prints one JSON object: for each target
+methods.py BASE A B OURS.json    OURS.json: {NAME: {"path": adapter, "of": target}}; prints one JSON object:
+for each target
                                  the least error of each rank, and for each merge ‖D − B·A‖ / ‖D‖ over all modules
 
-Targets are computed in float64 of Δ = s·B·A: `sum` (weights 1), `ties` (as PEFT has it), `magnitude` (of each Δ the largest
-elements, summed). Core space is that of Panariello et al. (arXiv 2509.17786): Mᵢ = Uᵀ Δᵢ V over orthonormal bases of the
-columns of all B and the rows of all A; the method merges the Mᵢ, and U · M · Vᵀ is the change.
+Targets are computed in float64 from Δ = s·B·A: `sum` (weights 1), `ties` (as in PEFT), `magnitude` (the
+largest elements of each Δ, summed). Core space follows Panariello et al. (arXiv 2509.17786): Mᵢ = Uᵀ Δᵢ V
+over orthonormal bases of the columns of all B and the rows of all A. The method merges the Mᵢ, and the change
+is U · M · Vᵀ.
 """
 
 import json

@@ -1,8 +1,8 @@
-"""Which keys of rank_pattern and alpha_pattern match which modules, by PEFT's get_pattern_key and Python's re.
+"""Matches keys of rank_pattern and alpha_pattern with modules, by PEFT's get_pattern_key and Python's re.
 
-Reads {"names": [name, …], "configurations": [[key, …], …]} from standard input, and writes for each configuration, one a line,
-a list of the place of the chosen key for each name (null for none), the error that Python raises, or "too long": its matching
-takes exponential time for some patterns.
+Reads {"names": [name, …], "configurations": [[key, …], …]} from standard input. Writes a line for each
+configuration: a list with the index of the chosen key for each name (null for none), or the error that Python
+raises. It writes "too long" if a pattern takes exponential time.
 """
 
 import json
@@ -17,7 +17,7 @@ try:
 except ImportError:
 
     def get_pattern_key(keys, name):
-        """As PEFT 0.21 has it, for a Python without it."""
+        """A copy of PEFT 0.21's, for a Python without it."""
         for key in keys:
             if re.match(rf"(.*\.)?({key})$", name):
                 return key

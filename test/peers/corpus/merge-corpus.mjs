@@ -1,8 +1,8 @@
 // @ts-check
 // node merge-corpus.mjs DIST WORK NAME...
 //
-// Merges WORK/NAME/recipe.yaml to WORK/NAME/ours by the build in DIST, in the directory that the recipe's names are
-// relative to. Prints JSON by name: what the merge warned of, or why it was refused.
+// Merges WORK/NAME/recipe.yaml to WORK/NAME/ours with the build in DIST, in the directory that the recipe's
+// names are relative to. Prints JSON by name: the merge's warnings, or the reason of its refusal.
 
 import { join, resolve } from 'node:path';
 import { pathToFileURL } from 'node:url';

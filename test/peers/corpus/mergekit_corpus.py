@@ -1,16 +1,15 @@
 #!/usr/bin/env python3
-"""Runs gathered recipes in mergekit, and compares its merges with layerloom's.
+"""Runs collected recipes in mergekit, and compares its merges with layerloom's. Prints JSON by name.
 
-mergekit_corpus.py merge WORK NAME=RECIPE.yaml...    for each recipe, in WORK/NAME: small random models under the names
-                                                     that it uses, mergekit's merge in `peer`, and if it takes the
-                                                     recipe in `mergekit.json`, which a later run reads
-mergekit_corpus.py compare WORK NAME...              WORK/NAME/peer with WORK/NAME/ours
-Both print JSON by name.
+mergekit_corpus.py merge WORK NAME=RECIPE.yaml...    makes WORK/NAME for each recipe: small random models,
+                                                     mergekit's merge in `peer`;
+                                                     and `mergekit.json` if it accepts the recipe.
+mergekit_corpus.py compare WORK NAME...              compares WORK/NAME/peer with WORK/NAME/ours.
 
-With --own-tokens before the command every model but the bases has two tokens of its own, after those of its base.
+With --own-tokens before the command, all models except bases have two more tokens than their base.
 
-mergekit runs each recipe twice: as it is, which tells whether it takes it, and with the arithmetic in float32, which is
-compared (docs/parity.md). Models named ORG/NAME lie in the working directory, WORK/NAME.
+mergekit runs each recipe twice: unchanged, to see whether it accepts it, and in float32, to compare
+(docs/parity.md). Models named ORG/NAME are in the working directory, WORK/NAME.
 """
 import contextlib
 import hashlib
@@ -54,7 +53,6 @@ CONFIG = {
 
 
 def references(value):
-    """Every model that a recipe's document names, as it is written."""
     if isinstance(value, dict):
         for key, inner in value.items():
             if key in ("model", "base_model") and isinstance(inner, str):
@@ -78,7 +76,7 @@ def ranges(value):
 
 
 def random(name, tensor, shape):
-    """Values near those of every other model, as a fine-tuning's are near its base's."""
+    """Values near those of every other model, as if fine-tuned from one base."""
     def normal(text, scale):
         seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "little")
         return np.random.default_rng(seed).normal(0, scale, shape)
@@ -151,14 +149,13 @@ def write_models(root, documents, own_tokens):
 
 
 def in_float32(document):
-    """The recipe with its arithmetic in float32, and the output's dtype that it had."""
     whole = {**document, "dtype": "float32"}
     written = document.get("out_dtype") or document.get("dtype")
     return {**whole, "out_dtype": written} if written else whole
 
 
 def merge(text, out, change=lambda document: document):
-    """The merge of a file of one document, or of several as mergekit-multi does."""
+    """The merge of a file with one document, or with several as in mergekit-multi."""
     documents = [change(document) for document in yaml.safe_load_all(text)]
     options = MergeOptions(write_model_card=False, quiet=True, random_seed=0, lora_merge_cache="lora-cache")
     if len(documents) == 1:
@@ -179,8 +176,7 @@ def merge(text, out, change=lambda document: document):
 
 
 def attempt(text, out, **options):
-    """None, or why mergekit refuses the recipe."""
-    # By path: those of the recipe before may have the same names, in another directory.
+    # Cached by path: the previous recipe may have used the same names in another directory.
     LoaderCache().loaders.clear()
     try:
         with open(os.devnull, "w") as silent, contextlib.redirect_stdout(silent), contextlib.redirect_stderr(silent):
@@ -232,7 +228,7 @@ class Checkpoint:
 
 
 def steps(tensor):
-    """Numbers of 16 bits as consecutive integers, −0 and +0 both 0; float32 is rounded to bfloat16."""
+    """16-bit numbers as consecutive integers, −0 and +0 both 0; rounds float32 to bfloat16."""
     short = tensor if tensor.dtype in (torch.bfloat16, torch.float16) else tensor.to(torch.bfloat16)
     bits = short.contiguous().view(torch.int16).numpy().astype(np.int32)
     return np.where(bits < 0, -(bits & 0x7FFF), bits)
@@ -244,7 +240,7 @@ def config_of(directory):
 
 
 def base_of(root):
-    """The base of the last merge, from which `theirs` and `ours` of a comparison are squared distances."""
+    """The last merge's base, from which `theirs` and `ours` are squared distances."""
     last = list(yaml.safe_load_all((root / "recipe.yaml").read_text()))[-1]
     found = root / str(last.get("base_model"))
     return Checkpoint(found) if "base_model" in last and found.is_dir() else None
@@ -264,7 +260,7 @@ def compare(root):
     tokens, own = vocabulary(root / "peer"), vocabulary(root / "ours")
     if tokens.keys() != own.keys():
         return {"structure": f"tokenizer.json: {sorted(tokens.keys() ^ own.keys())[:3]}"}
-    # In a union the order of the tokens that models add is that of a Python set of models, another in each run.
+    # In a union, added tokens are in the order of a Python set of models, which varies between runs.
     order = [own[token] for token in sorted(tokens, key=tokens.get)] if tokens != own else None
     as_it_is = Checkpoint(root / "as-it-is")
     start = base_of(root)

@@ -1,15 +1,17 @@
 """Mixtures of experts by transformers, and adapters of them by PEFT, for experts.test.ts.
 
-  mixtures.py make DIR [LAYOUT]     DIR/CASE/base (each expert by itself where transformers writes it so), DIR/CASE/fused
-                                    (as transformers holds it), adapters DIR/CASE/ADAPTER and what merge_and_unload makes of
-                                    the base with each: DIR/CASE/ADAPTER-merged. With LAYOUT only adapters of the parameters
-                                    of experts, of square matrices too, named ADAPTER-LAYOUT: for other versions of PEFT
-  mixtures.py compare FIRST SECOND …   compares pairs of models, one JSON object a line: names that one lacks, the largest
-                                    difference as a share of the tensor's largest element, and the same of logits
-  mixtures.py variant FROM TO FUSED SEED   an expert of a model: its weights with small changes, as transformers writes it
-                                    by itself and as it holds it
-  mixtures.py apply BASE ADAPTER TO   what PEFT makes of a base with an adapter
-  mixtures.py mean FIRST SECOND TO  the mean of two models
+  mixtures.py make DIR [LAYOUT]            makes DIR/CASE/base (separate experts if transformers writes them so);
+                                           DIR/CASE/fused (as transformers holds it);
+                                           adapters DIR/CASE/ADAPTER; and DIR/CASE/ADAPTER-merged by PEFT.
+                                           With LAYOUT only adapters ADAPTER-LAYOUT of the experts' parameters,
+                                           of square matrices too: for other versions of PEFT.
+  mixtures.py compare FIRST SECOND …       compares pairs of models, one JSON object a line: missing names,
+                                           the largest difference of weights, relative to the tensor's largest;
+                                           and that of logits.
+  mixtures.py variant FROM TO FUSED SEED   makes an expert of a model with small changes:
+                                           as transformers writes it, and fused as it holds it.
+  mixtures.py apply BASE ADAPTER TO        merges a base with an adapter by PEFT.
+  mixtures.py mean FIRST SECOND TO         makes the mean of two models.
 """
 import json, os, sys, warnings
 
@@ -33,7 +35,7 @@ full = dict(layer_types=['full_attention'] * 2)
 
 
 def mixtures(width=24):
-    """Configurations, with so many columns of each expert's inner layer."""
+    """Configurations whose experts have an inner layer of `width` columns."""
     qwen = dict(moe_intermediate_size=width, num_experts=4, **chosen)
     local = dict(intermediate_size=width, num_local_experts=4, **chosen)
     return {
@@ -60,7 +62,6 @@ one = dict(r=2, lora_alpha=3, target_modules=['k_proj'], target_parameters=['exp
 
 
 def train(model):
-    """Random numbers in the place of training."""
     with torch.no_grad():
         for name, tensor in model.named_parameters():
             if 'lora_' in name:
@@ -101,7 +102,6 @@ def make(directory, layout=None):
 
 
 def compare(*models):
-    """Models as transformers holds them, whatever their files are like."""
     tokens = torch.arange(24)[None]
     for first, second in zip(models[::2], models[1::2]):
         ours, theirs = load(first), load(second)

@@ -1,8 +1,10 @@
 """Merges of families by layerloom, compared with NumPy and loaded by the library that made the models.
 
-  check.py make DIR [NAME...]     DIR/NAME/base, /a and /b of each family of models.py; prints its stacks of layers as JSON, a line each
-  check.py compare DIR NAME=STACK...    DIR/NAME/swap-STACK, /revert-STACK and /soup: every tensor by a text of its own, then loaded
-                                  without a missing or an unexpected key, with the weights of PyTorch's own merge
+  check.py make DIR [NAME...]          makes DIR/NAME/base, /a and /b of each family of models.py;
+                                       prints its stacks of layers as JSON, a line each.
+  check.py compare DIR NAME=STACK...   compares every tensor of DIR/NAME/swap-STACK, /revert-STACK and /soup;
+                                       then loads them without a missing or unexpected key,
+                                       with the weights of PyTorch's own merge.
 """
 import importlib.util, json, os, re, sys
 import numpy as np
@@ -39,7 +41,6 @@ def make(root, *names):
 
 
 def layer_of(name, stack, family):
-    """The layer of a stored tensor, None outside the layers of the stack."""
     if re.search(r'vision|visual', name):
         return None
     if family in ('t5', 't5-gated', 'mt5') and 'relative_attention_bias' in name:
@@ -89,7 +90,7 @@ def compare_one(root, name, stack):
     for what, tensors in expected.items():
         check(f'{name} {what}', weights(f'{root}/{name}/{what}'), tensors)
         load(name, f'{root}/{name}/{what}')
-    # The soup again as PyTorch makes it of loaded models: equal to what the merge loads as.
+    # PyTorch's soup of the loaded models equals the loaded merge.
     states = [load(name, f'{root}/{name}/{which}') for which in ('a', 'b', 'soup')]
     for key, tensor in states[2].items():
         both = (0.5 * states[0][key] + 0.5 * states[1][key]) if tensor.is_floating_point() else tensor

@@ -1,8 +1,8 @@
-"""What the files of families are called: describe.py OUT [NAME...]
+"""Describes the files of families: describe.py OUT [NAME...]
 
-Writes OUT/NAME.json of each family of models.py: the configuration's `model_type`, the stacks of layers and how many each has, and of
-every stored tensor the shape and the classes of modules that it is in, below the layer. Layers of one description are one line:
-`layers.{0,2}.`. The classes are what tests take for the tensor's role, in place of its name.
+Writes OUT/NAME.json for each family of models.py: the configuration's `model_type`, the stacks and their
+numbers of layers, and every stored tensor's shape and module classes below the layer. Layers with equal
+descriptions share a line: `layers.{0,2}.`. Tests take a tensor's role from the classes instead of its name.
 """
 import json, os, re, sys, tempfile
 from torch import nn
@@ -20,7 +20,6 @@ def stored(directory):
 
 
 def stacks_of(model):
-    """Lists of modules that are no part of another, of one class: the stacks of layers."""
     lists = {path: module for path, module in model.named_modules() if isinstance(module, nn.ModuleList)}
     stacks = {path: of for path, of in lists.items()
               if len(of) > 1 and re.search(r'(^|\.)(layers?|h|\w*blocks?)$', path) and not re.search(r'\.\d+\.', path)}
@@ -28,7 +27,7 @@ def stacks_of(model):
 
 
 def classes_of(modules, name, stacks):
-    """The classes below the layer, or below the model; none where the model holds the tensor under another name."""
+    """The classes below the layer, or below the model; empty if the model has no tensor of that name."""
     path = name.split('.')[:-1]
     ends = ('.'.join(path[first:]) for first in range(len(path)))
     found = next((min(those, key=len) for those in ([p for p in modules if p == end or p.endswith('.' + end)]

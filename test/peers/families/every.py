@@ -1,7 +1,8 @@
 """Tiny models of every family of text models that transformers can make from a configuration alone.
 
-A family of `models.py` is made as it says; any other has its default configuration with small sizes, by the keys' names, and six
-layers. `varied` has what makes the layers of a family differ, where its defaults do not.
+A family of `models.py` is made as defined there. Any other has its default configuration with six layers and
+small sizes, found by key names. `varied` has settings that make a family's layers differ if its defaults do
+not.
 """
 import copy, re
 import torch
@@ -16,7 +17,7 @@ MOST = 3_000_000
 kinds = {'CausalLM': 'CAUSAL_LM', 'Seq2SeqLM': 'SEQ_TO_SEQ_CAUSAL_LM', 'MaskedLM': 'MASKED_LM', 'Model': 'TEXT_ENCODING', 'ImageTextToText': 'IMAGE_TEXT_TO_TEXT'}
 counts = re.compile(r'^(num_hidden_layers|num_layers|n_layers?|encoder_layers|decoder_layers|num_decoder_layers|num_encoder_layers|'
                     r'encoder_num_hidden_layers|decoder_num_hidden_layers|layers)$')
-# By name, in order: the first that matches gives the size.
+# By name, in order: the first match gives the size.
 sizes = [(re.compile(pattern), size) for pattern, size in [
     (r'^(vocab_size|decoder_vocab_size|src_vocab_size|tgt_vocab_size|vocab_size_per_layer_input|entity_vocab_size|emoji_vocab_size)$', 96),
     (r'^(max_position_embeddings|n_positions|n_ctx|max_source_positions|max_target_positions|context_length|max_seq_len|max_seq_length)$', 64),
@@ -42,7 +43,7 @@ sizes = [(re.compile(pattern), size) for pattern, size in [
 ]]
 towers = re.compile(r'vision|visual|image|audio|speech|codec|vq|projector|perceiver|talker|token2wav|qformer')
 
-# Settings by which the layers of a family differ, or its configuration is valid at these sizes.
+# Settings by which a family's layers differ, or that make its configuration valid at these sizes.
 varied = {
     'bamba': dict(attn_layer_indices=[1, 4]),
     'jamba': dict(attn_layer_period=3, attn_layer_offset=1, expert_layer_period=2, expert_layer_offset=1, use_mamba_kernels=False),
@@ -68,7 +69,6 @@ varied = {
 
 
 def small_values(values, inside_tower=False):
-    """Small values of a configuration's keys, and of its sections'."""
     found = {}
     for key, value in values.items():
         if isinstance(value, dict) and (key.endswith('_config') or key in ('encoder', 'decoder')) and key != 'quantization_config':
@@ -102,14 +102,13 @@ def kind_of(model_type):
 
 
 def types():
-    """The families that transformers has a text model of, by `model_type`."""
     return [one for one in CONFIG_MAPPING.keys() if kind_of(one) is not None]
 
 
 def config_of(model_type):
     values = CONFIG_MAPPING[model_type]().to_dict()
     more = varied.get(model_type, {})
-    # The heads of keys and values are a guess: half as many as those of queries, or as many.
+    # Guesses the heads of keys and values: half as many as those of queries, or as many.
     tries = [{}, dict(num_key_value_heads=4), dict(head_dim=None), dict(num_key_value_heads=4, head_dim=None)]
     error, made = None, None
     for one in tries:
@@ -160,7 +159,6 @@ def model_class(model_type):
 
 
 def every_model(model_type, seed=0):
-    """A tiny model of a family with weights of its own in each tensor."""
     torch.manual_seed(2410 + seed)
     model = model_class(model_type).from_config(config_of(model_type), dtype=torch.float32)
     with torch.no_grad():

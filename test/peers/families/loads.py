@@ -1,11 +1,13 @@
-"""transformers as the oracle of what layerloom writes: no output lacks a tensor, has one too many or one of another shape.
+"""transformers as the oracle of layerloom's outputs: no tensor is missing, extra, or of another shape.
 
-  loads.py make DIR [NAME...]   DIR/NAME/a and /b of every family (every.py); prints its stacks of layers as JSON, a line each
-  loads.py check JOBS           a line of JSON for each job of the file JOBS, which has one a line:
-      {"out": DIR, "like": DIR}                          an output that must load as the model `like` does
-      {"out", "stack", "order": [[DIR, LAYER], …]}       and whose layers are these, in this order, to the bit; its logits are those of
-                                                         these layer objects in this order
-      {"out", "adapter": true, "like"}                   an adapter, loaded by PEFT upon the model `like`
+  loads.py make DIR [NAME...]   makes DIR/NAME/a and /b of every family (every.py);
+                                prints its stacks of layers as JSON, a line each.
+  loads.py check JOBS           prints a line of JSON for each line of the file JOBS:
+
+      {"out": DIR, "like": DIR}                      an output that must load as the model `like` does;
+      {"out", "stack", "order": [[DIR, LAYER], …]}   its layers are these, in this order, to the bit;
+                                                     its logits are those of these layer objects;
+      {"out", "adapter": true, "like"}               an adapter, loaded by PEFT upon the model `like`.
 """
 import json, os, re, sys, traceback
 import torch
@@ -17,9 +19,9 @@ from every import every_model, inputs_of, output_of, types
 
 torch.set_num_threads(1)
 dtypes = {'F8_E4M3': torch.float8_e4m3fn, 'I8': torch.int8, 'I64': torch.int64, 'BOOL': torch.bool, 'F32': torch.float32, 'BF16': torch.bfloat16, 'F16': torch.float16, 'F64': torch.float64}
-# Layers of these hand each other more than hidden states, which a chain of layer objects does not.
+# Layers of these families pass more than hidden states to each other, unlike a chain of layer objects.
 handing_on = {'hy_v4', 'hy_v4_vl', 'glm5_next', 'pegasus_x'}
-# Attributes that a layer has for its place, keeps while it runs, or stores and does not read.
+# Attributes that depend on a layer's position, that it keeps while it runs, or that it stores unread.
 of_place = re.compile(r'^(\w*init_variance_scale|recurrent_states|has_relative_attention_bias|store_full_length_kv|sliding_window_pattern|expert_capacity|layer_idx|layer_id|layer_index|layer_number|layer_num|block_idx|training|_.*|call_super_init|dump_patches|seed)$')
 
 
@@ -76,7 +78,7 @@ def headers(directory):
 def load(directory, quantised=False):
     config = transformers.AutoConfig.from_pretrained(directory)
     cls = getattr(transformers, config.architectures[0])
-    # FP8 runs on accelerators: here its modules are made on no device, and given what the headers say.
+    # FP8 runs on accelerators: here modules are on the meta device, with shapes and dtypes from the headers.
     given = dict(config=config, state_dict=meta(directory), device_map='meta') if quantised else {}
     model, info = cls.from_pretrained(None if quantised else directory, output_loading_info=True, dtype='auto', **given)
     wrong = {key: sorted(map(str, info[key]))[:5] for key in ('missing_keys', 'unexpected_keys', 'mismatched_keys', 'error_msgs') if info.get(key)}
@@ -89,7 +91,7 @@ def meta(directory):
 
 
 def says_what_it_is(directory, model):
-    """config.json says the weights' dtype, rows and head."""
+    """Checks that config.json states the weights' dtype, rows and head."""
     with open(os.path.join(directory, 'config.json')) as file:
         config = json.load(file)
     stored = headers(directory)
@@ -105,7 +107,7 @@ def says_what_it_is(directory, model):
 
 
 class Slot(nn.Module):
-    """Stands in a layer's place and runs layers, or passes on what it gets."""
+    """Replaces a layer: runs layers, or passes on its input."""
 
     def __init__(self, original, sequence, shared):
         super().__init__()
@@ -124,7 +126,7 @@ class Slot(nn.Module):
 
 
 def chained(sources, stack, order):
-    """The output of layer objects in an order, each with what its own model gives it besides the hidden states."""
+    """The output of layer objects in an order, each with its own model's inputs besides the hidden states."""
     first = next(iter(sources.values()))
     given = inputs_of(first)
     captured = {}
@@ -139,15 +141,16 @@ def chained(sources, stack, order):
         output_of(model, **given)
         for hook in hooks:
             hook.remove()
-    # Arguments of a layer besides the hidden states are the first model's. A layer that is not run, such as cross-attention to
-    # pictures that there are none of, runs nowhere.
+    # Arguments besides the hidden states come from the first model. Skips a layer that it does not run, such
+    # as cross-attention without pictures.
     home = next(iter(sources))
     sequence = [(sources[directory].get_submodule(stack)[number], *captured[home, number])
                 for directory, number in order if (home, number) in captured]
     layers = first.get_submodule(stack)
     originals, shared = list(layers), {'tail': None}
     runs = [number for number in range(len(layers)) if (home, number) in captured]
-    # The model may do something behind its first layer: the first of the order stands there, and all others in the last place.
+    # Some models act after their first layer: runs the first of the order there, and all others in the last
+    # place.
     places = {runs[0]: sequence[:1], runs[-1]: sequence[1:]}
     for number in range(len(layers)):
         layers[number] = Slot(originals[number], places.get(number, []), shared)
@@ -159,7 +162,6 @@ def chained(sources, stack, order):
 
 
 def described(layer):
-    """Returns the classes of a layer's modules, their settings and the shapes of its parameters."""
     found = {}
     for path, module in layer.named_modules():
         if path.endswith('relative_attention_bias'):

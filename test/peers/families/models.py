@@ -1,7 +1,8 @@
-"""Randomly initialised tiny models of many families, by transformers 5 and diffusers. Names, shapes and the classes of modules are the library's.
+"""Randomly initialised tiny models of many families, by transformers 5 and diffusers. Names, shapes and the
+classes of modules are the library's.
 
-The configuration of a family is one line of `families`: a class of models, and what its configuration has beside the sizes
-that most call the same.
+Each line of `families` is a family: its model class, and its configuration besides the sizes with common
+names.
 """
 import os, warnings
 
@@ -26,7 +27,6 @@ vision = dict(hidden_size=32, num_hidden_layers=2, num_attention_heads=4, interm
 
 diffused = dict(num_layers=3, attention_head_dim=8, num_attention_heads=2, in_channels=4)
 
-# By name of the fixture: model_type, class of models, what the configuration has besides.
 families = {
     'llama': ('llama', 'CausalLM', dict(tie_word_embeddings=False)),
     'llama-tied': ('llama', 'CausalLM', dict(tie_word_embeddings=True)),
@@ -131,7 +131,6 @@ families = {
 
 
 def model_of(name, seed=0):
-    """A model with weights of its own in each tensor, buffers aside."""
     model_type, kind, more = families[name]
     torch.manual_seed(2410 + seed)
     if kind == 'Diffusion':

@@ -1,8 +1,9 @@
 """Models of sentence-transformers, merged by layerloom and by PyTorch.
 
-  sentences.py make MODEL DIR         DIR/plain/a, b of MODEL, and DIR/dense/a, b with a Dense module: small changes of each weight
-  sentences.py compare DIR KIND WHAT  that DIR/KIND/WHAT (soup; swap of 1 bottom, 1 transition and 1 top layer of 6) has the weights
-                                      and the embeddings of the merge of loaded models
+  sentences.py make MODEL DIR         makes DIR/plain/a, b of MODEL, and DIR/dense/a, b with a Dense module;
+                                      changes each weight slightly.
+  sentences.py compare DIR KIND WHAT  checks that DIR/KIND/WHAT equals the merge of loaded models;
+                                      WHAT: soup, or swap of 1 bottom, 1 transition and 1 top layer of 6.
 """
 import re, sys, warnings
 

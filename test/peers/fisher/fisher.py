@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Fisher merging by fusion-bench, and importances by a formula of their own.
+"""Fisher merging by fusion-bench, and importances by an independent formula.
 
-fisher.py models DIR              saves small Llamas, DIR/a, DIR/b and DIR/c, with a tokenizer of words, and rows of each
-fisher.py merge JSON              merges `models` by `importances` with fusion-bench's `merging_with_fisher_weights`, with the
-                                  `scales` and `eps` given, and prints for `out` how many elements differ, and by how much
-fisher.py head DIR IMPORTANCES    compares the importances of lm_head with (p − y)hᵀ, squared and averaged over rows by NumPy, and those
-                                  of the other tensors with gradients of transformers' own loss
+fisher.py models DIR              saves small Llamas, DIR/a, DIR/b and DIR/c, with a tokenizer of words, and rows of each.
+fisher.py merge JSON              merges `models` by `importances` with fusion-bench's `merging_with_fisher_weights`;
+                                  prints how many elements of `out` differ, and by how much.
+fisher.py head DIR IMPORTANCES    compares importances of lm_head with (p − y)hᵀ, squared and averaged by NumPy;
+                                  and those of the other tensors with gradients of transformers' own loss.
 """
 
 import json
@@ -36,10 +36,10 @@ def models(root):
             num_key_value_heads=2, tie_word_embeddings=False, initializer_range=0.2,
         )
         LlamaForCausalLM(config).save_pretrained(root / name)
-        # One of the models has a chat template.
+        # Only this model has a chat template.
         fast.chat_template = "<s>{% for message in messages %}{{ message.content }}{% endfor %}" if name == "b" else None
         fast.save_pretrained(root / name)
-        # The last words are in no row: no row says anything of their embeddings.
+        # No row contains the last words, so their embeddings get no importance.
         rows = [{"text": " ".join(random.choice(WORDS[:40], size=length))} for length in (2, 5, 9, 30)]
         (root / f"{name}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
 
@@ -85,7 +85,7 @@ def head(root, file):
         p /= p.sum(axis=1, keepdims=True)
         p[np.arange(len(p)), ids[0, 1:].numpy()] -= 1
         squares += (p.T @ hidden) ** 2
-        # transformers' loss is the mean over the tokens that are predicted.
+        # transformers' loss is the mean over the predicted tokens.
         gradients = torch.autograd.grad(output.loss * (ids.shape[1] - 1), list(model.parameters()))
         for (name, _), gradient in zip(model.named_parameters(), gradients):
             others[name] += gradient**2

@@ -1,4 +1,4 @@
-"""Random folders of models, and what transformers and PEFT load from them.
+"""Random folders of models, and their contents as loaded by transformers and PEFT.
 
     folders.py make DIR COUNT SEED    writes folders and DIR/cases.json: addresses, and the tensors that each means
     folders.py check DIR              reads DIR/outcomes.json and DIR/cases.json, and prints verdicts as JSON
@@ -18,7 +18,7 @@ import warnings
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
 os.environ.setdefault("TRANSFORMERS_VERBOSITY", "error")
-# Threads cost more than tensors of some hundred numbers.
+# For tensors of some hundred numbers threads cost more than they save.
 os.environ.setdefault("HF_DEACTIVATE_ASYNC_LOAD", "1")
 warnings.filterwarnings("ignore")
 
@@ -41,7 +41,6 @@ def llava():
     return transformers.LlavaConfig(text_config=text, vision_config=vision, image_token_index=3)
 
 
-# Class, configuration, and what stands before the names of the base model's parameters.
 FAMILIES = {
     "llama": ("LlamaForCausalLM", lambda: transformers.LlamaConfig(**WIDE), "model."),
     "qwen2": ("Qwen2ForCausalLM", lambda: transformers.Qwen2Config(**WIDE), "model."),
@@ -59,7 +58,7 @@ TARGETS = {"gpt2": ["c_attn"], "gpt_neox": ["query_key_value"], "bert": ["query"
 
 @functools.cache
 def build(family, seed):
-    """A model of random numbers; callers leave it as it is."""
+    """A model of random numbers, which callers must not change."""
     torch.manual_seed(seed)
     name, config, _ = FAMILIES[family]
     model = getattr(transformers, name)(config()).eval()
@@ -71,7 +70,6 @@ def build(family, seed):
 
 @functools.cache
 def saved(family, seed, half):
-    """The tensors that transformers writes of a model, and its configuration."""
     model = copy.deepcopy(build(family, seed))
     with tempfile.TemporaryDirectory() as place:
         (model.to(torch.bfloat16) if half else model).save_pretrained(place)
@@ -80,7 +78,8 @@ def saved(family, seed, half):
 
 
 def loaded(place, family, adapter=None):
-    """What transformers, and PEFT for an adapter, make of a folder: tensors, keys that it lacks, or None with the reason."""
+    """A folder as transformers, and for an adapter PEFT, loads it: tensors and missing keys, or None with the
+    reason."""
     cls = getattr(transformers, FAMILIES[family][0])
     try:
         with contextlib.redirect_stderr(io.StringIO()):
@@ -113,7 +112,6 @@ def untied_head(state, family):
 
 
 class Folder:
-    """One folder: its ingredients, its files, and the addresses that name something in it."""
 
     def __init__(self, root, index, seed, shared):
         self.random = random.Random(seed)
@@ -166,14 +164,14 @@ class Folder:
         if kind == "settings":
             return self.case(self.path, None)
         if wrapped or kind in ("state", "bare"):
-            # No loader takes such names; what is meant is known.
+            # No loader accepts such names, but their meaning is known.
             return self.case(self.path, truth[0], truth[1])
         if tensors is None:
             return self.case(self.path, None)
         self.case(self.path, tensors, lacking)
 
     def tie(self, state, config):
-        """Says of the embeddings that they are tied, or not, or nothing, beside a head that is or is not there."""
+        """States that the embeddings are tied, or not, or nothing, with or without a head."""
         with open(config) as file:
             value = json.load(file)
         flag = self.choose(said=4, denied=3, silent=2)
@@ -202,7 +200,7 @@ class Folder:
         return state
 
     def truth(self, state, config):
-        """What transformers loads from these tensors by plain names."""
+        """The model that transformers loads from these tensors under plain names."""
         plain = os.path.join(self.root, "plain")
         shutil.rmtree(plain, ignore_errors=True)
         os.makedirs(plain)
@@ -251,7 +249,7 @@ class Folder:
         prefix = FAMILIES[self.family][2]
         spelling = self.choose(own=5, bare=2, doubled=1, moved=1)
         if spelling == "doubled" and self.family == "llava":
-            # Transformers does not find the head by such names.
+            # transformers does not find the head under such names.
             return state
         if any(".base_layer." in key or key.startswith("base_model.") for key in state) or prefix is None:
             return state
@@ -331,7 +329,8 @@ class Folder:
             shutil.copy(os.path.join(self.shared["adapters"][self.family], file), self.path)
 
     def beside(self, truth):
-        """A whole model and an adapter: loaders differ, so that the path is refused, and each way of naming one is a case."""
+        """A whole model and an adapter: loaders differ, so the path is refused, and each way to name one of
+        them is a case."""
         alone, lacking = truth
         base = self.shared["bases"][self.family]
         self.adapter(["adapter_config.json", "adapter_model.safetensors"])
@@ -348,7 +347,7 @@ class Folder:
         if wrapped:
             tensors, lacking = alone, truth[1]
         entry = next((os.path.join(self.path, name) for name in self.entries() if os.path.exists(os.path.join(self.path, name))), None)
-        # A whole file that is a part of an index has half of the model alone, which no loader is asked for by other names.
+        # An index entry has only half of the model; no loader is asked for it under other names.
         if entry is not None and not (wrapped and "mixed" in self.notes):
             self.case(entry, tensors, lacking)
             with_adapter = (None, [])
@@ -367,7 +366,6 @@ class Folder:
 
 
 def share(root):
-    """A base and an adapter of each family."""
     shared = {"adapters": {}, "bases": {}}
     for family in FAMILIES:
         if family in ("llava", "t5", "opt"):
@@ -401,7 +399,7 @@ def make(root, count, seed):
 
 
 def differences(found, expected, ignored):
-    """The worst difference of two states, and the keys that one alone has. Tensors that no file has are left out."""
+    """The worst difference of two states, and keys that only one has. Leaves out tensors that no file has."""
     keys = (set(found) ^ set(expected)) - set(ignored)
     worst, of = 0.0, None
     for key in (set(found) & set(expected)) - set(ignored):

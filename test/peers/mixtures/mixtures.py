@@ -1,9 +1,9 @@
-"""Dense models, recipes of mergekit-moe and what that makes of them, beside what layerloom makes.
+"""Dense models, recipes of mergekit-moe, and its mixtures beside layerloom's.
 
-    make DIR          models and recipes, and mergekit-moe's mixtures in DIR/theirs
-    gates DIR         the routers of each recipe that has prompts, by layerloom_gates, and their file in the recipe
-    compare DIR       one line of JSON for each recipe: names, bits and configuration of DIR/ours against DIR/theirs
-    logits DIR        one line for each mixture that transformers has a model for: what it computes
+    make DIR          makes models and recipes, and mergekit-moe's mixtures in DIR/theirs.
+    gates DIR         makes the routers of each recipe with prompts, by layerloom_gates.
+    compare DIR       prints a line of JSON for each recipe: DIR/ours against DIR/theirs.
+    logits DIR        prints a line for each mixture with a model in transformers: its results.
 """
 
 import json
@@ -47,7 +47,7 @@ def dense(directory: Path, family: str, seed: int) -> None:
     sizes = {"vocab_size": 64, "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 3}
     heads = {"num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 128}
     made = model(config(**sizes, **heads, **more, bos_token_id=1, eos_token_id=2))
-    # Biases and norms are 0 and 1 at first.
+    # Replaces the initial 0 and 1 of biases and norms.
     for parameter in made.parameters():
         parameter.data.add_(torch.randn_like(parameter) * 0.05)
     made.to(torch.bfloat16).save_pretrained(directory)
@@ -66,7 +66,7 @@ def recipes(root: Path) -> dict[str, dict]:
         model = {number: str(root / "models" / f"{family}-{number}") for number in range(3)}
         experts = [{"source_model": model[number], **PROMPTS[number]} for number in range(3)]
         plain = {"base_model": model[0], "dtype": "bfloat16", "experts": experts}
-        # mergekit 0.1.5 finds a shared expert that is also the base or an expert, and no other.
+        # mergekit 0.1.5 finds a shared expert only if it is also the base or an expert.
         shared = {"source_model": model[1], "residual_scale": 0.1}
         gated = {**shared, "positive_prompts": ["hello doctor"]}
         for mode in ("hidden", "hidden_avg", "hidden_last", "cheap_embed"):
@@ -87,7 +87,7 @@ def recipes(root: Path) -> dict[str, dict]:
     made["llama-scaled"] = {**llama, "experts": scaled}
     made["llama-float32"] = {**llama, "dtype": "float32"}
     made["llama-no-dtype"] = {key: value for key, value in llama.items() if key != "dtype"}
-    # Their routers are other numbers of other generators; all else is compared.
+    # Random routers come from different generators; all else is compared.
     for family, architecture in (("llama", "mixtral"), ("llama", "deepseek"), ("qwen2", "qwen"), ("qwen3", None)):
         for mode in ("random", "uniform_random"):
             one = made[f"{family}-qwen-hidden"] if architecture == "qwen" else made[f"{family}-hidden"]
@@ -95,7 +95,8 @@ def recipes(root: Path) -> dict[str, dict]:
             made[f"{family}-{architecture}-{mode}"] = (
                 recipe if architecture is None else {**recipe, "architecture": architecture}
             )
-    # Experts that are one model, which computes what the mixture does: of mergekit-moe by --i-understand-… .
+    # Experts that are one model, which computes the same as the mixture; mergekit-moe needs --i-understand-…
+    # for it.
     for family, architecture in (("llama", "mixtral"), ("qwen3", None)):
         base = made[f"{family}-hidden"]["base_model"]
         same = [{"source_model": base, **prompts} for prompts in PROMPTS]
@@ -169,7 +170,7 @@ def logits(root: Path) -> None:
     for recipe in sorted((root / "recipes").iterdir()):
         name = recipe.stem
         config = json.loads((root / "ours" / name / "config.json").read_text())
-        # transformers has no model of DeepSeek's first family: that is code of the hub's.
+        # transformers has no model of DeepSeek's first family: its code is on the hub.
         if config["model_type"] == "deepseek":
             continue
         made = of(root / "ours" / name)

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Renders conversations by transformers with two templates of each name: those on standard input, and mergekit's.
+"""Renders conversations by transformers with two templates of each name: from standard input, and mergekit's.
 
 chat_templates.py < {"NAME": "TEMPLATE", …}
 
-Answers in JSON, for each name and conversation, with both texts. A template that raises an error has `error: …` for
-text; mergekit's is null where it has no template of the name.
+Answers in JSON, for each name and conversation, with both texts: `error: …` if a template raises an error,
+and null if mergekit has no template of the name.
 """
 import importlib.resources
 import json

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Compares two checkpoints element by element in bfloat16.   compare.py A B [--case CASES NAME NAME=DIR...]
 
-Distances are in units in the last place: steps between neighbouring bfloat16 numbers, both zeros being one. With a case whose method
-cuts at a threshold, elements that the cut leaves undecided are counted apart, and so are whole tensors whose quantiles mergekit samples
-(arcee_fusion, above a million elements). Prints JSON.
+Distances are in units in the last place: steps between neighbouring bfloat16 numbers, with one zero. With a
+case whose method cuts at a threshold, undecided elements are counted separately, and so are whole tensors
+whose quantiles mergekit samples (arcee_fusion, above a million elements). Prints JSON.
 """
 import argparse, glob, json
 import numpy as np, torch
@@ -15,7 +15,6 @@ SAMPLED = 1_000_000
 
 
 class Checkpoint:
-    """A directory of safetensors files, read a tensor at a time."""
 
     def __init__(self, directory):
         self.files = {}

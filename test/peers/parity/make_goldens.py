@@ -1,23 +1,25 @@
 #!/usr/bin/env python3
-"""Small merges by mergekit for tests that have no Python.   make_goldens.py OUT.json
+"""Small merges by mergekit for tests without Python.   make_goldens.py OUT.json
 
-A base and three experts of two layers are built from integers, so that another program can rebuild them bit for bit:
+A base and three experts of two layers are built from integers, so that another program can rebuild them bit
+for bit:
 
     hash(x)   x ^= x >> 16; x *= 0x7feb352d; x ^= x >> 15; x *= 0x846ca68b; x ^= x >> 16      (modulo 2^32)
     draw(model, tensor, element, salt) = hash(element + 4096 · hash(tensor + 64 · hash(model + 8 · salt)))
 
 with tensors numbered in the order of SHAPES, elements in row-major order, and models base 0, a 1, b 2, c 3.
 
-    norms (one dimension)   base = 160 + draw(0, tensor, element, 0) mod 64,   in units of 2^-7
-    others                  base = draw(0, tensor, element, 0) mod 401 − 200,  in units of 2^-11 (embeddings and layer 0) or 2^-16
-    experts                 base + change, where draw(model, tensor, element, 1) mod 10 ≥ 3 (else the base's own number)
-                            change = draw(model, tensor, element, 2) mod 81 − 40, of norms mod 7 − 3
+    norms (one dimension)   base = 160 + draw(0, tensor, element, 0) mod 64,   in units of 2^-7;
+    others                  base = draw(0, tensor, element, 0) mod 401 − 200,
+                            in units of 2^-11 (embeddings and layer 0) or 2^-16;
+    experts                 base + change if draw(model, tensor, element, 1) mod 10 ≥ 3, else base;
+                            change = draw(model, tensor, element, 2) mod 81 − 40, of norms mod 7 − 3.
 
-Every number is an integer below 2^8 times a power of two, and so is exact in bfloat16. Changes have few magnitudes: ties abound.
-Outputs are the bits of bfloat16 numbers less those of the base's tensor of that name (modulo 2^16; of zero, where the base has none),
-tensors in the order of their names, all low bytes before all high ones, deflated, in base64. Positions that a threshold leaves
-undecided are bits, least significant first, packed likewise. "changed" counts the elements that differ from the base, where a cut
-keeps an exact number of them.
+Every number is an integer below 2^8 times a power of two, so exact in bfloat16. Few magnitudes of changes
+make many ties. Outputs are the bits of bfloat16 numbers minus those of the base's tensor (modulo 2^16; minus
+zero if the base lacks it). Tensors are in order of name, all low bytes before all high ones, deflated, in
+base64. Positions that a threshold leaves undecided are bits, least significant first, packed likewise.
+"changed" counts the elements that differ from the base, if a cut keeps an exact number of them.
 """
 import base64, json, os, sys, tempfile, zlib
 from importlib.metadata import version
@@ -52,7 +54,6 @@ def draw(model, tensor, count, salt):
 
 
 def tensors_of(model):
-    """One model's tensors in float32, each number exact in bfloat16."""
     result = {}
     for index, (name, shape) in enumerate(SHAPES.items()):
         count, norm = int(np.prod(shape)), len(shape) == 1
@@ -67,7 +68,7 @@ def tensors_of(model):
 
 
 def differences(result, base):
-    """The bits of a merge less those of the base, all low bytes and then all high bytes."""
+    """The bits of a merge minus those of the base, all low bytes and then all high bytes."""
     bits = lambda tensor: tensor.to(torch.bfloat16).contiguous().view(torch.int16).numpy().astype(np.uint16).reshape(-1)
     less = [bits(result[name]) - (bits(torch.from_numpy(base[name])) if name in base else np.uint16(0)) for name in sorted(result)]
     return np.concatenate(less).view(np.uint8).reshape(-1, 2).T.tobytes()

@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
 """Merges by mergekit.   make_reference.py CASES OUT NAME=DIR... [--only CASE...] [--dtype float64]
 
-CASES is a JSON list of {"name", "recipe"}: a recipe in mergekit's dialect whose models are names, given directories on the command line.
-Its arithmetic runs in float32 (or the case's own dtype) on the CPU, the output is bfloat16, and tokenizers are left alone. Each merge is
-written to OUT/CASE, and {case: seconds} is printed as JSON; a recipe that mergekit refuses is {case: "its words"}.
+CASES is a JSON list of {"name", "recipe"}: recipes in mergekit's dialect with model names, whose directories
+the command line gives. Arithmetic is in float32 (or the case's own dtype) on the CPU, output is bfloat16, and
+tokenizers stay unchanged. Writes each merge to OUT/CASE, and prints {case: seconds} as JSON; for a recipe
+that mergekit refuses, {case: message}.
 """
 import argparse, json, os, shutil, sys, time
 
@@ -17,7 +18,6 @@ torch.set_num_threads(int(os.environ.get('LAYERLOOM_PYTHON_THREADS', '2')))
 
 
 def with_models(recipe, models):
-    """The recipe with its models' names replaced by their directories."""
     if isinstance(recipe, list):
         return [with_models(item, models) for item in recipe]
     if not isinstance(recipe, dict):
@@ -27,7 +27,7 @@ def with_models(recipe, models):
 
 
 def merge(recipe, models, out, seed=None):
-    """One merge by mergekit. Without dtypes of its own a recipe is computed in float32 and written in bfloat16."""
+    """A merge by mergekit. Default dtypes: computed in float32, written in bfloat16."""
     whole = {'dtype': 'float32', 'out_dtype': 'bfloat16', **with_models(recipe, models)}
     shutil.rmtree(out, ignore_errors=True)
     options = MergeOptions(copy_tokenizer=False, write_model_card=False, quiet=True, random_seed=seed)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""What mergekit does where its recipes leave room, each seen by running it on small checkpoints.   mergekit_facts.py
+"""Measures mergekit's behaviour where recipes are ambiguous, on small checkpoints.   mergekit_facts.py
 
-Prints {fact: what was measured} as JSON. Nothing is asserted here.
+Prints {fact: measurement} as JSON. Asserts nothing.
 """
 import json, os, sys, tempfile
 import torch
@@ -19,7 +19,6 @@ models = {}
 
 
 def write(name, change=None, large=False):
-    """A model: the base's numbers, changed by `change(name, tensor)`; a large one has an embedding of more than a million elements."""
     random = torch.Generator().manual_seed(1)
     shapes = {EMBEDDING: [70_000 if large else VOCABULARY, HIDDEN], NORM: [HIDDEN],
               **{f'model.layers.{layer}.{key}': shape for layer in range(LAYERS) for key, shape in LAYER.items()}}
@@ -43,7 +42,6 @@ def model(name, **parameters):
 
 
 def run(recipe, seed=None, out='out'):
-    """The merged tensors, or what mergekit says when it refuses."""
     try:
         merge(recipe, models, os.path.join(root.name, out), seed)
     except Exception as error:
@@ -118,7 +116,7 @@ write('tiny-a', noise(9, 0.0002))
 write('tiny-b', lambda name, tensor: tensor if EMBEDDING == name else noise(10, 0.0004)(name, tensor))
 tiny = {name: load_file(f'{models[name]}/model.safetensors') for name in ('tiny-a', 'tiny-b')}
 def sce_weight(first, second, tensors):
-    """The share of the first expert's task vector, where both have the same sign."""
+    """The share of the first expert's task vector, if both have the same sign."""
     merged = run({'merge_method': 'sce', 'base_model': 'base', 'models': [model(first), model(second)], 'out_dtype': 'float32'})
     da, db = (tensors[n][UP(3)].double() - inputs['base'][UP(3)].double() for n in (first, second))
     agree = (da * db > 0) & (da != db)

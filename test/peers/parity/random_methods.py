@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Merges of random methods by mergekit, described by seed.   random_methods.py RECIPE.json BASE SEEDS MERGED...
+"""Statistics of mergekit's random methods by seed.   random_methods.py RECIPE.json BASE SEEDS MERGED...
 
-Runs the recipe (mergekit's dialect, models as directories) with seeds 1 to SEEDS, then prints {"peer": […], "merged": […]}: for each of
-mergekit's merges and each MERGED directory, over the elements that any expert changed, the share that is not the base's (`kept`) and the
-mean and variance of merge − base; beside them the number of such elements.
+Runs the recipe (mergekit's dialect, models as directories) with seeds 1 to SEEDS, then prints {"peer": […],
+"merged": […]}. For each of mergekit's merges and each MERGED directory it has three figures over the elements
+that any expert changed: the share that differs from the base (`kept`), and the mean and variance of merge −
+base. Also prints the number of such elements.
 """
 import glob, json, os, sys, tempfile
 import numpy as np

@@ -1,14 +1,15 @@
 #!/usr/bin/env python3
-"""Which elements a threshold leaves undecided, computed in NumPy.
+"""Finds the elements that a threshold leaves undecided, in NumPy.
 
-Methods that keep the k largest of something say nothing of equals at the k-th place, and sorting on the CPU orders them as it likes. Each
-function here marks the elements whose own value is the one that straddles the cut: those may go either way, all others may not.
+Methods that keep the k largest do not say which of several equal k-th values stay, and sorting on the CPU
+orders them arbitrarily. Each function here marks the elements whose value straddles the cut: only those may
+go either way.
 """
 import numpy as np
 
 
 def value_of(setting, name, t):
-    """A parameter as recipes write it: a number, a gradient over the layers, or filters of which the first that matches decides."""
+    """A parameter as in recipes: a number, a gradient over the layers, or filters, whose first match decides."""
     if setting is None or isinstance(setting, (int, float)):
         return setting
     if isinstance(setting, dict):
@@ -25,7 +26,8 @@ def value_of(setting, name, t):
 
 
 def parameter(recipe, model, key, default, name, layers):
-    """A parameter of one model of a recipe of whole models, for one tensor. Tensors outside the layers take a gradient's first value."""
+    """A parameter of a model for one tensor, in a recipe of whole models. Tensors outside the layers use a
+    gradient's first value."""
     parts = name.split('.')
     layer = int(parts[parts.index('layers') + 1]) if 'layers' in parts else None
     t = 0 if layer is None else layer / (layers - 1) if layers > 1 else 1
@@ -37,7 +39,8 @@ def parameter(recipe, model, key, default, name, layers):
 
 
 def straddling(values, cuts, tolerance=0.0):
-    """Marks values equal (or within a relative tolerance) to one that lies on both sides of a cut of their ascending order."""
+    """Marks values equal (or within a relative tolerance) to one on both sides of a cut of their ascending
+    order."""
     flat = values.reshape(-1)
     marked = np.zeros(flat.shape, bool)
     for cut in cuts:
@@ -56,7 +59,7 @@ def by_magnitude(delta, density):
 
 
 def by_outliers(delta, density, gamma):
-    """Model Breadcrumbs: without the ⌊gamma · n⌋ largest, the ⌊density · n⌋ next."""
+    """Model Breadcrumbs: drops the ⌊gamma · n⌋ largest, keeps the ⌊density · n⌋ next."""
     if density >= 1:
         return np.zeros(delta.shape, bool)
     kept = int(density * delta.size)
@@ -65,7 +68,8 @@ def by_outliers(delta, density, gamma):
 
 
 def by_variance(deltas, share, merged):
-    """SCE: the k = ⌊share · nonzero⌋ largest variances over the experts. Float32 variances near the cut may be ordered otherwise."""
+    """SCE: the k = ⌊share · nonzero⌋ largest variances over the experts. Float32 variances near the cut may
+    be in another order."""
     if share >= 1 or share <= 0:
         return np.zeros(deltas[0].shape, bool)
     variance = np.stack(deltas).astype(np.float64).var(axis=0)
@@ -74,8 +78,8 @@ def by_variance(deltas, share, merged):
         return np.zeros(variance.shape, bool)
     cut = variance.size - kept
     marks = straddling(variance, [cut], 2.0 ** -20)
-    # Experts are weighed by the squares of what is kept, so that the choice among equals moves the weights of the whole tensor: an
-    # element is undecided too where that may move it by more than a unit in the last place.
+    # Experts are weighted by the squares of kept elements, so the choice among ties moves the whole tensor's
+    # weights. An element is undecided too if that may move it by more than a unit in the last place.
     squares = np.stack(deltas).astype(np.float64) ** 2
     certain = np.stack([np.where((variance >= np.partition(variance.reshape(-1), cut)[cut]) & ~marks, square, 0).sum() for square in squares])
     if marks.any() and (certain / variance.size).sum() >= 1e-6:
@@ -99,7 +103,8 @@ def by_importance(base, tensor):
 
 
 def undecided(case, recipe, name, tensors, merged, layers):
-    """The elements of one merged tensor that the case's method leaves undecided. `tensors` are float32 by model."""
+    """The elements of a merged tensor that the case's method leaves undecided. `tensors` are float32 by
+    model."""
     base = tensors[recipe['base_model']]
     models = [model for model in recipe['models'] if model['model'] != recipe['base_model']]
     deltas = [tensors[model['model']] - base for model in models]

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
-"""TIES as PEFT and as its authors compute it.   ties_dialects.py peft|paper MERGED BASE EXPERT... --density D [--lambda L] [--weights W...]
+"""TIES as PEFT and as its authors compute it.   ties_dialects.py peft|paper MERGED BASE EXPERT... --density D
+[--lambda L] [--weights W...]
 
-`peft` calls peft.utils.merge_utils.ties on the task vectors of each tensor. `paper` is a NumPy text of what the authors' published code does
-(its function names in brackets): of the task vectors of the whole model, each is cut at the (k + 1)-th largest magnitude, k = ⌊density · n⌋, which stays
-with all that equal it (topk_values_mask); an element's sign is that of the plain sum of what is left, and where that is zero the sign of the sum of
-all signs of the model (resolve_sign, resolve_zero_signs); where the sign is above zero the positive changes are averaged by their count, everywhere
-else the negative ones, even where the model's sign is zero too (disjoint_merge). Elements equal to PEFT's last kept magnitude are counted
-apart ("undecided"); those whose changes cancel in the authors' sum are counted, and compared like all others. Prints JSON.
+`peft` calls peft.utils.merge_utils.ties on the task vectors of each tensor. `paper` follows the authors'
+published code in NumPy (their function names in brackets). Each task vector of the whole model is cut at the
+(k + 1)-th largest magnitude, k = ⌊density · n⌋, and keeps all that reach it (topk_values_mask). An element's
+sign is that of the plain sum of the rest; if that is zero, the sign of the sum of all signs of the model
+(resolve_sign, resolve_zero_signs). If the sign is positive, positive changes are averaged by their count;
+else negative ones are, even if the model's sign is zero too (disjoint_merge). Elements equal to PEFT's last
+kept magnitude are counted separately ("undecided"). Elements whose changes cancel in the authors' sum are
+counted, and compared like all others. Prints JSON.
 """
 import argparse, json
 import numpy as np, torch
@@ -15,7 +18,7 @@ from ties_at_threshold import straddling
 
 
 def whole_model_threshold(deltas, density):
-    """The (k + 1)-th largest magnitude of all of one expert's changes, k = ⌊density · n⌋."""
+    """The (k + 1)-th largest magnitude of all of an expert's changes, k = ⌊density · n⌋."""
     magnitudes = np.abs(np.concatenate([delta.reshape(-1) for delta in deltas]))
     place = max(0, magnitudes.size - int(magnitudes.size * density) - 1)
     magnitudes.partition(place)
@@ -31,7 +34,6 @@ def own_signs(trimmed):
 
 
 def paper(trimmed, majority):
-    """One tensor, and which of its elements have changes that cancel."""
     own = own_signs(trimmed)
     elected = np.where(own == 0, majority, own)
     chosen = np.where(elected > 0, trimmed > 0, trimmed < 0)

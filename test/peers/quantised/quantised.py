@@ -1,10 +1,11 @@
 """Quantised models by the libraries that define their schemes, for quantised.test.ts.
 
-  quantised.py make DIR SCHEME [MODEL...]   DIR/CASE/{base,a,b}: tiny models of random shapes, or the models given, quantised;
-                                            and DIR/CASE/{base,a,b}-f32, what the scheme's own dequantiser makes of them
-  quantised.py check DIR                    compares DIR/CASE/OUT, whatever is there, with these: `values-X` bit for bit,
-                                            merges with an own computation in float32; one JSON object a line
-  quantised.py load DIR                     loads every OUT by transformers
+  quantised.py make DIR SCHEME [MODEL...]   makes DIR/CASE/{base,a,b}: quantised tiny or given models;
+                                            and DIR/CASE/{base,a,b}-f32, dequantised by the scheme's own code.
+  quantised.py check DIR                    compares every DIR/CASE/OUT with these: `values-X` bit for bit,
+                                            merges with an independent computation in float32;
+                                            one JSON object a line.
+  quantised.py load DIR                     loads every OUT by transformers.
 """
 import json, os, random, sys
 
@@ -23,7 +24,7 @@ def is_quantised(name, tensor, config):
 
 
 def tiny(seed, scheme):
-    """A Llama of random shapes; its extents are multiples of what the scheme asks for, and of no block."""
+    """A Llama of random shapes: multiples of the scheme's requirement, but not of its blocks."""
     rng = random.Random(seed)
     step = scheme.step
     heads, kv = rng.choice([(2, 1), (2, 2), (4, 2), (3, 3)])
@@ -82,7 +83,6 @@ def soup(base, a, b):
 
 
 def ties(base, a, b, density=0.4):
-    """Trim each change to its largest magnitudes, elect signs by the sum, mean of those that agree (arXiv 2306.01708)."""
     changes = []
     for expert in (a, b):
         change = (expert - base).astype(np.float32)
@@ -101,7 +101,6 @@ def ties(base, a, b, density=0.4):
 
 
 def slerp(base, a, b, t=0.3):
-    """The two terms, in float64."""
     x, y = a.astype(np.float64).ravel(), b.astype(np.float64).ravel()
     cosine = np.clip(x @ y / (np.linalg.norm(x) * np.linalg.norm(y)), -1, 1)
     if abs(cosine) > 0.9995:
@@ -116,7 +115,6 @@ def layer_of(name):
 
 
 def swap(name, layers, a, b):
-    """One layer of the language's expert below and above, a transition of one layer beside each, halves elsewhere."""
     layer = layer_of(name)
     if layer is None or layer in (1, layers - 2):
         return a * np.float32(0.5) + b * np.float32(0.5)
@@ -124,7 +122,6 @@ def swap(name, layers, a, b):
 
 
 def steps(x, y):
-    """Distance of bfloat16 in representable values."""
     def key(t):
         bits = t.view(torch.int16).to(torch.int32)
         return torch.where(bits < 0, -(bits & 0x7FFF), bits)
@@ -164,7 +161,8 @@ def check(directory):
                 if method == 'slerp':
                     first, second = slerp(*of)
                     sum_, terms = torch.from_numpy(first + second), torch.from_numpy(np.abs(first) + np.abs(second))
-                    # Rounded to bfloat16, and the angle, of sums that NumPy takes in another order, by a millionth.
+                    # Allows for rounding to bfloat16, and a millionth for the angle, whose sums NumPy takes
+                    # in another order.
                     bound = sum_.abs() * 2 ** -8 + terms * 1e-6
                     report['unequal'] += int((tensor != sum_.float().to(torch.bfloat16)).sum())
                     report['beyond'] += int(((tensor.double() - sum_).abs() > bound).sum())

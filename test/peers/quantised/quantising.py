@@ -1,8 +1,8 @@
-"""Quantises values as the libraries do that define the schemes, for outputs that layerloom has quantised.
+"""Quantises values with the libraries that define the schemes, to compare with layerloom's quantised outputs.
 
-    quantising.py codes SCHEME OUT VALUES      codes and scales of OUT, against those of the float32 model VALUES
-    quantising.py kept SCHEME BASE MODEL JSON  what is left of a change, against `layerloom diff --quantize-report --json`
-    quantising.py load OUT VALUES              OUT in transformers, against the logits of the float32 model VALUES
+    quantising.py codes SCHEME OUT VALUES      codes and scales of OUT, against those of the float32 model VALUES.
+    quantising.py kept SCHEME BASE MODEL JSON  the rest of a change, against `layerloom diff --quantize-report --json`.
+    quantising.py load OUT VALUES              OUT in transformers, against the logits of the float32 model VALUES.
 
 Each prints one line of JSON.
 """
@@ -58,7 +58,7 @@ def float8(weight, block):
 
 
 def compressed(weight, scheme):
-    """The same of compressed-tensors; groups at the end of a row are cut."""
+    """The same with compressed-tensors; cuts groups at the end of a row."""
     from compressed_tensors.quantization import QuantizationArgs
     from compressed_tensors.quantization.lifecycle.forward_helpers import _dequantize, _quantize
     from compressed_tensors.quantization.utils.helpers import calculate_qparams, calculate_range, generate_gparam
@@ -134,7 +134,7 @@ def load(out, values):
     plain = AutoModelForCausalLM.from_pretrained(values, dtype=torch.float32)
     ids = torch.arange(1, 17).unsqueeze(0)
     with torch.no_grad():
-        # Activations are quantised too where such a model runs: here its weights are compared.
+        # Running such a model quantises activations too; here only its weights are compared.
         off = [module for module in model.modules() if hasattr(module, "quantization_enabled")]
         for module in off:
             module.quantization_enabled = False

@@ -1,5 +1,5 @@
-"""Each scheme: `quantise(state, settings, seed)` returns stored tensors, `quantization_config`, and what the scheme's own
-dequantiser makes of the stored tensors in float32."""
+"""Each scheme: `quantise(state, settings, seed)` returns stored tensors, `quantization_config`, and the
+stored tensors dequantised to float32 by the scheme's own code."""
 import torch
 from transformers import GptOssConfig
 from transformers.integrations.finegrained_fp8 import Fp8Dequantize
@@ -29,7 +29,7 @@ def split(state, quantise, dequantise):
 
 
 class Fp8Block:
-    """transformers' FineGrainedFP8, for blocks that DeepSeek's kernels cut at the matrix's edge too."""
+    """transformers' FineGrainedFP8, including blocks that DeepSeek's kernels cut at the matrix's edge."""
     step = 1
 
     def quantise(self, state, settings, seed):
@@ -132,7 +132,7 @@ class Mxfp4:
 
 
 class CompressedTensors:
-    """The library's own compressors. They round to the dtype of the scales: these are given to them in float32."""
+    """The library's own compressors. They round to the dtype of the scales, so they get these in float32."""
 
     def __init__(self, format, step, ways):
         self.format, self.step, self.ways = format, step, ways
@@ -205,7 +205,7 @@ class ModelOptNvfp4:
         def dequantise(parts, shape):
             made = NVFP4QTensor(torch.Size(shape), torch.float32, parts['weight'])
             values = made.dequantize(torch.float32, scale=parts['weight_scale'], double_scale=parts['weight_scale_2'], block_sizes={-1: 16})
-            # Its table has +0 for the code of -0.
+            # The library's table has +0 for the code of -0.
             codes = torch.stack([parts['weight'] & 15, parts['weight'] >> 4], dim=-1).reshape(shape)
             return torch.where((values == 0) & (codes >= 8), -torch.zeros(()), values)
 

@@ -1,6 +1,7 @@
-"""Schemes with zero points, groups, tables and nested scales, by their libraries: AutoGPTQ, AutoAWQ, bitsandbytes, and
-compressed-tensors before 0.13, which has groups of columns in any order. Each is as schemes.py says. AutoGPTQ and AutoAWQ are for
-versions of transformers that are gone: of them the modules are loaded that pack and unpack, without what imports the rest."""
+"""Schemes with zero points, groups, tables and nested scales, by their libraries: AutoGPTQ, AutoAWQ,
+bitsandbytes, and compressed-tensors before 0.13, whose groups have columns in any order. Each follows the
+interface of schemes.py. AutoGPTQ and AutoAWQ need old versions of transformers, so only their packing modules
+are loaded, without their other imports."""
 import importlib
 import importlib.util
 import sys
@@ -14,7 +15,7 @@ def linear(name):
 
 
 def bare(*packages):
-    """Makes packages importable without running what they import themselves."""
+    """Makes packages importable without running their own imports."""
     for package in packages:
         parent, _, last = package.rpartition('.')
         where = sys.modules[parent].__path__ if parent else None
@@ -25,7 +26,8 @@ def bare(*packages):
 
 
 def split(state, quantise):
-    """`quantise(name, tensor)` returns the stored parts by name within the module, and their values in float32."""
+    """`quantise(name, tensor)` returns the stored parts by name within the module, and their values in
+    float32."""
     stored, values = {}, {}
     for name, tensor in state.items():
         if not linear(name):
@@ -37,14 +39,15 @@ def split(state, quantise):
 
 
 def extremes(weight, groups, bits):
-    """Scales and zero points of [out, in] by groups of input features, [out, groups], as AutoGPTQ's quantizer has them."""
+    """Scales and zero points of [out, in] by groups of input features, [out, groups], as in AutoGPTQ's
+    quantizer."""
     scales, zeros = [], []
     for group in range(int(groups.max()) + 1):
         columns = weight[:, groups == group]
         low, high = columns.amin(dim=1).clamp(max=0), columns.amax(dim=1).clamp(min=0)
         scale = ((high - low) / (2**bits - 1)).clamp(min=1e-8)
         scales.append(scale)
-        # A zero point of 0 is written as -1, over its neighbours.
+        # A zero point of 0 is written as -1, which borrows from its neighbours.
         zeros.append(torch.round(-low / scale).clamp(1, 2**bits - 1))
     return torch.stack(scales, dim=1), torch.stack(zeros, dim=1)
 
@@ -56,7 +59,8 @@ def as_linear(weight):
 
 
 class Gptq:
-    """AutoGPTQ's module packs, and its product with the identity dequantises. Version 2, which it has not, has other zero points."""
+    """AutoGPTQ's module packs, and its product with the identity dequantises. It lacks version 2, which has
+    other zero points."""
     step = 32
 
     def quantise(self, state, settings, seed):
@@ -79,7 +83,7 @@ class Gptq:
             module = QuantLinear(bits, size, features, tensor.shape[0], bias=False, weight_dtype=dtype)
             module.autogptq_cuda_available = False
             module.pack(as_linear(weight), scales, zeros.clone(), groups.to(torch.int32))
-            # Scales are stored in half the width; the codes are those of the full one.
+            # Scales are stored at half width; codes are those of the full width.
             module.scales = module.scales.to(dtype)
             parts = {part: getattr(module, part).clone() for part in ['qweight', 'qzeros', 'scales', 'g_idx']}
             module.scales = module.scales.float()
@@ -124,9 +128,9 @@ class Awq:
 
 
 class Bitsandbytes:
-    """The library's own functions, as Linear4bit and Linear8bitLt store what they return. Its kernel for AVX-512 takes other scales
-    where rows have no whole blocks (0.50.2): there its function in torch dequantises. The code of -0 of FP4 is -0, as in its other
-    kernel for processors; that for AVX-512 and the function have 0."""
+    """The library's own functions, whose results Linear4bit and Linear8bitLt store. The AVX-512 kernel uses
+    other scales for rows without whole blocks (0.50.2): there its torch function dequantises. FP4's code of
+    -0 gives -0, as in its other CPU kernel; the AVX-512 kernel and the function give 0."""
     step = 1
 
     def __init__(self, kind):
@@ -170,7 +174,8 @@ class Bitsandbytes:
 
 
 class GroupsOfColumns:
-    """compressed-tensors that has `weight_g_idx`: its `quantize`, `pack_to_int32` and `dequantize`, the scales in float32."""
+    """compressed-tensors with `weight_g_idx`: its `quantize`, `pack_to_int32` and `dequantize`, with scales
+    in float32."""
     step = 32
 
     def quantise(self, state, settings, seed):

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""RegMean by fusion-bench, and Gram matrices by a formula of their own.
+"""RegMean by fusion-bench, and Gram matrices by an independent formula.
 
-regmean.py merge JSON        merges `models` by `grams` with fusion-bench's `merging_with_regmean_weights`, in float64, with the
-                             `scaling` given, and prints how far `out` is from that
-regmean.py grams DIR FILE    compares a file of Gram matrices with the mean of x xᵀ over the tokens of DIR.jsonl, which NumPy
-                             computes of inputs in float64
+regmean.py merge JSON        merges `models` by `grams` with fusion-bench's `merging_with_regmean_weights` in float64;
+                             prints how far `out` is from that.
+regmean.py grams DIR FILE    compares a file of Gram matrices with the mean of x xᵀ over the tokens of DIR.jsonl,
+                             computed by NumPy from inputs in float64.
 """
 
 import json
@@ -18,7 +18,6 @@ from safetensors.torch import load_file
 
 
 def grams_in(path):
-    """Returns the Gram matrices by the names of all weights that have one."""
     tensors = load_file(path)
     with safe_open(path, "pt") as file:
         shared = json.loads(file.metadata()["shared"])

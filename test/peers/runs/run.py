@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """A run of transformers' Trainer, and averages of its checkpoints by NumPy.
 
-run.py train|train-lora DIR          trains a small Llama, or an adapter of it; DIR/run has six checkpoints
-run.py check RUN JSON               compares every tensor of each `out` with the average of the checkpoints `steps` by a
-                                    `schedule` and its `parameter`, and loads the first
-run.py check-adapter RUN OUT STEPS  compares the changes of an adapter with the mean of those of checkpoints
+run.py train|train-lora DIR          trains a small Llama, or an adapter of it; DIR/run has six checkpoints.
+run.py check RUN JSON                compares every tensor of each `out` with the average of `steps` by a `schedule`;
+                                     loads the first `out`.
+run.py check-adapter RUN OUT STEPS   compares the changes of an adapter with the mean of those of checkpoints.
 """
 
 import argparse
@@ -47,7 +47,7 @@ def train(root, lora):
 
 
 def weights_of(schedule, count, parameter):
-    """In float64, by the formulas of the papers: a sum over updates for WSM, a recurrence for EMA."""
+    """In float64, by the papers' formulas: a sum over updates for WSM, a recurrence for EMA."""
     if schedule == "uniform":
         return [1.0] * count
     if schedule == "ema":
@@ -81,7 +81,6 @@ def tensors_of(directory):
 
 
 def check(run, out, schedule, parameter, steps):
-    """Returns the number of tensors, all of which have the bits of NumPy's average."""
     checkpoints = [tensors_of(run / f"checkpoint-{step}") for step in steps]
     weights = np.array(weights_of(schedule, len(steps), parameter))
     terms = (weights / weights.sum()).astype(np.float32)
@@ -98,7 +97,6 @@ def check(run, out, schedule, parameter, steps):
 
 
 def check_adapter(run, out, steps):
-    """Compares the changes that the adapter makes, in float64, with the mean of those of the checkpoints."""
 
     def changes(directory):
         config = json.loads((Path(directory) / "adapter_config.json").read_text())

@@ -39,7 +39,12 @@ const experimentOf = ({ base, a, b, c, layered }, more) => {
   );
 };
 
-/** The keys of each merge's shards. @param {string} out @param {readonly { path: string }[]} merges @returns {Record<string, string>} */
+/**
+ * The keys of each merge's shards.
+ * @param {string} out
+ * @param {readonly { path: string }[]} merges
+ * @returns {Record<string, string>}
+ */
 const keysIn = (out, merges) =>
   Object.fromEntries(
     merges.map(({ path }) => {
@@ -77,7 +82,7 @@ export const runBatches = async ({ layerloom, root, hashOf, add, record }, model
     const first = await runExperiment(experimentOf(models, []), { out, checksums: true, threads: 2 });
     const before = fingerprints(out, root, { prefix: 'first/' });
     const second = await runExperiment(experimentOf(models, more), { out, resume: true, threads: 2 });
-    // Merges come in the order in which they were done.
+    // Merges are recorded in the order of completion.
     const inOrder = (/** @type {typeof first} */ { merges, ...rest }) => ({
       ...rest,
       merges: [...merges].sort((x, y) => (x.name < y.name ? -1 : 1)),

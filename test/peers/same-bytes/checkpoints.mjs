@@ -1,5 +1,6 @@
 // @ts-check
-// Writes small checkpoints of a fixed seed: a base, three experts and a float16 one, with what makes merges hard to get the same twice.
+// Writes small checkpoints from a fixed seed: a base, three experts and a float16 one, with features that
+// make merges hard to reproduce.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -49,7 +50,7 @@ const encode = (dtype, numbers) => {
   return dtype === 'F16' ? toFloat16(numbers) : new Uint8Array(numbers.buffer);
 };
 
-/** Odd numbers of columns, a matrix of more columns than rows, a tensor of three dimensions, and vectors. */
+/** Odd numbers of columns, a wide matrix, a tensor of three dimensions, and vectors. */
 const shapesOfLayer = {
   'input_layernorm.weight': [33],
   'self_attn.q_proj.weight': [24, 33],
@@ -76,7 +77,7 @@ const shapesOfModel = () => ({
   'lm_head.weight': [257, 33],
 });
 
-/** Tensors of more elements than a block of a measure has, which slices and stretches cut. */
+/** Tensors with more elements than a measure's block, cut by slices and stretches. */
 const largeShapes = () => ({
   'model.embed_tokens.weight': [64, 1000],
   'model.layers.0.mlp.up_proj.weight': [4300, 1000],
@@ -85,7 +86,8 @@ const largeShapes = () => ({
 });
 
 /**
- * Weights of the base on a coarse grid, so that sums and differences of many of them are exact; every third tensor has any numbers.
+ * The base's weights on a coarse grid, so that sums and differences of many of them are exact; every third
+ * tensor has any numbers.
  *
  * @param {Record<string, number[]>} shapes @returns {Map<string, { shape: number[], numbers: Float32Array }>}
  */
@@ -107,7 +109,8 @@ const baseNumbers = (shapes) => {
 };
 
 /**
- * An expert's: many elements and some whole rows unchanged, differences of few magnitudes (and so tied) in coarse tensors.
+ * An expert's numbers: many elements and some whole rows unchanged; in coarse tensors, differences of few
+ * magnitudes (so tied).
  *
  * @param {ReturnType<typeof baseNumbers>} base @param {number} seed @returns {ReturnType<typeof baseNumbers>}
  */

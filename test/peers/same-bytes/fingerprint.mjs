@@ -1,10 +1,10 @@
 // @ts-check
-// Hashes of outputs, in which nothing is left that differs between two runs of one program.
+// Hashes of outputs, without parts that differ between two runs of one program.
 import { createHash } from 'node:crypto';
 import { lstatSync, readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** Keys of JSON whose values are times, machines, and versions. */
+/** JSON keys for times, machines and versions. */
 const volatile = new Set([
   'seconds',
   'layerloom',
@@ -20,7 +20,7 @@ const volatile = new Set([
 /** @param {string} text */
 export const sha256 = (text) => createHash('sha256').update(text).digest('hex');
 
-/** A value without what is volatile, as text. @param {unknown} value */
+/** A value as text without volatile parts. @param {unknown} value */
 export const stableJson = (value) =>
   JSON.stringify(
     value,
@@ -29,11 +29,13 @@ export const stableJson = (value) =>
     1,
   );
 
-/** Text in which a run's own directory has one name, and the version another. @param {string} text @param {string} root */
+/**
+ * Text with placeholders for the run's directory and the version. @param {string} text @param {string} root
+ */
 export const stableText = (text, root) =>
   text.replaceAll(root, 'ROOT').replace(/layerloom(@| |\/)\d+\.\d+\.\d+/g, 'layerloom$1VERSION');
 
-/** Text in which keys of shards, which follow from when inputs were written, have one name. @param {string} text */
+/** Text with a placeholder for shard keys, which depend on the inputs' times. @param {string} text */
 export const withoutKeys = (text) => text.replace(/\b[0-9a-f]{64}\b/g, 'KEY');
 
 /** @param {string} path @param {string} root the run's directory @param {(text: string) => string} edit */
@@ -47,14 +49,15 @@ const fingerprintOf = (path, root, edit) => {
   );
 };
 
-/** Files of stores and outputs that say who works on them. */
+/** Files in which stores and outputs record their current users. */
 const passing = /^(\.layerloom-lock|clock)$/;
 
 /**
  * The hash of every file below a directory, by path.
  *
  * @param {string} directory @param {string} root
- * @param {{ prefix?: string, skip?: (path: string) => boolean, edit?: (text: string) => string }} [how] `edit` changes texts before they are hashed
+ * @param {{ prefix?: string, skip?: (path: string) => boolean, edit?: (text: string) => string }} [how]
+ * `edit` changes texts before hashing
  * @returns {Record<string, string>}
  */
 export const fingerprints = (

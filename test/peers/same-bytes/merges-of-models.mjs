@@ -1,5 +1,5 @@
 // @ts-check
-// Ten merges of each method that is no tensor method: swaps, soups, reverts, relayouts.
+// Ten merges of each method on whole models: swaps, soups, reverts, relayouts.
 
 /** @typedef {import('./checkpoints.mjs').Models} Models */
 /** @typedef {import('./merges.mjs').Merge} Merge */

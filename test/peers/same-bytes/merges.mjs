@@ -1,5 +1,5 @@
 // @ts-check
-// Ten merges of every method: each takes another way through recipes, plans and the engine.
+// Ten merges of every method, each by another path through recipes, plans and the engine.
 import { relayouts, reverts, soups, swaps } from './merges-of-models.mjs';
 
 /** @typedef {import('./checkpoints.mjs').Models} Models */
@@ -8,7 +8,8 @@ import { relayouts, reverts, soups, swaps } from './merges-of-models.mjs';
 /** @typedef {{ shared?: Recipe, perModel?: Recipe }} Parameters */
 
 /**
- * How a method's recipes are built: its number of models beside the base, whether it takes one, and parameters of ten merges.
+ * A method's recipes: its number of models beside the base, whether it takes one, and parameters of ten
+ * merges.
  *
  * @typedef {{ method: string, base?: boolean, models: number, merges: readonly Parameters[] }} Family
  */
@@ -161,7 +162,8 @@ const inSnakeCase = (parameters) =>
   );
 
 /**
- * The merge of a family in one of ten forms: plain, by size, converted, over a nested recipe, by slices, over mixed dtypes, in mergekit's dialect, and so on.
+ * A merge of a family in one of ten forms: plain, by size, converted, over a nested recipe, by slices, over
+ * mixed dtypes, in mergekit's dialect, and so on.
  *
  * @param {Family} family @param {number} index @param {Models} models @param {'BF16' | 'F32'} dtype
  * @param {Parameters} [parameters] @returns {Merge}
@@ -289,7 +291,10 @@ export const mergesOf = (models, dtype) =>
     ['relayout', relayouts(models, dtype)],
   ]);
 
-/** One merge of each method that computes, over tensors that are cut into slices and blocks. @param {{ base: string, a: string, b: string }} models @returns {Map<string, Merge>} */
+/**
+ * A merge of each method that computes, over tensors cut into slices and blocks. @param {{ base: string, a:
+ * string, b: string }} models @returns {Map<string, Merge>}
+ */
 export const largeMergesOf = ({ base, a, b }) => {
   const models = { base, a, b, c: b, half: a, layered: a };
   /** @type {[string, Merge][]} */

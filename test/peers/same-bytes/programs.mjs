@@ -1,5 +1,5 @@
 // @ts-check
-// What the command line and the demo print, write, and end with.
+// Output, files and exit codes of the command line and the demo.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { fingerprints, sha256, stableText, withoutKeys } from './fingerprint.mjs';
@@ -59,7 +59,7 @@ export const runDemo = (recorder) => {
   const { root, add, wants } = recorder;
   if (!wants('demo')) return;
   recordProgram(recorder, 'demo', 'examples/demo/demo.mjs', [join(root, 'demo')]);
-  // The demo writes its inputs itself, and keys of shards follow from when they were written.
+  // The demo writes its inputs itself, and shard keys depend on their times.
   const skip = (/** @type {string} */ path) => path === 'experiment/.store';
   add('demo', 'demo', fingerprints(join(root, 'demo'), root, { skip, edit: withoutKeys }));
 };

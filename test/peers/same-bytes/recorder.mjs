@@ -1,5 +1,5 @@
 // @ts-check
-// Collects the hashes of what one tree's build writes.
+// Collects hashes of the outputs of one tree's build.
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -9,7 +9,7 @@ import { fingerprints, sha256, stableJson, stableText } from './fingerprint.mjs'
 /** @typedef {Awaited<ReturnType<typeof recorderOf>>} Recorder */
 
 /**
- * @param {string} tree @param {string} root where outputs are written @param {RegExp} only the groups that are wanted
+ * @param {string} tree @param {string} root directory for outputs @param {RegExp} only the wanted groups
  */
 export const recorderOf = async (tree, root, only) => {
   /** @type {typeof import('../../../src/index.js')} */
@@ -26,7 +26,7 @@ export const recorderOf = async (tree, root, only) => {
 
   const hashOf = (/** @type {unknown} */ value) => sha256(stableText(stableJson(value), root));
 
-  /** An error as it is, since what it says is compared. @param {unknown} error @returns {Record<string, string>} */
+  /** An error's whole text, since it is compared. @param {unknown} error @returns {Record<string, string>} */
   const refusal = (error) => {
     if (!(error instanceof layerloom.LayerloomError)) throw error;
     const { details, ...rest } = error.toJSON();
@@ -35,7 +35,10 @@ export const recorderOf = async (tree, root, only) => {
     return { '(error)': stableText(stableJson(said), root) };
   };
 
-  /** Runs one operation over a directory of its own, and hashes what is there then. @param {string} group @param {string} output @param {(out: string) => Promise<Record<string, string>>} work */
+  /**
+   * Runs one operation in its own directory, and hashes the result. @param {string} group @param {string}
+   * output @param {(out: string) => Promise<Record<string, string>>} work
+   */
   const record = async (group, output, work) => {
     if (!wants(group)) return;
     const out = join(root, 'out');

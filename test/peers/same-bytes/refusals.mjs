@@ -1,5 +1,5 @@
 // @ts-check
-// Operations that are refused: what errors say is compared too, to the letter.
+// Refused operations: error texts are compared to the letter.
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -12,7 +12,12 @@ export const refusalsOf = ({ merge, analyze, runExperiment, openCheckpoint }, { 
     writeFileSync(join(root, name), text);
     return join(root, name);
   };
-  /** A merge that is given as an object, which may be wrong. @param {Record<string, unknown>} recipe @param {Record<string, unknown>} [options] @returns {(out: string) => Promise<unknown>} */
+  /**
+   * A merge from an object, which may be invalid.
+   * @param {Record<string, unknown>} recipe
+   * @param {Record<string, unknown>} [options]
+   * @returns {(out: string) => Promise<unknown>}
+   */
   const object = (recipe, options) => (out) =>
     merge(/** @type {import('../../../src/index.js').RecipeInput} */ (/** @type {unknown} */ (recipe)), {
       out,

@@ -1,5 +1,6 @@
 // @ts-check
-// Runs what is compared with one tree's build, and writes the hashes of what came of it. Arguments: TREE MODELS OUTPUT RESULTS DTYPE ONLY.
+// Runs the compared operations with one tree's build, and writes hashes of the results. Arguments: TREE
+// MODELS OUTPUT RESULTS DTYPE ONLY.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runBatches } from './batches.mjs';
@@ -86,7 +87,7 @@ const models = modelsIn(directory, of);
 await runMerges(models, of);
 await runAnalyses(models, of);
 await runBatches(recorder, models, of);
-// The two parts run beside each other, and so each takes about half of what there is once.
+// The two parts run side by side, so each does about half of the operations that are needed once.
 if (isFirst) {
   await runRefusals(models);
   for (const [name, one] of largeMergesOf(largeModelsIn(directory)))

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Iso-C and TSV-Merge by fusion-bench, in float64.
 
-singular_values.py models ROOT   writes small models ROOT/base, a, b and c of random numbers in float32: tall, wide and square matrices, one of
-                       them in three dimensions, embeddings and norms
-singular_values.py merge JSON    merges `models` over `base` with fusion-bench's function of `method`, times `scale`, and prints how far `out` is
-                       from that
+singular_values.py models ROOT   writes small random models ROOT/base, a, b and c in float32:
+                                 tall, wide and square matrices, three dimensions, embeddings and norms.
+singular_values.py merge JSON    merges `models` over `base` with fusion-bench's function of `method`,
+                                 times `scale`; prints how far `out` is from that.
 """
 
 import contextlib
@@ -37,7 +37,7 @@ def models(root):
     for name in ("base", "a", "b", "c"):
         directory = Path(root) / name
         directory.mkdir(exist_ok=True)
-        # float32 takes these sums without rounding, so that the change is the same for all.
+        # float32 represents these sums exactly, so that the change is the same for all.
         changes = {key: torch.randint(-99, 99, shape, generator=generator) / 2**10 for key, shape in SHAPES.items()}
         tensors = {
             key: (x * 2**10).round() / 2**10 + (0 if name == "base" else changes[key]) for key, x in base.items()

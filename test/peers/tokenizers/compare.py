@@ -2,9 +2,9 @@
 
     compare.py LINES < orders.json > results.json
 
-LINES: a file of texts. An order has `models` (name, path, rows, in order), `base` (an index or null), `source`,
-`tokens` and `pad` as mergekit has them, but models as indices; `ours`, a directory with the tokenizer files of
-layerloom's output; and `vocabulary`, its rows.
+LINES: a file of texts. An order has `models` (name, path, rows, in order), `base` (an index or null),
+`source`, `tokens` and `pad` as in mergekit, but with models as indices; `ours`, a directory with the
+tokenizer files of layerloom's output; and `vocabulary`, its rows.
 """
 
 import functools
@@ -27,7 +27,7 @@ logging.disable(logging.CRITICAL)
 mergekit.tokenizer.build.tqdm.tqdm = functools.partial(tqdm.tqdm, disable=True)
 transformers.logging.set_verbosity_error()
 
-# The order in which mergekit adds tokens of vocabularies is that of a hash map, another one in each process.
+# mergekit adds tokens of vocabularies in the order of a hash map, which varies between processes.
 backend = transformers.PreTrainedTokenizerFast
 unordered = backend.get_vocab
 backend.get_vocab = lambda self: dict(sorted(unordered(self).items(), key=lambda item: item[1]))
@@ -50,7 +50,6 @@ def first_difference(a, b):
 
 
 def run_ours(vocabulary, tensors):
-    """The rows as layerloom describes them."""
     results = []
     for index, model in enumerate(vocabulary["models"]):
         rows = torch.zeros(vocabulary["rows"], tensors[0].shape[1])

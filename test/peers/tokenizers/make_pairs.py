@@ -53,7 +53,6 @@ def write_config(directory, rows):
 
 
 def real(*added):
-    """The real tokenizer, with more added tokens. Returns it and the number of its tokens."""
     tokenizer = json.loads((experts / "base/tokenizer.json").read_text(encoding="utf-8"))
     end = max(tokenizer["model"]["vocab"].values()) + 1
     for index, new in enumerate(added):
@@ -96,11 +95,11 @@ small_config = {
 
 plain, count = real()
 
-# One token that one expert has.
+# A token that only one expert has.
 write("one-added/a", plain, count)
 write("one-added/b", *real(token("<pad>")))
 
-# Several, of every setting, one of them with other settings in the third model.
+# Several with every setting; the third model has one with other settings.
 write("several-added/a", plain, count)
 write(
     "several-added/b",
@@ -111,7 +110,7 @@ write(
     *real(token("<tool>", False), token("word", False, single_word=True), token("<pad>")),
 )
 
-# Rows without tokens: as they are in Qwen's checkpoints, and as `resize_token_embeddings` pads them.
+# Rows without tokens: as in Qwen's checkpoints, and as `resize_token_embeddings` pads them.
 write("padded/a", plain, count + 128)
 write("padded/b", real(token("<pad>"))[0], count + 64)
 
@@ -125,13 +124,12 @@ vocab.update(zip(moved, ids))
 write("reordered/a", plain, count)
 write("reordered/b", shuffled, count)
 
-# Two vocabularies that were trained apart.
 write("two-bpe/a", *trained(["en", "sw"], 1500), small_config)
 bengali, bengali_count = trained(["bn", "te"], 2000)
 bengali["added_tokens"].append({"id": bengali_count, **token("<pad>")})
 write("two-bpe/b", bengali, bengali_count + 1, small_config)
 
-# Unigram, where one expert has added tokens; and a union of two.
+# Unigram, with an expert that added tokens; and a union of two.
 english, english_count = trained(["en", "sw"], 1500, "Unigram")
 with_pad = json.loads(json.dumps(english))
 with_pad["added_tokens"].append({"id": english_count, **token("<pad>")})
@@ -140,11 +138,10 @@ write("unigram/b", with_pad, english_count + 1, small_config)
 write("two-unigram/a", english, english_count, small_config)
 write("two-unigram/b", *trained(["ja"], 1200, "Unigram"), small_config)
 
-# BPE against Unigram.
 write("two-kinds/a", *trained(["en"], 900), small_config)
 write("two-kinds/b", english, english_count, small_config)
 
-# Tokens of the base without a row: added ones, one of which is its padding token; and ones that merges make.
+# Base tokens without a row: added ones, including its padding token, and results of merges.
 with_unused, unused_count = real(token("<x>"), token("<y>"), token("<pad>"))
 padding = {**json.loads((experts / "base/tokenizer_config.json").read_text()), "pad_token": "<pad>"}
 write("without-rows/a", with_unused, count + 1)
@@ -194,7 +191,6 @@ with_tools["added_tokens"] += [
 written_by_4("of-transformers-4/a", base, base_count)
 written_by_4("of-transformers-4/b", with_tools, base_count + 2, ["<tool>"])
 
-# GPT-2's files alone.
 for name, added in (("a", []), ("b", ["<pad>", "<tool>"])):
     directory = out / "gpt2-files" / name
     directory.mkdir(parents=True)
@@ -209,7 +205,6 @@ for name, added in (("a", []), ("b", ["<pad>", "<tool>"])):
         )
     write_config(directory, base_count + len(added))
 
-# A model without a tokenizer.
 write("no-tokenizer/a", plain, count)
 (out / "no-tokenizer/b").mkdir()
 write_config(out / "no-tokenizer/b", count)

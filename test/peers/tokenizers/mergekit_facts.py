@@ -1,4 +1,4 @@
-"""Shows by running mergekit what docs/parity.md says of its vocabularies. Prints JSON."""
+"""Demonstrates the statements of docs/parity.md about mergekit's vocabularies by running it. Prints JSON."""
 
 import json
 import logging
@@ -48,7 +48,6 @@ def model(name, vocab, rows, tokens=(), merges=(), unigram=False):
 
 
 def merge(models, source, tokens=None, base=None):
-    """The numbers of rows, tokens and ids, or the error."""
     references = [reference for reference, _ in models]
     rules = {token: TokenEmbeddingConfig(**rule) for token, rule in (tokens or {}).items()}
     try:

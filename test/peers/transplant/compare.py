@@ -1,6 +1,6 @@
 """Compares a transplant with mergekit-tokensurgeon's: compare.py OURS THEIRS MODEL DONOR, prints JSON.
 
-Rows are told apart by mergekit's own matching of tokens: those that it copies, and those that it approximates.
+Separates copied and approximated rows by mergekit's own matching of tokens.
 """
 
 import json

@@ -1,6 +1,6 @@
 """Makes a small donor: donor.py MGSM OUT STEPS TEXT...
 
-A byte-level BPE tokenizer of 6,000 tokens and a llama of two layers with a head of its own, both trained on the first
+A byte-level BPE tokenizer of 6,000 tokens and a llama of two layers with an untied head. Trained on the first
 200 problems of MGSM in English, Japanese and Swahili and on the texts.
 """
 

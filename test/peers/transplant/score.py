@@ -1,7 +1,7 @@
 """Byte perplexity of models in texts of two languages: score.py MGSM MODEL..., prints JSON.
 
-The last 50 problems of MGSM in English and in Japanese, each text behind the model's own end of text and by its own
-tokenizer: exp(sum of -log p of its tokens / its bytes).
+The last 50 problems of MGSM in English and in Japanese, each text after the model's end-of-text token and by
+its own tokenizer: exp(sum of -log p of its tokens / its bytes).
 """
 
 import json
@@ -25,7 +25,7 @@ for path in models:
         for line in lines:
             text = line.split("\t")[0]
             ids = tokenizer(text, return_tensors="pt", add_special_tokens=False)["input_ids"]
-            # Behind the token that ends texts, so that every token of the text counts.
+            # Starts with the end-of-text token, so that every token of the text counts.
             begin = torch.tensor([[tokenizer.eos_token_id]])
             ids = torch.cat([begin, ids], dim=1)
             with torch.no_grad():

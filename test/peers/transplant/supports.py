@@ -1,6 +1,6 @@
 """Chooses rows as mergekit's batch_omp does: supports.py DONOR TENSOR LISTS K, prints JSON.
 
-LISTS has the donor's rows to approximate (`targets`) and those that sums may be of (`atoms`).
+LISTS has the donor's rows to approximate (`targets`) and the candidates for sums (`atoms`).
 """
 
 import json

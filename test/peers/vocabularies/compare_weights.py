@@ -1,7 +1,9 @@
-"""Merges by mergekit and compares with outputs of layerloom: compare_weights.py LINES < orders.json > results.json
+"""Merges by mergekit and compares with outputs of layerloom: compare_weights.py LINES < orders.json >
+results.json
 
-An order has `recipe`, `ours` (layerloom's output) and `out` (a directory for mergekit's). Tensors are compared in
-bfloat16, embeddings and heads token by token; texts of the file LINES by their tokens in transformers.
+An order has `recipe`, `ours` (layerloom's output) and `out` (a directory for mergekit's). Tensors are
+compared in bfloat16, embeddings and heads token by token; texts of the file LINES by their tokens in
+transformers.
 """
 
 import json
@@ -20,8 +22,8 @@ from safetensors.torch import load_file
 logging.disable(logging.CRITICAL)
 transformers.logging.set_verbosity_error()
 
-# The order in which mergekit adds tokens of vocabularies is that of a hash map, another one in each process, and
-# decides which of several tokens a text is cut into.
+# mergekit adds tokens of vocabularies in the order of a hash map, which varies between processes and decides
+# how a text is cut into tokens.
 backend = transformers.PreTrainedTokenizerFast
 unordered = backend.get_vocab
 backend.get_vocab = lambda self: dict(sorted(unordered(self).items(), key=lambda item: item[1]))
@@ -37,14 +39,14 @@ def load(directory):
 
 
 def units(a, b):
-    """Distances in the order of bfloat16's numbers; zeros of either sign are one."""
+    """Distances in the order of bfloat16's numbers, with a single zero."""
     bits = [x.to(torch.bfloat16).view(torch.int16).to(torch.int32) & 0xFFFF for x in (a, b)]
     signed = [torch.where(x >= 0x8000, -(x - 0x8000), x) for x in bits]
     return (signed[0] - signed[1]).abs()
 
 
 def by_token(tensor, ids):
-    """Rows by the order of tokens, which for a union is not the same in two runs of mergekit, then the others."""
+    """Rows in the order of tokens, since mergekit's order for a union varies between runs, then the others."""
     taken = set(ids)
     return tensor[ids + [row for row in range(len(tensor)) if row not in taken]]
 

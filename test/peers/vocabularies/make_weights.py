@@ -1,8 +1,8 @@
 """Gives models of make_pairs.py small weights: make_weights.py PAIRS OUT CASE...
 
-OUT/tied/CASE/MODEL and OUT/untied/CASE/MODEL have its files, and weights of two layers in float32: with 24 random
-bits no two magnitudes are equal, and no average lies halfway between two numbers of bfloat16, so that each element
-of a merge is decided.
+OUT/tied/CASE/MODEL and OUT/untied/CASE/MODEL have its files, and weights of two layers in float32. With 24
+random bits no two magnitudes are equal and no average lies halfway between two bfloat16 numbers, so that each
+element of a merge is decided.
 """
 
 import json

@@ -8,7 +8,6 @@ import { meanOf, sumOf } from '../../../src/study/scores/mean.js';
 import { unbounded } from '../../../src/study/scores/metrics.js';
 import { seeded } from '../../fixtures/scored.js';
 
-/** Scores of `rows` × `columns` models on `problems` problems, with effects of each. */
 const table = (rows: number, columns: number, problems: number, seed = 1): number[][][] => {
   const random = seeded(seed);
   const effects = (count: number, size: number) =>
@@ -22,7 +21,7 @@ const table = (rows: number, columns: number, problems: number, seed = 1): numbe
 const mean = (values: readonly number[]): number =>
   values.reduce((sum, value) => sum + value, 0) / values.length;
 
-/** Mean squares as textbooks have them, from sums of squares over the whole table, one effect after the other. */
+/** Mean squares by the textbook, from sums of squares over the whole table, one effect after the other. */
 const meanSquares = (y: readonly (readonly (readonly number[])[])[]) => {
   const [I, J, K] = [y.length, y[0]?.length ?? 0, y[0]?.[0]?.length ?? 0];
   const at = (i: number, j: number, k: number) => y[i]?.[j]?.[k] ?? Number.NaN;
@@ -49,7 +48,6 @@ const meanSquares = (y: readonly (readonly (readonly number[])[])[]) => {
   };
 };
 
-/** What `crossedSpread` is given: means by problem, by row and problem, and by column and problem. */
 const marginsOf = (y: readonly (readonly (readonly number[])[])[]) => {
   const byProblem = (models: readonly (readonly number[])[]) =>
     meanOfModels(models.map((scores) => Float64Array.from(scores)));
@@ -78,7 +76,7 @@ describe('the variance of a mean over crossed experts and problems', () => {
     const { variance, df } = spreadIn(y);
     expect(T > TP && L > LP).toBe(true);
     expect(variance).toBeCloseTo((P + T - TP + L - LP) / size, 12);
-    // Each part has its own quantile of Student's t, that of the experts with Satterthwaite's degrees of freedom.
+    // Each part has its own quantile of Student's t; the experts' has Satterthwaite's degrees of freedom.
     const experts = T - TP + L - LP;
     const freedomOfExperts = experts ** 2 / ((T - TP) ** 2 / freedom.T + (L - LP) ** 2 / freedom.L);
     const squares = t95(freedom.P) ** 2 * P + t95(freedomOfExperts) ** 2 * experts;
@@ -86,7 +84,7 @@ describe('the variance of a mean over crossed experts and problems', () => {
   });
 
   it('is that of problems alone where experts differ by no more than problems make them', () => {
-    // Rows are equal but for what each adds to single problems, which sums to nothing.
+    // Rows differ only in single problems, by amounts that sum to zero.
     const level = (sign: number) => scaled(...[1, 2, 4, 8].map((score, at) => score + sign * (-1) ** at));
     const problems = spreadOf([1, 2, 4, 8]);
     expect(crossedSpread(problems, [[level(1), level(-1)]])).toEqual(problems);
@@ -101,19 +99,19 @@ describe('the variance of a mean over crossed experts and problems', () => {
   });
 
   it('has no fewer degrees of freedom than the kind that has the fewest', () => {
-    // Experts differ by a little more than problems make them: V is mostly that of problems, and little known.
+    // Experts differ by slightly more than problems explain: V is mostly that of problems, and imprecise.
     const levels = [scaled(1, 3, 2, 8.2), scaled(2, 1, 5, 4.5)];
     const problems = spreadOf([0.1, 0.2, 0.3, 0.25]);
     expect(crossedSpread(problems, [levels]).df).toBeGreaterThanOrEqual(1);
   });
 
   it('moves without a jump where an excess begins', () => {
-    // Whole numbers of which V_F is V_FP exactly; one level is raised by less and less.
+    // Whole numbers for which V_F equals V_FP exactly; one level is raised by less and less.
     const level = (sign: number, more: number) =>
       scaled(...[1, 2, 4, 8].map((score, at) => score + sign * (-1) ** at + (sign > 0 ? more : 0)));
     const at = (more: number) => crossedSpread(spreadOf([1, 2, 4, 8]), [[level(1, more), level(-1, 0)]]);
     const [start, before] = [at(0), at(1.152)];
-    // V_F is above V_FP from a raise of 4 / √12 on: two means that are so far apart.
+    // V_F exceeds V_FP from a raise of 4 / √12: two means that are that far apart.
     for (const more of [1e-9, 1e-6, 1e-3]) {
       const { variance, df } = at(1.1547005383792515 + more);
       expect(Math.abs(variance - before.variance)).toBeLessThan(10 * more + 1e-12);
@@ -123,7 +121,7 @@ describe('the variance of a mean over crossed experts and problems', () => {
   });
 
   it('is exact for scores of 0 and 1, whatever the order of problems, models and names', () => {
-    // Right answers of 2 × 2 models on 100 problems, of which V_T is V_TP exactly.
+    // Right answers of 2 × 2 models on 100 problems, with V_T exactly V_TP.
     const right = [
       [
         [19, 58, 80, 93],
@@ -168,11 +166,12 @@ describe('intervals of scores that have a range', () => {
   });
 
   it('are Wilson’s of the number of problems that gives a share this variance', () => {
-    // With the normal quantile and the variance of one model: statsmodels 0.15, proportion_confint(62, 250, method='wilson').
+    // With the normal quantile and the variance of one model: statsmodels 0.15, proportion_confint(62, 250,
+    // method='wilson').
     const share = 62 / 250;
     const interval = intervalOf(located(share, (share * (1 - share)) / 250, Number.POSITIVE_INFINITY));
     for (const side of [0, 1] as const) expect(interval?.[side]).toBeCloseTo(wilson(62, 250)[side], 7);
-    // Nine models that have solved nothing count as one.
+    // Nine models without a solved problem count as one.
     expect(intervalOf(located(0, 0, Number.POSITIVE_INFINITY))?.[1]).toBeCloseTo(wilson(0, 250)[1], 7);
     expect(intervalOf(located(1, 0, Number.POSITIVE_INFINITY))?.[0]).toBeCloseTo(wilson(250, 250)[0], 7);
   });

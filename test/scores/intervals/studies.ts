@@ -13,39 +13,41 @@ import { compareRows, type PairedComparison } from '../../../src/study/scores/pa
 import type { ScoredModel } from '../../../src/study/scores/scored-experiment.js';
 import { constructedResult, exactMatch, scoredModel, seeded } from '../../fixtures/scored.js';
 
-// Simulated studies, of which the true scores are known: a model's answers are right with the logistic of a level, effects of
-// its experts, the difficulty of the problem, and how hard each expert finds it. All effects are normal.
+// Simulated studies with known true scores. A model answers right with the logistic of a level, its experts'
+// effects, the problem's difficulty, and how hard each expert finds it. All effects are normal.
 
 /**
- * Standard deviations of experts' effects in points. Of the paper's Table 1, (max − mean) / 1.485 over nine pairs is 2.5
- * for the default swap and 3.3 for the best, the root mean square of four languages; (max − mean) / 0.846 over three
- * experts is 4.7 for task and 1.9 for language experts. Sampling of problems is not taken off, so these are upper bounds.
+ * Standard deviations of experts' effects in points, from the paper's Table 1, as root mean squares over four
+ * languages. For merges, (max − mean) / 1.485 over nine pairs: 2.5 for the default swap, 3.3 for the best.
+ * For experts, (max − mean) / 0.846 over three: 4.7 for task and 1.9 for language experts. Problem sampling
+ * is not subtracted, so these are upper bounds.
  */
 const sizes = { task: 2.4, language: 1.6, both: 1, taskExpert: 4.7, languageExpert: 1.9 } as const;
 
-/** Standard deviations of how differently experts take to two configurations, half of their own effects. */
 const ofConfiguration = { task: 1.2, language: 0.8, both: 0.5 } as const;
 
-/** Standard deviations in logits: of problems, and of how hard one expert, one merge or one configuration finds a problem. */
+/**
+ * Standard deviations in logits: of problems, and of how hard one expert, merge or configuration finds a
+ * problem.
+ */
 const difficulty = { problem: 2, own: 0.5 } as const;
 
-/** Configurations that the best is chosen from. */
 const configurations = 9;
 
 /** Resamples of figures that are chosen again: enough for a mean and a variance. */
 const resampling = { resamples: 500, seed: 1 } as const;
 
 export interface Design {
-  /** Mean score of merges: 0.32 is that of Swahili's default swap. */
   readonly level: number;
-  /** Experts of each kind: 1, 2 or 3. */
   readonly experts: number;
   readonly problems: number;
-  /** Effects of experts, as a share of the paper's. */
   readonly effects: number;
 }
 
-/** What one study found: whether the interval held the truth, its width in points, whether a false claim was made. */
+/**
+ * A study's result: whether the interval held the truth, its width in points, and whether a false claim was
+ * made.
+ */
 export interface Outcome {
   readonly holds: boolean;
   readonly width: number;
@@ -64,7 +66,7 @@ const normal = Array.from({ length: 61 }, (_, at) => -6 + at / 5).map((x) => ({
   weight: Math.exp((-x * x) / 2) / (5 * Math.sqrt(2 * Math.PI)),
 }));
 
-/** Expected share of right answers at a logit, over normal effects of a standard deviation. */
+/** Expected share of right answers at a logit, over normal effects with this standard deviation. */
 const shareAt = (logit: number, deviation: number): number =>
   normal.reduce((sum, { x, weight }) => sum + weight * logistic(logit + deviation * x), 0);
 
@@ -100,7 +102,6 @@ const placeOf = (level: number): Place => {
 
 const task = 'constructed';
 
-/** Makes random numbers for one study. */
 const randomOf = (seed: number) => {
   const uniform = seeded(seed);
   const gauss = (deviation: number) =>
@@ -124,7 +125,6 @@ const resultOf = (name: string, scores: readonly number[]): EvaluationResult => 
   })),
 });
 
-/** A simulated model, and its true score over all problems. */
 interface Simulated {
   readonly model: ScoredModel;
   readonly truth: number;
@@ -133,13 +133,11 @@ interface Simulated {
 interface World extends Place {
   readonly design: Design;
   readonly random: Random;
-  /** Difficulty of each problem, for all, each task expert and each language expert. */
   readonly problems: readonly number[];
   readonly ofTask: readonly (readonly number[])[];
   readonly ofLanguage: readonly (readonly number[])[];
   readonly tasks: readonly number[];
   readonly languages: readonly number[];
-  /** Of each pair, task expert by task expert. */
   readonly both: readonly number[];
 }
 
@@ -167,7 +165,6 @@ const answer = (world: World, logit: number, ofProblem: (problem: number) => num
     world.random.uniform() < logistic(logit + hardness + ofProblem(problem)) ? 1 : 0,
   );
 
-/** Simulates the merges of one configuration; `differs`: by how much of the usual it takes to experts in a way of its own. */
 const merges = (world: World, name: string, differs = 0): Simulated[] => {
   const { experts, problems, effects } = world.design;
   const { random } = world;
@@ -195,7 +192,6 @@ const merges = (world: World, name: string, differs = 0): Simulated[] => {
   );
 };
 
-/** Simulates the experts, whose own effects are larger than those on merges, about the same level. */
 const expertsOf = (world: World): Simulated[] => {
   const make = (
     role: 'task' | 'language',
@@ -223,7 +219,6 @@ const expertsOf = (world: World): Simulated[] => {
   ];
 };
 
-/** The mean score over all experts and problems of merges of one configuration. */
 const populationTruth = ({ effects, level }: Design, differs = 0): number => {
   const { start, point } = placeOf(level);
   const variance =
@@ -261,7 +256,6 @@ const compared = (comparison: PairedComparison, truth: number): Outcome | undefi
 const bestOf = <T>(items: readonly T[], score: (item: T) => number): T =>
   items.reduce((best, item) => (score(item) > score(best) ? item : best));
 
-/** Simulates one study, and asks the product for the figure's interval. */
 export const study = (figure: Figure, design: Design, seed: number): Outcome | undefined => {
   const world = worldOf(design, seed);
   const isPopulation = design.experts > 1;
@@ -278,7 +272,7 @@ export const study = (figure: Figure, design: Design, seed: number): Outcome | u
       return outcome(estimate ?? { interval: undefined }, best.truth);
     }
     case 'difference': {
-      // Of one pair, configurations are equal for its two experts, so that a claim is false.
+      // For a single pair, configurations are equal for its two experts, so a claim is false.
       const [a, b] = [merges(world, 'a', isPopulation ? 1 : 0), merges(world, 'b', isPopulation ? 1 : 0)];
       return compared(compareRows(rowOf(modelsOf(a), task), rowOf(modelsOf(b), task), exactMatch), 0);
     }
@@ -310,17 +304,13 @@ export const study = (figure: Figure, design: Design, seed: number): Outcome | u
   }
 };
 
-/** What many studies found. */
 export interface Coverage {
   readonly studies: number;
-  /** Shares of studies in percent. */
   readonly coverage: number;
   readonly falseClaims: number;
-  /** Mean width in points. */
   readonly width: number;
 }
 
-/** Simulates studies with seeds of their own. */
 export const coverageOf = (figure: Figure, design: Design, studies: number): Coverage => {
   const { experts, problems, level } = design;
   const first =

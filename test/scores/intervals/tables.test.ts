@@ -4,7 +4,7 @@ import type { ScoredExperiment } from '../../../src/study/scores/scored-experime
 import { constructedExperiment } from '../../fixtures/scored.js';
 import { tablesOf } from '../../fixtures/tables.js';
 
-// Nine pairs of which math-3 makes the best merges and math-1 the worst.
+// Nine pairs: math-3 makes the best merges and math-1 the worst.
 const byTaskExpert = [70, 71, 72, 80, 81, 82, 95, 96, 97];
 
 const experiment = constructedExperiment({
@@ -40,9 +40,9 @@ describe('intervals in tables', () => {
   it('of a mean over pairs have the effects of experts and of problems', () => {
     const mean = cellOf(table1, 'swahili/avg', 'swap-default');
     expect(mean?.estimand).toBe('task experts, language experts and problems like these');
-    // Of task experts alone: percents 28.4, 32.4 and 38.4 have a standard deviation of 5.03, over √3 2.91.
+    // From task experts alone: percents 28.4, 32.4 and 38.4 have a standard deviation of 5.03, over √3 2.91.
     expect(mean?.stderr).toBeGreaterThan(2.9);
-    // Student's t of about two degrees of freedom, of which the quantile is 4.3.
+    // Student's t with about two degrees of freedom has a quantile of 4.3.
     expect(width(mean)).toBeGreaterThan(2 * 3 * (mean?.stderr ?? Number.NaN));
   });
 
@@ -90,7 +90,7 @@ describe('intervals in tables', () => {
     const gain = cellOf(gains, 'swap-default/expert', 'swahili');
     expect(gain?.model).toBe('math-3');
     expect(gain?.estimand).toBe('these models only, problems like these');
-    // The best of six is flattered by the choice, so that the gain is more likely above what it looks.
+    // Choosing flatters the best of six, so the gain is more likely above its estimate.
     const middle = ((gain?.interval?.[0] ?? 0) + (gain?.interval?.[1] ?? 0)) / 2;
     expect(middle).toBeGreaterThan(gain?.value as number);
     expect(gains.notes.join(' ')).toContain('choose it again');
