@@ -9,7 +9,7 @@ export const notRun: Readonly<Record<string, readonly string[]>> = {
     'npm install -g ./layerloom-0.1.0.tgz    # for the command line: layerloom',
     "npm install ./layerloom-0.1.0.tgz       # in a project: npx layerloom, and import { merge } from 'layerloom'",
     'npm run demo    # 80 s on two cores, most of it building: makes small experts, swaps two, shows the origin of each layer, checks every element',
-    'npm cit         # about five minutes on two cores: runs all tests',
+    'npm cit         # three to five minutes on two cores: installs, builds, runs the unit tests',
     'npm run build',
     'npm install --global ./layerloom-0.1.0.tgz     # `layerloom` on the PATH',
     "npm install ./layerloom-0.1.0.tgz              # in a project: `npx layerloom`, and import 'layerloom'",
