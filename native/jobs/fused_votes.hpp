@@ -7,8 +7,8 @@
 
 namespace layerloom {
 
-/// A vote over differences from its base, each pruned by its own magnitude or not at all, which a single
-/// kernel computes.
+/// A vote that one kernel computes. Its inputs are differences from the base, each either pruned by its own
+/// magnitude or not pruned.
 struct FusedVote {
     struct Term {
         ValueId source;

@@ -67,7 +67,7 @@ struct Overlaps {
     static constexpr Tiling tiling = Tiling::Rows;
 };
 
-/// Counts NaN and infinity in `base`, then in each expert, including overflowed differences. Needs
+/// Counts NaN and infinity in `base`, then in each expert, including differences that overflow. Needs
 /// RowMagnitudes or ColumnMagnitudes of each difference; counts where these are not finite.
 struct NonFinite {
     ValueId base;
@@ -75,7 +75,8 @@ struct NonFinite {
     static constexpr Tiling tiling = Tiling::Rows;
 };
 
-/// Magnitudes in bins of a window; how many are above it, and how many equal each candidate.
+/// Counts the magnitudes in each bin of a window, those above the window, and those that equal each
+/// candidate.
 struct Histogram {
     ValueId value;
     Window window;

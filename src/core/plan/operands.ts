@@ -136,8 +136,8 @@ export const sourcesOf = (formula: Formula<Operand>): readonly StoredTensor[] =>
   operandsOf(formula).flatMap(sourcesOfOperand);
 
 /**
- * Returns the byte ranges read to compute an output: codes do not read the base they are compared with, and
- * scales are made with the codes.
+ * Returns the byte ranges read to compute an output. Quantised codes read only their source: the base serves
+ * a measurement. Scales read nothing, because the pass that makes the codes also makes them.
  */
 export const sourcesRead = (formula: Formula<Operand>): readonly StoredTensor[] => {
   if (formula.kind !== 'quantise') return sourcesOf(formula);

@@ -69,13 +69,13 @@ export interface Jobs {
   readonly record: string | undefined;
   /** All paths given to the jobs, by parameter name. */
   readonly paths: Readonly<Record<string, string | undefined>>;
-  /** For comments. */
+  /** Words for comments in the written files. */
   readonly about: {
-    /** The path that the jobs run. */
+    /** The experiment's file, or the training's directory. */
     readonly subject: string;
     /** Paths that every job must see. */
     readonly shared: string;
-    /** The last job's work, after "a job that". */
+    /** The last job's work; ends the phrase "a last job that …". */
     readonly last: string;
   };
   /** Make the shards or train the runs, part by part. */

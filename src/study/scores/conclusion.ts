@@ -189,7 +189,7 @@ export const sentenceOf = (conclusion: Conclusion, first: string, second: string
 
 export interface RankedFacts {
   readonly metric: string;
-  /** Undefined for published figures, which do not state it. */
+  /** Number of problems; undefined for published figures, which do not state it. */
   readonly n: number | undefined;
   readonly scores: readonly number[];
 }

@@ -106,11 +106,11 @@ export interface CompileContext extends Statistics {
   readonly models: readonly ModelView[];
 }
 
-/** An output tensor that differs from the first model's. */
+/** An output tensor that replaces or joins the first model's. */
 export interface OutputTensor {
   readonly name: string;
   readonly like: ModelTensorPlace;
-  /** Overrides that tensor's shape. */
+  /** Default: the shape of `like`. */
   readonly shape?: Shape;
   readonly place: Place;
 }

@@ -50,7 +50,10 @@ export interface RemoteSource extends ModelSource {
    * leading out of the folder.
    */
   describePath(path: string): Promise<(Origin & { readonly name?: string }) | undefined>;
-  /** Returns another program's command that fetches a model to where `find` looks. */
+  /**
+   * Returns a command of another program (such as `hf download …`) that downloads a model to the cache that
+   * `find` searches.
+   */
   fetchCommand?(at: string): string;
   /**
    * Fetches headers and side files of a model, so that `find` finds it.

@@ -40,7 +40,10 @@ export const exchangedDtypes: readonly Dtype[] = [
 /** Runs of elements in a sample, as in `exchange.py`. */
 const samples = 8;
 
-/** Identifies the tensors of models. Hashes the bytes of a file once, though merges share files. */
+/**
+ * Identifies the tensors of models by hashes of their bytes. Hashes each range of a file once, even if
+ * several merges share it.
+ */
 export class WeightsToLoad {
   /** By file and range. */
   readonly #keys = new Map<string, Promise<string>>();

@@ -35,7 +35,7 @@ export interface EvaluationOutcome {
   /** Models scored by this run; models with all results. */
   readonly scored: readonly string[];
   readonly kept: readonly string[];
-  /** Counted per model and task. */
+  /** Results made by this run, and results that existed; one for each model and task. */
   readonly results: { readonly made: number; readonly there: number };
   /** Also tasks that could not be run for any model. */
   readonly failed: readonly { readonly model: string; readonly code: string; readonly message: string }[];

@@ -62,8 +62,9 @@ export const factorsOf = ({ scores, sampling = [] }: SampledScores): Factor[] =>
   sampling.map(({ kind, labels }) => ({ kind, labels: distinct(labels), levels: levelsOf(scores, labels) }));
 
 /**
- * Returns the kinds of model that the difference of two rows' means varies with. For shared experts the
- * difference of each counts, because an expert's own effect cancels. Empty if a row stands only for itself.
+ * Returns the kinds of model (experts, seeds, …) whose sampling makes the difference of two rows' means vary.
+ * If both rows use the same experts, each expert's difference is one level, because its effect on both rows
+ * cancels. Empty if one of the rows is not a sample of such models.
  */
 export const factorsOfDifference = (a: SampledScores, b: SampledScores): Factor[] => {
   if (a.sampling === undefined || b.sampling === undefined) return [];

@@ -126,7 +126,10 @@ const compare = (board: Board, subject: Subject, contrast: Contrast): Compared |
   }));
 };
 
-/** Includes only contrasts that every language with contrasts has. */
+/**
+ * Returns means over languages. Languages without contrasts are ignored; a contrast is included only if all
+ * others have it.
+ */
 const meanFamily = (contrasts: readonly Contrast[], families: readonly Family[]): Family[] => {
   const filled = families.filter(({ compared }) => compared.length > 0);
   if (filled.length < 2) return [];

@@ -83,7 +83,10 @@ export const firstOfEach = (key: string, otherwise: number | undefined, [usual, 
     (values) => [[positions(values, other)[1] ?? values.length]],
   );
 
-/** A single layer of each period is of the other kind, at an offset below the period. */
+/**
+ * In every `period` layers, exactly one is of the other kind: the layer at index `offset` (0 ≤ offset <
+ * period).
+ */
 export const oneOfEach = (
   keys: { readonly period: readonly [string, number]; readonly offset: readonly [string, number] },
   [usual, other]: Pair,
