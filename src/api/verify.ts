@@ -156,8 +156,9 @@ const recordWarnings = (record: WrittenRecord | undefined): string[] => [
 ];
 
 /**
- * Plans the merge of a record again. Changed inputs are only a warning, because their effect is what
- * verification looks for. So is an edited record that is not a recipe any more: it counts as damage already.
+ * Plans the merge of a record again. Changed inputs are only a warning, because verification looks for their
+ * effect. An edited record that is no longer a recipe is only a warning too, because it counts as damage
+ * already.
  */
 const planAgain = async (
   recipe: string,
@@ -178,7 +179,10 @@ const planAgain = async (
   }
 };
 
-/** Merges entries by file: a difference overrides equality. A card as written does not count as edited. */
+/**
+ * Merges entries that name the same file: if one of them reports a difference, the result does. A card that
+ * was not changed does not count as edited.
+ */
 const together = (...lists: readonly (readonly VerifiedFile[])[]): VerifiedFile[] => {
   const files = new Map<string, VerifiedFile>();
   for (const one of lists.flat()) {

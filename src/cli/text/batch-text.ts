@@ -54,7 +54,8 @@ export const describeCost = (
   ]);
 
 /**
- * Estimates the time to merge and to score from measurements on this machine, or says how to measure it.
+ * Estimates the time to merge and to score from measurements on this machine; without measurements, names the
+ * command that makes them.
  *
  * @param out the experiment's directory
  */
@@ -123,7 +124,8 @@ const namesOf = (merges: readonly ExperimentMerge[]): string => {
 const mostListed = 20;
 
 /**
- * A line for each merge; a long list has a line for each method and folder, with its number of merges.
+ * Returns a line for each merge. A long list is folded to a line for each method and folder, with its number
+ * of merges.
  *
  * @param all never fold
  */

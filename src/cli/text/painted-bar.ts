@@ -1,6 +1,9 @@
 import { heights, zero } from '../../core/plan/card/chart-characters.js';
 
-/** Shades of models by index, and of mixtures; they differ without colour too. */
+/**
+ * Characters that fill a bar: one for each model by index, then one for mixtures. They can be told apart
+ * without colour.
+ */
 export const shades = ['░', '█', '▓', '▬'] as const;
 export const mixtures = ['▒', '▚', '╱'] as const;
 

@@ -23,7 +23,7 @@ interface ProgramRun {
 }
 
 /**
- * Runs a program to its end. The whole process group ends with it, and with this process.
+ * Runs a program to its end. Its whole process group is ended when it ends, or when this process ends.
  *
  * @returns the text it added to the log
  * @throws LayerloomError EXPORT_FAILED, INTERRUPTED, WRITE_FAILED

@@ -60,7 +60,7 @@ export const checkRun = async (
 };
 
 /**
- * Fits threads to memory; adds MEMORY_NEEDED to `wanted`.
+ * Computes how many threads fit into memory. If not even one does, adds MEMORY_NEEDED to `wanted`.
  *
  * @returns a warning if fewer threads fit
  */

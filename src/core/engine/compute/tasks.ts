@@ -77,7 +77,7 @@ export const computedOf = ({
 }: PlannedTensor): { readonly name: string; readonly shape: Shape } =>
   expression.kind === 'quantise' ? { name: expression.of, shape: expression.shape } : { name, shape };
 
-/** Equal for tensors that one program may compute: equal shape and slices. */
+/** Returns a key that is equal for tensors that one program can compute: those of equal shape and slices. */
 export const slicingOf = (tensor: PlannedTensor): string => {
   const { expression } = tensor;
   const blocks = expression.kind === 'quantise' ? ` in ${expression.block.join()}` : '';

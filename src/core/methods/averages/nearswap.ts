@@ -4,7 +4,10 @@ import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
 export interface NearswapParameters {
-  /** Elements up to this distance become the model's; others move by it. Required. */
+  /**
+   * Where base and model differ by at most t, the output takes the model's element; elsewhere it moves from
+   * the base towards the model by t. Required.
+   */
   t: SettingInput<number>;
 }
 

@@ -111,14 +111,17 @@ const mergedIn = ({ models, task, language, model }: Readonly<Record<string, unk
 const nameOf = (model: unknown): string =>
   isObject(model) ? `${model['method']}(${(mergedIn(model) ?? []).map(nameOf).join(', ')})` : String(model);
 
-/** Weights as recorded: as given, and for `magnitude` also as found. */
+/** Returns weights as records hold them: as given, and for `magnitude` also the numbers computed. */
 export const resolvedWeights = (
   weights: readonly number[] | 'magnitude',
   used: readonly number[],
 ): Record<string, unknown> =>
   weights === 'magnitude' ? { weights, magnitude_weights: normalise(used) } : { weights };
 
-/** Weights that reproduce the shares: the shares if normalising changes no bit, else the weights. */
+/**
+ * Returns weights that give the same shares when used again: the shares themselves if normalising them
+ * changes no bit, else the weights.
+ */
 export const repeatableWeights = (used: readonly number[]): readonly number[] => {
   const shares = normalise(used);
   return normalise(shares).every((share, index) => share === shares[index]) ? shares : used;
