@@ -22,7 +22,10 @@ export const trainingPresets: readonly string[] = [
   ...ownPresets,
 ];
 
-/** Our row for some thousand own samples: a larger rate and fewer steps than the paper's. */
+/**
+ * Our values for a few thousand samples of the user, with a larger learning rate and fewer steps than in the
+ * paper.
+ */
 const ownRow: TrainingRow = {
   learningRate: 1e-5,
   batchSize: 8,

@@ -43,7 +43,7 @@ export interface EvaluationJobs {
 export interface TrainingJobParameters extends CommonParameters {
   /** Absolute path of a `trainInit` directory in the jobs, on a file system that all share. */
   readonly training: string;
-  /** Number of jobs; those beyond the number of runs have nothing to do. */
+  /** Number of jobs. If there are more jobs than runs, the surplus jobs do nothing. */
   readonly parts: number;
   /** GPUs of each training job; default 1; 0 requests none. */
   readonly gpus?: number | undefined;
@@ -51,7 +51,9 @@ export interface TrainingJobParameters extends CommonParameters {
   readonly evaluation?: undefined;
 }
 
-/** Jobs of one command: alone, or each with `INDEX/count` appended. */
+/**
+ * The jobs of one command: a single job, or `count` jobs, each with `INDEX/count` appended to the command.
+ */
 export interface Job {
   readonly words: readonly string[];
   readonly count: number;

@@ -87,7 +87,7 @@ export const conclude = (facts: ComparedFacts): Conclusion => {
   };
 };
 
-/** True if nothing can be said, whatever the difference. */
+/** True for a verdict that allows no statement, however large the difference. */
 export const isUnsaid = (verdict: Verdict): boolean =>
   verdict === 'too few problems' || verdict === 'at floor' || verdict === 'at ceiling';
 

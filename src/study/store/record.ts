@@ -71,7 +71,7 @@ export const moved = (from: string, to: string): Promise<boolean> =>
     (error: unknown) => absent(error) ?? false,
   );
 
-/** @returns false if the record is gone: another process took the claim over */
+/** @returns false if the record is missing, because another process took the claim over */
 export const placeRecord = (paths: StorePaths, token: string, key: string): Promise<boolean> =>
   writing(paths.record(key), async () => {
     if (!(await moved(paths.partialRecord(key, token), paths.record(key)))) return false;
@@ -116,8 +116,8 @@ export const wholeOf = (entry: StoreEntry): StoredShard | undefined =>
   hasItsSize(entry) && isUntouched(entry) ? entry.record : undefined;
 
 /**
- * True if the size is right but the file was written or replaced: through a hard link, or by copying the
- * store.
+ * True if a shard has the right size but its file was written to or replaced since: through a hard link, or
+ * because the store was copied.
  */
 export const isInDoubt = (entry: StoreEntry): boolean => hasItsSize(entry) && !isUntouched(entry);
 

@@ -142,7 +142,10 @@ const rowOf = (row: TrainingRow, values: RunValues): TrainingRow => ({
   beta2: values.beta2 ?? row.beta2,
 });
 
-/** The paper's samples between checkpoints; for own data a share of the run. */
+/**
+ * Returns the number of samples between checkpoints: that of the paper, or for data of the user a share of
+ * the run.
+ */
 const checkpointEveryOf = ({ isOwnRow }: Preset, all: number): number =>
   isOwnRow ? Math.ceil(all / choices.own.checkpoints) : choices.checkpointEvery;
 

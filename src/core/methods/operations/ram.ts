@@ -86,8 +86,8 @@ export const ram = {
 } satisfies Operation<Ram<unknown>, Ram<string>, Ram<Value>>;
 
 /**
- * Inputs of a vote that counts every nonzero change once: with each change's negative, signs cancel, and the
- * positive one of each pair is elected.
+ * Inputs of a vote that counts every nonzero change once. Each change is entered together with its negative,
+ * so that signs cancel, and the vote elects the positive one of each pair.
  *
  * @param sign weight of the negatives: −1 sums the changes, 1 their magnitudes
  */

@@ -34,14 +34,17 @@ export interface EvaluateOptions {
   readonly resume?: boolean | undefined;
   /** Run again even with results. */
   readonly force?: boolean | undefined;
-  /** Fetch references from the hub, whole. Default false: nothing is asked of the hub. */
+  /** Download references from the hub as whole models. Default false: sends no request to the hub. */
   readonly download?: boolean | undefined;
   /**
    * Run commands of `evaluate:` (`serve`, `arguments`) even in a folder that no batch of this user wrote.
    * Default false.
    */
   readonly allowServe?: boolean | undefined;
-  /** The stamp of this run's jobs: refuses another version or experiment. */
+  /**
+   * The stamp that the jobs of this run carry. The run is refused if the version of layerloom or the
+   * experiment differs from it.
+   */
   readonly expect?: string | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Called before the first model, for each task that cannot be run. */

@@ -101,9 +101,12 @@ export interface ScoringContext {
   readonly signal: AbortSignal | undefined;
   readonly onRun: (tasks: readonly string[]) => void;
   readonly onRequests: (requests: Requests) => void;
-  /** Undefined: one process per run. */
+  /** The process that is kept between runs; undefined if each run has its own process. */
   readonly kept: KeptHarness | undefined;
-  /** Undefined: one server per model, or a running one. */
+  /**
+   * The server that takes the weights of one model after another; undefined if each model has its own server,
+   * or a running server is used.
+   */
   readonly exchanging: ExchangingServer | undefined;
   readonly onLoaded: (loaded: LoadedWeights) => void;
 }

@@ -53,8 +53,9 @@ interface Entry {
 }
 
 /**
- * Compares the best configuration of an entry with the default. If the entry has all configurations of the
- * method, this is the table's comparison; otherwise the sentence states the smaller number of candidates.
+ * Compares the best configuration of an entry with the default. If the entry has all configurations of its
+ * method, the comparison is the one in the table; otherwise the sentence states that there were fewer
+ * candidates.
  */
 const findingOf = (
   board: Board,

@@ -30,7 +30,8 @@ const sayingNothing: readonly Verdict[] = ['too few problems', 'at floor', 'at c
 
 /**
  * Returns the merges that a language's sentence is about: the entry `default`, else the default layer swap,
- * else another default, else the best. A language without groups has the variant with the most scored merges.
+ * else another default, else the best. For a language without groups, returns the variant with the most
+ * scored merges.
  */
 const mainGroup = (board: Board, subject: Subject): Group | undefined => {
   const merged = groupsOf(board, subject).filter(isMerged);

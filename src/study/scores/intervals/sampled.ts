@@ -4,7 +4,10 @@ import type { ScoredModel } from '../scored-experiment.js';
 import type { Levels } from './crossed.js';
 import { less, meanOfModels, type Scaled } from './scaled.js';
 
-/** A sampled population; pairs share no expert, models have another role. */
+/**
+ * A population from which models are sampled. `pairs of experts`: pairs that have no expert in common;
+ * `models`: models of any other role.
+ */
 export type Kind = 'task experts' | 'language experts' | 'pairs of experts' | 'models';
 
 export interface Sampling {
@@ -16,8 +19,8 @@ export interface Sampling {
  * Returns the populations that a row's models are sampled from, so that the mean describes similar models
  * too. A kind with one member (the task expert of three merges) is fixed.
  *
- * @returns empty for a single model that is not a pair's merge; undefined if the models stand only for
- *   themselves: one pair, or some pairs of a grid
+ * @returns empty for a single model that is not a pair's merge; undefined if the models are no sample of
+ *   others: a single pair, or some pairs of a grid
  */
 export const samplingOf = (models: readonly ScoredModel[]): readonly Sampling[] | undefined => {
   if (models.length < 2) return isOnePair(models) ? undefined : [];

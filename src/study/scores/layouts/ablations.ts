@@ -63,7 +63,10 @@ interface Ablation {
   readonly caption: string;
   readonly settings: readonly Setting[];
   readonly compared: string;
-  /** In order of preference; the first that was merged is used. Empty for reference rows. */
+  /**
+   * The references of a setting, in order of preference: the first that was merged is used. Empty for rows
+   * that are references themselves.
+   */
   readonly referencesOf: (setting: Setting) => readonly Reference[];
 }
 

@@ -125,7 +125,10 @@ const alongOne =
   ({ at }) =>
     weighted([at.get(0), 1 - value], [at.get(1), value]);
 
-/** Additive gains: the sum of each expert's score alone at this α, minus the base's. */
+/**
+ * Returns the score that additive gains would give: the two experts' scores alone at this α, added, minus the
+ * score of the base.
+ */
 const sumOfBoth =
   (curves: readonly Curve[], value: number): Expected =>
   ({ task, language, at }) => {

@@ -43,8 +43,8 @@ interface Family {
 
 /**
  * Paired differences of rows from their reference rows, by language and as the mean over languages, with
- * tests of equivalence if a margin is given. P-values are adjusted within a language, whose rows answer one
- * question.
+ * tests of equivalence if a margin is given. P-values are adjusted over all rows of a language, because these
+ * answer one question.
  */
 export const differences = (
   board: Board,

@@ -3,7 +3,7 @@ import type { Described, Saying } from './saying.js';
 import { meaningOf, saysTheSame } from './saying.js';
 
 /**
- * Settings given by whole numbers such as a period, an offset or a count.
+ * Reads and writes settings that whole numbers describe: a period, an offset or a count.
  *
  * @param keys with loaders' defaults; undefined if the key is required
  * @param meaning a layer's value, from its number, the number of layers, and the given numbers
@@ -48,7 +48,7 @@ type Pair = readonly [usual: unknown, other: unknown];
 const positions = (values: readonly unknown[], wanted: unknown): number[] =>
   values.flatMap((value, layer) => (value === wanted ? [layer] : []));
 
-/** Layers from a number on are of the other kind: `first_k_dense_replace`. */
+/** All layers from the given index on are of the other kind: `first_k_dense_replace`. */
 export const from = (key: string, otherwise: number | undefined, [before, after]: Pair): Saying =>
   numbers(
     { [key]: otherwise },
@@ -57,7 +57,8 @@ export const from = (key: string, otherwise: number | undefined, [before, after]
   );
 
 /**
- * The last so many layers are of the other kind: `num_kv_shared_layers`. Loaders refuse more than there are.
+ * The given number of last layers are of the other kind: `num_kv_shared_layers`. Loaders refuse a number
+ * above that of the layers.
  */
 export const last = (key: string, otherwise: number | undefined, [before, after]: Pair): Saying =>
   numbers(
@@ -120,7 +121,7 @@ export const range = (
     },
   );
 
-/** Derived by loaders from the layer number and the section; cannot be configured otherwise. */
+/** A setting that loaders derive from the index of the layer and the section, and that no key can change. */
 export const rule = (
   meaning: (layer: number, layers: number, described: Described) => unknown,
   keys: readonly string[] = [],
