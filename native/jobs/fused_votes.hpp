@@ -7,7 +7,7 @@
 
 namespace layerloom {
 
-/// A vote that one kernel computes. Its inputs are differences from the base, each either pruned by its own
+/// A vote that one kernel computes. Each input is a difference from the base, either pruned by its own
 /// magnitude or not pruned.
 struct FusedVote {
     struct Term {

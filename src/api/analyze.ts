@@ -42,8 +42,8 @@ export interface AnalyzeParameters {
   /** Names of the experts that serve as language experts in a layer swap. */
   language?: readonly string[] | undefined;
   /**
-   * Takes this share of the rows of each matrix inside layers, those with the largest MAV, and computes for
-   * each pair of experts how many they have in common. Default: not computed.
+   * Takes this share of the rows of each matrix inside layers, those with the largest MAV. Counts how many of
+   * them each pair of experts has in common. Default: not computed.
    */
   topShare?: number | undefined;
   /** Published tables (CSV) to draw beside the experts. */

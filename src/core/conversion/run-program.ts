@@ -23,7 +23,7 @@ interface ProgramRun {
 }
 
 /**
- * Runs a program to its end. Its whole process group is ended when it ends, or when this process ends.
+ * Runs a program to its end. When it or this process ends, its whole process group is ended.
  *
  * @returns the text it added to the log
  * @throws LayerloomError EXPORT_FAILED, INTERRUPTED, WRITE_FAILED

@@ -17,7 +17,7 @@ export interface HeldOutComparison {
   /** Two-sided p-value; null without results by problem. */
   readonly p: number | null;
   readonly test: 'mcnemar' | 't' | 'bootstrap' | null;
-  /** What the difference estimates: the searched pairs, on other problems like these. */
+  /** The population that the difference describes: the searched pairs, on other problems like these. */
   readonly estimand: string | null;
 }
 

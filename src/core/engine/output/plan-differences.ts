@@ -34,9 +34,7 @@ const sideFilesOf = ({ files, inputs }: StagedPlan) => {
   );
 };
 
-/**
- * Lists differences between two plans, because of which one cannot continue the other's staging directory.
- */
+/** Lists differences between two plans that keep one from continuing the other's staging directory. */
 export const planDifferences = (former: StagedPlan, plan: StagedPlan): string[] => {
   const differs = (part: (plan: StagedPlan) => unknown) =>
     JSON.stringify(part(former)) !== JSON.stringify(part(plan));

@@ -11,8 +11,7 @@ export interface OverlapPart {
   /** Cosine between the task vectors; null if one is 0 or the sums overflow. */
   readonly cosine: number | null;
   /**
-   * Of the elements that both experts changed, the share whose changes have equal signs; null if there are no
-   * such elements.
+   * Share of equal signs among the elements that both experts changed; null if there are no such elements.
    */
   readonly signAgreement: number | null;
   /** Share of rows, finite in both, above each expert's threshold in both. */

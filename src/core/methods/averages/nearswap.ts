@@ -5,8 +5,8 @@ import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
 export interface NearswapParameters {
   /**
-   * Where base and model differ by at most t, the output takes the model's element; elsewhere it moves from
-   * the base towards the model by t. Required.
+   * An element that differs from the model's by at most t becomes the model's; any other moves towards it by
+   * t. Required.
    */
   t: SettingInput<number>;
 }

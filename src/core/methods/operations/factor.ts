@@ -5,9 +5,9 @@ import type { Value } from './program.js';
 import { describeSum } from './words.js';
 
 /**
- * One of the two factors of Δ = Σ coefficient · source: left [rows, rank] and right [rank, columns] of its
- * truncated singular value decomposition, each multiplied by √σ. Both factors of a matrix have the same `of`
- * and are in one shard, because a special job makes them together.
+ * A factor of Δ = Σ coefficient · source: left [rows, rank] or right [rank, columns] of its truncated
+ * singular value decomposition, multiplied by √σ. A matrix's two factors have the same `of` and are in one
+ * shard, because a special job makes them together.
  */
 export interface Factor<T> {
   readonly kind: 'factor';

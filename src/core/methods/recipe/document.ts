@@ -22,7 +22,7 @@ export interface DocumentKind {
   /** The expected form of a document, after "expected". */
   readonly document: string;
   /**
-   * Keys in snake case, of which every recipe file has at least one. A file without any of them may be a
+   * Keys in snake case; every recipe file has at least one of them. A file without any of them may be a
    * private file of another kind, so messages do not quote it. Default: messages quote every file.
    */
   readonly keys?: readonly string[];

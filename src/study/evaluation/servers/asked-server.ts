@@ -9,8 +9,8 @@ export class Fault extends Error {}
 export class Permanent extends Fault {}
 
 /**
- * Imports undici on first use. Its timeouts are off, because loading weights may exceed its five minutes for
- * headers; `timeoutSeconds` limits each request.
+ * Imports undici on first use. The timeouts of undici are off, because loading weights may exceed its five
+ * minutes for headers; `timeoutSeconds` limits each request.
  */
 const loadClient = async () => {
   const { Agent, request } = await import('undici');
