@@ -27,8 +27,7 @@ export interface AnalyzeParameters {
   rows?: Rows | undefined;
   /**
    * Rows with a larger MAV count as changed. Default: 1e-5, as in the paper's Fig. 2 for a math expert.
-   * `auto`: chosen so that a third of the rows that any expert changed exceed it, counting matrices inside
-   * layers.
+   * `auto`: exceeded by a third of all experts' changed rows in matrices inside layers.
    */
   threshold?: number | 'auto' | undefined;
   /** Thresholds of single experts by name, instead of `threshold`. */
@@ -42,8 +41,8 @@ export interface AnalyzeParameters {
   /** Names of the experts that serve as language experts in a layer swap. */
   language?: readonly string[] | undefined;
   /**
-   * Takes this share of the rows of each matrix inside layers, those with the largest MAV. Counts how many of
-   * them each pair of experts has in common. Default: not computed.
+   * Takes this share of each matrix's rows inside layers, those with the largest MAV, and counts how many a
+   * pair of experts has in common. Default: not computed.
    */
   topShare?: number | undefined;
   /** Published tables (CSV) to draw beside the experts. */

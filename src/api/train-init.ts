@@ -37,10 +37,7 @@ export interface TrainingFiles {
    * Commands in order with their purposes, for the run's directory; for a sweep, for the working directory.
    */
   readonly commands: readonly Instruction[];
-  /**
-   * Advice for after the training, and the command that merges the expert with another; the other is named in
-   * capital letters.
-   */
+  /** Advice for after training, with the command that merges the expert; the other expert is in capitals. */
   readonly next: Sequel;
   /** The first run. */
   readonly run: TrainingRun;

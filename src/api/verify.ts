@@ -156,9 +156,8 @@ const recordWarnings = (record: WrittenRecord | undefined): string[] => [
 ];
 
 /**
- * Plans the merge of a record again. Changed inputs are only a warning, because verification looks for their
- * effect. An edited record that is no longer a recipe is only a warning too, because it counts as damage
- * already.
+ * Plans the merge of a record again. Changed inputs are only a warning: verification looks for their effect.
+ * So is an edited record that is no longer a recipe: it counts as damage already.
  */
 const planAgain = async (
   recipe: string,
@@ -179,10 +178,7 @@ const planAgain = async (
   }
 };
 
-/**
- * Merges entries that name the same file: if one of them reports a difference, the result does. A card that
- * was not changed does not count as edited.
- */
+/** Merges entries by file: a difference overrides equality. An unchanged card does not count as edited. */
 const together = (...lists: readonly (readonly VerifiedFile[])[]): VerifiedFile[] => {
   const files = new Map<string, VerifiedFile>();
   for (const one of lists.flat()) {

@@ -131,10 +131,7 @@ interface OfMerge {
   readonly plain: MergeResult;
 }
 
-/**
- * For each command, what it prints with the first of these options that is given; `plain`, the last one, is
- * the output without any.
- */
+/** For each command, its output with the first of these options that is given; `plain`: without any. */
 export interface Printed {
   readonly swap: OfMerge;
   readonly soup: OfMerge;

@@ -54,8 +54,7 @@ export const describeCost = (
   ]);
 
 /**
- * Estimates the time to merge and to score from measurements on this machine; without measurements, names the
- * command that makes them.
+ * Estimates the time to merge and to score from measurements on this machine, or says how to measure it.
  *
  * @param out the experiment's directory
  */
@@ -124,8 +123,7 @@ const namesOf = (merges: readonly ExperimentMerge[]): string => {
 const mostListed = 20;
 
 /**
- * Returns a line for each merge. A long list is folded to a line for each method and folder, with its number
- * of merges.
+ * Returns a line for each merge, or in a long list for each method and folder, with its number of merges.
  *
  * @param all never fold
  */

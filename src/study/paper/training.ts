@@ -22,10 +22,7 @@ export const trainingPresets: readonly string[] = [
   ...ownPresets,
 ];
 
-/**
- * Our values for a few thousand samples of the user, with a larger learning rate and fewer steps than in the
- * paper.
- */
+/** Our values for a few thousand samples of the user: a larger rate and fewer steps than the paper's. */
 const ownRow: TrainingRow = {
   learningRate: 1e-5,
   batchSize: 8,

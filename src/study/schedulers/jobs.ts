@@ -43,7 +43,7 @@ export interface EvaluationJobs {
 export interface TrainingJobParameters extends CommonParameters {
   /** Absolute path of a `trainInit` directory in the jobs, on a file system that all share. */
   readonly training: string;
-  /** Number of jobs. If there are more jobs than runs, the surplus jobs do nothing. */
+  /** Number of jobs. Jobs beyond the number of runs do nothing. */
   readonly parts: number;
   /** GPUs of each training job; default 1; 0 requests none. */
   readonly gpus?: number | undefined;
@@ -51,9 +51,7 @@ export interface TrainingJobParameters extends CommonParameters {
   readonly evaluation?: undefined;
 }
 
-/**
- * The jobs of one command: a single job, or `count` jobs, each with `INDEX/count` appended to the command.
- */
+/** Jobs of one command: a single one, or `count` jobs, each with `INDEX/count` appended. */
 export interface Job {
   readonly words: readonly string[];
   readonly count: number;

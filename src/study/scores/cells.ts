@@ -98,10 +98,7 @@ const errorOf = (
   };
 };
 
-/**
- * Returns the estimate of a group's mean. If its configuration was chosen by the same problems, resamples
- * repeat the choice.
- */
+/** Returns the estimate of a group's mean. Resamples repeat a choice that the same problems made. */
 export const estimateOf = (
   board: Board,
   group: Group,

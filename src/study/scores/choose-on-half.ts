@@ -27,8 +27,8 @@ export interface HalfChoiceOptions {
 
 /**
  * Chooses the best of many configurations on one half of the problems and scores it on the other half; then
- * swaps the halves. Averages over seeded random splits. This removes the winner's curse: a best that is
- * chosen and scored on the same problems owes part of its score to luck.
+ * swaps the halves. Averages over seeded random splits. This removes the winner's curse, the luck in a best
+ * that is chosen and scored on the same problems.
  *
  * @param configurations each configuration's results in one task, one for each pair of experts
  * @returns undefined without results by problem

@@ -2,10 +2,7 @@ import type { Board, Subject } from './board.js';
 import { isPair } from './configurations.js';
 import type { ScoredModel } from './scored-experiment.js';
 
-/**
- * The task vectors τ in base + α·τ: that of a task expert, that of a language expert, or the sum for both
- * experts of a pair.
- */
+/** The τ of a curve base + α·τ: a task expert's, a language expert's, or the sum of both in a pair. */
 export type CurveKind = 'task' | 'language' | 'both';
 
 export const kindLabels: Readonly<Record<CurveKind, string>> = {

@@ -81,20 +81,14 @@ export const distinctGroups = (groups: readonly Group[]): Group[] =>
         ),
   );
 
-/**
- * Returns the group's row in a task. In the task by which its configuration was chosen, the row lists the
- * candidates.
- */
+/** Returns a group's row in a task; with the candidates, if the group was chosen in this task. */
 export const rowIn = ({ models, competition, subject }: Group, { task }: Subject): Row =>
   rowOf(models, task, subject.task === task ? competition?.candidates.map((of) => of.models) : []);
 
 export const configurationsIn = (board: Board, language: string): readonly Configuration[] =>
   board.remember(`configurations ${language}`, () => configurationsOf(board.experiment.models, language));
 
-/**
- * Returns the label of a group. The label that a subject gives it takes precedence, since soups may or may
- * not be uniform.
- */
+/** Returns a group's label. A subject's own label takes precedence, since soups may not be uniform. */
 export const labelIn = (board: Board, subjects: readonly Subject[], id: string): string => {
   const labels = subjects.flatMap((subject) =>
     groupsOf(board, subject).flatMap((group) => (group.id === id ? group.label : [])),

@@ -12,10 +12,7 @@ export interface ScoredModel {
   readonly role: string;
   /** The language of a merge, or `all`; null for references. */
   readonly language: string | null;
-  /**
-   * The languages of a language expert. For a reference, the languages to which it is limited, else those in
-   * which it is measured.
-   */
+  /** A language expert's languages; for a reference, those that limit it, else those it is measured in. */
   readonly languages: readonly string[];
   /** A merge's task expert: its name, `soup`, or null. */
   readonly task: string | null;

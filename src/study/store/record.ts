@@ -115,10 +115,7 @@ export const readEntry = async (paths: StorePaths, key: string): Promise<StoreEn
 export const wholeOf = (entry: StoreEntry): StoredShard | undefined =>
   hasItsSize(entry) && isUntouched(entry) ? entry.record : undefined;
 
-/**
- * True if a shard has the right size but its file was written to or replaced since: through a hard link, or
- * because the store was copied.
- */
+/** True if the size is right but the file changed: written through a hard link, or the store was copied. */
 export const isInDoubt = (entry: StoreEntry): boolean => hasItsSize(entry) && !isUntouched(entry);
 
 /** Returns the record if the shard's size is right and no damage is known; its bytes may be in doubt. */

@@ -23,10 +23,7 @@ export const choices = {
     alphaPerRank: 2,
     dropout: 0.05,
     targets: ['q_proj', 'k_proj', 'v_proj', 'o_proj', 'gate_proj', 'up_proj', 'down_proj'],
-    /**
-     * Factor by which LoRA's learning rate exceeds that of Table 4: 1e-7 becomes 1e-4, which is usual for
-     * LoRA.
-     */
+    /** LoRA's learning rate divided by that of Table 4: 1e-7 becomes 1e-4, as is usual for LoRA. */
     learningRateFactor: 1000,
   },
   /** Devices for full fine-tuning of 8B in float32: 16 bytes a parameter, 128 GB in all. */

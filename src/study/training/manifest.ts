@@ -71,10 +71,7 @@ const schema: z.ZodType<TrainingManifest> = z.object({
     .min(1),
 });
 
-/**
- * Returns the manifest. Several runs have a directory each; a single run is in the training's directory
- * itself.
- */
+/** Returns the manifest. Several runs have a directory each; a single run uses the training's own. */
 export const manifestOf = (
   runs: readonly TrainingRun[],
   base: string,

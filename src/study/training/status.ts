@@ -71,8 +71,7 @@ export const trainingStatusOf = async (directories: readonly string[]): Promise<
   const { directory: first, manifest } = itemAt(trainings, 0);
   checkOneBase(trainings);
   checkNames(trainings);
-  // A base on the hub is not downloaded; tensors are compared with those of the first whole checkpoint
-  // instead.
+  // A base on the hub is not downloaded; the first whole checkpoint takes its place.
   const shapes = new ReferenceShapes(await shapesOf(manifest.base, first).catch(() => undefined));
   const runs: RunStatus[] = [];
   for (const { directory, manifest } of trainings)

@@ -249,8 +249,7 @@ const formOf = async (path: string, weights: readonly TensorToLoad[]): Promise<s
     // A dangling link is no file of the model.
     const found = await unlessMissing(join(path, name), stat(join(path, name)));
     if (found === undefined || !found.isFile()) continue;
-    // Larger files hold weights in another format. Servers load safetensors instead, so size and time
-    // suffice.
+    // Larger files are weights in another format, which servers do not load: size and time suffice.
     const content =
       found.size > mostSideFileBytes ? `${found.size} ${found.mtimeMs}` : await readFile(join(path, name));
     hash.update(`${JSON.stringify(name)} ${createHash('sha256').update(content).digest('hex')}\n`);

@@ -12,8 +12,7 @@ import { clockAt } from '../../store/clock.js';
 const folders = ['.claims', '.runs', '.views', 'failures', 'logs', 'runs', 'tasks'];
 
 /**
- * Refuses an experiment in which one of these folders is a link, because an experiment from elsewhere may
- * link to anywhere.
+ * Refuses folders that are links, because an experiment from elsewhere may link to anywhere.
  *
  * @throws LayerloomError WRITE_FAILED
  */
@@ -49,8 +48,8 @@ export const claimIn = async (
 export const taskFolder = '.tasks-';
 
 /**
- * Removes claims, task files and partial results of evaluations whose process is dead. Keeps their answers
- * for the next evaluation. Ignores errors.
+ * Removes claims, task files and partial results of dead evaluations; keeps answers for the next. Ignores
+ * errors.
  */
 export const removeLeftovers = async (experiment: string): Promise<void> => {
   const results = new ResultFiles(experiment);

@@ -41,10 +41,7 @@ export interface EvaluateOptions {
    * Default false.
    */
   readonly allowServe?: boolean | undefined;
-  /**
-   * The stamp that the jobs of this run carry. The run is refused if the version of layerloom or the
-   * experiment differs from it.
-   */
+  /** The stamp of this run's jobs. If layerloom's version or the experiment differs, the run is refused. */
   readonly expect?: string | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Called before the first model, for each task that cannot be run. */

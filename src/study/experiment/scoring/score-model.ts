@@ -103,10 +103,7 @@ export interface ScoringContext {
   readonly onRequests: (requests: Requests) => void;
   /** The process that is kept between runs; undefined if each run has its own process. */
   readonly kept: KeptHarness | undefined;
-  /**
-   * The server that takes the weights of one model after another; undefined if each model has its own server,
-   * or a running server is used.
-   */
+  /** The server that exchanges weights; undefined if each model has its own or a running one is used. */
   readonly exchanging: ExchangingServer | undefined;
   readonly onLoaded: (loaded: LoadedWeights) => void;
 }

@@ -107,8 +107,7 @@ export class TimeLeft {
 
   #leftOf(running: Running): number | undefined {
     const [own, measured] = [this.#wholeOf(running), this.#measured(running.tasks)];
-    // A run looks slow at first, because it loads its model. So its own pace gets a weight that grows with
-    // its progress.
+    // Loading makes a run look slow at first, so its own pace gets a weight that grows with progress.
     const share = running.requests === undefined ? 0 : running.requests.done / running.requests.total;
     const whole =
       own === undefined || measured === undefined ? (own ?? measured) : share * own + (1 - share) * measured;

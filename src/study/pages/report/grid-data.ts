@@ -54,7 +54,7 @@ interface Entry {
 
 /**
  * Compares the best configuration of an entry with the default. If the entry has all configurations of its
- * method, the comparison is the one in the table; otherwise the sentence states that there were fewer
+ * method, this is the comparison in the table; otherwise the sentence states the smaller number of
  * candidates.
  */
 const findingOf = (

@@ -21,10 +21,7 @@ const kinds: Readonly<Record<string, string>> = {
   base: 'the base',
 };
 
-/**
- * Verdicts in the order in which the sentence lists them. `saying`: those that state a result;
- * `sayingNothing`: those that allow none.
- */
+/** Verdicts in the order of the sentence: first those that state a result, then those that cannot. */
 const saying: readonly Verdict[] = ['better', 'within noise', 'chosen among many', 'one of many', 'worse'];
 const sayingNothing: readonly Verdict[] = ['too few problems', 'at floor', 'at ceiling', 'not tested'];
 

@@ -10,10 +10,7 @@ const columns = [
   { id: 'multilingual', label: 'multilingual soup × task soup (one model)', kind: 'number' },
 ] as const;
 
-/**
- * Table 6: merges of pairs against merges of soups. Merging soups gives one model for each language, or one
- * for all languages.
- */
+/** Table 6: merges of pairs against merges of soups (one model for each language, or one for all). */
 export const soups = (board: Board): ScoreTable[] =>
   board.benchmarks.map((benchmark) => {
     const rows = board.languages.map((language) => ({

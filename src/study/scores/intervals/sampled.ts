@@ -4,10 +4,7 @@ import type { ScoredModel } from '../scored-experiment.js';
 import type { Levels } from './crossed.js';
 import { less, meanOfModels, type Scaled } from './scaled.js';
 
-/**
- * A population from which models are sampled. `pairs of experts`: pairs that have no expert in common;
- * `models`: models of any other role.
- */
+/** A population of models. `pairs of experts` have no expert in common; `models` have any other role. */
 export type Kind = 'task experts' | 'language experts' | 'pairs of experts' | 'models';
 
 export interface Sampling {

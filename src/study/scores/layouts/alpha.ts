@@ -125,10 +125,7 @@ const alongOne =
   ({ at }) =>
     weighted([at.get(0), 1 - value], [at.get(1), value]);
 
-/**
- * Returns the score that additive gains would give: the two experts' scores alone at this α, added, minus the
- * score of the base.
- */
+/** The score that additive gains would give: the sum of both experts' scores at this α, minus the base's. */
 const sumOfBoth =
   (curves: readonly Curve[], value: number): Expected =>
   ({ task, language, at }) => {

@@ -126,10 +126,7 @@ const compare = (board: Board, subject: Subject, contrast: Contrast): Compared |
   }));
 };
 
-/**
- * Returns means over languages. Languages without contrasts are ignored; a contrast is included only if all
- * others have it.
- */
+/** Returns means over the languages that have contrasts, for contrasts that all of these have. */
 const meanFamily = (contrasts: readonly Contrast[], families: readonly Family[]): Family[] => {
   const filled = families.filter(({ compared }) => compared.length > 0);
   if (filled.length < 2) return [];

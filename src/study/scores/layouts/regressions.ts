@@ -9,9 +9,8 @@ import { summarise } from '../summaries.js';
 const references = ['base', 'language', 'task'] as const;
 
 /**
- * Regressions: the merges of a language against base and experts, in tasks for which they were not made
- * (English, other benchmarks). Each method has the configuration that is best in the first task of the
- * language.
+ * Regressions: merges of a language against base and experts, in tasks for which they were not made (English,
+ * other benchmarks). Methods have the configuration that is best in the language's first task.
  */
 export const regressions = (board: Board): ScoreTable[] => {
   const rows = board.experiment.languages.flatMap((language) => {
@@ -91,10 +90,7 @@ const rowsOf = (board: Board, { language, groups, merged, subject }: Scored): (T
   });
 };
 
-/**
- * Names the models than which merges are worse, and whether that is certain or may be chance; otherwise the
- * reason why no statement is possible.
- */
+/** Names the models that beat the merges, surely or perhaps by chance; or why none can be named. */
 const worseCell = (compared: readonly Judged[]): Cell | null => {
   const worse = compared.filter(({ conclusion }) => conclusion.verdict === 'worse');
   const maybe = compared.filter(
