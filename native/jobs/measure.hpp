@@ -23,31 +23,31 @@ struct Gram {
     static constexpr Tiling tiling = Tiling::Runs;
 };
 
-/// For each row.
+/// `Gram` for each row.
 struct RowGram {
     std::vector<ValueId> values;
     static constexpr Tiling tiling = Tiling::LongRuns;
 };
 
-/// For each column, over the block's rows.
+/// `Gram` for each column, summed over the block's rows.
 struct ColumnGram {
     std::vector<ValueId> values;
     static constexpr Tiling tiling = Tiling::Runs;
 };
 
-/// Σ |x|.
+/// Σ |x| over the block.
 struct Magnitudes {
     ValueId value;
     static constexpr Tiling tiling = Tiling::Runs;
 };
 
-/// For each row.
+/// Σ |x| for each row.
 struct RowMagnitudes {
     ValueId value;
     static constexpr Tiling tiling = Tiling::Rows;
 };
 
-/// For each column, over the block's rows.
+/// Σ |x| for each column, over the block's rows.
 struct ColumnMagnitudes {
     ValueId value;
     static constexpr Tiling tiling = Tiling::Rows;

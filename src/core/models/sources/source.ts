@@ -70,6 +70,9 @@ export interface RemoteSource extends ModelSource {
    * sources' files.
    */
   statedContent(path: string): Promise<string | undefined>;
-  /** True if the source's own cache has all these files of a commit, so that the cache of ranges need not. */
+  /**
+   * True if the source's own cache has all these files of a commit, so that the cache of ranges may drop
+   * them.
+   */
   hasElsewhere?(at: RangeFolder, names: readonly string[], env: NodeJS.ProcessEnv): Promise<boolean>;
 }

@@ -32,7 +32,7 @@ interface Module {
   readonly name: string;
   readonly role: Role;
   readonly bytes: number;
-  /** By figure, then by layer. */
+  /** The module's numbers by figure, then by layer. */
   readonly values: ReadonlyMap<string, readonly (number | null)[]>;
 }
 
