@@ -7,8 +7,8 @@
 
 namespace layerloom {
 
-/// A vote over differences from its base, each pruned by its own magnitude or not at all, which a single
-/// kernel computes.
+/// A vote that one kernel computes. Each input is a difference from the base, either pruned by its own
+/// magnitude or not pruned.
 struct FusedVote {
     struct Term {
         ValueId source;

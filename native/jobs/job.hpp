@@ -42,7 +42,7 @@ constexpr std::size_t tallyWords(std::size_t terms) { return 1 + 6 * terms; }
 
 using Job = std::variant<Copy, Same, Compute>;
 
-/// Runs a job tile by tile; private memory is one tile.
+/// Runs a job tile by tile, with memory for one tile.
 Status run(const Kernels& kernels, const Job& job, Control control);
 
 Status run(const Copy& copy, Control control);

@@ -23,31 +23,31 @@ struct Gram {
     static constexpr Tiling tiling = Tiling::Runs;
 };
 
-/// For each row.
+/// `Gram` for each row.
 struct RowGram {
     std::vector<ValueId> values;
     static constexpr Tiling tiling = Tiling::LongRuns;
 };
 
-/// For each column, over the block's rows.
+/// `Gram` for each column, summed over the block's rows.
 struct ColumnGram {
     std::vector<ValueId> values;
     static constexpr Tiling tiling = Tiling::Runs;
 };
 
-/// Σ |x|.
+/// Σ |x| over the block.
 struct Magnitudes {
     ValueId value;
     static constexpr Tiling tiling = Tiling::Runs;
 };
 
-/// For each row.
+/// Σ |x| for each row.
 struct RowMagnitudes {
     ValueId value;
     static constexpr Tiling tiling = Tiling::Rows;
 };
 
-/// For each column, over the block's rows.
+/// Σ |x| for each column, over the block's rows.
 struct ColumnMagnitudes {
     ValueId value;
     static constexpr Tiling tiling = Tiling::Rows;
@@ -67,7 +67,7 @@ struct Overlaps {
     static constexpr Tiling tiling = Tiling::Rows;
 };
 
-/// Counts NaN and infinity in `base`, then in each expert, including overflowed differences. Needs
+/// Counts NaN and infinity in `base`, then in each expert, including differences that overflow. Needs
 /// RowMagnitudes or ColumnMagnitudes of each difference; counts where these are not finite.
 struct NonFinite {
     ValueId base;
@@ -75,7 +75,8 @@ struct NonFinite {
     static constexpr Tiling tiling = Tiling::Rows;
 };
 
-/// Magnitudes in bins of a window; how many are above it, and how many equal each candidate.
+/// Counts the magnitudes in each bin of a window, those above the window, and those that equal each
+/// candidate.
 struct Histogram {
     ValueId value;
     Window window;

@@ -23,7 +23,7 @@ Status atRows(Evaluator& evaluator, const Program& program, const Windows& windo
     return {};
 }
 
-/// Tiles of rows of a whole matrix: work(first row, rows).
+/// Walks over a whole matrix in tiles of `tileRows` rows, and calls work(first row, number of rows) for each.
 template <class Work>
 Status overTiles(Evaluator& evaluator, const Program& program, const Windows& windows, Control control,
                  std::size_t tileRows, const Work& work) {

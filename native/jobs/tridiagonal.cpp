@@ -107,7 +107,7 @@ Outcome Tridiagonal::update(const Kernels& kernels, const std::vector<double>& p
         for (std::size_t at = 0; at < width; at += kPanel)
             for (std::size_t k = 0; k < depth; ++k)
                 for (std::size_t i = column + at; i < column + at + kPanel; ++i)
-                    // Finished columns hold reflectors.
+                    // Columns before `first` now store reflectors: a factor of 0 leaves them unchanged.
                     *to++ = i < first || i >= size_ ? 0 : -panel[(k + kBlock) % depth * size_ + i];
         for (std::size_t i = j; i < a_.tiles(); ++i) {
             const std::size_t start = i * kTileColumns;

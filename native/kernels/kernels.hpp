@@ -17,13 +17,14 @@ struct Bound {
     bool early;
 };
 
-/// No element is above such a bound.
+/// Bits of a bound that no element is above.
 inline constexpr std::uint32_t kNoMagnitude = 0xFFFF'FFFFu;
 
 /// Magnitudes counted apart from the bins, since a search may end at frequent ones.
 inline constexpr std::size_t kCandidates = 4;
 
-/// Magnitudes from `low` > 0 to `last`, in bins of 2^shift neighbouring float32.
+/// A range of magnitudes, as the bits of float32: `low` (> 0) to `last`, in bins of 2^shift consecutive
+/// values.
 struct Window {
     std::uint32_t low, last, shift;
     std::uint32_t candidates[kCandidates];  ///< in the window; unused ones are above every magnitude

@@ -26,8 +26,8 @@ export interface AnalyzeParameters {
   /** Whether rows are input or output features. Default: `input`, as in the paper's tables. */
   rows?: Rows | undefined;
   /**
-   * Rows with a larger MAV count as changed. Default: 1e-5, the paper's for a math expert (Fig. 2). `auto`:
-   * the threshold exceeded by a third of all experts' changed rows, in matrices inside layers.
+   * Rows with a larger MAV count as changed. Default: 1e-5, as in the paper's Fig. 2 for a math expert.
+   * `auto`: exceeded by a third of all experts' changed rows in matrices inside layers.
    */
   threshold?: number | 'auto' | undefined;
   /** Thresholds of single experts by name, instead of `threshold`. */
@@ -41,8 +41,8 @@ export interface AnalyzeParameters {
   /** Names of the experts that serve as language experts in a layer swap. */
   language?: readonly string[] | undefined;
   /**
-   * Computes, for each pair of experts, the overlap of this share of each matrix's rows inside layers, those
-   * with the largest MAV. Default: not computed.
+   * Takes this share of each matrix's rows inside layers, those with the largest MAV, and counts how many a
+   * pair of experts has in common. Default: not computed.
    */
   topShare?: number | undefined;
   /** Published tables (CSV) to draw beside the experts. */

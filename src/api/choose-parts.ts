@@ -26,8 +26,8 @@ export interface ChooseParameters {
   /** The task expert's weight in blends: 0 to 1. Default: 0.5. */
   alpha?: number | undefined;
   /**
-   * Number of layers or modules from the language expert, those with the largest statistic; the task expert
-   * supplies the others.
+   * Takes this number of layers or modules, those with the largest statistic, from the language expert and
+   * all others from the task expert.
    */
   top?: number | undefined;
   /**
@@ -59,8 +59,8 @@ export interface ChosenParts {
 }
 
 /**
- * Chooses the parts of a swap by the experts' changes in each layer or module: by a threshold (arXiv
- * 2601.22620), or the `top` ones by a statistic. Tensors outside the layers are blended.
+ * Decides for each layer or module which expert supplies it, by how much each expert changed it: by a
+ * threshold (arXiv 2601.22620), or the `top` ones by a statistic. Tensors outside the layers are blended.
  *
  * @throws LayerloomError INVALID_PARAMETER, MEASUREMENT_INVALID
  */

@@ -45,10 +45,10 @@ export type MergePlanOptions = PlanOptions &
     quantize?: WrittenName | undefined;
     /**
      * Compute with NaN and infinity instead of refusing them. Statistics of whole models exclude rows that
-     * contain them. Overrides the recipe's.
+     * contain them. Overrides the recipe's setting.
      */
     allowNonFinite?: boolean | undefined;
-    /** The output's chat template, as a recipe's `chatTemplate`; overrides the recipe's. */
+    /** The output's chat template, in the form of a recipe's `chatTemplate`, which it overrides. */
     chatTemplate?: string | undefined;
     /**
      * The output's vocabulary if the models' differ: `auto`, `strict`, `union`, `base` or one of the recipe's
@@ -158,7 +158,7 @@ const withParts = async (recipe: RecipeInput, folder: string): Promise<RecipeInp
       } as RecipeInput)
     : recipe;
 
-/** Returns a recipe with another source of its tokenizer; a model may be given by its path. */
+/** Returns the recipe with another `source` of its tokenizer. A model may be given by its path. */
 const withTokenizer = (recipe: RecipeInput, source: string): RecipeInput => {
   const { models, companions } = parseRecipe({ ...recipe, tokenizerSource: undefined, tokenizer: undefined });
   const texts = [...models, ...companions].flatMap(({ model }) => (typeof model === 'string' ? [model] : []));

@@ -29,7 +29,7 @@ export const rangeCache = async (): Promise<RangeCacheListing> => {
 export interface ClearRangeCacheOptions {
   /** `org/name`, all of its commits, or `org/name@commit`, which may be shortened. */
   readonly models?: readonly string[] | undefined;
-  /** Models unused for this long, as `30d`, `12h` or `90m`; with `models`, only those among them. */
+  /** Models that were not used for this long (`30d`, `12h`, `90m`); with `models`, only among these. */
   readonly olderThan?: string | undefined;
   /** All models. Default: false. */
   readonly all?: boolean | undefined;

@@ -95,7 +95,7 @@ export type SelectOptions = Pick<AnalyzeOptions, 'threads' | 'signal' | 'onProgr
 
 /** A choice, with the paths of the chosen models of an experiment. */
 export interface SelectedExperts extends SelectionByRole {
-  /** By task: the problems that the choice depends on; absent for scores of a CSV file. */
+  /** For each task, the problems that the choice depends on; absent if scores come from a CSV file. */
   readonly measured?: Readonly<Record<string, ChosenBy>>;
   /** Limits of the choice. */
   readonly warnings: readonly string[];

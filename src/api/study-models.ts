@@ -20,8 +20,8 @@ export interface StudyModels {
 }
 
 /**
- * Returns the base of trainings and every usable checkpoint: complete, of the base, and of a run that did not
- * diverge. Joint and math-only SFT are references.
+ * Returns the base of trainings and every usable checkpoint: one that is complete, fits the base, and comes
+ * from a run that did not diverge. Models of joint and math-only SFT become references.
  *
  * @param directories as written by `trainInit`
  * @throws LayerloomError TRAINING_INVALID; TRAINING_INCOMPLETE if no checkpoint can be used

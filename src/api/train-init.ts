@@ -37,7 +37,7 @@ export interface TrainingFiles {
    * Commands in order with their purposes, for the run's directory; for a sweep, for the working directory.
    */
   readonly commands: readonly Instruction[];
-  /** Advice for afterwards, and the command that merges the expert with another run's, in capital letters. */
+  /** Advice for after training, with the command that merges the expert; the other expert is in capitals. */
   readonly next: Sequel;
   /** The first run. */
   readonly run: TrainingRun;
@@ -48,7 +48,7 @@ export interface TrainingFiles {
 /**
  * Writes the files for training one expert of the paper, or a baseline: the configuration of a trainer with
  * the row of Table 4, the mix of Table 3's data, a program that prepares it, and the commands to type. Values
- * that the paper does not state are marked as ours.
+ * that the paper does not state are marked `ours`.
  *
  * @throws LayerloomError INVALID_PARAMETER, USAGE; READ_FAILED, DATA_INVALID for files of data;
  *   PARTITION_INVALID for a partition of another base, PARTITION_UNSUPPORTED for one that the trainer cannot

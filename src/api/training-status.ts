@@ -9,8 +9,8 @@ export interface TrainingStatus extends Found {
 }
 
 /**
- * Returns the state of trainings' runs, and which checkpoints can be used: complete, of the base, and of a
- * run whose loss fell.
+ * Returns the state of all runs of trainings, and which checkpoints can be used: complete ones that fit the
+ * base and come from a run whose loss fell.
  *
  * @param directories as written by `trainInit`
  * @throws LayerloomError TRAINING_INVALID

@@ -156,8 +156,8 @@ const recordWarnings = (record: WrittenRecord | undefined): string[] => [
 ];
 
 /**
- * Plans the merge of a record again. Changed inputs are only a warning, because their effect is what
- * verification looks for. So is an edited record that is not a recipe any more: it counts as damage already.
+ * Plans the merge of a record again. Changed inputs are only a warning: verification looks for their effect.
+ * So is an edited record that is no longer a recipe: it counts as damage already.
  */
 const planAgain = async (
   recipe: string,
@@ -178,7 +178,7 @@ const planAgain = async (
   }
 };
 
-/** Merges entries by file: a difference overrides equality. A card as written does not count as edited. */
+/** Merges entries by file: a difference overrides equality. An unchanged card does not count as edited. */
 const together = (...lists: readonly (readonly VerifiedFile[])[]): VerifiedFile[] => {
   const files = new Map<string, VerifiedFile>();
   for (const one of lists.flat()) {

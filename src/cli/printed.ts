@@ -86,7 +86,7 @@ export interface PlannedBatch {
   /** Weights of hub models to download. */
   readonly download: PlannedDownload;
   readonly disk: DiskNeed;
-  /** For merges that are not written: cost of scoring in place. */
+  /** Cost of scoring merges in place, without writing them. */
   readonly inPlace: CostInPlace;
   readonly time: {
     /** At the rate of an earlier run in the same directory or store; null without one. */
@@ -131,7 +131,7 @@ interface OfMerge {
   readonly plain: MergeResult;
 }
 
-/** By command: output for the first of these options that is given, or without any (`plain`, last). */
+/** For each command, its output with the first of these options that is given; `plain`: without any. */
 export interface Printed {
   readonly swap: OfMerge;
   readonly soup: OfMerge;

@@ -141,7 +141,7 @@ const builtProgram = (): Command => {
 };
 
 /**
- * Runs a command line to its end, printing to stdout and stderr. A process runs one at a time.
+ * Runs a command line to its end and prints to stdout and stderr. A process can run only one at a time.
  *
  * @param given the words after `layerloom`
  * @param report receives the error that ended the command, and returns the exit code

@@ -15,7 +15,8 @@ T loadAt(const std::byte* at) {
     return value;
 }
 
-/// Counts differing words. Counters have the word's type, so that they vectorise alike.
+/// Counts the words that differ. The counter is as wide as a word, so that both fill the same vector lanes; a
+/// run is short enough not to overflow it.
 template <class Word>
 std::size_t countOtherWords(const std::byte* a, const std::byte* b, std::size_t count) {
     constexpr std::size_t run = std::min<std::uint64_t>(std::numeric_limits<Word>::max(), 1024);
@@ -135,7 +136,8 @@ class DifferenceTotals : public Accumulator {
     DifferenceCounts counts_{};
 };
 
-/// Compares bytes until they differ; then the block is read again. Equal blocks cost no arithmetic.
+/// Compares a block by memcmp, without arithmetic. If the bytes differ, `DifferenceTotals` reads the block
+/// again and measures the difference.
 class BytesCompared : public Accumulator {
   public:
     BytesCompared(const Difference& what, const Program& program, std::span<double> out)

@@ -66,7 +66,7 @@ struct Scalar {
     static Ints right(Ints a) {
         return a >> N;
     }
-    /// For numbers below 2³¹.
+    /// Operands must be below 2³¹, because vectors compare as signed; `lessUnsigned` takes any.
     static Mask less(Ints a, Ints b) { return a < b; }
     static Mask lessUnsigned(Ints a, Ints b) { return a < b; }
     static Mask equal(Ints a, Ints b) { return a == b; }

@@ -27,7 +27,7 @@ export interface PlatformFacts {
 }
 
 /**
- * Returns `shipped` if the package's checksums list the file with its SHA-256.
+ * Returns `shipped` if the checksums of the package list this file with the SHA-256 of `content`.
  *
  * @param sums content of SHA256SUMS; undefined if the package has none
  */

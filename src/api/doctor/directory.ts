@@ -35,7 +35,7 @@ export const parseMounts = (text: string): Mount[] =>
     return point === undefined || type === undefined ? [] : [{ point: unescaped(point), type }];
   });
 
-/** Returns the type of the longest mount point above a real path; the last of equal ones. */
+/** Returns the file system type of a real path: that of the longest mount point above it. */
 export const fileSystemType = (path: string, mounts: readonly Mount[]): string | undefined => {
   const above = mounts.filter(({ point }) => point === '/' || path === point || path.startsWith(point + sep));
   return above.reduce<Mount | undefined>(

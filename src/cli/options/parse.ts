@@ -2,7 +2,7 @@ import { LayerloomError } from '../../core/base/errors.js';
 import { invalidParameter } from '../../core/base/invalid-parameter.js';
 
 /**
- * Parses a number. Returns other text unchanged: the called function refuses it with the parameter's name.
+ * Parses a number. Returns other text unchanged; the called function then refuses it and names the parameter.
  */
 export const toNumber = (text: string): number => {
   const value = Number(text);
@@ -52,7 +52,7 @@ const toNumbers = (text: string): number[] => text.split(',').map(toNumber);
 export const toWeights = (text: string): number[] | 'magnitude' =>
   text === 'magnitude' ? text : toNumbers(text);
 
-/** Refuses other values before any work begins. */
+/** Returns a parser that refuses any other value before work begins. */
 export const toOneOf =
   <const Choice extends string>(parameter: string, choices: readonly Choice[]) =>
   (text: string): Choice => {

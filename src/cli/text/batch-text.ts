@@ -123,7 +123,7 @@ const namesOf = (merges: readonly ExperimentMerge[]): string => {
 const mostListed = 20;
 
 /**
- * A line for each merge; a long list has a line for each method and folder, with its number of merges.
+ * Returns a line for each merge, or in a long list for each method and folder, with its number of merges.
  *
  * @param all never fold
  */

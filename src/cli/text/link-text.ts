@@ -38,7 +38,7 @@ export const describeWritten = ({
     : `${all}: ${[...parts, `${formatBytes(written)} ${took}`].join(', ')}`;
 };
 
-/** Returns why no shard of a plan can be a link to an input file, with a remedy; undefined if one can. */
+/** Returns why no shard of a plan can link to an input file, with a remedy; undefined if one can. */
 export const whyNotLinked = ({ shards, inputs, cost }: MergePlan): string | undefined => {
   if (shards.some((shard) => verbatimPath(shard, inputs) !== undefined)) return undefined;
   const nothing = 'nothing can be linked:';

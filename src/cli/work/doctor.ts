@@ -5,7 +5,7 @@ import type { OutputOptions } from '../options/output.js';
 import { printJson, printLine } from '../print.js';
 
 /**
- * With `--json`, the result of a broken installation is printed once, as the error's details.
+ * With `--json`, a broken installation prints its result only as `details` of the error.
  *
  * @throws LayerloomError INSTALLATION_BROKEN
  */

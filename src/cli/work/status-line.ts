@@ -3,8 +3,8 @@ import { visibleLine } from '../../core/base/visible.js';
 const lineMs = 60_000;
 
 /**
- * Shows a state in one line of stderr. A terminal's line is overwritten; otherwise a line is printed when the
- * state's subject changes, and once a minute.
+ * Shows a state in one line of stderr. On a terminal, the line is overwritten. Elsewhere, a new line is
+ * printed when the subject of the state changes, and once a minute.
  */
 export class StatusLine {
   readonly #stream: NodeJS.WriteStream;

@@ -25,7 +25,7 @@ export const storeLsCommand = async (options: StoreCommandOptions): Promise<void
 };
 
 /**
- * With `--json`, a damaged store's result is printed once, as the error's details.
+ * With `--json`, a damaged store prints its result only as `details` of the error.
  *
  * @throws LayerloomError STORE_DAMAGED
  */

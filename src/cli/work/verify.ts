@@ -19,7 +19,7 @@ interface VerifyCommandOptions extends OutputOptions {
 }
 
 /**
- * With `--json`, the result of a damaged output is printed once, as the error's details.
+ * With `--json`, a damaged output prints its result only as `details` of the error.
  *
  * @throws LayerloomError OUTPUT_DAMAGED, NOT_LOADABLE
  */

@@ -1,11 +1,11 @@
 import { lstat, readdir, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
-/** After this age a partial file counts as abandoned: writing one takes seconds. */
+/** A partial file of this age counts as abandoned, since writing one takes only seconds. */
 const abandonedMs = 120_000;
 
 /**
- * Removes partial files of a path that this user's killed writers left. Ignores failures.
+ * Removes partial files of a path that killed processes of this user left. Ignores failures.
  *
  * @param begin start of the partial files' names
  * @param end end of those names

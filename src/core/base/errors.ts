@@ -86,7 +86,7 @@ const remedyOf = (d: DamagedOutput): string => {
     : 'remove what was added, and merge it again';
 };
 
-/** Elements that are NaN or infinite: their number, or one of them. */
+/** NaN and infinity in weights: how many elements, or the place of one element. */
 export type NonFinite =
   | { readonly tensor: string; readonly model: string; readonly count: number }
   | {
@@ -800,7 +800,10 @@ export interface ContextDetails {
   readonly warnings?: readonly string[];
 }
 
-/** Adds the context to `details`. A recipe's place overrides `file`; an own `path` is kept. */
+/**
+ * Adds the context to `details`. The place in a recipe overrides `file`; a `path` that the details have is
+ * kept.
+ */
 const withContext = <Details>(
   details: Details,
   { recipePath, place, merge, keptIn, warnings = [] }: ErrorContext,
@@ -872,7 +875,8 @@ export class LayerloomError<Code extends ErrorCode = ErrorCode> extends Error {
 }
 
 /**
- * Outside the class: a class that refers to itself gets another name when bundled, and Node prints that name.
+ * A function outside the class, because the bundler renames a class that refers to itself, and Node prints
+ * that name.
  */
 const newError = <Code extends ErrorCode>(
   ...parameters: ConstructorParameters<typeof LayerloomError<Code>>
@@ -897,7 +901,7 @@ const needsRoom = /^(EDQUOT|EEXIST|ENOSPC|EROFS)$/;
 
 /**
  * Converts an unforeseen system error about a file to a LayerloomError that names the file; returns other
- * errors unchanged. For every error that ends a run or a command.
+ * errors unchanged. Every error that ends a run or a command passes through it.
  */
 export const withCode = (error: unknown): unknown => {
   if (error instanceof LayerloomError || !(error instanceof Error)) return error;

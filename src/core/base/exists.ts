@@ -27,8 +27,8 @@ export const allWithinReach = (paths: readonly string[]): Promise<boolean> =>
   });
 
 /**
- * Like `exists`, for a path relative to a folder. False if this user may not search the folder, such as a
- * service's working directory: no path in it can be meant.
+ * Like `exists`, for a path relative to a folder. False if this user may not search the folder (such as the
+ * working directory of a service), because the user cannot mean a path in it.
  *
  * @throws LayerloomError READ_FAILED
  */

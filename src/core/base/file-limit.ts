@@ -19,8 +19,8 @@ const nameIn = ({ errno, code, message }: NodeJS.ErrnoException): string | undef
   /\bE[MN]FILE\b/.exec(errno === undefined ? message : (code ?? ''))?.[0];
 
 /**
- * Explains an error that a limit on open files caused, which Node words differently for modules and threads;
- * undefined for others.
+ * Returns an explanation if the limit on open files caused an error; otherwise undefined. Node words such
+ * errors differently for modules and for threads.
  */
 export const fileLimitOf = (error: Error): string | undefined => {
   const name = nameIn(error) ?? (isModuleMissing(error) ? reachedLimit() : undefined);

@@ -14,7 +14,7 @@ export const unlessMissing = <T>(file: string, reading: Promise<T>): Promise<T |
     throw new LayerloomError('READ_FAILED', { file, reason: reasonOf(cause) }, { cause });
   });
 
-/** True if the system failed to read what may exist; false for refused or malformed text. */
+/** True if the system failed to read a file that may exist; false if the text was read and then refused. */
 export const isUnreadable = (cause: unknown): boolean =>
   cause instanceof Error && 'errno' in cause && !isMissing(cause);
 

@@ -150,7 +150,10 @@ interface Making {
   readonly quantizer: Program | undefined;
 }
 
-/** Quantised types go through a file of the checkpoint's own dtype. */
+/**
+ * For quantised types, the converter first writes a file in the checkpoint's dtype, which llama-quantize then
+ * converts.
+ */
 const writeWeights = async (
   checkpoint: CheckpointIndex,
   weights: string,

@@ -16,6 +16,6 @@ export const ggufTypes: readonly GgufType[] = [...(Object.keys(converted) as Con
 
 export const isConvertedType = (type: GgufType): type is ConvertedType => Object.hasOwn(converted, type);
 
-/** Bytes an element; for quantised types an upper bound, since none is larger than Q8_0. */
+/** Returns the bytes of an element; for quantised types an upper bound, that of Q8_0. */
 export const bytesPerElement = (type: GgufType): number =>
   isConvertedType(type) ? converted[type] : converted.q8_0;

@@ -23,7 +23,7 @@ interface ProgramRun {
 }
 
 /**
- * Runs a program to its end. The whole process group ends with it, and with this process.
+ * Runs a program to its end. When it or this process ends, its whole process group is ended.
  *
  * @returns the text it added to the log
  * @throws LayerloomError EXPORT_FAILED, INTERRUPTED, WRITE_FAILED

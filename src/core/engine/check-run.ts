@@ -30,12 +30,12 @@ export interface Checked {
 }
 
 /**
- * Makes all checks of a run that precede its first weight, without writing. Does not test whether the file
- * system can reflink.
+ * Makes every check that a run makes before it reads the first weight, and writes nothing. Does not test
+ * whether the file system can reflink.
  *
- * @returns as `wanted`: OUTPUT_EXISTS without `force`, DOWNLOAD_NEEDED without `download`, MEMORY_NEEDED,
- *   DISK_SPACE; as warnings: fewer threads
- * @throws LayerloomError the other codes of `runPlan` that precede its first weight
+ * @returns `wanted`: errors that an option or more space would avoid (OUTPUT_EXISTS without `force`,
+ *   DOWNLOAD_NEEDED without `download`, MEMORY_NEEDED, DISK_SPACE); `warnings`: that fewer threads will run
+ * @throws LayerloomError the other codes that `runPlan` may throw before it reads weights
  */
 export const checkRun = async (
   plan: MergePlan,
@@ -60,7 +60,7 @@ export const checkRun = async (
 };
 
 /**
- * Fits threads to memory; adds MEMORY_NEEDED to `wanted`.
+ * Computes how many threads fit into memory. If not even one does, adds MEMORY_NEEDED to `wanted`.
  *
  * @returns a warning if fewer threads fit
  */

@@ -41,9 +41,9 @@ export interface MergeResult extends RunCost, MethodReport {
   readonly out: string;
   readonly method: string;
   readonly recipe: Readonly<Record<string, unknown>>;
-  /** For an adapter with a rank: the sums that were truncated to it. */
+  /** For an output adapter with a given rank: the sums that were truncated to this rank. */
   readonly truncated?: readonly TruncatedProduct[];
-  /** For a quantised output, if the recipe names a base: what it keeps of the change. */
+  /** For a quantised output, if the recipe names a base: how much of the change from the base survives. */
   readonly quantised?: QuantisedOutput;
   readonly shards: readonly ShardRecord[];
   /** Bytes that an interrupted run had written and this run kept. */
@@ -156,7 +156,8 @@ const merge = async (
 };
 
 /**
- * Keeps the staging directory for `--resume` if the error is resumable, and adds its path; else removes it.
+ * If a run with `--resume` can continue after this error, keeps the staging directory and adds its path to
+ * the error; otherwise removes it.
  */
 const giveUp = async (error: unknown, staging: Staging, resume: boolean): Promise<unknown> => {
   if (!(resume && error instanceof LayerloomError && resumable.includes(error.code))) {

@@ -112,7 +112,7 @@ export class Run {
     return inputs;
   }
 
-  /** An error thrown by the caller's function becomes the run's. */
+  /** An error that the caller's function throws ends the run. */
   report(progress: Progress): void {
     try {
       this.#onProgress?.(progress);

@@ -33,7 +33,7 @@ type Answer = z.infer<typeof answerSchema>;
 interface LoadingOptions {
   /** Python's path, or its name on PATH. Default: the harness's, else `python3`. */
   readonly python?: string | undefined;
-  /** The base's folder for an adapter, if available. */
+  /** For an adapter: the folder of its base, if available. */
   readonly base?: string | undefined;
   readonly signal?: AbortSignal | undefined;
 }

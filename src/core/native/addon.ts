@@ -64,7 +64,7 @@ const addon = (): Addon => {
   return loaded;
 };
 
-/** Runs a job on the calling thread. Stops at the next tile when `control` says so. */
+/** Runs a job on the calling thread. Stops at the next tile when the cancel flag in shared memory is set. */
 export const run = (job: Job, shared: BigInt64Array): JobStatus => addon().run(job, shared);
 
 /** @param out results: for each measure an array of `sizeOf` numbers */

@@ -49,7 +49,9 @@ export interface MagnitudeBound {
   readonly early: boolean;
 }
 
-/** Elects changes in a `vote`: those with the sign of the sum, or of `tie` if it is 0. */
+/**
+ * Rule of a `vote`: only changes with the sign of their sum count, or with the sign `tie` if the sum is 0.
+ */
 export interface Election {
   /** True to weight the sum. */
   readonly weighted: boolean;
@@ -92,7 +94,7 @@ export type NodeOperation =
       readonly kind: 'vote';
       /** A weight for each input except the first. */
       readonly weights: readonly number[];
-      /** Null: every element counts. */
+      /** Null: every change counts, whatever its sign. */
       readonly election: Election | null;
       /** 1, the sum of the counted weights, or the number of counted elements. */
       readonly divisor: 'none' | 'weights' | 'count';
@@ -185,7 +187,7 @@ export interface ProgramOutput extends Location {
   readonly scales?: true;
 }
 
-/** A slice of output tensors; in bytes for copies. */
+/** A native job: a slice of output tensors, given in bytes for copies. */
 export type Job =
   | {
       readonly kind: 'copy';

@@ -58,8 +58,9 @@ const unchanged = (input: number, reference: TensorReference): Operand => {
 };
 
 /**
- * Returns an input's tensor as an operand: float32 if it is quantised or in blocks. Adapted tensors are
- * rounded to their dtype, so that a merge gives the same bits as with the adapter written out.
+ * Returns an input's tensor as an operand: float32 if it is quantised or in blocks. A tensor with an adapter
+ * is rounded to its dtype, so that merges give the same bits as if the adapter had been applied and written
+ * first.
  *
  * @param input index of the model in the plan's inputs
  */

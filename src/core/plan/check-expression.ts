@@ -41,7 +41,7 @@ interface Context {
   readonly count: { operands: number };
 }
 
-/** @param level nesting depth; only level 0 may have a dtype without arithmetic */
+/** @param level nesting depth. Dtypes that cannot be computed with are allowed only at level 0 */
 const parseLevel = (value: unknown, dtype: Dtype, level: number, context: Context): PlannedExpression => {
   const { refuse, target } = context;
   if (level > mostLevels) return refuse(`its expression is nested more than ${mostLevels} deep`);

@@ -5,7 +5,7 @@ export interface PlannedComparison {
   readonly name: string;
   /** In bytes, if elements are smaller than a byte. */
   readonly elements: number;
-  /** In elements or bytes, as `elements`. */
+  /** The shape; counts elements or bytes, like `elements`. */
   readonly shape: Shape;
   readonly sources: readonly [Operand, Operand];
   /** False to compare bits only, for dtypes that are not floating-point. */

@@ -75,7 +75,9 @@ export const inVocabulary = (
   return computedTensor(dtype, { kind: 'padRows', source: assembled, from: padFrom });
 };
 
-/** Returns rows in another order; reads only from the first to the last in use. */
+/**
+ * Returns an operand with rows in another order. Reads only the range from the first used row to the last.
+ */
 export const gathered = (
   { shape, stored }: VocabularyTensor,
   runs: readonly RowRun[],

@@ -49,7 +49,7 @@ export const parseShardSize = (size: string | number): number => {
   return bytes;
 };
 
-/** May serve as an output shard unchanged. */
+/** An input file that may serve unchanged as an output shard. */
 export interface InputFile {
   readonly bytes: number;
   /** Offsets in bytes, by name. */

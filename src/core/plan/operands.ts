@@ -54,7 +54,7 @@ const kinds: {
 const kindOf = (operand: Operand): OperandKind<Operand, PlannedExpression> =>
   kinds[operand[operandKind]] as OperandKind<Operand, PlannedExpression>;
 
-/** Parses an operand's JSON; its key tells the kind. */
+/** Parses the JSON of an operand, whose kind follows from its key. */
 export const parseOperand = (value: unknown, context: ParseContext<PlannedExpression>): Operand => {
   const kind =
     typeof value === 'object' && value !== null
@@ -64,8 +64,8 @@ export const parseOperand = (value: unknown, context: ParseContext<PlannedExpres
 };
 
 /**
- * Returns the stored tensor that a formula adapts (`operandOf`). In words and weights it counts as its
- * model's tensor.
+ * Returns the stored tensor that a formula adapts (`operandOf`). In descriptions and weights, it counts as a
+ * tensor of its model.
  */
 export const adaptedIn = (formula: Formula<Operand>): StoredTensor | undefined => {
   if (formula.kind !== 'linear' || formula.terms.length > 2) return undefined;
@@ -86,7 +86,7 @@ export const isStored = (operand: Operand): operand is StoredTensor => operand[o
 
 const isComputed = (operand: Operand): boolean => operand[operandKind] === 'computed';
 
-/** Also in nested formulas. */
+/** Returns the quantised tensors that a formula reads, nested formulas included. */
 export const quantisedIn = (formula: Formula<Operand>): readonly QuantisedTensor[] => [
   ...nestedOf(formula).flatMap(quantisedIn),
   ...operandsOf(formula).flatMap((operand) => (operand[operandKind] === 'quantised' ? [operand] : [])),
@@ -120,11 +120,11 @@ const asSum = (operand: Operand): PlannedExpression => ({
   terms: [{ source: operand, weight: 1 }],
 });
 
-/** Returns an output expression equal to the operand: moved if the dtype agrees, else converted. */
+/** Returns an output expression equal to the operand: a byte copy if the dtype agrees, else a conversion. */
 export const expressionOf = (operand: Operand, dtype: Dtype): PlannedExpression =>
   (operand.dtype === dtype ? kindOf(operand).move?.(operand) : undefined) ?? asSum(operand);
 
-/** Converts by one rounding, if the dtype differs. */
+/** Returns the operand in a dtype; if the dtypes differ, it is rounded once. */
 export const inDtype = (operand: Operand, dtype: Dtype): Operand =>
   operand.dtype === dtype ? operand : computedTensor(dtype, asSum(operand));
 
@@ -136,8 +136,8 @@ export const sourcesOf = (formula: Formula<Operand>): readonly StoredTensor[] =>
   operandsOf(formula).flatMap(sourcesOfOperand);
 
 /**
- * Returns the byte ranges read to compute an output: codes do not read the base they are compared with, and
- * scales are made with the codes.
+ * Returns the byte ranges read to compute an output. Quantised codes read only their source: the base serves
+ * a measurement. Scales read nothing, because the pass that makes the codes also makes them.
  */
 export const sourcesRead = (formula: Formula<Operand>): readonly StoredTensor[] => {
   if (formula.kind !== 'quantise') return sourcesOf(formula);
@@ -200,8 +200,8 @@ export const movesRows = (formula: Formula<Operand>): boolean =>
   nestedOf(formula).some(movesRows);
 
 /**
- * Returns the passes that a formula needs: a check of adapter factors, then one a statistic, nested formulas
- * first. Finding a magnitude may take a further pass and a sample.
+ * Returns the passes over the data that a formula needs: a check of adapter factors, then one for each
+ * statistic, nested formulas first. Finding a magnitude may take a further pass and a sample.
  */
 export const passesOf = (formula: Formula<Operand>): readonly Pass[] => [
   ...checksOf(formula),

@@ -41,7 +41,7 @@ export type Operand =
   | QuantisedTensor
   | BlockTensor;
 
-/** An output tensor in terms of byte ranges: moved or computed. */
+/** An output tensor as an expression over byte ranges: copied or computed. */
 export type PlannedExpression = Copy<StoredTensor> | Same<StoredTensor> | Computation<Operand>;
 
 /** A tensor of the output. */
@@ -87,7 +87,7 @@ export type PlannedFile =
 
 /** The cost of a merge, read from its plan. */
 export interface Cost {
-  /** Input bytes; headers count only in shards that are input files unchanged. */
+  /** Input bytes. Headers count only for shards that are unchanged input files. */
   readonly bytesToRead: number;
   /**
    * Further input bytes to measure whole tensors (Gram matrices, thresholds, norms), one pass each, mostly

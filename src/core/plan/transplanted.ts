@@ -20,8 +20,8 @@ export type NewRows =
   | { readonly kind: 'omp'; readonly k: number; readonly of: (name: string) => VocabularyTensor };
 
 /**
- * Returns a model's tensor in a donor's vocabulary: own rows for shared tokens, new rows for others; 0 for
- * others in tensors with one number a token, such as a bias.
+ * Returns a model's tensor in a donor's vocabulary: its own rows for shared tokens, and new rows for all
+ * others. In tensors with one number for each token, such as a bias, others get 0.
  *
  * @param donorRows rows of the donor's tensors
  * @throws LayerloomError VOCABULARY_UNMERGEABLE

@@ -8,7 +8,7 @@ const [lookEveryMs, mostBytes] = [1000, 1 << 20];
  *
  * @param begin size of the log before the run
  * @param onGrown called about once a second with the new text, perhaps empty; each byte is one character
- * @returns ends the watch
+ * @returns a function that ends the watch
  */
 export const watchLog = (log: string, begin: number, onGrown: (text: string) => void): (() => void) => {
   let [from, isLooking] = [begin, false];

@@ -12,7 +12,7 @@ const known = (properties: Properties, required: readonly string[] = []): JsonSc
 
 const orNull = (schema: JsonSchema): JsonSchema => ({ anyOf: [schema, { type: 'null' }] });
 
-/** For keys whose empty text, list or mapping counts as absent, as in mergekit. */
+/** Allows an empty text, list or mapping too, which mergekit treats as absent. */
 const orEmpty = (schema: JsonSchema): JsonSchema => ({
   anyOf: [schema, { enum: [null, ''] }, { type: 'array', maxItems: 0 }, { type: 'object', maxProperties: 0 }],
 });

@@ -53,7 +53,10 @@ export interface ZeroPoints<Reference> extends Omit<CodesInRows, 'rows' | 'width
   readonly of: Reference;
 }
 
-/** Scales as bytes that index 256 numbers; the number is multiplied by its block's scale, plus an offset. */
+/**
+ * Scales stored as bytes that index a table of 256 numbers. A scale is the number times the scale of its
+ * block, plus an offset.
+ */
 export interface NestedScales<Reference> {
   readonly block: number;
   readonly offset: number;

@@ -283,7 +283,7 @@ const inMerge = <T>(merge: BatchMerge, work: () => T): T => {
   }
 };
 
-/** An error names the first merge that needs the checkpoint. */
+/** Opens all checkpoints once. If one cannot be opened, the error names the first merge that needs it. */
 const openAll = async (parsed: readonly ParsedMerge<BatchMerge>[]): Promise<OpenedInputs> => {
   try {
     return await openInputs(...parsed.map(({ recipe }) => recipe));

@@ -22,7 +22,7 @@ export const trainingPresets: readonly string[] = [
   ...ownPresets,
 ];
 
-/** Our row for some thousand own samples: a larger rate and fewer steps than the paper's. */
+/** Our values for a few thousand samples of the user: a larger rate and fewer steps than the paper's. */
 const ownRow: TrainingRow = {
   learningRate: 1e-5,
   batchSize: 8,

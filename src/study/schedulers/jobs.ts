@@ -43,7 +43,7 @@ export interface EvaluationJobs {
 export interface TrainingJobParameters extends CommonParameters {
   /** Absolute path of a `trainInit` directory in the jobs, on a file system that all share. */
   readonly training: string;
-  /** Number of jobs; those beyond the number of runs have nothing to do. */
+  /** Number of jobs. Jobs beyond the number of runs do nothing. */
   readonly parts: number;
   /** GPUs of each training job; default 1; 0 requests none. */
   readonly gpus?: number | undefined;
@@ -51,7 +51,7 @@ export interface TrainingJobParameters extends CommonParameters {
   readonly evaluation?: undefined;
 }
 
-/** Jobs of one command: alone, or each with `INDEX/count` appended. */
+/** Jobs of one command: a single one, or `count` jobs, each with `INDEX/count` appended. */
 export interface Job {
   readonly words: readonly string[];
   readonly count: number;
@@ -69,13 +69,13 @@ export interface Jobs {
   readonly record: string | undefined;
   /** All paths given to the jobs, by parameter name. */
   readonly paths: Readonly<Record<string, string | undefined>>;
-  /** For comments. */
+  /** Words for comments in the written files. */
   readonly about: {
-    /** The path that the jobs run. */
+    /** The experiment's file, or the training's directory. */
     readonly subject: string;
     /** Paths that every job must see. */
     readonly shared: string;
-    /** The last job's work, after "a job that". */
+    /** The last job's work; ends the phrase "a last job that …". */
     readonly last: string;
   };
   /** Make the shards or train the runs, part by part. */

@@ -4,7 +4,7 @@ import type { EvaluationResult, ProblemResult } from '../evaluation/result.js';
 import { sumOf } from './mean.js';
 import { type Aggregate, aggregateOf, type Range, rangeOf } from './metrics.js';
 
-/** Scores of one model by problem, as sums and weights; a plain score has weight 1. */
+/** Scores of one model for each problem, as a sum and a weight; a plain score has weight 1. */
 export interface Column {
   readonly sums: Float64Array;
   readonly weights: Float64Array;
@@ -38,8 +38,8 @@ export const whyUnpaired = (results: readonly EvaluationResult[], metric: string
  * Aligns results by problem: by the hash of the problem's data, and also by row if a task contains a problem
  * twice.
  *
- * @throws LayerloomError RESULTS_NOT_PAIRED if task, version, shots, longest answers, prompts or targets
- *   differ, or if a problem is missing from a result or is in it twice
+ * @throws LayerloomError RESULTS_NOT_PAIRED if results differ in task, version, shots, answer limit, prompts
+ *   or targets, or if a result lacks a problem or contains it twice
  */
 export const alignResults = (results: readonly EvaluationResult[], metric: string): Aligned => {
   // Sorted by name, so that a message names the same two models whatever the order of results.

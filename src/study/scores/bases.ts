@@ -12,7 +12,7 @@ export interface Base {
   readonly experiment: ScoredExperiment;
 }
 
-/** The name of the means over bases; no base may have it. */
+/** The name under which means over bases appear; no base may have this name. */
 export const meanName = 'mean';
 
 interface Scored extends Base {

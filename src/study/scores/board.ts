@@ -16,7 +16,7 @@ import {
 } from './scored-experiment.js';
 
 export interface TableOptions extends Resampling {
-  /** Layouts to make, such as `table-1`. Default: all that have any cell. */
+  /** Layouts to make, such as `table-1`. Default: every layout with at least one filled cell. */
   readonly tables?: readonly string[] | undefined;
   /**
    * Metric for every task that has it, as `metric,filter`; or a function from task to metric. Default:

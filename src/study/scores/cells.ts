@@ -15,7 +15,7 @@ export const statistics = ['min', 'avg', 'max'] as const satisfies readonly Stat
 
 const percent: Scale = { unit: 'percent', factor: 100, digits: 1 };
 
-/** Returns the scale of a benchmark's first task; BLEU or percent if only imported figures exist. */
+/** Returns the scale of a benchmark's first task. If only imported figures exist, it is BLEU or percent. */
 export const scaleFor = (board: Board, benchmark: string): Scale =>
   board.subjects.find((of) => of.benchmark === benchmark)?.scale ??
   (benchmark === 'FLORES' ? { unit: 'BLEU', factor: 1, digits: 1 } : percent);
@@ -98,10 +98,7 @@ const errorOf = (
   };
 };
 
-/**
- * Returns the estimate of a group's mean; resamples repeat the choice if the same problems chose its
- * configuration.
- */
+/** Returns the estimate of a group's mean. Resamples repeat a choice that the same problems made. */
 export const estimateOf = (
   board: Board,
   group: Group,
@@ -212,7 +209,7 @@ export const differenceCell = (
   ...more,
 });
 
-/** True also if only imported figures exist. */
+/** True if a higher score is better, or if only imported figures exist. */
 export const isMoreBetter = (board: Board, benchmark: string): boolean => {
   for (const subject of board.subjects.filter((of) => of.benchmark === benchmark)) {
     const [score] = board.scores(board.experiment.models, subject);

@@ -26,8 +26,9 @@ export interface HalfChoiceOptions {
 }
 
 /**
- * Chooses the best of many configurations on one half of the problems and scores it on the other, both ways,
- * over seeded random splits. This removes the winner's curse: luck helps to choose the best on all problems.
+ * Chooses the best of many configurations on one half of the problems and scores it on the other half; then
+ * swaps the halves. Averages over seeded random splits. This removes the winner's curse, the luck in a best
+ * that is chosen and scored on the same problems.
  *
  * @param configurations each configuration's results in one task, one for each pair of experts
  * @returns undefined without results by problem

@@ -87,7 +87,7 @@ export const conclude = (facts: ComparedFacts): Conclusion => {
   };
 };
 
-/** True if nothing can be said, whatever the difference. */
+/** True for a verdict that allows no statement, however large the difference. */
 export const isUnsaid = (verdict: Verdict): boolean =>
   verdict === 'too few problems' || verdict === 'at floor' || verdict === 'at ceiling';
 
@@ -189,7 +189,7 @@ export const sentenceOf = (conclusion: Conclusion, first: string, second: string
 
 export interface RankedFacts {
   readonly metric: string;
-  /** Undefined for published figures, which do not state it. */
+  /** Number of problems; undefined for published figures, which do not state it. */
   readonly n: number | undefined;
   readonly scores: readonly number[];
 }

@@ -109,7 +109,7 @@ const identitiesOf = ({ method, models }: Configuration, settings: string): stri
   ];
 };
 
-/** Unstated parameters have the method's defaults (§4.2). */
+/** The settings of a layer swap; parameters that are not given have the method's defaults (§4.2). */
 export interface SwapSetting {
   readonly bottom: number;
   readonly top: number;
@@ -183,8 +183,8 @@ export interface Competition {
 }
 
 /**
- * Chooses a language's configuration with the best mean over its pairs. The rule is ours; the paper states
- * none.
+ * Chooses a language's configuration with the best mean over its pairs. The paper states no rule; this one is
+ * ours.
  *
  * @param configurations as returned by `configurationsOf`
  * @param scores by model name

@@ -2,7 +2,7 @@ import type { Board, Subject } from './board.js';
 import { isPair } from './configurations.js';
 import type { ScoredModel } from './scored-experiment.js';
 
-/** Whose task vectors base + α·τ adds: one expert's of a kind, or both of a pair. */
+/** The τ of a curve base + α·τ: a task expert's, a language expert's, or the sum of both in a pair. */
 export type CurveKind = 'task' | 'language' | 'both';
 
 export const kindLabels: Readonly<Record<CurveKind, string>> = {
@@ -22,8 +22,8 @@ export interface Curve {
 
 /**
  * Returns the curves of a language's task: merges base + α·τ of its experts and pairs, the base at α = 0,
- * single experts at α = 1. A language without experts gets all experts' curves. A curve needs a scored merge,
- * and at least one merge needs α ≠ 1 (α = 1 is plain task arithmetic).
+ * single experts at α = 1. A language without experts gets the curves of all experts. A curve needs a scored
+ * merge, and some merge with α ≠ 1, since α = 1 is plain task arithmetic.
  */
 export const curvesOf = (board: Board, subject: Subject): readonly Curve[] =>
   board.remember(`curves ${subject.language} ${subject.task}`, () => makeCurves(board, subject));

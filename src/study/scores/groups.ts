@@ -81,14 +81,14 @@ export const distinctGroups = (groups: readonly Group[]): Group[] =>
         ),
   );
 
-/** In the task that chose the group, the row lists the candidates. */
+/** Returns a group's row in a task; with the candidates, if the group was chosen in this task. */
 export const rowIn = ({ models, competition, subject }: Group, { task }: Subject): Row =>
   rowOf(models, task, subject.task === task ? competition?.candidates.map((of) => of.models) : []);
 
 export const configurationsIn = (board: Board, language: string): readonly Configuration[] =>
   board.remember(`configurations ${language}`, () => configurationsOf(board.experiment.models, language));
 
-/** A subject's own label wins, since soups may be uniform or not. */
+/** Returns a group's label. A subject's own label takes precedence, since soups may not be uniform. */
 export const labelIn = (board: Board, subjects: readonly Subject[], id: string): string => {
   const labels = subjects.flatMap((subject) =>
     groupsOf(board, subject).flatMap((group) => (group.id === id ? group.label : [])),
@@ -200,7 +200,7 @@ const whyUndecided = (
   });
 };
 
-/** Returns the merge of soups; among several, the default configuration's, if any. */
+/** Returns the merge of soups. If there are several, returns that of the default configuration, if any. */
 const oneOf = (models: readonly ScoredModel[]): readonly ScoredModel[] => {
   const byVariant = [...groupBy(models, ({ variant, name }) => variant ?? name)];
   const distinct = distinctConfigurations(

@@ -65,8 +65,8 @@ export class ImportedFigures {
   }
 
   /**
-   * Returns a figure as a cell, preferably one in the table's own unit; the cell's flag names others that
-   * differ.
+   * Returns a figure as a cell, preferably one in the unit of the table. If other figures for the cell
+   * differ, its flag names them.
    *
    * @param subject language of the group's models
    * @param language language of the benchmark

@@ -38,7 +38,7 @@ export const judgedIn = (board: Board, subject: Subject): readonly Judged[] =>
     );
   });
 
-/** Empty if the results are not of the same problems. */
+/** Compares two groups; returns an empty list if their results are for different problems. */
 export const compare = (board: Board, a: Group, b: Group, subject: Subject): Compared[] => {
   const nameOf = ({ id, subject: of }: Group): string => `${id} of ${of.language} ${of.task}`;
   const result = board.remember(

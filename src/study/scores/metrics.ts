@@ -68,7 +68,7 @@ const ranges: Readonly<Record<Scale['unit'], (metric: string) => Range>> = {
   raw: () => unbounded,
 };
 
-/** As the result states; otherwise false for perplexities only. */
+/** True if a higher score is better: as the result states, otherwise for all metrics but perplexities. */
 export const isHigherBetter = ({ higherIsBetter }: EvaluationResult, metric: string): boolean => {
   const name = nameOfMetric(metric);
   return ownValue(higherIsBetter, name) ?? !perplexities.test(name);
@@ -82,9 +82,9 @@ export interface Aggregate {
 }
 
 /**
- * Returns how the harness aggregates a metric. Perplexities are exp(-Σ log-likelihood / Σ weight); the weight
- * counts words, bytes or, for plain numbers, problems. `bits_per_byte` is that exponent in base 2. Others are
- * means.
+ * Returns how the harness aggregates a metric. Perplexities are exp(-Σ log-likelihood / Σ weight); weights
+ * are numbers of words or bytes, or 1 for each problem if scores are plain numbers. `bits_per_byte` is that
+ * exponent in base 2. Others are means.
  *
  * @param arePlain true if no problem's score has a weight
  */

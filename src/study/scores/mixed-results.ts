@@ -5,9 +5,9 @@ import type { Subject } from './board.js';
 import type { ScoredModel } from './scored-experiment.js';
 
 /**
- * Returns a model whose scores in one task are a weighted sum of others', problem by problem: the expected
- * score if scores were linear. It has the experts' names of `like`. Comparisons with it include the errors of
- * all terms.
+ * Returns an imaginary model whose score on each problem is a weighted sum of other models' scores: the score
+ * to expect if scores were linear. It has the same experts as `like`. Comparisons with it include the errors
+ * of all terms.
  *
  * Without results by problem, or if the score is not a mean, only the sum is known.
  *

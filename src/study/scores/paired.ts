@@ -258,10 +258,10 @@ const isConstant = ({ values, divisor }: Scaled, value: number): boolean =>
 const leastOf = ({ values, divisor }: Scaled): number =>
   Math.min(1, 2 ** (1 - values.filter((difference) => rounded(difference / divisor) !== 0).length));
 
-/** Equal scores count as equal despite rounding. */
+/** Rounds a difference, so that equal scores count as equal despite rounding errors. */
 const rounded = (difference: number): number => (Math.abs(difference) < 1e-12 ? 0 : difference);
 
-/** Undefined values are not counted. */
+/** Adjusts p-values by Holm's method; undefined values are not counted. */
 export const holm = (values: readonly (number | undefined)[]): (number | undefined)[] => {
   const given = values.filter((value) => value !== undefined);
   if (given.length === 0) return [...values];

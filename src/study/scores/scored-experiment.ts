@@ -12,7 +12,7 @@ export interface ScoredModel {
   readonly role: string;
   /** The language of a merge, or `all`; null for references. */
   readonly language: string | null;
-  /** A language expert's languages; a reference's limits, else the languages it is measured in. */
+  /** A language expert's languages; for a reference, those that limit it, else those it is measured in. */
   readonly languages: readonly string[];
   /** A merge's task expert: its name, `soup`, or null. */
   readonly task: string | null;
@@ -34,8 +34,8 @@ export interface ScoredModel {
 }
 
 /**
- * Merges: those of this language or of all. Others: base, task experts, and language experts and references
- * for it.
+ * True for a merge of this language or of all languages, for the base, for task experts, and for language
+ * experts and references that have this language.
  */
 export const isOfLanguage = (
   { role, language: own, languages }: Pick<ScoredModel, 'role' | 'language' | 'languages'>,

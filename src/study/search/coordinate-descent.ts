@@ -16,9 +16,9 @@ const shareOfStarts = 0.5;
  * the best; ties do not move. A descent ends after a pass over the coordinates without a move.
  *
  * Half of the budget pays for descents on the first 50 rows: from the most promising configuration, then from
- * the one farthest from all scored ones. The default counts as an end too. Then the best end continues on
- * more and more rows, then the next best, while the budget lasts. The choice is the best of those scored on
- * the most rows.
+ * the one farthest from all scored ones. The default counts as an end point too. Then the best end point
+ * continues on more and more rows, then the next best, as long as the budget lasts. The choice is the best of
+ * those scored on the most rows.
  */
 export const coordinateDescent = async (searching: Searching): Promise<number> => {
   const { outcomes, rows, budget } = searching;

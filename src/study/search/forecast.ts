@@ -14,7 +14,7 @@ export interface ForecastStep {
 
 export interface StrategyForecast {
   readonly steps: readonly ForecastStep[];
-  /** Points scored whatever the scores are: the first step's. */
+  /** Points that are scored in any case: those of the first step. */
   readonly first: readonly number[];
   /** Largest number of points scored, unless some fail. */
   readonly most: number;

@@ -17,11 +17,11 @@ export interface HeldOutComparison {
   /** Two-sided p-value; null without results by problem. */
   readonly p: number | null;
   readonly test: 'mcnemar' | 't' | 'bootstrap' | null;
-  /** The population described: the searched pairs, on other problems like these. */
+  /** The population that the difference describes: the searched pairs, on other problems like these. */
   readonly estimand: string | null;
 }
 
-/** Outcomes of configurations by row. Every evaluation costs. */
+/** Scores configurations on rows of problems. Each call of `evaluate` counts against the budget. */
 export interface Landscape {
   /** Problem-evaluations of one configuration on one row: its number of pairs. */
   readonly cost: number;
@@ -30,6 +30,6 @@ export interface Landscape {
    * scored. The same rows always give the same outcomes.
    */
   evaluate(points: readonly number[], rows: Rows): Promise<readonly (readonly number[] | null)[]>;
-  /** Uses rows that `evaluate` was not asked for. */
+  /** Compares the choice with the default on rows that `evaluate` has not used. */
   compare(choice: number, standard: number, rows: Rows): Promise<HeldOutComparison>;
 }

@@ -5,7 +5,7 @@ import type { Proposal } from '../../core/measure/analysis/proposal.js';
 import { isByCounts } from '../../core/methods/swaps/swap-counts.js';
 import type { ExperimentPoint } from './experiment-space.js';
 
-/** By the expert's name: share of its change in each layer. */
+/** For each expert, by name: the share of its change in each layer. */
 export type LayerShares = Readonly<Record<string, readonly number[]>>;
 
 /** Numbers of layers that an analysis proposes for pairs of experts. */

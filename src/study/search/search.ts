@@ -40,7 +40,7 @@ const allot = (
   checkSpace(space);
   const rows = problems - holdOut;
   const reserved = 2 * holdOut * cost;
-  // If the budget covers the whole grid, every configuration is scored on all rows.
+  // A budget that covers the whole grid scores every configuration on all rows.
   const isCovered = space.points.length * rows * cost <= budget - reserved;
   return { rows, reserved, budget: budget - reserved, strategy: isCovered ? 'halving' : strategy };
 };

@@ -45,7 +45,7 @@ export interface SelectedCheckpoint {
   readonly diversity: number | null;
   /** The criterion: score + balance · diversity. */
   readonly value: number;
-  /** The runner-up and its value; null if there was no other candidate. */
+  /** The candidate with the next lower value; null if there was no other. */
   readonly next: { readonly name: string; readonly value: number } | null;
 }
 

@@ -16,7 +16,7 @@ export interface Claimant {
   readonly started: string;
 }
 
-/** `unknown`: only the heartbeat can tell. */
+/** Whether a claiming process lives. `unknown`: only its heartbeat can tell. */
 export type Life = 'alive' | 'dead' | 'unknown';
 
 const quietly = (read: () => string): string => {

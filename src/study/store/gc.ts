@@ -77,7 +77,7 @@ const unclaimed = async (paths: StorePaths, entries: readonly StoreEntry[]): Pro
   return entries.filter((_, index) => states[index]?.state !== 'live');
 };
 
-/** @returns the removed entries: not those claimed, linked or registered meanwhile */
+/** @returns the removed entries; those claimed, linked or registered meanwhile are kept */
 const remove = async (paths: StorePaths, entries: readonly StoreEntry[]): Promise<StoreEntry[]> => {
   const now = clockAt(paths.clock);
   const open = new Map<StoreEntry, ClaimFile>();

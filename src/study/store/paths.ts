@@ -38,7 +38,7 @@ export const pathsOf = (root: string) => {
     partialRecord: (key: string, token: string) => partial(key, token, '.json'),
     removedShard: (key: string, token: string) => partial(key, token, `.removed${extension}`),
     removedRecord: (key: string, token: string) => partial(key, token, '.removed.json'),
-    /** Includes the host: the same path may be another directory there. */
+    /** The name includes the host, because the same path may be another directory on another host. */
     experiment: (host: string, directory: string) =>
       join(
         root,

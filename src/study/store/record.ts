@@ -71,7 +71,7 @@ export const moved = (from: string, to: string): Promise<boolean> =>
     (error: unknown) => absent(error) ?? false,
   );
 
-/** @returns false if the record is gone: another process took the claim over */
+/** @returns false if the record is missing, because another process took the claim over */
 export const placeRecord = (paths: StorePaths, token: string, key: string): Promise<boolean> =>
   writing(paths.record(key), async () => {
     if (!(await moved(paths.partialRecord(key, token), paths.record(key)))) return false;
@@ -115,10 +115,7 @@ export const readEntry = async (paths: StorePaths, key: string): Promise<StoreEn
 export const wholeOf = (entry: StoreEntry): StoredShard | undefined =>
   hasItsSize(entry) && isUntouched(entry) ? entry.record : undefined;
 
-/**
- * True if the size is right but the file was written or replaced: through a hard link, or by copying the
- * store.
- */
+/** True if the size is right but the file changed: written through a hard link, or the store was copied. */
 export const isInDoubt = (entry: StoreEntry): boolean => hasItsSize(entry) && !isUntouched(entry);
 
 /** Returns the record if the shard's size is right and no damage is known; its bytes may be in doubt. */

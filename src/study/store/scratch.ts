@@ -13,10 +13,10 @@ const memory = '/dev/shm';
 /** Prefix of scratch directories; the file in each that names its owner. */
 const [prefix, ownerName] = ['.layerloom-scratch-', 'owner.json'] as const;
 
-/** Random: a caller may choose the name in advance. */
+/** The name of a scratch directory, with random digits; a caller may choose it in advance. */
 export const scratchName = /^\.layerloom-scratch-[0-9a-f]{32}$/;
 
-/** Age after which a directory without an owner is a killed process's. */
+/** A directory of this age without an owner was left by a killed process. */
 const ownerlessMs = 60_000;
 
 /** Returns `/dev/shm` if `bytes` are at most half of its free space. */
@@ -28,7 +28,7 @@ const inMemory = async (bytes: number): Promise<string | undefined> => {
   return bytes <= free / 2 ? memory : undefined;
 };
 
-/** Returns where so many bytes would go: in memory if they fit, else `beside`. */
+/** Returns the place for this many bytes: memory if they fit, else `beside`. */
 export const scratchPlace = async (beside: string, bytes: number): Promise<string> =>
   (await inMemory(bytes)) ?? beside;
 

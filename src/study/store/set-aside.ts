@@ -9,8 +9,8 @@ import type { StorePaths } from './paths.js';
 // that nobody finds it; restores it if it was linked just before.
 
 /**
- * Renames shards out of their places, under their claims. Records first, durably: a power cut then leaves no
- * record without a shard.
+ * Renames shards out of their places, under their claims. Renames and syncs the records first, so that a
+ * power cut leaves no record without a shard.
  */
 export const setAside = async (paths: StorePaths, tokens: ReadonlyMap<string, string>): Promise<void> => {
   const each = async (work: (key: string, token: string) => Promise<void>) => {

@@ -25,7 +25,7 @@ export interface DamagedShard {
   readonly file: string;
   /** A phrase that follows the file's name. */
   readonly reason: string;
-  /** Hard links outside the store: damaged too. */
+  /** Number of hard links outside the store, which are damaged too. */
   readonly links: number;
 }
 

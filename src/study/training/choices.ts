@@ -23,12 +23,12 @@ export const choices = {
     alphaPerRank: 2,
     dropout: 0.05,
     targets: ['q_proj', 'k_proj', 'v_proj', 'o_proj', 'gate_proj', 'up_proj', 'down_proj'],
-    /** Factor from Table 4's learning rate to LoRA's: 1e-7 becomes 1e-4, usual for LoRA. */
+    /** LoRA's learning rate divided by that of Table 4: 1e-7 becomes 1e-4, as is usual for LoRA. */
     learningRateFactor: 1000,
   },
   /** Devices for full fine-tuning of 8B in float32: 16 bytes a parameter, 128 GB in all. */
   devices: { full: 4, lora: 1 },
-  /** For small files of the user: samples, checkpoints, and share of warm-up steps. */
+  /** Values for small files of the user: number of samples and of checkpoints, and share of warm-up steps. */
   own: { samples: 2_000, checkpoints: 4, warmupShare: 0.1 },
   /** Presets without a row in Table 4 use the row of this expert, the paper's best in math. */
   rowOfBaselines: 'math-2',

@@ -21,8 +21,8 @@ const packages: Readonly<Record<Trainer, string>> = {
 };
 
 /**
- * Returns the commands from an empty environment to checkpoints; for `revert` on to the expert, and for
- * simultaneous training of an adapter on to the model.
+ * Returns the commands that lead from an empty environment to checkpoints. With `revert` they go on to the
+ * expert; when both sides train an adapter simultaneously, to the model.
  */
 export const instructionsOf = (run: TrainingRun): Instruction[] => [
   ...installCommands(run),

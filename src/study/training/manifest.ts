@@ -71,7 +71,7 @@ const schema: z.ZodType<TrainingManifest> = z.object({
     .min(1),
 });
 
-/** Returns the manifest: each run in a directory of its own, or a single run in the directory itself. */
+/** Returns the manifest. Several runs have a directory each; a single run uses the training's own. */
 export const manifestOf = (
   runs: readonly TrainingRun[],
   base: string,

@@ -51,7 +51,7 @@ export interface TrainingRow {
 export interface Preset {
   readonly title: string;
   readonly row: TrainingRow;
-  /** Undefined if no paper prints such a run. */
+  /** Name of the paper's expert; undefined if the paper has no such run. */
   readonly expert?: string;
   /** First part of the names of runs. Default: the preset's name. */
   readonly stem?: string;

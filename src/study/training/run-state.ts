@@ -34,7 +34,7 @@ export const trainerFiles = {
   mark: 'training_args.bin',
   scheduler: 'scheduler.pt',
   optimisers: ['optimizer.pt', 'optimizer.bin'],
-  /** FSDP: a copy of the weights. */
+  /** A second copy of the weights, which FSDP writes. */
   weightsAgain: 'pytorch_model_fsdp.bin',
   weights: ['model.safetensors', 'adapter_model.safetensors', 'pytorch_model.bin', 'adapter_model.bin'],
 } as const;

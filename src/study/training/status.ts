@@ -71,7 +71,7 @@ export const trainingStatusOf = async (directories: readonly string[]): Promise<
   const { directory: first, manifest } = itemAt(trainings, 0);
   checkOneBase(trainings);
   checkNames(trainings);
-  // A base on the hub is not fetched: the first whole checkpoint replaces it.
+  // A base on the hub is not downloaded; the first whole checkpoint takes its place.
   const shapes = new ReferenceShapes(await shapesOf(manifest.base, first).catch(() => undefined));
   const runs: RunStatus[] = [];
   for (const { directory, manifest } of trainings)
@@ -296,7 +296,7 @@ const readLosses = (text: string): { loss: RunStatus['loss']; problem?: string }
 };
 
 const historyIn = (text: string): Record<string, unknown>[] | undefined => {
-  // Undefined also for a truncated file.
+  // Undefined for a truncated file too.
   const state = jsonOrNone(text, { python: true });
   const history = isObject(state) ? state['log_history'] : undefined;
   return Array.isArray(history) ? history.filter(isObject) : undefined;

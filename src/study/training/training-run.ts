@@ -142,7 +142,7 @@ const rowOf = (row: TrainingRow, values: RunValues): TrainingRow => ({
   beta2: values.beta2 ?? row.beta2,
 });
 
-/** The paper's samples between checkpoints; for own data a share of the run. */
+/** Returns the samples between checkpoints: the paper's number, or for the user's data a share of the run. */
 const checkpointEveryOf = ({ isOwnRow }: Preset, all: number): number =>
   isOwnRow ? Math.ceil(all / choices.own.checkpoints) : choices.checkpointEvery;
 

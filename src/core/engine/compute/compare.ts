@@ -31,9 +31,9 @@ interface Comparing {
 }
 
 /**
- * Compares tensors on all threads. Reads nothing for a byte range that both models share (a hard link); equal
- * bytes need no arithmetic. If only some blocks differ, equal ones are read again for the norm. Results do
- * not depend on the number of threads.
+ * Compares tensors on all threads. A byte range that both models share (a hard link) is not read, and equal
+ * bytes need no arithmetic. If only some blocks of a tensor differ, its equal blocks are read again for the
+ * norm. Results do not depend on the number of threads.
  *
  * @throws LayerloomError INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, INVALID_PARAMETER, INTERRUPTED
  */

@@ -50,9 +50,9 @@ export interface Factors {
 }
 
 /**
- * Factorises a matrix in a worker thread: a truncated singular value decomposition by a randomised range
- * finder, √σ in each factor. Gives the same bits on every instruction set and number of threads. Computes the
- * matrix five times, tile by tile.
+ * Factorises a matrix in a worker thread, by a truncated singular value decomposition with a randomised range
+ * finder. Each factor is multiplied by √σ. The bits do not depend on instruction set or number of threads.
+ * Computes the matrix five times, tile by tile.
  *
  * @throws LayerloomError INPUT_SHRANK, READ_FAILED, WRITE_FAILED, MERGE_UNDEFINED; and the reason why the
  *   pool was stopped

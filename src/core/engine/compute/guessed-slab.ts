@@ -30,8 +30,8 @@ export interface GuessedSlab<S> extends GuessedBounds {
 }
 
 /**
- * Returns a state for slabs whose bounds are worth guessing: a consensus of stored bfloat16 tensors.
- * Differences in other dtypes rarely tie.
+ * Returns the state of a slab whose bounds are worth guessing; otherwise undefined. Only a consensus of
+ * stored bfloat16 tensors is: in other dtypes, differences rarely tie.
  */
 export const guessedSlab = <S>({ outputs: [output, more] }: Slab<S>): GuessedSlab<S> | undefined => {
   if (output === undefined || more !== undefined) return undefined;
@@ -51,7 +51,7 @@ export const guessedSlab = <S>({ outputs: [output, more] }: Slab<S>): GuessedSla
 };
 
 /**
- * Corrects a slab's bounds once all elements were computed with guesses.
+ * Replaces guessed bounds of a slab by exact ones, once all its elements were computed.
  *
  * @returns ranges that include all wrongly computed elements; undefined, with undefined bounds, if they are
  *   unknown or costly to find

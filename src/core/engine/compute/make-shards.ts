@@ -72,8 +72,8 @@ interface OpenGroup<S> {
  * outputs.
  *
  * The kernel serialises writes to one file, so a group gets as many lanes as files, and further lanes begin
- * the next group. With no group left, lanes help the group with most tasks, so that a large last shard uses
- * all threads. A failed task fails only its group's shards.
+ * the next group. When no group is left to begin, lanes help the group with the most tasks left, so that a
+ * large last shard uses all threads. A failed task fails only its group's shards.
  *
  * @throws the sink's error, or the reason why the pool was stopped; no job is in progress then
  */
@@ -121,7 +121,7 @@ export const makeShards = async <S>(
     endings.add(ending);
   };
 
-  /** Concurrently: each shard is hashed by its own thread, and fsyncs overlap. */
+  /** Ends the shards of a group concurrently: each is hashed by its own thread, and fsyncs overlap. */
   const end = async ({ files, failure }: OpenGroup<S>): Promise<void> => {
     await Promise.all(
       [...files.outputs.keys()].map((shard) =>
@@ -223,7 +223,7 @@ export const carryOut = async <S>(task: Task<S>, means: Means<S>): Promise<void>
     // Only the task with its last piece settles it.
     if (guessed.left === 0) computed.push([slab, guessed]);
   }
-  // Not after NaN or infinity: a later run has to find it again.
+  // Not journalled after NaN or infinity, so that a later run finds it again.
   const wrote = (task: Task<S>) => {
     for (const [shard, extents] of extentsOf(task)) sink.wrote?.(shard, extents);
   };

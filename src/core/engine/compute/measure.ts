@@ -189,8 +189,8 @@ export class BlockMeasurer implements Measurer {
   }
 
   /**
-   * Finds the `ordinal`-th element of a magnitude within a range, from its beginning or backwards from its
-   * end, reading no further than needed; undefined if there are fewer.
+   * Finds the `ordinal`-th element with a magnitude in a range, counted from its beginning or from its end.
+   * Reads no further than that element. Undefined if there are fewer.
    */
   async findAmong(
     program: Program,
@@ -327,6 +327,6 @@ const sampleOf = (program: Program): Block[] => {
   );
 };
 
-/** Counts a sample's elements, even if the tensor is too small to be worth one. */
+/** Returns how many elements a sample has, even for a tensor that is too small to be sampled. */
 export const sampleElements = (program: Program): number =>
   sampleOf(program).reduce((total, { count }) => total + count, 0);

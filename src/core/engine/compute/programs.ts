@@ -43,7 +43,10 @@ export class Programs<S> {
     this.#nonFinite = nonFinite;
   }
 
-  /** In output order; undefined for a slab that is moved or made whole. */
+  /**
+   * Returns the slab's program, whose results are in the order of the outputs. Undefined if no program runs:
+   * the bytes are copied (`isMoved`), or a special job computes the tensor (`isMadeWhole`).
+   */
   of(slab: Slab<S>): Promise<Emitted> | undefined {
     if (isMoved(slab) || isMadeWhole(slab)) return undefined;
     const program = this.#kept.get(slab) ?? this.#lower(slab);
@@ -63,7 +66,7 @@ export class Programs<S> {
     if (guessed !== undefined) this.#guessed.set(slab, guessed);
   }
 
-  /** Undefined unless bounds are still guessed. */
+  /** Returns the slab's state while its bounds are guesses; otherwise undefined. */
   guessedOf(slab: Slab<S>): GuessedSlab<S> | undefined {
     const guessed = this.#guessed.get(slab);
     return guessed?.bounds === undefined || guessed.isSettled ? undefined : guessed;

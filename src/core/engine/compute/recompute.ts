@@ -23,7 +23,7 @@ export interface Sample {
   readonly seed: number;
 }
 
-/** An output tensor, or a file's header, that differs from the merge's. */
+/** A tensor of the output, or the header of a file, that differs from the merge computed again. */
 export interface DifferentTensor {
   readonly file: string;
   /** Null for the header. */
@@ -73,7 +73,7 @@ export const recompute = async (
     [...tasksOf(groupOfOne(shard).slabs, sliceBytes)].map((task): Tile => ({ shard, task })),
   );
   const drawn = all.filter((_, index) => isChosen(sample, index));
-  // In a small output no tile may be drawn; then one is taken.
+  // The draw may choose no tile of a small output; then one tile is taken.
   const chosen = drawn.length > 0 ? drawn : all.slice(sample.seed % Math.max(1, all.length)).slice(0, 1);
   const total = chosen.reduce((bytes, { task }) => bytes + bytesOf(task), 0);
   const different = new Map<string, DifferentTensor>();

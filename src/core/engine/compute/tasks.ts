@@ -19,7 +19,10 @@ export interface SlabOutput<S> {
   readonly tensor: PlannedTensor;
 }
 
-/** Output tensors of one shape over the same inputs, read once for all. A moved tensor has its own slab. */
+/**
+ * Output tensors of one shape that are computed from the same inputs, which are read once for all of them. A
+ * tensor that is only copied has its own slab.
+ */
 export interface Slab<S> {
   readonly outputs: readonly SlabOutput<S>[];
 }
@@ -30,7 +33,10 @@ export interface Group<S> {
   readonly slabs: readonly Slab<S>[];
 }
 
-/** `count` elements from `first`; bytes if the slab is moved. */
+/**
+ * A part of a slab: `count` elements from element `first`. If the slab is copied (`isMoved`), both count
+ * bytes.
+ */
 export interface Piece<S> {
   readonly slab: Slab<S>;
   readonly first: number;
@@ -42,7 +48,7 @@ export interface Task<S> {
   readonly pieces: readonly Piece<S>[];
 }
 
-/** Other slabs have a program, even if some outputs are copies. */
+/** True if the slab is one copied tensor. Other slabs have a program, even if some outputs are copies. */
 export const isMoved = ({ outputs: [first, more] }: Slab<unknown>): boolean =>
   first !== undefined && more === undefined && isMove(first.tensor.expression);
 
@@ -71,7 +77,7 @@ export const computedOf = ({
 }: PlannedTensor): { readonly name: string; readonly shape: Shape } =>
   expression.kind === 'quantise' ? { name: expression.of, shape: expression.shape } : { name, shape };
 
-/** Equal for tensors that one program may compute: equal shape and slices. */
+/** Returns a key that is equal for tensors that one program can compute: those of equal shape and slices. */
 export const slicingOf = (tensor: PlannedTensor): string => {
   const { expression } = tensor;
   const blocks = expression.kind === 'quantise' ? ` in ${expression.block.join()}` : '';

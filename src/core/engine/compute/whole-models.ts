@@ -25,7 +25,7 @@ interface Written {
   readonly name: string;
   readonly program: Program;
   readonly measurer: Measurer;
-  /** By expert: difference from the base, rounded to float32. */
+  /** For each expert, its difference from the base, rounded to float32. */
   readonly changes: readonly Value[];
 }
 
@@ -79,7 +79,7 @@ const overTaskVectors = async <T>(
 
 /** For TIES as in its authors' code. */
 export interface Trimming {
-  /** By expert: the smallest magnitude kept. */
+  /** For each expert, the smallest magnitude that is kept. */
   readonly thresholds: readonly number[];
   /** The sign of Σ sign(Σ kept changes), over all elements. */
   readonly majoritySign: MajoritySign;

@@ -8,7 +8,7 @@ import { locateIfHere } from '../../models/sources/locate.js';
 
 // Keeps outputs apart from inputs, after resolving links and `..`.
 
-/** A dangling symbolic link is `other`. */
+/** Returns what is at a path; a dangling symbolic link is `other`. */
 export const kindOf = async (path: string): Promise<'absent' | 'directory' | 'other'> => {
   const named = await lstat(path).catch(() => undefined);
   if (named === undefined) return 'absent';
@@ -61,7 +61,7 @@ export const checkOutsideStores = async (out: string): Promise<void> => {
   }
 };
 
-/** `checkApart` by names of models; skips unavailable ones. */
+/** Like `checkApart`, for models given by name; skips models that cannot be found. */
 export const checkApartFrom = async (out: string, models: Iterable<string>): Promise<void> => {
   for (const model of new Set(models))
     for (const part of partsOf(await parseAddress(model))) {

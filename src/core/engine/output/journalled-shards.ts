@@ -107,7 +107,7 @@ export class JournalledShards implements ShardSink<PlannedShard> {
   /**
    * Queues a sync after every 256 MiB.
    *
-   * @throws LayerloomError as `begin`, so that a full disk stops the merge soon
+   * @throws LayerloomError the codes of `begin`, so that a full disk stops the merge soon
    */
   wrote(of: PlannedShard, extents: readonly Extent[]): void {
     this.#throwFailure();
@@ -122,9 +122,9 @@ export class JournalledShards implements ShardSink<PlannedShard> {
   }
 
   /**
-   * Journals the rest of a shard and closes it.
+   * Journals the bytes of a shard that are not yet journalled, and closes its file.
    *
-   * @throws LayerloomError as `begin`, and NON_FINITE
+   * @throws LayerloomError the codes of `begin`, and NON_FINITE
    */
   async finish(shard: PlannedShard, nonFinite: NonFiniteValue | undefined): Promise<void> {
     this.#recordAndClose(shard, valueAt(this.#open, shard));

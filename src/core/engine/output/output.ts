@@ -69,8 +69,8 @@ const checkAgainstInputs = async ({ inputs }: Pick<MergePlan, 'inputs'>, out: st
 };
 
 /**
- * Lists files that layerloom did not write: those not listed in `layerloom.json`, and those modified later
- * with other content. Without our `layerloom.json`, lists all files.
+ * Lists the files of a directory that layerloom did not write: files that `layerloom.json` does not list, and
+ * files whose content was changed later. Without a valid `layerloom.json`, lists all files.
  */
 export const foreignFiles = async (directory: string): Promise<string[]> => {
   for (;;) {

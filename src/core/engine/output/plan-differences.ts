@@ -18,7 +18,7 @@ const contentOf = (file: FileIdentity | undefined) =>
         seen: file.seen?.hash,
       };
 
-/** By path, or by origin: a hub model may be in either of two caches. */
+/** Identifies a model by its path, or by its origin, since a hub model may be in either of two caches. */
 const placeOf = (input: PlannedInput) => [
   input.role,
   ...foundParts(input).map((part) => (isLocal(part) ? part.path : originOf(part))),
@@ -34,7 +34,7 @@ const sideFilesOf = ({ files, inputs }: StagedPlan) => {
   );
 };
 
-/** Lists differences that prevent continuing another plan's staging. */
+/** Lists differences between two plans that keep one from continuing the other's staging directory. */
 export const planDifferences = (former: StagedPlan, plan: StagedPlan): string[] => {
   const differs = (part: (plan: StagedPlan) => unknown) =>
     JSON.stringify(part(former)) !== JSON.stringify(part(plan));

@@ -114,8 +114,8 @@ const provenanceOf = (
 };
 
 /**
- * Writes the side files durably, except for the directory's own sync. `layerloom.json` is last: files
- * modified later are the user's.
+ * Writes and syncs the side files; the caller syncs the directory. `layerloom.json` is written last: files
+ * modified after it are the user's.
  *
  * @throws LayerloomError READ_FAILED, WRITE_FAILED
  */

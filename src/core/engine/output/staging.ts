@@ -101,7 +101,7 @@ export const openStaging = async (output: Output, plan: StagedPlan, resume: bool
 };
 
 /**
- * Checks for the errors of `openStaging`, without writing.
+ * Throws the errors that `openStaging` would throw, without writing.
  *
  * @returns bytes of an earlier run that this one would keep
  * @throws LayerloomError OUTPUT_BUSY, RESUME_MISMATCH, READ_FAILED
@@ -182,7 +182,7 @@ const begin = async (
   await mkdir(paths.checkpoint);
   // A crash must not bring back an old plan or journal beside this merge's shards.
   await syncDirectory(directory);
-  // Atomically: a truncated plan would look like another plan.
+  // Written atomically, because a truncated plan would look like another plan.
   await replaceFile(paths.plan, JSON.stringify(plan), `${paths.plan}.new`);
   await syncDirectory(directory);
 };
@@ -215,10 +215,11 @@ const validExtents = async (
 };
 
 /**
- * Renames the checkpoint into place. Exchanges it atomically with a former one of ours, or renames that aside
- * if the file system cannot. Removes the former one last, and only if it contains no foreign files. Removes
- * the plan first, durably. Otherwise a crash after the exchange would leave the former checkpoint in the
- * staging directory, and `--resume` would take its shards for the merge's.
+ * Renames the checkpoint into place. If layerloom wrote an earlier output there, exchanges the two
+ * atomically; if the file system cannot, renames the earlier one aside. Removes the earlier output last, and
+ * only if it contains no foreign files. Removes the plan first, durably: otherwise a crash after the exchange
+ * would leave the earlier output in the staging directory, and `--resume` would take its shards for those of
+ * the merge.
  *
  * @returns warnings about a former checkpoint that was kept or could not be removed
  * @throws LayerloomError WRITE_FAILED

@@ -9,7 +9,10 @@ export interface TruncatedProduct {
   readonly parameter: string;
   /** Null outside the layers. */
   readonly layer: number | null;
-  /** The rank, and the exact sum's; for other formulas, the matrix's full rank. */
+  /**
+   * The rank after truncation, and the rank of the exact sum; for other formulas than sums, the full rank of
+   * the matrix.
+   */
   readonly rank: number;
   readonly exactRank: number;
   /** ‖Δ‖_F of the exact sum. */

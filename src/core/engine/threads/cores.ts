@@ -1,7 +1,7 @@
 import { availableParallelism } from 'node:os';
 import { cgroup1Text, cgroupTexts } from './cgroup.js';
 
-/** In cores, by cgroups version 2, else 1; Infinity without a quota. */
+/** Returns the processor quota in cores, from cgroups version 2, else version 1; Infinity without a quota. */
 const cgroupQuota = (): number => {
   const unified = cgroupTexts('cpu.max');
   const quotas =

@@ -9,7 +9,7 @@ export interface FittingThreads {
   readonly warning?: string;
 }
 
-/** Returns as many threads, up to `wanted`, as memory now allows; at least one. */
+/** Returns how many threads, up to `wanted`, fit into the memory that is free now; at least one. */
 export const mostThreads = (need: MemoryNeed, wanted: number, { now } = usableMemory()): number => {
   let threads = wanted;
   while (threads > 1 && memoryWith(need, threads) > now) threads -= 1;

@@ -19,9 +19,9 @@ interface Hashed {
 }
 
 /**
- * Hashes files part by part, each on one thread. While cores are busy, a thread takes two files together, in
- * little more time than one (`native/kernels/sha256.hpp`), so a file waits for another one or an idle core.
- * Two threads of one core would share its SHA-256 unit and gain little.
+ * Hashes files part by part, each on one thread. A thread hashes two files together in little more time than
+ * one (`native/kernels/sha256.hpp`). So while all cores are busy, a file waits for a second one or for an
+ * idle core. Two threads of one core would share its SHA-256 unit and gain little.
  */
 export class Hashing {
   readonly #threads: HashingThreads;

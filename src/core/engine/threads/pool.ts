@@ -132,7 +132,7 @@ export class WorkerPool {
     if (this.#stopped !== undefined) throw this.#stopped.reason;
   }
 
-  // In a stopped pool, throws the reason to stop; likewise if the cancel flag ended the job. A job that ended
+  // If the pool was stopped, or the cancel flag ended the job, throws the reason to stop. A job that ended
   // before it saw the flag returns its result.
 
   async run(jobs: RunTask['jobs']): Promise<RunResult> {

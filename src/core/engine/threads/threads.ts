@@ -58,7 +58,8 @@ export class Threads {
         // Makes each thread load the file at its start. Without an exported name, piscina would load it again
         // as an ES module.
         name: 'run',
-        // Not the caller's flags: some, such as --input-type, only suit its own script.
+        // Threads do not inherit Node's flags, since some of them (such as --input-type) suit only the main
+        // script.
         execArgv: [],
         minThreads: count,
         maxThreads: count,
@@ -75,8 +76,8 @@ export class Threads {
   }
 
   /**
-   * Tasks return their own failures, so an error is a thread's. Piscina's `signal` is not used: it would
-   * terminate a thread in the middle of a write.
+   * Tasks return their failures as results, so an error here comes from the thread. Piscina's `signal` is not
+   * used, because it would terminate a thread in the middle of a write.
    */
   async run(task: unknown, name: string): Promise<unknown> {
     try {

@@ -141,7 +141,7 @@ export const hash = ({ files, shared }: HashTask): HashResult => {
     });
     return { hashed };
   } catch {
-    // Also if the addon cannot be loaded: checking files against records does not need it.
+    // Also returned if the addon cannot be loaded, because checking files against records does not need it.
     return { hashed: undefined };
   }
 };

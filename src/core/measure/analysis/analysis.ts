@@ -39,7 +39,7 @@ export interface MavVectors {
   readonly tensors: Readonly<Record<string, TensorRows>>;
   /** Float32 MAV of each row; NaN for a row with NaN or infinity. */
   readonly vectors: ReadonlyMap<string, Float32Array>;
-  /** Signs that the base is not this expert's; absent from saved vectors. */
+  /** Reasons to doubt that the expert was fine-tuned from this base; absent in saved vectors. */
   readonly concerns?: readonly BaseConcern[];
 }
 

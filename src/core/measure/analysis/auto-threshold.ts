@@ -38,7 +38,8 @@ const firstAt = (sorted: Float32Array, has: (mav: number) => boolean): number =>
 
 /**
  * Returns the threshold that a third of the changed rows exceed, over all experts' matrices in layers;
- * undefined if no row changed. Pictures at it show where an expert changed most, however much.
+ * undefined if no row changed. With this threshold, pictures show where an expert changed most, whether it
+ * changed much or little.
  */
 export const autoThreshold = (experts: readonly MavVectors[]): number | undefined => {
   const sorted = sortedRows(experts);

@@ -17,7 +17,7 @@ const largestChange = 0.9;
 /** Cosine of two task vectors from which at least nine tenths of the change is shared. */
 const mostAlike = 0.95;
 
-/** Marks matrices for `sampleOf`, to be measured in the pass over all weights. */
+/** Marks the matrices that `sampleOf` needs, so that the pass over all weights measures them. */
 export const withSample = (
   tensors: readonly PlannedReduction[],
   { layers, places }: Architecture,

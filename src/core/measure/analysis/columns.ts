@@ -9,9 +9,12 @@ export const isLayerMatrix = (tensor: PlacedMatrix): tensor is PlacedMatrix & { 
 
 /** A kind of matrix across all layers, as in the paper's figures. */
 export interface Column {
-  /** Published, such as `attention.wq.weight`; for other modules the name after `layers.N.`. */
+  /**
+   * Name in the paper's figures, such as `attention.wq.weight`; for other modules, the name after
+   * `layers.N.`.
+   */
   readonly name: string;
-  /** Published, such as `wq`; for other modules the name without `.weight`. */
+  /** Label in the paper's figures, such as `wq`; for other modules, the name without `.weight`. */
   readonly label: string;
   /** From the model's own names: `q` for `q_proj`, `wq` in Meta's naming. */
   readonly ownLabel: string;

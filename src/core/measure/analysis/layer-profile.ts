@@ -13,10 +13,11 @@ export const normalised = (layers: readonly number[]): readonly number[] | undef
 };
 
 /**
- * Returns each layer's share of an expert's largest changes, layer 0 first: the picture of an expert (paper,
- * Figs. 4–9) as one number a layer. The largest changes are the eighth of all rows in layers with the largest
- * MAV. A layer counts the mean, over its matrices, of the fraction of rows among them; layers are scaled to
- * add up to 1. Undefined if nothing changed.
+ * Returns each layer's share of an expert's largest changes, layer 0 first. This reduces the picture of an
+ * expert (paper, Figs. 4–9) to one number for each layer. The largest changes are the eighth of all rows in
+ * layers with the largest MAV. In each matrix of a layer, the fraction of rows among the largest changes is
+ * taken; the layer's number is their mean. All numbers are scaled to add up to 1. Undefined if nothing
+ * changed.
  */
 export const layerProfile = (mav: MavVectors): readonly number[] | undefined => {
   const rows = sortedRows([mav]);

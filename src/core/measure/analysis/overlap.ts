@@ -10,7 +10,9 @@ export interface OverlapPart {
   readonly layer: number | null;
   /** Cosine between the task vectors; null if one is 0 or the sums overflow. */
   readonly cosine: number | null;
-  /** Share of elements changed by both whose changes have equal signs; null if there are no such elements. */
+  /**
+   * Share of equal signs among the elements that both experts changed; null if there are no such elements.
+   */
   readonly signAgreement: number | null;
   /** Share of rows, finite in both, above each expert's threshold in both. */
   readonly rowsAboveInBoth: number;

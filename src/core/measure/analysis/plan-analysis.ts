@@ -106,8 +106,8 @@ export const planAnalysis = async (
 };
 
 /**
- * Undefined if a tensor cannot be compared (integers, empty or missing tensors); 'left out' for three or more
- * dimensions, which have no rows.
+ * Returns how to measure a tensor. Undefined if it cannot be compared (integers, empty or missing tensors);
+ * 'left out' if it has three or more dimensions, hence no rows.
  */
 const reductionOf = (
   name: string,

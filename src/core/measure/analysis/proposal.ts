@@ -13,7 +13,10 @@ export type Concern =
   /** No layers are taken from either end. */
   | 'no layers';
 
-/** Proposed numbers of layers to swap for a pair of experts, from where each changed: our own heuristic. */
+/**
+ * Numbers of layers to swap, proposed for a pair of experts by where each of them changed. The heuristic is
+ * our own.
+ */
 export interface Proposal {
   readonly task: string;
   readonly language: string;
@@ -32,7 +35,7 @@ export interface Proposal {
 /** The paper's default (§4.2), for 32 layers. */
 const usual = { bottom: 5, top: 2 };
 
-/** Difference that makes a layer one expert's, as a fraction of an even share. */
+/** A layer goes to an expert whose share is larger by at least this fraction of an even share. */
 const margin = 1 / 4;
 
 /** Common share from which two experts change the same layers. */
@@ -42,7 +45,8 @@ const sum = (numbers: readonly number[]): number => numbers.reduce((total, numbe
 
 /**
  * Returns the smallest and largest number of layers to take from one end. The smallest counts leading layers
- * that are the language expert's by the margin; the largest stops at the first that is the task expert's.
+ * that the margin gives to the language expert; the largest stops at the first layer that it gives to the
+ * task expert.
  *
  * @param excess language share minus task share from that end on, in units of an even share
  */
@@ -84,7 +88,7 @@ export const proposalOf = (
   return { bottom, top, bottomRange, topRange, kept, common, concerns };
 };
 
-/** For each pair of a task and a language expert, except experts that changed nothing. */
+/** Returns a proposal for each pair of a task and a language expert; skips experts that changed nothing. */
 export const proposalsOf = (experts: readonly MavVectors[], roles: ExpertRoles): Proposal[] => {
   const profiles = (role: 'task' | 'language') =>
     experts.flatMap((mav) => {

@@ -56,7 +56,7 @@ const topOverlapsSchema: z.ZodType<TopOverlap[]> = z.array(
   }),
 );
 
-/** For choosing checkpoints; another program may have written the overlaps. */
+/** Schema of the cosines by which checkpoints are chosen. Another program may have written the file. */
 const cosinesSchema: z.ZodType<(Pick<Overlap, 'experts'> & { whole: Pick<OverlapPart, 'cosine'> })[]> =
   z.array(
     z.object({

@@ -17,7 +17,7 @@ export interface Shares {
 
 const ofExpert = /(^|\.)experts\.(?<expert>\d+)\./;
 
-/** Computed from mean MAVs over finite rows (paper §3.2: which layers fine-tuning changes). */
+/** Computes the shares from mean MAVs of finite rows (paper §3.2 asks which layers fine-tuning changes). */
 export const sharesOf = ({ tensors, layers }: MavVectors, bottom: number, top: number): Shares => {
   const byLayer = Array.from({ length: layers }, () => 0);
   const byExpert = Array.from({ length: layers }, () => new Map<number, number>());

@@ -19,7 +19,7 @@ export interface TaskVectorOptions extends ReduceOptions, InLayers {
   beforeReading?: ((experts: readonly string[]) => Promise<void>) | undefined;
 }
 
-/** With pair overlaps if thresholds of pairs were given. */
+/** Task vectors by rows; with overlaps of pairs if their thresholds were given. */
 export interface TaskVectors {
   readonly experts: readonly MavVectors[];
   readonly overlaps: readonly Overlap[];

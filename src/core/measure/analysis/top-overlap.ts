@@ -80,8 +80,8 @@ const overlapOf = (a: MavVectors, b: MavVectors, topShare: number): TopOverlap =
 };
 
 /**
- * Computes how many largest changes each pair of experts shares: the `topShare` of rows with the largest MAV,
- * separately in each matrix in layers, so that no matrix dominates.
+ * Computes how many of their largest changes each pair of experts has in common. In each matrix inside
+ * layers, the largest changes are the `topShare` of rows with the largest MAV, so that no matrix dominates.
  */
 export const topOverlapsOf = (experts: readonly MavVectors[], topShare: number): TopOverlap[] =>
   experts.flatMap((a, index) => experts.slice(index + 1).map((b) => overlapOf(a, b, topShare)));

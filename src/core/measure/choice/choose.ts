@@ -66,8 +66,8 @@ const sharesOf = (changes: ReadonlyMap<string, number>, { file }: ExpertChange):
 };
 
 /**
- * Takes the expert whose share of a unit's change is larger by more than `tau`, else a blend (arXiv
- * 2601.22620).
+ * Takes each unit from the expert whose share of its change is larger by more than `tau`; if neither is, from
+ * a blend of both (arXiv 2601.22620).
  */
 export const chooseByThreshold = (all: readonly Unit[], tau: number): ChosenUnit[] =>
   all.map((unit) => {

@@ -19,8 +19,8 @@ export interface ComparedModel {
 
 /**
  * Differences of one tensor's elements, a in A and b in B, widened to float64. The maximum, means and
- * `relative` are over elements finite in both models. They are null without such elements, and for dtypes
- * that are not floating-point: their bits alone are compared.
+ * `relative` are over elements finite in both models. They are null without such elements. They are also null
+ * for dtypes that are not floating-point, because only the bits are compared.
  */
 export interface ElementDifferences {
   /**

@@ -30,7 +30,7 @@ export interface Chosen {
 /** Returns a parameter's module: the name without `.weight` or `.bias`. */
 export const moduleOf = (tensor: string): string => tensor.replace(/\.(weight|bias)$/, '');
 
-/** As PEFT compares names: equal, or its end. */
+/** True if `name` is the module's name or its last parts, as PEFT compares names. */
 export const isNamed = (module: string, name: string): boolean =>
   module === name || module.endsWith(`.${name}`);
 

@@ -19,7 +19,7 @@ const ending = vectorsName('');
 /**
  * Reads an expert's change from an `analyze` directory: `NAME.json` or, without it, `NAME.mav.safetensors`.
  *
- * @param base that the expert must have been compared with
+ * @param base the base with which `analyze` must have compared the expert
  * @throws LayerloomError PARTITION_INVALID if the expert is missing, unreadable or has another base; the
  *   codes of `readVectors`
  */

@@ -11,8 +11,8 @@ export interface PartitionBase {
 export { type PartName, partNames, type Side, sides } from '../../methods/framework/part-names.js';
 
 /**
- * By location, as in a layer swap: the first `bottom` and last `top` layers are the language's, the others
- * the task's.
+ * By location, as in a layer swap: the first `bottom` and last `top` layers go to the language, the others to
+ * the task.
  */
 export interface FoundByLocation {
   readonly by: 'location';
@@ -26,7 +26,7 @@ export interface FoundByLocation {
 /** By an analysis: each unit goes to the expert that changed it more, relative to its own mean change. */
 export interface FoundByAnalysis {
   readonly by: 'analysis';
-  /** With the files of their changes. */
+  /** The two experts, each with the file that holds its changes. */
   readonly language: { readonly name: string; readonly file: string };
   readonly task: { readonly name: string; readonly file: string };
   readonly granularity: Granularity;
@@ -62,7 +62,7 @@ export interface Partition {
   readonly parameters: Readonly<Record<PartName, number>>;
 }
 
-/** The side's own part, and `both`. */
+/** Returns the parameters that a side trains: those of its own part and those in `both`. */
 export const trainedBy = ({ parts }: Partition, side: Side): readonly string[] => [
   ...parts[side],
   ...parts.both,

@@ -30,8 +30,8 @@ const anyOf = (choices: readonly (string | number)[]): string =>
 
 /**
  * Returns regular expressions, for Python and JavaScript, that match exactly the given parameters:
- * `^model\.layers\.(0|1|30|31)\.` for whole layers, `^…$` for names. Anchored, so that `re.match` and
- * `re.search` agree.
+ * `^model\.layers\.(0|1|30|31)\.` for whole layers, `^…$` for names. They are anchored, so that `re.match`
+ * and `re.search` give the same result.
  *
  * @param names parameters of the partition
  * @param isDotLiteral true if the reader takes dots literally (axolotl)

@@ -25,7 +25,7 @@ export const readCard = async (directory: string): Promise<{ readonly text: stri
 };
 
 /**
- * Returns the card if its recipes differ from the output's.
+ * Returns an entry for the model card if its recipes differ from the recipe of the output.
  *
  * @throws LayerloomError READ_FAILED
  */
@@ -54,7 +54,7 @@ const faultOfCard = (card: string, recipe: string | undefined): string | undefin
     : undefined;
 };
 
-/** The recipe's key must have the block's own indentation. */
+/** True if a block of lines is a recipe: its key must be indented no further than the block. */
 const isRecipe = (lines: readonly string[]): boolean => {
   const indents = lines.filter((line) => line.trim() !== '').map((line) => line.search(/\S/));
   const least = indents.reduce((former, indent) => Math.min(former, indent), Number.POSITIVE_INFINITY);

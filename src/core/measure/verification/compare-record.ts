@@ -10,8 +10,9 @@ export const editedRecord = ({ isSealed }: WrittenRecord): VerifiedFile[] =>
   isSealed === false ? [wrong(provenanceName, 'was edited since it was written')] : [];
 
 /**
- * Returns the record if its methods, layers or models differ from the merge planned by its own recipe. Also
- * returns files that it lists but this merge does not write. Skips records of other versions.
+ * Returns an entry for the record if its methods, layers or models differ from those of the merge that its
+ * recipe plans. Also returns files that it lists but this merge does not write. Skips records of other
+ * versions.
  */
 export const compareRecord = (record: WrittenRecord, plan: MergePlan): VerifiedFile[] => {
   const { content, files, layerloom } = record;

@@ -14,8 +14,8 @@ export interface Additions {
 }
 
 /**
- * Lists what else is in an output's folder, without following links or searching folders that are not
- * allowed.
+ * Lists files in an output's folder that are not part of the output. Does not follow links or search folders
+ * that may not be there.
  *
  * @param known names of the output's own files, with `/`
  * @param inputs paths of models that the output was compared with; such a folder may be inside

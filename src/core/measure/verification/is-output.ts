@@ -8,8 +8,8 @@ import { cardName, provenanceName } from '../../models/checkpoint/file-names.js'
 import { readFileIfAny } from '../../models/checkpoint/small-file.js';
 
 /**
- * True if an output has a record. Without one, only a card with a recipe makes it an output, and only for a
- * comparison with its inputs.
+ * True if a folder has a record. Without a record, a card with a recipe suffices if the folder is compared
+ * with its inputs.
  *
  * @throws LayerloomError OUTPUT_UNRECORDED otherwise; READ_FAILED
  */

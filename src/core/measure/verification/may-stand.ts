@@ -1,6 +1,6 @@
 /**
  * Files that may be in an output although no merge wrote them: added by people, git or the hub's client, and
- * read by no loader. Everything else is damage, since each loader looks for its own file names.
+ * read by no loader. Any other added file counts as damage, since some loader may look for its name.
  */
 const files: readonly RegExp[] = [
   // The card, whose recipe is compared.

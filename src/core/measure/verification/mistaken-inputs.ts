@@ -9,8 +9,8 @@ import type { WrittenRecord } from './written-record.js';
 const commitNames = /(?<![\w.-])[\w.-]{1,96}\/[\w.-]{1,96}@[0-9a-f]{40}/g;
 
 /**
- * Returns the record or the card if it names a hub commit that is not an input; and the record if an input is
- * the output. Whoever made the output wrote both, and may misstate what it was computed from.
+ * Returns an entry for the record or the card if it names a hub commit that is not an input, or the output as
+ * an input. Whoever made the output wrote both files, and may have misstated the inputs.
  */
 export const mistakenInputs = async (
   out: string,

@@ -6,7 +6,10 @@ import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 import type { Expression } from '../operations/expression.js';
 
 export interface LinearParameters {
-  /** A model's weight, here, in its entry or in `weights`; required. A model of weight 0 is not read. */
+  /**
+   * Weight of the models whose entry and `weights` give none; one of the three is required. A model of weight
+   * 0 is not read.
+   */
   weight?: SettingInput<number> | undefined;
   /** Divide by the sum of the weights. Default true. */
   normalize?: SettingInput<boolean> | undefined;

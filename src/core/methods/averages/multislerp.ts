@@ -4,7 +4,7 @@ import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
 export interface MultislerpParameters {
-  /** A model's weight, here, in its entry or in `weights`; required. */
+  /** Weight of the models whose entry and `weights` give none; one of the three is required. */
   weight?: SettingInput<number> | undefined;
   /** Divide the weights by their sum. Default true. */
   normalizeWeights?: SettingInput<boolean> | undefined;

@@ -4,7 +4,10 @@ import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
 export interface NearswapParameters {
-  /** Elements up to this distance become the model's; others move by it. Required. */
+  /**
+   * An element that differs from the model's by at most t becomes the model's; any other moves towards it by
+   * t. Required.
+   */
   t: SettingInput<number>;
 }
 

@@ -4,7 +4,9 @@ import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
 export interface NuslerpParameters {
-  /** A model's weight, required. t is the second's share of the sum, or 0.5 if the sum is 0. */
+  /**
+   * Weight of a model; required. t is the second weight divided by the sum of both, or 0.5 if the sum is 0.
+   */
   weight?: SettingInput<number> | undefined;
   /** Interpolate the whole tensor, not each row. Default true. */
   nuslerpFlatten?: SettingInput<boolean> | undefined;

@@ -74,8 +74,8 @@ const schema = schemaOf<RegmeanParameters>()(
 type Parameters = z.output<typeof schema>;
 
 /**
- * RegMean (Jin et al. 2023): each linear layer minimises the squared distance of its outputs to those of the
- * models' layers on their own inputs. Other tensors are averaged.
+ * RegMean (Jin et al. 2023). Each merged linear layer minimises the squared distance between its outputs and
+ * those of each model's layer, on that model's inputs. Other tensors are averaged.
  */
 export const regmean: Method<Parameters> = {
   name: 'regmean',

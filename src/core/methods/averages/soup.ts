@@ -50,7 +50,7 @@ export interface SoupParameters {
   schedule?: Schedule | undefined;
   /** For `wsm`: `linear` (the uniform average), `cosine` or `1-sqrt`. Default `1-sqrt`. */
   decay?: Decay | undefined;
-  /** For `ema`: the share of each newer checkpoint, between 0 and 1. Default 0.2. */
+  /** For `ema`: the share that each newer checkpoint gets in the average, between 0 and 1. Default 0.2. */
   alpha?: number | undefined;
   /** For a run: number of last checkpoints. Default all. */
   window?: number | undefined;

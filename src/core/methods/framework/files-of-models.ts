@@ -106,7 +106,7 @@ export const haveTensor = (
 };
 
 /**
- * Returns those of `tensors` that no file has.
+ * Returns the members of `tensors` that are in no file.
  *
  * @throws LayerloomError INVALID_PARAMETER if no file has any
  */

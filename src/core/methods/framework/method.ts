@@ -31,8 +31,9 @@ export interface NeededStatistics {
   readonly base: ModelInput;
   readonly experts: readonly ModelInput[];
   /**
-   * `rows`: task vectors by rows, with each row's MAV if `eachRow`, else means. `thresholds`: the magnitude
-   * that a share of a task vector's elements reaches, and the sign that then prevails.
+   * `rows`: changes by rows of task vectors; the MAV of each row if `eachRow`, else means. `thresholds`: for
+   * each task vector, the magnitude that a given share of its elements reaches, and the sign that prevails
+   * among these.
    */
   readonly what:
     | { readonly kind: 'rows'; readonly rows: Rows; readonly eachRow: boolean }
@@ -79,7 +80,10 @@ export interface Statistics {
   readonly taskVectors: readonly TaskVectorStatistics[];
   /** Magnitudes, for `thresholds`. */
   readonly thresholds: readonly number[];
-  /** For `thresholds`: the sign of the sum of signs, over elements, of the summed changes that reach them. */
+  /**
+   * For `thresholds`: at each element, changes that reach their threshold are summed; this is the sign of the
+   * sum of these sums' signs.
+   */
   readonly majoritySign: MajoritySign;
 }
 
@@ -106,11 +110,11 @@ export interface CompileContext extends Statistics {
   readonly models: readonly ModelView[];
 }
 
-/** An output tensor that differs from the first model's. */
+/** An output tensor that replaces or joins the first model's. */
 export interface OutputTensor {
   readonly name: string;
   readonly like: ModelTensorPlace;
-  /** Overrides that tensor's shape. */
+  /** Default: the shape of `like`. */
   readonly shape?: Shape;
   readonly place: Place;
 }
@@ -128,15 +132,15 @@ export interface Compiled {
   /** The parameters used, in YAML's spelling, for `layerloom.json` and the card. */
   readonly resolved: Readonly<Record<string, unknown>>;
   /**
-   * Camel-case parameters, without models, that reproduce the merge to the bit. Default: the recipe's. For
-   * derived parameters such as magnitude weights.
+   * Parameters in camel case, without models, that reproduce the merge bit for bit. Needed if some are
+   * derived, such as magnitude weights. Default: those of the recipe.
    */
   readonly again?: Readonly<Record<string, unknown>>;
   /** @throws LayerloomError INVALID_PARAMETER if the parameters give the tensor no expression */
   expressionOf(place: Place, tensor: string): Expression;
   /** The parameters used for the tensor, for `--explain`. */
   parametersOf?(place: Place, tensor: string): Readonly<Record<string, unknown>>;
-  /** The output's tensors, if they are not the first model's. */
+  /** The tensors of the output, if they differ from those of the first model. */
   readonly outputs?: readonly OutputTensor[];
   /**
    * If layers are added, removed or repeated: for each output layer, the layer it resembles and those
@@ -181,7 +185,10 @@ export interface ReportedPlan {
 }
 
 export interface Kept {
-  /** Rows of matrices in the recipe's sense; another tensor counts as one row. */
+  /**
+   * Number of rows of a matrix, along the dimension that the recipe's `rows` chooses; any other tensor counts
+   * as one row.
+   */
   readonly rows: number;
   readonly rowsKept: number;
   readonly parameters: number;

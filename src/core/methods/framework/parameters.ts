@@ -58,7 +58,8 @@ export const weightingSchema = z.union([z.literal('magnitude'), weightsSchema], 
 });
 
 /**
- * Magnitude-adjusted weights (paper §5): 1 / (mean MAV over all rows of an expert's task vector).
+ * Magnitude-adjusted weights (paper §5): for each expert, 1 / the mean of its task vector's MAV (mean
+ * absolute value of a row) over all rows.
  *
  * @throws LayerloomError MAV_UNDEFINED for an expert that equals its base
  */
@@ -82,7 +83,10 @@ export const magnitudeStatistics = (
   return { base, experts, what: { kind: 'rows', rows: 'input', eachRow: false } };
 };
 
-/** Describes derived weights: `magnitude weights: math-1 0.5112, swh-1 0.4888`. */
+/**
+ * Lists weights that were computed from magnitudes or by a schedule: `magnitude weights: math-1 0.5112, swh-1
+ * 0.4888`.
+ */
 export const weightNotes = ({ recipe, inputs }: ReportedPlan): string[] => {
   const found: readonly (readonly [kind: unknown, weights: unknown])[] = [
     ['magnitude', recipe['magnitude_weights']],
@@ -107,14 +111,17 @@ const mergedIn = ({ models, task, language, model }: Readonly<Record<string, unk
 const nameOf = (model: unknown): string =>
   isObject(model) ? `${model['method']}(${(mergedIn(model) ?? []).map(nameOf).join(', ')})` : String(model);
 
-/** Weights as recorded: as given, and for `magnitude` also as found. */
+/** Returns weights as records hold them: as given, and for `magnitude` also the numbers computed. */
 export const resolvedWeights = (
   weights: readonly number[] | 'magnitude',
   used: readonly number[],
 ): Record<string, unknown> =>
   weights === 'magnitude' ? { weights, magnitude_weights: normalise(used) } : { weights };
 
-/** Weights that reproduce the shares: the shares if normalising changes no bit, else the weights. */
+/**
+ * Returns weights that give the same shares when used again: the shares themselves if normalising them
+ * changes no bit, else the weights.
+ */
 export const repeatableWeights = (used: readonly number[]): readonly number[] => {
   const shares = normalise(used);
   return normalise(shares).every((share, index) => share === shares[index]) ? shares : used;

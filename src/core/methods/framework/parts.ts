@@ -121,7 +121,7 @@ const takes = ({ layers, modules }: Part, { layer, role }: Place): boolean => {
 /** Precedence, lowest first: explicit parts, then `rest` within modules, then `rest`. */
 const rankOf = ({ layers, modules }: Part): number => (layers !== 'rest' ? 0 : modules !== undefined ? 1 : 2);
 
-/** Returns the parts that claim a place: several if they overlap, no part in a gap. */
+/** Returns the parts that contain a place: several if parts overlap, an empty list in a gap. */
 export const claimsOf = (parts: readonly Part[], place: Place): readonly Part[] => {
   const found = parts.filter((part) => takes(part, place));
   const first = Math.min(...found.map(rankOf));

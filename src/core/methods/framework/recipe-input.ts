@@ -35,8 +35,8 @@ export interface TokenizerParameters {
 export interface TokenParameters {
   token: string;
   /**
-   * A model with the token, as the recipe writes it; another token of a model; or zeros. Default: the
-   * source's rule.
+   * A model that has the token, written as in the recipe; another token of a model; or zeros. Default: the
+   * rule of the tokenizer's `source`.
    */
   source?:
     | ModelInput

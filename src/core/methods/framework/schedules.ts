@@ -16,7 +16,7 @@ export type Decay = keyof typeof decays;
 export interface ScheduleSettings {
   /** For `wsm`. */
   readonly decay: Decay;
-  /** For `ema`: the share of each newer checkpoint, between 0 and 1. */
+  /** For `ema`: the share that each newer checkpoint gets in the average, between 0 and 1. */
   readonly alpha: number;
 }
 

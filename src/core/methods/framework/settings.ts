@@ -153,7 +153,10 @@ const checkValues = (
   return values as readonly Scalar[];
 };
 
-/** Interpolates between the equidistant numbers of a list; picks other values. */
+/**
+ * Returns the value at `t` (0 to 1) of a list of equidistant values: numbers are interpolated; of others, the
+ * last one at or before `t` is taken.
+ */
 const interpolate = (values: readonly Scalar[], t: number): Scalar => {
   const scaled = t * (values.length - 1);
   const index = Math.floor(scaled);

@@ -9,7 +9,10 @@ import { anyNumber, flag, invalid, numberParameter, oneOf, type SettingInput } f
 export interface TaskVectorParameters {
   /** Weight of a model's task vector, here, in its entry or in `weights`; required. */
   weight?: SettingInput<number> | undefined;
-  /** Divide by the weights that count at the element. Default: true for `ties` and `della`. */
+  /**
+   * Divide by the sum of the weights of the changes that are summed at the element. Default: true for `ties`
+   * and `della`.
+   */
   normalize?: SettingInput<boolean> | undefined;
   /** Factor λ of the sum. Default 1. */
   lambda?: SettingInput<number> | undefined;
@@ -166,7 +169,10 @@ interface Combination {
   readonly lambda: number;
 }
 
-/** Sums the elements with the sign of the weighted sum; `normalize` divides by the weights that count. */
+/**
+ * At each element, sums the changes whose sign is that of the weighted sum; `normalize` divides by their
+ * weights.
+ */
 export const elected = <Own extends { readonly weight: number }, Shared extends Combination>(
   input: TaskVectorInput<Own, Shared>,
   prune?: Prune<Own, Shared>,

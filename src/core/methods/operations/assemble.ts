@@ -8,8 +8,8 @@ import type { Value } from './program.js';
 export type RowRange = readonly [first: number, count: number];
 
 /**
- * Takes rows (along dimension 0) of several operands, each at the same index, byte for byte; others are 0.
- * The first part has most of the tensor.
+ * Copies rows (along dimension 0) of several operands byte for byte, each to the row of the same index; all
+ * other rows are 0. The first part supplies most of the tensor.
  */
 export interface Assemble<T> {
   readonly kind: 'assemble';

@@ -15,7 +15,7 @@ export interface BoundToFind {
 
 /** Bounds guessed from a sample, to compute a tensor before exact bounds are known. */
 export interface GuessedBounds {
-  /** Undefined until guessed; used as they are if set beforehand. */
+  /** Undefined until they are guessed. Bounds that are set beforehand are used unchanged. */
   bounds: readonly MagnitudeBound[] | undefined;
   /** The bounds that are guesses, and what to find for each. */
   wanted: readonly (BoundToFind & { readonly index: number })[];

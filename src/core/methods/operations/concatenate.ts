@@ -8,9 +8,10 @@ import { sharedList } from './shared-list.js';
 import { describeSum } from './words.js';
 
 /**
- * Concatenates matrices along `rows` or `columns`, each times its factor, rounded once; a part of factor 1
- * and the output's dtype is moved bit by bit. Each operand has the output's shape, but only the part's own
- * rows or columns are read. For sums of low-rank changes: the rows of all A, the columns of all B.
+ * Concatenates matrices along `rows` or `columns`. Each is multiplied by its factor and rounded once; a part
+ * with factor 1 and the output's dtype is copied bit for bit. Operands have the output's shape, but only the
+ * rows or columns of their part are read. Used for sums of low-rank changes, which concatenate the rows of
+ * all A and the columns of all B.
  */
 export interface Concatenate<T> {
   readonly kind: 'concatenate';
@@ -26,8 +27,8 @@ export interface Concatenate<T> {
 }
 
 /**
- * Returns the greatest common divisor of the parts' columns: every part's row is a whole number of rows of
- * this width.
+ * Returns the greatest common divisor of the parts' numbers of columns. A row of any part can be cut into
+ * rows of this width.
  */
 export const commonWidth = (counts: readonly number[]): number =>
   counts.reduce((a, b) => {

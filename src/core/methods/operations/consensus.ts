@@ -17,7 +17,8 @@ export interface Pruning {
 
 /**
  * base + scale · (Σ weightᵢδᵢ) / divisor, where δᵢ is the pruned task vector sourceᵢ − base. With an
- * election, sums take only δᵢ of the elected sign: that of Σ δᵢ (weighted or not), or `tie` if it is 0.
+ * election, only those δᵢ are summed that have the elected sign: the sign of Σ δᵢ (weighted or not), or `tie`
+ * if that is 0.
  */
 export interface Consensus<T> {
   readonly kind: 'consensus';

@@ -2,8 +2,8 @@ import { itemAt } from '../../base/lookup.js';
 import type { Counted } from './measurer.js';
 
 /**
- * Sums histograms over the same windows, such as those of a model's tensors. In float64: more than 2³²
- * elements may be equal.
+ * Sums histograms over the same windows, such as those of a model's tensors. Counts are float64, because more
+ * than 2³² elements may be equal.
  */
 export class CountSums {
   readonly above: number[];

@@ -5,9 +5,9 @@ import type { Value } from './program.js';
 import { describeSum } from './words.js';
 
 /**
- * A factor of Δ = Σ coefficient · source: of its truncated singular value decomposition left [rows, rank] ·
- * right [rank, columns], with √σ in both. A matrix's two factors are in one shard under the same `of`; a job
- * of its own kind makes them together.
+ * A factor of Δ = Σ coefficient · source: left [rows, rank] or right [rank, columns] of its truncated
+ * singular value decomposition, multiplied by √σ. A matrix's two factors have the same `of` and are in one
+ * shard, because a special job makes them together.
  */
 export interface Factor<T> {
   readonly kind: 'factor';

@@ -44,10 +44,11 @@ export interface Formulas<T> {
 export type FormulaKind = keyof Formulas<unknown>;
 
 /**
- * A tensor computed from operands: models' tensors in a method, byte ranges in a plan. The engine measures a
- * formula's statistics of whole tensors (a threshold, a Gram matrix) just before.
+ * A tensor computed from operands: models' tensors in a method, byte ranges in a plan. If a formula needs
+ * statistics of whole tensors (a threshold, a Gram matrix), the engine measures them just before it computes
+ * the formula.
  */
 export type Formula<T> = Formulas<T>[FormulaKind];
 
-/** A formula that computes elements; `copy` and `same` move bytes. */
+/** A formula that computes elements, unlike `copy` and `same`, which copy bytes. */
 export type Computation<T> = Exclude<Formula<T>, Copy<T> | Same<T>>;

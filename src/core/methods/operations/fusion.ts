@@ -6,7 +6,8 @@ import type { Operation } from './operation.js';
 import type { Value } from './program.js';
 
 /**
- * Arcee Fusion (vectors/arcee-fusion.ts): the source's elements of high importance, and the base's elsewhere.
+ * Arcee Fusion (vectors/arcee-fusion.ts): takes elements of high importance from the source, and all others
+ * from the base.
  */
 export interface Fusion<T> {
   readonly kind: 'fusion';

@@ -8,8 +8,9 @@ import { gramOf, type RuleParameters, ruleNamed } from './rules.js';
 import { decimals } from './words.js';
 
 /**
- * origin + Σ cᵢ(xᵢ − origin), or Σ cᵢxᵢ without an origin. A rule (rules.ts) computes cᵢ from the Gram matrix
- * of the xᵢ − origin: for the tensor, or for each output row (last dimension) or input row (dimension 0).
+ * origin + Σ cᵢ(xᵢ − origin), or Σ cᵢxᵢ without an origin. A rule (rules.ts) computes the coefficients cᵢ
+ * from the Gram matrix of the xᵢ − origin: one set for the whole tensor, or one for each output row (vectors
+ * along the last dimension) or input row (along dimension 0).
  */
 export interface GramFormula<T> {
   readonly kind: 'gram';

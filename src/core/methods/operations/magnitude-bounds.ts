@@ -12,8 +12,8 @@ export const nothing: MagnitudeBound = { bits: 0xffff_ffff, cutoff: 0, early: tr
 const everything: MagnitudeBound = { bits: 0, cutoff: Number.MAX_SAFE_INTEGER, early: true };
 
 /**
- * Finds bounds with exactly `kept` elements above each; ties are broken by index. Searches share their
- * passes.
+ * Finds for each value the bound that exactly `kept` elements are above; the index breaks ties. All searches
+ * use the same passes over the data.
  *
  * @param guessed allows guesses, if a sample makes good ones
  */

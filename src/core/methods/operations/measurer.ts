@@ -23,7 +23,8 @@ export interface TiedElement {
 }
 
 /**
- * Rows of a stored matrix: those to approximate, and those for the sums. Only the `from` side of runs counts.
+ * Rows of a stored matrix: those to approximate, and those whose sums may approximate them. Only `from` of
+ * each run is used.
  */
 export interface Pursued {
   readonly matrix: StoredTensor;

@@ -37,12 +37,14 @@ export interface RowSums {
   readonly terms: ArrayLike<number>;
 }
 
-/** A program for workers: only what the wanted values depend on. */
+/** A program as workers get it, reduced to what the wanted values depend on. */
 export interface Emitted {
   readonly sources: readonly ProgramSource[];
   readonly nodes: readonly ProgramNode[];
   readonly values: readonly number[];
-  /** Values checked for NaN and infinity; `watchedOf[i]`: those that wanted value i depends on. */
+  /**
+   * Values that are checked for NaN and infinity. `watchedOf[i]` lists those on which wanted value i depends.
+   */
   readonly watched: readonly number[];
   readonly watchedOf: readonly (readonly number[])[];
   readonly columns: number;

@@ -17,8 +17,8 @@ export type WrittenScheme = keyof typeof codeDtypes;
 export const codeDtypeOf = (scheme: WrittenScheme): Dtype => codeDtypes[scheme];
 
 /**
- * The codes of a quantised matrix, or its float32 scales: a row for each row of blocks. In one shard, both
- * are computed together.
+ * The codes of a quantised matrix, or its float32 scales, which have a row for each row of blocks. If both
+ * are in one shard, they are computed together.
  */
 export interface Quantise<T> {
   readonly kind: 'quantise';

@@ -12,7 +12,7 @@ export interface QuantisedMatrix {
 }
 
 /**
- * Appends the quantised value: decoded, or as codes.
+ * Appends a node that quantises a value, and returns the result: decoded to numbers, or as codes.
  *
  * @param matrix blocks may extend beyond it
  */

@@ -24,10 +24,10 @@ export interface Ram<T> {
 /** Each task vector is two inputs of a vote. */
 const most = mostTaskVectors / 2;
 
-/** A bound below magnitudes larger than x. */
+/** A pruning bound that keeps |v| > x and drops |v| ≤ x. */
 const above = (x: number) => ({ bits: bitsOfFloat(x), cutoff: 0, early: true }) as const;
 
-/** A bound that every element is above. */
+/** A bound that keeps every element. */
 const everything = { bits: 0, cutoff: Number.MAX_SAFE_INTEGER, early: true } as const;
 
 export const ram = {
@@ -86,8 +86,8 @@ export const ram = {
 } satisfies Operation<Ram<unknown>, Ram<string>, Ram<Value>>;
 
 /**
- * Inputs of a vote that counts every nonzero change once: with each change's negative, signs cancel, and the
- * positive one of each pair is elected.
+ * Inputs of a vote that counts every nonzero change once. Each change is entered together with its negative,
+ * so that signs cancel, and the vote elects the positive one of each pair.
  *
  * @param sign weight of the negatives: −1 sums the changes, 1 their magnitudes
  */

@@ -8,7 +8,8 @@ import type { Operation } from './operation.js';
 import type { Value } from './program.js';
 
 /**
- * Rows of `source` where `kept` is 1, else of `base`, byte for byte. `kept` is in base64 (tensor/kept.ts).
+ * Copies row by row, byte for byte: from `source` where the bit in `kept` is 1, else from `base`. `kept` is a
+ * bit set in base64 (tensor/kept.ts).
  */
 export interface RowSelect<T> {
   readonly kind: 'rowSelect';

@@ -9,7 +9,8 @@ import { gramOf } from './rules.js';
 import { decimals } from './words.js';
 
 /**
- * SCE (vectors/sce.ts) over task vectors sourceᵢ − base. `share` is of the elements with a variance above 0.
+ * SCE (vectors/sce.ts) over task vectors sourceᵢ − base. `share` is a fraction of the elements whose variance
+ * is above 0.
  */
 export interface Sce<T> {
   readonly kind: 'sce';

@@ -94,9 +94,9 @@ const binsFor = (size: number): number =>
   Math.min(mostBins, Math.max(2 ** 10, 2 ** Math.ceil(Math.log2(Math.max(1, size / 4)))));
 
 /**
- * Analyses a sample. A rank's window is a confidence interval of six standard deviations. Candidates are its
- * most frequent magnitudes: with many ties, as in differences of 16-bit numbers, the statistic is most likely
- * one of them. The guess uses half the interval.
+ * Analyses a sample. The window for a rank is a confidence interval of six standard deviations. Candidates
+ * are the most frequent magnitudes in it: if many elements tie, as in differences of 16-bit numbers, the
+ * statistic is most likely one of them. The guess uses half the interval.
  *
  * @param elements of the sample
  */

@@ -1,8 +1,9 @@
 const known = new Map<string, WeakRef<Float64Array>>();
 
 /**
- * Returns a list in shared memory, the same for equal keys while in use. Every layer has equal lists of
- * megabytes, and V8 would collect duplicates too late, since it does not count shared memory.
+ * Returns a list in shared memory. While it is in use, calls with an equal key get the same list. Every layer
+ * has equal lists of megabytes, and V8 would collect duplicates too late, since it does not count shared
+ * memory.
  *
  * @param key identifies the numbers
  */

@@ -14,8 +14,8 @@ const passesOn = (node: ProgramNode, input: number): boolean => {
 
 /**
  * Returns the values to check so that every NaN and infinity in a result or its computation is found. A sum
- * shows those of its terms; a value that may be pruned is checked itself. Each result is handled separately,
- * since another may not show the same terms.
+ * reveals NaN and infinity of its terms, so only the sum is checked; a value that may be pruned is checked
+ * itself. Each result is handled separately, since another may not contain the same terms.
  *
  * @param result a value that is written
  * @param results values that are written, or rounded as if they were

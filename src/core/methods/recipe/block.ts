@@ -72,7 +72,7 @@ const check = <Block extends z.ZodObject>(schema: Block, values: Readonly<Record
 /**
  * Checks a block of settings with snake-case keys.
  *
- * @param block undefined for a whole file, whose keys are known
+ * @param block the block's name for errors; undefined for a whole file
  * @throws LayerloomError RECIPE_INVALID with the path of the value
  */
 export const parseBlock = <Block extends z.ZodObject>(

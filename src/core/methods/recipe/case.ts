@@ -11,6 +11,6 @@ export const toSnakeCase = (key: string): string | undefined => {
   return isSnakeCase(snake) ? snake : undefined;
 };
 
-/** Distinct keys stay distinct. */
+/** Converts a key to camel case; distinct keys give distinct results. */
 export const toCamelCase = (key: string): string =>
   key.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());

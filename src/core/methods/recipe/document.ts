@@ -22,8 +22,8 @@ export interface DocumentKind {
   /** The expected form of a document, after "expected". */
   readonly document: string;
   /**
-   * Snake-case keys, at least one in each such file. A file without them may be any file, so messages do not
-   * quote it. Default: messages quote every file.
+   * Keys in snake case; every recipe file has at least one of them. A file without any of them may be a
+   * private file of another kind, so messages do not quote it. Default: messages quote every file.
    */
   readonly keys?: readonly string[];
   /** Called for a document with duplicate keys (the last one counts). Default: an error. */

@@ -27,8 +27,8 @@ export interface ReadRecipe {
 
 /**
  * Reads a recipe's file in either dialect, or the recipe in an output's `README.md` or `layerloom.json`, with
- * its nested recipes. The file's recipe is its document without a name, or the only one that no other uses.
- * Parameters of methods are not checked here.
+ * its nested recipes. In a file of several documents, the recipe is the document without a name, or the only
+ * one that no other document uses. Parameters of methods are not checked here.
  *
  * A text that begins with `{` is the recipe itself; its paths start in the working directory, and messages
  * call it `recipe`.
@@ -56,7 +56,10 @@ export const withWarnings = (error: unknown, warnings: readonly RecipeWarning[])
     ? error.with({ warnings: warnings.map(({ text }) => text) })
     : error;
 
-/** Adds the place of `context.recipePath` to an error, if set: of the key for USAGE, else of the value. */
+/**
+ * If an error has `context.recipePath`, adds the place in the file: that of the key for USAGE, else that of
+ * the value.
+ */
 export const withPlace = (error: LayerloomError, read: Pick<ReadRecipe, 'locate'>): LayerloomError => {
   const { recipePath } = error.context;
   if (recipePath === undefined) return error;

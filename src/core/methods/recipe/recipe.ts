@@ -37,7 +37,7 @@ export interface Recipe {
   readonly title: string;
   readonly tags: readonly string[];
   readonly citations: readonly Citation[];
-  /** As given: its settings are repeated in a recipe that reproduces the merge. */
+  /** The recipe as given. A recipe that reproduces the merge repeats its settings. */
   readonly given: UncheckedRecipe;
   /** The layout of shards; options override it. */
   readonly layout: Layout | undefined;

@@ -71,7 +71,8 @@ export class RecordedInputs {
    */
   async find(model: string): Promise<string | undefined> {
     const input = modelOfText(this.#byText, model);
-    // Without permission, the paths belong to whoever merged; models found elsewhere are compared.
+    // Without permission to read, the recorded paths are those of whoever merged; a model found elsewhere is
+    // compared with the record instead.
     if (input === undefined || !(await allWithinReach(foundParts(input).map(({ path }) => path))))
       return undefined;
     const found = localText(this.#byText, model, input);

@@ -14,7 +14,7 @@ import { inputsSchema, RecordedInputs } from './recorded-inputs.js';
 
 /** A recipe's text within a file, and the inputs recorded with it. */
 export interface RecordedRecipe {
-  /** The whole file, so that lines and columns are the file's. */
+  /** The text of the whole file, so that lines and columns in messages are right. */
   readonly text: string;
   /** Default: all. */
   readonly part?: TextPart;
@@ -43,8 +43,8 @@ export const recipeBlock = (card: string): string | undefined => {
 };
 
 /**
- * Returns a card's recipe: its YAML block; of several, the one that names a method. Models that are not
- * beside the card are searched where its layerloom.json recorded them.
+ * Returns the recipe in a card: its YAML block, or if it has several, the one that names a method. Models
+ * that are not beside the card are searched where its layerloom.json recorded them.
  *
  * @throws LayerloomError RECIPE_INVALID without such a block, and for several recipes
  */

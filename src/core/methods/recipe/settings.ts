@@ -209,8 +209,8 @@ const convert = (value: Leaf['value'], { json = {} }: ParameterSpec): Leaf['valu
 };
 
 /**
- * Merges a scope's parameters into the enclosing scope's. Tensors that match no inner filter get the outer
- * value, as in mergekit.
+ * Combines the parameters of a scope with those of the enclosing scope. Tensors that match no inner filter
+ * get the outer value, as in mergekit.
  */
 export const overlay = (inner: Entries, outer: Entries): Map<string, MappingEntry> => {
   const joined = new Map([...outer, ...inner]);

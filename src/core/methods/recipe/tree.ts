@@ -57,8 +57,8 @@ export const toPlain = (tree: Tree, made: Map<Tree, unknown> = new Map()): unkno
 };
 
 /**
- * Returns where the value at a path was written, or its key (for a key that should not exist). If absent, the
- * innermost existing value on the path counts.
+ * Returns the place in the file of the value at a path, or of its key (for a key that should not exist). If
+ * the path does not exist, returns the place of the innermost value on it that does.
  */
 export const locate = (root: Tree, path: Path, part: 'key' | 'value' = 'value'): Location => {
   let found: { readonly value: Tree; readonly key?: Mark } = { value: root };

@@ -68,8 +68,8 @@ export interface LayerSwapParameters {
   scaled?: boolean | undefined;
   /**
    * Choose each tensor's expert by a partition instead of by layers: the path of the `partition.json` that
-   * `partition` wrote, or its parts. Tensors that both train are averaged by `weights`; those that neither
-   * trains are the task expert's.
+   * `partition` wrote, or its parts. Tensors that both experts trained are averaged by `weights`; those that
+   * neither trained come from the task expert.
    */
   partition?: string | TensorParts | undefined;
   /** Layers from the language expert, instead of `bottom` and `top`: `0-4,30,31`, a number, or a list. */
@@ -77,8 +77,8 @@ export interface LayerSwapParameters {
   /** Layers from the base. Default: none. */
   baseLayers?: LayerSet | undefined;
   /**
-   * Parts of the output, instead of all other settings of layers. Every tensor must be in exactly one. Models
-   * are `task`, `language` and `base` for the recipe's, or others.
+   * Parts of the output; replaces all other settings of layers. Every tensor must be in exactly one part. The
+   * words `task`, `language` and `base` mean the recipe's models; other models may be named too.
    */
   parts?: readonly PartParameters[] | undefined;
 }

@@ -30,8 +30,8 @@ export interface RevertParameters {
   /** Number of last layers. Default 2. */
   top?: number | undefined;
   /**
-   * Layers that stay the expert's: the `middle`, for a task expert (§3.3); or the first and last, for a
-   * language expert (the follow-up's train-then-revert). `top-bottom` is `top_bottom`. Default `middle`.
+   * Layers that keep the expert's weights: the `middle`, for a task expert (§3.3), or the first and last, for
+   * a language expert (train-then-revert in the follow-up). `top-bottom` is `top_bottom`. Default `middle`.
    */
   keep?: 'middle' | 'top_bottom' | 'top-bottom' | undefined;
   /** Tensors outside the layers (embeddings, final norm, head). Default `keep`. */
@@ -61,7 +61,7 @@ export interface RevertParameters {
    * `partition.json` that `partition` wrote, or its parts.
    */
   partition?: string | TensorParts | undefined;
-  /** The expert's side; required with `partition`. */
+  /** The side of the partition that the expert keeps; required with `partition`. */
   side?: 'language' | 'task' | undefined;
 }
 
@@ -234,7 +234,7 @@ const compileByRows = (parameters: Parameters, statistics: TaskVectorStatistics)
     again: { threshold, rows, ...modules },
     expressionOf: (_place, tensor) => {
       const vector = vectors.get(tensor);
-      // Tensors without rows (integers, three dimensions) stay the expert's.
+      // Tensors without rows (integers, three dimensions) keep the expert's weights.
       if (!filter.matches(tensor) || vector === undefined) return copy(EXPERT);
       const isRow = tensors[tensor]?.rows === 1 && vector.length === 1;
       const kept = Uint8Array.from(vector, (mav) => (mav < threshold ? 0 : 1));

@@ -13,7 +13,10 @@ export interface Counts {
 export const countsFor = (parameters: Counts & { readonly scaled: boolean }, layers: number): Counts =>
   parameters.scaled ? scale(parameters, layers) : parameters;
 
-/** Warns if the default counts, for 32 layers, take most layers of a smaller model. */
+/**
+ * Returns a warning if the default counts, which are meant for 32 layers, take most layers of a smaller
+ * model.
+ */
 export const ofFewLayers = (counts: Counts, layers: number): string[] => {
   const { bottom, top, bottomTransition, topTransition } = counts;
   const areDefaults = bottom === 5 && top === 2 && bottomTransition === 0 && topTransition === 0;
@@ -49,6 +52,6 @@ export const checkCounts = (
     );
 };
 
-/** True for a swap by counts, judged by an experiment's recorded parameters. */
+/** True if recorded parameters of an experiment describe a swap by counts. */
 export const isByCounts = (configuration: Readonly<Record<string, unknown>>): boolean =>
   ['partition', 'langLayers', 'baseLayers', 'parts'].every((name) => configuration[name] === undefined);

@@ -34,7 +34,8 @@ const range = (first: number, end: number): readonly number[] =>
 const named = (of: Role): readonly Share[] => [{ of, weight: 1 }];
 
 /**
- * Returns a swap's parts: those it names, or those of its layers. The task expert gives all remaining layers.
+ * Returns the parts of a swap: those that the recipe names, or those that its layers imply. All remaining
+ * layers come from the task expert.
  *
  * @param average of both experts
  */
@@ -97,8 +98,8 @@ export const takesFromBase = (parameters: Readonly<Record<string, unknown>>): bo
 };
 
 /**
- * Returns the models of a swap. The first gives names, dtypes and side files: the task expert, or the model
- * of the part `rest`, or of the first part.
+ * Returns the models of a swap. Names, dtypes and side files come from the first of them: the task expert;
+ * without one, the model of the part `rest`, else of the first part.
  *
  * @throws LayerloomError INVALID_PARAMETER for a part from a model that the recipe does not name
  */

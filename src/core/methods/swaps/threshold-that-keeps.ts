@@ -9,8 +9,9 @@ export interface WeighedRows {
 const half = 0x10000;
 
 /**
- * Returns the largest threshold that keeps at least a share of the parameters: the MAV of the last row that
- * must stay. Rows with NaN or infinity always stay; 0 if these suffice, or without rows.
+ * Returns the largest threshold that keeps at least a share of the parameters: the smallest MAV among the
+ * rows that must be kept. Rows with NaN or infinity are always kept. Returns 0 if these suffice, or if there
+ * are no rows.
  *
  * Counts parameters by the MAVs' bits, which sort like the MAVs, first by the upper half, then by the lower:
  * models of 400 billion parameters have 20 million rows, for which objects would need gigabytes.

@@ -45,8 +45,8 @@ type Parameters = z.output<typeof schema>;
 const requestOf = ({ rows, k = 64 }: Parameters) => ({ rows, k });
 
 /**
- * A model with another model's tokenizer (Goddard and Fernandes Neto 2025). Rows of shared tokens are copied,
- * others made; other tensors stay unchanged.
+ * A model with another model's tokenizer (Goddard and Fernandes Neto 2025). Rows of shared tokens are copied
+ * and those of new tokens computed; other tensors do not change.
  */
 export const transplant: Method<Parameters> = {
   name: 'transplant',

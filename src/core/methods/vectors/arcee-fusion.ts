@@ -5,11 +5,11 @@ import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 export type ArceeFusionParameters = Readonly<Record<never, never>>;
 
 /**
- * Arcee Fusion (mergekit's `arcee_fusion`): the model's elements of high importance, the base's elsewhere.
- * Importance is |x − base| times the Kullback-Leibler divergence of the row's softmax from the base's; high
- * is at least median + 1.5 · interquartile range over the tensor. Divergences are float64 and quantiles
- * exact, whereas mergekit's float32 sums are mostly rounding for experts near their base, and it samples
- * quantiles above a million elements.
+ * Arcee Fusion (mergekit's `arcee_fusion`): takes elements of high importance from the model, and all others
+ * from the base. Importance is |x − base| times the Kullback-Leibler divergence of the row's softmax from the
+ * base's; it is high if it is at least the tensor's median + 1.5 · interquartile range. Divergences are
+ * float64 and quantiles exact, whereas mergekit's float32 sums are mostly rounding for experts near their
+ * base, and it samples quantiles above a million elements.
  */
 export const arceeFusion: TensorMethod<'required', ArceeFusionParameters> = tensorMethod({
   name: 'arcee_fusion',

@@ -13,7 +13,8 @@ export type BreadcrumbsParameters = OutlierParameters;
 
 /**
  * Model Breadcrumbs (Davari and Belilovsky 2023): base + λ · Σ wᵢδᵢ, where δᵢ drops the `gamma` share of
- * largest changes and keeps the `density` share of the next. The largest stay if there are too few others.
+ * largest changes and keeps the `density` share of the next. If too few others exist, some of the largest are
+ * kept.
  */
 export const breadcrumbs: TensorMethod<'required', BreadcrumbsParameters, 'weight' | 'density' | 'gamma'> =
   tensorMethod({

@@ -15,7 +15,7 @@ export const smallestChange = numberParameter('a number, 0 or more', (value) => 
 
 /**
  * Reinforced agent merging (arXiv 2601.13572; mergekit's `ram`): the base plus the mean of the task vectors
- * that change the element by more than `epsilon`. A change by a single model stays whole.
+ * that change the element by more than `epsilon`. A change that a single model makes is added in full.
  */
 export const ram: TensorMethod<'required', RamParameters> = tensorMethod({
   name: 'ram',

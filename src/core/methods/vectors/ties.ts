@@ -16,9 +16,9 @@ import type { Expression, ModelTensor } from '../operations/expression.js';
 export type TiesParameters = SparseParameters;
 
 /**
- * TIES (Yadav et al. 2023): keeps the `density` share of largest magnitude of each task vector, and of it the
- * elements with the sign of their weighted sum; adds their sum, divided by the weights that count, to the
- * base. docs/methods.md describes the dialects.
+ * TIES (Yadav et al. 2023): keeps the `density` share with the largest magnitudes of each task vector; at
+ * each element, keeps the changes whose sign is that of their weighted sum; and adds their weighted sum,
+ * divided by the sum of their weights, to the base. docs/methods.md describes the dialects.
  */
 export const ties: TensorMethod<'required', TiesParameters, 'weight' | 'density', 'paper' | 'peft'> =
   tensorMethod({

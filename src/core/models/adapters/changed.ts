@@ -27,7 +27,7 @@ export interface Changed {
  * Returns a base's tensors with an adapter: changed ones carry a `change`, replaced ones refer to the
  * adapter's file. Reads no weights.
  *
- * @param ofAdapter maps a reference in the adapter's files to one in the combined list of files
+ * @param ofAdapter maps a reference to one of the adapter's files to its place in the combined list of files
  * @throws LayerloomError ADAPTER_INVALID, ADAPTER_MISMATCH, ADAPTER_UNSUPPORTED, QUANTISED_WEIGHTS
  */
 export const changedBy = (

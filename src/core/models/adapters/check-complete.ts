@@ -6,8 +6,8 @@ import type { Adapter } from './adapter.js';
 
 /**
  * Checks that an adapter has the tensors that its configuration promises. A missing tensor of
- * `modules_to_save` is an error. Factors missing in only some layers are a warning: files may hold unused
- * weights, which PEFT does not train (Gemma 3n's shared keys and values).
+ * `modules_to_save` is an error. If factors are missing in only some layers, that is a warning: files may
+ * hold unused weights that PEFT does not train, such as Gemma 3n's shared keys and values.
  *
  * @param adapter its parameters named as in the base's files
  * @returns warnings

@@ -19,8 +19,8 @@ const tokenHeads =
   /^(lm_head|cls|generator_lm_head|generator_predictions|vocab_\w+|output_projection|proj_out|decoder\.(weight|bias)$)/;
 
 /**
- * True if a tensor saved whole is the head of another task, which the base lacks. @throws LayerloomError
- * ADAPTER_UNSUPPORTED
+ * True if a tensor in `modules_to_save` is a head for another task, which the base lacks. @throws
+ * LayerloomError ADAPTER_UNSUPPORTED
  */
 export const isOfTaskHead = (
   { config, checkpoint }: Pick<Adapter, 'config' | 'checkpoint'>,
@@ -77,7 +77,7 @@ export const addTaskHead = (
       'save the base with the class that the adapter was trained as, and give that',
     );
   const [own, trained] = [wholeOf(base.tensors.keys()), wholeOf(given.pairs.keys())];
-  // transformers adds or removes the class's own prefix only.
+  // transformers adds or removes no prefix but that of the class.
   if (own !== trained && own !== '' && trained !== '')
     throw unsupported(
       `is of ${named}, whose parameters are named ${trained}… and those of ${base.path} ${own}…`,

@@ -25,8 +25,9 @@ export interface AdaptedAddress {
 export type ModelAddress = PlainAddress | AdaptedAddress;
 
 /**
- * Parses a model's name from a user or recipe. An existing path is used as is, whatever its name contains. A
- * plus separates base and adapter if a model is on either side.
+ * Parses a model's name from a user or recipe. If the text is an existing path, it is used as is, whatever
+ * characters it contains. Otherwise a plus separates base and adapter if there is a model on either side of
+ * it.
  *
  * @param folder that paths are relative to
  * @throws LayerloomError USAGE for an unexpanded `~`; INVALID_PARAMETER for a repository or revision that the

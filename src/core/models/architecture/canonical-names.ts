@@ -44,8 +44,8 @@ export const byCanonicalName = (names: Iterable<string>): ReadonlyMap<string, st
 };
 
 /**
- * Maps names of one model to the spelling of another, where they differ. A name that the other model lacks,
- * such as a further layer's, gets the prefix of similar names.
+ * Maps names of one model to the spelling of another, where they differ. A name that the other model lacks
+ * (as in further layers) gets the prefix of similar names.
  *
  * @param like names of the model whose spelling is wanted
  */

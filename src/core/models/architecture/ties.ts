@@ -57,8 +57,8 @@ export const tiesIn = ({ tensors }: Pick<CheckpointIndex, 'tensors'>): readonly 
 };
 
 /**
- * Returns the copies that loaders make for tied embeddings and the checkpoint does not store. An untied model
- * with a head of its own would otherwise miss these too.
+ * Returns the copies that loaders make for tied embeddings and that the checkpoint does not store. If the
+ * model is not tied, these tensors are missing.
  */
 export const absentCopies = ({ tensors }: Pick<CheckpointIndex, 'tensors'>): readonly Tie[] => {
   const names = byCanonicalName(tensors.keys());
@@ -75,7 +75,7 @@ export const absentCopies = ({ tensors }: Pick<CheckpointIndex, 'tensors'>): rea
   return [...ofEmbeddings, ...ofBiases].filter(({ copy }) => !tensors.has(copy));
 };
 
-/** transformers 5.24 ties these whatever `config.json` says. */
+/** Model types whose embeddings transformers 5.24 ties, whatever `config.json` says. */
 const alwaysTied = new Set([
   't5',
   'mt5',

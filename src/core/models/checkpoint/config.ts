@@ -66,8 +66,8 @@ export const floatingNumber = (value: number): SpeltNumber =>
   new SpeltNumber(Number.isInteger(value) ? value.toFixed(1) : String(value));
 
 /**
- * Returns a key's edit that keeps the spelling of numbers: lists keep decimal points, and in objects only
- * differing keys are written.
+ * Returns the edit that changes a key from `former` to `value` and keeps the spelling of other numbers. Lists
+ * keep their decimal points (`1.0`); in objects, only keys that differ are written.
  */
 const editAt = (text: string, path: JsonEdit['path'], former: unknown, value: unknown): JsonEdit => {
   const areObjects = isObject(former) && isObject(value);

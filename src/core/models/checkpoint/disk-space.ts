@@ -6,8 +6,8 @@ import { LayerloomError } from '../../base/errors.js';
 const tmpfs = 0x01021994;
 
 /**
- * Returns free memory plus swap, since tmpfs may promise more. In a container, at most its limit: its use is
- * not known, since caches count.
+ * Returns free memory plus swap, since tmpfs may promise more. In a container, returns at most its limit: how
+ * much of it is used is not known, because caches count as used.
  */
 const freeMemory = async (): Promise<number> => {
   const swap = /^SwapFree: +(?<kilobytes>\d+) kB$/m.exec(await readFile('/proc/meminfo', 'utf8'));

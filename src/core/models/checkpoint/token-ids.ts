@@ -38,7 +38,7 @@ export const movedIds = (config: Json, { idOf }: TokenMove): Record<string, unkn
       if (!Array.isArray(value)) return [];
       if (value.every((id) => typeof id === 'number'))
         return [[key, (value as number[]).flatMap((id) => moved(id) ?? [])]];
-      // A list of token sequences; those with a removed token are dropped.
+      // A list of token sequences. Sequences with a removed token are dropped.
       if (!value.every((ids) => Array.isArray(ids) && ids.every((id) => typeof id === 'number'))) return [];
       const sequences = (value as number[][]).map((ids) => ids.map(moved));
       return [[key, sequences.filter((ids) => !ids.includes(undefined))]];

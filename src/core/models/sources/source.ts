@@ -50,7 +50,10 @@ export interface RemoteSource extends ModelSource {
    * leading out of the folder.
    */
   describePath(path: string): Promise<(Origin & { readonly name?: string }) | undefined>;
-  /** Returns another program's command that fetches a model to where `find` looks. */
+  /**
+   * Returns a command of another program (such as `hf download …`) that downloads a model to the cache that
+   * `find` searches.
+   */
   fetchCommand?(at: string): string;
   /**
    * Fetches headers and side files of a model, so that `find` finds it.
@@ -67,6 +70,9 @@ export interface RemoteSource extends ModelSource {
    * sources' files.
    */
   statedContent(path: string): Promise<string | undefined>;
-  /** True if the source's own cache has all these files of a commit, so that the cache of ranges need not. */
+  /**
+   * True if the source's own cache has all these files of a commit, so that the cache of ranges may drop
+   * them.
+   */
   hasElsewhere?(at: RangeFolder, names: readonly string[], env: NodeJS.ProcessEnv): Promise<boolean>;
 }

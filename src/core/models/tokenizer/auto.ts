@@ -10,7 +10,7 @@ const remedy = () =>
 
 /**
  * Returns the union of compatible vocabularies. Shared tokens must have one id, and one model's vocabulary,
- * without added tokens, must contain all others. Otherwise, tokens made by merges would become whole added
+ * without added tokens, must contain all others. Otherwise, tokens that BPE merges form would become added
  * tokens, which match inside words.
  *
  * @param reference the model whose ids are preferred

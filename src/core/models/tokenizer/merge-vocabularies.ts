@@ -18,7 +18,7 @@ export type { VocabularyModel } from './resolve-models.js';
  * Returns a merge's vocabulary: tokens, rows of the embeddings, and changed tokenizer files. Undefined if all
  * rows and the donor's files stay as they are.
  *
- * @param models those merged, then companions such as the base
+ * @param models the merged models, then companions such as the base
  *
  * @throws LayerloomError TOKENIZER_MISMATCH, TOKENIZER_UNSUPPORTED, INVALID_PARAMETER, READ_FAILED,
  *   CONFIG_INVALID

@@ -11,7 +11,7 @@ export interface VocabularyModel {
 }
 
 /**
- * Reads the models' tokenizers, equal ones once. A model without one is assumed to have that of
+ * Reads the models' tokenizers; equal files are read once. A model without one is assumed to have that of
  * `models[options.reference]` if it has as many rows.
  *
  * @param options.assumes assume the same for models without a text tokenizer

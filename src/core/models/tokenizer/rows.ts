@@ -14,14 +14,15 @@ interface Row {
 export interface Missing {
   readonly models: readonly number[];
   readonly tokens: readonly string[];
-  /** Empty: the rows are 0. */
+  /** Indexes of models whose rows are averaged; if empty, the rows are 0. */
   readonly from: readonly number[];
 }
 
 /**
  * Returns which rows each model supplies for an output of `rows` rows. A missing token gets the row of the
  * only model that has it, or the base's, or the mean of all that have it, or zeros. An output row without a
- * token is the model's own row, unless the model has a token there; then the first other model's.
+ * token is the model's own row. If the model has a token there, the row comes from the first other model that
+ * has none there.
  *
  * @throws LayerloomError INVALID_PARAMETER if a token's source has no row for it
  */

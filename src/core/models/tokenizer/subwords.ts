@@ -21,7 +21,7 @@ const seconds = { inAll: 1, token: 5e-6, character: 25e-6 };
 
 /**
  * Returns the rows of the tokens into which a model's tokenizer splits texts. Bytes that are not valid text
- * use the rows of single bytes. Tokens without such rows are left out.
+ * use the rows of single bytes. Tokens for which no row exists are left out.
  *
  * @throws LayerloomError TOKENIZER_UNSUPPORTED, READ_FAILED, CONFIG_INVALID
  */

@@ -73,7 +73,7 @@ export class TokenTexts {
     return id !== undefined && id < this.#model.rows ? id : undefined;
   }
 
-  /** If tokens have the same bytes, takes the first; byte fallbacks come last. */
+  /** Maps bytes to token ids. If tokens have the same bytes, the first is taken; byte fallbacks come last. */
   #collect(): ReadonlyMap<string, number> {
     const { rows, tokenizer } = this.#model;
     const found = new Map<string, number>();

@@ -31,7 +31,7 @@ export interface MergedVocabulary {
    * the mean of the rows before.
    */
   readonly padFrom: number;
-  /** By model: those merged, then companions. */
+  /** The rows of each model: first the merged models, then companions. */
   readonly models: readonly ModelRows[];
   /** Index of the model whose tokenizer files are used, except `files`. */
   readonly donor: number;

@@ -35,7 +35,7 @@ export const usageFrontMatter = (config: Config | undefined): Record<string, str
         ...(autoClassOf(config) === 'AutoModelForCausalLM' ? { pipeline_tag: 'text-generation' } : {}),
       };
 
-/** Empty for weights without a configuration. */
+/** Returns the card's section on loading; empty for weights without a configuration. */
 export const usageText = (config: Config | undefined, sideFiles: readonly string[]): string[] => {
   if (config === undefined) return [];
   const autoClass = autoClassOf(config);

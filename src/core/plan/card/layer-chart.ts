@@ -14,7 +14,10 @@ export interface ChartRow {
   readonly figure: string;
   /** `self_attn`, `mlp`, `norms`, or single modules; null if all modules agree. */
   readonly modules: string | null;
-  /** True if the modules' numbers differ; `values` are means weighted by bytes. */
+  /**
+   * True if the modules of a layer have different numbers; `values` then holds their means, weighted by
+   * bytes.
+   */
   readonly isMean: boolean;
   /** By layer; null if a layer has no such number. */
   readonly values: readonly (number | null)[];
@@ -29,7 +32,7 @@ interface Module {
   readonly name: string;
   readonly role: Role;
   readonly bytes: number;
-  /** By figure, then by layer. */
+  /** The module's numbers by figure, then by layer. */
   readonly values: ReadonlyMap<string, readonly (number | null)[]>;
 }
 

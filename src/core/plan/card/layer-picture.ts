@@ -2,7 +2,7 @@ import type { MergePlan, PlannedTensor } from '../plan.js';
 import { type ChartRow, chartOf } from './layer-chart.js';
 import { describeOrigins, type Origin } from './origins.js';
 
-/** How a merge's layers are made; for the terminal and the model card. */
+/** Shows which model or average each layer of a merge comes from; for the terminal and the model card. */
 export interface LayerPicture {
   readonly layers: number;
   /** From the bottom; tensors outside the layers last. */

@@ -21,8 +21,8 @@ export interface MergedLicence {
 }
 
 /**
- * Returns the licence that all inputs' cards share, or lists them: a program cannot say which terms then
- * apply.
+ * Returns the licence that the cards of all inputs share. If they differ, lists them, since a program cannot
+ * decide which terms apply.
  */
 export const mergedLicence = async (inputs: readonly CheckpointIndex[]): Promise<MergedLicence> => {
   const licences = await Promise.all(inputs.map(licenceOf));

@@ -16,7 +16,7 @@ export interface Origin {
    * modules, if each kind has one expression.
    */
   readonly tensors?: readonly (readonly string[])[];
-  /** For stacked layers: first and last layer of the models they come from. */
+  /** For stacked layers: the first and the last layer taken from the source models. */
   readonly sourceLayers?: readonly [number, number];
 }
 
@@ -125,7 +125,7 @@ const lastName = (tensor: string): string => {
   return itemAt(parts, parts.length - 1);
 };
 
-/** By output layer from the bottom: the layer of the slice's first model. */
+/** For each output layer from the bottom, the layer of the slice's first model that it comes from. */
 const sourceLayersOf = ({ slices }: MergePlan['recipe']): number[] =>
   (Array.isArray(slices) ? slices : []).flatMap((slice: unknown) => {
     const sources = isObject(slice) ? slice['sources'] : undefined;

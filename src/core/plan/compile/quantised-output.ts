@@ -163,8 +163,8 @@ const formOf = (
 };
 
 /**
- * Returns the output's unquantised modules: the models' entries, less those that may name a quantised module,
- * plus names of modules quantised in only some models.
+ * Returns the output's unquantised modules: all entries of the models, without those that may name a
+ * quantised module, and the names of modules that only some models quantise.
  *
  * Entries that are not plain names are never matched as patterns, since files are untrusted. They are dropped
  * if a module that is unquantised in their model is quantised in the output. For stacked layers every module

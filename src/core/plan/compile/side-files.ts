@@ -18,7 +18,10 @@ import type { Kept, PlanningSession } from './inputs/session.js';
 const tokenizerFile =
   /^(tokenizer(_config)?\.json|tokenizer\.model(\.v\d+)?|special_tokens_map\.json|added_tokens\.json|vocab\.(json|txt)|merges\.txt|spiece\.model|sentencepiece\.bpe\.model|tekken\.json|chat_template\.(jinja|json))$/;
 
-/** ModelOpt's file would repeat or contradict the output's `config.json`. */
+/**
+ * True for ModelOpt's `hf_quant_config.json`, which is left out: it would repeat or contradict the output's
+ * `config.json`.
+ */
 const isToldInConfig = ({ quantisation }: CheckpointIndex, name: string): boolean =>
   quantisation !== undefined && name === 'hf_quant_config.json';
 

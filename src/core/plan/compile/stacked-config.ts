@@ -8,7 +8,8 @@ import type { OpenedModel } from './inputs/models.js';
 const unchanged: StackedConfig = { edits: {}, warnings: [] };
 
 /**
- * Returns the edits of `config.json` that keep each stacked layer's own settings.
+ * Returns the edits after which `config.json` gives each stacked layer the settings that it had in its own
+ * model.
  *
  * @throws LayerloomError STACK_UNSUPPORTED for a key that cannot express this order of layers
  */

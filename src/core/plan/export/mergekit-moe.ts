@@ -4,9 +4,10 @@ import { cannotSay } from './mergekit-unsupported.js';
 type Json = Readonly<Record<string, unknown>>;
 
 /**
- * Writes mergekit-moe's file. Our keys `gates` and `seed` stay: mergekit-moe ignores them.
+ * Returns the recipe as the content of a mergekit-moe file. Keeps layerloom's own keys `gates` and `seed`,
+ * because mergekit-moe ignores unknown keys.
  *
- * @param complete the plan's recipe in YAML's spelling, without its method
+ * @param complete the plan's recipe without `method`, with keys spelt as in YAML
  * @throws LayerloomError EXPORT_UNSUPPORTED for `experts`, and for a nested recipe
  */
 export const mergekitMoe = ({ base, models, shared_experts: shared, experts: form, ...rest }: Json): Json => {

@@ -20,7 +20,7 @@ export interface MergekitRecipe {
 /** Methods of weighted averages over whole tensors: mergekit's `linear`. */
 const averages: ReadonlySet<string> = new Set(['layer_swap', 'soup', 'revert']);
 
-/** Methods that draw random numbers, other than mergekit's. */
+/** Methods that draw random numbers; mergekit draws other numbers. */
 const drawing: ReadonlySet<string> = new Set(['dare_ties', 'dare_linear', 'della', 'della_linear']);
 
 /**

@@ -11,8 +11,8 @@ import { keyOfStored, parseSource } from './stored.js';
 export type RowMean = readonly [to: number, ...of: readonly number[]];
 
 /**
- * A float32 matrix of means of stored rows: for rows that `means` lists, with 0 elsewhere, or the mean of all
- * in every row.
+ * A float32 matrix whose rows are means of stored rows: those that `means` lists, with 0 in all others, or
+ * the mean of all rows in every row.
  */
 export interface AveragedTensor {
   readonly [operandKind]: 'averaged';
@@ -35,7 +35,7 @@ const isMean = (value: unknown): value is RowMean =>
 const schema = z.strictObject({
   dtype: z.literal('F32'),
   rows: count,
-  // By hand for speed: there may be as many as tokens.
+  // Checked without zod for speed: there may be one for each token.
   means: z.union([
     z.literal('all'),
     z

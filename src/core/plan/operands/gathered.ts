@@ -17,7 +17,7 @@ export interface GatheredTensor {
   readonly rows: number;
   /** Ascending by `to`, disjoint. */
   readonly runs: readonly RowRun[];
-  /** From the first row in use to the last; `from` counts from the first. */
+  /** The range from the first used row to the last; `from` is relative to its start. */
   readonly source: StoredTensor;
 }
 
@@ -30,7 +30,7 @@ export const gatheredTensor = (
 const isRun = (value: unknown): value is RowRun =>
   Array.isArray(value) && value.length === 3 && value.every(isCount);
 
-/** By hand for speed: a reordered vocabulary has as many runs as tokens. */
+/** Checked without zod for speed: a reordered vocabulary has as many runs as tokens. */
 export const runsSchema = z
   .custom<readonly RowRun[]>((value) => Array.isArray(value) && value.every(isRun), {
     error: 'no runs of rows',

@@ -9,8 +9,8 @@ export class Fault extends Error {}
 export class Permanent extends Fault {}
 
 /**
- * Imported on first use. Loading weights may take longer than undici's five minutes for headers: only
- * `timeoutSeconds` counts.
+ * Imports undici on first use. The timeouts of undici are off, because loading weights may exceed its five
+ * minutes for headers; `timeoutSeconds` limits each request.
  */
 const loadClient = async () => {
   const { Agent, request } = await import('undici');

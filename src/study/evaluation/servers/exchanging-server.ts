@@ -60,7 +60,7 @@ interface ModelToHold {
   readonly path: string;
   /** Weights of a merge in place; the directory at `path` has another model's. */
   readonly inPlace?: WeightsInPlace | undefined;
-  /** A server started here appends its output. */
+  /** The log file to which a server that this process starts appends its output. */
   readonly log: string;
   readonly signal: AbortSignal | undefined;
   readonly onLoaded: (loaded: LoadedWeights) => void;
@@ -249,7 +249,7 @@ const formOf = async (path: string, weights: readonly TensorToLoad[]): Promise<s
     // A dangling link is no file of the model.
     const found = await unlessMissing(join(path, name), stat(join(path, name)));
     if (found === undefined || !found.isFile()) continue;
-    // Larger files are weights in another format, not loaded beside safetensors.
+    // Larger files are weights in another format, which servers do not load: size and time suffice.
     const content =
       found.size > mostSideFileBytes ? `${found.size} ${found.mtimeMs}` : await readFile(join(path, name));
     hash.update(`${JSON.stringify(name)} ${createHash('sha256').update(content).digest('hex')}\n`);

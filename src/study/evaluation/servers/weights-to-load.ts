@@ -40,7 +40,7 @@ export const exchangedDtypes: readonly Dtype[] = [
 /** Runs of elements in a sample, as in `exchange.py`. */
 const samples = 8;
 
-/** Identifies the tensors of models. Hashes the bytes of a file once, though merges share files. */
+/** Identifies tensors by hashes of their bytes; a file range that several merges share is hashed once. */
 export class WeightsToLoad {
   /** By file and range. */
   readonly #keys = new Map<string, Promise<string>>();

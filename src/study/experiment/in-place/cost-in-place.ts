@@ -10,7 +10,7 @@ export interface CostInPlace {
   readonly bytes: number;
   /** Directory of these data. */
   readonly place: string;
-  /** Bytes of the distinct shards if the merges were written. */
+  /** Bytes that writing the merges would take; a shard that several merges share counts once. */
   readonly bytesWritten: number;
   /** Merges without a donor: written there, and removed. */
   readonly withoutDonor: number;

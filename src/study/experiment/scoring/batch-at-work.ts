@@ -19,7 +19,7 @@ export const batchAtWork = async (
   if (endedRuns.has(resolve(directory))) return undefined;
   const lock = join(directory, lockName);
   const text = await unlessMissing(lock, readSmallFile(lock));
-  // Empty: nobody works there. Half-written: the next look finds it.
+  // If the file is empty, no process works there. If it is half-written, the next look reads it.
   const holder = jsonOrNone(text?.toString() ?? '');
   return isClaimant(holder) && (await lifeOf(holder)) !== 'dead' ? holder : undefined;
 };

@@ -35,7 +35,7 @@ export interface EvaluationOutcome {
   /** Models scored by this run; models with all results. */
   readonly scored: readonly string[];
   readonly kept: readonly string[];
-  /** Counted per model and task. */
+  /** Results made by this run, and results that existed; one for each model and task. */
   readonly results: { readonly made: number; readonly there: number };
   /** Also tasks that could not be run for any model. */
   readonly failed: readonly { readonly model: string; readonly code: string; readonly message: string }[];
@@ -45,7 +45,7 @@ export interface EvaluationOutcome {
   readonly seconds: number;
   /** Bytes loaded by shared processes, and bytes of their models. Other processes do not report. */
   readonly weights: { readonly loaded: number; readonly ofModels: number };
-  /** Merges for scoring in place, and bytes made for them; null without `inPlace`. */
+  /** Number of merges that were scored in place, and bytes computed for them; null without `inPlace`. */
   readonly inPlace: { readonly merges: number; readonly bytes: number } | null;
   readonly experiment: ExperimentRecord;
 }
@@ -60,9 +60,9 @@ const isRecent = (at: number | undefined): boolean =>
  * Scores the merges, single experts, references and base of an experiment with lm-evaluation-harness, by the
  * experiment's `evaluate:` block, and records the scores in `experiment.json`.
  *
- * Results are kept by weights: equal merges are scored once, and a result with the same task, shots, seed and
- * rows is reused. While a batch still merges, models are scored as they appear. A failing model is recorded,
- * and the others continue.
+ * Results are stored by the identity of the weights: equal merges are scored once, and a result for the same
+ * task, shots, seed and rows is reused. While a batch still merges, models are scored as they appear. A
+ * failing model is recorded, and the others continue.
  *
  * @param directory of an experiment that `runExperiment` has made or is making
  * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID, RECIPE_INVALID, HARNESS_MISSING,
@@ -92,7 +92,7 @@ class Evaluation {
   readonly #record: RecordFile;
   readonly #contents: ScoredContents;
   readonly #warnings = new Set<string>();
-  /** By name: models that need no further look. */
+  /** States of models, by name, that need no further look. */
   readonly #settled = new Map<string, 'scored' | 'kept' | 'impossible' | 'failed'>();
   #made = 0;
   readonly #loaded = { loaded: 0, ofModels: 0 };

@@ -12,7 +12,7 @@ import { clockAt } from '../../store/clock.js';
 const folders = ['.claims', '.runs', '.views', 'failures', 'logs', 'runs', 'tasks'];
 
 /**
- * Refuses links in their place: an experiment from elsewhere may contain links to anywhere.
+ * Refuses folders that are links, because an experiment from elsewhere may link to anywhere.
  *
  * @throws LayerloomError WRITE_FAILED
  */
@@ -27,7 +27,7 @@ export const checkEvaluationFolders = (experiment: string): void => {
 const clockName = 'clock';
 
 /**
- * Claims weights, or a folder of task files, among evaluating processes.
+ * Claims weights, or a folder of task files, so that no other evaluating process uses them.
  *
  * @param directory `evaluations/` of the experiment
  * @param about further fields of the claim's text
@@ -48,8 +48,8 @@ export const claimIn = async (
 export const taskFolder = '.tasks-';
 
 /**
- * Removes claims, task files and partial results of dead evaluations; keeps their answers for the next one.
- * Ignores errors.
+ * Removes claims, task files and partial results of dead evaluations; keeps answers for the next. Ignores
+ * errors.
  */
 export const removeLeftovers = async (experiment: string): Promise<void> => {
   const results = new ResultFiles(experiment);

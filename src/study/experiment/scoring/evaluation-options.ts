@@ -34,14 +34,14 @@ export interface EvaluateOptions {
   readonly resume?: boolean | undefined;
   /** Run again even with results. */
   readonly force?: boolean | undefined;
-  /** Fetch references from the hub, whole. Default false: nothing is asked of the hub. */
+  /** Download references from the hub as whole models. Default false: sends no request to the hub. */
   readonly download?: boolean | undefined;
   /**
    * Run commands of `evaluate:` (`serve`, `arguments`) even in a folder that no batch of this user wrote.
    * Default false.
    */
   readonly allowServe?: boolean | undefined;
-  /** The stamp of this run's jobs: refuses another version or experiment. */
+  /** The stamp of this run's jobs. If layerloom's version or the experiment differs, the run is refused. */
   readonly expect?: string | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Called before the first model, for each task that cannot be run. */

@@ -24,14 +24,14 @@ export interface ImportOutcome {
   readonly directory: string;
   readonly imported: readonly { readonly model: string; readonly task: string; readonly file: string }[];
   readonly failed: readonly { readonly file: string; readonly code: string; readonly message: string }[];
-  /** Results that do not count: other shots, seed or answer length. */
+  /** Warnings about results that do not count, because their shots, seed or answer length differ. */
   readonly warnings: readonly string[];
   readonly experiment: ExperimentRecord;
 }
 
 /**
- * Imports results of lm-evaluation-harness from elsewhere, such as a GPU cluster. Each goes to the model
- * whose path, or its last parts, the harness was given.
+ * Imports results of lm-evaluation-harness from elsewhere, such as a GPU cluster. Each result goes to the
+ * model whose path, or the last parts of it, was given to the harness.
  *
  * @param directory of the experiment
  * @param from a directory with `results_*.json` and samples at any depth

@@ -10,8 +10,8 @@ const entriesOf = ({ merges, references }: Scores) =>
   );
 
 /**
- * Returns existing results that counted for a model in the former record and no longer do, unless the model
- * has another score in the task.
+ * Returns existing results that counted for a model in the earlier record and no longer count, unless the
+ * model now has another score in the task.
  *
  * @param weightsOf the present weights of each entry, if known
  * @param found the results in the directory

@@ -32,7 +32,7 @@ const tasksIn = (languages: Iterable<string>, { tasks }: EvaluationSettings): st
   ...new Set([...languages].flatMap((language) => tasks.get(language) ?? [])),
 ];
 
-/** Languages with experts. With `references: false`, those of merges. */
+/** Returns the languages that have experts, or with `references: false` those that have merges. */
 export const ownLanguages = ({ merges, references }: ScorableModels): string[] => [
   ...new Set([
     ...references.flatMap(({ expertIn }) => expertIn ?? []),
@@ -40,7 +40,7 @@ export const ownLanguages = ({ merges, references }: ScorableModels): string[] =
   ]),
 ];
 
-/** References first. */
+/** Returns the models to score, references first. */
 export const modelsToScore = (
   record: ScorableModels,
   settings: EvaluationSettings,
@@ -90,7 +90,7 @@ export const weightsOf = async (
   return weights;
 };
 
-/** A reference that was moved keeps its identity. */
+/** Returns the identity of a reference, which stays the same when its files are moved. */
 export const weightsOfReference = (model: string, contents: ScoredContents, keep: boolean): Promise<string> =>
   weightsOfModel(splitName(model).rest, (files) => contents.identitiesOf(files, keep));
 

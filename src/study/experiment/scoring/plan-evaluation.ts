@@ -47,7 +47,7 @@ export interface ScoringTime {
 /** A model, in scoring order. */
 export interface OrderedModel {
   readonly name: string;
-  /** From 0; assumes that all models take equally long in a task. */
+  /** Index of the job that will score the model, from 0, if all models take equally long in a task. */
   readonly job: number;
   /** Bytes of weights to load; null if unknown. */
   readonly bytes: number | null;

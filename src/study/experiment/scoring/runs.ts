@@ -12,7 +12,7 @@ import { backendIn } from './wanted-results.js';
 
 type RunPlace = Pick<HarnessRun, 'path' | 'inPlace' | 'server' | 'servedName'> & { readonly weights: string };
 
-/** Groups tasks by number of worked examples: the harness takes one per run. */
+/** Groups tasks by their number of worked examples, because a run of the harness takes only one number. */
 export const runsOf = (
   { name }: ModelToScore,
   tasks: readonly string[],
@@ -64,8 +64,8 @@ const keyOf = (
 };
 
 /**
- * Finds leftover answers of a process that died after a model's last result. Excludes those of other
- * settings, and those newer than the results, which `force` may resume.
+ * Finds answers that a process left when it died after a model's last result. Excludes answers under other
+ * settings, and answers newer than the results, which a run with `force` may resume.
  *
  * @param results of the model in its tasks
  * @returns directories

@@ -30,7 +30,7 @@ const schema: z.ZodType<ScoreFailure> = z.object({
 /** Returns undefined for an incomplete or foreign text. */
 const failureIn = (text: string): ScoreFailure | undefined => schema.safeParse(jsonOrNone(text)).data;
 
-/** Failed attempts, each a file in `evaluations/failures/` until there is a result. */
+/** Records failed attempts as files in `evaluations/failures/`, removed once there is a result. */
 export class ScoreFailures {
   readonly #directory: string;
 

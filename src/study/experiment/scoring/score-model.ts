@@ -101,9 +101,9 @@ export interface ScoringContext {
   readonly signal: AbortSignal | undefined;
   readonly onRun: (tasks: readonly string[]) => void;
   readonly onRequests: (requests: Requests) => void;
-  /** Undefined: one process per run. */
+  /** The process that is kept between runs; undefined if each run has its own process. */
   readonly kept: KeptHarness | undefined;
-  /** Undefined: one server per model, or a running one. */
+  /** The server that exchanges weights; undefined if each model has its own or a running one is used. */
   readonly exchanging: ExchangingServer | undefined;
   readonly onLoaded: (loaded: LoadedWeights) => void;
 }

@@ -29,7 +29,7 @@ export class Scoreboard {
   }
 
   /**
-   * Returns the record with present scores and failures, and results that no longer count.
+   * Returns the record with the present scores and failures, and the results that no longer count.
    *
    * @param former the record in the file: a missing checkpoint keeps its scores
    */
@@ -142,7 +142,7 @@ export const scoresOf = (found: readonly FoundResult[], settings: EvaluationSett
   return Object.fromEntries(scores.sort(([a], [b]) => (a < b ? -1 : 1)));
 };
 
-/** From this result alone; tables choose one metric for all models. */
+/** Chooses the metric to show from this result alone, whereas tables choose one metric for all models. */
 const headlineOf = (task: string, metrics: Score['metrics']): string | undefined =>
   headlineMetric(
     task,

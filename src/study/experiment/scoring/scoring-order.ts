@@ -19,7 +19,7 @@ export class ScoringOrder {
   readonly #loading = new LoadingOrder();
   readonly #reader = new ContentsReader();
   readonly #known = new Set<string>();
-  /** By lane: the model before the last one taken. */
+  /** For each lane, the model that it took before its last one. */
   readonly #former = new Map<number, string | undefined>();
   readonly isExchanging: boolean;
   readonly #inPlace: ContentsInPlace | undefined;

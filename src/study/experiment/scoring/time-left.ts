@@ -90,7 +90,7 @@ export class TimeLeft {
     return now === undefined || then === undefined ? undefined : now + then;
   }
 
-  /** By results; undefined if a task has none. */
+  /** Returns the seconds that existing results took; undefined if a task has no result. */
   #measured(tasks: readonly string[]): number | undefined {
     const each = tasks.map((task) => this.#pace.secondsOf(task, this.#settings.rowsOf(task)));
     return each.reduce<number | undefined>(
@@ -107,14 +107,14 @@ export class TimeLeft {
 
   #leftOf(running: Running): number | undefined {
     const [own, measured] = [this.#wholeOf(running), this.#measured(running.tasks)];
-    // Loading makes a run look slow at first: its own pace counts by its progress.
+    // Loading makes a run look slow at first, so its own pace gets a weight that grows with progress.
     const share = running.requests === undefined ? 0 : running.requests.done / running.requests.total;
     const whole =
       own === undefined || measured === undefined ? (own ?? measured) : share * own + (1 - share) * measured;
     return whole === undefined ? undefined : Math.max(0, whole - (this.#now() - running.since) / 1000);
   }
 
-  /** Without results: from a current run of the same tasks. */
+  /** Estimates the seconds from a run of the same tasks that is in progress, if there are no results. */
   #likeRunning(tasks: readonly string[]): number | undefined {
     const key = [...tasks].sort().join(' ');
     for (const running of this.#running.values()) {

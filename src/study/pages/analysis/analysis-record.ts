@@ -3,7 +3,7 @@ import { basename, join } from 'node:path';
 import { isObject } from '../../../core/models/checkpoint/json.js';
 import { jsonOrNone } from '../../../core/texts/json.js';
 
-/** Written last; its end lists the analysis's files. */
+/** The page, which is written last and lists the files of the analysis at its end. */
 export const pageName = 'index.html';
 
 const record = /<!-- layerloom analysis (?<json>\{[^<>]*\}) -->\s*$/;

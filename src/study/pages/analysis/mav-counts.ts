@@ -3,7 +3,8 @@ import type { MavVectors } from '../../../core/measure/analysis/analysis.js';
 
 /**
  * Returns a slider's thresholds in ascending order: evenly spaced on a log scale over the range of the MAVs,
- * plus the analysed ones. Rows are counted for each when the page is written, so every number on it is exact.
+ * plus the analysed ones. Rows are counted for each when the page is written, so that all its numbers are
+ * exact.
  *
  * @param perDecade positions per power of ten
  */

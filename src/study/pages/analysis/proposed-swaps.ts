@@ -24,7 +24,7 @@ const said: Readonly<Record<Concern, (proposal: Proposal, layers: number) => str
 const addressOf = ({ name, expert: { path } }: MavVectors): string =>
   basename(path) === name ? path : `${name}=${path}`;
 
-/** Empty without roles. */
+/** Returns the proposed swaps; empty if experts have no roles. */
 export const proposedSwaps = (experts: readonly MavVectors[], roles: ExpertRoles): ProposedSwap[] => {
   const byName = new Map(experts.map((mav) => [mav.name, mav]));
   return proposalsOf(experts, roles).map((proposal) => {

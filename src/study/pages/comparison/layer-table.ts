@@ -3,8 +3,8 @@ import { columnsOf, type PlacedMatrix } from '../../../core/measure/analysis/col
 import type { Comparison, TensorComparison } from '../../../core/measure/comparison/comparison.js';
 
 /**
- * The largest relative difference of a layer's tensors in a column. `other`: a tensor differs without such a
- * number (another shape, in one model only, integers). Undefined: no such tensor.
+ * The largest relative difference of a layer's tensors in a column. `other`: a tensor differs and has no such
+ * number, because the shapes differ, only one model has it, or it holds integers. Undefined: no such tensor.
  */
 export type LayerCell = number | 'other' | undefined;
 
@@ -63,7 +63,7 @@ const placed = ({ layer, module, a, b, elements }: TensorComparison): PlacedMatr
   return { layer, module, rows, parametersPerRow: rows > 0 ? elements / rows : 0 };
 };
 
-/** The top of a colour scale: the largest cell, at most 1. */
+/** Returns the upper end of the colour scale: the value of the largest cell, at most 1. */
 export const mostIn = ({ cells }: LayerTable): number =>
   Math.min(
     1,

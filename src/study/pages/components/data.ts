@@ -61,7 +61,7 @@ export interface PageTask {
 
 export interface PageResult {
   readonly task: number;
-  /** In the task's unit; shares are between 0 and 1. */
+  /** The score in the unit of the task; a share is between 0 and 1. */
   readonly value: number | null;
   readonly stderr: number | null;
   readonly n: number;
@@ -87,7 +87,7 @@ export interface Band {
 export interface PageModel extends Omit<ScoredModel, 'results'> {
   readonly state: string | null;
   readonly error: string | null;
-  /** By keys of `costs`. */
+  /** The merge's cost, under the keys of `costs`. */
   readonly cost: Readonly<Record<string, number>>;
   readonly bands: readonly Band[];
   readonly outside: string | null;
@@ -116,7 +116,7 @@ export interface PageGrid {
   /** Indices of cells; the best is null if the problems cannot decide. */
   readonly best: number | null;
   readonly usual: number | null;
-  /** Why there is no best, if so. */
+  /** The reason why no configuration is called the best; null if one is. */
   readonly undecided: string | null;
   /** The best against the default; null without a default, or if results are not of the same problems. */
   readonly finding: PageFinding | null;
@@ -127,7 +127,7 @@ export interface PageGrid {
 /** Rows above each threshold, by layer and matrix. */
 export interface PageExpert {
   readonly name: string;
-  /** Index of the threshold of the expert's own analysis. */
+  /** Index of the threshold with which the expert was analysed. */
   readonly analysed: number;
   /** The model's own name, the whole module's name, and the published name. */
   readonly columns: readonly { readonly label: string; readonly title: string; readonly published: string }[];

@@ -7,7 +7,7 @@ export const resultOf = ({ results }: PageModel, task: number): PageResult | und
 export const tasksOf = ({ tasks }: ReportData, language: string): number[] =>
   tasks.flatMap(({ languages }, index) => (languages.includes(language) ? [index] : []));
 
-/** Returns the task that judges a model: its language's first one with a result. */
+/** Returns the task by which a model is judged: the first task of its language for which it has a result. */
 export const headlineTask = (data: ReportData, model: PageModel): number | undefined =>
   (model.language === null || model.language === 'all' ? data.languages : [model.language])
     .flatMap((language) => tasksOf(data, language))

@@ -1,6 +1,6 @@
 /**
- * Returns the two-sided p-value of McNemar's exact test: how likely equally good models are to give a split
- * at least as uneven as `a` to `b` of the problems that only one of them solves.
+ * Returns the two-sided p-value of McNemar's exact test: the probability that, for two equally good models,
+ * the problems that only one of them solves are split at least as unevenly as `a` to `b`.
  */
 export const signTest = (a: number, b: number): number => {
   const [least, n] = [Math.min(a, b), a + b];

@@ -4,8 +4,8 @@ import { percent } from '../components/numbers.js';
 import { ink, Picture, tenths } from './picture.js';
 
 /**
- * A line of a plot by layers. A page's style sheet replaces the colour by the style's; dashes distinguish
- * lines without colour. `legendAt` is the offset in a file's legend.
+ * A line of a plot by layers. In a page, the style sheet overrides the colour; dashes distinguish the lines
+ * without colour. `legendAt` is the offset in a file's legend.
  */
 export interface Measure<Key extends string = string> {
   readonly key: Key;

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 
 export const fontFamily = 'system-ui, -apple-system, "Segoe UI", Roboto, sans-serif';
 
-/** Colours of text and lines on white, which a page's style sheet replaces by its theme's. */
+/** Colours of text and lines on white; the style sheet of a page overrides them by its theme. */
 export const ink = { text: '#222', soft: '#555', frame: '#999', rule: '#e5e5e5' } as const;
 
 export const tenths = (coordinate: number): number => Number(coordinate.toFixed(1));

@@ -46,7 +46,7 @@ const colourOf = (search: SearchRecord, { kept }: SearchStep, { name }: Candidat
   return kept.includes(name) ? colours.kept : colours.dropped;
 };
 
-/** The dots of a step: the chosen and the default last, on top of the others. */
+/** Draws the dots of a step. The chosen configuration and the default are drawn last, hence on top. */
 export const Step = ({
   search,
   column: { step, from, to, dots },

@@ -53,8 +53,9 @@ interface Entry {
 }
 
 /**
- * Compares the best configuration of an entry with the default. If the entry has all configurations of the
- * method, this is the table's comparison; otherwise the sentence states the smaller number of candidates.
+ * Compares the best configuration of an entry with the default. If the entry has all configurations of its
+ * method, this is the comparison in the table; otherwise the sentence states the smaller number of
+ * candidates.
  */
 const findingOf = (
   board: Board,

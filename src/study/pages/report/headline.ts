@@ -21,13 +21,14 @@ const kinds: Readonly<Record<string, string>> = {
   base: 'the base',
 };
 
-/** Verdicts in the order of the sentence: those that say something, and those that do not. */
+/** Verdicts in the order of the sentence: first those that state a result, then those that cannot. */
 const saying: readonly Verdict[] = ['better', 'within noise', 'chosen among many', 'one of many', 'worse'];
 const sayingNothing: readonly Verdict[] = ['too few problems', 'at floor', 'at ceiling', 'not tested'];
 
 /**
  * Returns the merges that a language's sentence is about: the entry `default`, else the default layer swap,
- * else another default, else the best. A language without groups has the variant with the most scored merges.
+ * else another default, else the best. For a language without groups, returns the variant with the most
+ * scored merges.
  */
 const mainGroup = (board: Board, subject: Subject): Group | undefined => {
   const merged = groupsOf(board, subject).filter(isMerged);

@@ -36,8 +36,8 @@ const kindOf = (origins: readonly SwapOrigin[]): Band['from'] => {
 };
 
 /**
- * Returns the origins of a merge's layers. A layer swap has bands; other methods, and some swaps by a
- * partition, mix the same models in all layers.
+ * Returns the origins of a merge's layers. The layers of a swap form bands. Other methods, and some swaps by
+ * a partition, mix the same models in all layers.
  *
  * @param layers number of layers; undefined if unknown, which gives no bands
  */

@@ -1,4 +1,4 @@
-/** Numbers texts; equal texts share a number, so that a page carries each once. */
+/** Assigns a number to each text. Equal texts get the same number, so that a page contains each text once. */
 export class StringPool {
   readonly #index = new Map<string, number>();
 

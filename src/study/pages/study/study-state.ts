@@ -56,7 +56,7 @@ export interface StudyState {
   /** Null for an experiment without `evaluate:`. */
   readonly scores: ScoresState | null;
   readonly errors: readonly StudyError[];
-  /** Files that could not be read this time; their figures are those of the previous look. */
+  /** Files that could not be read this time; figures from them are those of the last successful reading. */
   readonly unread: readonly string[];
 }
 

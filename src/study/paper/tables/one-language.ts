@@ -31,7 +31,7 @@ const tenLanguages = [
 
 /**
  * Table 2: one language, with further references and methods, English, and the mean over all languages. A
- * language gets a table if it has more than Table 1 shows.
+ * language gets this table only if it has more rows than Table 1 shows.
  */
 export const oneLanguage = (board: Board): ScoreTable[] =>
   board.benchmarks.flatMap((benchmark) =>
@@ -144,7 +144,7 @@ const meanFigure = (board: Board, key: CellKey, subjects: readonly Subject[]): C
   return computed ?? figure(board, key);
 };
 
-/** The best swap's maximum minus joint SFT's, the paper's "4.4 points" (§5.2). */
+/** Returns the maximum of the best swap minus that of joint SFT: the "4.4 points" of the paper (§5.2). */
 const overJoint = (
   ids: readonly string[],
   rows: readonly TableRow[],

@@ -10,7 +10,7 @@ const columns = [
   { id: 'multilingual', label: 'multilingual soup × task soup (one model)', kind: 'number' },
 ] as const;
 
-/** Table 6: merges of pairs against merges of soups, which give one model a language, or one for all. */
+/** Table 6: merges of pairs against merges of soups (one model for each language, or one for all). */
 export const soups = (board: Board): ScoreTable[] =>
   board.benchmarks.map((benchmark) => {
     const rows = board.languages.map((language) => ({

@@ -9,8 +9,8 @@ export interface Row {
   readonly sampling?: readonly Sampling[] | undefined;
   readonly isOnePair?: boolean;
   /**
-   * Rows (this one included) from which the same problems chose the best: configurations, kinds of models,
-   * the nine pairs of a maximum. Resamples repeat the choice.
+   * If this row was chosen as the best on the same problems: all rows that could have been chosen, this one
+   * included (configurations, kinds of models, or the nine pairs of a maximum). Resamples repeat the choice.
    */
   readonly candidates?: readonly (readonly EvaluationResult[])[] | undefined;
 }

@@ -4,7 +4,7 @@ import type { ScoredModel } from '../scored-experiment.js';
 import type { Levels } from './crossed.js';
 import { less, meanOfModels, type Scaled } from './scaled.js';
 
-/** A sampled population; pairs share no expert, models have another role. */
+/** A population of models. `pairs of experts` have no expert in common; `models` have any other role. */
 export type Kind = 'task experts' | 'language experts' | 'pairs of experts' | 'models';
 
 export interface Sampling {
@@ -16,8 +16,8 @@ export interface Sampling {
  * Returns the populations that a row's models are sampled from, so that the mean describes similar models
  * too. A kind with one member (the task expert of three merges) is fixed.
  *
- * @returns empty for a single model that is not a pair's merge; undefined if the models stand only for
- *   themselves: one pair, or some pairs of a grid
+ * @returns empty for a single model that is not a pair's merge; undefined if the models are no sample of
+ *   others: a single pair, or some pairs of a grid
  */
 export const samplingOf = (models: readonly ScoredModel[]): readonly Sampling[] | undefined => {
   if (models.length < 2) return isOnePair(models) ? undefined : [];
@@ -62,8 +62,9 @@ export const factorsOf = ({ scores, sampling = [] }: SampledScores): Factor[] =>
   sampling.map(({ kind, labels }) => ({ kind, labels: distinct(labels), levels: levelsOf(scores, labels) }));
 
 /**
- * Returns the kinds of model that the difference of two rows' means varies with. For shared experts the
- * difference of each counts, because an expert's own effect cancels. Empty if a row stands only for itself.
+ * Returns the kinds of model (experts, seeds, …) whose sampling makes the difference of two rows' means vary.
+ * If both rows use the same experts, each expert's difference is one level, because its effect on both rows
+ * cancels. Empty if one of the rows is not a sample of such models.
  */
 export const factorsOfDifference = (a: SampledScores, b: SampledScores): Factor[] => {
   if (a.sampling === undefined || b.sampling === undefined) return [];

@@ -23,5 +23,5 @@ export const bonettPrice = (onlyA: number, onlyB: number, n: number): Interval =
   return [Math.max(-1, a - b - half), Math.min(1, a - b + half)];
 };
 
-/** For a difference whose test does not exclude 0. */
+/** Extends an interval to contain 0, for a difference that a test does not distinguish from 0. */
 export const withZero = ([low, high]: Interval): Interval => [Math.min(0, low), Math.max(0, high)];

@@ -63,7 +63,7 @@ interface Ablation {
   readonly caption: string;
   readonly settings: readonly Setting[];
   readonly compared: string;
-  /** In order of preference; the first that was merged is used. Empty for reference rows. */
+  /** References of a setting: the first that was merged is used. Empty if the row is a reference itself. */
   readonly referencesOf: (setting: Setting) => readonly Reference[];
 }
 

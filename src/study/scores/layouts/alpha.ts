@@ -125,7 +125,7 @@ const alongOne =
   ({ at }) =>
     weighted([at.get(0), 1 - value], [at.get(1), value]);
 
-/** Additive gains: the sum of each expert's score alone at this α, minus the base's. */
+/** The score that additive gains would give: the sum of both experts' scores at this α, minus the base's. */
 const sumOfBoth =
   (curves: readonly Curve[], value: number): Expected =>
   ({ task, language, at }) => {

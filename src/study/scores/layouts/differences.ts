@@ -43,8 +43,8 @@ interface Family {
 
 /**
  * Paired differences of rows from their reference rows, by language and as the mean over languages, with
- * tests of equivalence if a margin is given. P-values are adjusted within a language, whose rows answer one
- * question.
+ * tests of equivalence if a margin is given. P-values are adjusted over all rows of a language, because these
+ * answer one question.
  */
 export const differences = (
   board: Board,
@@ -126,7 +126,7 @@ const compare = (board: Board, subject: Subject, contrast: Contrast): Compared |
   }));
 };
 
-/** Includes only contrasts that every language with contrasts has. */
+/** Returns means over the languages that have contrasts, for contrasts that all of these have. */
 const meanFamily = (contrasts: readonly Contrast[], families: readonly Family[]): Family[] => {
   const filled = families.filter(({ compared }) => compared.length > 0);
   if (filled.length < 2) return [];

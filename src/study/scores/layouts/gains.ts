@@ -15,8 +15,8 @@ const baselines = ['expert', 'base'] as const;
 const baselineLabels = { expert: 'the best single expert', base: 'the base' } as const;
 
 /**
- * Gain by language and method in points (the follow-up's Fig. 2): the mean over pairs minus the best single
- * expert's score, and minus the base's. Positive is better, also for perplexities.
+ * Two gains by language and method, in points (Fig. 2 of the follow-up): the mean over pairs minus the best
+ * single expert's score, and the same mean minus the base's score. Positive is better, for perplexities too.
  */
 export const gains = (board: Board): ScoreTable[] =>
   board.benchmarks.map((benchmark) => {

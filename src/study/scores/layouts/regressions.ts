@@ -9,8 +9,8 @@ import { summarise } from '../summaries.js';
 const references = ['base', 'language', 'task'] as const;
 
 /**
- * Regressions: a language's merges against base and experts, in tasks they were not made for (English, other
- * benchmarks). Configurations are the best in the language's own first task.
+ * Regressions: merges of a language against base and experts, in tasks for which they were not made (English,
+ * other benchmarks). Methods have the configuration that is best in the language's first task.
  */
 export const regressions = (board: Board): ScoreTable[] => {
   const rows = board.experiment.languages.flatMap((language) => {
@@ -90,7 +90,7 @@ const rowsOf = (board: Board, { language, groups, merged, subject }: Scored): (T
   });
 };
 
-/** Names what merges are worse than, certainly or perhaps by chance; or why nothing can be said. */
+/** Names the models that beat the merges, surely or perhaps by chance; or why none can be named. */
 const worseCell = (compared: readonly Judged[]): Cell | null => {
   const worse = compared.filter(({ conclusion }) => conclusion.verdict === 'worse');
   const maybe = compared.filter(

@@ -23,9 +23,9 @@ export interface LlamaFactoryFreeze {
 const name = 'LLaMA-Factory';
 
 /**
- * LLaMA-Factory's options can express the first or last layers only, with the same modules in each.
- * `freeze_extra_modules` match parts of names: a final `norm` would also train each `input_layernorm`, so it
- * is left out.
+ * Returns LLaMA-Factory's options for a side. They can express only the first or the last layers, with the
+ * same modules in each. A final `norm` is left out: `freeze_extra_modules` matches parts of names, so it
+ * would also train each `input_layernorm`.
  *
  * The result is checked against `_setup_freeze_tuning` (`model/adapter.py`) over all parameters.
  *

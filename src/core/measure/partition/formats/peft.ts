@@ -15,9 +15,9 @@ interface NamedTargets extends Required<PeftTargets> {
 
 /**
  * Returns `LoraConfig` arguments with which PEFT adapts exactly the matrices in one side's layers: names and
- * layers if these layers have the same modules, else a regular expression for whole names. For a mixture, of
- * which PEFT reads expressions differently, a list of names. The result is checked against PEFT's own rule
- * (`check_target_module_exists`) over all modules.
+ * layers if these layers have the same modules, else a regular expression for whole names. For a mixture, a
+ * list of names, because PEFT treats expressions differently there. The result is checked against PEFT's own
+ * rule (`check_target_module_exists`) over all modules.
  *
  * Parameters outside the layers, norms and biases are not adapted; `modules_to_save` may add them.
  *

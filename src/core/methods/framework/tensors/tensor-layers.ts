@@ -146,7 +146,7 @@ const stackOf = ({ places }: CompileContext['models'][number]): string | undefin
   return undefined;
 };
 
-/** True for a name like a layer's: outside the layers, that is multi-token prediction. */
+/** True for a name that looks like a layer's although it is outside the layers: multi-token prediction. */
 const isNumbered = (name: string, stack: string): boolean =>
   name.startsWith(stack) && /^\d+\./.test(name.slice(stack.length));
 

@@ -11,8 +11,8 @@ export type Settings<Values> = { [Name in keyof Values]?: SettingInput<Values[Na
 type Given<Parameters> = { [Name in keyof Parameters]-?: Exclude<Parameters[Name], undefined> };
 
 /**
- * A method that makes each tensor from the same tensor of several models. The type holds the recipe's
- * `Parameters`; models may have their own values of those in `PerModel`.
+ * A method that makes each tensor from the same tensor of several models. `Parameters` is the type of the
+ * recipe's parameters; each model may override those named in `PerModel`.
  */
 export interface TensorMethod<
   Base extends BaseUse,

@@ -6,7 +6,8 @@ import type { ParameterSpecs, Scalar } from '../settings.js';
 export type Values = Readonly<Record<string, Scalar>>;
 
 /**
- * The use of a base. `ignored`: one of the models in mergekit's dialect, otherwise only checked against them.
+ * How a method uses the base. `ignored`: in mergekit's dialect the base is one of the models; otherwise it is
+ * only checked against them.
  */
 export type BaseUse = 'required' | 'optional' | 'ignored';
 
@@ -22,7 +23,10 @@ type BaseTensor<Base extends BaseUse> = {
   ignored: undefined;
 }[Base];
 
-/** A tuple for exactly one or two models, else a list of at least the required length. */
+/**
+ * The type of a list with one item for each model: a tuple if there are exactly one or two, else a list of at
+ * least the required length.
+ */
 export type EachModel<Count extends ModelCount, Item> = number extends Count['least']
   ? readonly Item[]
   : Count extends { readonly least: 1; readonly most: 1 }

@@ -5,7 +5,7 @@ import { nearest } from '../nearest.js';
 import { isText, leaf, type Mapping, type MappingEntry, type Tree } from '../tree.js';
 import { warnOfUnknown } from '../warning.js';
 
-/** Returns a required key; if missing, reports a similar key as misspelt. */
+/** Returns the value of a required key. If the key is missing, the error names a similar key as misspelt. */
 export const expectNamed = (of: Mapping, key: string, place: string): MappingEntry => {
   if (!of.entries.has(key))
     for (const [other, { key: mark }] of of.entries)

@@ -4,7 +4,7 @@ import type { Entries } from '../tree.js';
 
 interface OtherTool {
   readonly program: string;
-  /** A key that only these files have; the error points there. */
+  /** A key that only files of this program have; the error points to it. */
   readonly key: string;
   readonly remedy: string;
 }

@@ -5,11 +5,11 @@ import { countOf, sectionsOf } from './sections.js';
 import { nameOf, readTrait } from './trait.js';
 
 /**
- * Returns, in words, where two configurations configure the same layer differently: experts of one base
- * agree. A contradictory configuration is not compared.
+ * Describes where two configurations set the same layer up differently, which experts of one base never do. A
+ * configuration that contradicts itself is not compared.
  *
  * @param stack the prefix before layer numbers
- * @param layers undefined: as many as the configuration says
+ * @param layers number of layers; default: that of the configuration
  */
 export const layerDifferences = (
   a: Section,

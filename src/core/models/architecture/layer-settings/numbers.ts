@@ -3,7 +3,7 @@ import type { Described, Saying } from './saying.js';
 import { meaningOf, saysTheSame } from './saying.js';
 
 /**
- * Settings given by whole numbers such as a period, an offset or a count.
+ * Reads and writes settings that whole numbers describe: a period, an offset or a count.
  *
  * @param keys with loaders' defaults; undefined if the key is required
  * @param meaning a layer's value, from its number, the number of layers, and the given numbers
@@ -48,7 +48,7 @@ type Pair = readonly [usual: unknown, other: unknown];
 const positions = (values: readonly unknown[], wanted: unknown): number[] =>
   values.flatMap((value, layer) => (value === wanted ? [layer] : []));
 
-/** Layers from a number on are of the other kind: `first_k_dense_replace`. */
+/** All layers from the given index on are of the other kind: `first_k_dense_replace`. */
 export const from = (key: string, otherwise: number | undefined, [before, after]: Pair): Saying =>
   numbers(
     { [key]: otherwise },
@@ -57,7 +57,8 @@ export const from = (key: string, otherwise: number | undefined, [before, after]
   );
 
 /**
- * The last so many layers are of the other kind: `num_kv_shared_layers`. Loaders refuse more than there are.
+ * The given number of last layers are of the other kind: `num_kv_shared_layers`. Loaders refuse a number
+ * above that of the layers.
  */
 export const last = (key: string, otherwise: number | undefined, [before, after]: Pair): Saying =>
   numbers(
@@ -83,7 +84,10 @@ export const firstOfEach = (key: string, otherwise: number | undefined, [usual, 
     (values) => [[positions(values, other)[1] ?? values.length]],
   );
 
-/** A single layer of each period is of the other kind, at an offset below the period. */
+/**
+ * In every `period` layers, exactly one is of the other kind: the layer at index `offset` (0 ≤ offset <
+ * period).
+ */
 export const oneOfEach = (
   keys: { readonly period: readonly [string, number]; readonly offset: readonly [string, number] },
   [usual, other]: Pair,
@@ -117,7 +121,7 @@ export const range = (
     },
   );
 
-/** Derived by loaders from the layer number and the section; cannot be configured otherwise. */
+/** A setting that loaders derive from the index of the layer and the section, and that no key can change. */
 export const rule = (
   meaning: (layer: number, layers: number, described: Described) => unknown,
   keys: readonly string[] = [],

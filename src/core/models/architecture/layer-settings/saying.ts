@@ -67,7 +67,7 @@ const backWords = (words: Words): ReadonlyMap<unknown, string> =>
   new Map(Object.entries(words).map(([word, meaning]) => [meaning, word]));
 
 /**
- * A list with one entry per layer. An empty list says nothing.
+ * A list with one entry per layer. An empty list counts as absent.
  *
  * @param words maps the list's words to values; entries with such a word are whole numbers
  * @param more owner of further entries: drafts of multi-token prediction, which loaders ignore

@@ -36,7 +36,7 @@ const countsIn = (section: Section, stack: string): string[] => {
 export const countOf = (section: Section, key: string): unknown =>
   isGiven(section[key]) || key !== 'num_decoder_layers' ? section[key] : section['num_layers'];
 
-/** Keeps the decoder's number of layers if it defaults to the encoder's. */
+/** Writes the decoder's number of layers if it is absent and hence that of the encoder, which will change. */
 export const decoderCount = (section: Section, stack: string): Edits =>
   stack.endsWith('encoder.block') && !isGiven(section['num_decoder_layers'])
     ? { num_decoder_layers: section['num_layers'] }

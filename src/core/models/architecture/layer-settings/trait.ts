@@ -39,8 +39,8 @@ export const edited = (section: Section, edits: Edits): Section => {
 
 /**
  * Returns the edits that encode these values: with the encodings already in use if they can express them,
- * else with another. An encoding in use that cannot is removed if there are others, since loaders might try
- * it first.
+ * else with another. If an encoding in use cannot express them and others exist, it is removed, since loaders
+ * might try it first.
  *
  * @param described the section before the edits, and the new number of layers
  * @throws Unsaid

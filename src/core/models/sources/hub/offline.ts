@@ -8,7 +8,7 @@ import { usableRangeFolder } from './cache/range-folders.js';
 import { hubEnvironment } from './environment.js';
 import type { BroughtModel } from './hub.js';
 
-/** If the user forbids network access, returns the model from the caches. */
+/** If the user forbids network access, finds the model in the caches. */
 export const findOffline = async (
   asked: HubModel,
   env: NodeJS.ProcessEnv = process.env,

@@ -8,7 +8,7 @@ import { readSmallFile } from '../../checkpoint/small-file.js';
 export interface FileContent {
   /** A unique name of the content: the ETag without quotes. */
   readonly etag: string;
-  /** Hex; absent for files kept in Git. */
+  /** SHA-256 in hexadecimal; absent for files that the hub keeps in Git. */
   readonly sha256?: string;
 }
 

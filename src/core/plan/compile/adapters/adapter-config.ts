@@ -100,7 +100,7 @@ const isUnset = (value: unknown): boolean =>
 const biasOf = (configs: readonly AdapterConfig[]): AdapterConfig['bias'] =>
   (['all', 'lora_only'] as const).find((kind) => configs.some(({ bias }) => bias === kind)) ?? 'none';
 
-/** Without modules that have factors: they contain their saved tensors. */
+/** Returns the saved modules, without those that have factors, which already contain their saved tensors. */
 const savedModules = (
   configs: readonly AdapterConfig[],
   { whole }: Pick<AdapterModel, 'whole'>,

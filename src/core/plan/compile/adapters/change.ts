@@ -35,7 +35,7 @@ export interface Change {
   /** Experts in each pair, stacked by rows in A and by columns in B. */
   readonly experts?: number;
   readonly terms: readonly Term[];
-  /** In float32; for changes that are not sums of products, as in TIES. `terms` are its operands. */
+  /** A float32 formula, for changes that are not sums of products, as in TIES. `terms` are its operands. */
   readonly formula?: PlannedExpression;
   /** Path of the (first) adapter, for errors. */
   readonly path: string;

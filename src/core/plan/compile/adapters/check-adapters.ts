@@ -53,7 +53,8 @@ export const checkAdapters = async (
 };
 
 /**
- * Only names and shapes matter: adapters of quantised weights, which cannot be added, can still be merged.
+ * Compares only names and shapes with the base: adapters of quantised weights cannot be applied, but they can
+ * be merged.
  */
 const checkAgainst = (base: CheckpointIndex, adapter: Adapter): readonly string[] => {
   if (base.adapted !== undefined) return [];

@@ -15,7 +15,7 @@ import type { OpenedModel } from '../inputs/models.js';
 import type { AdapterModel, AddedBias, WholeTensor } from './adapter-model.js';
 import { type Change, noChange, operandOfChange, sumOfChanges } from './change.js';
 
-/** The base has no `adapter`. */
+/** A model to combine; the base has no `adapter`. */
 export interface MergedModel extends OpenedModel {
   readonly adapter?: AdapterModel;
 }

@@ -127,7 +127,7 @@ export const composeAdapters = async ({
   };
 };
 
-/** Only the base may be a whole model. */
+/** Refuses a recipe in which a model other than the base is a whole model. */
 const refuseMixed = (opened: readonly OpenedModel[]): void => {
   const full = opened.filter(({ adapter, role }) => adapter === undefined && role !== 'base');
   if (full.length > 0)

@@ -95,7 +95,8 @@ export const factorsOf = (
     const shape = along === 'rows' ? [ranks, columns] : [rows, ranks];
     const [only] = matrices as [Factor];
     if (isOne && first.weight === 1) return { dtype: output, shape, expression: copyOf(only, output) };
-    // In B, experts are side by side within a rank; in A, each has its own block of ranks, joined separately.
+    // In B, the columns of all experts alternate within a rank. In A, each expert has its own block of ranks,
+    // so the blocks are joined one by one.
     const [groups, width] = along === 'rows' && !isOne ? [experts, 1] : [1, experts];
     let at = 0;
     const parts = Array.from({ length: groups }, (_, group) => group).flatMap((group) =>

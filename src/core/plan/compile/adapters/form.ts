@@ -31,7 +31,10 @@ export const inForm = async (given: RecipeInput, as?: OutputForm): Promise<Recip
   throw invalid(['as'], form, outputForms.join(' or '));
 };
 
-/** Weights by magnitude need the base's row counts; the default is the base that bare adapters name. */
+/**
+ * For weights by magnitude, which need the base's row counts: adds the base that bare adapters name, if the
+ * recipe has none.
+ */
 const withBase = async (recipe: Json): Promise<Json> => {
   if (recipe['weights'] !== 'magnitude' || isGiven(recipe['base'])) return recipe;
   const { task, models } = recipe;

@@ -5,7 +5,7 @@ import { checkCompatible, type Fit, warningOf } from './compatible.js';
 import { at, type OpenedModel } from './models.js';
 import type { Kept, PlanningSession } from './session.js';
 
-/** Refuses one model twice in a role: surely a mistake. */
+/** Refuses a model that is given twice in one role, which must be a mistake. */
 export const refuseTwins = (models: readonly OpenedModel[]): void => {
   for (const [index, { role, checkpoint, operandOf, path }] of models.entries()) {
     // A single tensor tells models apart: a byte range, or a nested recipe's formula.

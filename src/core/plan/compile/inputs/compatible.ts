@@ -19,7 +19,7 @@ export interface Model {
   readonly architecture: Architecture;
 }
 
-/** In words, with the name of the model that the merge follows. */
+/** A difference, described in words, and the name of the model that the output follows. */
 export interface Difference {
   readonly words: string;
   readonly kept?: string;
@@ -41,7 +41,7 @@ export interface Fit {
   readonly ownHead: readonly string[];
 }
 
-/** Differences that a merge resolves. */
+/** Differences that are allowed, because the merge resolves them. */
 export interface Tolerated {
   /** Layer counts may differ. */
   readonly stacks?: boolean;

@@ -120,7 +120,7 @@ export const openEach = async (
   return opened.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
 };
 
-/** By role: files of tensors that are not models. */
+/** Roles whose files hold tensors that are not a model, with the program that makes them. */
 const madeInPython: Readonly<Record<string, string>> = {
   gates: 'the file of the routers that `python -m layerloom_gates` makes',
   gram: 'the file of Gram matrices that `python -m layerloom.train.grams` makes',

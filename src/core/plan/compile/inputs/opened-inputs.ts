@@ -120,7 +120,10 @@ export const observeInputs = async (
 
 const subsets: Kept<OpenedInputs> = { most: 64 };
 
-/** Returns one recipe's inputs, renumbered. Opens no files, and shares the session's cache. */
+/**
+ * Returns those of the opened inputs that one recipe uses, numbered from 0. Opens no file; the session caches
+ * results.
+ */
 export const inputsOf = (recipe: Recipe, inputs: OpenedInputs): OpenedInputs => {
   const wanted = referencesOf(recipe).map(({ model }) => inputs.indexOf(String(model)));
   const bases = namesBase(recipe)

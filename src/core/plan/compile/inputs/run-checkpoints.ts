@@ -78,7 +78,7 @@ const ofRun = async (recipe: Json, isOuter: boolean): Promise<Json | undefined> 
 const isCount = (value: unknown): value is number | undefined =>
   value === undefined || (Number.isInteger(value) && (value as number) >= 1);
 
-/** In `BASE+RUN`, a run of adapters. */
+/** Returns the run in an address; in `BASE+RUN`, the run of adapters. */
 const runIn = (address: ModelAddress): PlainAddress =>
   address.kind === 'model' ? address : runIn(address.adapter);
 

@@ -4,7 +4,7 @@ import { TokenizerReader } from '../../../models/tokenizer/read-tokenizer.js';
 /** A kind of cached results, at most `most`. */
 export interface Kept<T> {
   readonly most: number;
-  /** Only carries the type. */
+  /** Never set; carries the type of the results. */
   readonly result?: T;
 }
 

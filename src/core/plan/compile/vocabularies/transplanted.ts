@@ -101,7 +101,7 @@ export const transplanted = async (
   };
 };
 
-/** From the donor's configuration; else from its tokenizer. */
+/** Returns the ids of special tokens, from the donor's configuration, else from its tokenizer. */
 const donorIds = ({ checkpoint: { config = {} } }: OpenedModel, { tokenizer }: ModelTokens): Edits => {
   const text = config['text_config'];
   const ofTokenizer = tokenizer.uses.map(([use, token]) => [`${use}_id`, tokenizer.ids.get(token) ?? null]);

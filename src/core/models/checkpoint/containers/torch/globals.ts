@@ -75,8 +75,8 @@ const builders: Readonly<Record<string, (args: readonly Value[], file: string) =
 const odd = (file: string): LayerloomError => invalid(file, 'its pickle builds a tensor as PyTorch does not');
 
 /**
- * Takes a global that the pickle names, if it describes tensors. Executing the pickle would import and call
- * any other.
+ * Returns the value for a global that the pickle names, if it describes tensors. Any other global would be
+ * imported and called if the pickle were executed, so it is refused.
  *
  * @throws LayerloomError PICKLE_RUNS_CODE; WEIGHTS_UNSUPPORTED for storages of other dtypes
  */

@@ -40,7 +40,10 @@ export class Attempts {
     this.#hub = hub;
   }
 
-  /** Records progress: repeatedly cut connections still finish. */
+  /**
+   * Records arrived bytes. After enough of them, failures count from 0 again, so that a download whose
+   * connections break repeatedly still finishes.
+   */
   progressed(bytes: number): void {
     this.#bytes += bytes;
     if (this.#bytes >= this.#needed) this.#failures = 0;

@@ -57,7 +57,8 @@ export class RemoteFile implements RemoteBytes {
   /**
    * Reads bytes [begin, end). Resumes after cut connections and partial answers, as long as bytes arrive.
    *
-   * @param mayDiscard if the server ignores ranges, take the range out of the whole file
+   * @param mayDiscard if the server ignores ranges and sends the whole file, use the range in it and discard
+   *   the rest
    * @throws LayerloomError HUB_FILE_CHANGED if content differs from the list or from earlier answers;
    *   HUB_ACCESS, HUB_NOT_FOUND, HUB_UNAVAILABLE, INTERRUPTED; RangesIgnored
    */
