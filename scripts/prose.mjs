@@ -6,7 +6,10 @@
 // size is above its budget in `scripts/budgets.json`. `--lower` lowers budgets to the present sizes. Raising a budget is a
 // commit of its own that says what it buys.
 import { execFileSync } from 'node:child_process';
-import { readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+
+/** A comment, string, paragraph or cell, and the line that it begins on. @typedef {{ line: number; text: string }} Block */
+/** @typedef {(text: string) => Block[]} BlocksOf */
 
 /** Words that a sentence should not begin with: the subject comes late or never. */
 const openings = /^(What|Of|Where|Its|Their|Those|These|One|None|Both)\s/;
@@ -16,9 +19,11 @@ const phrases =
 const mostWords = 28;
 const longestLine = 200;
 
-/** Returns the comment blocks of a file of code, each with its first line. */
-export const commentsOf = (text, kind) => {
+/** Returns the comment blocks of a file of code. @param {string} text @param {'c' | 'python'} kind */
+const commentsOf = (text, kind) => {
+  /** @type {Block[]} */
   const blocks = [];
+  /** @type {{ line: number; words: string[]; single: string } | undefined} */
   let open;
   const close = () => {
     if (open !== undefined && open.words.join(' ').trim() !== '')
@@ -28,6 +33,7 @@ export const commentsOf = (text, kind) => {
   let inBlock = false;
   for (const [index, raw] of text.split('\n').entries()) {
     const line = raw.trim();
+    /** @param {string} words @param {string} single */
     const add = (words, single) => {
       if (open === undefined || open.single !== single) {
         close();
@@ -42,7 +48,7 @@ export const commentsOf = (text, kind) => {
         add(line.replaceAll('"""', ''), 'doc');
         if (quotes === 1) inBlock = !inBlock;
         if (!inBlock) close();
-      } else if (comment !== null) add(comment[1], 'line');
+      } else if (comment !== null) add(comment[1] ?? '', 'line');
       else close();
       continue;
     }
@@ -62,14 +68,14 @@ export const commentsOf = (text, kind) => {
       close();
       const trailing = /[;,{}()[\]\w]\s+\/\/\s(.*)$/.exec(line);
       if (trailing !== null && !/['"`].*\/\/.*['"`]/.test(line))
-        blocks.push({ line: index + 1, text: trailing[1] });
+        blocks.push({ line: index + 1, text: trailing[1] ?? '' });
     }
   }
   close();
   return blocks;
 };
 
-/** Returns strings that are sentences: help, messages, words of documents. */
+/** Returns strings that are sentences: help, messages, words of documents. @type {BlocksOf} */
 const stringsOf = (text) =>
   [...text.matchAll(/'((?:[^'\\\n]|\\.)*)'|`((?:[^`\\]|\\.)*)`|"((?:[^"\\\n]|\\.)*)"/g)]
     .map((match) => ({
@@ -78,10 +84,12 @@ const stringsOf = (text) =>
     }))
     .filter(({ text: words }) => words.trim().split(/\s+/).length >= 5 && !/^[\s{[<(]/.test(words));
 
-/** Returns the paragraphs, items and cells of a page, without code. */
+/** Returns the paragraphs, items and cells of a page, without code. @type {BlocksOf} */
 const paragraphsOf = (text) => {
+  /** @type {Block[]} */
   const blocks = [];
   let fenced = false;
+  /** @type {Block | undefined} */
   let open;
   const close = () => {
     if (open !== undefined) blocks.push(open);
@@ -110,7 +118,7 @@ const paragraphsOf = (text) => {
   return blocks;
 };
 
-/** Splits a block into sentences. A code span is one word; docstring tags begin sentences. */
+/** Splits a block into sentences. A code span is one word; docstring tags begin sentences. @param {string} text */
 const sentencesOf = (text) =>
   text
     .replaceAll(/`[^`]*`/g, 'CODE')
@@ -121,8 +129,10 @@ const sentencesOf = (text) =>
     .map((sentence) => sentence.trim().replace(/^[.\s*_]+/, ''))
     .filter((sentence) => sentence !== '');
 
+/** Returns the broken rules of a block, each with its sentence. @param {string} text */
 const rulesOf = (text) =>
   sentencesOf(text).flatMap((sentence) => {
+    /** @type {(readonly [rule: string, sentence: string])[]} */
     const found = [];
     if (openings.test(sentence)) found.push(['opening', sentence]);
     if (phrases.test(sentence)) found.push(['phrase', sentence]);
@@ -135,64 +145,61 @@ const files = execFileSync('git', ['ls-files', '-co', '--exclude-standard'], { e
   .split('\n')
   .filter(Boolean);
 
+/** Which files have which kind of block. @type {readonly { place: string; takes: RegExp; not?: RegExp; blocksOf: BlocksOf }[]} */
 const places = [
-  [
-    'comments',
-    (file) => /^(src|native|bench|scripts|test)\/.*\.(tsx?|cts|mjs|cjs|cpp|hpp|inl)$/.test(file),
-    (text) => commentsOf(text, 'c'),
-  ],
-  [
-    'comments',
-    (file) => /^(python|training|tasks|test)\/.*\.py$/.test(file) && !/^python\/layerloom\/_calls/.test(file),
-    (text) => commentsOf(text, 'python'),
-  ],
-  ['strings', (file) => /^src\/.*\.(tsx?|cts)$/.test(file), stringsOf],
-  ['pages', (file) => /\.md$/.test(file) && !/^test\/peers\/recipes|^skills\//.test(file), paragraphsOf],
+  {
+    place: 'comments',
+    takes: /^(src|native|bench|scripts|test)\/.*\.(tsx?|cts|mjs|cjs|cpp|hpp|inl)$/,
+    blocksOf: (text) => commentsOf(text, 'c'),
+  },
+  {
+    place: 'comments',
+    takes: /^(python|training|tasks|test)\/.*\.py$/,
+    not: /^python\/layerloom\/_calls/,
+    blocksOf: (text) => commentsOf(text, 'python'),
+  },
+  { place: 'strings', takes: /^src\/.*\.(tsx?|cts)$/, blocksOf: stringsOf },
+  { place: 'pages', takes: /\.md$/, not: /^test\/peers\/recipes|^skills\//, blocksOf: paragraphsOf },
 ];
 
 const args = process.argv.slice(2);
 const list = args.includes('--list');
 const within = args.flatMap((arg, index) => (args[index - 1] === '--in' ? [arg] : []));
+
+/** @type {Record<string, number>} */
 const counts = {};
-const words = { comments: {}, pages: {} };
-const count = (key) => {
+/** Words of comments and pages by place and first folder. @type {Record<string, number>} */
+const words = {};
+
+/** @param {string} file @param {number} line @param {string} key @param {string} found */
+const count = (file, line, key, found) => {
   counts[key] = (counts[key] ?? 0) + 1;
+  if (list) console.log(`${file}:${line}: ${key}: ${found.replaceAll('\n', ' ').slice(0, 160)}`);
 };
-for (const file of files) {
+
+for (const file of files.filter((each) => existsSync(each))) {
   if (within.length > 0 && !within.some((path) => file.startsWith(path))) continue;
-  const of = places.filter(([, takes]) => takes(file));
-  if (of.length === 0) continue;
-  let text;
-  try {
-    text = readFileSync(file, 'utf8');
-  } catch {
-    continue;
-  }
-  for (const [place, , blocksOf] of of) {
-    const wing = place === 'comments' ? `comments ${file.split('/')[0]}` : place;
-    const blocks = blocksOf(text);
-    if (place in words)
-      words[place][file.split('/')[0]] =
-        (words[place][file.split('/')[0]] ?? 0) +
-        blocks.reduce((sum, block) => sum + block.text.split(/\s+/).filter(Boolean).length, 0);
-    for (const { line, text: block } of blocks)
-      for (const [rule, sentence] of rulesOf(block)) {
-        count(`${wing}: ${rule}`);
-        if (list) console.log(`${file}:${line}: ${rule}: ${sentence.replaceAll('\n', ' ').slice(0, 160)}`);
-      }
-  }
-  if (file.endsWith('.md') && !/^test\/peers\/recipes|^skills\//.test(file)) {
-    for (const [index, line] of text.split('\n').entries())
-      if (line.length > longestLine && !line.startsWith('|')) {
-        count('pages: long line');
-        if (list) console.log(`${file}:${index + 1}: long line: ${line.length}`);
-      }
+  const [folder = ''] = file.split('/');
+  for (const { place, takes, not, blocksOf } of places) {
+    if (!takes.test(file) || not?.test(file)) continue;
+    const text = readFileSync(file, 'utf8');
+    const wing = place === 'comments' ? `comments ${folder}` : place;
+    for (const { line, text: block } of blocksOf(text)) {
+      const key = `${place} ${folder}`;
+      words[key] = (words[key] ?? 0) + block.split(/\s+/).filter(Boolean).length;
+      for (const [rule, sentence] of rulesOf(block)) count(file, line, `${wing}: ${rule}`, sentence);
+    }
+    if (place === 'pages')
+      for (const [index, line] of text.split('\n').entries())
+        if (line.length > longestLine && !line.startsWith('|'))
+          count(file, index + 1, 'pages: long line', `${line.length} characters`);
   }
 }
-/** Lines of the files of a place. */
+
+/** Returns the number of lines in files whose paths match. @param {RegExp} pattern */
 const linesIn = (pattern) =>
   files
-    .filter((file) => pattern.test(file))
+    .filter((file) => pattern.test(file) && existsSync(file))
     .reduce((sum, file) => sum + readFileSync(file, 'utf8').split('\n').length - 1, 0);
 
 const riddles = { code: 0, tests: 0, pages: 0 };
@@ -203,8 +210,8 @@ const sizes = {
   'riddles in code': riddles.code,
   'riddles in tests': riddles.tests,
   'riddles in pages': riddles.pages,
-  'words of comments in src': words.comments.src ?? 0,
-  'words of docs': words.pages.docs ?? 0,
+  'words of comments in src': words['comments src'] ?? 0,
+  'words of docs': words['pages docs'] ?? 0,
   'lines of src/core': linesIn(/^src\/core\/.*\.(tsx?|cts)$/),
   'lines of src/study': linesIn(/^src\/study\/.*\.(tsx?|cts)$/),
   'lines of src/api and src/cli': linesIn(/^src\/(api\/|cli\/|index).*\.(tsx?|cts)$/),
@@ -212,8 +219,9 @@ const sizes = {
 
 if (args.includes('--check') || args.includes('--lower')) {
   const file = new URL('budgets.json', import.meta.url);
+  /** @type {Record<string, number>} */
   const budgets = JSON.parse(readFileSync(file, 'utf8'));
-  const over = Object.entries(sizes).filter(([key, size]) => !(size <= budgets[key]));
+  const over = Object.entries(sizes).filter(([key, size]) => !(size <= (budgets[key] ?? 0)));
   for (const [key, size] of over)
     console.error(`${key}: ${size}, and scripts/budgets.json allows ${budgets[key]}`);
   if (args.includes('--lower')) {

@@ -299,7 +299,7 @@ class PrintedPlanFilesWithCopyOf(TypedDict):
 
 class Cost(TypedDict):
     bytesToRead: float
-    """Input bytes; headers count only in shards that are input files unchanged."""
+    """Input bytes. Headers count only for shards that are unchanged input files."""
     bytesToMeasure: float
     """Further input bytes to measure whole tensors (Gram matrices, thresholds, norms), one pass each, mostly from the page cache. Finding a threshold may take another pass."""
     bytesToWrite: float
@@ -342,9 +342,9 @@ class _MergeResult(TypedDict):
 
 class MergeResult(_MergeResult, total=False):
     truncated: list[TruncatedProduct]
-    """For an adapter with a rank: the sums that were truncated to it."""
+    """For an output adapter with a given rank: the sums that were truncated to this rank."""
     quantised: QuantisedOutput
-    """For a quantised output, if the recipe names a base: what it keeps of the change."""
+    """For a quantised output, if the recipe names a base: how much of the change from the base survives."""
     kept: MergeResultKept
     """For all tensors, and for each."""
     transplanted: MergeResultTransplanted
@@ -357,7 +357,7 @@ class TruncatedProduct(TypedDict):
     layer: float | None
     """Null outside the layers."""
     rank: float
-    """The rank, and the exact sum's; for other formulas, the matrix's full rank."""
+    """The rank after truncation, and the rank of the exact sum; for other formulas than sums, the full rank of the matrix."""
     exactRank: float
     norm: float
     """‖Δ‖_F of the exact sum."""
@@ -424,7 +424,7 @@ class MergeResultKept(TypedDict):
 
 class Kept(TypedDict):
     rows: float
-    """Rows of matrices in the recipe's sense; another tensor counts as one row."""
+    """Number of rows of a matrix, along the dimension that the recipe's `rows` chooses; any other tensor counts as one row."""
     rowsKept: float
     parameters: float
     parametersKept: float
@@ -590,7 +590,7 @@ class OverlapPart(TypedDict):
     cosine: float | None
     """Cosine between the task vectors; null if one is 0 or the sums overflow."""
     signAgreement: float | None
-    """Share of elements changed by both whose changes have equal signs; null if there are no such elements."""
+    """Share of equal signs among the elements that both experts changed; null if there are no such elements."""
     rowsAboveInBoth: float
     """Share of rows, finite in both, above each expert's threshold in both."""
 
@@ -956,7 +956,7 @@ class PrintedPartitionBase(TypedDict):
 class FoundByAnalysis(TypedDict):
     by: Literal["analysis"]
     language: FoundByAnalysisLanguage
-    """With the files of their changes."""
+    """The two experts, each with the file that holds its changes."""
     task: FoundByAnalysisTask
     granularity: Literal["layer", "module", "tensor"]
     others: Literal["both", "language", "neither", "task"] | None
@@ -1003,7 +1003,7 @@ class PlannedBatch(TypedDict):
     """Weights of hub models to download."""
     disk: DiskNeed
     inPlace: CostInPlace
-    """For merges that are not written: cost of scoring in place."""
+    """Cost of scoring merges in place, without writing them."""
     time: PlannedBatchTime
     stages: list[PlannedBatchStages]
     """The order in which merges are finished."""
@@ -1051,7 +1051,7 @@ class CostInPlace(TypedDict):
     place: str
     """Directory of these data."""
     bytesWritten: float
-    """Bytes of the distinct shards if the merges were written."""
+    """Bytes that writing the merges would take; a shard that several merges share counts once."""
     withoutDonor: float
     """Merges without a donor: written there, and removed."""
 
@@ -1190,7 +1190,7 @@ class EvaluationPlanModels(TypedDict):
 class OrderedModel(TypedDict):
     name: str
     job: float
-    """From 0; assumes that all models take equally long in a task."""
+    """Index of the job that will score the model, from 0, if all models take equally long in a task."""
     bytes: float | None
     """Bytes of weights to load; null if unknown."""
 
@@ -1229,7 +1229,7 @@ class Imported(TypedDict):
     imported: list[ImportedImported]
     failed: list[ImportedFailed]
     warnings: list[str]
-    """Results that do not count: other shots, seed or answer length."""
+    """Warnings about results that do not count, because their shots, seed or answer length differ."""
 
 
 class ImportedImported(TypedDict):
@@ -1251,7 +1251,7 @@ class _EvaluationDone(TypedDict):
     """Models scored by this run; models with all results."""
     kept: list[str]
     results: EvaluationDoneResults
-    """Counted per model and task."""
+    """Results made by this run, and results that existed; one for each model and task."""
     failed: list[EvaluationDoneFailed]
     """Also tasks that could not be run for any model."""
     missing: list[str]
@@ -1261,7 +1261,7 @@ class _EvaluationDone(TypedDict):
     weights: EvaluationDoneWeights
     """Bytes loaded by shared processes, and bytes of their models. Other processes do not report."""
     inPlace: EvaluationDoneInPlace | None
-    """Merges for scoring in place, and bytes made for them; null without `inPlace`."""
+    """Number of merges that were scored in place, and bytes computed for them; null without `inPlace`."""
 
 
 class EvaluationDone(_EvaluationDone, total=False):
@@ -1414,7 +1414,7 @@ class HeldOutComparison(TypedDict):
     """Two-sided p-value; null without results by problem."""
     test: Literal["bootstrap", "mcnemar", "t"] | None
     estimand: str | None
-    """The population described: the searched pairs, on other problems like these."""
+    """The population that the difference describes: the searched pairs, on other problems like these."""
 
 
 class Conclusion(TypedDict):
@@ -1554,7 +1554,7 @@ class StudyState(TypedDict):
     """Null for an experiment without `evaluate:`."""
     errors: list[StudyError]
     unread: list[str]
-    """Files that could not be read this time; their figures are those of the previous look."""
+    """Files that could not be read this time; figures from them are those of the last successful reading."""
 
 
 class _RunStatus(TypedDict):

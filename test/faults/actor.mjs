@@ -11,8 +11,8 @@ import { say } from './seam.mjs';
 /**
  * A command to run: the process of the schedule that it is, and how far its host's clock is ahead.
  *
- * @typedef {{ readonly words: readonly string[]; readonly process?: number; readonly age?: number; readonly
- * clock?: number }} Job
+ * @typedef {{ readonly words: readonly string[]; readonly process?: number; readonly age?: number;
+ *   readonly clock?: number }} Job
  */
 
 const [dist = '', sandbox = '', turns = ''] = process.argv.slice(2);

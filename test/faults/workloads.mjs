@@ -38,8 +38,8 @@ import { large, writeAdapter, writeModel } from './models.mjs';
  * @property {(place: Place) => Readonly<Record<string, string>>} [models] directories by the models' names
  * @property {(place: Place) => string[]} [offline]
  * @property {Pick<import('../fixtures/hub-uploads.js').UploadOptions, 'partBytes' | 'copies'>} [uploads]
- * @property {(place: Place) => { readonly id: string; readonly before: ReadonlyMap<string, Buffer>; readonly
- * after: ReadonlyMap<string, Buffer> }} [push]
+ * @property {(place: Place) => { readonly id: string; readonly before: ReadonlyMap<string, Buffer>;
+ *   readonly after: ReadonlyMap<string, Buffer> }} [push]
  */
 
 /** @param {Place} place */
