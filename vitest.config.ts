@@ -65,7 +65,6 @@ const system = [
   'test/{conversion,evaluation,experiment,faults,hostile,hub,report,schedulers,search,training}/**/*.test.ts',
   'test/{errors,site,verify}.test.ts',
   'test/analysis/analyze.test.ts',
-  'test/checkpoint/gguf.test.ts',
   'test/methods/{by-singular-values,nested,regmean}.test.ts',
   'test/native/{guard,kernels}.test.ts',
   'test/plan/check-plan.test.ts',
@@ -85,14 +84,17 @@ const sweeps = [
 /** A minute or more each: `npm run test:nightly`. */
 const nightly = [
   'test/architecture/merges.test.ts',
+  'test/checkpoint/gguf.test.ts',
+  'test/cli/batch-runs.test.ts',
   'test/docs/fences.test.ts',
   'test/evaluation/{exchanging-server,in-place,kept-harness,moved,scoring-order}.test.ts',
   'test/experiment/{kill,preset-runs}.test.ts',
   'test/hostile/{growth,secrets}.test.ts',
   'test/hub/download.test.ts',
   'test/quantisation/merge.test.ts',
+  'test/search/halving.test.ts',
   'test/sweeps/{again,build,coverage,exchange-faults,invariance,search,torch-files}.test.ts',
-  'test/training/train-script.test.ts',
+  'test/training/{printed-merges,train-script}.test.ts',
 ];
 
 /** Files that put modules in the place of others, or load modules anew, which only Vite can do, or that leave something behind: methods that they register. */

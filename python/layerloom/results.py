@@ -282,6 +282,7 @@ class FileState(TypedDict):
     ctimeNs: str
     """ctime in nanoseconds, in decimal. Every write updates it; so does adding or removing hard links."""
     links: float
+    """Hard links."""
     hash: str
     """Hex, of sampled blocks (`sampleIdentity`) or all bytes (`fullIdentity`)."""
     hashOf: Literal["bytes", "samples"]
@@ -326,8 +327,8 @@ class PlannedDownloadModels(TypedDict):
 
 
 class _MergeResult(TypedDict):
-    seconds: float
     out: str
+    """Absolute path of the output."""
     method: str
     recipe: dict[str, Any]
     shards: list[ShardRecord]
@@ -338,6 +339,7 @@ class _MergeResult(TypedDict):
     """Input bytes read (without headers), and shard bytes written."""
     bytesWritten: float
     threads: float
+    seconds: float
 
 
 class MergeResult(_MergeResult, total=False):
@@ -453,11 +455,12 @@ class PrintedExplanation(TypedDict):
 class ExtractionResult(TypedDict):
     bytesRead: float
     """Input bytes read (without headers), and shard bytes written."""
+    bytesWritten: float
     out: str
+    """Absolute path of the output."""
     bytes: float
     """Bytes of `adapter_model.safetensors`."""
     warnings: list[str]
-    bytesWritten: float
     threads: float
     seconds: float
     base: str
@@ -567,6 +570,7 @@ class _AnalysisResultShares(TypedDict):
     top: float
     """The last `top` layers."""
     outside: float
+    """Tensors outside the layers."""
     layers: list[float]
     """By layer, layer 0 first."""
     name: str
@@ -619,7 +623,9 @@ class TopOverlapPart(TypedDict):
 
 class ProposedSwap(TypedDict):
     command: str
+    """The command as typed."""
     warnings: list[str]
+    """A sentence for each concern."""
     task: str
     language: str
     bottom: float
@@ -649,6 +655,7 @@ class _Comparison(TypedDict):
     tensors: list[TensorComparison]
     """In A's order, then those only in B."""
     sideFiles: list[SideFileDifference]
+    """`config.json`, tokenizer and other files beside the weights."""
     bytesRead: float
     """Bytes of weights read."""
     threads: float
@@ -667,6 +674,7 @@ class ComparedModel(TypedDict):
     """Absolute."""
     family: str
     layers: float
+    """Number of layers."""
     tensors: float
     parameters: float
     """Elements of all tensors."""
@@ -763,6 +771,7 @@ class OutputVerification(TypedDict):
     threads: float
     seconds: float
     out: str
+    """Absolute path of the output."""
     layerloom: str | None
     """The version that wrote it; null without `layerloom.json`."""
     verdict: Literal["damaged", "intact", "intact-by-size"]
@@ -803,6 +812,7 @@ class RecomputedTiles(TypedDict):
     bytes: float
     different: list[DifferentTensor]
     inputs: list[VerifiedInput]
+    """The inputs of the computation."""
 
 
 class DifferentTensor(TypedDict):
@@ -938,6 +948,7 @@ class PrintedPartition(TypedDict):
     family: str
     """`model_type` of `config.json`."""
     layers: float
+    """Number of layers."""
     stack: str
     """Prefix of layer numbers: `model.layers`."""
     found: FoundByAnalysis | FoundByLocation
@@ -1019,6 +1030,7 @@ class BatchCost(TypedDict):
     bytesPlain: float
     """Bytes of all merges, each written separately."""
     bytesDistinct: float
+    """Bytes of the distinct shards."""
     bytesToWrite: float
     """Bytes of the missing shards."""
     bytesToRead: float
@@ -1296,10 +1308,12 @@ class SearchPlan(TypedDict):
     """The strategy used: halving if the budget covers the whole grid."""
     pairs: list[str]
     configurations: float
+    """Number of configurations."""
     rows: list[float]
     """Rows by which configurations are chosen, and the number of rows for the final comparison alone."""
     holdOut: float
     default: str
+    """Name of the configuration that the choice is compared with."""
     grid: float
     """Problem-evaluations of all configurations on all problems, and the allowed number."""
     budget: float
@@ -1330,7 +1344,9 @@ class ForecastStep(TypedDict):
     limit: float
     """The row after the last one that configurations are scored on."""
     configurations: float | None
+    """Number of configurations; null if scores decide it."""
     evaluations: float
+    """Problem-evaluations that the step adds."""
 
 
 class SearchPlanEvaluations(TypedDict):
@@ -1364,6 +1380,7 @@ class SearchDone(TypedDict):
     grid: float
     """Problem-evaluations of all configurations on all problems."""
     configurations: float
+    """Number of configurations."""
     rows: list[float]
     """Rows by which configurations were chosen; the others were held out."""
     choice: str
@@ -1391,6 +1408,7 @@ class SearchDone(TypedDict):
     proposal: SearchDoneProposal | None
     """The configuration tried first because an analysis proposes it, with the number of pairs; null if the space contains no proposal."""
     configuration: dict[str, Any]
+    """The parameters of the choice."""
     merges: list[str]
     """Names of the chosen configuration's merges."""
     out: str
@@ -1403,6 +1421,7 @@ class HeldOutComparison(TypedDict):
     metric: str
     """`metric,filter`"""
     n: float
+    """Number of problems."""
     choice: float
     """Scores and their difference, in the task's own metric."""
     default: float
@@ -1505,6 +1524,7 @@ class Cell(_Cell, total=False):
     """The population that standard error, interval and p describe: `task experts, language experts and problems like these`."""
     p: float
     mark: Literal["best"]
+    """`best`: the best figure of its row."""
     flag: str
     """A doubt about the figure, in a sentence."""
 
@@ -1613,6 +1633,7 @@ class MergesStateBytes(TypedDict):
 class ScoresState(TypedDict):
     tasks: list[ScoresStateTasks]
     running: list[RunningRequests]
+    """Models that are being scored, with their requests."""
     secondsLeft: float | None
     done: float
     failed: float

@@ -27,6 +27,7 @@ export interface Examination {
   readonly layerloom: string;
   readonly node: { readonly version: string; readonly path: string };
   readonly platform: PlatformFacts;
+  /** The addon, or the error that prevents loading it. */
   readonly addon: AddonFacts | LayerloomError;
   readonly machine: MachineFacts;
   readonly directory: DirectoryFacts;

@@ -769,8 +769,10 @@ type Catalogue = typeof catalogue;
 /** An error code; docs/errors.md says when each occurs. */
 export type ErrorCode = keyof Catalogue;
 
+/** Details of a code's errors, besides their context. */
 export type ErrorDetails<Code extends ErrorCode> = Parameters<Catalogue[Code]['message']>[0];
 
+/** Every code. */
 export const errorCodes = Object.keys(catalogue) as ErrorCode[];
 
 /** Circumstances that callers add as an error propagates. */
@@ -783,6 +785,7 @@ export interface ErrorContext {
     | undefined;
   /** The parameter as the user wrote it, if it is an option: `--base`. */
   readonly option?: string | undefined;
+  /** The merge of a batch that the error was found in. */
   readonly merge?: string | undefined;
   /** The directory with finished work, for `--resume`. */
   readonly keptIn?: string | undefined;
@@ -790,6 +793,7 @@ export interface ErrorContext {
   readonly warnings?: readonly string[] | undefined;
 }
 
+/** The details that an error's context adds. */
 export interface ContextDetails {
   readonly path?: ErrorContext['recipePath'];
   readonly file?: string;

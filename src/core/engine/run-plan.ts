@@ -34,10 +34,12 @@ export interface RunOptions extends RunControls {
   resume?: boolean | undefined;
   /** How to make shards equal to whole input files. Default: reflink if the file system can, else copy. */
   link?: Link | undefined;
+  /** Record the SHA-256 of inputs and shards. Default false. */
   checksums?: boolean | undefined;
 }
 
 export interface MergeResult extends RunCost, MethodReport {
+  /** Absolute path of the output. */
   readonly out: string;
   readonly method: string;
   readonly recipe: Readonly<Record<string, unknown>>;

@@ -35,6 +35,7 @@ import { tsvM } from './vectors/tsv-m.js';
 
 const registered = new Map<string, Method<never>>();
 
+/** Every method, by the name recipes use. */
 export const methods: ReadonlyMap<string, Method<never>> = registered;
 
 /**

@@ -10,6 +10,7 @@ import { hasSources } from './load-failure.js';
 import { addonFile, currentHost, packageRoot, targetOf } from './prebuilt.js';
 
 export interface BuildOptions {
+  /** Receives the output of CMake and the compiler. */
   readonly onOutput?: ((text: string) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
 }

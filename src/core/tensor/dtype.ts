@@ -29,6 +29,7 @@ const bits = {
   U64: 64,
 } as const;
 
+/** A dtype of safetensors, by its name in headers. */
 export type Dtype = keyof typeof bits;
 
 const order = new Map(Object.keys(bits).map((name, index) => [name as Dtype, index]));
@@ -43,6 +44,7 @@ export const arithmeticDtypes = [
   'F8_E5M2',
 ] as const satisfies readonly Dtype[];
 
+/** A dtype that kernels compute in. */
 export type ArithmeticDtype = (typeof arithmeticDtypes)[number];
 
 export const isDtype = (name: unknown): name is Dtype =>

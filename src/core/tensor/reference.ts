@@ -2,10 +2,12 @@ import type { BlockForm } from './block-form.js';
 import { bitsOf, type Dtype } from './dtype.js';
 import type { QuantisedForm } from './quantised-form.js';
 
+/** Sizes of a tensor's dimensions; none for a scalar. */
 export type Shape = readonly number[];
 
 /** The location of a tensor's bytes. `begin` and `end` are offsets from the start of the file. */
 export interface TensorReference {
+  /** Index in the files of its checkpoint. */
   readonly file: number;
   readonly begin: number;
   readonly end: number;

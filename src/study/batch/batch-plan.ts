@@ -63,6 +63,7 @@ export interface BatchPlan<M extends BatchMerge> {
   readonly identify: Identify;
   /** Bytes of all merges, each written separately. */
   readonly bytesPlain: number;
+  /** Bytes of the distinct shards. */
   readonly bytesDistinct: number;
   /** Bytes of the distinct linked input files. */
   readonly bytesVerbatim: number;

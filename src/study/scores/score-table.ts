@@ -29,6 +29,7 @@ export interface Cell {
   readonly estimand?: string;
   readonly p?: number;
   readonly source: 'computed' | 'imported';
+  /** `best`: the best figure of its row. */
   readonly mark?: 'best';
   /** A doubt about the figure, in a sentence. */
   readonly flag?: string;

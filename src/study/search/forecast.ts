@@ -8,7 +8,9 @@ export interface ForecastStep {
   readonly title: string;
   /** The row after the last one that configurations are scored on. */
   readonly limit: number;
+  /** Number of configurations; null if scores decide it. */
   readonly configurations: number | null;
+  /** Problem-evaluations that the step adds. */
   readonly evaluations: number;
 }
 

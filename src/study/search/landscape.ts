@@ -6,6 +6,7 @@ export interface HeldOutComparison {
   readonly rows: Rows;
   /** `metric,filter` */
   readonly metric: string;
+  /** Number of problems. */
   readonly n: number;
   /** Scores and their difference, in the task's own metric. */
   readonly choice: number;

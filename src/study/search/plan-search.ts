@@ -30,10 +30,12 @@ export interface SearchPlan {
   /** The strategy used: halving if the budget covers the whole grid. */
   readonly strategy: Strategy;
   readonly pairs: readonly string[];
+  /** Number of configurations. */
   readonly configurations: number;
   /** Rows by which configurations are chosen, and the number of rows for the final comparison alone. */
   readonly rows: Rows;
   readonly holdOut: number;
+  /** Name of the configuration that the choice is compared with. */
   readonly default: string;
   /** Problem-evaluations of all configurations on all problems, and the allowed number. */
   readonly grid: number;

@@ -42,6 +42,7 @@ export interface SearchOptions
   readonly inPlace?: boolean | undefined;
   /** Scores merges. Default: lm-evaluation-harness, by the experiment's `evaluate:` block. */
   readonly score?: Scorer | undefined;
+  /** Called after each step of the search. */
   readonly onStep?: ((step: SearchStep) => void) | undefined;
   /** Called after the harness has scored a merge on some rows. */
   readonly onScored?: ((progress: ScoringProgress) => void) | undefined;
@@ -51,6 +52,7 @@ export interface SearchOptions
 export interface ScoringProgress {
   readonly merge: string;
   readonly rows: Rows;
+  /** Number of scored merges, among those that these rows are asked of. */
   readonly done: number;
   readonly total: number;
 }
@@ -69,6 +71,7 @@ export interface SearchRecord extends SearchTrace {
    * space contains no proposal.
    */
   readonly proposal: { readonly name: string; readonly pairs: number } | null;
+  /** The parameters of the choice. */
   readonly configuration: Readonly<Record<string, unknown>>;
   /** Names of the chosen configuration's merges. */
   readonly merges: readonly string[];

@@ -20,6 +20,7 @@ export interface SearchStep {
   readonly limit: number;
   /** In falling order of estimates, else of means. */
   readonly candidates: readonly Candidate[];
+  /** Names of the candidates that go on to the next step. */
   readonly kept: readonly string[];
   /** Problem-evaluations by the end of the step. */
   readonly spent: number;
@@ -37,6 +38,7 @@ export interface SearchTrace {
   readonly spent: number;
   /** Problem-evaluations of all configurations on all problems. */
   readonly grid: number;
+  /** Number of configurations. */
   readonly configurations: number;
   /** Rows by which configurations were chosen; the others were held out. */
   readonly rows: Rows;

@@ -11,6 +11,7 @@ import { moved, placeRecord, readEntry, type StoredShard, stampOf, wholeOf, writ
 export interface FinishedShard {
   readonly bytes: number;
   readonly sha256?: string | undefined;
+  /** See `StoredShard`. */
   readonly nonFinite?: NonFiniteValue | null | undefined;
   /** Names of input models. */
   readonly inputs?: readonly string[] | undefined;
@@ -116,6 +117,7 @@ export class Claim implements AsyncDisposable {
     await this.#file.release();
   }
 
+  /** Gives the claim back. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.release();
   }

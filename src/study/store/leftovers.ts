@@ -9,6 +9,7 @@ import { putBack } from './set-aside.js';
 
 /** Files of processes that ended before publishing a shard. */
 export interface Leftovers {
+  /** Claims of dead processes. */
   readonly claims: number;
   /** Unfinished shards. */
   readonly partials: number;

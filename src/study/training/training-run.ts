@@ -26,6 +26,7 @@ export interface TrainingRun {
   readonly trainer: Trainer;
   readonly base: string;
   readonly way: TrainingWay;
+  /** The trained parameters; absent if all train. */
   readonly part?: TrainedPart;
   /** The given partition, by which parts train or are put back. */
   readonly partition?: Partition;
@@ -41,7 +42,9 @@ export interface TrainingRun {
   readonly seed: number;
   readonly devices: number;
   readonly batchPerDevice: number;
+  /** Optimiser steps of the run. */
   readonly steps: number;
+  /** Optimiser steps between checkpoints. */
   readonly stepsPerCheckpoint: number;
   /** Optimiser steps in which WSD decays; absent for the linear schedule. */
   readonly decaySteps?: number;

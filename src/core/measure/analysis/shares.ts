@@ -8,6 +8,7 @@ export interface Shares {
   readonly middle: number;
   /** The last `top` layers. */
   readonly top: number;
+  /** Tensors outside the layers. */
   readonly outside: number;
   /** By layer, layer 0 first. */
   readonly layers: readonly number[];

@@ -9,6 +9,7 @@ export interface ComparedModel {
   /** Absolute. */
   readonly path: string;
   readonly family: string;
+  /** Number of layers. */
   readonly layers: number;
   readonly tensors: number;
   /** Elements of all tensors. */
@@ -100,6 +101,7 @@ export interface Comparison {
   readonly sameValues: boolean;
   /** In A's order, then those only in B. */
   readonly tensors: readonly TensorComparison[];
+  /** `config.json`, tokenizer and other files beside the weights. */
   readonly sideFiles: readonly SideFileDifference[];
   /** Bytes of weights read. */
   readonly bytesRead: number;

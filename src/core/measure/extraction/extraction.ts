@@ -51,6 +51,7 @@ export interface Extraction {
 }
 
 export interface ExtractionResult extends Extraction, RunCost {
+  /** Absolute path of the output. */
   readonly out: string;
   /** Bytes of `adapter_model.safetensors`. */
   readonly bytes: number;

@@ -29,6 +29,7 @@ import type { ExtractionPlan, PlannedFactors } from './plan-extraction.js';
 import { lossOf, summarise } from './summarise.js';
 
 export interface ExtractionOptions extends RunControls {
+  /** Directory to create. */
   out: string;
   /** Replace an output that layerloom wrote. Default false: OUTPUT_EXISTS. */
   force?: boolean | undefined;

@@ -51,6 +51,7 @@ export interface Partition {
   readonly base: { readonly name: string; readonly path: string };
   /** `model_type` of `config.json`. */
   readonly family: string;
+  /** Number of layers. */
   readonly layers: number;
   /** Prefix of layer numbers: `model.layers`. */
   readonly stack: string;

@@ -34,6 +34,7 @@ export interface RecomputedTiles {
   readonly recomputed: number;
   readonly bytes: number;
   readonly different: readonly DifferentTensor[];
+  /** The inputs of the computation. */
   readonly inputs: readonly VerifiedInput[];
 }
 
@@ -45,6 +46,7 @@ export type Verdict = 'intact' | 'intact-by-size' | 'damaged';
 
 /** Whether an output matches its record and inputs. */
 export interface OutputVerification extends RunCost {
+  /** Absolute path of the output. */
   readonly out: string;
   /** The version that wrote it; null without `layerloom.json`. */
   readonly layerloom: string | null;

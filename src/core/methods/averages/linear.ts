@@ -5,6 +5,7 @@ import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 import type { Expression } from '../operations/expression.js';
 
+/** Parameters of `linear` besides its models. */
 export interface LinearParameters {
   /**
    * Weight of the models whose entry and `weights` give none; one of the three is required. A model of weight

@@ -3,6 +3,7 @@ import { anyNumber, type SettingInput } from '../framework/settings.js';
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
+/** Parameters of `nearswap` besides its models. */
 export interface NearswapParameters {
   /**
    * An element that differs from the model's by at most t becomes the model's; any other moves towards it by

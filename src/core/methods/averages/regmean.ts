@@ -20,6 +20,7 @@ import type { ModelInput } from '../framework/recipe-input.js';
 import { invalid } from '../framework/settings.js';
 import type { Expression } from '../operations/expression.js';
 
+/** Parameters of `regmean`. */
 export interface RegmeanParameters {
   /** Two or more models to merge. The first gives names, dtypes and side files. */
   models: readonly ModelInput[];

@@ -3,6 +3,7 @@ import { anyNumber, type SettingInput } from '../framework/settings.js';
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
+/** Parameters of `slerp` besides its models. */
 export interface SlerpParameters {
   /** Position between the base (0) and the model (1). Any number; required. */
   t: SettingInput<number>;

@@ -10,6 +10,7 @@ import type { Expression } from '../operations/expression.js';
 import type { Formula } from '../operations/formula.js';
 import type { ModelInput } from './recipe-input.js';
 
+/** A model as a recipe refers to it. */
 export interface ModelReference {
   /** How the recipe uses it: `task`, `language`, `base`, `model`. */
   readonly role: string;
@@ -49,6 +50,7 @@ export interface BaseConcern {
 /** The task vector of a model, row by row (`analyze`). */
 export interface TaskVectorStatistics {
   readonly name: string;
+  /** The base of the difference. */
   readonly base: { readonly name: string };
   readonly rows: Rows;
   readonly tensors: Readonly<
@@ -105,14 +107,18 @@ export interface ModelView {
   readonly config?: Readonly<Record<string, unknown>> | undefined;
 }
 
+/** The merged models and their statistics, as a method compiles against them. */
 export interface CompileContext extends Statistics {
+  /** Number of layers of the first model. */
   readonly layers: number;
+  /** The merged models, in the order of `models`. */
   readonly models: readonly ModelView[];
 }
 
 /** An output tensor that replaces or joins the first model's. */
 export interface OutputTensor {
   readonly name: string;
+  /** The model's tensor that gives shape and dtype. */
   readonly like: ModelTensorPlace;
   /** Default: the shape of `like`. */
   readonly shape?: Shape;
@@ -147,15 +153,19 @@ export interface Compiled {
    * combined with it.
    */
   readonly layersLike?: readonly Origin[];
+  /** True if layers of multi-token prediction are left out, because the number of layers before them changed. */
   readonly leavesDraftsOut?: boolean;
+  /** The keys of `config.json` that differ from the first model's. */
   readonly configEdits?: Readonly<Record<string, unknown>>;
   /** For a mixture of experts from dense models: its `model_type`, and the form of its experts. */
   readonly mixture?: { readonly family: string; readonly form: ExpertForm };
+  /** Warnings of results that the user hardly wants. */
   readonly warnings?: readonly string[];
   /** Filters that matched no tensor. Call after `expressionOf`. */
   unused?(): readonly { readonly what: string; readonly path: RecipePath }[];
 }
 
+/** The models that a method takes. */
 export interface Takes {
   /**
    * `required`: every recipe needs a base. `optional`: a recipe may name one. `none`: `base` is no parameter.
@@ -170,6 +180,7 @@ export interface Takes {
   readonly startsFromBase?: boolean;
 }
 
+/** A plan, as its method reports on it. */
 export interface ReportedPlan {
   readonly recipe: Readonly<Record<string, unknown>>;
   readonly inputs: readonly { readonly name: string; readonly role: string }[];
@@ -184,6 +195,7 @@ export interface ReportedPlan {
   }[];
 }
 
+/** Rows and parameters of the output, and how many of them come from the expert. */
 export interface Kept {
   /**
    * Number of rows of a matrix, along the dimension that the recipe's `rows` chooses; any other tensor counts
@@ -195,6 +207,7 @@ export interface Kept {
   readonly parametersKept: number;
 }
 
+/** Figures that a method adds to the result of a merge and to `layerloom.json`. */
 export interface MethodReport {
   /** For all tensors, and for each. */
   readonly kept?: { readonly all: Kept; readonly tensors: Readonly<Record<string, Kept>> };
@@ -210,6 +223,7 @@ export interface MethodReport {
 
 /** A source of a method, for BibTeX. */
 export interface Citation {
+  /** The entry's key: `yadav2023ties`. */
   readonly key: string;
   readonly title: string;
   /** Family name first, in order. */
@@ -224,8 +238,11 @@ export interface Method<Parameters> {
   /** In snake_case, as recipes spell it. */
   readonly name: string;
   readonly title: string;
+  /** Defaults and checks of the parameters; `shape` names them. */
   readonly schema: z.ZodType<Parameters> & { readonly shape: object };
+  /** Tags of the model card. */
   readonly tags: readonly string[];
+  /** The papers or the program that the method comes from, for the model card. */
   readonly citations?: readonly Citation[] | ((parameters: Parameters) => readonly Citation[]);
   readonly takes: Takes;
   /** The models in the order of terms. The first gives names, dtypes, side files and configuration. */
@@ -256,5 +273,6 @@ export interface Method<Parameters> {
   compile(parameters: Parameters, context: CompileContext): Compiled;
   /** Lines about values derived from the models, printed before the merge. */
   notes?(plan: ReportedPlan): readonly string[];
+  /** Returns figures for the result of the merge and for `layerloom.json`. */
   report?(plan: ReportedPlan): MethodReport;
 }

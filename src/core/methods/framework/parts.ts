@@ -13,6 +13,7 @@ export const moduleNames = ['attention', 'feed_forward', 'norms', 'embeddings', 
 
 export type ModuleName = (typeof moduleNames)[number];
 
+/** A part of an output: which of its tensors, and where they come from. */
 export interface PartParameters {
   /** The source; `task`, `language` and `base` mean the recipe's. */
   model?: ModelInput | undefined;

@@ -52,6 +52,7 @@ export interface TokenParameters {
 export interface CommonParameters extends z.input<typeof commonSettings>, z.input<typeof outputSettings> {
   /** Short for a `tokenizer` with only `source`. */
   tokenizerSource?: ModelInput | undefined;
+  /** The output's tokenizer and vocabulary, if the models' differ. */
   tokenizer?: TokenizerParameters | undefined;
 }
 

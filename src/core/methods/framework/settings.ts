@@ -23,6 +23,7 @@ interface FilteredValue<Value extends Scalar = Scalar> {
 export interface ParameterSpec<Value extends Scalar = Scalar> {
   /** Ends the sentence "PARAMETER: expected …". */
   readonly expected: string;
+  /** Returns true if the value is allowed. */
   accepts(value: unknown): value is Value;
   /** If absent, the recipe must give a value. */
   readonly default?: Value;
@@ -30,6 +31,7 @@ export interface ParameterSpec<Value extends Scalar = Scalar> {
   readonly json?: Readonly<Record<string, unknown>>;
 }
 
+/** Specs by the parameters' names. */
 export type ParameterSpecs<Values> = {
   readonly [Name in keyof Values]: ParameterSpec<Values[Name] & Scalar>;
 };
@@ -53,15 +55,18 @@ export const numberParameter = (
   ...(preset === undefined ? {} : { default: preset }),
 });
 
+/** A parameter that is any finite number. */
 export const anyNumber = (preset?: number): ParameterSpec<number> =>
   numberParameter('a finite number', () => true, preset);
 
+/** A parameter that is a share: above 0, at most 1. */
 export const share = (preset?: number): ParameterSpec<number> =>
   numberParameter('a share above 0, at most 1', (value) => value > 0 && value <= 1, preset, {
     exclusiveMinimum: 0,
     maximum: 1,
   });
 
+/** A parameter that is true or false. */
 export const flag = (preset: boolean): ParameterSpec<boolean> => ({
   expected: 'true or false',
   json: { type: 'boolean' },
@@ -69,6 +74,7 @@ export const flag = (preset: boolean): ParameterSpec<boolean> => ({
   default: preset,
 });
 
+/** A parameter that is one of a few values. */
 export const oneOf = <const Value extends Scalar>(
   expected: string,
   values: readonly Value[],

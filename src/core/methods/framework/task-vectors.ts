@@ -6,6 +6,7 @@ import { anyNumber, flag, invalid, numberParameter, oneOf, type SettingInput } f
 // Parts of methods that add task vectors to their base: b + λ · Σ wᵢδ′ᵢ / divisor, where δ′ᵢ is a sparsified
 // δᵢ = xᵢ − b (mergekit's generalised task arithmetic).
 
+/** Parameters of every method that adds task vectors. */
 export interface TaskVectorParameters {
   /** Weight of a model's task vector, here, in its entry or in `weights`; required. */
   weight?: SettingInput<number> | undefined;
@@ -20,6 +21,7 @@ export interface TaskVectorParameters {
   int8Mask?: SettingInput<boolean> | undefined;
 }
 
+/** Parameters of the methods that leave elements of task vectors out. */
 export interface SparseParameters extends TaskVectorParameters {
   /** Share to keep, 0 to 1. Default 1. */
   density?: SettingInput<number> | undefined;
@@ -30,16 +32,19 @@ export interface SparseParameters extends TaskVectorParameters {
   rescale?: SettingInput<Rescale> | undefined;
 }
 
+/** Parameters of the methods that leave elements out by chance. */
 export interface RandomParameters extends SparseParameters {
   /** Seed of the random numbers: a whole number, 0 or more. Default 0. */
   seed?: SettingInput<number> | undefined;
 }
 
+/** Parameters of the methods that leave outliers out. */
 export interface OutlierParameters extends SparseParameters {
   /** Share of largest changes to drop first: 0 to 1. Default 0.01. */
   gamma?: SettingInput<number> | undefined;
 }
 
+/** Parameters of the methods that leave elements out by chance and rank. */
 export interface RankParameters extends RandomParameters {
   /** Spread of the probabilities, 0 to 0.5; density ± epsilon must be between 0 and 1. Default 0.15. */
   epsilon?: SettingInput<number> | undefined;

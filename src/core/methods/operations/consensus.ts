@@ -9,6 +9,7 @@ import type { Value } from './program.js';
 import { kindOf, type Sparsifier, sparsifierSchema } from './sparsifiers.js';
 import { decimals, describeSum } from './words.js';
 
+/** The pruning of a task vector, before it is weighted. */
 export interface Pruning {
   readonly sparsifier: Sparsifier;
   /** `norm` restores the task vector's L1 norm; `density` divides by the density. */

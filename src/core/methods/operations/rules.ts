@@ -5,6 +5,7 @@ import { pairIndex } from '../../tensor/pair-index.js';
 /** Dot products of vectors: `of(i, j)` is Σ xᵢxⱼ. */
 export interface Gram {
   readonly count: number;
+  /** Returns the dot product of vectors i and j. */
   of(i: number, j: number): number;
 }
 

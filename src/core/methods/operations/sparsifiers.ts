@@ -45,10 +45,12 @@ export interface ByThreshold {
   readonly atLeast: number;
 }
 
+/** A choice of the elements of a task vector that stay; the others become 0. */
 export type Sparsifier = ByMagnitude | ByOutliers | ByRandom | ByRank | ByThreshold;
 
 /** Everything the other code knows about a sparsifier. */
 interface SparsifierKind<S> {
+  /** The structure in a plan's JSON. */
   readonly schema: z.ZodType<S>;
   /** True if the program ranks elements within whole rows. */
   readonly needsRows?: true;

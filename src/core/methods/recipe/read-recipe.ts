@@ -11,10 +11,13 @@ export type { Location } from './source.js';
 export type { Path } from './tree.js';
 export type { RecipeWarning } from './warning.js';
 
+/** The result of reading a recipe's file. */
 export interface ReadRecipe {
   /** In our dialect, not yet checked by its method. Models may be nested recipes. */
   readonly recipe: UncheckedRecipe;
+  /** The text of the file. */
   readonly text: string;
+  /** The inputs recorded in the file of a merge's output. */
   readonly recorded?: RecordedInputs;
   /** Ignored keys of mergekit's dialect. In our own dialect they are errors. */
   readonly warnings: readonly RecipeWarning[];

@@ -28,6 +28,7 @@ export const inputsSchema = z.array(inputSchema);
 
 /** A file of a recorded input, with what tells whether it changed. */
 export interface RecordedFile {
+  /** The name without the folder. */
   readonly file: string;
   readonly bytes: number;
   readonly mtimeNs: string;
@@ -59,6 +60,7 @@ export class RecordedInputs {
     this.#byText = byPortableText(inputs);
   }
 
+  /** Returns true if the record has the model. */
   has(model: string): boolean {
     return this.#byText.has(model);
   }
@@ -80,6 +82,7 @@ export class RecordedInputs {
     return found;
   }
 
+  /** Records the path at which a model was found. */
   note(model: string, found: string): void {
     const input = modelOfText(this.#byText, model);
     if (input !== undefined) this.found.set(found, input);

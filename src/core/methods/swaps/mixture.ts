@@ -27,9 +27,11 @@ export interface MixtureExpert {
   noiseScale?: number | undefined;
 }
 
+/** Parameters of `mixture`. */
 export interface MixtureParameters {
   /** The dense model that gives attention, norms, embeddings and tokenizer. */
   base: ModelInput;
+  /** The experts that routers choose among. */
   models: readonly (ModelInput | MixtureExpert)[];
   /** The expert that processes every token; at most one. */
   sharedExperts?: readonly (ModelInput | MixtureExpert)[] | undefined;
@@ -39,6 +41,7 @@ export interface MixtureParameters {
    * `hidden_avg`: their mean) or embeddings (`cheap_embed`). Default `hidden`.
    */
   gateMode?: (typeof gateModes)[number] | undefined;
+  /** The file of the routers. */
   gates?: string | undefined;
   /** Experts that a router chooses for a token. Default 2. */
   expertsPerToken?: number | undefined;

@@ -4,7 +4,9 @@ import type { Method } from '../framework/method.js';
 import { modelSchema } from '../framework/parameters.js';
 import type { ModelInput } from '../framework/recipe-input.js';
 
+/** Parameters of `relayout`. */
 export interface RelayoutParameters {
+  /** The checkpoint to write in other shards. */
   model: ModelInput;
 }
 

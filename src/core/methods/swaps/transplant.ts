@@ -9,6 +9,7 @@ import { modelSchema } from '../framework/parameters.js';
 import type { ModelInput } from '../framework/recipe-input.js';
 import { transplantedRows, transplantNotes } from './transplanted.js';
 
+/** Parameters of `transplant`. */
 export interface TransplantParameters {
   /** The model that gets another tokenizer. */
   model: ModelInput;

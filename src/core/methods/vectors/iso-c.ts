@@ -6,6 +6,7 @@ import { isotropicMerging } from '../framework/papers.js';
 import { modelSchema } from '../framework/parameters.js';
 import type { ModelInput } from '../framework/recipe-input.js';
 
+/** Parameters of `iso_c`. */
 export interface IsoCParameters {
   /** Two or more models to merge. */
   models: readonly ModelInput[];

@@ -6,6 +6,7 @@ import { taskSingularVectors } from '../framework/papers.js';
 import { modelSchema } from '../framework/parameters.js';
 import type { ModelInput } from '../framework/recipe-input.js';
 
+/** Parameters of `tsv_m`. */
 export interface TsvMParameters {
   /** Two or more models to merge. */
   models: readonly ModelInput[];

@@ -8,6 +8,7 @@ import type { FoundModel, Origin } from '../address/found-model.js';
 export interface FileState {
   /** ctime in nanoseconds, in decimal. Every write updates it; so does adding or removing hard links. */
   readonly ctimeNs: string;
+  /** Hard links. */
   readonly links: number;
   /** Hex, of sampled blocks (`sampleIdentity`) or all bytes (`fullIdentity`). */
   readonly hash: string;
@@ -63,8 +64,10 @@ export interface CheckpointIndex extends Origin {
    * `+`.
    */
   readonly path: string;
+  /** The directory of the side files, if it is not `path`. */
   readonly folder?: string;
   readonly files: readonly FileIdentity[];
+  /** The `__metadata__` of each file's header. */
   readonly metadata: readonly Readonly<Record<string, string>>[];
   /** In file order, then in order of data. */
   readonly tensors: ReadonlyMap<string, TensorReference>;
@@ -86,6 +89,7 @@ export interface CheckpointIndex extends Origin {
   readonly quantisation?: Quantisation;
   /** Set if files fuse experts: `tensors` are then each expert's, `stored` the files'. */
   readonly fusedExperts?: { readonly stored: ReadonlyMap<string, TensorReference> };
+  /** Present for a base with an adapter (`BASE+ADAPTER`). */
   readonly adapted?: AdaptedFrom;
   /** Names of small files beside the weights or within them (`carried`). */
   readonly sideFiles: readonly string[];

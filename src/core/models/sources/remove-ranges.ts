@@ -27,6 +27,7 @@ export interface RangeCacheRemoval {
   readonly inUse: readonly RangeCacheEntry[];
   /** Why selected models were kept: a folder on their path is a link or another user's. */
   readonly foreign: readonly string[];
+  /** Bytes on disk that the removal freed. */
   readonly freed: number;
 }
 

@@ -54,6 +54,7 @@ export interface Experiment extends z.output<typeof plainSettings> {
   /** Training runs, for averaging windows of checkpoints. */
   readonly runs: Runs;
   readonly merges: readonly MergeEntry[];
+  /** Partitions that merges name. */
   readonly partitions: Partitions;
   /** `evaluate:` in the file's form, checked. */
   readonly evaluate: EvaluationBlock | undefined;

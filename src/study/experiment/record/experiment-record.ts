@@ -78,6 +78,7 @@ export interface RecordedOptions {
 export interface ExperimentRecord {
   readonly layerloom: string;
   readonly state: 'running' | 'done' | 'incomplete';
+  /** The text of the experiment's file. */
   readonly experiment: string;
   readonly base: string | null;
   readonly store: string;

@@ -48,6 +48,7 @@ export interface EvaluateOptions {
   readonly onImpossible?: ((task: string, error: ScoreError) => void) | undefined;
   /** Called when a model begins or ends, and as requests are answered. */
   readonly onProgress?: ((progress: EvaluationProgress) => void) | undefined;
+  /** Called with the outcome of each model. */
   readonly onScored?: ((outcome: ScoringOutcome) => void) | undefined;
 }
 
@@ -56,6 +57,7 @@ export interface EvaluationProgress {
   /** Scored, failed, or scored before. */
   readonly done: number;
   readonly total: number;
+  /** Names of the models that are being scored. */
   readonly running: readonly string[];
   /** Merges that a batch is still making. */
   readonly waiting: number;

@@ -8,7 +8,9 @@ import { type Concern, type Proposal, proposalsOf } from '../../../core/measure/
 
 /** A proposal with its command and warnings. */
 export interface ProposedSwap extends Proposal {
+  /** The command as typed. */
   readonly command: string;
+  /** A sentence for each concern. */
   readonly warnings: readonly string[];
 }
 

@@ -13,7 +13,9 @@ const longestResponse = 4000;
 
 export interface TaskData {
   readonly page: PageTask;
+  /** Position of each problem, by document. */
   readonly at: ReadonlyMap<string, number>;
+  /** Documents of the kept problems. */
   readonly kept: readonly string[];
 }
 

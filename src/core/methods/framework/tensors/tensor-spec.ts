@@ -3,6 +3,7 @@ import type { Citation, MajoritySign, NeededStatistics, RecipePath } from '../me
 import type { ModelInput } from '../recipe-input.js';
 import type { ParameterSpecs, Scalar } from '../settings.js';
 
+/** Values of parameters for one tensor, by name. */
 export type Values = Readonly<Record<string, Scalar>>;
 
 /**
@@ -39,17 +40,22 @@ export type EachModel<Count extends ModelCount, Item> = number extends Count['le
           ? readonly [Item, ...Item[]]
           : readonly [Item, Item, ...Item[]];
 
+/** The input of a method for an output tensor: the models' tensors, and the parameters that hold for it. */
 export interface TensorInput<
   Base extends BaseUse = BaseUse,
   Count extends ModelCount = ModelCount,
   Shared = Values,
   PerModel = Values,
 > {
+  /** Name of the output tensor. */
   readonly tensor: string;
+  /** The base's tensor, if the recipe has a base. */
   readonly base: BaseTensor<Base>;
+  /** The other models' tensors, in the recipe's order. */
   readonly models: EachModel<Count, ModelTensor>;
   /** Parameters of each model. */
   readonly perModel: EachModel<Count, PerModel>;
+  /** The parameters that all models share. */
   readonly shared: Shared;
   /**
    * Magnitudes from `statistics` for each model; and the prevailing sign of the summed changes that reach
@@ -88,13 +94,16 @@ export interface TensorMethodSpec<
   readonly name: string;
   readonly title: string;
   readonly tags?: readonly string[];
+  /** The sources of the method, for the model card. */
   readonly citations?: readonly Citation[];
   readonly base: Base;
   /** True if the merge starts from the base, which is then no ancestor of the models. */
   readonly startsFromBase?: boolean;
   /** Without the base; default one or more. */
   readonly models?: Count;
+  /** Parameters that all models share. */
   readonly shared?: ParameterSpecs<Shared>;
+  /** Parameters that each model may set. */
   readonly perModel?: ParameterSpecs<PerModel>;
   /** Dialects besides mergekit's, the default. */
   readonly dialects?: readonly Dialect[];

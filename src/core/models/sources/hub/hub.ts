@@ -12,6 +12,7 @@ export interface BroughtModel {
 export interface HubOptions extends FetchOptions {
   /** Variables for hub, token and caches; default `process.env`. */
   readonly env?: NodeJS.ProcessEnv | undefined;
+  /** Limits for retries of passing failures; default `usualPatience`. */
   readonly patience?: Patience | undefined;
 }
 

@@ -12,6 +12,7 @@ export interface RangeCacheFile {
   readonly name: string;
   /** Length of the whole file; 0 for a broken link. */
   readonly bytes: number;
+  /** Bytes of the file in the cache. */
   readonly present: number;
   /** Disk bytes; 0 for a link. */
   readonly onDisk: number;
