@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { packageRoot } from '../../src/core/native/prebuilt.js';
+import { packageRoot } from '../../src/core/base/shipped.js';
 import { temporaryDirectory, writePair } from '../fixtures/checkpoints.js';
 
 const hasPython =

@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
-import { packageRoot } from '../../src/core/native/prebuilt.js';
+import { packageRoot } from '../../src/core/base/shipped.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 
 /**

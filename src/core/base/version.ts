@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
+import { shipped } from './shipped.js';
 
-const manifest: unknown = JSON.parse(readFileSync(new URL('../../../package.json', import.meta.url), 'utf8'));
+const manifest: unknown = JSON.parse(readFileSync(shipped('package.json'), 'utf8'));
 
 /** Version in package.json. */
 export const version = (manifest as { version: string }).version;

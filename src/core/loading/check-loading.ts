@@ -1,15 +1,15 @@
 import { execFile } from 'node:child_process';
-import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { shellWord } from '../base/command-line.js';
 import { checkInterrupt, LayerloomError, reasonOf } from '../base/errors.js';
 import { optionName } from '../base/option-name.js';
+import { shipped } from '../base/shipped.js';
 import type { LoadingVerdict } from '../measure/verification/loading-verdict.js';
 import { findProgram } from '../programs/find-program.js';
 import { pythonOfHarness } from '../programs/python-of-harness.js';
 import { jsonOrNone } from '../texts/json.js';
 
-const program = fileURLToPath(new URL('../../../python/layerloom_loads', import.meta.url));
+const program = shipped('python/layerloom_loads');
 const programVersion = 1;
 
 const names = z.array(z.string());

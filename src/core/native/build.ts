@@ -5,9 +5,10 @@ import { availableParallelism, tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { layerloomCommand } from '../base/command-line.js';
 import { checkInterrupt, LayerloomError, reasonOf } from '../base/errors.js';
+import { packageRoot } from '../base/shipped.js';
 import { checkBuildTools } from './build-tools.js';
 import { hasSources } from './load-failure.js';
-import { addonFile, currentHost, packageRoot, targetOf } from './prebuilt.js';
+import { addonFile, currentHost, targetOf } from './prebuilt.js';
 
 export interface BuildOptions {
   /** Receives the output of CMake and the compiler. */

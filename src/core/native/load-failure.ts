@@ -2,7 +2,8 @@ import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { layerloomCommand } from '../base/command-line.js';
 import { LayerloomError, reasonOf } from '../base/errors.js';
-import { isShipped, libcVersion, oldestGlibc, packageRoot } from './prebuilt.js';
+import { packageRoot } from '../base/shipped.js';
+import { isShipped, libcVersion, oldestGlibc } from './prebuilt.js';
 
 export interface SoughtAddon {
   readonly file: string;

@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module';
 import { endianness } from 'node:os';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { LayerloomError } from '../base/errors.js';
+import { packageRoot } from '../base/shipped.js';
 
 /** Targets whose addon the package contains; `layerloom build` builds others. */
 export const shippedTargets = [
@@ -91,8 +91,6 @@ export const targetOf = (host: Host): string => {
 };
 
 export const isShipped = (target: string): boolean => (shippedTargets as readonly string[]).includes(target);
-
-export const packageRoot = fileURLToPath(new URL('../../..', import.meta.url));
 
 /** @param root the package's directory */
 export const addonFile = (target: string, root = packageRoot): string =>

@@ -1,9 +1,11 @@
 import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
 import { h } from 'preact';
 import { render } from 'preact-render-to-string';
+import { shipped } from '../../core/base/shipped.js';
 
 /** Bundled scripts and styles, from `npm run build:ts`. */
-const assets = new URL('../../../dist/study/pages/assets/', import.meta.url);
+const assets = shipped('dist/study/pages/assets');
 
 /** The `meta` element by which layerloom recognises its own pages. */
 export const generatorMeta = '<meta name="generator" content="layerloom">';
@@ -21,7 +23,7 @@ export const embedJson = (value: unknown): string =>
     (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
 
-const assetOf = (name: string): Promise<string> => readFile(new URL(name, assets), 'utf8');
+const assetOf = (name: string): Promise<string> => readFile(join(assets, name), 'utf8');
 
 /**
  * Assembles a page without a script.

@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { shellWord } from '../../core/base/command-line.js';
 import { itemAt } from '../../core/base/lookup.js';
+import { packageRoot } from '../../core/base/shipped.js';
 import { preparedFile, preparedPart } from './data-mix.js';
 import { finishingSteps, installCommands, preparingCommand, trainingCommand } from './instructions.js';
 import { canResume, resumeWords } from './resume.js';
@@ -10,7 +10,7 @@ import { lockSeconds, runFiles, runStates, trainerFiles } from './run-state.js';
 import { partitionCopy, trlProgram } from './trainers/trl.js';
 import type { TrainingRun } from './training-run.js';
 
-export const shippedPrograms = fileURLToPath(new URL('../../../training', import.meta.url));
+export const shippedPrograms = join(packageRoot, 'training');
 
 /** `training/train.sh` with the run's settings. */
 export const scriptOfRun = (run: TrainingRun): string => {

@@ -1,7 +1,7 @@
 import { copyFile, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { LayerloomError, reasonOf } from '../../core/base/errors.js';
+import { shipped } from '../../core/base/shipped.js';
 import { partitionJson } from '../../core/measure/partition/formats/index.js';
 import type { TextHashes } from '../evaluation/data/trained-texts.js';
 import { dataConfig } from './data-config.js';
@@ -18,7 +18,7 @@ import type { TrainingRun } from './training-run.js';
 const shippedPackage = 'layerloom_train';
 
 /** The Python package of simultaneous training, copied so that a moved directory still works. */
-const packageSource = fileURLToPath(new URL(`../../../python/${shippedPackage}`, import.meta.url));
+const packageSource = shipped(`python/${shippedPackage}`);
 
 export const filesOfRun = (run: TrainingRun): Record<string, string> => ({
   'README.md': readmeOf(run),

@@ -1,10 +1,12 @@
+import { pathToFileURL } from 'node:url';
 import type { Piscina } from 'piscina';
 import { codeOf, LayerloomError, reasonOf, withCode } from '../../base/errors.js';
+import { shipped } from '../../base/shipped.js';
 
 /**
  * The bundled worker, even if this file runs from source: Node 20 cannot load TypeScript in a worker thread.
  */
-const workerFile = new URL('../../../../dist/core/engine/threads/worker-entry.cjs', import.meta.url).href;
+const workerFile = pathToFileURL(shipped('dist/core/engine/threads/worker-entry.cjs')).href;
 
 /** A running and a queued one, so that a thread never waits for the main thread. */
 export const tasksOfThread = 2;

@@ -1,5 +1,7 @@
+import { pathToFileURL } from 'node:url';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
 import { invalidParameter } from '../../base/invalid-parameter.js';
+import { shipped } from '../../base/shipped.js';
 import type { Architecture } from '../../models/architecture/architecture.js';
 import { isFloating } from '../../tensor/dtype.js';
 import type { TensorReference } from '../../tensor/reference.js';
@@ -88,7 +90,7 @@ const matching = async (
   names: readonly string[],
 ): Promise<ReadonlySet<string>> => {
   if (expressions.length === 0) return new Set();
-  const thread = new LibraryThread(new URL('../../../../dist/core/texts/expressions.cjs', import.meta.url));
+  const thread = new LibraryThread(pathToFileURL(shipped('dist/core/texts/expressions.cjs')));
   try {
     const found = (await thread.call('found', [expressions, names], seconds)) as string[][];
     return new Set(found.flat());

@@ -1,5 +1,7 @@
+import { pathToFileURL } from 'node:url';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
 import { itemAt } from '../../base/lookup.js';
+import { shipped } from '../../base/shipped.js';
 import { LibraryThread, TookTooLong } from '../../texts/in-thread.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { isObject } from '../checkpoint/json.js';
@@ -12,7 +14,7 @@ import type { LackingToken } from './transplant.js';
 export type Subwords = readonly [id: number, ...rows: readonly number[]];
 
 /** The compiled module for the thread, even when this file runs from source. */
-const splitter = new URL('../../../../dist/core/models/tokenizer/text-splitter.cjs', import.meta.url);
+const splitter = pathToFileURL(shipped('dist/core/models/tokenizer/text-splitter.cjs'));
 
 const together = 256;
 

@@ -1,14 +1,14 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { stringify } from 'yaml';
 import { LayerloomError } from '../../../core/base/errors.js';
+import { shipped } from '../../../core/base/shipped.js';
 import { readIncludedTasks } from './included-tasks.js';
 import { isLocalOnly, localTaskOf } from './local-data.js';
 import { runsCode } from './task-facts.js';
 
 /** The package's task files, with data from the hub. */
-export const shippedTasks = fileURLToPath(new URL('../../../../tasks', import.meta.url));
+export const shippedTasks = shipped('tasks');
 
 interface TaskPlaces {
   readonly data?: string | undefined;

@@ -3,9 +3,9 @@ import { open } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
-import { fileURLToPath } from 'node:url';
 import { z } from 'zod';
 import { shellWord } from '../../../core/base/command-line.js';
+import { shipped } from '../../../core/base/shipped.js';
 import { endGroup, spawnGroup } from '../../../core/programs/process.js';
 import { pythonOfHarness } from '../../../core/programs/python-of-harness.js';
 import { jsonOrNone } from '../../../core/texts/json.js';
@@ -16,7 +16,7 @@ import type { EvaluationSettings } from '../settings.js';
 export const knownHarnessVersion = '0.4.13';
 
 /** Runs the harness for successive models; the version of its protocol. */
-const program = fileURLToPath(new URL('../../../../python/layerloom_eval', import.meta.url));
+const program = shipped('python/layerloom_eval');
 const programVersion = 1;
 
 /** Time limit for its greeting, before which it imports nothing. */

@@ -1,5 +1,5 @@
 import { delimiter } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { shipped } from '../../../core/base/shipped.js';
 import type { WeightServerKind } from '../evaluation-block.js';
 import { isOfThisMachine } from '../reach.js';
 import { sglang } from './sglang-server.js';
@@ -9,7 +9,7 @@ import type { WeightServer } from './weight-server.js';
 /** By the value of `exchange`. */
 export const weightServers: Readonly<Record<WeightServerKind, WeightServer>> = { vllm, sglang };
 
-const python = fileURLToPath(new URL('../../../../python', import.meta.url));
+const python = shipped('python');
 
 /** In words, for messages. */
 export const exchangeNeeds = ({ title, option, variables }: WeightServer): string => {
