@@ -106,7 +106,7 @@ export const checkAll = async (
   const left = [...omitted].sort();
   if (left.length > 0)
     warnings.push(
-      `not every model stores ${left.slice(0, 3).join(', ')}${left.length > 3 ? ', …' : ''}: left out, as loaders make ${left.length === 1 ? 'it' : 'them'} again`,
+      `not every model stores ${left.slice(0, 3).join(', ')}${left.length > 3 ? ', …' : ''}: left out, as loaders compute ${left.length === 1 ? 'it' : 'them'}`,
     );
   return { warnings, omitted, ownHead };
 };

@@ -131,7 +131,7 @@ const vocabularyOf = async (model: OpenedModel, { tokenizers }: PlanningSession)
     if (files.length > 0)
       throw new LayerloomError('VOCABULARY_UNMERGEABLE', {
         model: checkpoint.path,
-        reason: 'is a recipe whose tokenizer would be written; merge it first, in a step of its own',
+        reason: 'is a recipe that gives its output a new tokenizer; merge it first, in a step of its own',
       });
     const found = await tokenizers.filesOf(source);
     if (found === undefined) throw withoutTokenizer(source.path);

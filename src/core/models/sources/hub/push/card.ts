@@ -37,7 +37,7 @@ const baseModels = (given: unknown): string[] => {
   const local = models.filter((model) => !isHubId(model) || model.includes('@'));
   return local.length === 0
     ? []
-    : [`base_model in README.md has names that are not on the hub (org/name): ${local.join(', ')}`];
+    : [`base_model in README.md has names that are not of the form org/name: ${local.join(', ')}`];
 };
 
 const licence = (given: unknown): string[] =>
