@@ -143,7 +143,7 @@ const rulesOf = (text) =>
 
 const files = execFileSync('git', ['ls-files', '-co', '--exclude-standard'], { encoding: 'utf8' })
   .split('\n')
-  .filter(Boolean);
+  .filter((file) => file !== '' && existsSync(file));
 
 /** Which files have which kind of block. @type {readonly { place: string; takes: RegExp; not?: RegExp; blocksOf: BlocksOf }[]} */
 const places = [
@@ -177,7 +177,7 @@ const count = (file, line, key, found) => {
   if (list) console.log(`${file}:${line}: ${key}: ${found.replaceAll('\n', ' ').slice(0, 160)}`);
 };
 
-for (const file of files.filter((each) => existsSync(each))) {
+for (const file of files) {
   if (within.length > 0 && !within.some((path) => file.startsWith(path))) continue;
   const [folder = ''] = file.split('/');
   for (const { place, takes, not, blocksOf } of places) {
@@ -199,7 +199,7 @@ for (const file of files.filter((each) => existsSync(each))) {
 /** Returns the number of lines in files whose paths match. @param {RegExp} pattern */
 const linesIn = (pattern) =>
   files
-    .filter((file) => pattern.test(file) && existsSync(file))
+    .filter((file) => pattern.test(file))
     .reduce((sum, file) => sum + readFileSync(file, 'utf8').split('\n').length - 1, 0);
 
 const riddles = { code: 0, tests: 0, pages: 0 };

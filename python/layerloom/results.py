@@ -282,7 +282,6 @@ class FileState(TypedDict):
     ctimeNs: str
     """ctime in nanoseconds, in decimal. Every write updates it; so does adding or removing hard links."""
     links: float
-    """Hard links."""
     hash: str
     """Hex, of sampled blocks (`sampleIdentity`) or all bytes (`fullIdentity`)."""
     hashOf: Literal["bytes", "samples"]
@@ -570,7 +569,6 @@ class _AnalysisResultShares(TypedDict):
     top: float
     """The last `top` layers."""
     outside: float
-    """Tensors outside the layers."""
     layers: list[float]
     """By layer, layer 0 first."""
     name: str
@@ -674,7 +672,6 @@ class ComparedModel(TypedDict):
     """Absolute."""
     family: str
     layers: float
-    """Number of layers."""
     tensors: float
     parameters: float
     """Elements of all tensors."""
@@ -812,7 +809,6 @@ class RecomputedTiles(TypedDict):
     bytes: float
     different: list[DifferentTensor]
     inputs: list[VerifiedInput]
-    """The inputs of the computation."""
 
 
 class DifferentTensor(TypedDict):
@@ -1633,7 +1629,6 @@ class MergesStateBytes(TypedDict):
 class ScoresState(TypedDict):
     tasks: list[ScoresStateTasks]
     running: list[RunningRequests]
-    """Models that are being scored, with their requests."""
     secondsLeft: float | None
     done: float
     failed: float

@@ -62,7 +62,6 @@ export interface ProvenanceOptions {
   readonly keys?: ReadonlyMap<string, string>;
   /** Sums truncated to a lower rank. */
   readonly truncated?: readonly TruncatedProduct[];
-  /** How much of the change from the base a quantised output keeps. */
   readonly quantised?: QuantisedOutput | undefined;
 }
 

@@ -8,7 +8,6 @@ export interface Shares {
   readonly middle: number;
   /** The last `top` layers. */
   readonly top: number;
-  /** Tensors outside the layers. */
   readonly outside: number;
   /** By layer, layer 0 first. */
   readonly layers: readonly number[];

@@ -9,7 +9,6 @@ export interface ComparedModel {
   /** Absolute. */
   readonly path: string;
   readonly family: string;
-  /** Number of layers. */
   readonly layers: number;
   readonly tensors: number;
   /** Elements of all tensors. */

@@ -34,7 +34,6 @@ export interface RecomputedTiles {
   readonly recomputed: number;
   readonly bytes: number;
   readonly different: readonly DifferentTensor[];
-  /** The inputs of the computation. */
   readonly inputs: readonly VerifiedInput[];
 }
 

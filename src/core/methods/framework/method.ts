@@ -50,7 +50,6 @@ export interface BaseConcern {
 /** The task vector of a model, row by row (`analyze`). */
 export interface TaskVectorStatistics {
   readonly name: string;
-  /** The base of the difference. */
   readonly base: { readonly name: string };
   readonly rows: Rows;
   readonly tensors: Readonly<
@@ -223,7 +222,6 @@ export interface MethodReport {
 
 /** A source of a method, for BibTeX. */
 export interface Citation {
-  /** The entry's key: `yadav2023ties`. */
   readonly key: string;
   readonly title: string;
   /** Family name first, in order. */
@@ -240,7 +238,6 @@ export interface Method<Parameters> {
   readonly title: string;
   /** Defaults and checks of the parameters; `shape` names them. */
   readonly schema: z.ZodType<Parameters> & { readonly shape: object };
-  /** Tags of the model card. */
   readonly tags: readonly string[];
   /** The papers or the program that the method comes from, for the model card. */
   readonly citations?: readonly Citation[] | ((parameters: Parameters) => readonly Citation[]);

@@ -50,7 +50,6 @@ export type Sparsifier = ByMagnitude | ByOutliers | ByRandom | ByRank | ByThresh
 
 /** Everything the other code knows about a sparsifier. */
 interface SparsifierKind<S> {
-  /** The structure in a plan's JSON. */
   readonly schema: z.ZodType<S>;
   /** True if the program ranks elements within whole rows. */
   readonly needsRows?: true;

@@ -15,7 +15,6 @@ export type { RecipeWarning } from './warning.js';
 export interface ReadRecipe {
   /** In our dialect, not yet checked by its method. Models may be nested recipes. */
   readonly recipe: UncheckedRecipe;
-  /** The text of the file. */
   readonly text: string;
   /** The inputs recorded in the file of a merge's output. */
   readonly recorded?: RecordedInputs;

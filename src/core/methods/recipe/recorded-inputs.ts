@@ -28,7 +28,6 @@ export const inputsSchema = z.array(inputSchema);
 
 /** A file of a recorded input, with what tells whether it changed. */
 export interface RecordedFile {
-  /** The name without the folder. */
   readonly file: string;
   readonly bytes: number;
   readonly mtimeNs: string;

@@ -8,7 +8,6 @@ import type { FoundModel, Origin } from '../address/found-model.js';
 export interface FileState {
   /** ctime in nanoseconds, in decimal. Every write updates it; so does adding or removing hard links. */
   readonly ctimeNs: string;
-  /** Hard links. */
   readonly links: number;
   /** Hex, of sampled blocks (`sampleIdentity`) or all bytes (`fullIdentity`). */
   readonly hash: string;
@@ -67,7 +66,6 @@ export interface CheckpointIndex extends Origin {
   /** The directory of the side files, if it is not `path`. */
   readonly folder?: string;
   readonly files: readonly FileIdentity[];
-  /** The `__metadata__` of each file's header. */
   readonly metadata: readonly Readonly<Record<string, string>>[];
   /** In file order, then in order of data. */
   readonly tensors: ReadonlyMap<string, TensorReference>;

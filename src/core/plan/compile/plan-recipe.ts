@@ -49,7 +49,6 @@ export interface PlanOptions {
   maxShardSize?: string | number | undefined;
   /** Overrides the recipe. */
   experts?: ExpertForm | undefined;
-  /** Further lines of the model card. */
   cardNotes?: readonly string[] | undefined;
   /** Makes errors of filters that match no tensor, and of keys that mergekit ignores. */
   strict?: boolean | undefined;

@@ -13,9 +13,7 @@ const longestResponse = 4000;
 
 export interface TaskData {
   readonly page: PageTask;
-  /** Position of each problem, by document. */
   readonly at: ReadonlyMap<string, number>;
-  /** Documents of the kept problems. */
   readonly kept: readonly string[];
 }
 

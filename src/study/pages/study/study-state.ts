@@ -31,7 +31,6 @@ export interface MergesState extends Amount {
 /** Progress of a study's scores, one for each model and task. */
 export interface ScoresState extends Amount {
   readonly tasks: readonly (Amount & { readonly task: string })[];
-  /** Models that are being scored, with their requests. */
   readonly running: readonly RunningRequests[];
   readonly secondsLeft: number | null;
 }

@@ -47,7 +47,6 @@ export interface TensorInput<
   Shared = Values,
   PerModel = Values,
 > {
-  /** Name of the output tensor. */
   readonly tensor: string;
   /** The base's tensor, if the recipe has a base. */
   readonly base: BaseTensor<Base>;

@@ -30,7 +30,6 @@ export interface Factors {
 type SummedMatrix = FactorFormula<Operand>['terms'][number];
 
 export interface FactorOptions {
-  /** The output's `use_rslora`. */
   readonly rsLora: boolean;
   /** Dtype of both matrices. */
   readonly dtype: ArithmeticDtype | undefined;
