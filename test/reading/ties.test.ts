@@ -192,6 +192,26 @@ describe('a head that is neither stored nor tied', () => {
     const headless = { tie_word_embeddings: false, architectures: ['LlamaModel'] };
     expect((await openCheckpoint(write('a', absent, { config: headless }))).warnings).toEqual([]);
   });
+
+  it.each([true, false])('is told of if loaders do not find it under its name (tied: %s)', async (tied) => {
+    const shapes = {
+      'gpt_neox.gpt_neox.embed_in.weight': [8, 4],
+      'gpt_neox.gpt_neox.layers.0.mlp.dense_h_to_4h.weight': [4, 4],
+      'gpt_neox.embed_out.weight': [8, 4],
+    };
+    const { warnings } = await openCheckpoint(
+      writeCheckpoint(join(temporaryDirectory(), 'a'), {
+        tensors: fill(shapes, 'F32', 1),
+        config: {
+          model_type: 'gpt_neox',
+          architectures: ['GPTNeoXForCausalLM'],
+          tie_word_embeddings: tied,
+        },
+      }),
+    );
+    expect(warnings[0]).toMatch(/does not load gpt_neox\.embed_out\.weight; rename it/);
+    expect(warnings).toHaveLength(tied ? 1 : 2);
+  });
 });
 
 describe('the embeddings that an encoder and a decoder share', () => {

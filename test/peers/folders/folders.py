@@ -248,8 +248,8 @@ class Folder:
     def spell(self, state):
         prefix = FAMILIES[self.family][2]
         spelling = self.choose(own=5, bare=2, doubled=1, moved=1)
-        if spelling == "doubled" and self.family == "llava":
-            # transformers does not find the head under such names.
+        if spelling == "doubled" and self.family in ("llava", "gpt_neox"):
+            # transformers does not find the head under such names (gpt_neox: the output says so).
             return state
         if any(".base_layer." in key or key.startswith("base_model.") for key in state) or prefix is None:
             return state

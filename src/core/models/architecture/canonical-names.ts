@@ -30,6 +30,15 @@ export const canonicalName = (name: string): string => {
   return rest;
 };
 
+/**
+ * Returns a tensor that is the head by its name alone: transformers renames `embed_out.` at the start of a
+ * name only, so that it does not find `gpt_neox.embed_out.weight`.
+ */
+export const lostHead = (names: Iterable<string>): string | undefined =>
+  [...names].find(
+    (name) => /^(?:\w+\.)+embed_out\.weight$/.test(name) && canonicalName(name).startsWith('embed_out.'),
+  );
+
 /** Maps canonical names to names, leaving out ambiguous ones. */
 export const byCanonicalName = (names: Iterable<string>): ReadonlyMap<string, string> => {
   const found = new Map<string, string>();

@@ -1,5 +1,6 @@
 import { LayerloomError } from '../../base/errors.js';
 import { valueAt } from '../../base/lookup.js';
+import { lostHead } from '../architecture/canonical-names.js';
 import { classesIn, givesTokens } from '../architecture/classes.js';
 import {
   absentCopies,
@@ -26,9 +27,10 @@ import { sideFilePath } from '../checkpoint/side-file-content.js';
  * @throws LayerloomError CONFIG_INVALID if head and embeddings have different shapes; READ_FAILED
  */
 export const settledTies = async (
-  checkpoint: CheckpointIndex,
+  given: CheckpointIndex,
   missingBytes: MissingBytes,
 ): Promise<CheckpointIndex> => {
+  const checkpoint = withWarning(given, lostHeadOf(given));
   const { config, path, warnings } = checkpoint;
   const says = saysTied(config);
   if (config === undefined) return checkpoint;
@@ -109,6 +111,14 @@ const untied = (config: Readonly<Record<string, unknown>>): Record<string, unkno
     tie_word_embeddings: false,
     ...(inText ? { text_config: { ...text, tie_word_embeddings: false } } : {}),
   };
+};
+
+/** Warns of a head that loaders do not find, whatever the configuration says of ties. */
+const lostHeadOf = ({ config, tensors, path }: CheckpointIndex): string | undefined => {
+  const lost = config === undefined || !isKnownFamily(config) ? undefined : lostHead(tensors.keys());
+  return lost === undefined
+    ? undefined
+    : `${path}: transformers finds a head as embed_out.weight alone, and does not load ${lost}; rename it if it is the head`;
 };
 
 /** Warns of tensors that loaders would initialise at random: a missing untied head, and missing copies. */
