@@ -5,6 +5,7 @@
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { longOf } from '../dist/cli/options/spellings.js';
 import { wordsOf } from '../dist/core/base/setting.js';
 import { commonSettings, outputSettings } from '../dist/core/methods/framework/common-settings.js';
 import { spelt } from '../dist/core/methods/recipe/block.js';
@@ -113,7 +114,7 @@ export const tables = new Map([
     settings(
       'option, key under `search:`',
       searchSchema,
-      (key) => `\`--${key.replaceAll('_', '-')}\`, \`${key}\``,
+      (key) => `\`${longOf(key.replaceAll('_', '-'))}\`, \`${key}\``,
     ),
   ],
   [
@@ -138,7 +139,7 @@ export const tables = new Map([
     ),
   ],
   ['families', knownFamilies],
-  ['train-init', settings('option', trainingSettings, (key) => `\`--${key}\``)],
+  ['train-init', settings('option', trainingSettings, (key) => `\`${longOf(key)}\``)],
   ['training', training],
   ['recipe', settings('key', commonSettings.extend(outputSettings.shape))],
 ]);

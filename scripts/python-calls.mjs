@@ -7,7 +7,7 @@
  */
 import { writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { pythonName } from '../dist/core/base/option-name.js';
+import { pythonName, spellings } from '../dist/cli/options/spellings.js';
 import { parametersOf, signature, writers } from './python-parameters.mjs';
 import { results, resultsModule } from './python-results.mjs';
 
@@ -126,7 +126,10 @@ const stubOf = (name, path, isAsync) => {
     .join('');
 };
 
-const head = `# Written by scripts/python-calls.mjs from the definitions of the command line: \`npm run docs:tables\`.
+const written =
+  '# Written by scripts/python-calls.mjs from the definitions of the command line: `npm run docs:tables`.';
+
+const head = `${written}
 `;
 
 const allOf = `__all__ = [
@@ -190,6 +193,17 @@ ${allOf}
 ${text}`;
 };
 
+const spellingsModule = `${written}
+"""Other spellings of parameters, and those of the functions."""
+
+shown_spellings = {
+${Object.entries(spellings)
+  .flatMap(([shown, { also = [] }]) =>
+    also.map((other) => `    "${pythonName(other)}": "${pythonName(shown)}",\n`),
+  )
+  .join('')}}
+`;
+
 /** Texts of the modules, by file. */
 export const modules = new Map(
   /** @type {const} */ ([
@@ -197,6 +211,7 @@ export const modules = new Map(
     ['_calls.pyi', stubModuleOf(false)],
     ['aio.py', moduleOf('Commands as coroutines: a task that is cancelled stops its command.', true)],
     ['aio.pyi', stubModuleOf(true)],
+    ['_spellings.py', spellingsModule],
     ['results.py', resultsModule],
   ]),
 );

@@ -3,8 +3,8 @@
 
 import { outputOptions } from '../dist/cli/options/output.js';
 import { toNumber, toWeights } from '../dist/cli/options/parse.js';
+import { pythonName } from '../dist/cli/options/spellings.js';
 import { buildProgram } from '../dist/cli/program.js';
-import { pythonName } from '../dist/core/base/option-name.js';
 
 /** Commands that write a checkpoint; without `out`, their functions return it in memory. */
 export const writers = ['swap', 'soup', 'merge', 'revert', 'apply', 'relayout', 'transplant', 'extract-lora'];
@@ -33,12 +33,13 @@ const typeOf = (option) => {
   const { choices, parse, repeatable } = option.facts;
   if (!option.flags.includes('<')) return 'bool';
   if (parse === toWeights) return 'Numbers';
-  if (isModel(option)) return 'ModelLike';
-  const one = choices
-    ? `Literal[${choices.map((choice) => JSON.stringify(choice)).join(', ')}]`
-    : parse === toNumber
-      ? 'float'
-      : 'StrPath';
+  const one = isModel(option)
+    ? 'ModelLike'
+    : choices
+      ? `Literal[${choices.map((choice) => JSON.stringify(choice)).join(', ')}]`
+      : parse === toNumber
+        ? 'float'
+        : 'StrPath';
   return repeatable || option.variadic ? `${one} | Sequence[${one}]` : one;
 };
 
@@ -68,6 +69,7 @@ const optionOf = (option, isWriter) => {
   const { long = '', description, facts, mandatory } = option;
   const name = pythonName(long);
   const isOut = isWriter && long === '--out';
+  const several = facts.repeatable === true || option.variadic;
   const required = mandatory ? undefined : facts.required;
   const notes = [required && `required ${required}`, facts.default && `default: ${facts.default}`];
   return {
@@ -75,8 +77,8 @@ const optionOf = (option, isWriter) => {
     words: [description, ...(isOut ? ['default: the output is in memory'] : notes)]
       .filter(Boolean)
       .join('; '),
-    several: facts.repeatable === true || option.variadic,
-    value: isModel(option) ? `one_model(${name}, "${long.slice(2)}")` : name,
+    several,
+    value: isModel(option) ? `${several ? 'each' : 'one'}_model(${name}, "${long.slice(2)}")` : name,
   };
 };
 

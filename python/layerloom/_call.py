@@ -92,7 +92,9 @@ def one_model(value: ModelLike | None, name: str) -> StrPath | Held | None:
     return None if value is None else held(value, name)
 
 
-def each_model(value: ModelLike | Sequence[ModelLike], name: str) -> Sequence[StrPath | Held]:
+def each_model(value: ModelLike | Sequence[ModelLike] | None, name: str) -> Sequence[StrPath | Held]:
+    if value is None:
+        return []
     values = [value] if isinstance(value, (str, os.PathLike)) or not isinstance(value, Sequence) else value
     return [held(one, f"{name}-{index + 1}") for index, one in enumerate(values)]
 

@@ -69,7 +69,7 @@ def swap(
     analysis: StrPath | None = None,
     chat_template: StrPath | None = None,
     experts: Literal["fused", "separate"] | None = None,
-    quantize: Literal["fp8-block", "int8"] | None = None,
+    quantise: Literal["fp8-block", "int8"] | None = None,
     save_recipe: StrPath | None = None,
     as_: Literal["adapter", "full"] | None = None,
     rank: float | None = None,
@@ -109,7 +109,7 @@ def swap(
         analysis: directory of layerloom analyze: read task vectors from it, not the weights
         chat_template: chat template of the output: auto (the one that most models have), a format (chatml, llama3, alpaca, mistral, gemma, exaone) or the file of a template; default: the recipe's, or that of the tokenizer's model
         experts: experts of mixtures: those of a layer fused in one parameter, or each by itself; default: the recipe's, or the first model's
-        quantize: quantise the matrices of the output, and measure how much of the change from the base is left; default: the recipe's, or not
+        quantise: quantise the matrices of the output, and measure how much of the change from the base is left; default: the recipe's, or not
         save_recipe: write the recipe of this merge, with what was found from the models as numbers
         as_: write a LoRA adapter, or full weights: of bare adapters, whose base is base or what they name; default: an adapter where all models are bare adapters
         rank: of an adapter: truncate averages of products, and changes by TIES, DARE and the like, to this rank, and report their errors; default: exact, of the rank that all have together
@@ -152,7 +152,7 @@ def swap(
             option("--analysis", analysis),
             option("--chat-template", chat_template),
             option("--experts", experts),
-            option("--quantize", quantize),
+            option("--quantise", quantise),
             option("--save-recipe", save_recipe),
             option("--as", as_),
             option("--rank", rank),
@@ -191,7 +191,7 @@ def soup(
     analysis: StrPath | None = None,
     chat_template: StrPath | None = None,
     experts: Literal["fused", "separate"] | None = None,
-    quantize: Literal["fp8-block", "int8"] | None = None,
+    quantise: Literal["fp8-block", "int8"] | None = None,
     save_recipe: StrPath | None = None,
     as_: Literal["adapter", "full"] | None = None,
     rank: float | None = None,
@@ -224,7 +224,7 @@ def soup(
         analysis: directory of layerloom analyze: read task vectors from it, not the weights
         chat_template: chat template of the output: auto (the one that most models have), a format (chatml, llama3, alpaca, mistral, gemma, exaone) or the file of a template; default: the recipe's, or that of the tokenizer's model
         experts: experts of mixtures: those of a layer fused in one parameter, or each by itself; default: the recipe's, or the first model's
-        quantize: quantise the matrices of the output, and measure how much of the change from the base is left; default: the recipe's, or not
+        quantise: quantise the matrices of the output, and measure how much of the change from the base is left; default: the recipe's, or not
         save_recipe: write the recipe of this merge, with what was found from the models as numbers
         as_: write a LoRA adapter, or full weights: of bare adapters, whose base is base or what they name; default: an adapter where all models are bare adapters
         rank: of an adapter: truncate averages of products, and changes by TIES, DARE and the like, to this rank, and report their errors; default: exact, of the rank that all have together
@@ -259,7 +259,7 @@ def soup(
             option("--analysis", analysis),
             option("--chat-template", chat_template),
             option("--experts", experts),
-            option("--quantize", quantize),
+            option("--quantise", quantise),
             option("--save-recipe", save_recipe),
             option("--as", as_),
             option("--rank", rank),
@@ -295,7 +295,7 @@ def merge(
     analysis: StrPath | None = None,
     chat_template: StrPath | None = None,
     experts: Literal["fused", "separate"] | None = None,
-    quantize: Literal["fp8-block", "int8"] | None = None,
+    quantise: Literal["fp8-block", "int8"] | None = None,
     save_recipe: StrPath | None = None,
     as_: Literal["adapter", "full"] | None = None,
     rank: float | None = None,
@@ -325,7 +325,7 @@ def merge(
         analysis: directory of layerloom analyze: read task vectors from it, not the weights
         chat_template: chat template of the output: auto (the one that most models have), a format (chatml, llama3, alpaca, mistral, gemma, exaone) or the file of a template; default: the recipe's, or that of the tokenizer's model
         experts: experts of mixtures: those of a layer fused in one parameter, or each by itself; default: the recipe's, or the first model's
-        quantize: quantise the matrices of the output, and measure how much of the change from the base is left; default: the recipe's, or not
+        quantise: quantise the matrices of the output, and measure how much of the change from the base is left; default: the recipe's, or not
         save_recipe: write the recipe of this merge, with what was found from the models as numbers
         as_: write a LoRA adapter, or full weights: of bare adapters, whose base is base or what they name; default: an adapter where all models are bare adapters
         rank: of an adapter: truncate averages of products, and changes by TIES, DARE and the like, to this rank, and report their errors; default: exact, of the rank that all have together
@@ -357,7 +357,7 @@ def merge(
             option("--analysis", analysis),
             option("--chat-template", chat_template),
             option("--experts", experts),
-            option("--quantize", quantize),
+            option("--quantise", quantise),
             option("--save-recipe", save_recipe),
             option("--as", as_),
             option("--rank", rank),
@@ -402,7 +402,7 @@ def revert(
     analysis: StrPath | None = None,
     chat_template: StrPath | None = None,
     experts: Literal["fused", "separate"] | None = None,
-    quantize: Literal["fp8-block", "int8"] | None = None,
+    quantise: Literal["fp8-block", "int8"] | None = None,
     save_recipe: StrPath | None = None,
     as_: Literal["adapter", "full"] | None = None,
     rank: float | None = None,
@@ -441,7 +441,7 @@ def revert(
         analysis: directory of layerloom analyze: read task vectors from it, not the weights
         chat_template: chat template of the output: auto (the one that most models have), a format (chatml, llama3, alpaca, mistral, gemma, exaone) or the file of a template; default: the recipe's, or that of the tokenizer's model
         experts: experts of mixtures: those of a layer fused in one parameter, or each by itself; default: the recipe's, or the first model's
-        quantize: quantise the matrices of the output, and measure how much of the change from the base is left; default: the recipe's, or not
+        quantise: quantise the matrices of the output, and measure how much of the change from the base is left; default: the recipe's, or not
         save_recipe: write the recipe of this merge, with what was found from the models as numbers
         as_: write a LoRA adapter, or full weights: of bare adapters, whose base is base or what they name; default: an adapter where all models are bare adapters
         rank: of an adapter: truncate averages of products, and changes by TIES, DARE and the like, to this rank, and report their errors; default: exact, of the rank that all have together
@@ -482,7 +482,7 @@ def revert(
             option("--analysis", analysis),
             option("--chat-template", chat_template),
             option("--experts", experts),
-            option("--quantize", quantize),
+            option("--quantise", quantise),
             option("--save-recipe", save_recipe),
             option("--as", as_),
             option("--rank", rank),
@@ -514,7 +514,7 @@ def apply(
     *,
     chat_template: StrPath | None = None,
     experts: Literal["fused", "separate"] | None = None,
-    quantize: Literal["fp8-block", "int8"] | None = None,
+    quantise: Literal["fp8-block", "int8"] | None = None,
     save_recipe: StrPath | None = None,
     out: StrPath | None = None,
     layout: Literal["layer", "size"] | None = None,
@@ -537,7 +537,7 @@ def apply(
         adapter: a directory of PEFT with adapter_config.json, or org/name in the hub cache
         chat_template: chat template of the output: auto (the one that most models have), a format (chatml, llama3, alpaca, mistral, gemma, exaone) or the file of a template; default: the recipe's, or that of the tokenizer's model
         experts: experts of mixtures: those of a layer fused in one parameter, or each by itself; default: the recipe's, or the first model's
-        quantize: quantise the matrices of the output, and measure how much of the change from the base is left; default: the recipe's, or not
+        quantise: quantise the matrices of the output, and measure how much of the change from the base is left; default: the recipe's, or not
         save_recipe: write the recipe of this merge, with what was found from the models as numbers
         out: directory to create; default: the output is in memory
         layout: shards of the output: one per layer, or of up to the maximum size; default: the recipe's, or layer
@@ -561,7 +561,7 @@ def apply(
         [
             option("--chat-template", chat_template),
             option("--experts", experts),
-            option("--quantize", quantize),
+            option("--quantise", quantise),
             option("--save-recipe", save_recipe),
             option("--out", out),
             option("--layout", layout),
@@ -589,7 +589,7 @@ def relayout(
     *,
     chat_template: StrPath | None = None,
     experts: Literal["fused", "separate"] | None = None,
-    quantize: Literal["fp8-block", "int8"] | None = None,
+    quantise: Literal["fp8-block", "int8"] | None = None,
     save_recipe: StrPath | None = None,
     out: StrPath | None = None,
     layout: Literal["layer", "size"] | None = None,
@@ -611,7 +611,7 @@ def relayout(
         checkpoint: a directory, a file of weights or org/name in the hub cache
         chat_template: chat template of the output: auto (the one that most models have), a format (chatml, llama3, alpaca, mistral, gemma, exaone) or the file of a template; default: the recipe's, or that of the tokenizer's model
         experts: experts of mixtures: those of a layer fused in one parameter, or each by itself; default: the recipe's, or the first model's
-        quantize: quantise the matrices of the output, and measure how much of the change from the base is left; default: the recipe's, or not
+        quantise: quantise the matrices of the output, and measure how much of the change from the base is left; default: the recipe's, or not
         save_recipe: write the recipe of this merge, with what was found from the models as numbers
         out: directory to create; default: the output is in memory
         layout: shards of the output: one per layer, or of up to the maximum size; default: the recipe's, or layer
@@ -635,7 +635,7 @@ def relayout(
         [
             option("--chat-template", chat_template),
             option("--experts", experts),
-            option("--quantize", quantize),
+            option("--quantise", quantise),
             option("--save-recipe", save_recipe),
             option("--out", out),
             option("--layout", layout),
@@ -666,7 +666,7 @@ def transplant(
     k: float | None = None,
     chat_template: StrPath | None = None,
     experts: Literal["fused", "separate"] | None = None,
-    quantize: Literal["fp8-block", "int8"] | None = None,
+    quantise: Literal["fp8-block", "int8"] | None = None,
     save_recipe: StrPath | None = None,
     out: StrPath | None = None,
     layout: Literal["layer", "size"] | None = None,
@@ -691,7 +691,7 @@ def transplant(
         k: with omp: rows of a sum, at most; default: 64
         chat_template: chat template of the output: auto (the one that most models have), a format (chatml, llama3, alpaca, mistral, gemma, exaone) or the file of a template; default: the recipe's, or that of the tokenizer's model
         experts: experts of mixtures: those of a layer fused in one parameter, or each by itself; default: the recipe's, or the first model's
-        quantize: quantise the matrices of the output, and measure how much of the change from the base is left; default: the recipe's, or not
+        quantise: quantise the matrices of the output, and measure how much of the change from the base is left; default: the recipe's, or not
         save_recipe: write the recipe of this merge, with what was found from the models as numbers
         out: directory to create; default: the output is in memory
         layout: shards of the output: one per layer, or of up to the maximum size; default: the recipe's, or layer
@@ -718,7 +718,7 @@ def transplant(
             option("--k", k),
             option("--chat-template", chat_template),
             option("--experts", experts),
-            option("--quantize", quantize),
+            option("--quantise", quantise),
             option("--save-recipe", save_recipe),
             option("--out", out),
             option("--layout", layout),
@@ -816,8 +816,8 @@ def analyze(
     rows: Literal["input", "output"] | None = None,
     bottom: float | None = None,
     top: float | None = None,
-    task: StrPath | Sequence[StrPath] | None = None,
-    lang: StrPath | Sequence[StrPath] | None = None,
+    task: ModelLike | Sequence[ModelLike] | None = None,
+    lang: ModelLike | Sequence[ModelLike] | None = None,
     top_share: float | None = None,
     compare: StrPath | Sequence[StrPath] | None = None,
     stack: StrPath | None = None,
@@ -829,15 +829,15 @@ def analyze(
     """Runs `layerloom analyze`: show which layers and matrices fine-tuning changed: tables, pictures and a page.
 
     Args:
-        experts: experts: each a model, or NAME=MODEL; not needed with from_
+        experts: experts: each a model, or NAME=MODEL; not needed where task, lang or from_ name all
         base: the model that the experts were fine-tuned from; required unless from_
         from_: NAME.mav.safetensors of earlier analyses, read instead of weights
         threshold: rows whose MAV is above it count as changed; auto: what a third of the changed rows of the layers’ matrices exceed; NAME=T: of one expert; default: 1e-5
         rows: rows are input or output features; default: input
         bottom: number of first layers in the summary; default: 5
         top: number of last layers in the summary; default: 2
-        task: an expert that swaps take as the task expert: says what they keep of it, and proposes the layers to swap
-        lang: the same of a language expert
+        task: a task expert, as in swap: a model, or the name of an expert; with lang, proposes the layers to swap
+        lang: a language expert: a model, or the name of an expert
         top_share: overlap of the largest changes of each pair: the share of the rows of each matrix, such as 0.1, that changed most
         compare: published tables to draw beside the experts
         stack: stack of layers that is meant in models that have several: encoder, decoder, or what stands before the numbers; default: the only one
@@ -856,8 +856,8 @@ def analyze(
             option("--rows", rows),
             option("--bottom", bottom),
             option("--top", top),
-            each("--task", task),
-            each("--lang", lang),
+            each("--task", each_model(task, "task")),
+            each("--lang", each_model(lang, "lang")),
             option("--top-share", top_share),
             each("--compare", compare),
             option("--stack", stack),
@@ -880,7 +880,7 @@ def diff(
     all: bool = False,
     out: StrPath | None = None,
     force: bool = False,
-    quantize_report: Literal["fp8-block", "int8", "int4", "mxfp4", "nvfp4"] | None = None,
+    quantise_report: Literal["fp8-block", "int8", "int4", "mxfp4", "nvfp4"] | None = None,
     exit_code: bool = False,
     download: bool = False,
     threads: float | None = None,
@@ -895,7 +895,7 @@ def diff(
         all: list every tensor, equal ones too
         out: write a page (.html), a picture (.svg) or a table (.csv)
         force: replace that file
-        quantize_report: measure how much of the change from the first model is left once both are quantised
+        quantise_report: measure how much of the change from the first model is left once both are quantised
         exit_code: exit with 1 if weights or side files differ, like git diff
         download: fetch what is needed of models that are not here: headers, then byte ranges from the Hugging Face hub
         threads: worker threads; default: the usable cores
@@ -908,7 +908,7 @@ def diff(
             option("--all", all),
             option("--out", out),
             option("--force", force),
-            option("--quantize-report", quantize_report),
+            option("--quantise-report", quantise_report),
             option("--exit-code", exit_code),
             option("--download", download),
             option("--threads", threads),
@@ -992,8 +992,8 @@ def partition(
     top: float | None = None,
     scaled: bool = False,
     from_: StrPath | None = None,
-    language: StrPath | None = None,
-    task: StrPath | None = None,
+    lang: ModelLike | None = None,
+    task: ModelLike | None = None,
     granularity: Literal["tensor", "module", "layer"] | None = None,
     others: Literal["language", "task", "both", "neither"] | None = None,
     norms: Literal["layer", "others"] | None = None,
@@ -1012,8 +1012,8 @@ def partition(
         top: last layers, the language's; default: 2
         scaled: scale the counts from the paper's 32 layers to the model's: count * L / 32
         from_: directory of layerloom analyze: each parameter goes to the expert that changed it more, instead of by layers
-        language: the language expert in the analysis; required with from_
-        task: the task expert in the analysis; required with from_
+        lang: the language expert of the analysis: its name there, or the model; required with from_
+        task: the task expert of the analysis: its name there, or the model; required with from_
         granularity: what an analysis gives to one part together; default: module
         others: the part of embeddings, final norm and head; default: language; with from_ as the analysis says
         norms: norms inside the layers: as their layer, or as others; default: layer
@@ -1031,8 +1031,8 @@ def partition(
             option("--top", top),
             option("--scaled", scaled),
             option("--from", from_),
-            option("--language", language),
-            option("--task", task),
+            option("--lang", one_model(lang, "lang")),
+            option("--task", one_model(task, "task")),
             option("--granularity", granularity),
             option("--others", others),
             option("--norms", norms),
@@ -1055,7 +1055,7 @@ def run_experiment(
     first: StrPath | Sequence[StrPath] | None = None,
     write: StrPath | Sequence[StrPath] | None = None,
     in_place: bool = False,
-    shard_range: StrPath | None = None,
+    part: StrPath | None = None,
     expect: StrPath | None = None,
     analysis: StrPath | None = None,
     tokenizer: StrPath | None = None,
@@ -1081,7 +1081,7 @@ def run_experiment(
         first: merges to finish first, by name; * stands for any text
         write: write only merges of this name; the others are only recorded
         in_place: write no merge: record them, for layerloom evaluate in_place
-        shard_range: make only part i (from 0) of n of the shards, and no merges
+        part: make only part i (from 0) of n of the shards, and no merges
         expect: refuse to run by another version, or on another text of the experiment; batch dry_run json prints it
         analysis: directory of layerloom analyze: read task vectors from it, not the weights
         tokenizer: vocabulary of the output where the models differ in theirs: auto, the union where shared tokens have one id; strict, an error; union; base; default: the experiment's, or auto
@@ -1106,7 +1106,7 @@ def run_experiment(
             each("--first", first),
             each("--write", write),
             option("--in-place", in_place),
-            option("--shard-range", shard_range),
+            option("--part", part),
             option("--expect", expect),
             option("--analysis", analysis),
             option("--tokenizer", tokenizer),
@@ -1198,7 +1198,7 @@ def evaluate(
 def search(
     experiment: Experiment,
     *,
-    language: StrPath | None = None,
+    lang: StrPath | None = None,
     strategy: Literal["halving", "descent"] | None = None,
     budget: StrPath | None = None,
     problems: float | None = None,
@@ -1226,7 +1226,7 @@ def search(
 
     Args:
         experiment: a YAML file, or the experiment itself, as a text that begins with {; its grids are the configurations, its search: block the defaults
-        language: the language to search for; required if the experiment has several
+        lang: the language to search for; required if the experiment has several
         strategy: how to search; default: halving
         budget: problem-evaluations, or a share of the whole grid's; default: 25%
         problems: number of the task's problems; default: 250
@@ -1234,7 +1234,7 @@ def search(
         default: configuration to compare with; default: the entry default
         entries: entries of the experiment to search; default: all
         pair: pairs to score; default: all of the language
-        task: task to search by; default: the language's first
+        task: benchmark task of the experiment to search by; default: the language's first
         metric: metric to search by: exact_match,flexible-extract; default: the one that tables show
         analysis: directory of layerloom analyze, which says what to try first: the swap that it proposes, then those that keep most changes
         seed: seed of the order without an analysis; default: 0
@@ -1253,7 +1253,7 @@ def search(
     words = words_of(
         ["search"],
         [
-            option("--language", language),
+            option("--lang", lang),
             option("--strategy", strategy),
             option("--budget", budget),
             option("--problems", problems),

@@ -4,6 +4,8 @@ import functools
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, ParamSpec, TypeVar
 
+from ._spellings import shown_spellings
+
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 
@@ -17,35 +19,40 @@ def checked(function: Callable[Parameters, Result]) -> Callable[Parameters, Resu
 
         @functools.wraps(function)
         async def call_async(*args: Any, **given: Any) -> Any:
-            check(function, args, given)
-            running: Any = function(*args, **given)
+            running: Any = function(*args, **check(function, args, given))
             return await running
 
         return call_async  # type: ignore[return-value]
 
     @functools.wraps(function)
     def call(*args: Any, **given: Any) -> Any:
-        check(function, args, given)
-        return function(*args, **given)
+        return function(*args, **check(function, args, given))
 
     return call
 
 
-def check(function: Callable[..., object], args: Sequence[object], given: Mapping[str, object]) -> None:
+def check(function: Callable[..., object], args: Sequence[object], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the named arguments under the function's own names."""
     name, code = function.__name__, function.__code__
     names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     presets, types = function.__kwdefaults__ or {}, function.__annotations__
-    for word in given:
-        if word not in names:
+    own: dict[str, Any] = {}
+    for word, value in given.items():
+        parameter = word if word in names else shown_spellings.get(word, word)
+        if parameter not in names:
             raise TypeError(f"{name}() has no parameter {word!r}{near(word, names)}")
+        if parameter in own:
+            raise TypeError(f"{name}(): {parameter} is given twice, in two spellings")
+        own[parameter] = value
     if len(args) > code.co_argcount:
         by_place = ", ".join(names[: code.co_argcount]) or "nothing"
-        example = next((one for one in names[code.co_argcount :] if one not in given), "out")
+        example = next((one for one in names[code.co_argcount :] if one not in own), "out")
         raise TypeError(f"{name}() takes {by_place} by position; give all else by name, such as {example}=…")
-    for word, value in [*zip(names, args), *given.items()]:
+    for word, value in [*zip(names, args), *own.items()]:
         check_value(f"{name}(): {word}", value, presets.get(word, ...), types[word])
         if word == "progress" and not (value is None or value is True or callable(value)):
             raise TypeError(f"{name}(): progress must be a function, or True for a bar of tqdm, not {value!r}")
+    return own
 
 
 def check_value(place: str, value: object, preset: object, of: str) -> None:

@@ -5,7 +5,7 @@ import { requireOut } from '../core/base/require-out.js';
 import type { ReduceOptions } from '../core/engine/compute/reduce.js';
 import { checkApartFrom } from '../core/engine/output/apart.js';
 import type { MavVectors } from '../core/measure/analysis/analysis.js';
-import { rolesOf } from '../core/measure/analysis/expert-roles.js';
+import { rolesOf, withRoles } from '../core/measure/analysis/expert-roles.js';
 import type { Overlap } from '../core/measure/analysis/overlap.js';
 import { computeTaskVectors } from '../core/measure/analysis/task-vectors.js';
 import { checkThresholdNames, readThresholds, thresholdsOf } from '../core/measure/analysis/thresholds.js';
@@ -36,9 +36,12 @@ export interface AnalyzeParameters {
   bottom?: number | undefined;
   /** Number of last layers in `shares` and in the advice. Default: 2. */
   top?: number | undefined;
-  /** Names of the experts that serve as task experts in a layer swap; the advice uses the roles. */
+  /**
+   * Experts that serve as task experts in a layer swap, each a name of `experts`, or a further model. The
+   * advice uses the roles.
+   */
   task?: readonly string[] | undefined;
-  /** Names of the experts that serve as language experts in a layer swap. */
+  /** The same for language experts. */
   language?: readonly string[] | undefined;
   /**
    * Takes this share of each matrix's rows inside layers, those with the largest MAV, and counts how many a
@@ -75,14 +78,19 @@ export const analyze = async (
   options: AnalyzeOptions,
 ): Promise<AnalysisResult> => {
   const started = performance.now();
-  const { base, experts = [], from = [], rows = 'input', bottom = 5, top = 2 } = parameters;
+  const { base, from = [], rows = 'input', bottom = 5, top = 2 } = parameters;
   const thresholds = readThresholds(parameters.threshold, parameters.thresholds);
   if (rows !== 'input' && rows !== 'output') throw invalidParameter('rows', rows, 'input or output');
   for (const [name, count] of Object.entries({ bottom, top }))
     if (!Number.isInteger(count) || count < 0)
       throw invalidParameter(name, count, 'a whole number of layers, 0 or more');
-  if (from.length > 0 && experts.length > 0)
+  const { experts: given = [], task, language } = parameters;
+  if (from.length > 0 && given.length > 0)
     throw invalidParameter('from', from, 'either saved vectors or experts, not both');
+  const { experts, rolesIn } =
+    from.length > 0
+      ? { experts: [], rolesIn: (names: readonly string[]) => rolesOf(names, { task, language }) }
+      : await withRoles(given, { task, language });
   checkTopShare(parameters.topShare, from.length + experts.length);
   if (from.length + experts.length === 0) throw invalidParameter('experts', [], 'at least one expert');
   const recorded = Object.entries({ base, rows: parameters.rows, stack: parameters.stack }).find(
@@ -97,8 +105,6 @@ export const analyze = async (
   );
   const published = await Promise.all((parameters.compare ?? []).map(readPublishedTable));
   const fetched = await bringModels(from.length > 0 ? [] : [reference, ...experts], options);
-  const rolesIn = (names: readonly string[]) =>
-    rolesOf(names, { task: parameters.task, language: parameters.language });
   // Checked before reading: a refused call leaves no directory, and an unusable directory costs no reading.
   const beforeReading = async (names: readonly string[]) => {
     checkThresholdNames(thresholds, names);

@@ -16,9 +16,9 @@ export interface PartitionParameters extends PartitionByLocation {
    * counts.
    */
   from?: string | undefined;
-  /** Name of the language expert in the analysis. Required with `from`. */
+  /** The language expert of the analysis: its name there, or the model. Required with `from`. */
   language?: string | undefined;
-  /** Name of the task expert in the analysis. Required with `from`. */
+  /** The task expert of the analysis, in the same forms. Required with `from`. */
   task?: string | undefined;
   /** Parameters that an analysis assigns together. Default: `module`. */
   granularity?: Granularity | undefined;

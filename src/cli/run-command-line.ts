@@ -1,11 +1,11 @@
 import { inspect } from 'node:util';
 import { type Command, CommanderError } from 'commander';
 import { exitCodes, LayerloomError, reasonOf, withCode } from '../core/base/errors.js';
-import { pythonName, type Reader, spellFor } from '../core/base/option-name.js';
 import { version } from '../core/base/version.js';
 import { instructionSets } from '../core/native/addon.js';
 import { type CommandDescription, describeCommands } from './framework/describe.js';
 import { DeclaredOption } from './framework/option.js';
+import { pythonName, type Reader, spellFor } from './options/spellings.js';
 import { forgetPrinted, note, printedJson, printJson, printLine, warn } from './print.js';
 import { buildProgram } from './program.js';
 import { commandOf, unknownHelpOf, usageErrorOf } from './usage-error.js';

@@ -1,6 +1,7 @@
 import type { Command, CommanderError } from 'commander';
 import { LayerloomError } from '../core/base/errors.js';
 import { nearest } from '../core/methods/recipe/nearest.js';
+import { spellingsOf } from './options/spellings.js';
 
 /** Errors of commander that a misspelt option may cause; they hide the real mistake. */
 const causedByOptions = [
@@ -9,22 +10,17 @@ const causedByOptions = [
   'commander.missingArgument',
 ];
 
-const synonyms: Readonly<Record<string, string>> = {
-  '--output': '--out',
-  '--output-dir': '--out',
-  '--output-path': '--out',
-  '--base-model': '--base',
-};
-
-/** Returns the option meant by a word: a near spelling, a synonym, or a completion. */
+/** Returns the option meant by a word: a synonym, a near spelling, or the only completion. */
 const meantOption = (flag: string, known: readonly string[]): string | undefined => {
   if (!/^--[^-]/.test(flag)) return undefined;
-  const found = nearest(flag, known) ?? (Object.hasOwn(synonyms, flag) ? synonyms[flag] : undefined);
-  if (found !== undefined && known.includes(found)) return found;
-  const alike = known.filter(
-    (name) => Math.min(name.length, flag.length) > 4 && (name.startsWith(flag) || flag.startsWith(name)),
+  const shown = new Map(known.flatMap((long) => spellingsOf(long).map((spelling) => [spelling, long])));
+  const found = shown.has(flag) ? flag : nearest(flag, shown.keys());
+  if (found !== undefined) return shown.get(found);
+  const alike = [...shown].filter(
+    ([name]) => Math.min(name.length, flag.length) > 4 && (name.startsWith(flag) || flag.startsWith(name)),
   );
-  return alike.length === 1 ? alike[0] : undefined;
+  const longs = new Set(alike.map(([, long]) => long));
+  return longs.size === 1 ? [...longs][0] : undefined;
 };
 
 /** Returns the command that the first words name, and its name words. */
@@ -87,7 +83,7 @@ export const usageErrorOf = (
   const known = command
     .createHelp()
     .visibleOptions(command)
-    .flatMap(({ long }) => (long ? [long] : []));
+    .flatMap(({ long }) => long ?? []);
   const meant = meantOption(flag, known);
   return new LayerloomError('USAGE', {
     reason: `unknown option ${flag}; ${meant === undefined ? '' : `did you mean ${meant}? Or `}${help}`,

@@ -114,9 +114,7 @@ describe('layerloom batch', () => {
   it('is made by parts at once, and finished by a last run', async () => {
     const { file, out } = writeExperiment();
     const parts = await Promise.all(
-      [0, 1, 2].map((part) =>
-        cli(['batch', file, '-o', out, '--json', '-j', '1', '--shard-range', `${part}/3`]),
-      ),
+      [0, 1, 2].map((part) => cli(['batch', file, '-o', out, '--json', '-j', '1', '--part', `${part}/3`])),
     );
     expect(parts.map(({ code, stderr }) => [code, stderr])).toEqual([
       [0, ''],
@@ -140,7 +138,7 @@ describe('layerloom batch', () => {
     const { file, out } = writeExperiment();
     const written: number[] = [];
     for (const part of [0, 1, 2]) {
-      const { stdout } = await cli(['batch', file, '-o', out, '--json', '--shard-range', `${part}/3`]);
+      const { stdout } = await cli(['batch', file, '-o', out, '--json', '--part', `${part}/3`]);
       written.push(Number(lastOf(stdout)['bytesWritten']));
     }
     const { stdout } = await cli(['batch', file, '-o', out, '--json']);

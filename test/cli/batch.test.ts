@@ -168,7 +168,7 @@ describe('layerloom batch', () => {
     const { root, file, out } = written();
     const store = join(root, 'store');
     const args = ['batch', file, '-o', out, '--store', store, '-j', '1'];
-    const part = (index: number) => cli([...args, '--shard-range', `${index}/3`, '--json']);
+    const part = (index: number) => cli([...args, '--part', `${index}/3`, '--json']);
     // The second begins after the first has ended; both still divide the shards alike.
     const first = await part(0);
     const codes = [first, ...(await Promise.all([part(1), part(2)]))].map(({ code }) => code);
@@ -180,10 +180,10 @@ describe('layerloom batch', () => {
     expect(recordOf(out)).toMatchObject({ state: 'done', store });
   });
 
-  it.each(['3/3', '1', '-1/3', '1/0', 'a/b'])('refuses --shard-range %s', async (range) => {
+  it.each(['3/3', '1', '-1/3', '1/0', 'a/b'])('refuses --part %s', async (range) => {
     const { file, out } = written();
-    const { code, stderr } = await cli(['batch', file, '-o', out, `--shard-range=${range}`]);
-    expect([code, stderr]).toEqual([2, expect.stringMatching(/^error: --shard-range: expected i\/n /)]);
+    const { code, stderr } = await cli(['batch', file, '-o', out, `--part=${range}`]);
+    expect([code, stderr]).toEqual([2, expect.stringMatching(/^error: --part: expected i\/n /)]);
     expect(existsSync(out)).toBe(false);
   });
 
@@ -283,7 +283,7 @@ describe('layerloom --help', () => {
       expect(stdout).toMatch(RegExp(`^ +${command} `, 'm'));
     expect(stdout).toContain('4 part of a batch failed');
     const help = (await cli(['batch', '--help'])).stdout;
-    for (const option of ['--store', '--link', '--shard-range', '--resume', '--dry-run', '--json'])
+    for (const option of ['--store', '--link', '--part', '--resume', '--dry-run', '--json'])
       expect(help).toContain(option);
     expect((await cli(['experiment', '--help'])).stdout).toMatch(
       /init[\s\S]*slurm[\s\S]*snakemake[\s\S]*kubernetes/,

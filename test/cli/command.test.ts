@@ -13,7 +13,6 @@ const options = {
   tables: option('--table <name...>', 'tables'),
   plugins: option('--plugin <file>', 'a module', { repeatable: true }),
   dryRun: option('--dry-run', 'write nothing'),
-  former: option('--former-name <x>', 'an older name', { hidden: true }),
 };
 type Values = Given<typeof declaredArguments, typeof options>;
 
@@ -50,8 +49,8 @@ describe('a declared command', () => {
       },
     );
     expect(
-      await givenBy('a', '--lang', 'l', '--plugin', 'p', '--plugin', 'q', '--former-name', 'f', '--json'),
-    ).toEqual({ models: ['a'], language: 'l', plugins: ['p', 'q'], former: 'f', json: true });
+      await givenBy('a', '--lang', 'l', '--plugin', 'p', '--plugin', 'q', '--json'),
+    ).toEqual({ models: ['a'], language: 'l', plugins: ['p', 'q'], json: true });
   });
 
   it('is given values of the types that flags and facts say', () => {
@@ -88,6 +87,6 @@ describe('a declared command', () => {
     expect(facts).toContainEqual(['--lang', 'required', undefined, false]);
     expect(facts).toContainEqual(['--bottom', undefined, '5', false]);
     expect(facts).toContainEqual(['--plugin', undefined, undefined, true]);
-    expect(facts?.some(([long]) => long === '--former-name')).toBe(false);
+    expect(facts?.some(([long]) => long === '--language')).toBe(false);
   });
 });

@@ -274,10 +274,10 @@ describe('--expect', () => {
     const { stamp } = JSON.parse((await cli(['batch', file, '--dry-run', '--json'])).stdout);
     expect(stamp).toMatch(new RegExp(`^${version}:[0-9a-f]{16}$`));
     const run = (...args: string[]) => cli([...args, '--expect', stamp, '-q']);
-    expect((await run('batch', file, '-o', out, '--shard-range', '0/2')).code).toBe(0);
+    expect((await run('batch', file, '-o', out, '--part', '0/2')).code).toBe(0);
     const text = readFileSync(file, 'utf8');
     writeFileSync(file, text.replace('bottom: 2', 'bottom: 3'));
-    for (const more of [['--shard-range', '1/2'], ['--resume']]) {
+    for (const more of [['--part', '1/2'], ['--resume']]) {
       const { code, stderr } = await run('batch', file, '-o', out, ...more);
       expect([code, stderr]).toEqual([
         2,

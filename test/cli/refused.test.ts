@@ -59,7 +59,7 @@ const commands = ({ at }: Folder): Readonly<Record<string, readonly string[]>> =
     batch: [at('experiment.yaml'), '-o', out],
     'batch --resume': [at('experiment.yaml'), '-o', out, '--resume'],
     'batch --store': [at('experiment.yaml'), '-o', out, '--store', at('new/store')],
-    'batch --shard-range': [at('experiment.yaml'), '-o', out, '--shard-range', '1/2'],
+    'batch --part': [at('experiment.yaml'), '-o', out, '--part', '1/2'],
     partition: [math, ...layers, '-o', at('new/deep/parts.json')],
     export: [
       math,

@@ -36,7 +36,7 @@ export const notRun: Readonly<Record<string, readonly string[]>> = {
   'exchanges weights in the Python of a harness, which the stand-in has not; test/evaluation/in-place.test.ts does':
     [
       'layerloom evaluate unwritten --in-place',
-      'layerloom search swahili.yaml -o unwritten --language swahili --budget 25% --in-place',
+      'layerloom search swahili.yaml -o unwritten --lang swahili --budget 25% --in-place',
     ],
   'asks the Hugging Face hub': [
     'layerloom swap --task my-org/math-1 --lang my-org/swh-1@main -o ./hub-swap --download --dry-run',

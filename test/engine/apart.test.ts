@@ -73,7 +73,7 @@ describe('a batch', () => {
         at(out),
         ...(store === undefined ? [] : ['--store', at(store)]),
       ];
-      for (const more of [['--dry-run'], [], ['--force'], ['--resume'], ['--shard-range', '1/2']]) {
+      for (const more of [['--dry-run'], [], ['--force'], ['--resume'], ['--part', '1/2']]) {
         const { code, stderr } = await cli([...words, ...more]);
         expect([2, 3], stderr).toContain(code);
         expect(stderr).toMatch(/is an input|inside the input|store/);

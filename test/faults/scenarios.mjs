@@ -50,7 +50,7 @@ const ofB = ['swap', 'wide'];
 
 /** @param {string} name @param {string} range @returns {Command} */
 const part = (name, range) => ({
-  words: batch(name, '--shard-range', range),
+  words: batch(name, '--part', range),
   again: batch(name, '--resume'),
   out: name,
   refusals: ['OUTPUT_BUSY'],

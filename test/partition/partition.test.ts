@@ -59,6 +59,22 @@ describe('partition', () => {
     expect((await readPartition(join(out, 'partition.json'))).found).toMatchObject({ bottom: 3 });
   });
 
+  it('takes the models of an analysis for its experts, and no other model of the same name', async () => {
+    const { root, base, a, experts } = await analysed();
+    const byName = await partition(base, experts);
+    const byModel = await partition(base, { ...experts, language: a, task: `b=${join(root, 'b')}` });
+    expect(byModel.partition).toEqual(byName.partition);
+    // Files that are written in one clock tick have the same time.
+    utimesSync(join(root, 'c', 'model.safetensors'), 1, 1);
+    const other = partition(base, { ...experts, language: `a=${join(root, 'c')}` });
+    await expect(other).rejects.toMatchObject({
+      code: 'PARTITION_INVALID',
+      message: expect.stringContaining(`a was analyzed as ${a}, which is not ${join(root, 'c')}`) as string,
+    });
+    const missing = partition(base, { ...experts, task: join(root, 'none') });
+    await expect(missing).rejects.toThrow(/has no analysis of .*none, but of a, b/);
+  });
+
   it('reads an analysis from its JSON or from its vectors, with the same result', async () => {
     const { base, from, experts } = await analysed();
     const byJson = await partition(base, experts);
@@ -130,19 +146,7 @@ describe('layerloom partition', () => {
   it('draws shares of layers that are divided, and lists the files it wrote', async () => {
     const { root, base, from } = await analysed();
     const out = join(root, 'parts');
-    const options = [
-      '--from',
-      from,
-      '--language',
-      'a',
-      '--task',
-      'b',
-      '-o',
-      out,
-      '--format',
-      'names',
-      'python',
-    ];
+    const options = ['--from', from, '--lang', 'a', '--task', 'b', '-o', out, '--format', 'names', 'python'];
     const { stdout } = await cli(['partition', base, ...options]);
     expect(stdout).toMatch(/language {2}share {2}attention/);
     expect(stdout.trim().split('\n').at(-1)).toBe(join(out, 'freeze.py'));

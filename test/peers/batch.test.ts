@@ -199,7 +199,7 @@ describe.skipIf(!python || !oracle || !experts)(
       async () => {
         const parted = join(root, 'parted');
         const parts = await Promise.all(
-          [0, 1, 2].map((part) => cli(['batch', file, '-o', parted, '--json', '--shard-range', `${part}/3`])),
+          [0, 1, 2].map((part) => cli(['batch', file, '-o', parted, '--json', '--part', `${part}/3`])),
         );
         const written = parts.map(
           ({ stdout }) => JSON.parse(stdout.trimEnd().split('\n').at(-1) ?? '').bytesWritten as number,

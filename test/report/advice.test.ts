@@ -1,8 +1,9 @@
+import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { analyze } from '../../src/index.js';
+import { type AnalyzeParameters, analyze } from '../../src/index.js';
 import { advice } from '../../src/study/pages/analysis/advice.js';
-import { writeFamily } from '../fixtures/family.js';
+import { type Family, writeFamily } from '../fixtures/family.js';
 
 const sharesOf = (name: string, ends: number, middle: number) => {
   const layers = [ends, ends, middle, middle, middle, middle, middle, ends];
@@ -67,5 +68,58 @@ describe('roles of an analysis', () => {
       expect(analyze({ ...of, ...roles }, { out: join(root, 'none') })).rejects;
     await refused({ task: ['b'] }).toThrow(/task: expected the name of an expert: a, swh/);
     await refused({ task: ['a'], language: ['a'] }).toThrow(/one role for an expert; a is given as/);
+  });
+
+  it('are given by models too, as in a swap, with the same result', async () => {
+    const { root, base, a, b, c } = writeFamily();
+    const of = { base, bottom: 2, top: 1 };
+    const analysed = async (name: string, parameters: Partial<AnalyzeParameters>) => {
+      const { experts, proposals } = await analyze({ ...of, ...parameters }, { out: join(root, name) });
+      const pairs = proposals.map(({ task, language, bottom, top }) => ({ task, language, bottom, top }));
+      return { names: experts.map(({ name }) => name), pairs };
+    };
+    const byName = await analysed('by-name', { experts: [a, `swh=${b}`], task: ['a'], language: ['swh'] });
+    expect(byName.pairs).toHaveLength(1);
+    const ways: Partial<AnalyzeParameters>[] = [
+      { task: [a], language: [`swh=${b}`] },
+      { experts: [], task: [`a=${a}`], language: [`swh=${b}`] },
+      { experts: [a], task: [a], language: [`swh=${b}`] },
+      { experts: [a, `swh=${b}`], task: [`${a}/`], language: [b] },
+      { experts: [a, `swh=${b}`], task: [join(a, '..', 'a')], language: ['swh'] },
+    ];
+    for (const [index, way] of ways.entries())
+      expect(await analysed(`way-${index}`, way), JSON.stringify(way)).toEqual(byName);
+    const further = await analysed('further', { experts: [c], task: [a], language: [b] });
+    expect(further.names).toEqual(['c', 'a', 'b']);
+    expect(further.pairs).toMatchObject([{ task: 'a', language: 'b' }]);
+  });
+
+  it('take a text for the name of an expert before they take it for a model', async () => {
+    const { root, base, a, b } = writeFamily();
+    const named = { base, experts: [`b=${a}`, `a=${b}`], task: ['b'], language: ['a'], bottom: 2, top: 1 };
+    const { experts, proposals } = await analyze(named, { out: join(root, 'named') });
+    expect(experts).toHaveLength(2);
+    expect(proposals).toMatchObject([{ task: 'b', language: 'a' }]);
+  });
+
+  it.each<[string, (family: Family) => Partial<AnalyzeParameters>, RegExp | { code: string }]>([
+    ['a missing model', ({ root }) => ({ task: [join(root, 'none')] }), { code: 'MODEL_NOT_FOUND' }],
+    ['a word without experts', () => ({ task: ['none'] }), { code: 'MODEL_NOT_FOUND' }],
+    [
+      'a model of both roles',
+      ({ a }) => ({ task: [a], language: [`${a}/`] }),
+      /one role for an expert; a is/,
+    ],
+    [
+      'another model of one name',
+      ({ a, b }) => ({ experts: [`x=${a}`], task: [`x=${b}`] }),
+      { code: 'NAME_CLASH' },
+    ],
+  ])('refuse %s, and write nothing', async (_, of, expected) => {
+    const family = writeFamily();
+    const out = join(family.root, 'none');
+    const refused = expect(analyze({ base: family.base, bottom: 2, top: 1, ...of(family) }, { out })).rejects;
+    await (expected instanceof RegExp ? refused.toThrow(expected) : refused.toMatchObject(expected));
+    expect(existsSync(out)).toBe(false);
   });
 });

@@ -15,7 +15,9 @@ models = {"task": "./math-1", "lang": "./swh-1"}
 WRONG: list[tuple[Callable[[], object], str]] = [
     (lambda: layerloom.swap(**models, botom=2), r"swap\(\) has no parameter 'botom'; did you mean 'bottom'\?"),
     (lambda: layerloom.swap(**models, output="x"), "did you mean 'out'"),
-    (lambda: layerloom.swap(**models, language="x"), "did you mean 'lang'"),
+    (lambda: layerloom.swap(**models, language="x"), r"swap\(\): lang is given twice, in two spellings"),
+    (lambda: layerloom.swap(language="x", **models), r"swap\(\): lang is given twice, in two spellings"),
+    (lambda: layerloom.swap(**models, langage="x"), "did you mean 'lang'"),
     (lambda: layerloom.swap(**models, dryrun=True), "did you mean 'dry_run'"),
     (lambda: layerloom.swap(**models, json=True), "no parameter 'json'; it has task, lang, base, "),
     (lambda: layerloom.swap("./math-1", "./swh-1"), r"swap\(\) takes nothing by position; give all else by name"),

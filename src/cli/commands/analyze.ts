@@ -9,7 +9,10 @@ export const analyze = command({
   group: 'looking',
   summary: 'show which layers and matrices fine-tuning changed: tables, pictures and a page',
   arguments: {
-    experts: argument('[expert...]', 'experts: each a model, or NAME=MODEL; not needed with --from'),
+    experts: argument(
+      '[expert...]',
+      'experts: each a model, or NAME=MODEL; not needed where --task, --lang or --from name all',
+    ),
   },
   options: {
     base: option('--base <model>', 'the model that the experts were fine-tuned from', {
@@ -31,13 +34,13 @@ export const analyze = command({
     }),
     top: option('--top <n>', 'number of last layers in the summary', { parse: toNumber, default: '2' }),
     task: option(
-      '--task <name>',
-      'an expert that swaps take as the task expert: says what they keep of it, and proposes the layers to swap',
-      {
-        repeatable: true,
-      },
+      '--task <expert>',
+      'a task expert, as in swap: a model, or the name of an expert; with --lang, proposes the layers to swap',
+      { repeatable: true },
     ),
-    language: option('--lang <name>', 'the same of a language expert', { repeatable: true }),
+    language: option('--lang <expert>', 'a language expert: a model, or the name of an expert', {
+      repeatable: true,
+    }),
     topShare: option(
       '--top-share <s>',
       'overlap of the largest changes of each pair: the share of the rows of each matrix, such as 0.1, that changed most',
@@ -59,7 +62,7 @@ export const analyze = command({
       'compare two experts with their base',
     ],
     [
-      'layerloom analyze --base ./llama-3.1-8b ./math-1 ./swh-1 --task math-1 --lang swh-1 -o ./analysis-roles',
+      'layerloom analyze --base ./llama-3.1-8b --task ./math-1 --lang ./swh-1 -o ./analysis-roles',
       'say what a layer swap keeps of what each has learnt',
     ],
     [

@@ -22,7 +22,7 @@ export const batch = command({
       repeatable: true,
     }),
     inPlace: inPlace('write no merge: record them, for layerloom evaluate --in-place'),
-    shardRange: option('--shard-range <i/n>', 'make only part i (from 0) of n of the shards, and no merges'),
+    part: option('--part <i/n>', 'make only part i (from 0) of n of the shards, and no merges'),
     expect,
     analysis,
     tokenizer: tokenizer("the experiment's, or auto", ''),

@@ -18,7 +18,7 @@ export const diff = command({
     out: option('-o, --out <file>', 'write a page (.html), a picture (.svg) or a table (.csv)'),
     force: option('--force', 'replace that file'),
     quantizeReport: option(
-      '--quantize-report <scheme>',
+      '--quantise-report <scheme>',
       'measure how much of the change from the first model is left once both are quantised',
       { choices: quantisingNames, parse: toOneOf('quantize-report', quantisingNames) },
     ),
@@ -31,7 +31,7 @@ export const diff = command({
     ['layerloom diff ./old ./new --exit-code -q', 'for scripts: 0 if they are equal to the bit'],
     ['layerloom diff ./llama-3.1-8b ./math-1 -o math-1.html', 'a page with every tensor'],
     [
-      'layerloom diff ./llama-3.1-8b ./merged --quantize-report mxfp4',
+      'layerloom diff ./llama-3.1-8b ./merged --quantise-report mxfp4',
       'how much of what was learnt is left in four bits',
     ],
   ],

@@ -19,8 +19,12 @@ export const partition = command({
       '--from <dir>',
       'directory of layerloom analyze: each parameter goes to the expert that changed it more, instead of by layers',
     ),
-    language: option('--language <name>', 'the language expert in the analysis', { required: 'with --from' }),
-    task: option('--task <name>', 'the task expert in the analysis', { required: 'with --from' }),
+    language: option('--lang <expert>', 'the language expert of the analysis: its name there, or the model', {
+      required: 'with --from',
+    }),
+    task: option('--task <expert>', 'the task expert of the analysis: its name there, or the model', {
+      required: 'with --from',
+    }),
     granularity: option('--granularity <unit>', 'what an analysis gives to one part together', {
       choices: granularities,
       default: 'module',
@@ -52,7 +56,7 @@ export const partition = command({
       'the first 5 and last 2 layers for the language, the middle for the task',
     ],
     [
-      'layerloom partition ./llama-3.1-8b --from ./analysis --language swh-1 --task math-1 -o ./parts.json',
+      'layerloom partition ./llama-3.1-8b --from ./analysis --lang swh-1 --task math-1 -o ./parts.json',
       'each module to the expert that changed it more',
     ],
   ],

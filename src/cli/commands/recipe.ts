@@ -37,7 +37,7 @@ const recipeChoose = command({
   options: {
     task: option(
       '--task <file>',
-      'what was measured of the task expert: NAME.json of layerloom analyze, or what layerloom diff BASE EXPERT --json printed',
+      'a file, not a model: what was measured of the task expert, as NAME.json of layerloom analyze, or what layerloom diff BASE EXPERT --json prints',
       { required: true },
     ),
     language: option('--lang <file>', 'the same of the language expert', { required: true }),

@@ -15,7 +15,7 @@ export const search = command({
     ),
   },
   options: {
-    language: option('--language <language>', 'the language to search for', {
+    language: option('--lang <language>', 'the language to search for', {
       required: 'if the experiment has several',
     }),
     strategy: option('--strategy <strategy>', 'how to search', {
@@ -31,7 +31,9 @@ export const search = command({
     default: option('--default <name>', 'configuration to compare with', { default: 'the entry default' }),
     entries: option('--entries <name...>', 'entries of the experiment to search', { default: 'all' }),
     pairs: option('--pair <task+lang...>', 'pairs to score', { default: 'all of the language' }),
-    task: option('--task <task>', 'task to search by', { default: "the language's first" }),
+    task: option('--task <task>', 'benchmark task of the experiment to search by', {
+      default: "the language's first",
+    }),
     metric: option('--metric <metric>', 'metric to search by: exact_match,flexible-extract', {
       default: 'the one that tables show',
     }),
@@ -62,11 +64,8 @@ export const search = command({
     }),
   },
   examples: [
-    ['layerloom search study.yaml --language swahili --dry-run', 'print what it would merge and ask'],
-    [
-      'layerloom search study.yaml --language swahili -o ./searched',
-      'search with a quarter of the evaluations',
-    ],
+    ['layerloom search study.yaml --lang swahili --dry-run', 'print what it would merge and ask'],
+    ['layerloom search study.yaml --lang swahili -o ./searched', 'search with a quarter of the evaluations'],
     [
       'layerloom search study.yaml --strategy descent --budget 10% --analysis ./analysis -o ./searched-10',
       'one step at a time, beginning where the experts changed most',

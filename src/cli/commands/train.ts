@@ -44,7 +44,7 @@ const trainInit = command({
       { repeatable: true },
     ),
     language: option(
-      '--language <name>',
+      '--lang <name>',
       'language of the joint preset (swh, tel, ben or jpn), or name of that of own-language',
       { default: 'swh for joint' },
     ),
@@ -83,11 +83,11 @@ const trainInit = command({
       'four runs, each in a folder of its own',
     ],
     [
-      'layerloom train init --preset own-language --language japanese --data ./rows.jsonl --base ./base --cpu -o ./train-ja',
+      'layerloom train init --preset own-language --lang japanese --data ./rows.jsonl --base ./base --cpu -o ./train-ja',
       'a small file of your own, on the processor',
     ],
     [
-      'layerloom train init --preset joint --language ben --trainer axolotl -o ./train-joint',
+      'layerloom train init --preset joint --lang ben --trainer axolotl -o ./train-joint',
       'both kinds of data in one run, for axolotl',
     ],
   ],

@@ -1,11 +1,11 @@
 import { Argument, type Command } from 'commander';
 import { LayerloomError } from '../../core/base/errors.js';
-import { isForShell } from '../../core/base/option-name.js';
 import { tildeIn } from '../../core/base/tilde.js';
 import { orNoDirectories } from '../../core/engine/output/durable.js';
 import { type OutputOptions, outputOptions } from '../options/output.js';
+import { isForShell } from '../options/spellings.js';
 import { addExamples, commandGroups, type Example, type ExampleCommand } from './help.js';
-import { DeclaredOption, type OptionDeclaration } from './option.js';
+import { DeclaredOption, type OptionDeclaration, otherSpellings } from './option.js';
 
 export interface ArgumentDeclaration<Value = unknown> {
   readonly flags: string;
@@ -113,7 +113,7 @@ export const command = <
     const options = Object.entries({ ...facts.options, ...outputOptions }).map(
       ([key, one]) => new DeclaredOption(key, one),
     );
-    for (const one of options) command.addOption(one);
+    for (const one of [...options, ...options.flatMap(otherSpellings)]) command.addOption(one);
     const { notes } = facts;
     if (notes !== undefined) command.addHelpText('after', () => notes(command));
     addExamples(command, facts.examples);

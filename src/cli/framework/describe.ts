@@ -55,9 +55,8 @@ export const describeCommands = (program: Command): CommandDescription[] => desc
 const describe = (command: Command, path: readonly string[]): CommandDescription[] => {
   const help = command.createHelp();
   const title = (heading: string) => heading.replace(/:$/, '');
-  const groups = groupBy(
-    [...command.options.filter(({ hidden }) => !hidden), ...helpOptionOf(command)],
-    ({ helpGroupHeading = 'Options:' }) => title(helpGroupHeading),
+  const groups = groupBy(help.visibleOptions(command), ({ helpGroupHeading = 'Options:' }) =>
+    title(helpGroupHeading),
   );
   const children = command.commands.filter((each) => help.visibleCommands(command).includes(each));
   return [
@@ -86,13 +85,6 @@ const describe = (command: Command, path: readonly string[]): CommandDescription
     ...children.flatMap((each) => describe(each, [...path, each.name()])),
   ];
 };
-
-/** Returns commander's own `-h, --help`. */
-const helpOptionOf = (command: Command): Option[] =>
-  command
-    .createHelp()
-    .visibleOptions(command)
-    .filter((option) => !command.options.includes(option));
 
 const describeOption = (option: Option): OptionDescription => {
   const { flags, long, short, description } = option;

@@ -1,4 +1,5 @@
 import { Option } from 'commander';
+import { alsoAccepted } from '../options/spellings.js';
 
 export interface OptionFacts {
   /** Converts the given text; `previous` is the value so far of a repeated option. */
@@ -13,7 +14,6 @@ export interface OptionFacts {
   readonly group?: string;
   /** True if the option may be repeated; its value is the list of given values. */
   readonly repeatable?: true;
-  readonly hidden?: true;
 }
 
 /** A declared option; the command stores it under the parameter's name. */
@@ -63,7 +63,7 @@ export class DeclaredOption extends Option {
     super(flags, words);
     this.key = key;
     this.facts = facts;
-    const { parse, choices, required, group, hidden } = facts;
+    const { parse, choices, required, group } = facts;
     // A default in words only: if commander set a value, it would override a file's or a function's default.
     if (facts.default !== undefined) this.default(undefined, facts.default);
     if (parse !== undefined) this.argParser<unknown>(parse as (text: string, previous: unknown) => unknown);
@@ -72,9 +72,28 @@ export class DeclaredOption extends Option {
     if (choices !== undefined) this.argChoices = [...choices];
     if (required === true) this.makeOptionMandatory();
     if (group !== undefined) this.helpGroup(group);
-    if (hidden) this.hideHelp();
   }
 }
+
+/** Another spelling of an option: hidden, and stored as that option's value. */
+class OtherSpelling extends DeclaredOption {
+  readonly #stored: string;
+
+  constructor(shown: DeclaredOption, long: string) {
+    const { key, description: words, flags } = shown;
+    const { required: _required, ...facts } = shown.facts;
+    super(key, { flags: flags.replace(/^.*?--[a-z-]+/, long), words, facts });
+    this.#stored = shown.attributeName();
+    this.hideHelp();
+  }
+
+  override attributeName(): string {
+    return this.#stored;
+  }
+}
+
+export const otherSpellings = (shown: DeclaredOption): DeclaredOption[] =>
+  alsoAccepted(shown.long ?? '').map((long) => new OtherSpelling(shown, long));
 
 const factsOf = (option: Option): OptionFacts => (option instanceof DeclaredOption ? option.facts : {});
 

@@ -49,7 +49,7 @@ export const saveOptions = {
     },
   ),
   quantize: option(
-    '--quantize <scheme>',
+    '--quantise <scheme>',
     'quantise the matrices of the output, and measure how much of the change from the base is left',
     {
       choices: writtenNames,
@@ -87,7 +87,6 @@ export const mergeOptions = ({
     default: "the recipe's, or 5GB",
     group: output,
   }),
-  outShardSize: option('--out-shard-size <size>', "mergekit's name for --max-shard-size", { hidden: true }),
   dtype: option('--dtype <dtype>', 'convert every floating tensor to this dtype', {
     choices: arithmeticDtypes.map(torchName),
     default: "each tensor's own",

@@ -35,7 +35,7 @@ const checkNames = ({ experts = [], from = [], task = [], language = [] }: Analy
   );
   if (stray !== undefined)
     throw new LayerloomError('USAGE', {
-      reason: `${stray} is an expert's name, and stands where an expert would; --task and --lang take one name each time: --task A --task B`,
+      reason: `${stray} is an expert's name, and stands where an expert would; --task and --lang take one expert each time: --task A --task B`,
     });
 };
 

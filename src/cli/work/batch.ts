@@ -32,7 +32,7 @@ import { watched } from './show.js';
 export interface BatchCommandOptions extends CommonOptions {
   readonly experiment: string;
   readonly store?: string;
-  readonly shardRange?: string;
+  readonly part?: string;
   readonly write?: readonly string[];
   readonly inPlace?: boolean;
   readonly first?: readonly string[];
@@ -42,11 +42,11 @@ export interface BatchCommandOptions extends CommonOptions {
 export const batchCommand = async (options: BatchCommandOptions): Promise<void> => {
   const { experiment: file } = options;
   const threads = checkThreads(options.threads);
-  const range = options.shardRange === undefined ? undefined : toPart('shard-range', options.shardRange);
+  const range = options.part === undefined ? undefined : toPart('part', options.part);
   const { inPlace } = options;
   if (inPlace && (options.write !== undefined || range !== undefined))
     throw new LayerloomError('USAGE', {
-      reason: `--in-place writes no merge, and ${range === undefined ? '--write' : '--shard-range'} says what to write; give one of them`,
+      reason: `--in-place writes no merge, and ${range === undefined ? '--write' : '--part'} says what to write; give one of them`,
     });
   const write = inPlace ? [] : options.write;
   if (options.dryRun) return await dryRun(file, options, threads, range, write);

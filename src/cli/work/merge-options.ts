@@ -8,8 +8,6 @@ export interface CommonOptions
   readonly out?: string;
   readonly layout?: Layout;
   readonly maxShardSize?: string;
-  /** mergekit's name of `maxShardSize`. */
-  readonly outShardSize?: string;
   readonly analysis?: string;
   readonly tokenizer?: string;
   readonly allowNonFinite?: boolean;

@@ -67,13 +67,14 @@ const planOptions = async (
     rank,
     allowNonFinite,
     download,
+    maxShardSize,
     ...options
   }: MergeCommandOptions,
 ): Promise<MergePlanOptions> => ({
   layout,
   experts,
   quantize,
-  maxShardSize: options.outShardSize ?? options.maxShardSize,
+  maxShardSize,
   analysis,
   strict,
   allowChanged,

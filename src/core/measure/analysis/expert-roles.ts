@@ -2,15 +2,23 @@ import { LayerloomError } from '../../base/errors.js';
 import { invalidParameter } from '../../base/invalid-parameter.js';
 import { type Side, sides } from '../../methods/framework/part-names.js';
 import { nearest } from '../../methods/recipe/nearest.js';
+import {
+  type ModelAddress,
+  parseAddress,
+  printAddress,
+  resolveAllPaths,
+} from '../../models/address/address.js';
+import { parseHubId } from '../../models/address/remote.js';
+import { locateIfHere } from '../../models/sources/locate.js';
 
 /** By name; experts may have none. */
 export type ExpertRoles = ReadonlyMap<string, Side>;
 
+/** By role: names of experts, or models. */
+export type GivenRoles = Readonly<Record<Side, readonly string[] | undefined>>;
+
 /** @throws LayerloomError INVALID_PARAMETER for an unknown name, or one with both roles */
-export const rolesOf = (
-  experts: readonly string[],
-  given: Readonly<Record<Side, readonly string[] | undefined>>,
-): ExpertRoles => {
+export const rolesOf = (experts: readonly string[], given: GivenRoles): ExpertRoles => {
   const roles = new Map<string, Side>();
   for (const side of sides)
     for (const name of given[side] ?? []) {
@@ -28,3 +36,66 @@ export const rolesOf = (
     }
   return roles;
 };
+
+/** Experts, and how to find their roles once they are open. */
+export interface ExpertsWithRoles {
+  readonly experts: readonly string[];
+  /** @param names of `experts` in order. @throws LayerloomError as `rolesOf` */
+  readonly rolesIn: (names: readonly string[]) => ExpertRoles;
+}
+
+/**
+ * Adds to the experts the models that only a role names. The name of an expert is never taken for a model.
+ * Other texts are models if they have a name or a slash, if they exist, or if there are no other experts.
+ *
+ * @throws LayerloomError the codes of `parseAddress`; READ_FAILED
+ */
+export const withRoles = async (given: readonly string[], roles: GivenRoles): Promise<ExpertsWithRoles> => {
+  const experts = [...given];
+  const known = await Promise.all(given.map(identityOf));
+  const positions = new Map<string, number>();
+  for (const text of [...(roles.task ?? []), ...(roles.language ?? [])]) {
+    if (known.some(({ name }) => name === text)) continue;
+    const one = await identityOf(text);
+    const same = known.findIndex(({ name, place }) => place === one.place && (one.given ?? name) === name);
+    if (same >= 0) positions.set(text, same);
+    else if (one.isModel || given.length === 0) {
+      positions.set(text, experts.push(text) - 1);
+      known.push(one);
+    }
+  }
+  const namesIn = (names: readonly string[], texts: readonly string[] = []) =>
+    texts.map((text) => names[positions.get(text) ?? -1] ?? text);
+  return {
+    experts,
+    rolesIn: (names) =>
+      rolesOf(names, { task: namesIn(names, roles.task), language: namesIn(names, roles.language) }),
+  };
+};
+
+interface Identity {
+  /** NAME of `NAME=…`. */
+  readonly given: string | undefined;
+  /** The name that the open model will have; undefined for a missing one. */
+  readonly name: string | undefined;
+  /** The model without its name, with absolute paths. */
+  readonly place: string;
+  readonly isModel: boolean;
+}
+
+const identityOf = async (text: string): Promise<Identity> => {
+  const address = await parseAddress(text);
+  const { name: given, ...plain } = address;
+  return {
+    given,
+    name: await nameOf(address),
+    place: printAddress(resolveAllPaths(plain, '.')),
+    isModel: given !== undefined || text.includes('/') || address.kind === 'adapted' || address.isHere,
+  };
+};
+
+const nameOf = async (model: ModelAddress): Promise<string | undefined> =>
+  model.name ??
+  (model.kind === 'adapted'
+    ? await nameOf(model.adapter)
+    : ((await locateIfHere(model))?.name ?? parseHubId(model.at)?.id));

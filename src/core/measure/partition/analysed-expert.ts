@@ -3,8 +3,11 @@ import { join } from 'node:path';
 import { layerloomCommand } from '../../base/command-line.js';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
 import { nearest } from '../../methods/recipe/nearest.js';
+import { parseAddress } from '../../models/address/address.js';
 import type { CheckpointIndex } from '../../models/checkpoint/checkpoint.js';
 import type { JsonFault } from '../../models/checkpoint/json-file.js';
+import { readWhole } from '../../models/reading/read-model.js';
+import { locateIfHere } from '../../models/sources/locate.js';
 import { type MavVectors, vectorsName } from '../analysis/analysis.js';
 import { expertFile, readFacts } from '../analysis/saved-analysis.js';
 import { sameFiles } from '../analysis/statistics.js';
@@ -19,13 +22,14 @@ const ending = vectorsName('');
 /**
  * Reads an expert's change from an `analyze` directory: `NAME.json` or, without it, `NAME.mav.safetensors`.
  *
+ * @param given the expert's name in the analysis, or the model that was analysed
  * @param base the base with which `analyze` must have compared the expert
- * @throws LayerloomError PARTITION_INVALID if the expert is missing, unreadable or has another base; the
- *   codes of `readVectors`
+ * @throws LayerloomError PARTITION_INVALID if the expert is missing, unreadable, another model or of another
+ *   base; the codes of `readVectors` and `readWhole`
  */
 export const readAnalysedExpert = async (
   analysis: string,
-  name: string,
+  given: string,
   base: CheckpointIndex,
 ): Promise<AnalysedExpert> => {
   const files = await readdir(analysis).catch((cause: unknown) => {
@@ -39,18 +43,32 @@ export const readAnalysedExpert = async (
       { cause },
     );
   });
-  const [json, vectors] = [expertFile(name), vectorsName(name)];
-  const found = [json, vectors].find((file) => files.includes(file));
+  const fileOf = (name: string) => [expertFile(name), vectorsName(name)].find((file) => files.includes(file));
+  const model = fileOf(given) === undefined ? await openIfHere(given) : undefined;
+  const name = model?.name ?? given;
+  const found = fileOf(name);
   if (found === undefined) throw unknown(analysis, name, files);
   const file = join(analysis, found);
-  const facts = found === json ? await readFacts(file, failOf) : await readVectors(file);
+  const facts = found === expertFile(name) ? await readFacts(file, failOf) : await readVectors(file);
   if (!sameFiles(facts.base.files, base.files))
     throw new LayerloomError('PARTITION_INVALID', {
       file,
       reason: `${name} was compared with ${facts.base.path}, which is not ${base.path} or has changed since`,
       remedy: 'analyze the expert with this base',
     });
+  if (model !== undefined && !sameFiles(facts.expert.files, model.files))
+    throw new LayerloomError('PARTITION_INVALID', {
+      file,
+      reason: `${name} was analyzed as ${facts.expert.path}, which is not ${model.path} or has changed since`,
+      remedy: 'analyze this expert',
+    });
   return { name: facts.name, base: facts.base, tensors: facts.tensors, file };
+};
+
+const openIfHere = async (given: string): Promise<CheckpointIndex | undefined> => {
+  const address = await parseAddress(given);
+  const isHere = address.kind === 'adapted' || (await locateIfHere(address)) !== undefined;
+  return isHere ? await readWhole(address) : undefined;
 };
 
 const unknown = (analysis: string, name: string, files: readonly string[]): LayerloomError => {

@@ -111,7 +111,7 @@ export const outputSettings = z.strictObject({
   }),
   quantize: setting(z.enum(writtenNames).optional(), {
     meaning:
-      'The scheme that the matrices of layers are quantised in ([Quantised models](quantised.md#quantising-an-output)). The option `--quantize` overrides it.',
+      'The scheme that the matrices of layers are quantised in ([Quantised models](quantised.md#quantising-an-output)). The option `--quantise` overrides it.',
     otherwise: 'not quantised',
   }),
   ...layoutSettings,
