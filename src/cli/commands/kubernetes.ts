@@ -34,10 +34,7 @@ export const kubernetes = command({
       'score the models too, each pod on one GPU',
     ],
   ],
-  run: async (given) => {
-    const { experimentKubernetesCommand } = await import('../work/schedulers.js');
-    await experimentKubernetesCommand(given);
-  },
+  run: async (given) => (await import('../work/schedulers.js')).experimentKubernetesCommand(given),
 });
 
 export const trainKubernetes = command({
@@ -62,8 +59,5 @@ export const trainKubernetes = command({
       'two pods, a day at most',
     ],
   ],
-  run: async (given) => {
-    const { trainKubernetesCommand } = await import('../work/training-jobs.js');
-    await trainKubernetesCommand(given);
-  },
+  run: async (given) => (await import('../work/schedulers.js')).trainKubernetesCommand(given),
 });

@@ -28,10 +28,7 @@ export const slurm = command({
       'score the models too, on another partition',
     ],
   ],
-  run: async (given) => {
-    const { experimentSlurmCommand } = await import('../work/schedulers.js');
-    await experimentSlurmCommand(given);
-  },
+  run: async (given) => (await import('../work/schedulers.js')).experimentSlurmCommand(given),
 });
 
 export const trainSlurm = command({
@@ -43,8 +40,5 @@ export const trainSlurm = command({
     ['layerloom train slurm ./train-math --time 12:00:00 > submit.sh', 'a job for each run'],
     ['layerloom train slurm ./train-math --parts 2 --partition gpu > submit.sh', 'two jobs, on a partition'],
   ],
-  run: async (given) => {
-    const { trainSlurmCommand } = await import('../work/training-jobs.js');
-    await trainSlurmCommand(given);
-  },
+  run: async (given) => (await import('../work/schedulers.js')).trainSlurmCommand(given),
 });

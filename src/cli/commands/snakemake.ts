@@ -26,10 +26,7 @@ export const snakemake = command({
       'with limits, as sbatch spells them',
     ],
   ],
-  run: async (given) => {
-    const { experimentSnakemakeCommand } = await import('../work/schedulers.js');
-    await experimentSnakemakeCommand(given);
-  },
+  run: async (given) => (await import('../work/schedulers.js')).experimentSnakemakeCommand(given),
 });
 
 export const trainSnakemake = command({
@@ -41,8 +38,5 @@ export const trainSnakemake = command({
     ['layerloom train snakemake ./train-math --memory 64G > Snakefile', 'a job for each run'],
     ['layerloom train snakemake ./train-math --parts 2 --retries 0 > Snakefile', 'two jobs, each tried once'],
   ],
-  run: async (given) => {
-    const { trainSnakemakeCommand } = await import('../work/training-jobs.js');
-    await trainSnakemakeCommand(given);
-  },
+  run: async (given) => (await import('../work/schedulers.js')).trainSnakemakeCommand(given),
 });

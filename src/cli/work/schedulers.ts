@@ -1,126 +1,98 @@
+import { realpathSync } from 'node:fs';
 import { basename, dirname, extname, join, posix, resolve } from 'node:path';
 import { LayerloomError } from '../../core/base/errors.js';
+import { invalidParameter } from '../../core/base/invalid-parameter.js';
+import { itemAt } from '../../core/base/lookup.js';
 import { parseEvaluation } from '../../study/evaluation/settings.js';
 import { stampOf } from '../../study/experiment/expected.js';
 import { expandExperiment } from '../../study/experiment/file/expand.js';
 import { readExperiment } from '../../study/experiment/file/read-experiment.js';
 import { commandsIn } from '../../study/experiment/made-here.js';
-import type { EvaluationJobs, JobParameters } from '../../study/schedulers/jobs.js';
-import { type KubernetesParameters, kubernetesManifest } from '../../study/schedulers/kubernetes.js';
-import { type SlurmParameters, slurmScript } from '../../study/schedulers/slurm.js';
-import { type SnakemakeParameters, snakemakeWorkflow } from '../../study/schedulers/snakemake.js';
+import type {
+  EvaluationJobs,
+  JobLimits,
+  JobParameters,
+  TrainingJobParameters,
+} from '../../study/schedulers/jobs.js';
+import { type ClaimedVolume, kubernetesManifest } from '../../study/schedulers/kubernetes.js';
+import { slurmScript } from '../../study/schedulers/slurm.js';
+import { snakemakeWorkflow } from '../../study/schedulers/snakemake.js';
+import { readManifest } from '../../study/training/manifest.js';
 import type { Given } from '../framework/command.js';
 import type { OptionDeclaration } from '../framework/option.js';
 import type { OutputOptions } from '../options/output.js';
 import {
   evaluationOptions,
   type jobOptions,
+  type kubernetesOptions,
   ownEvaluationOptions,
   slurmEvaluationOptions,
+  type slurmOptions,
+  type snakemakeOptions,
+  type trainingJobOptions,
 } from '../options/scheduling.js';
 import { printJson, printText } from '../print.js';
-import { ownCommand, volumeOf } from './where-jobs-run.js';
 
 type GivenFor<O extends Readonly<Record<string, OptionDeclaration>>> = Given<Record<never, never>, O>;
 
-type JobsGiven = GivenFor<typeof jobOptions & typeof evaluationOptions> & { readonly experiment: string };
-type SlurmJobsGiven = JobsGiven & GivenFor<typeof slurmEvaluationOptions>;
+type OfSlurm = GivenFor<typeof slurmOptions>;
+type OfSnakemake = GivenFor<typeof snakemakeOptions>;
+type OfKubernetes = GivenFor<typeof kubernetesOptions> & { readonly image: string };
 
-type OfJobs = 'experiment' | 'out' | 'store' | 'command' | 'stamp' | 'evaluation';
+type OfExperiment = GivenFor<
+  typeof jobOptions & typeof evaluationOptions & typeof slurmEvaluationOptions & typeof ownEvaluationOptions
+> & { readonly experiment: string };
 
-type SlurmGiven = SlurmJobsGiven &
-  Omit<SlurmParameters, OfJobs> &
-  Pick<GivenFor<typeof ownEvaluationOptions>, 'evaluateDirectives'>;
+type OfTraining = GivenFor<typeof trainingJobOptions> & { readonly directory: string };
 
-type SnakemakeGiven = SlurmJobsGiven & Omit<SnakemakeParameters, OfJobs>;
+export const experimentSlurmCommand = (given: OfExperiment & OfSlurm): Promise<void> =>
+  printExperiment(given, (jobs) => ({ script: slurmScript({ ...given, ...jobs }) }));
 
-type KubernetesGiven = JobsGiven &
-  Omit<KubernetesParameters, OfJobs | 'volumes'> &
-  Pick<GivenFor<typeof ownEvaluationOptions>, 'evaluateImage'> & {
-    readonly volumes?: readonly string[];
-    readonly experimentPath?: string;
-    readonly command?: string;
-  };
-
-export const experimentSlurmCommand = async (given: SlurmGiven): Promise<void> => {
-  const { parts, time, partition, account, qos, memory, cpus, directives, evaluateDirectives } = given;
-  const read = await checked(given);
-  const own = evaluationOf(given, read);
-  const script = slurmScript({
-    ...read.jobs,
-    parts,
-    time,
-    partition,
-    account,
-    qos,
-    memory,
-    cpus,
-    directives,
-    evaluation: own && { ...own, ...slurmEvaluation(given), directives: evaluateDirectives },
-  });
-  print(read, given, { script });
-};
-
-export const experimentSnakemakeCommand = async (given: SnakemakeGiven): Promise<void> => {
-  const { parts, time, partition, account, qos, memory, cpus, retries } = given;
-  const read = await checked(given);
-  const own = evaluationOf(given, read);
-  const workflow = snakemakeWorkflow({
-    ...read.jobs,
-    parts,
-    time,
-    partition,
-    account,
-    qos,
-    memory,
-    cpus,
-    retries,
-    evaluation: own && { ...own, ...slurmEvaluation(given) },
-  });
-  print(read, given, { workflow });
-};
+export const experimentSnakemakeCommand = (given: OfExperiment & OfSnakemake): Promise<void> =>
+  printExperiment(given, (jobs) => ({ workflow: snakemakeWorkflow({ ...given, ...jobs }) }));
 
 /** Paths are those in the pods. */
-export const experimentKubernetesCommand = async (given: KubernetesGiven): Promise<void> => {
-  const { parts, time, memory, cpus, image, name, namespace, command, volumes, evaluateImage } = given;
-  const read = await checked(given);
-  const own = evaluationOf(given, read);
-  const experiment = posix.resolve(given.experimentPath ?? read.jobs.experiment);
-  const manifest = kubernetesManifest({
-    ...read.jobs,
-    parts,
-    time,
-    memory,
-    cpus,
-    image,
-    name,
-    namespace,
-    experiment,
-    command: [command ?? 'layerloom'],
-    volumes: (volumes ?? []).map(volumeOf),
-    evaluation: own && { ...own, image: evaluateImage },
+export const experimentKubernetesCommand = (
+  given: OfExperiment & OfKubernetes & { readonly experimentPath?: string },
+): Promise<void> =>
+  printExperiment(given, (jobs) => {
+    const experiment = posix.resolve(given.experimentPath ?? jobs.experiment);
+    return { manifest: kubernetesManifest({ ...given, ...jobs, ...inPods(given), experiment }) };
   });
-  print(read, given, { manifest });
+
+export const trainSlurmCommand = (given: OfTraining & OfSlurm): Promise<void> =>
+  printTraining(given, (jobs) => ({ script: slurmScript({ ...given, ...jobs }) }));
+
+export const trainSnakemakeCommand = (given: OfTraining & OfSnakemake): Promise<void> =>
+  printTraining(given, (jobs) => ({ workflow: snakemakeWorkflow({ ...given, ...jobs }) }));
+
+/** Paths are those in the pods. */
+export const trainKubernetesCommand = (
+  given: OfTraining & OfKubernetes & { readonly trainingPath?: string },
+): Promise<void> =>
+  printTraining(given, (jobs) => {
+    const training = posix.resolve(given.trainingPath ?? jobs.training);
+    return { training, manifest: kubernetesManifest({ ...given, ...jobs, ...inPods(given), training }) };
+  });
+
+type Printed = Readonly<Record<string, unknown>>;
+
+/** Prints facts and the written text as JSON, or only the text, which is the last one. */
+const print = (printed: Printed, { json }: OutputOptions): void => {
+  if (json) printJson(printed);
+  else printText(String(Object.values(printed).at(-1)).trimEnd());
 };
 
-interface CheckedJobs {
-  readonly merges: number;
-  /**
-   * True if evaluations run commands from the experiment's file, which nodes with another home folder would
-   * not trust.
-   */
-  readonly allowServe: boolean;
-  readonly jobs: Required<Pick<JobParameters, 'experiment' | 'out' | 'command' | 'stamp'>> & {
-    readonly store: string | undefined;
-  };
-}
+type CheckedJobs = JobParameters & {
+  readonly evaluation: (EvaluationJobs & JobLimits) | undefined;
+};
 
 /**
  * @throws LayerloomError RECIPE_INVALID; USAGE for evaluations without models or tasks, and for settings
  *   without evaluations
  */
-const checked = async (given: JobsGiven): Promise<CheckedJobs> => {
-  const { experiment: file, evaluate, out, store } = given;
+const printExperiment = async (given: OfExperiment, write: (jobs: CheckedJobs) => Printed): Promise<void> => {
+  const { experiment: file, evaluate, store } = given;
   const read = await readExperiment(file);
   const ofEvaluations = { ...evaluationOptions, ...slurmEvaluationOptions, ...ownEvaluationOptions };
   for (const [name, { flags }] of Object.entries(ofEvaluations))
@@ -133,39 +105,74 @@ const checked = async (given: JobsGiven): Promise<CheckedJobs> => {
       reason: `--evaluate: ${file} does not say what to measure; add evaluate: with tasks by language`,
     });
   const experiment = resolve(file);
-  const beside = join(dirname(experiment), basename(experiment, extname(experiment)));
-  return {
-    merges: expandExperiment(read).length,
-    allowServe:
-      read.evaluate?.tasks !== undefined &&
-      commandsIn(parseEvaluation(read.evaluate, dirname(experiment))).length > 0,
-    jobs: {
-      experiment,
-      out: out === undefined ? beside : resolve(out),
-      store: store === undefined ? undefined : resolve(store),
-      command: ownCommand(),
-      stamp: stampOf(read.text),
-    },
-  };
+  const out = resolve(given.out ?? join(dirname(experiment), basename(experiment, extname(experiment))));
+  const stamp = stampOf(read.text);
+  const merges = expandExperiment(read).length;
+  // Nodes with another home folder would not trust commands from the experiment's file.
+  const allowServe =
+    read.evaluate?.tasks !== undefined &&
+    commandsIn(parseEvaluation(read.evaluate, dirname(experiment))).length > 0;
+  const written = write({
+    experiment,
+    out,
+    store: store === undefined ? undefined : resolve(store),
+    parts: given.parts,
+    command: ownCommand(),
+    stamp,
+    evaluation: evaluate
+      ? {
+          allowServe,
+          parts: given.evaluateParts,
+          gpus: given.gpus,
+          lmEval: given.lmEval,
+          time: given.evaluateTime,
+          partition: given.evaluatePartition,
+          account: given.evaluateAccount,
+          qos: given.evaluateQos,
+          directives: given.evaluateDirectives,
+          image: given.evaluateImage,
+        }
+      : undefined,
+  });
+  print({ merges, out, stamp, ...written }, given);
 };
 
-const print = (
-  { merges, jobs: { out, stamp } }: CheckedJobs,
-  { json }: OutputOptions,
-  text: Readonly<Record<string, string>>,
-): void => {
-  if (json) printJson({ merges, out, stamp, ...text });
-  else printText(Object.values(text).join('').trimEnd());
+/**
+ * @throws LayerloomError TRAINING_INVALID; INVALID_PARAMETER for more parts than runs; USAGE for fewer GPUs
+ *   than a run needs
+ */
+const printTraining = async (
+  given: OfTraining,
+  write: (jobs: TrainingJobParameters) => Printed,
+): Promise<void> => {
+  const training = resolve(given.directory);
+  const { runs } = await readManifest(training);
+  const needed = Math.max(...runs.map(({ gpus }) => gpus));
+  const { parts = runs.length, gpus = needed } = given;
+  if (parts > runs.length)
+    throw invalidParameter('parts', parts, `at most ${runs.length}, the number of runs in ${training}`);
+  if (gpus !== 0 && gpus < needed)
+    throw new LayerloomError('USAGE', {
+      reason: `--gpus ${gpus}: the runs in ${training} are written for ${needed}; write them again with train init --devices ${gpus}, or give --gpus 0 where a directive asks for them`,
+    });
+  const written = write({ training, parts, gpus, command: ownCommand() });
+  print({ runs: runs.length, training, parts, gpus, ...written }, given);
 };
 
-const evaluationOf = (
-  { evaluate, evaluateParts, gpus, lmEval, evaluateTime }: JobsGiven,
-  { allowServe }: CheckedJobs,
-): (EvaluationJobs & { readonly time: string | undefined }) | undefined =>
-  evaluate ? { parts: evaluateParts, gpus, lmEval, allowServe, time: evaluateTime } : undefined;
+/** Absolute paths of this Node and this script, because compute nodes may have another PATH. */
+const ownCommand = (): string[] => [process.execPath, realpathSync(itemAt(process.argv, 1))];
 
-const slurmEvaluation = ({ evaluatePartition, evaluateAccount, evaluateQos }: SlurmJobsGiven) => ({
-  partition: evaluatePartition,
-  account: evaluateAccount,
-  qos: evaluateQos,
+const inPods = ({ command = 'layerloom', volumes = [] }: OfKubernetes) => ({
+  command: [command],
+  volumes: volumes.map(volumeOf),
 });
+
+/** Parses `CLAIM=PATH` or `CLAIM=PATH:ro`. @throws LayerloomError USAGE */
+const volumeOf = (given: string): ClaimedVolume => {
+  const { claim, path, mode } = /^(?<claim>[^=]+)=(?<path>.+?)(?<mode>:ro)?$/s.exec(given)?.groups ?? {};
+  if (claim === undefined || path === undefined)
+    throw new LayerloomError('USAGE', {
+      reason: `--volume ${given}: expected CLAIM=PATH, such as models=/data`,
+    });
+  return { claim, path, readOnly: mode !== undefined };
+};

@@ -51,15 +51,40 @@ export interface TrainingJobParameters extends CommonParameters {
   readonly evaluation?: undefined;
 }
 
-/** Jobs of one command: a single one, or `count` jobs, each with `INDEX/count` appended. */
-export interface Job {
-  readonly words: readonly string[];
-  readonly count: number;
-  /** GPUs of each job. */
-  readonly gpus: number;
+/** Limits of SLURM, which scoring jobs may override. Snakemake's executors take them too. */
+export interface SlurmLimits {
+  /** Time limit, in sbatch's notation: `02:00:00`. */
+  readonly time?: string | undefined;
+  readonly partition?: string | undefined;
+  /** Account to charge. */
+  readonly account?: string | undefined;
+  /** Quality of service. */
+  readonly qos?: string | undefined;
 }
 
-/** The jobs of an experiment or a training, in the order in which they must end. */
+/** Limits of a job. A writer reads those that its scheduler has. */
+export interface JobLimits extends SlurmLimits {
+  readonly cpus?: number | undefined;
+  readonly memory?: string | undefined;
+  readonly directives?: readonly string[] | undefined;
+  readonly image?: string | undefined;
+}
+
+/** Jobs of one command, which can be submitted as one. */
+export interface Job {
+  readonly name: 'parts' | 'last' | 'evaluate';
+  readonly words: readonly string[];
+  readonly count: number;
+  /** Appends `INDEX/count` to the words. */
+  readonly isArray: boolean;
+  /** GPUs of each job. */
+  readonly gpus: number;
+  readonly limits: JobLimits;
+  /** Prefix of the limits' parameters in messages. */
+  readonly prefix: string;
+}
+
+/** The jobs of an experiment or a training. */
 export interface Jobs {
   /** The input file; no job can run without it. */
   readonly file: string;
@@ -78,13 +103,17 @@ export interface Jobs {
     /** The last job's work; ends the phrase "a last job that …". */
     readonly last: string;
   };
-  /** Make the shards or train the runs, part by part. */
-  readonly parts: Job;
-  /** Makes what the parts left, and the merges; for a training, reports the existing runs. */
-  readonly last: Job;
-  /** Score the models, part by part. */
-  readonly evaluation: Job | undefined;
+  /**
+   * In the order in which they must end. The first make the shards or train the runs, part by part. The last
+   * job makes what they left, and the merges; for a training, it reports the existing runs. The third score
+   * the models, part by part.
+   */
+  readonly jobs: readonly [parts: Job, last: Job, evaluation?: Job];
 }
+
+type TrainingParameters = TrainingJobParameters & JobLimits;
+type ExperimentParameters = JobParameters &
+  JobLimits & { readonly evaluation?: (EvaluationJobs & JobLimits) | undefined };
 
 /**
  * Returns the jobs of an experiment or a training as data, for each scheduler's writer to format.
@@ -92,27 +121,49 @@ export interface Jobs {
  * @throws LayerloomError INVALID_PARAMETER for counts below 1, empty texts, and control characters, which
  *   cannot be quoted safely
  */
-export const jobsOf = (
-  parameters: JobParameters | TrainingJobParameters,
-  evaluation: EvaluationJobs | undefined,
-): Jobs => {
+export const jobsOf = (parameters: ExperimentParameters | TrainingParameters): Jobs => {
   if (parameters.cpus !== undefined) checkCount('cpus', parameters.cpus);
-  return 'training' in parameters ? trainingJobs(parameters) : experimentJobs(parameters, evaluation);
+  const { command = ['layerloom'] } = parameters;
+  checkTexts({ command: command.join(' ') });
+  return 'training' in parameters ? trainingJobs(parameters, command) : experimentJobs(parameters, command);
+};
+
+const jobOf = (
+  name: Job['name'],
+  words: readonly string[],
+  limits: JobLimits,
+  { count = 1, gpus = 0 }: { readonly count?: number; readonly gpus?: number } = {},
+): Job => {
+  const prefix = name === 'evaluate' ? 'evaluate-' : '';
+  checkCount(`${prefix}parts`, count);
+  checkCount('gpus', gpus, 0);
+  return { name, words, count, isArray: name !== 'last', gpus, limits, prefix };
 };
 
 const experimentJobs = (
-  { experiment, out, store, parts = 8, cpus, command = ['layerloom'], stamp }: JobParameters,
-  evaluation: EvaluationJobs | undefined,
+  { experiment, out, store, parts: count = 8, stamp, evaluation, ...limits }: ExperimentParameters,
+  command: readonly string[],
 ): Jobs => {
-  checkCount('parts', parts);
-  checkTexts({ experiment, out, store, command: command.join(' '), stamp });
+  checkTexts({ experiment, out, store, stamp, 'lm-eval': evaluation?.lmEval });
   const expected = stamp === undefined ? [] : ['--expect', stamp];
   const batch = [
     ...[...command, 'batch', experiment, '-o', out],
     ...(store === undefined ? [] : ['--store', store]),
-    ...(cpus === undefined ? [] : ['-j', String(cpus)]),
+    ...(limits.cpus === undefined ? [] : ['-j', String(limits.cpus)]),
     ...expected,
   ];
+  const parts = jobOf('parts', [...batch, '--shard-range'], limits, { count });
+  const last = jobOf('last', [...batch, '--resume'], limits);
+  const scoring = () => {
+    const { parts: own = count, gpus = 1, lmEval, allowServe = false, ...given } = evaluation ?? {};
+    const words = [
+      ...[...command, 'evaluate', out, ...expected],
+      ...(lmEval === undefined ? [] : ['--lm-eval', lmEval]),
+      ...(allowServe ? ['--allow-serve', '--part'] : ['--part']),
+    ];
+    const overriding = Object.fromEntries(Object.entries(given).filter(([, value]) => value !== undefined));
+    return jobOf('evaluate', words, { ...limits, ...overriding }, { count: own, gpus });
+  };
   return {
     file: experiment,
     out,
@@ -123,38 +174,15 @@ const experimentJobs = (
       shared: 'The experiment, its models, the output and the store',
       last: 'makes what they left',
     },
-    parts: { words: [...batch, '--shard-range'], count: parts, gpus: 0 },
-    last: { words: [...batch, '--resume'], count: 1, gpus: 0 },
-    evaluation:
-      evaluation &&
-      evaluationJob({ ...evaluation, parts: evaluation.parts ?? parts }, [
-        ...[...command, 'evaluate', out],
-        ...expected,
-      ]),
+    jobs: evaluation === undefined ? [parts, last] : [parts, last, scoring()],
   };
 };
 
-const evaluationJob = (
-  { parts, gpus = 1, lmEval, allowServe = false }: EvaluationJobs & { readonly parts: number },
-  evaluate: readonly string[],
-): Job => {
-  checkCount('evaluate-parts', parts);
-  checkCount('gpus', gpus, 0);
-  checkTexts({ 'lm-eval': lmEval });
-  const harness = lmEval === undefined ? [] : ['--lm-eval', lmEval];
-  const allowed = allowServe ? ['--allow-serve'] : [];
-  return { words: [...evaluate, ...harness, ...allowed, '--part'], count: parts, gpus };
-};
-
-const trainingJobs = ({
-  training,
-  parts,
-  gpus = 1,
-  command = ['layerloom'],
-}: TrainingJobParameters): Jobs => {
-  checkCount('parts', parts);
-  checkCount('gpus', gpus, 0);
-  checkTexts({ training, command: command.join(' ') });
+const trainingJobs = (
+  { training, parts: count, gpus = 1, ...limits }: TrainingParameters,
+  command: readonly string[],
+): Jobs => {
+  checkTexts({ training });
   return {
     file: join(training, 'training.json'),
     out: training.replace(/\/+$/, ''),
@@ -165,8 +193,9 @@ const trainingJobs = ({
       shared: 'The directory, the base, its data and the Python of the trainer',
       last: 'says which runs are there',
     },
-    parts: { words: ['bash', join(training, 'train.sh')], count: parts, gpus },
-    last: { words: [...command, 'train', 'status', training], count: 1, gpus: 0 },
-    evaluation: undefined,
+    jobs: [
+      jobOf('parts', ['bash', join(training, 'train.sh')], limits, { count, gpus }),
+      jobOf('last', [...command, 'train', 'status', training], limits),
+    ],
   };
 };

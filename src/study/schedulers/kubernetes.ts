@@ -1,6 +1,5 @@
 import { stringify } from 'yaml';
 import { shellWord } from '../../core/base/command-line.js';
-import { LayerloomError } from '../../core/base/errors.js';
 import { invalidParameter } from '../../core/base/invalid-parameter.js';
 import { checkTexts, isPlain, mebibytesOf, secondsOf } from './checks.js';
 import {
@@ -67,72 +66,35 @@ const retries = 3;
  * @throws LayerloomError INVALID_PARAMETER for counts below 1, invalid Kubernetes names, and paths outside
  *   the volumes
  */
-export const kubernetesManifest = ({
-  evaluation: scoring,
-  ...parameters
-}: KubernetesParameters | KubernetesTrainingParameters): string => {
-  const { image, namespace, volumes, cpus, memory, time } = parameters;
-  const jobs = jobsOf(parameters, scoring);
-  const name = parameters.name ?? nameOf(jobs.out);
+export const kubernetesManifest = (
+  parameters: KubernetesParameters | KubernetesTrainingParameters,
+): string => {
+  const { namespace, volumes } = parameters;
+  const found = jobsOf(parameters);
+  const name = parameters.name ?? nameOf(found.out);
   checkName('name', name, 45);
   if (namespace !== undefined) checkName('namespace', namespace, 63);
-  checkTexts({ image, 'evaluate-image': scoring?.image });
-  checkVolumes(volumes, jobs.paths);
-  const job = (suffix: string, of: Job, own: Partial<PodFacts>, isIndexed: boolean, isSuspended: boolean) =>
-    jobOf({
-      ...{ name: `${name}-${suffix}`, namespace, job: of, isIndexed, isSuspended },
-      pod: { image, volumes, cpus, memory, seconds: seconds('time', time), ...own },
-    });
-  const documents = [
-    job('parts', jobs.parts, {}, true, false),
-    job('last', jobs.last, {}, false, true),
-    ...(jobs.evaluation === undefined
-      ? []
-      : [
-          job(
-            'evaluate',
-            jobs.evaluation,
-            {
-              image: scoring?.image ?? image,
-              seconds: seconds('evaluate-time', scoring?.time ?? time),
-            },
-            true,
-            true,
-          ),
-        ]),
-  ];
-  const texts = documents.map((document) => stringify(document, { lineWidth: 0 }));
-  return `${usage(jobs, name, namespace)}${texts.join('---\n')}`;
+  checkVolumes(volumes, found.paths);
+  const texts = found.jobs.flatMap((job) =>
+    job === undefined ? [] : stringify(documentOf(job, name, namespace, volumes), { lineWidth: 0 }),
+  );
+  return `${usage(found, name, namespace)}${texts.join('---\n')}`;
 };
 
-interface PodFacts {
-  readonly image: string;
-  readonly volumes: readonly ClaimedVolume[];
-  readonly cpus: number | undefined;
-  readonly memory: string | undefined;
-  readonly seconds: number | undefined;
-}
-
-interface JobFacts {
-  readonly name: string;
-  readonly namespace: string | undefined;
-  readonly job: Job;
-  readonly isIndexed: boolean;
-  readonly isSuspended: boolean;
-  readonly pod: PodFacts;
-}
-
-const jobOf = ({ name, namespace, job, isIndexed, isSuspended, pod }: JobFacts) => {
-  const { words, count, gpus } = job;
-  // Kubernetes replaces $(NAME) in arguments, and $$ by $.
-  const args = words.map((word) => word.replaceAll('$', '$$$$'));
+const documentOf = (
+  job: Job,
+  prefix: string,
+  namespace: string | undefined,
+  volumes: readonly ClaimedVolume[],
+) => {
+  const { count, isArray } = job;
   return {
     apiVersion: 'batch/v1',
     kind: 'Job',
-    metadata: { name, ...(namespace === undefined ? {} : { namespace }) },
+    metadata: { name: `${prefix}-${job.name}`, ...(namespace === undefined ? {} : { namespace }) },
     spec: {
-      ...(isSuspended ? { suspend: true } : {}),
-      ...(isIndexed
+      ...(job.name === 'parts' ? {} : { suspend: true }),
+      ...(isArray
         ? {
             completionMode: 'Indexed',
             completions: count,
@@ -145,41 +107,39 @@ const jobOf = ({ name, namespace, job, isIndexed, isSuspended, pod }: JobFacts) 
         rules: [
           { action: 'Ignore', onPodConditions: [{ type: 'DisruptionTarget', status: 'True' }] },
           {
-            action: isIndexed ? 'FailIndex' : 'FailJob',
+            action: isArray ? 'FailIndex' : 'FailJob',
             onExitCodes: { containerName: 'layerloom', operator: 'In', values: [2, 3, 4] },
           },
         ],
       },
       ttlSecondsAfterFinished: keptSeconds,
-      template: {
-        spec: podOf(pod, gpus, isIndexed ? [...args, `$(JOB_COMPLETION_INDEX)/${count}`] : args),
-      },
+      template: { spec: podOf(job, volumes) },
     },
   };
 };
 
-const podOf = (
-  { image, volumes, cpus, memory, seconds }: PodFacts,
-  gpus: number,
-  command: readonly string[],
-) => {
+const podOf = ({ words, count, isArray, gpus, limits, prefix }: Job, volumes: readonly ClaimedVolume[]) => {
+  const { image, cpus, memory, time } = limits;
+  checkTexts({ image }, prefix);
   const asked = {
     ...(cpus === undefined ? {} : { cpu: String(cpus) }),
     ...(memory === undefined ? {} : { memory: `${mebibytesOf('memory', memory)}Mi` }),
   };
-  const limits = { ...asked, ...(gpus === 0 ? {} : { 'nvidia.com/gpu': String(gpus) }) };
+  const most = { ...asked, ...(gpus === 0 ? {} : { 'nvidia.com/gpu': String(gpus) }) };
   const claims = [...new Set(volumes.map(({ claim }) => claim))];
+  // Kubernetes replaces $(NAME) in arguments, and $$ by $.
+  const command = words.map((word) => word.replaceAll('$', '$$$$'));
   return {
     restartPolicy: 'Never',
-    ...(seconds === undefined ? {} : { activeDeadlineSeconds: seconds }),
+    ...(time === undefined ? {} : { activeDeadlineSeconds: secondsOf(`${prefix}time`, time) }),
     containers: [
       {
         name: 'layerloom',
         image,
-        command: [...command],
-        ...(Object.keys(limits).length === 0
+        command: isArray ? [...command, `$(JOB_COMPLETION_INDEX)/${count}`] : command,
+        ...(Object.keys(most).length === 0
           ? {}
-          : { resources: { ...(Object.keys(asked).length === 0 ? {} : { requests: asked }), limits } }),
+          : { resources: { ...(Object.keys(asked).length === 0 ? {} : { requests: asked }), limits: most } }),
         volumeMounts: volumes.map(({ claim, path, readOnly }) => ({
           name: `claim-${claims.indexOf(claim)}`,
           mountPath: path,
@@ -194,7 +154,11 @@ const podOf = (
   };
 };
 
-const usage = ({ about, evaluation }: Jobs, name: string, namespace: string | undefined): string => {
+const usage = (
+  { about, jobs: [, , evaluation] }: Jobs,
+  name: string,
+  namespace: string | undefined,
+): string => {
   const kubectl = namespace === undefined ? 'kubectl' : `kubectl -n ${shellWord(namespace)}`;
   const steps = [
     `${kubectl} apply -f jobs.yaml`,
@@ -207,9 +171,6 @@ const usage = ({ about, evaluation }: Jobs, name: string, namespace: string | un
 # Jobs cannot depend on each other: all but the first are suspended. However a job ended, the next one may run.
 ${steps.map((step) => `#   ${step}\n`).join('')}`;
 };
-
-const seconds = (parameter: string, time: string | undefined): number | undefined =>
-  time === undefined ? undefined : secondsOf(parameter, time);
 
 /** Returns a valid Kubernetes name from the last name of a path. */
 const nameOf = (out: string): string => {
@@ -236,11 +197,11 @@ const checkVolumes = (
 ): void => {
   for (const { claim, path } of volumes) {
     if (!/^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$/.test(claim) || !/^\/[^:]*$/.test(path) || !isPlain(path))
-      throw new LayerloomError('INVALID_PARAMETER', {
-        parameter: 'volume',
-        value: `${claim}=${path}`,
-        expected: 'CLAIM=/PATH, the name of a persistent volume claim and an absolute path without colons',
-      });
+      throw invalidParameter(
+        'volume',
+        `${claim}=${path}`,
+        'CLAIM=/PATH, the name of a persistent volume claim and an absolute path without colons',
+      );
   }
   const isOn = (path: string, at: string) =>
     at === '/' || path === at || path.startsWith(`${at.replace(/\/+$/, '')}/`);

@@ -6,23 +6,16 @@ import {
   type Job,
   type JobParameters,
   jobsOf,
+  type SlurmLimits,
   type TrainingJobParameters,
 } from './jobs.js';
 
-/** Limits that scoring jobs may override. */
-interface SlurmLimits {
-  /** Time limit, in sbatch's notation: `02:00:00`. */
-  readonly time?: string | undefined;
-  readonly partition?: string | undefined;
-  /** Account to charge. */
-  readonly account?: string | undefined;
-  /** Quality of service. */
-  readonly qos?: string | undefined;
+interface SlurmDirectives extends SlurmLimits {
   /** Further options of sbatch, in long form: `--constraint=a100`, `--exclusive`. */
   readonly directives?: readonly string[] | undefined;
 }
 
-interface SlurmSettings extends SlurmLimits {
+interface SlurmSettings extends SlurmDirectives {
   /** Memory of each job, in sbatch's notation: `32G`. */
   readonly memory?: string | undefined;
 }
@@ -34,10 +27,17 @@ export interface SlurmParameters extends JobParameters, SlurmSettings {
 }
 
 /** The scoring jobs; default limits are those of the other jobs. */
-export interface SlurmEvaluation extends EvaluationJobs, SlurmLimits {}
+export interface SlurmEvaluation extends EvaluationJobs, SlurmDirectives {}
 
 /** Parameters of `slurmScript` for a training. */
 export interface SlurmTrainingParameters extends TrainingJobParameters, SlurmSettings {}
+
+/** Delimiter of here-documents. No line of a job equals it: paths with line breaks are refused. */
+const end = 'LAYERLOOM_JOB';
+
+/** The elements of bash's `limits`, also of an empty array under `set -u`. */
+// biome-ignore lint/suspicious/noTemplateCurlyInString: bash expands it.
+const limits = '${limits[@]+"${limits[@]}"}';
 
 /**
  * Returns a bash script that submits an experiment to SLURM: an array of jobs that compute the shards into
@@ -52,14 +52,9 @@ export interface SlurmTrainingParameters extends TrainingJobParameters, SlurmSet
  *   cannot be quoted safely. Also for directives that are not long options of sbatch, or that the script sets
  *   itself.
  */
-export const slurmScript = ({
-  evaluation: scoring,
-  ...parameters
-}: SlurmParameters | SlurmTrainingParameters): string => {
-  const { cpus, memory, time, partition, account, qos, directives } = parameters;
-  const { out, about, parts, last, evaluation } = jobsOf(parameters, scoring);
-  const own = { time, partition, account, qos, directives };
-  const common = { cpus, memory };
+export const slurmScript = (parameters: SlurmParameters | SlurmTrainingParameters): string => {
+  const { out, about, jobs } = jobsOf(parameters);
+  const [parts, last, evaluation] = jobs;
   return `#!/usr/bin/env bash
 # Submits ${about.subject} to SLURM in ${parts.count} part${parts.count === 1 ? '' : 's'}, and a last job that ${about.last}.
 # ${about.shared} must lie where every node sees them.
@@ -72,80 +67,51 @@ log="\${logs//%/%%}"
 # Jobs that are submitted again append to the logs.
 export SBATCH_OPEN_MODE=append
 
-${limitsLine({ ...common, ...own, gpus: parts.gpus })}
-parts=$(sbatch --parsable --job-name=layerloom --array=0-${parts.count - 1} --output="$log/part-%a.log" \\
-  \${limits[@]+"\${limits[@]}"} <<'${end}'
-${arrayJob(parts)}${end}
-)
+${submission(parts, 'parts', `--job-name=layerloom ${arrayOf(parts)} --output="$log/part-%a.log" \\\n  ${limits}`)}
 # JOB, or JOB;CLUSTER.
 parts="\${parts%%;*}"
 
 # However the parts ended: this job ${about.last}.
-${limitsLine({ ...common, ...own, gpus: last.gpus })}
-last=$(sbatch --parsable --job-name=layerloom-last --dependency="afterany:$parts" --output="$log/last.log" \\
-  \${limits[@]+"\${limits[@]}"} <<'${end}'
-${jobText(last)}
-${end}
-)
+${submission(last, 'last', `--job-name=layerloom-last --dependency="afterany:$parts" --output="$log/last.log" \\\n  ${limits}`)}
 last="\${last%%;*}"
 
 echo "parts: job $parts (${rangeOf(parts)}), last: job $last, logs: $logs"
-${evaluation === undefined ? '' : evaluationText(evaluation, { ...common, ...own, ...given(scoring) })}`;
-};
-
-/** Limits of jobs, by sbatch's names. */
-interface Limits extends SlurmLimits {
-  readonly memory: string | undefined;
-  readonly cpus: number | undefined;
-  readonly gpus: number;
-}
-
-const given = ({ time, partition, account, qos, directives }: SlurmLimits = {}): SlurmLimits =>
-  Object.fromEntries(
-    Object.entries({ time, partition, account, qos, directives }).filter(([, value]) => value !== undefined),
-  );
-
-/** Returns the lines that submit the scoring array after the job `$last`. */
-const evaluationText = (job: Job, limits: Omit<Limits, 'gpus'>): string => `
+${
+  evaluation === undefined
+    ? ''
+    : `
 # However the last job ended: the models that are there are scored.
-${limitsLine({ ...limits, gpus: job.gpus }, 'evaluate-')}
-scores=$(sbatch --parsable --job-name=layerloom-evaluate --array=0-${job.count - 1} --dependency="afterany:$last" \\
-  --output="$log/evaluate-%a.log" \${limits[@]+"\${limits[@]}"} <<'${end}'
-${arrayJob(job)}${end}
-)
+${submission(evaluation, 'scores', `--job-name=layerloom-evaluate ${arrayOf(evaluation)} --dependency="afterany:$last" \\\n  --output="$log/evaluate-%a.log" ${limits}`)}
 scores="\${scores%%;*}"
 
-echo "scores: job $scores (${rangeOf(job)})"
-`;
+echo "scores: job $scores (${rangeOf(evaluation)})"
+`
+}`;
+};
 
-const jobText = ({ words }: Pick<Job, 'words'>): string => `#!/usr/bin/env bash
+/** Returns the lines that submit a job and store its number in a variable. */
+const submission = (
+  job: Job,
+  variable: string,
+  options: string,
+): string => `limits=(${limitsOf(job).join(' ')})
+${variable}=$(sbatch --parsable ${options} <<'${end}'
+#!/usr/bin/env bash
 set -euo pipefail
-exec ${words.map(shellWord).join(' ')}`;
+exec ${job.words.map(shellWord).join(' ')}${job.isArray ? ` "$SLURM_ARRAY_TASK_ID/${job.count}"` : ''}
+${end}
+)`;
 
-const arrayJob = (job: Job): string => `${jobText(job)} "$SLURM_ARRAY_TASK_ID/${job.count}"\n`;
-
-/** @param prefix of the parameters' names in messages */
-const limitsLine = (limits: Limits, prefix = ''): string => `limits=(${limitsOf(limits, prefix).join(' ')})`;
-
-const limitsOf = (
-  { time, partition, account, qos, directives = [], memory, cpus, gpus }: Limits,
-  prefix: string,
-): string[] => {
-  checkTexts({
-    [`${prefix}time`]: time,
-    [`${prefix}partition`]: partition,
-    [`${prefix}account`]: account,
-    [`${prefix}qos`]: qos,
-    memory,
-  });
+const limitsOf = ({ prefix, gpus, limits: { directives = [], memory, cpus, ...own } }: Job): string[] => {
+  const { time, partition, account, qos } = own;
+  checkTexts({ time, partition, account, qos }, prefix);
+  checkTexts({ memory });
   for (const directive of directives) checkDirective(`${prefix}directive`, directive);
+  const options = { 'cpus-per-task': cpus, time, partition, account, qos, mem: memory };
   return [
-    ...(cpus === undefined ? [] : [`--cpus-per-task=${cpus}`]),
-    ...(time === undefined ? [] : [`--time=${time}`]),
-    ...(partition === undefined ? [] : [`--partition=${partition}`]),
-    ...(account === undefined ? [] : [`--account=${account}`]),
-    ...(qos === undefined ? [] : [`--qos=${qos}`]),
-    ...(memory === undefined ? [] : [`--mem=${memory}`]),
+    ...Object.entries(options).flatMap(([name, value]) =>
+      value === undefined ? [] : [`--${name}=${value}`],
+    ),
     ...directives,
     ...(gpus === 0 ? [] : [`--gres=gpu:${gpus}`]),
   ].map(shellWord);
@@ -166,7 +132,6 @@ const checkDirective = (parameter: string, directive: string): void => {
     );
 };
 
-const rangeOf = ({ count }: Job): string => (count === 1 ? '0' : `0 to ${count - 1}`);
+const arrayOf = ({ count }: Job): string => `--array=0-${count - 1}`;
 
-/** Delimiter of here-documents. No line of a job equals it: paths with line breaks are refused. */
-const end = 'LAYERLOOM_JOB';
+const rangeOf = ({ count }: Job): string => (count === 1 ? '0' : `0 to ${count - 1}`);

@@ -6,22 +6,11 @@ import {
   type Job,
   type JobParameters,
   jobsOf,
+  type SlurmLimits,
   type TrainingJobParameters,
 } from './jobs.js';
 
-/** Limits that scoring jobs may override, in sbatch's notation. */
-interface SnakemakeLimits {
-  /** Time limit: `02:00:00`. Becomes `runtime`, in minutes. */
-  readonly time?: string | undefined;
-  /** Becomes `slurm_partition`. */
-  readonly partition?: string | undefined;
-  /** Becomes `slurm_account`. */
-  readonly account?: string | undefined;
-  /** Quality of service of SLURM: `qos`. */
-  readonly qos?: string | undefined;
-}
-
-interface SnakemakeSettings extends SnakemakeLimits {
+interface SnakemakeSettings extends SlurmLimits {
   /** CPUs and threads of each job (`threads`); default 1. */
   readonly cpus?: number | undefined;
   /** Memory of each job, in sbatch's notation: `32G`. Becomes `mem_mb`, in MiB. */
@@ -37,7 +26,7 @@ export interface SnakemakeParameters extends JobParameters, SnakemakeSettings {
 }
 
 /** The scoring jobs; default limits are those of the other jobs. */
-export interface SnakemakeEvaluation extends EvaluationJobs, SnakemakeLimits {}
+export interface SnakemakeEvaluation extends EvaluationJobs, SlurmLimits {}
 
 /** Parameters of `snakemakeWorkflow` for a training. */
 export interface SnakemakeTrainingParameters extends TrainingJobParameters, SnakemakeSettings {}
@@ -53,18 +42,18 @@ export interface SnakemakeTrainingParameters extends TrainingJobParameters, Snak
  * @throws LayerloomError INVALID_PARAMETER for counts below 1, empty texts, control characters, and braces in
  *   paths, which Snakemake reads as wildcards
  */
-export const snakemakeWorkflow = ({
-  evaluation: scoring,
-  ...parameters
-}: SnakemakeParameters | SnakemakeTrainingParameters): string => {
-  const { cpus = 1, memory, retries = 2, time, partition, account, qos } = parameters;
-  const jobs = jobsOf({ ...parameters, cpus }, scoring);
-  const { file, out, record, about, parts, last, evaluation } = jobs;
+export const snakemakeWorkflow = (parameters: SnakemakeParameters | SnakemakeTrainingParameters): string => {
+  const { cpus = 1, retries = 2 } = parameters;
+  const { file, out, record, paths, about, jobs } = jobsOf({ ...parameters, cpus });
+  const [parts, last, evaluation] = jobs;
   checkCount('retries', retries, 0);
-  for (const [parameter, value] of Object.entries(jobs.paths)) checkBraces(parameter, value);
-  const own = { time, partition, account, qos };
-  const limitsFor = ({ gpus }: Job) => limitsOf({ cpus, memory, gpus, ...own });
-  const scored = evaluation === undefined ? '' : ', expand(SCORED, part=range(SCORES))';
+  for (const [parameter, value] of Object.entries(paths)) checkBraces(parameter, value);
+  const recorded = (lines: string) => (record === undefined ? '' : lines);
+  const scored = (lines: string) => (evaluation === undefined ? '' : lines);
+  const end = (job: Job, shell: string) => `    retries: ${retries}
+${limitsOf(job)}
+    shell: "${shell} >> {log:q} 2>&1"
+`;
   return `# Runs ${about.subject} in ${parts.count} part${parts.count === 1 ? '' : 's'}, and a last job that ${about.last}.
 #   snakemake -s Snakefile --cores all --keep-going
 # After parts that failed for good, the last job runs without them, and ${about.last}:
@@ -75,13 +64,20 @@ OUT = ${text(out)}
 # Commands, as words of the shell.
 PART = ${command(parts)}
 LAST = ${command(last)}
-${record === undefined ? '' : `RECORD = ${text(record)}\n`}${evaluation === undefined ? '' : `EVALUATE = ${command(evaluation)}\nSCORES = ${evaluation.count}\nSCORED = OUT + ".snakemake/scored-{part}-of-${evaluation.count}"\n`}
+${recorded(`RECORD = ${text(String(record))}\n`)}${
+  evaluation === undefined
+    ? ''
+    : `EVALUATE = ${command(evaluation)}
+SCORES = ${evaluation.count}
+SCORED = OUT + ".snakemake/scored-{part}-of-${evaluation.count}"
+`
+}
 
 localrules: all
 
 
-${record === undefined ? '' : '# The record is a target too: a directory of merges that was removed is made again.\n'}rule all:
-    input: ${record === undefined ? 'OUT + ".snakemake/finished"' : 'RECORD'}${scored}
+${recorded('# The record is a target too: a directory of merges that was removed is made again.\n')}rule all:
+    input: ${record === undefined ? 'OUT + ".snakemake/finished"' : 'RECORD'}${scored(', expand(SCORED, part=range(SCORES))')}
 
 
 # The marker says that the part has ended well. It goes once the last job has ended.
@@ -89,64 +85,46 @@ rule part:
     input: FILE
     output: temp(touch(OUT + ".snakemake/part-{part}-of-{parts}"))
     log: OUT + ".snakemake/part-{part}-of-{parts}.log"
-    retries: ${retries}
-${limitsFor(parts)}
-    shell: "{PART} {wildcards.part}/{wildcards.parts} >> {log:q} 2>&1"
+${end(parts, '{PART} {wildcards.part}/{wildcards.parts}')}
 
-
-${record === undefined ? '' : '# update: a rerun keeps the record, and the scores in it, until it is written again.\n'}rule last:
+${recorded('# update: a rerun keeps the record, and the scores in it, until it is written again.\n')}rule last:
     input:
         file=FILE,
         parts=expand(OUT + ".snakemake/part-{part}-of-{parts}", part=range(PARTS), parts=[PARTS]),
     output:
-${record === undefined ? '' : '        record=update(RECORD),\n'}        finished=touch(OUT + ".snakemake/finished"),
+${recorded('        record=update(RECORD),\n')}        finished=touch(OUT + ".snakemake/finished"),
     log: OUT + ".snakemake/last.log"
-    retries: ${retries}
-${limitsFor(last)}
-    shell: "{LAST} >> {log:q} 2>&1"
-${evaluation === undefined ? '' : evaluationRule(evaluation, retries, limitsOf({ cpus, memory, gpus: evaluation.gpus, ...own, ...given(scoring) }, 'evaluate-'))}`;
-};
-
-/** Depends on the merges' marker instead of the record, which scoring rewrites. */
-const evaluationRule = ({ count }: Job, retries: number, limits: string): string => `
+${end(last, '{LAST}')}${
+  evaluation === undefined
+    ? ''
+    : // Depends on the merges' marker instead of the record, which scoring rewrites.
+      `
 
 rule evaluate:
     input: OUT + ".snakemake/finished"
     output: touch(SCORED)
-    log: OUT + ".snakemake/scored-{part}-of-${count}.log"
-    retries: ${retries}
-${limits}
-    shell: "{EVALUATE} {wildcards.part}/{SCORES} >> {log:q} 2>&1"
-`;
+    log: OUT + ".snakemake/scored-{part}-of-${evaluation.count}.log"
+${end(evaluation, '{EVALUATE} {wildcards.part}/{SCORES}')}`
+}`;
+};
 
-const given = ({ time, partition, account, qos }: SnakemakeLimits = {}): SnakemakeLimits =>
-  Object.fromEntries(
-    Object.entries({ time, partition, account, qos }).filter(([, value]) => value !== undefined),
+const limitsOf = ({ limits, prefix, gpus }: Job): string => {
+  const { cpus, memory, time, partition, account, qos } = limits;
+  checkTexts({ partition, account, qos }, prefix);
+  const given = {
+    mem_mb: memory === undefined ? undefined : mebibytesOf('memory', memory),
+    runtime: time === undefined ? undefined : Math.ceil(secondsOf(`${prefix}time`, time) / 60),
+    ...{ slurm_partition: partition, slurm_account: account, qos },
+    gpu: gpus === 0 ? undefined : gpus,
+  };
+  // JSON strings and numbers are valid Python literals.
+  const resources = Object.entries(given).flatMap(([name, value]) =>
+    value === undefined ? [] : [`${name}=${JSON.stringify(value)}`],
   );
-
-interface Limits extends SnakemakeLimits {
-  readonly cpus: number;
-  readonly memory: string | undefined;
-  readonly gpus: number;
-}
-
-/** @param prefix of the parameters' names in messages */
-const limitsOf = ({ cpus, memory, gpus, time, partition, account, qos }: Limits, prefix = ''): string => {
-  checkTexts({
-    [`${prefix}partition`]: partition,
-    [`${prefix}account`]: account,
-    [`${prefix}qos`]: qos,
-  });
-  const resources = [
-    ...(memory === undefined ? [] : [`mem_mb=${mebibytesOf('memory', memory)}`]),
-    ...(time === undefined ? [] : [`runtime=${Math.ceil(secondsOf(`${prefix}time`, time) / 60)}`]),
-    ...(partition === undefined ? [] : [`slurm_partition=${text(partition)}`]),
-    ...(account === undefined ? [] : [`slurm_account=${text(account)}`]),
-    ...(qos === undefined ? [] : [`qos=${text(qos)}`]),
-    ...(gpus === 0 ? [] : [`gpu=${gpus}`]),
-  ];
-  const threads = `    threads: ${cpus}`;
-  return resources.length === 0 ? threads : `${threads}\n    resources: ${resources.join(', ')}`;
+  return [
+    `    threads: ${cpus}`,
+    ...(resources.length === 0 ? [] : [`    resources: ${resources.join(', ')}`]),
+  ].join('\n');
 };
 
 /** JSON strings are valid Python literals. */
