@@ -78,8 +78,5 @@ export const analyze = command({
       'draw an earlier analysis with another threshold, without reading weights',
     ],
   ],
-  run: async (given) => {
-    const { analyzeCommand } = await import('../work/analyze.js');
-    await analyzeCommand(given);
-  },
+  run: async (given) => (await import('../work/analyze.js')).analyzeCommand(given),
 });

@@ -8,8 +8,5 @@ export const build = command({
     ['layerloom build', 'build it into the installed package'],
     ['CXX=clang++ layerloom build --quiet', 'with another compiler, and without its output'],
   ],
-  run: async (given) => {
-    const { buildCommand } = await import('../work/build.js');
-    await buildCommand(given);
-  },
+  run: async (given) => (await import('../work/build.js')).buildCommand(given),
 });

@@ -9,10 +9,7 @@ const ls = command({
     ['layerloom cache ls', 'list the models'],
     ['layerloom cache ls --json', 'the same with every file, as JSON'],
   ],
-  run: async (given) => {
-    const { cacheLsCommand } = await import('../work/cache.js');
-    await cacheLsCommand(given);
-  },
+  run: async (given) => (await import('../work/cache.js')).cacheLsCommand(given),
 });
 
 const gc = command({
@@ -28,10 +25,7 @@ const gc = command({
     ['layerloom cache gc --older-than 30d', 'remove models that were not used for a month'],
     ['layerloom cache gc --all --dry-run', 'print what the models take on the disk'],
   ],
-  run: async (given) => {
-    const { cacheGcCommand } = await import('../work/cache.js');
-    await cacheGcCommand(given);
-  },
+  run: async (given) => (await import('../work/cache.js')).cacheGcCommand(given),
 });
 
 export const cache = commandOfCommands({

@@ -35,8 +35,5 @@ export const diff = command({
       'how much of what was learnt is left in four bits',
     ],
   ],
-  run: async (given) => {
-    const { diffCommand } = await import('../work/diff.js');
-    await diffCommand(given);
-  },
+  run: async (given) => (await import('../work/diff.js')).diffCommand(given),
 });

@@ -14,8 +14,5 @@ export const doctor = command({
     ['layerloom doctor', 'check the installation and this directory'],
     ['layerloom doctor /scratch --json', 'check another disk, for a program to read'],
   ],
-  run: async (given) => {
-    const { doctorCommand } = await import('../work/doctor.js');
-    await doctorCommand(given);
-  },
+  run: async (given) => (await import('../work/doctor.js')).doctorCommand(given),
 });

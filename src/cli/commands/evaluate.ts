@@ -45,8 +45,5 @@ export const evaluate = command({
     ["layerloom evaluate ./study --only 'swahili/*' --limit 20", 'a quick look at one language'],
     ['layerloom evaluate ./study --import ./results', 'take results that were computed on another machine'],
   ],
-  run: async (given) => {
-    const { evaluateCommand } = await import('../work/evaluate.js');
-    await evaluateCommand(given);
-  },
+  run: async (given) => (await import('../work/evaluate.js')).evaluateCommand(given),
 });

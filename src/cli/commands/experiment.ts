@@ -80,10 +80,7 @@ const init = command({
       'write a file for two task experts and one language expert',
     ],
   ],
-  run: async (given) => {
-    const { experimentInitCommand } = await import('../work/experiment.js');
-    await experimentInitCommand(given);
-  },
+  run: async (given) => (await import('../work/experiment.js')).experimentInitCommand(given),
 });
 
 export const experiment = commandOfCommands({

@@ -48,8 +48,5 @@ export const exportModel = command({
       'four bits, by the programs of a checkout',
     ],
   ],
-  run: async (given) => {
-    const { exportModelCommand } = await import('../work/export.js');
-    await exportModelCommand(given);
-  },
+  run: async (given) => (await import('../work/export.js')).exportModelCommand(given),
 });

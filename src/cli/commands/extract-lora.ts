@@ -54,8 +54,5 @@ export const extractLora = command({
       'in each matrix the rank that keeps 90 % of its change',
     ],
   ],
-  run: async (given) => {
-    const { extractLoraCommand } = await import('../work/extract-lora.js');
-    await extractLoraCommand(given);
-  },
+  run: async (given) => (await import('../work/extract-lora.js')).extractLoraCommand(given),
 });

@@ -12,8 +12,5 @@ export const inspect = command({
     ['layerloom inspect ./math-1/model.safetensors --json', 'one file, as JSON'],
     ['layerloom inspect ./math-lora', 'an adapter: ranks, scales and modules'],
   ],
-  run: async (given) => {
-    const { inspectCommand } = await import('../work/inspect.js');
-    await inspectCommand(given);
-  },
+  run: async (given) => (await import('../work/inspect.js')).inspectCommand(given),
 });

@@ -60,8 +60,5 @@ export const partition = command({
       'each module to the expert that changed it more',
     ],
   ],
-  run: async (given) => {
-    const { partitionCommand } = await import('../work/partition.js');
-    await partitionCommand(given);
-  },
+  run: async (given) => (await import('../work/partition.js')).partitionCommand(given),
 });

@@ -84,8 +84,5 @@ export const revert = command({
       "keep exactly the task's part of a partition",
     ],
   ],
-  run: async (given) => {
-    const { methodCommand } = await import('../work/merge.js');
-    await methodCommand('revert', given);
-  },
+  run: async (given) => (await import('../work/merge.js')).methodCommand('revert', given),
 });

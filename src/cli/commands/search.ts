@@ -71,8 +71,5 @@ export const search = command({
       'one step at a time, beginning where the experts changed most',
     ],
   ],
-  run: async (given) => {
-    const { searchCommand } = await import('../work/search.js');
-    await searchCommand(given);
-  },
+  run: async (given) => (await import('../work/search.js')).searchCommand(given),
 });

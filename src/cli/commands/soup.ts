@@ -67,8 +67,5 @@ export const soup = command({
       'an adapter whose averages have rank 16',
     ],
   ],
-  run: async (given) => {
-    const { methodCommand } = await import('../work/merge.js');
-    await methodCommand('soup', given);
-  },
+  run: async (given) => (await import('../work/merge.js')).methodCommand('soup', given),
 });

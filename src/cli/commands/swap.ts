@@ -96,8 +96,5 @@ export const swap = command({
       'two bare LoRA adapters give an adapter',
     ],
   ],
-  run: async (given) => {
-    const { methodCommand } = await import('../work/merge.js');
-    await methodCommand('layer_swap', given);
-  },
+  run: async (given) => (await import('../work/merge.js')).methodCommand('layer_swap', given),
 });

@@ -50,8 +50,5 @@ export const table = command({
       'write all tables for pandas, polars, DuckDB',
     ],
   ],
-  run: async (given) => {
-    const { tableCommand } = await import('../work/table.js');
-    await tableCommand(given);
-  },
+  run: async (given) => (await import('../work/table.js')).tableCommand(given),
 });

@@ -91,10 +91,7 @@ const trainInit = command({
       'both kinds of data in one run, for axolotl',
     ],
   ],
-  run: async (given) => {
-    const { trainInitCommand } = await import('../work/train.js');
-    await trainInitCommand(given);
-  },
+  run: async (given) => (await import('../work/train.js')).trainInitCommand(given),
 });
 
 const trainStatus = command({
@@ -106,10 +103,7 @@ const trainStatus = command({
     ['layerloom train status ./train-math ./train-swh', 'the runs of two sweeps, and what comes next'],
     ['layerloom train status ./train-math --json', 'for a script: exit 4 until every run is finished'],
   ],
-  run: async (given) => {
-    const { trainStatusCommand } = await import('../work/train.js');
-    await trainStatusCommand(given);
-  },
+  run: async (given) => (await import('../work/train.js')).trainStatusCommand(given),
 });
 
 export const train = commandOfCommands({

@@ -36,8 +36,5 @@ export const tryModels = command({
       'the default configuration of each pair',
     ],
   ],
-  run: async (given) => {
-    const { tryCommand } = await import('../work/try.js');
-    await tryCommand(given);
-  },
+  run: async (given) => (await import('../work/try.js')).tryCommand(given),
 });
