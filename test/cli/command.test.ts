@@ -48,9 +48,12 @@ describe('a declared command', () => {
         dryRun: true,
       },
     );
-    expect(
-      await givenBy('a', '--lang', 'l', '--plugin', 'p', '--plugin', 'q', '--json'),
-    ).toEqual({ models: ['a'], language: 'l', plugins: ['p', 'q'], json: true });
+    expect(await givenBy('a', '--lang', 'l', '--plugin', 'p', '--plugin', 'q', '--json')).toEqual({
+      models: ['a'],
+      language: 'l',
+      plugins: ['p', 'q'],
+      json: true,
+    });
   });
 
   it('is given values of the types that flags and facts say', () => {

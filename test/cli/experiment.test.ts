@@ -178,7 +178,7 @@ describe('layerloom experiment slurm', () => {
     execFileSync('bash', ['-n'], { input: stdout });
     const digest = createHash('sha256').update(readFileSync(file)).digest('hex').slice(0, 16);
     expect(stdout).toContain(
-      `batch '${file}' -o '${join(folder, 'an experiment')}' --store ${join(process.cwd(), 'store')} -j 8 --expect ${version}:${digest} --shard-range "$SLURM_ARRAY_TASK_ID/4"`,
+      `batch '${file}' -o '${join(folder, 'an experiment')}' --store ${join(process.cwd(), 'store')} -j 8 --expect ${version}:${digest} --part "$SLURM_ARRAY_TASK_ID/4"`,
     );
     expect(stdout).toContain(`exec ${process.execPath} /`);
     const { stdout: json } = await cli(['experiment', 'slurm', file, '-o', join(folder, 'o'), '--json']);

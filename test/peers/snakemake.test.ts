@@ -26,7 +26,7 @@ const prepare = async (failures: number) => {
   writeFileSync(
     command,
     `#!/usr/bin/env bash
-if [[ "$*" == *"--shard-range 1/3" ]] && read -r n < '${counter}' && [ "$n" -gt 0 ]; then
+if [[ "$*" == "batch "*"--part 1/3" ]] && read -r n < '${counter}' && [ "$n" -gt 0 ]; then
   echo $((n - 1)) > '${counter}'; exit 1
 fi
 exec '${process.execPath}' '${main}' "$@"

@@ -45,7 +45,7 @@ describe('the manifest for Kubernetes', () => {
     const words = ['layerloom', 'batch', '/data/e.yaml', '-o', `/data/it's $$(HOME) 1`];
     const expected = ['--expect', '1.2.3:0123456789abcdef'];
     const commandOf = (job: typeof parts) => job.spec.template.spec.containers[0].command;
-    expect(commandOf(parts)).toEqual([...words, ...expected, '--shard-range', '$(JOB_COMPLETION_INDEX)/8']);
+    expect(commandOf(parts)).toEqual([...words, ...expected, '--part', '$(JOB_COMPLETION_INDEX)/8']);
     expect(commandOf(last)).toEqual([...words, ...expected, '--resume']);
   });
 

@@ -67,9 +67,9 @@ describe.skipIf(process.platform === 'win32')('the script for SLURM', () => {
     const { folder, out, stdout, calls, parts, last } = submit({ parts: 3, store: '/shared/the store' });
     const batch = `batch|${join(folder, 'my experiment.yaml')}|-o|${out}|--store|/shared/the store|`;
     expect(calls).toEqual([
-      `${batch}--shard-range|0/3|`,
-      `${batch}--shard-range|1/3|`,
-      `${batch}--shard-range|2/3|`,
+      `${batch}--part|0/3|`,
+      `${batch}--part|1/3|`,
+      `${batch}--part|2/3|`,
       `${batch}--resume|`,
     ]);
     expect(parts).toEqual([
@@ -97,7 +97,7 @@ describe.skipIf(process.platform === 'win32')('the script for SLURM', () => {
       '--partition=long jobs',
       '--mem=32G',
     ]);
-    expect(calls[0]).toMatch(/\|-j\|8\|--shard-range\|0\/1\|$/);
+    expect(calls[0]).toMatch(/\|-j\|8\|--part\|0\/1\|$/);
     expect(calls[0]).not.toContain('--store');
   });
 

@@ -17,7 +17,7 @@ describe('the workflow for Snakemake', () => {
   it('has parts, a last job behind them, and no evaluation unless asked', () => {
     const text = workflow({ parts: 3, stamp: '1.2.3:0123456789abcdef' });
     expect(constantOf(text, 'PART')).toBe(
-      'layerloom batch /data/e.yaml -o /data/out -j 1 --expect 1.2.3:0123456789abcdef --shard-range',
+      'layerloom batch /data/e.yaml -o /data/out -j 1 --expect 1.2.3:0123456789abcdef --part',
     );
     expect(constantOf(text, 'LAST')).toMatch(/--expect 1\.2\.3:0123456789abcdef --resume$/);
     expect(text).toContain('PARTS = int(config.get("parts", 3))');

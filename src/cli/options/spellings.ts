@@ -44,7 +44,7 @@ export const spellingsOf = (shown: string): readonly string[] => [
 export const shownSpelling = (long: string): string =>
   Object.keys(spellings).find((shown) => alsoAccepted(shown).includes(long)) ?? long;
 
-/** The option of a parameter of the TypeScript functions: `--dry-run` of `dryRun`, `--lang` of `language`. */
+/** The option of a TypeScript function's parameter: `--dry-run` of `dryRun`, `--lang` of `language`. */
 export const longOf = (parameter: string): string =>
   shownSpelling(`--${parameter.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`);
 
@@ -73,7 +73,7 @@ let reader: Reader | undefined;
 
 export const isForShell = (): boolean => reader === 'shell';
 
-/** Spells options in messages for this reader from now on. @returns a function that restores the former spelling */
+/** Spells options in messages for this reader from now on. @returns a function that undoes it */
 export const spellFor = (next: Reader): (() => void) => {
   const former = reader;
   const spellAsBefore = spellBy(spellingFor[next]);

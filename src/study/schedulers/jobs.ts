@@ -152,7 +152,7 @@ const experimentJobs = (
     ...(limits.cpus === undefined ? [] : ['-j', String(limits.cpus)]),
     ...expected,
   ];
-  const parts = jobOf('parts', [...batch, '--shard-range'], limits, { count });
+  const parts = jobOf('parts', [...batch, '--part'], limits, { count });
   const last = jobOf('last', [...batch, '--resume'], limits);
   const scoring = () => {
     const { parts: own = count, gpus = 1, lmEval, allowServe = false, ...given } = evaluation ?? {};
