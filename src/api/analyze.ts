@@ -36,10 +36,7 @@ export interface AnalyzeParameters {
   bottom?: number | undefined;
   /** Number of last layers in `shares` and in the advice. Default: 2. */
   top?: number | undefined;
-  /**
-   * Experts that serve as task experts in a layer swap, each a name of `experts`, or a further model. The
-   * advice uses the roles.
-   */
+  /** Task experts in a layer swap: names of `experts`, or further models. The advice uses the roles. */
   task?: readonly string[] | undefined;
   /** The same for language experts. */
   language?: readonly string[] | undefined;

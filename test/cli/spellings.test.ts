@@ -33,7 +33,7 @@ const cases = commands.flatMap(({ path, optionGroups }) =>
     ),
 );
 
-/** Values of the options after a parse of words, none of which needs to be complete. */
+/** Parses options, without checks of the command. */
 const valuesOf = (path: readonly string[], words: readonly string[]): Record<string, unknown> => {
   const command = commandAt(path);
   command.parseOptions([...words]);

@@ -1,14 +1,13 @@
 import { type OptionSpelling, spellBy } from '../../core/base/option-name.js';
 
-/** Other spellings of an option. */
 interface OtherSpellings {
-  /** Accepted everywhere, but shown nowhere. */
+  /** Accepted, not shown. */
   readonly also?: readonly string[];
-  /** Refused with the hint "did you mean". */
+  /** Refused with a hint. */
   readonly meant?: readonly string[];
 }
 
-/** The only table of spellings. Its keys are the options that help, completion, docs and Python show. */
+/** By the spelling that help, completion, docs and Python show. */
 export const spellings: Readonly<Record<string, OtherSpellings>> = {
   '--lang': { also: ['--language'] },
   '--lang-layers': { also: ['--language-layers'] },
@@ -33,18 +32,17 @@ const othersOf = (shown: string): OtherSpellings =>
 
 export const alsoAccepted = (shown: string): readonly string[] => othersOf(shown).also ?? [];
 
-/** Returns every spelling by which a user may mean an option, the shown one first. */
 export const spellingsOf = (shown: string): readonly string[] => [
   shown,
   ...alsoAccepted(shown),
   ...(othersOf(shown).meant ?? []),
 ];
 
-/** Returns the shown spelling of an accepted one: `--lang` of `--language`. */
+/** `--lang` for `--language`. */
 export const shownSpelling = (long: string): string =>
   Object.keys(spellings).find((shown) => alsoAccepted(shown).includes(long)) ?? long;
 
-/** The option of a TypeScript function's parameter: `--dry-run` of `dryRun`, `--lang` of `language`. */
+/** The option of a parameter: `--dry-run` for `dryRun`, `--lang` for `language`. */
 export const longOf = (parameter: string): string =>
   shownSpelling(`--${parameter.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`);
 
@@ -73,7 +71,7 @@ let reader: Reader | undefined;
 
 export const isForShell = (): boolean => reader === 'shell';
 
-/** Spells options in messages for this reader from now on. @returns a function that undoes it */
+/** @returns a function that restores the former spelling */
 export const spellFor = (next: Reader): (() => void) => {
   const former = reader;
   const spellAsBefore = spellBy(spellingFor[next]);

@@ -51,7 +51,7 @@ export interface TrainingJobParameters extends CommonParameters {
   readonly evaluation?: undefined;
 }
 
-/** Limits of SLURM, which scoring jobs may override. Snakemake's executors take them too. */
+/** Limits that scoring jobs may override. */
 export interface SlurmLimits {
   /** Time limit, in sbatch's notation: `02:00:00`. */
   readonly time?: string | undefined;
@@ -62,7 +62,6 @@ export interface SlurmLimits {
   readonly qos?: string | undefined;
 }
 
-/** Limits of a job. A writer reads those that its scheduler has. */
 export interface JobLimits extends SlurmLimits {
   readonly cpus?: number | undefined;
   readonly memory?: string | undefined;
@@ -70,7 +69,7 @@ export interface JobLimits extends SlurmLimits {
   readonly image?: string | undefined;
 }
 
-/** Jobs of one command, which can be submitted as one. */
+/** Jobs of one command. */
 export interface Job {
   readonly name: 'parts' | 'last' | 'evaluate';
   readonly words: readonly string[];
@@ -80,7 +79,7 @@ export interface Job {
   /** GPUs of each job. */
   readonly gpus: number;
   readonly limits: JobLimits;
-  /** Prefix of the limits' parameters in messages. */
+  /** Before parameters of limits in messages. */
   readonly prefix: string;
 }
 
@@ -103,11 +102,7 @@ export interface Jobs {
     /** The last job's work; ends the phrase "a last job that …". */
     readonly last: string;
   };
-  /**
-   * In the order in which they must end. The first make the shards or train the runs, part by part. The last
-   * job makes what they left, and the merges; for a training, it reports the existing runs. The third score
-   * the models, part by part.
-   */
+  /** In the order in which they must end. */
   readonly jobs: readonly [parts: Job, last: Job, evaluation?: Job];
 }
 

@@ -35,7 +35,7 @@ export interface SlurmTrainingParameters extends TrainingJobParameters, SlurmSet
 /** Delimiter of here-documents. No line of a job equals it: paths with line breaks are refused. */
 const end = 'LAYERLOOM_JOB';
 
-/** The elements of bash's `limits`, also of an empty array under `set -u`. */
+/** Also expands an empty array under `set -u`. */
 // biome-ignore lint/suspicious/noTemplateCurlyInString: bash expands it.
 const limits = '${limits[@]+"${limits[@]}"}';
 

@@ -37,20 +37,14 @@ export const rolesOf = (experts: readonly string[], given: GivenRoles): ExpertRo
   return roles;
 };
 
-/** Experts, and how to find their roles once they are open. */
-export interface ExpertsWithRoles {
-  readonly experts: readonly string[];
-  /** @param names of `experts` in order. @throws LayerloomError as `rolesOf` */
-  readonly rolesIn: (names: readonly string[]) => ExpertRoles;
-}
-
 /**
- * Adds to the experts the models that only a role names. The name of an expert is never taken for a model.
- * Other texts are models if they have a name or a slash, if they exist, or if there are no other experts.
+ * Adds to the experts the models that only a role names. An expert's name is never taken for a model. Other
+ * texts are models if they have a name or a slash, if they exist, or if no experts are given.
  *
- * @throws LayerloomError the codes of `parseAddress`; READ_FAILED
+ * @returns also `rolesOf` by the names of the open experts
+ * @throws LayerloomError the codes of `parseAddress`
  */
-export const withRoles = async (given: readonly string[], roles: GivenRoles): Promise<ExpertsWithRoles> => {
+export const withRoles = async (given: readonly string[], roles: GivenRoles) => {
   const experts = [...given];
   const known = await Promise.all(given.map(identityOf));
   const positions = new Map<string, number>();
@@ -68,22 +62,12 @@ export const withRoles = async (given: readonly string[], roles: GivenRoles): Pr
     texts.map((text) => names[positions.get(text) ?? -1] ?? text);
   return {
     experts,
-    rolesIn: (names) =>
+    rolesIn: (names: readonly string[]): ExpertRoles =>
       rolesOf(names, { task: namesIn(names, roles.task), language: namesIn(names, roles.language) }),
   };
 };
 
-interface Identity {
-  /** NAME of `NAME=…`. */
-  readonly given: string | undefined;
-  /** The name that the open model will have; undefined for a missing one. */
-  readonly name: string | undefined;
-  /** The model without its name, with absolute paths. */
-  readonly place: string;
-  readonly isModel: boolean;
-}
-
-const identityOf = async (text: string): Promise<Identity> => {
+const identityOf = async (text: string) => {
   const address = await parseAddress(text);
   const { name: given, ...plain } = address;
   return {

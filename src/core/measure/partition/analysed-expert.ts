@@ -22,7 +22,7 @@ const ending = vectorsName('');
 /**
  * Reads an expert's change from an `analyze` directory: `NAME.json` or, without it, `NAME.mav.safetensors`.
  *
- * @param given the expert's name in the analysis, or the model that was analysed
+ * @param given a name in the analysis, or the model itself
  * @param base the base with which `analyze` must have compared the expert
  * @throws LayerloomError PARTITION_INVALID if the expert is missing, unreadable, another model or of another
  *   base; the codes of `readVectors` and `readWhole`
