@@ -54,23 +54,21 @@ export const methodCommand = (
   options: MergeCommandOptions,
 ): Promise<void> => mergeCommand(recipeOf(method, options), options);
 
-const planOptions = async (
-  recipe: RecipeInput | string,
-  {
-    layout,
-    experts,
-    quantize,
-    analysis,
-    strict,
-    allowChanged,
-    as,
-    rank,
-    allowNonFinite,
-    download,
-    maxShardSize,
-    ...options
-  }: MergeCommandOptions,
-): Promise<MergePlanOptions> => ({
+const planOptions = async ({
+  layout,
+  experts,
+  quantize,
+  analysis,
+  strict,
+  allowChanged,
+  as,
+  rank,
+  allowNonFinite,
+  download,
+  tokenizer,
+  maxShardSize,
+  ...options
+}: MergeCommandOptions): Promise<MergePlanOptions> => ({
   layout,
   experts,
   quantize,
@@ -81,11 +79,8 @@ const planOptions = async (
   as,
   rank,
   allowNonFinite,
-  // A recipe made from command-line options already contains these.
-  ...(typeof recipe === 'string' && {
-    dtype: options.dtype as DtypeName | undefined,
-    tokenizer: options.tokenizer,
-  }),
+  tokenizer,
+  dtype: options.dtype as DtypeName | undefined,
   chatTemplate: await chatTemplateOption(options.chatTemplate),
   threads: checkThreads(options.threads),
   // A dry run fetches no weights.
@@ -97,7 +92,7 @@ const planAndRun = async (
   options: MergeCommandOptions,
   signal: AbortSignal,
 ): Promise<void> => {
-  const planning = await planOptions(recipe, options);
+  const planning = await planOptions(options);
   const plan = await reported(options, (onProgress) =>
     planMerge(recipe, { ...planning, signal, onProgress }),
   );
@@ -144,7 +139,7 @@ const explainCommand = async (
   tensor: string,
   options: MergeCommandOptions,
 ): Promise<void> =>
-  show(await explainTensor(recipe, tensor, await planOptions(recipe, options)), options, describeExplanation);
+  show(await explainTensor(recipe, tensor, await planOptions(options)), options, describeExplanation);
 
 const describeResult = (plan: MergePlan, result: MergeResult): string =>
   [

@@ -1,5 +1,5 @@
 import { snakeCase } from '../methods/framework/tensors/tensor-method.js';
-import { replaceModels } from '../methods/recipe/model-places.js';
+import { replaceModels, type WrittenModel } from '../methods/recipe/model-places.js';
 import type { Recipe } from '../methods/recipe/recipe.js';
 import { isGiven, isObject } from '../models/checkpoint/json.js';
 import { torchName } from '../tensor/dtype.js';
@@ -17,7 +17,7 @@ export type CompleteRecipe = Readonly<Record<string, unknown>>;
 export const completeRecipe = (
   { given, dtype }: Pick<Recipe, 'given' | 'dtype'>,
   again: CompleteRecipe | undefined,
-  textOf: (model: unknown) => unknown,
+  textOf: (model: WrittenModel) => unknown,
 ): CompleteRecipe => {
   const {
     method,

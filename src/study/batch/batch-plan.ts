@@ -3,10 +3,8 @@ import { LayerloomError } from '../../core/base/errors.js';
 import { groupBy, itemAt, valueAt } from '../../core/base/lookup.js';
 import type { StatisticsOptions } from '../../core/measure/analysis/statistics.js';
 import { invalid } from '../../core/methods/framework/settings.js';
-import { parseRecipe, type Recipe, refuseLayout } from '../../core/methods/recipe/recipe.js';
-import type { RecipeInput } from '../../core/methods/recipes.js';
+import { type Recipe, refuseLayout } from '../../core/methods/recipe/recipe.js';
 import { bringModels } from '../../core/models/sources/bring-models.js';
-import { inForm } from '../../core/plan/compile/adapters/form.js';
 import { compose } from '../../core/plan/compile/compose.js';
 import type { StatisticsByRecipe } from '../../core/plan/compile/composed.js';
 import { plannedInput } from '../../core/plan/compile/inputs/models.js';
@@ -17,7 +15,6 @@ import {
   observeInputs,
   openInputs,
 } from '../../core/plan/compile/inputs/opened-inputs.js';
-import { withCheckpoints } from '../../core/plan/compile/inputs/run-checkpoints.js';
 import {
   inputFiles,
   type PlanOptions,
@@ -27,6 +24,7 @@ import {
 import { checkSideFiles } from '../../core/plan/compile/side-files.js';
 import type { MergePlan, PlannedInput } from '../../core/plan/plan.js';
 import type { Identify } from '../../core/plan/shard-key.js';
+import { settle } from '../../core/settle/settle.js';
 import { idByPath } from '../../core/tensor/stored-tensor.js';
 import type { IdentitiesOf } from '../store/weights.js';
 import type { BatchMerge, ParsedMerge, RefusedMerge } from './batch-merge.js';
@@ -113,12 +111,12 @@ export const planBatch = async <M extends BatchMerge>(
   const layout = parseLayout(options);
   const parsed: ParsedMerge<M>[] = [];
   for (const merge of merges) {
-    const input = await withCheckpoints(merge.recipe)
-      .then((recipe) => inForm(recipe))
+    const recipe = await settle(merge.recipe)
+      .then(forBatch)
       .catch((error: unknown) => {
         throw named(merge, error);
       });
-    parsed.push({ merge, recipe: inMerge(merge, () => parseInBatch(input)) });
+    parsed.push({ merge, recipe });
   }
   const fetched = await bringModels(modelsIn(...parsed.map(({ recipe }) => recipe)), options);
   const headers = await openAll(parsed);
@@ -276,14 +274,6 @@ export const groupsOf = (
     idByPath(inputs),
   );
 
-const inMerge = <T>(merge: BatchMerge, work: () => T): T => {
-  try {
-    return work();
-  } catch (error) {
-    throw named(merge, error);
-  }
-};
-
 /** Opens all checkpoints once. If one cannot be opened, the error names the first merge that needs it. */
 const openAll = async (parsed: readonly ParsedMerge<BatchMerge>[]): Promise<OpenedInputs> => {
   try {
@@ -325,8 +315,7 @@ const checkModels = async <M extends BatchMerge>(
 };
 
 /** Merges of a batch share shards, hence one layout. */
-const parseInBatch = (input: RecipeInput): Recipe => {
-  const recipe = parseRecipe(input);
+const forBatch = (recipe: Recipe): Recipe => {
   refuseLayout(recipe, 'of a batch, which has one layout for all');
   if (recipe.rank !== undefined)
     throw invalid(

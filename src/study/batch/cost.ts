@@ -1,7 +1,6 @@
 import { itemAt } from '../../core/base/lookup.js';
 import type { StatisticsOptions } from '../../core/measure/analysis/statistics.js';
-import { allRecipes, parseRecipe } from '../../core/methods/recipe/recipe.js';
-import type { ModelInput } from '../../core/methods/recipes.js';
+import { allRecipes, mergedModels } from '../../core/methods/recipe/recipe.js';
 import { passesOf } from '../../core/plan/operands.js';
 import { bytesOfSources } from '../../core/tensor/stored-tensor.js';
 import type { BatchMerge } from './batch-merge.js';
@@ -84,7 +83,8 @@ const measuredOfModels = ({ merges, opened }: BatchPlan<BatchMerge>): number => 
     const pass = passOf(recipe);
     const models = passes.get(pass) ?? new Set();
     passes.set(pass, models);
-    for (const model of namesIn(statistics.base, ...statistics.experts)) models.add(opened.indexOf(model));
+    for (const model of mergedModels(recipe, [statistics.base, ...statistics.experts]))
+      models.add(opened.indexOf(model));
   }
   const bytesOf = (index: number): number => {
     const { tensors } = itemAt(opened.checkpoints, index).checkpoint;
@@ -94,11 +94,3 @@ const measuredOfModels = ({ merges, opened }: BatchPlan<BatchMerge>): number => 
     .flatMap((models) => [...models])
     .reduce((total, index) => total + bytesOf(index), 0);
 };
-
-/** Includes the models of nested recipes. */
-const namesIn = (...models: readonly ModelInput[]): string[] =>
-  models.flatMap((model) =>
-    typeof model === 'string'
-      ? [model]
-      : namesIn(...parseRecipe(model).models.map(({ model: inner }) => inner)),
-  );

@@ -4,7 +4,7 @@ import { changeIn } from '../../models/adapters/kinds/kinds.js';
 import { describeArchitecture, requireLayers } from '../../models/architecture/architecture.js';
 import { TokenizerReader } from '../../models/tokenizer/read-tokenizer.js';
 import { additionOf, operandOf } from '../../plan/adapted.js';
-import { onBase } from '../../plan/compile/adapters/form.js';
+import { onBase } from '../../plan/compile/adapters/named-base.js';
 import { inSpelling } from '../../plan/compile/in-spelling.js';
 import { checkCompatible } from '../../plan/compile/inputs/compatible.js';
 import { type OpenedCheckpoint, openModels, plannedInput } from '../../plan/compile/inputs/models.js';

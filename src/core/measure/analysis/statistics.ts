@@ -12,8 +12,8 @@ import {
   type TaskVectorStatistics,
 } from '../../methods/framework/method.js';
 import { same } from '../../methods/framework/tensors/tensor-recipe.js';
-import { parseRecipe, type Recipe } from '../../methods/recipe/recipe.js';
-import type { ModelInput, RecipeInput } from '../../methods/recipes.js';
+import { mergedModels, type Recipe } from '../../methods/recipe/recipe.js';
+import type { ModelInput } from '../../methods/recipes.js';
 import { parseAddress } from '../../models/address/address.js';
 import type { FileIdentity } from '../../models/checkpoint/checkpoint.js';
 import { isBareAdapter } from '../../models/reading/read-model.js';
@@ -59,7 +59,7 @@ export const gatherStatistics = async (
   if (needed === undefined) return noStatistics;
   const { base, experts, what } = needed;
   const isNested = [base, ...experts].some((model) => typeof model !== 'string');
-  if (await hasAdapters(experts)) {
+  if (await hasAdapters(mergedModels(recipe, experts))) {
     if (what.kind !== 'rows' || what.eachRow || isNested)
       throw new LayerloomError('NO_ADAPTER_FORM', {
         method: recipe.method,
@@ -89,20 +89,10 @@ export const gatherStatistics = async (
   };
 };
 
-/** True if an expert is a bare adapter, also in nested recipes. */
-const hasAdapters = async (experts: readonly ModelInput[]): Promise<boolean> => {
-  for (const expert of experts)
-    if (
-      typeof expert === 'string'
-        ? await isBareAdapter(await parseAddress(expert))
-        : await hasAdapters(modelsOf(expert))
-    )
-      return true;
+const hasAdapters = async (models: readonly string[]): Promise<boolean> => {
+  for (const model of models) if (await isBareAdapter(await parseAddress(model))) return true;
   return false;
 };
-
-const modelsOf = (recipe: RecipeInput): readonly ModelInput[] =>
-  parseRecipe(recipe).models.map(({ model }) => model);
 
 const taskVectorsOf = async (
   base: string,

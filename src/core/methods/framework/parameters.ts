@@ -4,15 +4,12 @@ import { invalidParameter } from '../../base/invalid-parameter.js';
 import { isObject } from '../../models/checkpoint/json.js';
 import type { NeededStatistics, ReportedPlan, TaskVectorStatistics } from './method.js';
 import type { ModelInput } from './recipe-input.js';
+import { isUncheckedRecipe } from './unchecked-recipe.js';
 
 // Parameters of several methods. Error messages end the sentence "PARAMETER: expected …".
 
 const isModel = (value: unknown): value is ModelInput =>
-  typeof value === 'string'
-    ? value !== ''
-    : typeof value === 'object' &&
-      value !== null &&
-      typeof (value as { method?: unknown }).method === 'string';
+  typeof value === 'string' ? value !== '' : isUncheckedRecipe(value);
 
 /** Converts `{ model, name }` to NAME=MODEL. */
 const named = (value: ModelInput): unknown => {

@@ -3,7 +3,6 @@ import type { TokenizerRequest, TokenSource } from '../../models/tokenizer/vocab
 import type { ModelReference, RecipePath } from '../framework/method.js';
 import { invalid } from '../framework/settings.js';
 import { same } from '../framework/tensors/tensor-recipe.js';
-import type { ModelInput } from '../recipes.js';
 import { nearest } from './nearest.js';
 
 /**
@@ -53,7 +52,7 @@ const isWord = (value: unknown): value is (typeof words)[number] =>
 const modelWords = "one of the recipe's models as it is written there";
 
 const indexOf = (model: unknown, references: readonly ModelReference[], path: RecipePath): number => {
-  const index = references.findIndex((reference) => same(reference.model, model as ModelInput));
+  const index = references.findIndex((reference) => same(reference.model, model));
   if (index < 0) throw invalid(path, model, modelWords);
   return index;
 };
@@ -64,7 +63,7 @@ const checkSource = (
   path: RecipePath,
 ): TokenizerRequest['source'] => {
   if (isWord(source)) return source;
-  const index = references.findIndex(({ model }) => same(model, source as ModelInput));
+  const index = references.findIndex(({ model }) => same(model, source));
   if (index >= 0) return index;
   const near = typeof source === 'string' ? nearest(source, words) : undefined;
   throw invalid(

@@ -1,57 +1,13 @@
 import { isGiven, isObject } from '../../models/checkpoint/json.js';
+import { isUncheckedRecipe, type UncheckedRecipe } from '../framework/unchecked-recipe.js';
 
-/** Keys of a recipe that hold a model. */
-const roles = ['task', 'language', 'model', 'base', 'donor', 'gates'] as const;
+/** A model as a recipe writes it: its text, or a nested recipe. */
+export type WrittenModel = string | UncheckedRecipe;
 
-type Json = Readonly<Record<string, unknown>>;
+type Replace = (model: WrittenModel) => unknown;
 
-const isRecipe = (value: unknown): value is Json => isObject(value) && typeof value['method'] === 'string';
-
-/**
- * Replaces every model of a recipe, wherever it is named. Nested recipes are passed to `replace` as they are.
- *
- * @param recipe in camel case or YAML's spelling; `{ model, name }` in a list becomes `NAME=MODEL`
- */
-export const replaceModels = (
-  recipe: Json,
-  replace: (model: unknown) => unknown,
-): Record<string, unknown> => {
-  const modelOf = (value: unknown): unknown => {
-    if (!isObject(value) || isRecipe(value) || !('model' in value)) return replace(value);
-    const { model, name } = value;
-    return replace(typeof model === 'string' && typeof name === 'string' ? `${name}=${model}` : model);
-  };
-  const entry = (value: unknown): unknown => {
-    if (!isObject(value) || isRecipe(value) || !('model' in value)) return replace(value);
-    const { model: _model, name: _name, ...parameters } = value as Json;
-    const model = modelOf(value);
-    return Object.keys(parameters).length === 0 ? model : { model, ...parameters };
-  };
-  const source = (value: unknown): unknown =>
-    isObject(value) ? { ...value, ...inRoles(value, ['model'], modelOf) } : value;
-  const ofPart = (value: unknown): unknown => (partWords.has(value) ? value : modelOf(value));
-  const part = (value: unknown): unknown =>
-    isObject(value)
-      ? { ...value, ...inRoles(value, ['model'], ofPart), ...inList(value, 'models', ofPart) }
-      : value;
-  const slice = (value: unknown): unknown => {
-    if (!isObject(value)) return value;
-    const { base, sources } = value;
-    return { ...value, ...inRoles({ base }, ['base'], modelOf), ...inList({ sources }, 'sources', source) };
-  };
-  return {
-    ...recipe,
-    ...inRoles(recipe, roles, modelOf),
-    ...inList(recipe, 'models', entry),
-    ...inList(recipe, 'importances', replace),
-    ...inList(recipe, 'grams', replace),
-    ...inList(recipe, 'sharedExperts', entry),
-    ...inList(recipe, 'shared_experts', entry),
-    ...inList(recipe, 'slices', slice),
-    ...inList(recipe, 'parts', part),
-    ...inTokenizer(recipe, replace),
-  };
-};
+/** Replaces the models in a value. Anything else stays, for the recipe's check to refuse. */
+type Walk = (value: unknown, replace: Replace) => unknown;
 
 /** Words by which parts of a swap name models of the recipe. */
 export const partWords: ReadonlySet<unknown> = new Set(['task', 'language', 'base']);
@@ -59,33 +15,92 @@ export const partWords: ReadonlySet<unknown> = new Set(['task', 'language', 'bas
 /** Words for a tokenizer that are not models. */
 export const sourceWords: ReadonlySet<unknown> = new Set(['auto', 'strict', 'base', 'union']);
 
-const inTokenizer = (recipe: Json, replace: (value: unknown) => unknown): Json => {
-  const source = (value: unknown) => (sourceWords.has(value) ? value : replace(value));
-  const embedding = (value: unknown): unknown => {
-    if (!isObject(value) || isRecipe(value)) return replace(value);
-    return { ...(value as Json), ...inRoles(value, ['model'], replace) };
-  };
-  const token = (value: unknown): unknown =>
-    isObject(value) ? { ...value, ...inRoles(value, ['source'], embedding) } : value;
-  const { tokenizer } = recipe;
-  return {
-    ...inRoles(recipe, ['tokenizerSource', 'tokenizer_source'], source),
-    ...(isObject(tokenizer)
-      ? {
-          tokenizer: {
-            ...tokenizer,
-            ...inRoles(tokenizer, ['source'], source),
-            ...inList(tokenizer, 'tokens', token),
-          },
-        }
-      : {}),
-  };
+const plain: Walk = (value, replace) =>
+  typeof value === 'string' || isUncheckedRecipe(value) ? replace(value) : value;
+
+const isEntry = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  isObject(value) && 'model' in value && !isUncheckedRecipe(value);
+
+/** `{ model, name }` becomes `NAME=MODEL`. */
+const model: Walk = (value, replace) => {
+  if (!isEntry(value)) return plain(value, replace);
+  const { model: inner, name } = value;
+  return plain(typeof inner === 'string' && typeof name === 'string' ? `${name}=${inner}` : inner, replace);
 };
 
-const inRoles = (recipe: Json, keys: readonly string[], replace: (value: unknown) => unknown): Json =>
-  Object.fromEntries(keys.filter((key) => isGiven(recipe[key])).map((key) => [key, replace(recipe[key])]));
+/** Keeps a model's own parameters. */
+const entry: Walk = (value, replace) => {
+  const replaced = model(value, replace);
+  if (!isEntry(value)) return replaced;
+  const { model: _model, name: _name, ...parameters } = value;
+  return Object.keys(parameters).length === 0 ? replaced : { model: replaced, ...parameters };
+};
 
-const inList = (recipe: Json, key: string, replace: (value: unknown) => unknown): Json => {
-  const list = recipe[key];
-  return Array.isArray(list) ? { [key]: list.map(replace) } : {};
+const listOf =
+  (walk: Walk): Walk =>
+  (value, replace) =>
+    Array.isArray(value) ? value.map((item) => walk(item, replace)) : value;
+
+const unless =
+  (words: ReadonlySet<unknown>, walk: Walk): Walk =>
+  (value, replace) =>
+    words.has(value) ? value : walk(value, replace);
+
+const inKeys = <Block extends Readonly<Record<string, unknown>>>(
+  value: Block,
+  walks: Readonly<Record<string, Walk>>,
+  replace: Replace,
+): Block => ({
+  ...value,
+  ...Object.fromEntries(
+    Object.entries(walks)
+      .filter(([key]) => isGiven(value[key]))
+      .map(([key, walk]) => [key, walk(value[key], replace)]),
+  ),
+});
+
+const mapping =
+  (walks: Readonly<Record<string, Walk>>): Walk =>
+  (value, replace) =>
+    isObject(value) ? inKeys(value, walks, replace) : value;
+
+const source = unless(sourceWords, plain);
+const embedding: Walk = (value, replace) =>
+  isEntry(value) ? inKeys(value, { model: plain }, replace) : plain(value, replace);
+const ofPart = unless(partWords, model);
+
+/** Every key of a recipe that holds models, also in YAML's spelling. */
+const places: Readonly<Record<string, Walk>> = {
+  ...{ task: model, language: model, model, base: model, donor: model, gates: model },
+  models: listOf(entry),
+  ...{ importances: listOf(plain), grams: listOf(plain) },
+  ...{ sharedExperts: listOf(entry), shared_experts: listOf(entry) },
+  slices: listOf(mapping({ base: model, sources: listOf(mapping({ model })) })),
+  parts: listOf(mapping({ model: ofPart, models: listOf(ofPart) })),
+  ...{ tokenizerSource: source, tokenizer_source: source },
+  tokenizer: mapping({ source, tokens: listOf(mapping({ source: embedding })) }),
+};
+
+/** Replaces every model of a recipe, wherever it is named. Nested recipes are passed as they are. */
+export const replaceModels = <Recipe extends Readonly<Record<string, unknown>>>(
+  recipe: Recipe,
+  replace: Replace,
+): Recipe => inKeys(recipe, places, replace);
+
+/** Returns the models that a recipe names, in the order of `places`; not those of nested recipes. */
+export const modelsOf = (recipe: Readonly<Record<string, unknown>>): WrittenModel[] => {
+  const found: WrittenModel[] = [];
+  replaceModels(recipe, (each) => found.push(each));
+  return found;
+};
+
+/** Replaces models one after the other. Returns the same recipe if none changes. */
+export const mapModels = async (
+  recipe: UncheckedRecipe,
+  replace: (model: WrittenModel) => WrittenModel | Promise<WrittenModel>,
+): Promise<UncheckedRecipe> => {
+  const found = new Map<WrittenModel, WrittenModel>();
+  for (const each of modelsOf(recipe)) if (!found.has(each)) found.set(each, await replace(each));
+  const isSame = [...found].every(([before, after]) => before === after);
+  return isSame ? recipe : replaceModels(recipe, (each) => found.get(each));
 };

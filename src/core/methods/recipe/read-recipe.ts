@@ -1,6 +1,6 @@
 import { LayerloomError } from '../../base/errors.js';
+import type { UncheckedRecipe } from '../framework/unchecked-recipe.js';
 import { Reading } from './reading.js';
-import type { UncheckedRecipe } from './recipe.js';
 import type { RecordedInputs } from './recorded-inputs.js';
 import type { Location } from './source.js';
 import { locate, type Path, toPlain } from './tree.js';

@@ -18,18 +18,14 @@ import type {
   RecipePath,
 } from '../framework/method.js';
 import { invalid } from '../framework/settings.js';
+import { same } from '../framework/tensors/tensor-recipe.js';
+import { isUncheckedRecipe, type UncheckedRecipe } from '../framework/unchecked-recipe.js';
 import { methods } from '../index.js';
-import type { RecipeInput } from '../recipes.js';
+import type { ModelInput, RecipeInput } from '../recipes.js';
 import { checkOptions } from './block.js';
 import { toSnakeCase } from './case.js';
 import { checkTokenizer } from './check-tokenizer.js';
 import { nearest } from './nearest.js';
-
-/** A recipe whose parameters are unknown at compile time. */
-export interface UncheckedRecipe {
-  readonly method: string;
-  readonly [parameter: string]: unknown;
-}
 
 /** A checked recipe, which later code trusts. No model is open yet. */
 export interface Recipe {
@@ -72,36 +68,47 @@ export interface Recipe {
 const mostNesting = 16;
 
 /**
+ * Returns the method of an object that may be a recipe.
+ *
+ * @throws LayerloomError INVALID_PARAMETER with the `path`
+ */
+export const withMethod = (
+  input: unknown,
+  path: RecipePath = [],
+): { readonly given: UncheckedRecipe; readonly method: Method<never> } => {
+  if (typeof input !== 'object' || input === null)
+    throw invalid(path.length === 0 ? ['recipe'] : path, input, 'a recipe: an object with its method');
+  const given = isUncheckedRecipe(input) ? input : undefined;
+  const method = given && methods.get(given.method);
+  if (given !== undefined && method !== undefined) return { given, method };
+  const at = [...path, 'method'];
+  const name: unknown = 'method' in input ? input.method : undefined;
+  throw new LayerloomError(
+    'INVALID_PARAMETER',
+    {
+      parameter: at.join('.'),
+      value: name ?? null,
+      expected: `one of ${[...methods.keys()].join(', ')}`,
+      nearest: typeof name === 'string' ? nearest(name, methods.keys()) : undefined,
+    },
+    { context: { recipePath: at } },
+  );
+};
+
+/**
  * Checks a recipe before anything is read.
  *
  * @throws LayerloomError INVALID_PARAMETER, USAGE (an unknown parameter), with the `path`
  */
-export const parseRecipe = (input: RecipeInput | UncheckedRecipe, path: RecipePath = []): Recipe => {
-  if (typeof input !== 'object' || input === null)
-    throw invalid(path.length === 0 ? ['recipe'] : path, input, 'a recipe: an object with its method');
-  const given = input as UncheckedRecipe;
-  const name = given.method;
-  const method = methods.get(name);
-  if (method === undefined) {
-    const at = [...path, 'method'];
-    throw new LayerloomError(
-      'INVALID_PARAMETER',
-      {
-        parameter: at.join('.'),
-        value: name ?? null,
-        expected: `one of ${[...methods.keys()].join(', ')}`,
-        nearest: typeof name === 'string' ? nearest(name, methods.keys()) : undefined,
-      },
-      { context: { recipePath: at } },
-    );
-  }
+export const parseRecipe = (input: unknown, path: RecipePath = []): Recipe => {
+  const { given, method } = withMethod(input, path);
+  const { name } = method;
   if (path.length > 0) refuse(given, Object.keys(outputSettings.shape), path, 'in the place of a model');
   if (path.length > 0 && method.standsAlone)
     throw invalid(path, name, `a model, and no recipe of ${name}: merge that first, in a step of its own`);
   if (path.length > 4 * mostNesting)
     throw invalid(path, name, `at most ${mostNesting} recipes in one another`);
   const common = checkSettings(commonSettings, given, path);
-  // `as` was resolved before parsing (compile/adapters/form.ts).
   const output = checkSettings(outputSettings, given, path);
   const rest = Object.fromEntries(Object.entries(given).filter(([key]) => !settingsOfAll.has(key)));
   // Only methods with dialects have this parameter.
@@ -179,6 +186,19 @@ export const allRecipes = (recipe: Recipe): Recipe[] => [
   ...[...recipe.nested.values()].flatMap(allRecipes),
   recipe,
 ];
+
+/** Returns the texts of some of a recipe's models; for nested recipes, of those that they merge. */
+export const mergedModels = (recipe: Recipe, models: readonly ModelInput[]): string[] =>
+  models.flatMap((model) => {
+    if (typeof model === 'string') return [model];
+    const inner = [...recipe.nested].find(([given]) => same(given, model))?.[1];
+    return inner === undefined
+      ? []
+      : mergedModels(
+          inner,
+          inner.models.map((reference) => reference.model),
+        );
+  });
 
 const under = (path: RecipePath, reference: ModelReference): ModelReference => ({
   ...reference,

@@ -8,8 +8,8 @@ import {
 } from '../../methods/framework/method.js';
 import { invalid } from '../../methods/framework/settings.js';
 import { same } from '../../methods/framework/tensors/tensor-recipe.js';
+import type { WrittenModel } from '../../methods/recipe/model-places.js';
 import type { Recipe } from '../../methods/recipe/recipe.js';
-import type { ModelInput } from '../../methods/recipes.js';
 import { spellingsLike } from '../../models/architecture/canonical-names.js';
 import type { ExpertForm } from '../../models/experts/forms.js';
 import { torchName } from '../../tensor/dtype.js';
@@ -175,13 +175,13 @@ const textIn = (
   { models, companions }: Recipe,
   opened: readonly OpenedModel[],
   inputs: OpenedInputs,
-  model: unknown,
+  model: WrittenModel,
 ): unknown => {
   if (typeof model === 'string') return inputs.textOf(model);
   const references = [...models, ...companions];
   return itemAt(
     opened,
-    references.findIndex((reference) => same(reference.model, model as ModelInput)),
+    references.findIndex((reference) => same(reference.model, model)),
   ).complete;
 };
 

@@ -41,8 +41,6 @@ export const respell = (
     return keep(input, text) ?? localText(models, text, input, pathOf(input));
   };
   const respelt = (of: CompleteRecipe): CompleteRecipe =>
-    replaceModels(of, (model) =>
-      typeof model === 'string' ? textOf(model) : respelt(model as CompleteRecipe),
-    );
+    replaceModels(of, (model) => (typeof model === 'string' ? textOf(model) : respelt(model)));
   return respelt(recipe);
 };

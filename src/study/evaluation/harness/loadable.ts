@@ -11,7 +11,7 @@ import { configName } from '../../../core/models/checkpoint/file-names.js';
 import { readSideFile } from '../../../core/models/checkpoint/small-file.js';
 import { refuseUnlikeLoaders } from '../../../core/models/reading/as-loaded.js';
 import { isBareAdapter, readAdapter, readWhole } from '../../../core/models/reading/read-model.js';
-import { baseOf } from '../../../core/plan/compile/adapters/form.js';
+import { baseOf } from '../../../core/plan/compile/adapters/named-base.js';
 
 /**
  * Returns the absolute path by which programs load a model like merges do; `BASE+ADAPTER` for an adapter. A

@@ -3,7 +3,7 @@ import { optionName } from '../../../core/base/option-name.js';
 import { parseAddress, printAddress } from '../../../core/models/address/address.js';
 import { refuseUnlikeLoaders } from '../../../core/models/reading/as-loaded.js';
 import { isBareAdapter, openModel } from '../../../core/models/reading/read-model.js';
-import { baseOf } from '../../../core/plan/compile/adapters/form.js';
+import { baseOf } from '../../../core/plan/compile/adapters/named-base.js';
 
 /** The back end that loads adapters on their base. */
 const backendOfAdapters = 'hf';

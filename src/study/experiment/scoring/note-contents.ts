@@ -1,10 +1,8 @@
 import { LayerloomError } from '../../../core/base/errors.js';
-import { parseRecipe } from '../../../core/methods/recipe/recipe.js';
 import { parseAddress } from '../../../core/models/address/address.js';
-import { inForm } from '../../../core/plan/compile/adapters/form.js';
 import { openAnyForm } from '../../../core/plan/compile/inputs/models.js';
 import { modelsIn } from '../../../core/plan/compile/inputs/opened-inputs.js';
-import { withCheckpoints } from '../../../core/plan/compile/inputs/run-checkpoints.js';
+import { settle } from '../../../core/settle/settle.js';
 import { recordName } from '../../batch/record-names.js';
 import type { ScoredContents } from '../../evaluation/scored-contents.js';
 import { type ExperimentMerge, expandExperiment } from '../file/expand.js';
@@ -49,9 +47,7 @@ const mergedModels = async (
   try {
     const experiment = await readExperimentText(text, `${directory}/${recordName}`, options.directory);
     const merges = expandExperiment(withOptions(experiment, options));
-    const recipes = await Promise.all(
-      distinct(merges).map(async ({ recipe }) => parseRecipe(await inForm(await withCheckpoints(recipe)))),
-    );
+    const recipes = await Promise.all(distinct(merges).map(({ recipe }) => settle(recipe)));
     return [...modelsIn(...recipes)];
   } catch (error) {
     if (error instanceof LayerloomError) return [];

@@ -63,7 +63,7 @@ export const settingsOf = (
   );
 
 /** True for equal text, or nested recipes of equal content. */
-export const same = (a: ModelInput | undefined, b: ModelInput | undefined): boolean =>
+export const same = (a: unknown, b: unknown): boolean =>
   a !== undefined && (a === b || (typeof a === 'object' && typeof b === 'object' && isDeepStrictEqual(a, b)));
 
 export const toRecipe = (spec: TensorMethodSpec, raw: RawTensorRecipe): TensorRecipe => {

@@ -1,54 +1,37 @@
 import { join } from 'node:path';
-import { LayerloomError } from '../../../base/errors.js';
-import { invalidParameter } from '../../../base/invalid-parameter.js';
-import { itemAt } from '../../../base/lookup.js';
-import { invalid } from '../../../methods/framework/settings.js';
-import { replaceModels } from '../../../methods/recipe/model-places.js';
-import type { RecipeInput } from '../../../methods/recipes.js';
+import { LayerloomError } from '../base/errors.js';
+import { invalidParameter } from '../base/invalid-parameter.js';
+import { itemAt } from '../base/lookup.js';
+import { invalid } from '../methods/framework/settings.js';
+import type { UncheckedRecipe } from '../methods/framework/unchecked-recipe.js';
+import { mapModels, replaceModels } from '../methods/recipe/model-places.js';
 import {
   type ModelAddress,
   type PlainAddress,
   parseAddress,
   printAddress,
-} from '../../../models/address/address.js';
-import { isGiven, isObject } from '../../../models/checkpoint/json.js';
-import { listCheckpoints, type RunCheckpoint } from '../../../models/checkpoint/run-folder.js';
-import { locate } from '../../../models/sources/locate.js';
-import { openAnyForm } from './models.js';
-
-type Json = Readonly<Record<string, unknown>>;
+} from '../models/address/address.js';
+import { isGiven } from '../models/checkpoint/json.js';
+import { listCheckpoints, type RunCheckpoint } from '../models/checkpoint/run-folder.js';
+import { locate } from '../models/sources/locate.js';
+import { openAnyForm } from '../plan/compile/inputs/models.js';
 
 /**
- * Replaces training runs by their checkpoints. A run is the only model of a `soup` with a `schedule`;
- * `window` and `until` choose checkpoints. Returns the same object without runs.
+ * Replaces training runs by their checkpoints, also in nested recipes. A run is the only model of a `soup`
+ * with a `schedule`; `window` and `until` choose checkpoints. Returns the same object without runs.
  *
  * @throws LayerloomError INVALID_PARAMETER, MODEL_NOT_FOUND, READ_FAILED, RUN_UNFINISHED
  */
-export const withCheckpoints = async (given: RecipeInput): Promise<RecipeInput> =>
-  isObject(given) ? ((await expanded(given as unknown as Json, true)) as unknown as RecipeInput) : given;
-
-const expanded = async (recipe: Json, isOuter: boolean): Promise<Json> => {
-  const inner = new Set<Json>();
-  replaceModels(recipe, (model) => {
-    if (isObject(model)) inner.add(model);
-    return model;
-  });
-  const made = new Map<unknown, Json>();
-  for (const model of inner) {
-    const whole = await expanded(model, false);
-    if (whole !== model) made.set(model, whole);
-  }
-  const outer = made.size === 0 ? recipe : replaceModels(recipe, (model) => made.get(model) ?? model);
-  return (await ofRun(outer, isOuter)) ?? outer;
-};
-
-/** Undefined for other recipes, and for those that `parseRecipe` will refuse. */
-const ofRun = async (recipe: Json, isOuter: boolean): Promise<Json | undefined> => {
+export const withCheckpoints = async (given: UncheckedRecipe, isOuter = true): Promise<UncheckedRecipe> => {
+  const recipe = await mapModels(given, (model) =>
+    typeof model === 'string' ? model : withCheckpoints(model, false),
+  );
   const { window, until, ...rest } = recipe;
-  const { models } = replaceModels({ models: recipe['models'] }, (model) => model);
-  if (rest['method'] !== 'soup' || !isGiven(rest['schedule']) || !Array.isArray(models)) return undefined;
-  const [run] = models as unknown[];
-  if (models.length !== 1 || typeof run !== 'string' || !isCount(window) || !isCount(until)) return undefined;
+  const { method, schedule, models } = replaceModels(rest, (model) => model);
+  const [run, ...others]: unknown[] = Array.isArray(models) ? models : [];
+  // The recipe's check refuses anything else.
+  const isOfRun = method === 'soup' && isGiven(schedule) && others.length === 0;
+  if (!isOfRun || typeof run !== 'string' || !isCount(window) || !isCount(until)) return recipe;
   const refuse = (parameter: string, value: unknown, expected: string) =>
     isOuter ? invalid([parameter], value, expected) : invalidParameter(parameter, value, expected);
   const address = await parseAddress(run);

@@ -1,0 +1,85 @@
+import { resolve } from 'node:path';
+import { patternsOf } from '../measure/partition/patterns.js';
+import { readPartition } from '../measure/partition/read-partition.js';
+import type { UncheckedRecipe } from '../methods/framework/unchecked-recipe.js';
+import { modelsOf } from '../methods/recipe/model-places.js';
+import { parseRecipe, type Recipe, withMethod } from '../methods/recipe/recipe.js';
+import { splitName } from '../models/address/name.js';
+import type { WrittenName } from '../models/quantisation/quantising.js';
+import type { OutputForm } from '../plan/compile/adapters/output-forms.js';
+import type { DtypeName } from '../tensor/dtype.js';
+import { inForm } from './output-form.js';
+import { withCheckpoints } from './run-checkpoints.js';
+
+/** Options that override a recipe's settings. */
+export interface RecipeOverrides {
+  /** The output's floating dtype; overrides the recipe's. */
+  dtype?: DtypeName | undefined;
+  /** The output's form; overrides the recipe's `as`. */
+  as?: OutputForm | undefined;
+  /** The largest rank of averaged adapter products; overrides the recipe's. */
+  rank?: number | undefined;
+  /** The output's quantisation scheme; overrides the recipe's. */
+  quantize?: WrittenName | undefined;
+  /**
+   * Compute with NaN and infinity instead of refusing them. Statistics of whole models exclude rows that
+   * contain them. Overrides the recipe's setting.
+   */
+  allowNonFinite?: boolean | undefined;
+  /** The output's chat template, in the form of a recipe's `chatTemplate`, which it overrides. */
+  chatTemplate?: string | undefined;
+  /**
+   * The output's vocabulary if the models' differ: `auto`, `strict`, `union`, `base` or one of the recipe's
+   * models, as the recipe writes it or by its path; overrides the recipe's.
+   */
+  tokenizer?: string | undefined;
+}
+
+/**
+ * Turns a recipe as a user wrote it into the checked recipe that is planned. Parameters are checked last and
+ * once, because each step may change which models there are.
+ *
+ * @param folder base of a partition's relative path; without it, a path is refused
+ * @throws LayerloomError INVALID_PARAMETER, USAGE, PARTITION_INVALID, RUN_UNFINISHED, BASE_NEEDED,
+ *   NO_ADAPTER_FORM, ADAPTERS_DIFFER, and the codes of opening a model
+ */
+export const settle = async (
+  given: unknown,
+  overrides: RecipeOverrides = {},
+  folder?: string,
+): Promise<Recipe> => {
+  const written = withMethod(given).given;
+  const chosen = withOverrides(written, overrides);
+  const whole = folder === undefined ? chosen : await withParts(chosen, folder);
+  const expanded = await withCheckpoints(whole);
+  return parseRecipe(await inForm(expanded));
+};
+
+const withOverrides = (
+  recipe: UncheckedRecipe,
+  { dtype, as, rank, quantize, allowNonFinite, chatTemplate, tokenizer }: RecipeOverrides,
+): UncheckedRecipe => {
+  const given = Object.entries({ dtype, as, rank, quantize, allowNonFinite, chatTemplate });
+  return {
+    ...(tokenizer === undefined ? recipe : withTokenizer(recipe, tokenizer)),
+    ...(dtype === undefined ? {} : { outDtype: undefined }),
+    ...Object.fromEntries(given.filter(([, value]) => value !== undefined)),
+  };
+};
+
+/** Sets the `source` of the tokenizer. A model may be given by its path. */
+const withTokenizer = (recipe: UncheckedRecipe, source: string): UncheckedRecipe => {
+  const { tokenizer, tokenizerSource: _former, ...rest } = recipe;
+  const pathOf = (text: string) => resolve(splitName(text).rest);
+  const texts = modelsOf(rest).filter((model) => typeof model === 'string');
+  const model = texts.includes(source) ? source : texts.find((text) => pathOf(text) === pathOf(source));
+  const chosen = model ?? source;
+  if (tokenizer === undefined) return { ...rest, tokenizerSource: chosen };
+  return { ...rest, tokenizer: typeof tokenizer === 'object' ? { ...tokenizer, source: chosen } : tokenizer };
+};
+
+/** Replaces a partition's path by its parts, so that the card alone reproduces the merge. */
+const withParts = async (recipe: UncheckedRecipe, folder: string): Promise<UncheckedRecipe> =>
+  typeof recipe['partition'] === 'string'
+    ? { ...recipe, partition: patternsOf(await readPartition(resolve(folder, recipe['partition']))) }
+    : recipe;
