@@ -11,6 +11,7 @@ import { computeTaskVectors } from '../core/measure/analysis/task-vectors.js';
 import { checkThresholdNames, readThresholds, thresholdsOf } from '../core/measure/analysis/thresholds.js';
 import { checkTopShare } from '../core/measure/analysis/top-overlap.js';
 import { readVectors } from '../core/measure/analysis/vectors-file.js';
+import { paperCounts } from '../core/methods/framework/counts.js';
 import { bringModels } from '../core/models/sources/bring-models.js';
 import type { Rows } from '../core/tensor/rows.js';
 import type { AnalysisResult } from '../study/pages/analysis/write-analysis.js';
@@ -75,7 +76,8 @@ export const analyze = async (
   options: AnalyzeOptions,
 ): Promise<AnalysisResult> => {
   const started = performance.now();
-  const { base, from = [], rows = 'input', bottom = 5, top = 2 } = parameters;
+  const { base, from = [], rows = 'input' } = parameters;
+  const { bottom = paperCounts.bottom, top = paperCounts.top } = parameters;
   const thresholds = readThresholds(parameters.threshold, parameters.thresholds);
   if (rows !== 'input' && rows !== 'output') throw invalidParameter('rows', rows, 'input or output');
   for (const [name, count] of Object.entries({ bottom, top }))

@@ -49,7 +49,7 @@ const server = (
 ) =>
   new ExchangingServer({
     ...{ exchange, serve: undefined, url: undefined, timeoutSeconds: 20, environment: {} },
-    ...settings,
+    ...{ fingerprint: 'samples', ...settings },
   });
 
 const holding = (path: string) => ({
@@ -303,7 +303,9 @@ describe('a file that is gone', () => {
     if (tensor === undefined) throw new Error('the model has tensors');
     rmSync(tensor.file);
     const part = { box: tensor.shape.map((size): [number, number] => [0, size]), sha256: tensor.key };
-    await expect(new PartsHeld().differing([tensor], [{ [tensor.name]: [part] }])).rejects.toMatchObject({
+    await expect(
+      new PartsHeld().differing([tensor], [{ [tensor.name]: [part] }], 'samples'),
+    ).rejects.toMatchObject({
       code: 'READ_FAILED',
       details: { file: tensor.file },
     });
@@ -322,7 +324,7 @@ describe('parts of tensors', () => {
     ];
     const whole = { box, sha256: tensor.key };
     const differing = (...parts: object[]) =>
-      new PartsHeld().differing([tensor], [{ [tensor.name]: parts as (typeof whole)[] }]);
+      new PartsHeld().differing([tensor], [{ [tensor.name]: parts as (typeof whole)[] }], 'samples');
     expect(await differing(whole)).toEqual([]);
     expect(await differing(whole, whole)).toEqual([]);
     for (const wrong of [
@@ -360,7 +362,7 @@ describe('parts of tensors', () => {
         .digest('hex'),
     });
     const differing = (...parts: PartHeld[]) =>
-      new PartsHeld().differing([tensor], [{ [tensor.name]: parts }]);
+      new PartsHeld().differing([tensor], [{ [tensor.name]: parts }], 'samples');
     expect(await differing(partOf(0, rows / 2), partOf(rows / 2, rows))).toEqual([]);
     expect(await differing(partOf(0, rows / 2), partOf(1, rows / 2 + 1))).toEqual([tensor.name]);
   });

@@ -113,14 +113,16 @@ describe('the tensors of models', () => {
     const model = writeCheckpoint(join(temporaryDirectory(), 'model'), llama({ layers: 2 }));
     const weights = (await new WeightsToLoad().of(model)) ?? [];
     const whole = Object.fromEntries(weights.map(({ name, key }) => [name, { whole: key }]));
-    expect(await tensorsThatDiffer(weights, whole)).toEqual([]);
+    expect(await tensorsThatDiffer(weights, whole, 'samples')).toEqual([]);
     const [first, second] = weights.map(({ name }) => name) as [string, string];
     const { [first]: _, ...without } = whole;
-    expect(await tensorsThatDiffer(weights, without)).toEqual([first]);
-    expect(await tensorsThatDiffer(weights, { ...whole, [second]: { samples: '0'.repeat(64) } })).toEqual([
-      second,
-    ]);
-    expect(await tensorsThatDiffer(weights, JSON.parse('{"__proto__": {}}'))).toHaveLength(weights.length);
+    expect(await tensorsThatDiffer(weights, without, 'samples')).toEqual([first]);
+    expect(
+      await tensorsThatDiffer(weights, { ...whole, [second]: { samples: '0'.repeat(64) } }, 'samples'),
+    ).toEqual([second]);
+    expect(await tensorsThatDiffer(weights, JSON.parse('{"__proto__": {}}'), 'samples')).toHaveLength(
+      weights.length,
+    );
   });
 
   it('name a file that is gone', async () => {
@@ -129,7 +131,9 @@ describe('the tensors of models', () => {
     const [{ file, name } = { file: '', name: '' }] = weights;
     rmSync(file);
     const gone = { code: 'READ_FAILED', details: { file } };
-    await expect(tensorsThatDiffer(weights, { [name]: { samples: '' } })).rejects.toMatchObject(gone);
+    await expect(tensorsThatDiffer(weights, { [name]: { samples: '' } }, 'samples')).rejects.toMatchObject(
+      gone,
+    );
     await expect(new WeightsToLoad().at(weights)).rejects.toMatchObject(gone);
   });
 });

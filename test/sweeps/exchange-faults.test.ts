@@ -46,7 +46,10 @@ describe.each([
     for (let seed = 1; !isEnough(linesOf(injected)); seed += 1) {
       vi.stubEnv('STUB_FAULTS', String(seed * 7919));
       await using server = new ExchangingServer(
-        { exchange, serve: standInServer(exchange), url: undefined, timeoutSeconds: 20, environment: {} },
+        {
+          ...{ exchange, serve: standInServer(exchange), url: undefined, timeoutSeconds: 20 },
+          ...{ fingerprint: 'samples', environment: {} },
+        },
         weights,
       );
       for (let run = 0; run < 6; run += 1) {

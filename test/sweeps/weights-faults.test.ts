@@ -49,7 +49,10 @@ describe('a process that holds weights', () => {
         // Every second one is in place: the directory has another model's tensors.
         const donor = wanted[(seed + run) % models] ?? model;
         const own = (seed + run) % 2 === 0 ? model.path : { tensors: model.tensors, donated: donor.tensors };
-        const end = await kept.run({ words, log, weights: own, onLoaded: () => undefined });
+        const end = await kept.run({
+          ...{ words, log, weights: own, fingerprint: 'samples' },
+          onLoaded: () => undefined,
+        });
         const isAnswered = end !== undefined && 'code' in end && end.code === 0;
         if (typeof own === 'object' && isAnswered) answeredInPlace += 1;
         if (end !== undefined && 'differing' in end) for (const name of end.differing) refused.add(name);

@@ -1,3 +1,4 @@
+import { paperCounts } from '../../core/methods/framework/counts.js';
 import { argument, command } from '../framework/command.js';
 import { optionGroups } from '../framework/help.js';
 import { option } from '../framework/option.js';
@@ -30,9 +31,12 @@ export const analyze = command({
     }),
     bottom: option('--bottom <n>', 'number of first layers in the summary', {
       parse: toNumber,
-      default: '5',
+      default: String(paperCounts.bottom),
     }),
-    top: option('--top <n>', 'number of last layers in the summary', { parse: toNumber, default: '2' }),
+    top: option('--top <n>', 'number of last layers in the summary', {
+      parse: toNumber,
+      default: String(paperCounts.top),
+    }),
     task: option(
       '--task <expert>',
       'a task expert, as in swap: a model, or the name of an expert; with --lang, proposes the layers to swap',

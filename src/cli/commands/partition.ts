@@ -1,5 +1,6 @@
 import { partitionFormats } from '../../core/measure/partition/formats/names.js';
 import { granularities, partNames } from '../../core/measure/partition/partition.js';
+import { paperCounts } from '../../core/methods/framework/counts.js';
 import { argument, command } from '../framework/command.js';
 import { optionGroups } from '../framework/help.js';
 import { option } from '../framework/option.js';
@@ -12,8 +13,14 @@ export const partition = command({
   summary: 'divide the parameters of a model between a language and a task, and write that for trainers',
   arguments: { base: argument('<base>', modelWords) },
   options: {
-    bottom: option('--bottom <n>', "first layers, the language's", { parse: toNumber, default: '5' }),
-    top: option('--top <n>', "last layers, the language's", { parse: toNumber, default: '2' }),
+    bottom: option('--bottom <n>', "first layers, the language's", {
+      parse: toNumber,
+      default: String(paperCounts.bottom),
+    }),
+    top: option('--top <n>', "last layers, the language's", {
+      parse: toNumber,
+      default: String(paperCounts.top),
+    }),
     scaled: option('--scaled', "scale the counts from the paper's 32 layers to the model's: count * L / 32"),
     from: option(
       '--from <dir>',

@@ -1,3 +1,4 @@
+import { paperCounts } from '../../core/methods/framework/counts.js';
 import { sides } from '../../core/methods/framework/part-names.js';
 import { argument, command } from '../framework/command.js';
 import { option } from '../framework/option.js';
@@ -12,8 +13,11 @@ export const revert = command({
   arguments: { model: argument('<expert>', modelWords) },
   options: {
     base: option('--base <model>', 'the model that the expert was fine-tuned from', { required: true }),
-    bottom: option('--bottom <n>', 'number of first layers', { parse: toNumber, default: '5' }),
-    top: option('--top <n>', 'number of last layers', { parse: toNumber, default: '2' }),
+    bottom: option('--bottom <n>', 'number of first layers', {
+      parse: toNumber,
+      default: String(paperCounts.bottom),
+    }),
+    top: option('--top <n>', 'number of last layers', { parse: toNumber, default: String(paperCounts.top) }),
     keep: option(
       '--keep <which>',
       "layers that stay the expert's: those between, or the first and last ones",

@@ -1,3 +1,4 @@
+import { paperCounts } from '../../core/methods/framework/counts.js';
 import { command } from '../framework/command.js';
 import { option } from '../framework/option.js';
 import { analysis, modelWords, stack } from '../options/common.js';
@@ -18,11 +19,11 @@ export const swap = command({
     ),
     bottom: option('--bottom <n>', 'layers from the language expert, next to the embeddings', {
       parse: toNumber,
-      default: '5',
+      default: String(paperCounts.bottom),
     }),
     top: option('--top <n>', 'layers from the language expert, next to the head', {
       parse: toNumber,
-      default: '2',
+      default: String(paperCounts.top),
     }),
     bottomTransition: option('--bottom-transition <n>', 'averaged layers above the bottom ones', {
       parse: toNumber,

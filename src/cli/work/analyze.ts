@@ -1,6 +1,7 @@
 import { basename } from 'node:path';
 import { type AnalyzeOptions, type AnalyzeParameters, analyze } from '../../api/analyze.js';
 import { LayerloomError } from '../../core/base/errors.js';
+import { paperCounts } from '../../core/methods/framework/counts.js';
 import type { OutputOptions } from '../options/output.js';
 import { toNamed, toNumber } from '../options/parse.js';
 import { warn } from '../print.js';
@@ -59,5 +60,7 @@ export const analyzeCommand = async ({
     analyze(parameters, { out, threads, download, ...watch }),
   );
   if (!quiet) result.warnings.forEach(warn);
-  show(result, { json, quiet }, () => describeAnalysis(result, given.bottom ?? 5, given.top ?? 2));
+  show(result, { json, quiet }, () =>
+    describeAnalysis(result, given.bottom ?? paperCounts.bottom, given.top ?? paperCounts.top),
+  );
 };

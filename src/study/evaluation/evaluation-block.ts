@@ -129,6 +129,9 @@ export const evaluationSchema = z.strictObject({
 /** `evaluate:` of an experiment given as an object; files use snake case. */
 export type Evaluation = Given<z.input<typeof evaluationSchema>>;
 
+/** How much of weights that stayed loaded is compared with their files. */
+export type ComparedShare = z.output<typeof evaluationSchema>['fingerprint'];
+
 /** A kind of server that takes weights. */
 export type WeightServerKind = NonNullable<Evaluation['exchange']>;
 

@@ -87,7 +87,7 @@ export const tryModels = async (
       };
       const ask = () =>
         kept.run({
-          ...{ words, log, weights: path },
+          ...{ words, log, weights: path, fingerprint: 'samples' },
           onLoaded: (loaded) => {
             weights = loaded;
           },

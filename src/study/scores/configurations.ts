@@ -1,5 +1,6 @@
 import { groupBy, itemAt, valueAt } from '../../core/base/lookup.js';
-import { isByCounts } from '../../core/methods/swaps/swap-counts.js';
+import { paperCounts } from '../../core/methods/framework/counts.js';
+import { arePaperCounts, isByCounts } from '../../core/methods/swaps/swap-counts.js';
 import { meanOf } from './mean.js';
 import type { ModelScore } from './model-score.js';
 import type { ScoredModel } from './scored-experiment.js';
@@ -129,8 +130,8 @@ export const swapSetting = ({ method, configuration }: ScoredModel): SwapSetting
   const { weights = [1, 1], others = 'average', norms = 'layer', scaled = false } = configuration;
   const isUniform = Array.isArray(weights) && weights.every((weight) => weight === weights[0]);
   return {
-    bottom: count('bottom', 5),
-    top: count('top', 2),
+    bottom: count('bottom', paperCounts.bottom),
+    top: count('top', paperCounts.top),
     bottomTransition: count('bottomTransition', 0),
     topTransition: count('topTransition', 0),
     isPlain: isUniform && others === 'average' && norms === 'layer' && scaled === false,
@@ -140,13 +141,7 @@ export const swapSetting = ({ method, configuration }: ScoredModel): SwapSetting
 /** True for the paper's default: 5 bottom and 2 top layers, no transition, uniform weights (§4.2). */
 const isPaperDefault = (model: ScoredModel): boolean => {
   const setting = swapSetting(model);
-  return (
-    setting?.isPlain === true &&
-    setting.bottom === 5 &&
-    setting.top === 2 &&
-    setting.bottomTransition === 0 &&
-    setting.topTransition === 0
-  );
+  return setting?.isPlain === true && arePaperCounts(setting);
 };
 
 export const isUniformSoup = ({ method, configuration }: ScoredModel): boolean => {

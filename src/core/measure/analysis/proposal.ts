@@ -1,5 +1,5 @@
 import { itemAt } from '../../base/lookup.js';
-import { scaledCount } from '../../methods/framework/counts.js';
+import { paperCounts, scaledCount } from '../../methods/framework/counts.js';
 import type { MavVectors } from './analysis.js';
 import type { ExpertRoles } from './expert-roles.js';
 import { layerProfile } from './layer-profile.js';
@@ -31,9 +31,6 @@ export interface Proposal {
   readonly common: number;
   readonly concerns: readonly Concern[];
 }
-
-/** The paper's default (§4.2), for 32 layers. */
-const usual = { bottom: 5, top: 2 };
 
 /** A layer goes to an expert whose share is larger by at least this fraction of an even share. */
 const margin = 1 / 4;
@@ -75,9 +72,9 @@ export const proposalOf = (
   const layers = task.length;
   const excess = language.map((of, layer) => (of - itemAt(task, layer)) * layers);
   const bottomRange = rangeFrom(excess);
-  const bottom = within(scaledCount(usual.bottom, layers), bottomRange);
+  const bottom = within(scaledCount(paperCounts.bottom, layers), bottomRange);
   const topRange = rangeFrom(excess.slice(bottom).reverse());
-  const top = within(scaledCount(usual.top, layers), topRange);
+  const top = within(scaledCount(paperCounts.top, layers), topRange);
   const ends = (of: readonly number[]) => sum(of.slice(0, bottom)) + sum(of.slice(layers - top));
   const kept = { task: 1 - ends(task), language: ends(language) };
   const common = sum(task.map((of, layer) => Math.min(of, itemAt(language, layer))));

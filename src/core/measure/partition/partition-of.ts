@@ -1,7 +1,7 @@
 import { LayerloomError } from '../../base/errors.js';
 import { invalidParameter } from '../../base/invalid-parameter.js';
 import { itemAt, valueAt } from '../../base/lookup.js';
-import { paperLayers, scaledCount } from '../../methods/framework/counts.js';
+import { paperCounts, paperLayers, scaledCount } from '../../methods/framework/counts.js';
 import { type Architecture, type Place, requireLayers } from '../../models/architecture/architecture.js';
 import { isFloating } from '../../tensor/dtype.js';
 import { elementsOf, type TensorReference } from '../../tensor/reference.js';
@@ -100,7 +100,13 @@ interface Rule {
 
 const byLocation = (
   layers: number,
-  { bottom = 5, top = 2, scaled = false, others = 'language', norms = 'layer' }: PartitionByLocation,
+  {
+    bottom = paperCounts.bottom,
+    top = paperCounts.top,
+    scaled = false,
+    others = 'language',
+    norms = 'layer',
+  }: PartitionByLocation,
 ): Rule => {
   const [b, u] = scaled ? [scaledCount(bottom, layers), scaledCount(top, layers)] : [bottom, top];
   if (b + u > layers)

@@ -3,6 +3,7 @@ import { LayerloomError } from '../../base/errors.js';
 import { valueAt } from '../../base/lookup.js';
 import { optionName } from '../../base/option-name.js';
 import type { Place } from '../../models/architecture/architecture.js';
+import { paperCounts } from '../framework/counts.js';
 import { schemaOf } from '../framework/declared.js';
 import { type LayerSet, layerSetSchema } from '../framework/layer-set.js';
 import type { Compiled, Method } from '../framework/method.js';
@@ -104,8 +105,8 @@ const schema = schemaOf<AnySwap>()(
       task: modelSchema.optional(),
       language: modelSchema.optional(),
       base: modelSchema.optional(),
-      bottom: countSchema.default(5),
-      top: countSchema.default(2),
+      bottom: countSchema.default(paperCounts.bottom),
+      top: countSchema.default(paperCounts.top),
       bottomTransition: countSchema.default(0),
       topTransition: countSchema.default(0),
       weights: weightingSchema

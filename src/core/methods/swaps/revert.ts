@@ -2,6 +2,7 @@ import * as z from 'zod';
 import { LayerloomError } from '../../base/errors.js';
 import type { Place } from '../../models/architecture/architecture.js';
 import { encodeKept } from '../../tensor/kept.js';
+import { paperCounts } from '../framework/counts.js';
 import { schemaOf } from '../framework/declared.js';
 import type { Compiled, Method, TaskVectorStatistics } from '../framework/method.js';
 import { layerSwapping } from '../framework/papers.js';
@@ -181,7 +182,14 @@ export const revert: Method<Parameters> = {
 const copy = (model: number): Expression => ({ kind: 'copy', source: { model } });
 
 const compileByLocation = (
-  { bottom = 5, top = 2, keep = 'middle', others = 'keep', norms = 'layer', modules }: Parameters,
+  {
+    bottom = paperCounts.bottom,
+    top = paperCounts.top,
+    keep = 'middle',
+    others = 'keep',
+    norms = 'layer',
+    modules,
+  }: Parameters,
   layers: number,
 ): Compiled => {
   if (bottom + top > layers)

@@ -1,6 +1,6 @@
 import { LayerloomError } from '../../base/errors.js';
 import { optionName } from '../../base/option-name.js';
-import { scaledCount } from '../framework/counts.js';
+import { paperCounts, scaledCount } from '../framework/counts.js';
 
 /** Numbers of layers of a swap (paper, Algorithm 1). */
 export interface Counts {
@@ -10,6 +10,10 @@ export interface Counts {
   readonly topTransition: number;
 }
 
+/** True for the paper's counts without transitions. */
+export const arePaperCounts = ({ bottom, top, bottomTransition, topTransition }: Counts): boolean =>
+  bottom === paperCounts.bottom && top === paperCounts.top && bottomTransition === 0 && topTransition === 0;
+
 export const countsFor = (parameters: Counts & { readonly scaled: boolean }, layers: number): Counts =>
   parameters.scaled ? scale(parameters, layers) : parameters;
 
@@ -18,9 +22,8 @@ export const countsFor = (parameters: Counts & { readonly scaled: boolean }, lay
  * model.
  */
 export const ofFewLayers = (counts: Counts, layers: number): string[] => {
-  const { bottom, top, bottomTransition, topTransition } = counts;
-  const areDefaults = bottom === 5 && top === 2 && bottomTransition === 0 && topTransition === 0;
-  if (!areDefaults || bottom + top <= layers / 2) return [];
+  const { bottom, top } = counts;
+  if (!arePaperCounts(counts) || bottom + top <= layers / 2) return [];
   const scaled = scale(counts, layers);
   return [
     `${bottom + top} of ${layers} layers are the language expert's: ${bottom} and ${top} are the paper's counts for 32 layers; ${optionName('scaled')} (in a file scaled: true) makes them ${scaled.bottom} and ${scaled.top}`,

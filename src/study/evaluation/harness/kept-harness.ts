@@ -78,8 +78,8 @@ interface KeptRun {
   readonly log: string;
   /** A checkpoint's absolute path, or a merge in place; undefined if a server holds them. */
   readonly weights: string | WeightsInPlace | undefined;
-  /** How to compare tensors that stayed loaded; default samples. */
-  readonly fingerprint?: EvaluationSettings['fingerprint'] | undefined;
+  /** How to compare tensors that stayed loaded. */
+  readonly fingerprint: EvaluationSettings['fingerprint'];
   /** Called after loading, before the first request. */
   readonly onLoaded: (loaded: LoadedWeights) => void;
 }
@@ -147,7 +147,7 @@ export class KeptHarness implements AsyncDisposable {
     words,
     log,
     weights: asked,
-    fingerprint = 'samples',
+    fingerprint,
     onLoaded,
   }: KeptRun): Promise<HarnessEnd | WrongWeights | undefined> {
     const session = await this.#start(log);

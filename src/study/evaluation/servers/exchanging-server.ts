@@ -50,7 +50,7 @@ interface ExchangeSettings {
   readonly serve: string | undefined;
   readonly url: string | undefined;
   readonly timeoutSeconds: number;
-  readonly fingerprint?: EvaluationSettings['fingerprint'] | undefined;
+  readonly fingerprint: EvaluationSettings['fingerprint'];
   readonly environment: Readonly<Record<string, string>>;
 }
 
@@ -139,7 +139,7 @@ export class ExchangingServer implements AsyncDisposable {
     { form, whole }: { readonly form: string; readonly whole: boolean },
   ): Promise<HeldModel> {
     const { url } = await this.#ready(model, form);
-    const { fingerprint = 'samples' } = this.#settings;
+    const { fingerprint } = this.#settings;
     const server = this.#asked(url, model);
     const { servedName } = await this.#kind.model(server);
     const answers = await this.#kind.exchange(server, { weights, whole, fingerprint });

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { itemAt, ownValue } from '../../../core/base/lookup.js';
 import { bitsOf } from '../../../core/tensor/dtype.js';
 import { chunkBytes, FilesToRead, hashRanges, type Range, sampledRanges } from '../data/file-ranges.js';
+import type { ComparedShare } from '../evaluation-block.js';
 import type { TensorToLoad } from './weights-to-load.js';
 
 const boxSchema = z.array(z.tuple([z.int().nonnegative(), z.int().nonnegative()]));
@@ -126,7 +127,7 @@ export class PartsHeld {
   async differing(
     weights: readonly TensorToLoad[],
     workers: readonly Readonly<Record<string, readonly PartHeld[]>>[],
-    asked: 'samples' | 'whole' = 'samples',
+    asked: ComparedShare,
   ): Promise<string[]> {
     await using files = new FilesToRead();
     const differing: string[] = [];

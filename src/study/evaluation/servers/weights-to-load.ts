@@ -3,6 +3,7 @@ import { parseAddress } from '../../../core/models/address/address.js';
 import { isBareAdapter, openModel } from '../../../core/models/reading/read-model.js';
 import { bitsOf, type Dtype } from '../../../core/tensor/dtype.js';
 import { FilesToRead, hashRanges, type Range, sampledRanges } from '../data/file-ranges.js';
+import type { ComparedShare } from '../evaluation-block.js';
 
 /** A tensor, and where its bytes are. */
 export interface PlacedTensor {
@@ -99,7 +100,7 @@ const samplesOf = ({ begin, end, dtype }: TensorToLoad): readonly Range[] =>
 export const tensorsThatDiffer = async (
   weights: readonly TensorToLoad[],
   fingerprint: Fingerprint,
-  asked: 'samples' | 'whole' = 'samples',
+  asked: ComparedShare,
 ): Promise<string[]> => {
   await using files = new FilesToRead();
   const differing: string[] = [];

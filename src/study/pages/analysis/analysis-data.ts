@@ -17,6 +17,7 @@ import {
 import { sharesOf } from '../../../core/measure/analysis/shares.js';
 import type { TopOverlap } from '../../../core/measure/analysis/top-overlap.js';
 import { readVectors } from '../../../core/measure/analysis/vectors-file.js';
+import { paperCounts } from '../../../core/methods/framework/counts.js';
 import type { JsonFault } from '../../../core/models/checkpoint/json-file.js';
 import type { PageAnalysis, PageExpert } from '../components/data.js';
 import { advice } from './advice.js';
@@ -168,8 +169,7 @@ export const readAnalysis = async (directory: string, roles: ExpertRoles): Promi
   const overlaps = names.includes(overlapsName) ? await readOverlaps(directory, damaged) : [];
   const topOverlaps = names.includes(topOverlapsName) ? await readTopOverlaps(directory, damaged) : [];
   return analysisOf(experts, overlaps, {
-    bottom: 5,
-    top: 2,
+    ...paperCounts,
     thresholds,
     perDecade: stopsPerDecade.report,
     topOverlaps,
