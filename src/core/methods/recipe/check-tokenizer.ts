@@ -20,9 +20,7 @@ export const checkTokenizer = (
   if (isGiven(tokenizer) && !isObject(tokenizer))
     throw invalid(at, tokenizer, 'source, tokens or pad_to_multiple_of');
   const block = isObject(tokenizer) ? tokenizer : {};
-  const known = ['source', 'tokens', 'padToMultipleOf'];
-  const unknown = Object.keys(block).find((key) => !known.includes(key));
-  if (unknown !== undefined) throw invalid([...at, unknown], block[unknown], wordsOf(unknown, known));
+  checkKeys(block, ['source', 'tokens', 'padToMultipleOf'], at);
   const { source, tokens, padToMultipleOf } = block;
   if (isGiven(source) && isGiven(tokenizerSource))
     throw invalid([...path, 'tokenizerSource'], tokenizerSource, 'no source beside that of tokenizer');
@@ -46,9 +44,6 @@ export const checkTokenizer = (
 
 const words = ['auto', 'strict', 'union', 'base'] as const;
 
-const isWord = (value: unknown): value is (typeof words)[number] =>
-  (words as readonly unknown[]).includes(value);
-
 const modelWords = "one of the recipe's models as it is written there";
 
 const indexOf = (model: unknown, references: readonly ModelReference[], path: RecipePath): number => {
@@ -62,15 +57,12 @@ const checkSource = (
   references: readonly ModelReference[],
   path: RecipePath,
 ): TokenizerRequest['source'] => {
-  if (isWord(source)) return source;
+  const word = words.find((one) => one === source);
+  if (word !== undefined) return word;
   const index = references.findIndex(({ model }) => same(model, source));
   if (index >= 0) return index;
   const near = typeof source === 'string' ? nearest(source, words) : undefined;
-  throw invalid(
-    path,
-    source,
-    `${words.join(', ')}, or ${modelWords}${near === undefined ? '' : `; did you mean ${near}?`}`,
-  );
+  throw invalid(path, source, `${words.join(', ')}, or ${modelWords}${meant(near)}`);
 };
 
 const checkMultiple = (value: unknown, path: RecipePath): number => {
@@ -87,14 +79,13 @@ const checkTokens = (
   const checked = new Map<string, { readonly source?: TokenSource; readonly force: boolean }>();
   for (const [index, each] of tokens.entries()) {
     const at = [...path, index];
-    const { token, source, force, ...others } = isObject(each) ? each : ({} as Record<string, unknown>);
+    const given: Readonly<Record<string, unknown>> = isObject(each) ? each : {};
+    const { token, source, force } = given;
     if (typeof token !== 'string' || token === '')
       throw invalid([...at, 'token'], token ?? null, 'the text of a token');
     if (checked.has(token)) throw invalid([...at, 'token'], token, 'each token once');
     if (isGiven(force) && typeof force !== 'boolean') throw invalid([...at, 'force'], force, 'true or false');
-    const [unknown] = Object.keys(others);
-    if (unknown !== undefined)
-      throw invalid([...at, unknown], others[unknown], wordsOf(unknown, ['token', 'source', 'force']));
+    checkKeys(given, ['token', 'source', 'force'], at);
     checked.set(token, {
       ...(isGiven(source) ? { source: checkEmbedding(source, references, [...at, 'source']) } : {}),
       force: force === true,
@@ -108,25 +99,29 @@ const checkEmbedding = (
   references: readonly ModelReference[],
   path: RecipePath,
 ): TokenSource => {
-  const isOther = isObject(source) && !('method' in source);
-  if (!isOther) return { kind: 'model', model: indexOf(source, references, path) };
-  const { zero, model, token, tokenId, ...others } = source;
-  const [unknown] = Object.keys(others);
-  const keys = ['zero', 'model', 'token', 'tokenId'];
-  if (unknown !== undefined) throw invalid([...path, unknown], others[unknown], wordsOf(unknown, keys));
+  if (!isObject(source) || 'method' in source)
+    return { kind: 'model', model: indexOf(source, references, path) };
+  checkKeys(source, ['zero', 'model', 'token', 'tokenId'], path);
+  const { zero, model, token, tokenId } = source;
   if (zero === true && !isGiven(model)) return { kind: 'zero' };
   const id = typeof token === 'string' ? token : tokenId;
-  const isToken = typeof id === 'string' || (Number.isSafeInteger(id) && Number(id) >= 0);
-  if (!isToken || (typeof token === 'string' && isGiven(tokenId)))
+  if (!isToken(id) || (typeof token === 'string' && isGiven(tokenId)))
     throw invalid(path, source, 'a model and its token or token_id, or {zero: true}');
-  return {
-    kind: 'token',
-    model: indexOf(model, references, [...path, 'model']),
-    token: id as string | number,
-  };
+  return { kind: 'token', model: indexOf(model, references, [...path, 'model']), token: id };
 };
 
-const wordsOf = (key: string, known: readonly string[]): string => {
-  const near = nearest(key, known);
-  return `one of ${known.join(', ')}${near === undefined ? '' : `; did you mean ${near}?`}`;
+const isToken = (id: unknown): id is string | number =>
+  typeof id === 'string' || (Number.isSafeInteger(id) && Number(id) >= 0);
+
+/** @throws LayerloomError INVALID_PARAMETER at the first unknown key */
+const checkKeys = (
+  block: Readonly<Record<string, unknown>>,
+  known: readonly string[],
+  path: RecipePath,
+): void => {
+  const key = Object.keys(block).find((one) => !known.includes(one));
+  if (key === undefined) return;
+  throw invalid([...path, key], block[key], `one of ${known.join(', ')}${meant(nearest(key, known))}`);
 };
+
+const meant = (near: string | undefined): string => (near === undefined ? '' : `; did you mean ${near}?`);

@@ -76,6 +76,21 @@ export const eachOf =
     return list(mark, read);
   };
 
+/** Reads an entry that may be absent. */
+export const readEntry = async (
+  entry: MappingEntry | undefined,
+  field: Field,
+): Promise<MappingEntry | undefined> => entry && { key: entry.key, value: await field(entry.value) };
+
+export const renamed = (
+  entries: Entries,
+  names: Readonly<Record<string, string>>,
+): [string, MappingEntry][] =>
+  Object.entries(names).flatMap(([key, name]) => {
+    const entry = entries.get(key);
+    return entry === undefined ? [] : [[name, entry]];
+  });
+
 export const readFields = async (
   { mark, entries }: Mapping,
   fields: Readonly<Record<string, Field>>,

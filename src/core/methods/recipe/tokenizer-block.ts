@@ -6,11 +6,21 @@ import {
   inCamelCase,
   isRecipe,
   present,
+  readEntry,
   readFields,
 } from './fields.js';
 import { checkKeys, invalid } from './invalid.js';
 import { sourceWords } from './model-places.js';
-import { isText, leaf, list, type Mapping, type MappingEntry, mapping, type Tree } from './tree.js';
+import {
+  entriesOf,
+  isText,
+  leaf,
+  list,
+  type Mapping,
+  type MappingEntry,
+  mapping,
+  type Tree,
+} from './tree.js';
 
 // Reads `tokenizer:` of both dialects as `TokenizerParameters`.
 
@@ -44,33 +54,13 @@ export const readMergekitTokenizer = async (
   const given = expectMapping(block.value, 'tokenizer', 'source, tokens or pad_to_multiple_of');
   unknown(given, 'tokenizer', ['source', 'tokens', 'pad_to_multiple_of']);
   const inside = present(given.entries);
-  const source = inside.get('source') ?? { key: block.key, value: leaf(given.mark, 'union') };
-  const read = { key: source.key, value: await sourceField(model)(source.value) };
-  const [tokens, multiple] = [inside.get('tokens'), multipleOf(inside.get('pad_to_multiple_of'))];
-  if (tokens === undefined && multiple === undefined) return [['tokenizerSource', read]];
-  return [
-    [
-      'tokenizer',
-      {
-        key: block.key,
-        value: mapping(
-          mark,
-          new Map<string, MappingEntry>([
-            ['source', read],
-            ...(tokens === undefined
-              ? []
-              : [
-                  [
-                    'tokens',
-                    { key: tokens.key, value: await mergekitTokens(tokens.value, model, unknown) },
-                  ] as const,
-                ]),
-            ...(multiple === undefined ? [] : [['padToMultipleOf', multiple] as const]),
-          ]),
-        ),
-      },
-    ],
-  ];
+  const from = inside.get('source') ?? { key: block.key, value: leaf(given.mark, 'union') };
+  const source = { key: from.key, value: await sourceField(model)(from.value) };
+  const tokens = await readEntry(inside.get('tokens'), (value) => mergekitTokens(value, model, unknown));
+  const padToMultipleOf = multipleOf(inside.get('pad_to_multiple_of'));
+  if (tokens === undefined && padToMultipleOf === undefined) return [['tokenizerSource', source]];
+  const value = mapping(mark, entriesOf({ source, tokens, padToMultipleOf }));
+  return [['tokenizer', { key: block.key, value }]];
 };
 
 /** Reads a quoted number as pydantic does; 0 means no padding. */
@@ -95,25 +85,9 @@ const mergekitTokens = async (value: Tree, model: Field, unknown: OnUnknown): Pr
     const given = expectMapping(embedding, token, 'source or force');
     unknown(given, 'the token', ['source', 'force']);
     const inside = present(given.entries);
-    const source = inside.get('source');
-    const force = inside.get('force');
-    tokens.push(
-      mapping(
-        given.mark,
-        new Map<string, MappingEntry>([
-          ['token', { key, value: leaf(key, token) }],
-          ...(source === undefined
-            ? []
-            : [
-                [
-                  'source',
-                  { key: source.key, value: await mergekitEmbedding(source.value, model, unknown) },
-                ] as const,
-              ]),
-          ...(force === undefined ? [] : [['force', force] as const]),
-        ]),
-      ),
-    );
+    const source = await readEntry(inside.get('source'), (of) => mergekitEmbedding(of, model, unknown));
+    const written = { key, value: leaf(key, token) };
+    tokens.push(mapping(given.mark, entriesOf({ token: written, source, force: inside.get('force') })));
   }
   return list(mark, tokens);
 };
@@ -136,21 +110,14 @@ const mergekitEmbedding = async (value: Tree, model: Field, unknown: OnUnknown):
   unknown(value, 'the embedding', ['kind', 'model', 'token', 'token_id']);
   const inside = present(value.entries);
   const [token, id] = [inside.get('token'), inside.get('token_id')];
-  const used = token ?? id;
-  if (used === undefined || (token !== undefined && id !== undefined))
+  if ((token === undefined) === (id === undefined))
     throw invalid(value.mark, {
       reason:
-        used === undefined ? 'the embedding names no token' : 'the embedding has both token and token_id',
+        token === undefined ? 'the embedding names no token' : 'the embedding has both token and token_id',
       expected: 'token, its text, or token_id, its number: one of the two',
     });
-  const from = expectKey(value, 'model', 'the embedding');
-  return mapping(
-    value.mark,
-    new Map<string, MappingEntry>([
-      ['model', { key: from.key, value: await model(from.value) }],
-      [token === undefined ? 'tokenId' : 'token', used],
-    ]),
-  );
+  const from = await readEntry(expectKey(value, 'model', 'the embedding'), model);
+  return mapping(value.mark, entriesOf({ model: from, token, tokenId: id }));
 };
 
 /**

@@ -39,6 +39,12 @@ export const list = (mark: Mark, items: readonly Tree[]): List => ({ kind: 'list
 
 export const mapping = (mark: Mark, entries: Entries): Mapping => ({ kind: 'mapping', mark, entries });
 
+/** Leaves out entries that are undefined. */
+export const entriesOf = (
+  given: Readonly<Record<string, MappingEntry | undefined>>,
+): Map<string, MappingEntry> =>
+  new Map(Object.entries(given).flatMap(([key, entry]) => (entry === undefined ? [] : [[key, entry]])));
+
 export type Text = Leaf & { readonly value: string };
 
 export const isText = (tree: Tree): tree is Text => tree.kind === 'leaf' && typeof tree.value === 'string';

@@ -1,5 +1,5 @@
-import { eachOf, expectMapping, type Field, present, type Scope } from '../fields.js';
-import { type Entries, leaf, type Mapping, type MappingEntry, mapping } from '../tree.js';
+import { eachOf, expectMapping, type Field, present, readEntry, renamed, type Scope } from '../fields.js';
+import { type Entries, entriesOf, leaf, type Mapping, type MappingEntry, mapping } from '../tree.js';
 import { warnOfUnknown } from '../warning.js';
 import { expectNamed, mergekitModel } from './mergekit-model.js';
 
@@ -68,16 +68,8 @@ export const readMergekitMoe = async (recipe: Mapping, scope: Scope): Promise<Ma
       ['method', { key: base.key, value: leaf(base.key, 'mixture') }],
       ['base', { key: base.key, value: await model(base.value) }],
       ['models', { key: routed.key, value: await experts(routed.value) }],
-      ...(shared === undefined || isEmpty
-        ? []
-        : [['sharedExperts', { key: shared.key, value: await experts(shared.value) }] as const]),
+      ...entriesOf({ sharedExperts: isEmpty ? undefined : await readEntry(shared, experts) }),
       ...renamed(entries, ofRecipe),
     ]),
   );
 };
-
-const renamed = (entries: Entries, names: Readonly<Record<string, string>>): [string, MappingEntry][] =>
-  Object.entries(names).flatMap(([key, name]) => {
-    const entry = entries.get(key);
-    return entry === undefined ? [] : [[name, entry]];
-  });

@@ -6,7 +6,16 @@ import {
 import { tensorParameters } from '../../framework/parameter-facts.js';
 import { snakeCase } from '../../framework/tensors/tensor-method.js';
 import { methods } from '../../index.js';
-import { eachOf, expectKey, expectMapping, type Field, layerRange, present, type Scope } from '../fields.js';
+import {
+  eachOf,
+  expectKey,
+  expectMapping,
+  type Field,
+  layerRange,
+  present,
+  renamed,
+  type Scope,
+} from '../fields.js';
 import { invalid, unknownKey } from '../invalid.js';
 import { nearest } from '../nearest.js';
 import { overlay, type ParameterPlace, readParameters } from '../settings.js';
@@ -97,7 +106,7 @@ class MergekitReader {
         ...(part === 'modules'
           ? overlay(readParameters(inModule.entries.get('parameters'), this.#shared), globals)
           : globals),
-        ...kept(given.entries, { dtype: 'dtype', out_dtype: 'outDtype' }),
+        ...renamed(given.entries, { dtype: 'dtype', out_dtype: 'outDtype' }),
         ...this.#chatTemplate(),
         ...(await readMergekitTokenizer(given, this.#model, (of, place, known) =>
           this.#warnOfUnknown(of, place, known),
@@ -242,12 +251,6 @@ const isEmpty = (tree: Tree): boolean => {
   if (tree.kind === 'leaf') return isEmptyText(tree);
   return tree.kind === 'list' ? tree.items.length === 0 : tree.entries.size === 0;
 };
-
-const kept = (entries: Entries, names: Readonly<Record<string, string>>): [string, MappingEntry][] =>
-  Object.entries(names).flatMap(([key, name]) => {
-    const entry = entries.get(key);
-    return entry === undefined ? [] : [[name, entry]];
-  });
 
 /** Returns which of several exclusive keys is given. */
 const partOf = <Key extends string>({ entries, mark }: Mapping, keys: readonly Key[]): Key => {
