@@ -1,6 +1,5 @@
-import { toCamelCase } from '../core/methods/recipe/case.js';
+import { renameKeys, toCamelCase } from '../core/methods/recipe/case.js';
 import type { RecipeInput } from '../core/methods/recipes.js';
-import { isObject } from '../core/models/checkpoint/json.js';
 import { respell } from '../core/plan/export/own-recipe.js';
 import type { MergePlan } from '../core/plan/plan.js';
 
@@ -12,12 +11,7 @@ import type { MergePlan } from '../core/plan/plan.js';
  * @example await merge(recipeOf(await planMerge('ties.yaml')), { out: './again' })
  */
 export const recipeOf = ({ completeRecipe, inputs }: MergePlan): RecipeInput =>
-  inCamelCase(respell(completeRecipe, inputs, ({ path }) => path)) as unknown as RecipeInput;
-
-const inCamelCase = (value: unknown): unknown => {
-  if (Array.isArray(value)) return value.map(inCamelCase);
-  if (!isObject(value)) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([key, inner]) => [toCamelCase(key), inCamelCase(inner)]),
-  );
-};
+  renameKeys(
+    respell(completeRecipe, inputs, ({ path }) => path),
+    toCamelCase,
+  ) as unknown as RecipeInput;

@@ -4,7 +4,8 @@ import { checkRun } from '../../core/engine/check-run.js';
 import { checkThreads } from '../../core/engine/run.js';
 import { type MergeResult, runPlan } from '../../core/engine/run-plan.js';
 import type { Kept } from '../../core/methods/framework/method.js';
-import type { RecipeInput } from '../../core/methods/recipes.js';
+import { methods } from '../../core/methods/index.js';
+import type { RecipeInput, RecipesByMethod } from '../../core/methods/recipes.js';
 import type { ExpertForm } from '../../core/models/experts/forms.js';
 import type { WrittenName } from '../../core/models/quantisation/quantising.js';
 import type { OutputForm } from '../../core/plan/compile/adapters/output-forms.js';
@@ -21,7 +22,6 @@ import { describeTruncated } from '../text/truncated-text.js';
 import { chatTemplateOption } from './chat-template-option.js';
 import { interruptible } from './interrupt.js';
 import type { CommonOptions } from './merge-options.js';
-import { recipeOf } from './recipe-of.js';
 import { requireOut } from './require-out.js';
 import { saveRecipe } from './save-recipe.js';
 import { reported, show } from './show.js';
@@ -49,10 +49,12 @@ export const mergeCommand = async (
   await interruptible((signal) => planAndRun(recipe, options, signal));
 };
 
-export const methodCommand = (
-  method: Parameters<typeof recipeOf>[0],
-  options: MergeCommandOptions,
-): Promise<void> => mergeCommand(recipeOf(method, options), options);
+/** Options that override any recipe are left to planning. */
+export const methodCommand = (method: keyof RecipesByMethod, options: MergeCommandOptions): Promise<void> => {
+  const parameters = [...Object.keys(methods.get(method)?.schema.shape ?? {}), 'stack'];
+  const given = Object.entries(options).filter(([name]) => parameters.includes(name));
+  return mergeCommand({ method, ...Object.fromEntries(given) } as unknown as RecipeInput, options);
+};
 
 const planOptions = async ({
   layout,

@@ -1,7 +1,7 @@
 import { snakeCase } from '../methods/framework/tensors/tensor-method.js';
+import { renameKeys } from '../methods/recipe/case.js';
 import { replaceModels, type WrittenModel } from '../methods/recipe/model-places.js';
 import type { Recipe } from '../methods/recipe/recipe.js';
-import { isGiven, isObject } from '../models/checkpoint/json.js';
 import { torchName } from '../tensor/dtype.js';
 
 /** In YAML's spelling, with method, models and all parameters. */
@@ -34,7 +34,7 @@ export const completeRecipe = (
   } = replaceModels(given, textOf);
   const { task, language, model, models, slices, parts, base, ...rest } = named;
   const { tokenizerSource, tokenizer, chatTemplate, stack, ...parameters } = rest;
-  return inYamlSpelling({
+  const complete = {
     method,
     dialect,
     task,
@@ -53,18 +53,6 @@ export const completeRecipe = (
     rank,
     quantize,
     allowNonFinite: allowNonFinite === true ? true : undefined,
-  });
-};
-
-/** Snake case at any depth, without undefined values. */
-const inYamlSpelling = (recipe: CompleteRecipe): Record<string, unknown> =>
-  Object.fromEntries(
-    Object.entries(recipe)
-      .filter(([, value]) => isGiven(value))
-      .map(([key, value]) => [snakeCase(key), spelt(value)]),
-  );
-
-const spelt = (value: unknown): unknown => {
-  if (Array.isArray(value)) return value.map(spelt);
-  return isObject(value) ? inYamlSpelling(value) : value;
+  };
+  return renameKeys(complete, snakeCase);
 };

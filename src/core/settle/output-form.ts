@@ -33,11 +33,7 @@ const withBase = async (recipe: UncheckedRecipe): Promise<UncheckedRecipe> => {
   return (await isBareAdapter(address)) ? { ...recipe, base: await baseOf(address) } : recipe;
 };
 
-/**
- * Replaces the texts of all models, also in nested recipes.
- *
- * @param replace gets a model and its recipe
- */
+/** Also replaces models of nested recipes. */
 const mapTexts = (
   recipe: UncheckedRecipe,
   replace: (model: string, of: UncheckedRecipe) => Promise<string>,

@@ -13,35 +13,34 @@ import { withCheckpoints } from './run-checkpoints.js';
 
 /** Options that override a recipe's settings. */
 export interface RecipeOverrides {
-  /** The output's floating dtype; overrides the recipe's. */
+  /** The output's floating dtype. */
   dtype?: DtypeName | undefined;
-  /** The output's form; overrides the recipe's `as`. */
+  /** The output's form. */
   as?: OutputForm | undefined;
-  /** The largest rank of averaged adapter products; overrides the recipe's. */
+  /** The largest rank of averaged adapter products. */
   rank?: number | undefined;
-  /** The output's quantisation scheme; overrides the recipe's. */
+  /** The output's quantisation scheme. */
   quantize?: WrittenName | undefined;
   /**
    * Compute with NaN and infinity instead of refusing them. Statistics of whole models exclude rows that
-   * contain them. Overrides the recipe's setting.
+   * contain them.
    */
   allowNonFinite?: boolean | undefined;
-  /** The output's chat template, in the form of a recipe's `chatTemplate`, which it overrides. */
+  /** The output's chat template, in the form of a recipe's `chatTemplate`. */
   chatTemplate?: string | undefined;
   /**
    * The output's vocabulary if the models' differ: `auto`, `strict`, `union`, `base` or one of the recipe's
-   * models, as the recipe writes it or by its path; overrides the recipe's.
+   * models, as the recipe writes it or by its path.
    */
   tokenizer?: string | undefined;
 }
 
 /**
- * Turns a recipe as a user wrote it into the checked recipe that is planned. Parameters are checked last and
- * once, because each step may change which models there are.
+ * Turns a recipe as written into the checked recipe that is planned. Parameters are checked last, once,
+ * because each step may change the models.
  *
- * @param folder base of a partition's relative path; without it, a path is refused
- * @throws LayerloomError INVALID_PARAMETER, USAGE, PARTITION_INVALID, RUN_UNFINISHED, BASE_NEEDED,
- *   NO_ADAPTER_FORM, ADAPTERS_DIFFER, and the codes of opening a model
+ * @param folder base of a partition's path, which is otherwise refused
+ * @throws LayerloomError the codes of `parseRecipe`, `withCheckpoints` and `inForm`, PARTITION_INVALID
  */
 export const settle = async (
   given: unknown,
@@ -67,7 +66,7 @@ const withOverrides = (
   };
 };
 
-/** Sets the `source` of the tokenizer. A model may be given by its path. */
+/** A model may be given by its path. */
 const withTokenizer = (recipe: UncheckedRecipe, source: string): UncheckedRecipe => {
   const { tokenizer, tokenizerSource: _former, ...rest } = recipe;
   const pathOf = (text: string) => resolve(splitName(text).rest);
@@ -78,7 +77,7 @@ const withTokenizer = (recipe: UncheckedRecipe, source: string): UncheckedRecipe
   return { ...rest, tokenizer: typeof tokenizer === 'object' ? { ...tokenizer, source: chosen } : tokenizer };
 };
 
-/** Replaces a partition's path by its parts, so that the card alone reproduces the merge. */
+/** The card alone then reproduces the merge. */
 const withParts = async (recipe: UncheckedRecipe, folder: string): Promise<UncheckedRecipe> =>
   typeof recipe['partition'] === 'string'
     ? { ...recipe, partition: patternsOf(await readPartition(resolve(folder, recipe['partition']))) }

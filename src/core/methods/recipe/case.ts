@@ -1,3 +1,5 @@
+import { isGiven, isObject } from '../../models/checkpoint/json.js';
+
 const snakeCase = /^[a-z][a-z0-9]*(_[a-z0-9]+)*$/;
 
 export const isSnakeCase = (key: string): boolean => snakeCase.test(key);
@@ -14,3 +16,19 @@ export const toSnakeCase = (key: string): string | undefined => {
 /** Converts a key to camel case; distinct keys give distinct results. */
 export const toCamelCase = (key: string): string =>
   key.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
+
+/** Renames keys at any depth, and leaves out those without a value. */
+export const renameKeys = (
+  block: Readonly<Record<string, unknown>>,
+  rename: (key: string) => string,
+): Record<string, unknown> => {
+  const inner = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(inner);
+    return isObject(value) ? renameKeys(value, rename) : value;
+  };
+  return Object.fromEntries(
+    Object.entries(block)
+      .filter(([, value]) => isGiven(value))
+      .map(([key, value]) => [rename(key), inner(value)]),
+  );
+};

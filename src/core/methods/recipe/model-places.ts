@@ -6,7 +6,7 @@ export type WrittenModel = string | UncheckedRecipe;
 
 type Replace = (model: WrittenModel) => unknown;
 
-/** Replaces the models in a value. Anything else stays, for the recipe's check to refuse. */
+/** Replaces models in a value. The recipe's check refuses anything else. */
 type Walk = (value: unknown, replace: Replace) => unknown;
 
 /** Words by which parts of a swap name models of the recipe. */
@@ -81,13 +81,13 @@ const places: Readonly<Record<string, Walk>> = {
   tokenizer: mapping({ source, tokens: listOf(mapping({ source: embedding })) }),
 };
 
-/** Replaces every model of a recipe, wherever it is named. Nested recipes are passed as they are. */
+/** Replaces every model of a recipe; `replace` gets nested recipes as they are. */
 export const replaceModels = <Recipe extends Readonly<Record<string, unknown>>>(
   recipe: Recipe,
   replace: Replace,
 ): Recipe => inKeys(recipe, places, replace);
 
-/** Returns the models that a recipe names, in the order of `places`; not those of nested recipes. */
+/** Excludes models of nested recipes. */
 export const modelsOf = (recipe: Readonly<Record<string, unknown>>): WrittenModel[] => {
   const found: WrittenModel[] = [];
   replaceModels(recipe, (each) => found.push(each));

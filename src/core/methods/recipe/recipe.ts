@@ -119,8 +119,12 @@ export const parseRecipe = (input: unknown, path: RecipePath = []): Recipe => {
       'dialect' in method.schema.shape ? rest : rest['dialect'] === 'mergekit' ? plain : rest,
     ),
   );
-  const models = method.models(parameters);
-  const companions = method.companions(parameters);
+  const placed = (reference: ModelReference): ModelReference => ({
+    ...reference,
+    path: [...path, ...(reference.path ?? [reference.role])],
+  });
+  const models = method.models(parameters).map(placed);
+  const companions = method.companions(parameters).map(placed);
   const transplant = method.transplant?.(parameters);
   if (transplant !== undefined)
     for (const key of ['tokenizer', 'tokenizerSource'])
@@ -131,7 +135,7 @@ export const parseRecipe = (input: unknown, path: RecipePath = []): Recipe => {
           `no tokenizer but that of the donor in a recipe of ${name}`,
         );
   const nested = new Map<RecipeInput, Recipe>();
-  for (const { model, path: at } of [...models, ...companions].map((reference) => under(path, reference)))
+  for (const { model, path: at } of [...models, ...companions])
     if (typeof model !== 'string') nested.set(model, parseRecipe(model, at));
   const decided = <T>(value: T | ((parameters: never) => T) | undefined, otherwise: T): T =>
     typeof value === 'function' ? (value as (parameters: never) => T)(parameters) : (value ?? otherwise);
@@ -156,8 +160,8 @@ export const parseRecipe = (input: unknown, path: RecipePath = []): Recipe => {
     transplant,
     chatTemplate: chatTemplateOf(common.chatTemplate),
     stack: common.stack,
-    models: models.map((reference) => under(path, reference)),
-    companions: companions.map((reference) => under(path, reference)),
+    models,
+    companions,
     nested,
     keepsCard: method.keepsCard,
     needsLayers: decided(method.needsLayers, false),
@@ -187,7 +191,7 @@ export const allRecipes = (recipe: Recipe): Recipe[] => [
   recipe,
 ];
 
-/** Returns the texts of some of a recipe's models; for nested recipes, of those that they merge. */
+/** Returns the texts of models; for nested recipes, of the models that they merge. */
 export const mergedModels = (recipe: Recipe, models: readonly ModelInput[]): string[] =>
   models.flatMap((model) => {
     if (typeof model === 'string') return [model];
@@ -199,11 +203,6 @@ export const mergedModels = (recipe: Recipe, models: readonly ModelInput[]): str
           inner.models.map((reference) => reference.model),
         );
   });
-
-const under = (path: RecipePath, reference: ModelReference): ModelReference => ({
-  ...reference,
-  path: [...path, ...(reference.path ?? [reference.role])],
-});
 
 /** Prefixes a nested recipe's path to errors. */
 const within = <T>(path: RecipePath, work: () => T): T => {
