@@ -64,6 +64,7 @@ Napi::Value answer(const Napi::CallbackInfo& info, const Call& call) {
     const Napi::Env env = info.Env();
     if (kernels() == nullptr)
         throw Napi::Error::New(env, "LAYERLOOM_ISA names no instruction set of this machine");
+    const FloatingPointDefaults defaults;
     try {
         return fromStatus(env, call(*kernels()));
     } catch (const std::system_error& error) {
@@ -77,61 +78,28 @@ Napi::Value answer(const Napi::CallbackInfo& info, const Call& call) {
 Napi::Value runJob(const Napi::CallbackInfo& info) {
     return answer(info, [&](const Kernels& kernels) {
         const Job job = toJob(info[0]);
-        const Control control = toControl(info[1]);
-        const FloatingPointDefaults defaults;
-        return run(kernels, job, control);
+        return run(kernels, job, toControl(info[1]));
     });
 }
 
 Napi::Value measureBlock(const Napi::CallbackInfo& info) {
     return answer(info, [&](const Kernels& kernels) {
-        const MeasureCall call = toMeasureCall(info[0], info[1]);
-        const Control control = toControl(info[2]);
-        const FloatingPointDefaults defaults;
-        return measure(kernels, call.measurement, call.out, control);
+        const auto [measurement, out] = toMeasureCall(info[0], info[1]);
+        return measure(kernels, measurement, out, toControl(info[2]));
     });
 }
 
-Napi::Value factoriseMatrix(const Napi::CallbackInfo& info) {
+Napi::Value solveMatrices(const Napi::CallbackInfo& info) {
     return answer(info, [&](const Kernels& kernels) {
-        const FactorCall call = toFactorCall(info[0], info[1]);
-        const Control control = toControl(info[2]);
-        const FloatingPointDefaults defaults;
-        return factorise(kernels, call.what, call.out, control);
-    });
-}
-
-Napi::Value regressMatrices(const Napi::CallbackInfo& info) {
-    return answer(info, [&](const Kernels& kernels) {
-        const RegressionCall call = toRegressionCall(info[0], info[1]);
-        const Control control = toControl(info[2]);
-        const FloatingPointDefaults defaults;
-        return regress(kernels, call.what, call.out, control);
-    });
-}
-
-Napi::Value mergeSpectraOf(const Napi::CallbackInfo& info) {
-    return answer(info, [&](const Kernels& kernels) {
-        const Spectral what = toSpectral(info[0]);
-        const Control control = toControl(info[1]);
-        const FloatingPointDefaults defaults;
-        return mergeSpectra(kernels, what, control);
-    });
-}
-
-Napi::Value pursueTargets(const Napi::CallbackInfo& info) {
-    return answer(info, [&](const Kernels& kernels) {
-        const PursuitCall call = toPursuitCall(info[0], info[1]);
-        const Control control = toControl(info[2]);
-        const FloatingPointDefaults defaults;
-        return pursue(kernels, call.what, call.out, control);
+        const auto [solver, out] = toSolverCall(info[0], info[1]);
+        return solve(kernels, solver, out, toControl(info[2]));
     });
 }
 
 Napi::Value hashRanges(const Napi::CallbackInfo& info) {
     return answer(info, [&](const Kernels&) {
-        const HashCall call = toHashCall(info[0], info[1]);
-        return hash(*sha256(), call.ranges, call.states, toControl(info[2]));
+        const auto [ranges, states] = toHashCall(info[0], info[1]);
+        return hash(*sha256(), ranges, states, toControl(info[2]));
     });
 }
 
@@ -155,10 +123,7 @@ Napi::Object initialise(Napi::Env env, Napi::Object exports) {
     exports.Set("instructionSet", kernels() == nullptr ? env.Null() : Napi::String::New(env, kernels()->isa));
     exports.Set("run", Napi::Function::New(env, runJob, "run"));
     exports.Set("measure", Napi::Function::New(env, measureBlock, "measure"));
-    exports.Set("factorise", Napi::Function::New(env, factoriseMatrix, "factorise"));
-    exports.Set("regress", Napi::Function::New(env, regressMatrices, "regress"));
-    exports.Set("mergeSpectra", Napi::Function::New(env, mergeSpectraOf, "mergeSpectra"));
-    exports.Set("pursue", Napi::Function::New(env, pursueTargets, "pursue"));
+    exports.Set("solve", Napi::Function::New(env, solveMatrices, "solve"));
     // Without SHA instructions, Node's OpenSSL is faster.
     if (sha256() != nullptr) exports.Set("hash", Napi::Function::New(env, hashRanges, "hash"));
     exports.Set("lock", Napi::Function::New(env, lock, "lock"));

@@ -2,9 +2,10 @@
 #include <napi.h>
 
 #include "../jobs/check.hpp"
+#include "../jobs/solve.hpp"
 #include "read.hpp"
 
-/// Decodes and checks jobs from JavaScript (src/core/native/job.ts and measure.ts); later code trusts them.
+/// Decodes and checks jobs from JavaScript (src/core/native/job.ts, measure.ts and solve.ts); later code trusts them.
 /// All functions throw TypeError, RangeError or BadJob.
 namespace layerloom {
 
@@ -21,27 +22,12 @@ struct MeasureCall {
 
 MeasureCall toMeasureCall(const Napi::Value& measurement, const Napi::Value& out);
 
-struct FactorCall {
-    Factorisation what;
+struct SolverCall {
+    Solver solver;
     std::span<double> out;
 };
 
-FactorCall toFactorCall(const Napi::Value& factorisation, const Napi::Value& out);
-
-struct RegressionCall {
-    Regression what;
-    std::span<double> out;
-};
-
-RegressionCall toRegressionCall(const Napi::Value& regression, const Napi::Value& out);
-
-Spectral toSpectral(const Napi::Value& value);
-struct PursuitCall {
-    Pursuit what;
-    std::span<double> out;
-};
-
-PursuitCall toPursuitCall(const Napi::Value& pursuit, const Napi::Value& out);
+SolverCall toSolverCall(const Napi::Value& solver, const Napi::Value& out);
 
 struct HashCall {
     std::vector<HashedRange> ranges;

@@ -1,13 +1,9 @@
 #pragma once
 #include <stdexcept>
 
-#include "factorise.hpp"
 #include "hash.hpp"
 #include "job.hpp"
 #include "measure.hpp"
-#include "pursue.hpp"
-#include "regress.hpp"
-#include "spectral.hpp"
 
 namespace layerloom {
 
@@ -28,12 +24,6 @@ void check(const Job& job);
 void check(const Program& program);
 
 void check(const Measurement& measurement, std::span<const std::span<double>> out);
-
-void check(const Factorisation& what, std::span<const double> out);
-void check(const Regression& what, std::span<const double> out);
-void check(const Spectral& what);
-
-void check(const Pursuit& what, std::span<const double> out);
 
 void check(std::span<const HashedRange> ranges, std::span<const std::uint32_t> states);
 

@@ -6,6 +6,7 @@
 
 #include "../io/output_file.hpp"
 #include "algebra.hpp"
+#include "check.hpp"
 #include "tiles.hpp"
 
 namespace layerloom {
@@ -27,6 +28,9 @@ constexpr std::size_t kBlockStride = kBlock + 16;
 constexpr std::size_t kFactorRows = 2048;
 
 constexpr double kOne[] = {1};
+
+/// Matrices of this size are decomposed on one thread.
+constexpr std::uint64_t kMostRank = 4096;
 
 constexpr std::size_t panelsOf(std::size_t columns) { return (columns + kPanel - 1) / kPanel; }
 
@@ -424,10 +428,22 @@ Status Factoriser::run(std::span<double> out) {
 
 }  // namespace
 
-Status factorise(const Kernels& kernels, const Factorisation& what, std::span<double> out, Control control) {
-    const Windows windows(what.program.windows());
+void Factorisation::check() const {
+    checkMatrices(program, {value}, "program");
+    const std::uint64_t rows = program.count / program.columns;
+    require(rank >= 1 && rank <= std::min({rows, program.columns, kMostRank}), "rank");
+    require(share > 0 && share <= 1, "share");
+    require(dtype == DType::BF16 || dtype == DType::F16 || dtype == DType::F32, "dtype");
+    checkElements(left, sizeOf(dtype), 0, checkedLength(rows, rank, "left"), "left");
+    checkElements(right, sizeOf(dtype), 0, checkedLength(program.columns, rank, "right"), "right");
+}
+
+std::size_t Factorisation::size() const { return kFactorNumbers + rank; }
+
+Status Factorisation::solve(const Kernels& kernels, std::span<double> out, Control control) const {
+    const Windows windows(program.windows());
     if (windows.status.outcome != Outcome::Done) return windows.status;
-    return Factoriser(kernels, what, windows, control).run(out);
+    return Factoriser(kernels, *this, windows, control).run(out);
 }
 
 }  // namespace layerloom

@@ -19,6 +19,15 @@ struct Factorisation {
     bool transposed;
     DType dtype;  ///< of the factors: BF16, F16 or F32
     Location left, right;
+
+    void check() const;
+    /// Numbers of the result: those of `FactorNumber`, then `rank` singular values, largest first.
+    std::size_t size() const;
+    /// Factorises by a randomised range finder (Halko, Martinsson and Tropp 2011). V spans (ΔᵀΔ)³ of 1.5 ·
+    /// `rank` random columns, orthonormalised in between, or a wide matrix's rows if they are no more; the
+    /// result is the decomposition of ΔV. Each source byte is read at most five times. Besides tiles, private
+    /// memory is about (1.5 · rows + 5 · columns) · 1.5 · rank float32. Equal bits on every instruction set.
+    Status solve(const Kernels& kernels, std::span<double> out, Control control) const;
 };
 
 /// Results before the singular values.
@@ -29,13 +38,5 @@ enum class FactorNumber : std::uint8_t {
     NonFinite,  ///< NaN and infinite elements of Δ; if any, nothing else is computed
 };
 inline constexpr std::size_t kFactorNumbers = 4;
-
-/// Factorises by a randomised range finder (Halko, Martinsson and Tropp 2011). V spans (ΔᵀΔ)³ of 1.5 · `rank`
-/// random columns, orthonormalised in between, or a wide matrix's rows if they are no more; the result is the
-/// decomposition of ΔV. Each source byte is read at most five times. Besides tiles, private memory is about
-/// (1.5 · rows + 5 · columns) · 1.5 · rank float32. Equal bits on every instruction set.
-///
-/// @param out kFactorNumbers + `rank` zeros: the numbers above, then singular values, largest first
-Status factorise(const Kernels& kernels, const Factorisation& what, std::span<double> out, Control control);
 
 }  // namespace layerloom

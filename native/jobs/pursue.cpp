@@ -5,6 +5,7 @@
 #include <memory>
 
 #include "../io/guard.hpp"
+#include "check.hpp"
 #include "evaluator.hpp"
 #include "measures/accumulator.hpp"
 
@@ -19,6 +20,8 @@ constexpr std::size_t kBlockStride = kBlock + 16;
 constexpr std::size_t kTileAtoms = 64;
 /// Smaller squared distances from the span of earlier atoms, as a share of the length, mean dependence.
 constexpr double kDependent = 1e-12;
+/// Gram matrices of this size are factorised on one thread.
+constexpr std::uint64_t kMostAtoms = 4096;
 
 /// Σ x · y in float64, with a fixed order of lanes.
 double dot(const float* x, const float* y, std::size_t count) {
@@ -269,13 +272,31 @@ Status Pursuer::run(std::span<double> out) {
     return status;
 }
 
+void checkRows(const Program& program, const char* what) {
+    check(program);
+    require(program.sources.size() == 1 && program.nodes.empty() && !program.isWhole(0), what);
+    require(program.count > 0 && program.first % program.columns == 0 && program.count % program.columns == 0,
+            what);
+}
+
 }  // namespace
 
-Status pursue(const Kernels& kernels, const Pursuit& what, std::span<double> out, Control control) {
-    const Windows atoms(what.atoms.windows()), targets(what.targets.windows());
-    for (const Windows* windows : {&atoms, &targets})
+void Pursuit::check() const {
+    checkRows(atoms, "atoms");
+    checkRows(targets, "targets");
+    require(atoms.columns == targets.columns, "columns");
+    require(atoms.first == 0, "atoms");
+    require(k >= 1 && k <= kMostAtoms && k <= atoms.count / atoms.columns, "k");
+    checkedLength(targets.count / targets.columns, numbersOf(k), "out");
+}
+
+std::size_t Pursuit::size() const { return targets.count / targets.columns * numbersOf(k); }
+
+Status Pursuit::solve(const Kernels& kernels, std::span<double> out, Control control) const {
+    const Windows ofAtoms(atoms.windows()), ofTargets(targets.windows(), atoms.sources.size());
+    for (const Windows* windows : {&ofAtoms, &ofTargets})
         if (windows->status.outcome != Outcome::Done) return windows->status;
-    return Pursuer(kernels, what, atoms, targets, control).run(out);
+    return Pursuer(kernels, *this, ofAtoms, ofTargets, control).run(out);
 }
 
 }  // namespace layerloom

@@ -11,6 +11,18 @@ struct Pursuit {
     Program atoms;    ///< all rows that sums may use
     Program targets;  ///< some of the rows to approximate
     std::uint64_t k;  ///< most rows in a sum; at most the number of atoms
+
+    void check() const;
+    /// `numbersOf(k)` numbers for each target.
+    std::size_t size() const;
+    /// Approximates targets by orthogonal matching pursuit (Pati, Rezaiifar and Krishnaprasad 1993): chooses
+    /// the atom whose product with the residual is largest in magnitude (the first on ties), and refits all
+    /// coefficients by least squares. Stops early if the residual is 0 or the next atom depends on earlier
+    /// ones.
+    ///
+    /// Reads the atoms k times, in tiles; private memory is about targets · (3 · columns + k²) · 4 bytes, and a
+    /// tile. Equal bits on every instruction set, for any division of targets between calls.
+    Status solve(const Kernels& kernels, std::span<double> out, Control control) const;
 };
 
 /// Results for a target; then follow k indices of atoms and k coefficients.
@@ -22,15 +34,5 @@ enum class PursuitNumber : std::uint8_t {
 inline constexpr std::size_t kPursuitNumbers = 3;
 
 constexpr std::size_t numbersOf(std::size_t k) { return kPursuitNumbers + 2 * k; }
-
-/// Approximates targets by orthogonal matching pursuit (Pati, Rezaiifar and Krishnaprasad 1993): chooses the
-/// atom whose product with the residual is largest in magnitude (the first on ties), and refits all
-/// coefficients by least squares. Stops early if the residual is 0 or the next atom depends on earlier ones.
-///
-/// Reads the atoms k times, in tiles; private memory is about targets · (3 · columns + k²) · 4 bytes, and a
-/// tile. Equal bits on every instruction set, for any division of targets between calls.
-///
-/// @param out `numbersOf(k)` zeros for each target
-Status pursue(const Kernels& kernels, const Pursuit& what, std::span<double> out, Control control);
 
 }  // namespace layerloom

@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "check.hpp"
 #include "definite.hpp"
 #include "rounded_rows.hpp"
 #include "tiles.hpp"
@@ -22,6 +23,9 @@ constexpr double kLeastPivot = 0x1p-23;
 
 /// Tolerance for sums over a row and a column, as a share of the sum of magnitudes.
 constexpr double kAsymmetry = 0x1p-12;
+
+/// Limit for the memory of the system's tiles, and of those of rows to solve.
+constexpr std::uint64_t kMostInputs = 65'536;
 
 class Regressor {
   public:
@@ -68,9 +72,7 @@ class Regressor {
 
 template <class Work>
 Status Regressor::overGrams(const Work& work) {
-    Status status = overTiles(grams_, what_.grams, ofGrams_, control_, depth_, work);
-    if (status.outcome != Outcome::Done) status.source += what_.matrices.sources.size();
-    return status;
+    return overTiles(grams_, what_.grams, ofGrams_, control_, depth_, work);
 }
 
 /// system = Σ sG̃, models in order. Checks symmetry: weighted sums of rows and of columns must agree.
@@ -199,15 +201,26 @@ Status Regressor::run(std::span<double> out) {
 
 }  // namespace
 
-Status regress(const Kernels& kernels, const Regression& what, std::span<double> out, Control control) {
-    const Windows ofMatrices(what.matrices.windows()), ofGrams(what.grams.windows());
-    if (ofMatrices.status.outcome != Outcome::Done) return ofMatrices.status;
-    if (ofGrams.status.outcome != Outcome::Done) {
-        Status status = ofGrams.status;
-        status.source += what.matrices.sources.size();
-        return status;
-    }
-    return Regressor(kernels, what, ofMatrices, ofGrams, control).run(out);
+void Regression::check() const {
+    checkMatrices(matrices, values, "values");
+    checkMatrices(grams, of, "of");
+    const std::uint64_t inputs = matrices.columns;
+    require(inputs <= kMostInputs && grams.columns == inputs && grams.count == inputs * inputs, "grams");
+    require(!values.empty() && of.size() == values.size(), "of");
+    require(shares.size() == values.size(), "shares");
+    for (const double share : shares) require(share > 0 && share <= 1, "shares");
+    require(scaling >= 0 && scaling <= 1, "scaling");
+    require(ridge >= 0 && std::isfinite(ridge), "ridge");
+    checkElements(to, sizeOf(dtype), 0, matrices.count, "to");
+}
+
+std::size_t Regression::size() const { return kRegressionNumbers; }
+
+Status Regression::solve(const Kernels& kernels, std::span<double> out, Control control) const {
+    const Windows ofMatrices(matrices.windows()), ofGrams(grams.windows(), matrices.sources.size());
+    for (const Windows* windows : {&ofMatrices, &ofGrams})
+        if (windows->status.outcome != Outcome::Done) return windows->status;
+    return Regressor(kernels, *this, ofMatrices, ofGrams, control).run(out);
 }
 
 }  // namespace layerloom

@@ -20,6 +20,16 @@ struct Regression {
     double scaling, ridge;
     DType dtype;  ///< of the result
     Location to;
+
+    void check() const;
+    std::size_t size() const;
+    /// Computes W₀ + (Σ s(W − W₀)G̃ + …)(Σ sG̃ + εI)⁻¹ for the first matrix W₀ in float64, rounded once. Equal
+    /// bits on every instruction set (docs/numbers.md). Private memory is about 4 · inputs² bytes, plus 13,000
+    /// · inputs for two models. Gram matrices are read once, and again for every 512 rows.
+    ///
+    /// @return sources are numbered over both programs; a cause of NaN or infinity after all sources is the
+    ///   result
+    Status solve(const Kernels& kernels, std::span<double> out, Control control) const;
 };
 
 /// Results if there is no meaningful solution.
@@ -30,14 +40,5 @@ enum class RegressionNumber : std::uint8_t {
     Asymmetric,
 };
 inline constexpr std::size_t kRegressionNumbers = 3;
-
-/// Computes W₀ + (Σ s(W − W₀)G̃ + …)(Σ sG̃ + εI)⁻¹ for the first matrix W₀ in float64, rounded once. Equal
-/// bits on every instruction set (docs/numbers.md). Private memory is about 4 · inputs² bytes, plus 13,000 ·
-/// inputs for two models. Gram matrices are read once, and again for every 512 rows.
-///
-/// @param out kRegressionNumbers zeros
-/// @return sources, and causes of NaN and infinity, are numbered over both programs; a cause after all of
-///   them is the result
-Status regress(const Kernels& kernels, const Regression& what, std::span<double> out, Control control);
 
 }  // namespace layerloom

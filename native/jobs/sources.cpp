@@ -5,18 +5,6 @@
 #include <cerrno>
 
 namespace layerloom {
-namespace {
-
-/// Returns Done if a range is within its file now; `s` is the source.
-Status checkBounds(const Range& range, std::size_t s) {
-    struct stat info;
-    if (fstat(range.fd, &info) != 0) return {Outcome::ReadFailed, errno, s};
-    const auto size = static_cast<std::uint64_t>(info.st_size);
-    const bool within = range.offset <= size && range.length <= size - range.offset;
-    return within ? Status{} : Status{Outcome::InputShrank, 0, s};
-}
-
-}  // namespace
 
 Range windowOf(const StoredSource& source, std::uint64_t first, std::uint64_t count) {
     switch (source.slicing) {
@@ -59,13 +47,14 @@ std::uint64_t bytesRead(const StoredSource& source, std::uint64_t first, std::ui
     return elements * sizeOf(source.dtype);
 }
 
-Windows::Windows(std::span<const Range> ranges) : ranges_(ranges.begin(), ranges.end()) {
+Windows::Windows(std::span<const Range> ranges, std::size_t first)
+    : first_(first), ranges_(ranges.begin(), ranges.end()) {
     for (std::size_t s = 0; s < ranges.size(); ++s) {
-        const Range& range = ranges[s];
-        status = checkBounds(range, s);
+        status = checkBounds(s);
         if (status.outcome != Outcome::Done) return;
+        const Range& range = ranges[s];
         const MappedFile& file = files_.emplace_back(range.fd, range.offset, range.length);
-        if (file.error() != 0) status = {Outcome::ReadFailed, file.error(), s};
+        if (file.error() != 0) status = {Outcome::ReadFailed, file.error(), first_ + s};
         if (status.outcome != Outcome::Done) return;
         bytes.push_back(file.bytes());
     }
@@ -73,10 +62,20 @@ Windows::Windows(std::span<const Range> ranges) : ranges_(ranges.begin(), ranges
 
 Status Windows::lostPage() const {
     for (std::size_t s = 0; s < ranges_.size(); ++s) {
-        const Status found = checkBounds(ranges_[s], s);
+        const Status found = checkBounds(s);
         if (found.outcome != Outcome::Done) return found;
     }
-    return {Outcome::ReadFailed, EIO, 0};
+    return {Outcome::ReadFailed, EIO, first_};
+}
+
+/// Returns Done if a source is within its file now.
+Status Windows::checkBounds(std::size_t source) const {
+    const auto [fd, offset, length] = ranges_[source];
+    struct stat info;
+    if (fstat(fd, &info) != 0) return {Outcome::ReadFailed, errno, first_ + source};
+    const auto size = static_cast<std::uint64_t>(info.st_size);
+    const bool within = offset <= size && length <= size - offset;
+    return within ? Status{} : Status{Outcome::InputShrank, 0, first_ + source};
 }
 
 }  // namespace layerloom

@@ -74,7 +74,8 @@ std::uint64_t bytesRead(const StoredSource& source, std::uint64_t first, std::ui
 
 /// A job's sources: windows of its slice, not whole files.
 struct Windows {
-    explicit Windows(std::span<const Range> ranges);
+    /// @param first number of the first source in statuses
+    explicit Windows(std::span<const Range> ranges, std::size_t first = 0);
 
     std::vector<std::span<const std::byte>> bytes;
     /// Done, or why a source could not be mapped.
@@ -84,6 +85,9 @@ struct Windows {
     Status lostPage() const;
 
   private:
+    Status checkBounds(std::size_t source) const;
+
+    std::size_t first_;
     std::vector<MappedFile> files_;
     std::vector<Range> ranges_;
 };

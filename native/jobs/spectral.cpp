@@ -1,9 +1,11 @@
 #include "spectral.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <utility>
 
+#include "check.hpp"
 #include "polar.hpp"
 #include "rounded_rows.hpp"
 #include "task_vectors.hpp"
@@ -14,6 +16,8 @@ namespace {
 
 /// No sum depends on it.
 constexpr std::size_t kRows = 512;
+/// Limit for the memory of the system's tiles and the matrix.
+constexpr std::uint64_t kMostExtent = 65'536;
 
 class SpectralMerger {
   public:
@@ -148,10 +152,21 @@ Status SpectralMerger::run() {
 
 }  // namespace
 
-Status mergeSpectra(const Kernels& kernels, const Spectral& what, Control control) {
-    const Windows windows(what.program.windows());
+void Spectral::check() const {
+    checkMatrices(program, {base}, "base");
+    checkMatrices(program, sources, "sources");
+    require(!sources.empty(), "sources");
+    require(std::min(program.columns, program.count / program.columns) <= kMostExtent, "program");
+    require(std::isfinite(scale), "scale");
+    checkElements(to, sizeOf(dtype), 0, program.count, "to");
+}
+
+std::size_t Spectral::size() const { return 0; }
+
+Status Spectral::solve(const Kernels& kernels, std::span<double>, Control control) const {
+    const Windows windows(program.windows());
     if (windows.status.outcome != Outcome::Done) return windows.status;
-    return SpectralMerger(kernels, what, windows, control).run();
+    return SpectralMerger(kernels, *this, windows, control).run();
 }
 
 }  // namespace layerloom

@@ -1,4 +1,5 @@
 #pragma once
+#include <span>
 #include <vector>
 
 #include "program.hpp"
@@ -25,13 +26,14 @@ struct Spectral {
     double scale;
     DType dtype;  ///< of the result
     Location to;
-};
 
-/// Merges in float64, rounded once. Equal bits on every instruction set (docs/numbers.md). With m the larger
-/// and n the smaller extent, private memory is about 8mn + 4n² bytes for IsoC, 16mn + 12n² for TsvM. Each
-/// source byte is read at most twice; the base's three times, or for TsvM once for each source and once more.
-///
-/// @return NaN or infinity in a source makes all elements NaN
-Status mergeSpectra(const Kernels& kernels, const Spectral& what, Control control);
+    void check() const;
+    std::size_t size() const;
+    /// Merges in float64, rounded once. Equal bits on every instruction set (docs/numbers.md). With m the
+    /// larger and n the smaller extent, private memory is about 8mn + 4n² bytes for IsoC, 16mn + 12n² for
+    /// TsvM. Each source byte is read at most twice; the base's three times, or for TsvM once for each source
+    /// and once more. NaN or infinity in a source makes all elements NaN.
+    Status solve(const Kernels& kernels, std::span<double> out, Control control) const;
+};
 
 }  // namespace layerloom

@@ -5,7 +5,7 @@ import type { ExtractionResult } from '../core/measure/extraction/extraction.js'
 import { planExtraction } from '../core/measure/extraction/plan-extraction.js';
 import { type ExtractionOptions, runExtraction } from '../core/measure/extraction/run-extraction.js';
 import { bringModels } from '../core/models/sources/bring-models.js';
-import { type FactorDtype, factorDtypes } from '../core/native/factorise.js';
+import { type FactorDtype, factorDtypes } from '../core/native/solve.js';
 import { type DtypeName, parseDtype } from '../core/tensor/dtype.js';
 
 /** The models of an extraction, with the weights and the form of their factors. */

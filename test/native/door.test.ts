@@ -19,10 +19,9 @@ const file = fileURLToPath(
 
 type Call = (...values: unknown[]) => { outcome: string };
 
-const door: Record<
-  'run' | 'measure' | 'factorise' | 'regress' | 'mergeSpectra' | 'pursue' | 'hash' | 'lock' | 'exchange',
-  Call
-> = createRequire(import.meta.url)(file);
+const door: Record<'run' | 'measure' | 'solve' | 'hash' | 'lock' | 'exchange', Call> = createRequire(
+  import.meta.url,
+)(file);
 
 const columns = 8;
 const count = 4 * columns;
@@ -231,10 +230,8 @@ const pursuit = (files: Files) => {
     columns,
     watched: [],
   });
-  return { atoms: rowsOf(0, 2), targets: rowsOf(2, 2), k: 2 };
+  return { kind: 'pursue', atoms: rowsOf(0, 2), targets: rowsOf(2, 2), k: 2 };
 };
-
-const pursued = () => new Float64Array(2 * (3 + 2 * 2));
 
 /** A quantised tensor with a third input of 16 bytes. */
 const withInput = (job: ReturnType<typeof dequantiseJob>) => ({
@@ -280,16 +277,16 @@ const histogram = (
 const all = { low: 1, last: 2 ** 31 - 1, shift: 23 };
 
 const factorisation = (files: Files) => ({
+  kind: 'factorise',
   program: programOf(files, [sum]),
   ...{ value: 2, rank: 2, share: 1, key: 1n, transposed: false, dtype: 'F32' },
   left: location(files.out),
   right: { fd: files.out, begin: 4 * 2 * 4 },
 });
 
-const factored = () => new Float64Array(4 + 2);
-
 /** Two matrices [4, 8], and two Gram matrices [8, 8] in the same files. */
 const regression = (files: Files) => ({
+  kind: 'regress',
   matrices: programOf(files, []),
   grams: { ...programOf(files, []), count: columns * columns },
   ...{ values: [0, 1], of: [0, 1], shares: [0.5, 0.5], scaling: 0.9, ridge: 0, dtype: 'F64' },
@@ -297,10 +294,32 @@ const regression = (files: Files) => ({
 });
 
 const spectral = (files: Files) => ({
+  kind: 'mergeSpectra',
   program: programOf(files, []),
   ...{ rule: 'tsv_m', base: 0, sources: [1], scale: 1, dtype: 'F64' },
   to: location(files.out),
 });
+
+/** Each solver, and how many numbers it returns. */
+const solvers = {
+  factorise: [factorisation, 4 + 2],
+  regress: [regression, 3],
+  mergeSpectra: [spectral, 0],
+  pursue: [pursuit, 2 * (3 + 2 * 2)],
+} as const;
+
+type Solver = keyof typeof solvers;
+
+/** Solves, with a part of the job replaced. */
+const solve = (kind: Solver, path?: string, value?: unknown) => {
+  const [make, numbers] = solvers[kind];
+  const what = make(openFiles());
+  return door.solve(
+    path === undefined ? what : having(what, path, value),
+    new Float64Array(numbers),
+    words(),
+  );
+};
 
 const hashed = ({ a, b }: Files) => [
   { fd: a, begin: 0, length: 64, last: false },
@@ -311,8 +330,6 @@ const states = () => new Uint32Array(16);
 
 /** On processors without SHA-256 instructions the addon lacks this function. */
 const hashes = 'hash' in door;
-
-const regressed = () => new Float64Array(3);
 
 const detached = () => {
   const array = new BigInt64Array(control.words);
@@ -338,11 +355,11 @@ describe('the native door takes a job that is right', () => {
     ['a tensor in blocks', (files: Files) => door.run(unpackJob(files), words())],
     ['a matrix that is quantised', (files: Files) => door.run(quantiseJob(files), words())],
     ['a measurement', (files: Files) => door.measure(measurement(files), one(), words())],
-    ['a factorisation', (files: Files) => door.factorise(factorisation(files), factored(), words())],
-    ['a regression', (files: Files) => door.regress(regression(files), regressed(), words())],
-    ['a merge by singular values', (files: Files) => door.mergeSpectra(spectral(files), words())],
+    ['a factorisation', () => solve('factorise')],
+    ['a regression', () => solve('regress')],
+    ['a merge by singular values', () => solve('mergeSpectra')],
     ['sums of rows', (files: Files) => door.run(combineJob(files), words())],
-    ['a pursuit', (files: Files) => door.pursue(pursuit(files), pursued(), words())],
+    ['a pursuit', () => solve('pursue')],
     ['an analysis', (files: Files) => door.measure(analysis(files), analysed(), words())],
     [
       'a histogram',
@@ -364,6 +381,18 @@ describe('the native door takes a job that is right', () => {
     expect(door.run(having(computeJob(files), 'program.count', 0), words())).toMatchObject({
       outcome: 'done',
     });
+  });
+
+  it.each([
+    ['regress', 'matrices.sources.1.begin', 1],
+    ['regress', 'grams.sources.0.begin', 2],
+    ['regress', 'grams.sources.1.begin', 3],
+    ['pursue', 'atoms.sources.0.begin', 0],
+    ['pursue', 'targets.sources.0.begin', 1],
+    ['mergeSpectra', 'program.sources.1.begin', 1],
+    ['factorise', 'program.sources.1.begin', 1],
+  ] as const)('to %s, and numbers sources over all programs: %s', (kind, path, source) => {
+    expect(solve(kind, path, 2 ** 20)).toMatchObject({ outcome: 'inputShrank', source });
   });
 
   it('whatever the arrays to fill held before', () => {
@@ -1079,8 +1108,7 @@ describe('the native door refuses, before it touches a file,', () => {
     ['to float64', 'dtype', 'F64'],
     ['to a place beyond all files', 'right.begin', 2 ** 53 - 8],
   ])('a factorisation %s', (_, path, value) => {
-    const wrong = having(factorisation(openFiles()), path, value);
-    expect(() => door.factorise(wrong, factored(), words())).toThrow(RangeError);
+    expect(() => solve('factorise', path, value)).toThrow(RangeError);
   });
 
   // With fewer elements than the matrix, reads would pass its end.
@@ -1088,12 +1116,8 @@ describe('the native door refuses, before it touches a file,', () => {
     const files = openFiles();
     const { sources, ...program } = programOf(files, []);
     const whole = { ...location(files.a), dtype: 'F32', slicing: 'whole', elements: 1 };
-    const wrong = {
-      ...factorisation(files),
-      program: { ...program, sources: [...sources, whole] },
-      value: 2,
-    };
-    expect(() => door.factorise(wrong, factored(), words())).toThrow(RangeError);
+    const wrong = { ...program, sources: [...sources, whole] };
+    expect(() => solve('factorise', 'program', wrong)).toThrow(RangeError);
   });
 
   it.each([
@@ -1118,20 +1142,24 @@ describe('the native door refuses, before it touches a file,', () => {
     ['of nothing', 'targets.count', 0],
     ['of no source', 'atoms.sources', []],
   ])('a pursuit %s', (_, path, value) => {
-    expect(() => door.pursue(having(pursuit(openFiles()), path, value), pursued(), words())).toThrow(
-      RangeError,
-    );
+    expect(() => solve('pursue', path, value)).toThrow(RangeError);
   });
 
-  it('a pursuit into an array of another length', () => {
-    expect(() => door.pursue(pursuit(openFiles()), new Float64Array(13), words())).toThrow(RangeError);
+  it.each(Object.keys(solvers) as Solver[])('to %s into an array of another length or kind', (kind) => {
+    const [make, numbers] = solvers[kind];
+    const what = make(openFiles());
+    for (const length of [numbers - 1, numbers + 1])
+      if (length >= 0) expect(() => door.solve(what, new Float64Array(length), words())).toThrow(RangeError);
+    for (const out of [[], new Float32Array(numbers), undefined])
+      expect(() => door.solve(what, out, words())).toThrow(TypeError);
   });
 
-  it('a factorisation into an array of another length', () => {
-    const what = factorisation(openFiles());
-    for (const length of [5, 7])
-      expect(() => door.factorise(what, new Float64Array(length), words())).toThrow(RangeError);
-    expect(() => door.factorise(what, [], words())).toThrow(TypeError);
+  it.each(Object.keys(solvers) as Solver[])('to %s under a name that is none, or another', (kind) => {
+    for (const other of ['', 'solve', 'constructor', `${kind} `, 'x'.repeat(40)])
+      expect(() => solve(kind, 'kind', other)).toThrow(RangeError);
+    for (const other of [undefined, null, 0]) expect(() => solve(kind, 'kind', other)).toThrow(TypeError);
+    for (const other of Object.keys(solvers))
+      if (other !== kind) expect(() => solve(kind, 'kind', other)).toThrow();
   });
 
   it.each([
@@ -1152,16 +1180,7 @@ describe('the native door refuses, before it touches a file,', () => {
     ['of Gram matrices of another width', 'grams.columns', 2 * columns],
     ['to a place beyond all files', 'to.begin', 2 ** 53 - 8],
   ])('a regression %s', (_, path, value) => {
-    expect(() => door.regress(having(regression(openFiles()), path, value), regressed(), words())).toThrow(
-      RangeError,
-    );
-  });
-
-  it('a regression into an array of another length', () => {
-    const what = regression(openFiles());
-    for (const length of [2, 4])
-      expect(() => door.regress(what, new Float64Array(length), words())).toThrow(RangeError);
-    expect(() => door.regress(what, [], words())).toThrow(TypeError);
+    expect(() => solve('regress', path, value)).toThrow(RangeError);
   });
 
   it.each([
@@ -1175,7 +1194,7 @@ describe('the native door refuses, before it touches a file,', () => {
     ['of nothing', 'program.count', 0],
     ['to a place beyond all files', 'to.begin', 2 ** 53 - 8],
   ])('a merge by singular values %s', (_, path, value) => {
-    expect(() => door.mergeSpectra(having(spectral(openFiles()), path, value), words())).toThrow(RangeError);
+    expect(() => solve('mergeSpectra', path, value)).toThrow(RangeError);
   });
 
   it.runIf(hashes).each([

@@ -5,9 +5,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { itemAt } from '../../src/core/base/lookup.js';
-import { pursue } from '../../src/core/native/addon.js';
+import { solve } from '../../src/core/native/addon.js';
 import { control, type NativeProgram } from '../../src/core/native/job.js';
-import { pursuitNumbers, sizeOfPursuit } from '../../src/core/native/pursue.js';
+import { sizeOfSolution, solutionNumbers } from '../../src/core/native/solve.js';
 import { merge, openCheckpoint, planMerge } from '../../src/index.js';
 
 // A real expert gets the tokenizer of a small donor that is trained here, by layerloom and by
@@ -102,13 +102,15 @@ describe.skipIf(!canRun)(
         ],
         ...{ nodes: [], first: 0, count: rows.length * width, columns: width, watched: [] },
       });
-      const what = { atoms: program(lists.atoms), targets: program(lists.targets), k };
-      const numbers = new Float64Array(sizeOfPursuit(what));
+      const [atoms, targets] = [program(lists.atoms), program(lists.targets)];
+      const what = { kind: 'pursue', atoms, targets, k } as const;
+      const numbers = new Float64Array(sizeOfSolution(what));
       const words = new BigInt64Array(new SharedArrayBuffer(8 * control.words));
-      expect(pursue(what, numbers, words)).toMatchObject({ outcome: 'done' });
-      const size = pursuitNumbers.length + 2 * k;
+      expect(solve(what, numbers, words)).toMatchObject({ outcome: 'done' });
+      const { length } = solutionNumbers.pursue;
+      const size = length + 2 * k;
       const ours = theirs.map((_, row) => [
-        ...numbers.subarray(row * size + pursuitNumbers.length, row * size + pursuitNumbers.length + k),
+        ...numbers.subarray(row * size + length, row * size + length + k),
       ]);
       const sorted = (rows: readonly number[]) => rows.toSorted((a, b) => a - b).join();
       const equal = ours.filter((rows, index) => rows.join() === itemAt(theirs, index).join()).length;

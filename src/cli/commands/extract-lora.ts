@@ -1,4 +1,4 @@
-import { factorDtypes } from '../../core/native/factorise.js';
+import { factorDtypes } from '../../core/native/solve.js';
 import { torchName } from '../../core/tensor/dtype.js';
 import { argument, command } from '../framework/command.js';
 import { optionGroups } from '../framework/help.js';

@@ -90,11 +90,11 @@ export class InputFiles {
     }));
   }
 
-  fdOf(source: StoredTensor): number {
+  readonly fdOf = (source: StoredTensor): number => {
     const fd = this.fdOfPath(this.pathOf(source));
     if (fd === undefined) throw new Error(`${this.pathOf(source)} is not open`);
     return fd;
-  }
+  };
 
   /** Undefined if the plan does not read the file. */
   fdOfPath(path: string): number | undefined {
@@ -104,9 +104,7 @@ export class InputFiles {
   /** Equal for equal ranges of one file. */
   readonly idOf: IdOfSource = (source) => `${this.pathOf(source)} ${source.begin} ${source.end}`;
 
-  pathOf(source: StoredTensor): string {
-    return identityOf(this.#inputs, source).path;
-  }
+  readonly pathOf = (source: StoredTensor): string => identityOf(this.#inputs, source).path;
 
   namesOf(sources: readonly StoredTensor[]): string[] {
     return [...new Set(sources.map(({ input }) => itemAt(this.#inputs, input).name))];

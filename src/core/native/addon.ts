@@ -3,15 +3,12 @@ import { constants } from 'node:os';
 import { resolve } from 'node:path';
 import { LayerloomError } from '../base/errors.js';
 import { elfProblem } from './elf.js';
-import type { Factorisation } from './factorise.js';
 import type { HashedRange } from './hash.js';
 import type { Job, JobStatus } from './job.js';
 import { loadFailure, type SoughtAddon } from './load-failure.js';
 import type { Measurement } from './measure.js';
 import { addonFile, currentHost, targetOf } from './prebuilt.js';
-import type { Pursuit } from './pursue.js';
-import type { Regression } from './regress.js';
-import type { Spectral } from './spectral.js';
+import type { Solver } from './solve.js';
 
 // The only interface to the addon. Native code gets open files and offsets, never weights, and returns a
 // status.
@@ -21,14 +18,18 @@ interface Addon {
   readonly instructionSets: readonly string[];
   /** The set in use; null if LAYERLOOM_ISA does not name an available one. */
   readonly instructionSet: string | null;
-  run(job: Job, control: BigInt64Array): JobStatus;
-  measure(measurement: Measurement, out: readonly Float64Array[], control: BigInt64Array): JobStatus;
-  factorise(what: Factorisation, out: Float64Array, control: BigInt64Array): JobStatus;
-  regress(what: Regression, out: Float64Array, control: BigInt64Array): JobStatus;
-  mergeSpectra(what: Spectral, control: BigInt64Array): JobStatus;
-  pursue(what: Pursuit, out: Float64Array, control: BigInt64Array): JobStatus;
-  /** Absent if the processor has no SHA-256 instructions. */
-  hash?(ranges: readonly HashedRange[], states: Uint32Array, control: BigInt64Array): JobStatus;
+  /** Runs a job on the calling thread. Stops at the next tile when the cancel flag in shared memory is set. */
+  run(job: Job, shared: BigInt64Array): JobStatus;
+  /** @param out results: for each measure an array of `sizeOf` numbers */
+  measure(measurement: Measurement, out: readonly Float64Array[], shared: BigInt64Array): JobStatus;
+  /** @param out results: `sizeOfSolution` numbers */
+  solve(solver: Solver, out: Float64Array, shared: BigInt64Array): JobStatus;
+  /**
+   * Hashes the next part of one or two files. Absent if the processor has no SHA-256 instructions.
+   *
+   * @param states for each file the SHA-256 state, updated
+   */
+  hash?(ranges: readonly HashedRange[], states: Uint32Array, shared: BigInt64Array): JobStatus;
   lock(fd: number): number;
   exchange(a: string, b: string): boolean;
 }
@@ -64,40 +65,12 @@ const addon = (): Addon => {
   return loaded;
 };
 
-/** Runs a job on the calling thread. Stops at the next tile when the cancel flag in shared memory is set. */
-export const run = (job: Job, shared: BigInt64Array): JobStatus => addon().run(job, shared);
-
-/** @param out results: for each measure an array of `sizeOf` numbers */
-export const measure = (
-  measurement: Measurement,
-  out: readonly Float64Array[],
-  shared: BigInt64Array,
-): JobStatus => addon().measure(measurement, out, shared);
-
-/** @param out results: `factorNumbers`, then `rank` singular values */
-export const factorise = (what: Factorisation, out: Float64Array, shared: BigInt64Array): JobStatus =>
-  addon().factorise(what, out, shared);
-
-export const regress = (what: Regression, out: Float64Array, shared: BigInt64Array): JobStatus =>
-  addon().regress(what, out, shared);
-
-export const mergeSpectra = (what: Spectral, shared: BigInt64Array): JobStatus =>
-  addon().mergeSpectra(what, shared);
-
-export const pursue = (what: Pursuit, out: Float64Array, shared: BigInt64Array): JobStatus =>
-  addon().pursue(what, out, shared);
-
-/**
- * Hashes the next part of one or two files with the processor's SHA-256 instructions.
- *
- * @param states for each file the SHA-256 state, updated
- * @returns undefined if the processor has no such instructions
- */
-export const hash = (
-  ranges: readonly HashedRange[],
-  states: Uint32Array,
-  shared: BigInt64Array,
-): JobStatus | undefined => addon().hash?.(ranges, states, shared);
+export const run: Addon['run'] = (...values) => addon().run(...values);
+export const measure: Addon['measure'] = (...values) => addon().measure(...values);
+export const solve: Addon['solve'] = (...values) => addon().solve(...values);
+/** Undefined if the addon has no such function. */
+export const hash = (...values: Parameters<NonNullable<Addon['hash']>>): JobStatus | undefined =>
+  addon().hash?.(...values);
 
 /** The instruction set in use, and those available; LAYERLOOM_ISA chooses. */
 export const instructionSets = (): { readonly chosen: string; readonly available: readonly string[] } => {

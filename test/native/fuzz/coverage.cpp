@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "jobs/check.hpp"
+#include "jobs/solve.hpp"
 #include "kernels/dispatch.hpp"
 
 using namespace layerloom;
@@ -668,6 +669,25 @@ void fuzzMeasure(Maker& maker) {
         isWithin(what.program));
 }
 
+void fuzzSolver(const Solver& solver, bool isWithinFiles) {
+    std::visit([](const auto& one) { one.check(); }, solver);
+    compare(
+        [&](const Kernels& kernels, int output, std::vector<double>& numbers, Control control) {
+            Solver own = solver;
+            std::visit(
+                [&](auto& one) {
+                    if constexpr (requires { one.to; }) one.to = at(one.to, output);
+                    if constexpr (requires { one.left; }) one.left = at(one.left, output);
+                    if constexpr (requires { one.right; }) one.right = at(one.right, output);
+                    numbers.resize(one.size());
+                },
+                own);
+            check(own, numbers);
+            return solve(kernels, own, numbers, control);
+        },
+        isWithinFiles);
+}
+
 void fuzzFactorise(Maker& maker) {
     const std::uint64_t rows = 1 + maker.below(12), columns = 1 + maker.below(12);
     Factorisation what{maker.flip() ? maker.matrices(rows, columns, 2) : maker.program(),
@@ -682,19 +702,8 @@ void fuzzFactorise(Maker& maker) {
     what.value = maker.valueOf(what.program);
     if (maker.flip()) what.share = maker.number();
     what.right.begin += 1 << 16;
-    if (what.rank > 4096) return;
-    std::vector<double> first(kFactorNumbers + what.rank);
-    check(what, first);
-    if (!isSmall(what.program)) return;
-    compare(
-        [&](const Kernels& kernels, int output, std::vector<double>& numbers, Control control) {
-            Factorisation own = what;
-            own.left = at(own.left, output);
-            own.right = at(own.right, output);
-            numbers.resize(kFactorNumbers + own.rank);
-            return factorise(kernels, own, numbers, control);
-        },
-        isWithin(what.program));
+    what.check();
+    if (isSmall(what.program)) fuzzSolver(what, isWithin(what.program));
 }
 
 void fuzzRegress(Maker& maker) {
@@ -718,16 +727,7 @@ void fuzzRegress(Maker& maker) {
         what.scaling = 0.9;
         what.ridge = 0.01;
     }
-    std::vector<double> first(kRegressionNumbers);
-    check(what, first);
-    compare(
-        [&](const Kernels& kernels, int output, std::vector<double>& numbers, Control control) {
-            Regression own = what;
-            own.to = at(own.to, output);
-            numbers.resize(kRegressionNumbers);
-            return regress(kernels, own, numbers, control);
-        },
-        isWithin(what.matrices) && isWithin(what.grams));
+    fuzzSolver(what, isWithin(what.matrices) && isWithin(what.grams));
 }
 
 void fuzzSpectral(Maker& maker) {
@@ -741,14 +741,7 @@ void fuzzSpectral(Maker& maker) {
                   maker.to()};
     what.base = maker.valueOf(what.program);
     what.sources = maker.valuesOf(what.program, sources);
-    check(what);
-    compare(
-        [&](const Kernels& kernels, int output, std::vector<double>&, Control control) {
-            Spectral own = what;
-            own.to = at(own.to, output);
-            return mergeSpectra(kernels, own, control);
-        },
-        isWithin(what.program));
+    fuzzSolver(what, isWithin(what.program));
 }
 
 void fuzzPursue(Maker& maker) {
@@ -756,15 +749,7 @@ void fuzzPursue(Maker& maker) {
                         targets = 1 + maker.below(4);
     Pursuit what{maker.matrices(atoms, columns, 1), maker.matrices(targets, columns, 1),
                  maker.about(1 + maker.below(atoms))};
-    if (what.k > 4096) return;
-    std::vector<double> first(targets * numbersOf(what.k));
-    check(what, first);
-    compare(
-        [&](const Kernels& kernels, int, std::vector<double>& numbers, Control control) {
-            numbers.resize(targets * numbersOf(what.k));
-            return pursue(kernels, what, numbers, control);
-        },
-        isWithin(what.atoms) && isWithin(what.targets));
+    fuzzSolver(what, isWithin(what.atoms) && isWithin(what.targets));
 }
 
 void fuzzHash(Maker& maker) {

@@ -9,8 +9,7 @@ import { blockSizes, numbersOf, storedRow } from '../../fixtures/gguf-blocks.mjs
 /**
  * @typedef {{ readonly fd: number, readonly bytes: Buffer }} Input
  * @typedef {{ readonly inputs: readonly Input[], readonly output: number, readonly closed: number }} Files
- * @typedef {'run' | 'measure' | 'factorise' | 'regress' | 'mergeSpectra' | 'pursue' | 'hash' | 'lock' |
- * 'exchange'} Door
+ * @typedef {'run' | 'measure' | 'solve' | 'hash' | 'lock' | 'exchange'} Door
  * @typedef {object} Call
  * @property {Door} door
  * @property {unknown[]} values its arguments
@@ -942,6 +941,7 @@ const factorise = (random, files) => {
   const rank = random.from(1, Math.min(rows, columns));
   const dtype = random.pick(['BF16', 'F16', 'F32']);
   const what = {
+    kind: 'factorise',
     program: { sources, nodes, ...slice, watched: [] },
     ...{ value: random.below(3), rank, dtype, transposed: random.chance(0.5) },
     share: random.pick([1, 0.9, 0.01]),
@@ -949,7 +949,7 @@ const factorise = (random, files) => {
     left: { fd: files.output, begin: 0 },
     right: { fd: files.output, begin: rows * rank * widthOf(dtype) },
   };
-  return { door: 'factorise', values: [what, new Float64Array(4 + rank), control()] };
+  return { door: 'solve', values: [what, new Float64Array(4 + rank), control()] };
 };
 
 /**
@@ -965,6 +965,7 @@ const regress = (random, files) => {
     return { sources, nodes: [], ...slice, watched: random.list(models, (index) => index) };
   };
   const what = {
+    kind: 'regress',
     matrices: programOf(rows * columns),
     grams: programOf(columns * columns),
     values: random.list(models, () => random.below(models)),
@@ -973,7 +974,7 @@ const regress = (random, files) => {
     ...{ scaling: random.pick([0, 0.9, 1]), ridge: random.pick([0, 1e-6, 1e3]) },
     ...{ dtype: random.pick(dtypes), to: { fd: files.output, begin: 0 } },
   };
-  return { door: 'regress', values: [what, new Float64Array(3), control()] };
+  return { door: 'solve', values: [what, new Float64Array(3), control()] };
 };
 
 /** Small matrices with numbers of any size. @param {Random} random @param {Files} files @returns {Call} */
@@ -983,6 +984,7 @@ const mergeSpectra = (random, files) => {
   const models = random.from(1, 3);
   const sources = random.list(models, () => sourceOf(random, files, slice, random.pick(dtypes)).source);
   const what = {
+    kind: 'mergeSpectra',
     program: { sources, nodes: [], ...slice, watched: random.list(models, (index) => index) },
     rule: random.pick(['iso_c', 'tsv_m']),
     base: random.below(models),
@@ -990,7 +992,7 @@ const mergeSpectra = (random, files) => {
     ...{ scale: random.pick([0, 1, -0.3]), dtype: random.pick(dtypes) },
     to: { fd: files.output, begin: 0 },
   };
-  return { door: 'mergeSpectra', values: [what, control()] };
+  return { door: 'solve', values: [what, new Float64Array(0), control()] };
 };
 
 /** Sums of rows, sliced anywhere, in float64. @param {Random} random @param {Files} files @returns {Call} */
@@ -1051,8 +1053,8 @@ const pursue = (random, files) => {
   };
   const [atoms, targets] = [random.from(1, 20), random.from(1, 5)];
   const k = random.from(1, atoms);
-  const what = { atoms: rowsOf(atoms), targets: rowsOf(targets), k };
-  return { door: 'pursue', values: [what, new Float64Array(targets * (3 + 2 * k)), control()] };
+  const what = { kind: 'pursue', atoms: rowsOf(atoms), targets: rowsOf(targets), k };
+  return { door: 'solve', values: [what, new Float64Array(targets * (3 + 2 * k)), control()] };
 };
 
 /** Two whole files, or one twice. @param {Random} random @param {Files} files @returns {Call} */

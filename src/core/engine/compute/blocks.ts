@@ -3,7 +3,7 @@ import type { Emitted, Program } from '../../methods/operations/program.js';
 import type { NonFiniteElement } from '../../native/job.js';
 import { type Measure, sizeOf } from '../../native/measure.js';
 import type { InputFiles } from '../input-files.js';
-import { sourceError } from '../threads/errors.js';
+import { failureOf } from '../threads/errors.js';
 import type { WorkerPool } from '../threads/pool.js';
 import { nativeProgram } from './native-program.js';
 
@@ -130,12 +130,8 @@ export const measureBlock = async (
   { tensor, emitted, measures }: TensorMeasures,
   block: Block,
 ): Promise<Measured> => {
-  const program = nativeProgram(emitted, (source) => inputs.fdOf(source), block);
+  const program = nativeProgram(emitted, inputs.fdOf, block);
   const result = await pool.measure({ program, measures });
   if (result.ok) return result;
-  throw sourceError(
-    result.status,
-    tensor,
-    emitted.sources.map((source) => inputs.pathOf(source)),
-  );
+  throw failureOf(result.status, { tensor }, emitted.sources.map(inputs.pathOf));
 };

@@ -1,15 +1,12 @@
 import { createHash } from 'node:crypto';
 import { itemAt } from '../../base/lookup.js';
-import { Program } from '../../methods/operations/program.js';
-import { type FactorDtype, factorNumbers } from '../../native/factorise.js';
 import type { Location } from '../../native/job.js';
-import { lowerOperand } from '../../plan/operands.js';
+import type { FactorDtype } from '../../native/solve.js';
 import type { Operand } from '../../plan/plan.js';
 import type { InputFiles } from '../input-files.js';
-import { failureOf } from '../threads/errors.js';
 import type { WorkerPool } from '../threads/pool.js';
 import { BlockMeasurer } from './measure.js';
-import { nativeProgram } from './native-program.js';
+import { type Lowerer, lowerMatrices, type Solving, solve } from './solve.js';
 
 export interface FactorTarget {
   /** For errors; with the seed, selects the random numbers. */
@@ -32,8 +29,6 @@ export interface FactorTarget {
   readonly left: Location;
   /** `rank · columns` elements: `lora_A`; transposed, `lora_B`. */
   readonly right: Location;
-  /** For errors. */
-  readonly file: string;
 }
 
 export interface Factors {
@@ -50,41 +45,40 @@ export interface Factors {
 }
 
 /**
- * Factorises a matrix in a worker thread, by a truncated singular value decomposition with a randomised range
- * finder. Each factor is multiplied by √σ. The bits do not depend on instruction set or number of threads.
+ * A truncated singular value decomposition with a randomised range finder. Each factor is multiplied by √σ.
  * Computes the matrix five times, tile by tile.
+ */
+export const factorisation = async (
+  { seed, shape, matrix, share = 1, tensor, ...how }: FactorTarget,
+  lowerer: Lowerer,
+): Promise<Solving> => {
+  const { program, values, paths } = await lowerMatrices([matrix], shape, lowerer);
+  const key = createHash('sha256').update(`${seed}\n${tensor}`).digest().readBigUInt64BE();
+  return {
+    solver: { kind: 'factorise', program, value: itemAt(values, 0), share, key, ...how },
+    sources: [paths],
+  };
+};
+
+export const factorsOf = (found: Float64Array): Factors => {
+  const [rank = 0, squares = 0, error = 0, nonFinite = 0, ...values] = found;
+  return { rank, squares, error, nonFinite, singularValues: values.slice(0, rank) };
+};
+
+/**
+ * Factorises a matrix.
  *
- * @throws LayerloomError INPUT_SHRANK, READ_FAILED, WRITE_FAILED, MERGE_UNDEFINED; and the reason why the
- *   pool was stopped
+ * @param file for errors
+ * @throws LayerloomError MERGE_UNDEFINED, and the codes of `solve`
  */
 export const factoriseMatrix = async (
   pool: WorkerPool,
   inputs: InputFiles,
   target: FactorTarget,
+  file: string,
 ): Promise<Factors> => {
-  const { tensor, shape, matrix, rank, share = 1, dtype, transposed, left, right } = target;
-  const program = new Program(shape);
+  const { tensor, dtype } = target;
   const measurer = new BlockMeasurer(pool, inputs, tensor);
-  const value = await lowerOperand(matrix, { tensor, program, measurer });
-  const emitted = program.emit([value]);
-  const result = await pool.factorise({
-    program: nativeProgram(emitted, (source) => inputs.fdOf(source), { first: 0, count: program.elements }),
-    value: itemAt(emitted.values, 0),
-    rank,
-    share,
-    dtype,
-    transposed,
-    left,
-    right,
-    key: createHash('sha256').update(`${target.seed}\n${tensor}`).digest().readBigUInt64BE(),
-  });
-  if (!result.ok)
-    throw failureOf(
-      result.status,
-      { tensor, dtype, file: target.file },
-      emitted.sources.map((source) => inputs.pathOf(source)),
-    );
-  const [found = 0, squares = 0, error = 0, nonFinite = 0] = result.found;
-  const values = result.found.subarray(factorNumbers.length, factorNumbers.length + found);
-  return { rank: found, squares, error, nonFinite, singularValues: [...values] };
+  const solving = await factorisation(target, { tensor, measurer, inputs });
+  return factorsOf((await solve(pool, solving, { tensor, dtype, file })).found);
 };

@@ -4,12 +4,9 @@ import type { Extent } from '../../tensor/extent.js';
 import type { InputFiles } from '../input-files.js';
 import { failureOf } from '../threads/errors.js';
 import type { WorkerPool } from '../threads/pool.js';
-import type { Factors } from './factorise.js';
 import type { GuessedSlab } from './guessed-slab.js';
 import { jobOf, type OpenFiles } from './jobs.js';
-import { makeFactors } from './make-factors.js';
-import { makeRegression } from './make-regression.js';
-import { makeSpectral } from './make-spectral.js';
+import { makeWhole, type WholeMeans, type WholeSink } from './make-whole.js';
 import {
   describeNonFinite,
   elementsOfValue,
@@ -23,6 +20,7 @@ import {
   extentsOf,
   type Group,
   isFactorised,
+  isMadeWhole,
   isMeasured,
   piecesWithin,
   type Slab,
@@ -31,15 +29,13 @@ import {
 } from './tasks.js';
 
 /** A merge's directory with its journal, or a store. */
-export interface ShardSink<S> extends ProgramSink<S> {
+export interface ShardSink<S> extends ProgramSink<S>, WholeSink<S> {
   /** Opens the shard's file, with full size and header; undefined if the shard need not be made here. */
   begin(shard: S): Promise<number | undefined>;
   /** True if an earlier run has written these bytes. */
   has?(shard: S, extent: Extent): boolean;
   /** True if an earlier run has written some of its bytes. */
   isBegun?(shard: S): boolean;
-  /** Takes the numbers of a matrix with written factors. */
-  factorised?(matrix: string, factors: Factors): void;
   wrote?(shard: S, extents: readonly Extent[]): void;
   /**
    * Publishes the complete shard.
@@ -50,8 +46,6 @@ export interface ShardSink<S> extends ProgramSink<S> {
   finish(shard: S, nonFinite: NonFiniteValue | undefined): Promise<void>;
   /** Abandons the shard. An error thrown here stops the run. */
   fail(shard: S, error: unknown): Promise<void>;
-  /** For errors. */
-  nameOf(shard: S): string;
 }
 
 /** Limit on groups being finished (hashed, synced, published): backpressure against slow disks. */
@@ -107,7 +101,7 @@ export const makeShards = async <S>(
     // Guesses must never replace journalled bytes; slices may have changed.
     for (const slab of slabs)
       if (!slab.outputs.some(({ shard }) => sink.isBegun?.(shard))) programs.mayGuess(slab);
-    const files = { fdOf: inputs.fdOf.bind(inputs), outputs };
+    const files = { fdOf: inputs.fdOf, outputs };
     const group = { files, remaining, outstanding: 0, lanes: 0, failure: undefined };
     if (outputs.size === 0) return true;
     open.add(group);
@@ -200,13 +194,9 @@ export const isDone = <S>(task: Task<S>, sink: ShardSink<S>): boolean =>
     extents.every((extent) => sink.has?.(shard, extent) === true),
   );
 
-export interface Means<S> {
-  readonly files: OpenFiles<S>;
+export interface Means<S> extends WholeMeans<S> {
   readonly programs: Programs<S>;
-  readonly pool: WorkerPool;
-  readonly inputs: InputFiles;
-  readonly sink: Pick<ShardSink<S>, 'nameOf' | 'factorised' | 'wrote'>;
-  readonly nonFinite: NonFiniteShards<S>;
+  readonly sink: WholeSink<S> & Pick<ShardSink<S>, 'wrote'>;
 }
 
 /** Computes and writes a task. With the last piece of a slab with guessed bounds, writes its corrections. */
@@ -252,22 +242,10 @@ const settle = async <S>(slab: Slab<S>, guessed: GuessedSlab<S>, means: Means<S>
 };
 
 /** @returns true if no NaN or infinity was read or computed */
-const compute = async <S>(
-  { pieces }: Task<S>,
-  { files, programs, pool, inputs, sink, nonFinite }: Means<S>,
-): Promise<boolean> => {
+const compute = async <S>({ pieces }: Task<S>, means: Means<S>): Promise<boolean> => {
+  const { files, programs, pool, inputs, sink, nonFinite } = means;
   const [first] = pieces;
-  const nameOf = (shard: S) => sink.nameOf(shard);
-  if (first !== undefined && isFactorised(first.slab)) {
-    const { matrix, factors } = await makeFactors(first.slab, files, pool, inputs, nameOf);
-    sink.factorised?.(matrix, factors);
-    return true;
-  }
-  const whole = first?.slab.outputs[0];
-  if (whole?.tensor.expression.kind === 'regMean')
-    return await makeRegression(whole, whole.tensor.expression, files, pool, inputs, nonFinite, nameOf);
-  if (whole?.tensor.expression.kind === 'spectral')
-    return await makeSpectral(whole, whole.tensor.expression, files, pool, inputs, nonFinite, nameOf);
+  if (first !== undefined && isMadeWhole(first.slab)) return await makeWhole(first.slab, means);
   const emitted = await Promise.all(pieces.map(({ slab }) => programs.of(slab)));
   const guessed = pieces.map(({ slab }) => programs.guessedOf(slab));
   const result = await pool.run(
@@ -278,7 +256,7 @@ const compute = async <S>(
       const program = itemAt(emitted, job);
       // With guessed bounds, NaN and infinity are missing in the tally, so the slab is computed again.
       if (program === undefined || guessed[job] !== undefined) continue;
-      const files = program.sources.map((source) => inputs.pathOf(source));
+      const files = program.sources.map(inputs.pathOf);
       for (const [index, { shard, tensor }] of itemAt(pieces, job).slab.outputs.entries()) {
         const found = firstOf(elementsOfValue(index, program, elements));
         if (found !== undefined)
@@ -295,9 +273,9 @@ const compute = async <S>(
     result.status,
     {
       tensor: distinct(outputs.map((output) => output.tensor.name)),
-      file: nameOf(shard),
+      file: sink.nameOf(shard),
       dtype: tensor.dtype,
     },
-    sources.map((source) => inputs.pathOf(source)),
+    sources.map(inputs.pathOf),
   );
 };

@@ -289,7 +289,7 @@ export class BlockMeasurer implements Measurer {
     const first = firstOf(elements);
     if (first !== undefined) {
       const tensor = { name: this.#tensor, shape: program.shape };
-      const files = wanted.emitted.sources.map((source) => this.#inputs.pathOf(source));
+      const files = wanted.emitted.sources.map(this.#inputs.pathOf);
       this.#onNonFinite(describeNonFinite(first, tensor, files), first, remedy);
     }
     return sums.found;

@@ -1,10 +1,10 @@
 import type { Pursued, Pursuits } from '../../methods/operations/measurer.js';
 import { Program } from '../../methods/operations/program.js';
-import { pursuitNumbers } from '../../native/pursue.js';
+import { solutionNumbers } from '../../native/solve.js';
 import type { InputFiles } from '../input-files.js';
-import { sourceError } from '../threads/errors.js';
 import type { WorkerPool } from '../threads/pool.js';
 import { nativeProgram } from './native-program.js';
+import { solve } from './solve.js';
 
 /** Limits on a task's targets, and on the float32 numbers kept for them. */
 const mostTargets = 256;
@@ -35,7 +35,7 @@ export const pursueRows = async (
   const [ofAtoms, ofTargets] = [rowsOf(atoms), rowsOf(targets)];
   const most = Math.min(k, ofAtoms.rows);
   const native = ({ emitted }: typeof ofAtoms, first: number, rows: number) =>
-    nativeProgram(emitted, (source) => inputs.fdOf(source), { first: first * width, count: rows * width });
+    nativeProgram(emitted, inputs.fdOf, { first: first * width, count: rows * width });
   const together = Math.max(
     1,
     Math.min(
@@ -44,26 +44,26 @@ export const pursueRows = async (
       Math.floor(mostNumbers / (3 * width + most * most)),
     ),
   );
-  const numbers = pursuitNumbers.length + 2 * most;
+  const { length } = solutionNumbers.pursue;
+  const numbers = length + 2 * most;
+  const sources = [[inputs.pathOf(matrix)], [inputs.pathOf(matrix)]];
   const found = await Promise.all(
     Array.from({ length: Math.ceil(ofTargets.rows / together) }, async (_, task) => {
       const first = task * together;
       const rows = Math.min(together, ofTargets.rows - first);
-      const result = await pool.pursue({
+      const solver = {
+        kind: 'pursue',
         atoms: native(ofAtoms, 0, ofAtoms.rows),
         targets: native(ofTargets, first, rows),
         k: most,
-      });
-      if (!result.ok) throw sourceError(result.status, tensor, [inputs.pathOf(matrix)]);
-      return Array.from({ length: rows }, (_, row) =>
-        result.found.subarray(row * numbers, (row + 1) * numbers),
-      );
+      } as const;
+      const { found } = await solve(pool, { solver, sources }, { tensor });
+      return Array.from({ length: rows }, (_, row) => found.subarray(row * numbers, (row + 1) * numbers));
     }),
   );
   return found.flat().map((ofTarget) => {
     const [chosen = 0, squares = 0, error = 0] = ofTarget;
     const from = (first: number) => ofTarget.subarray(first, first + chosen);
-    const { length } = pursuitNumbers;
     return { squares, error, atoms: from(length), coefficients: from(length + most) };
   });
 };

@@ -91,7 +91,7 @@ export const recompute = async (
   const waiting = chosen.values();
   const compareNext = async ({ shard, task }: Tile, scratch: FileHandle): Promise<void> => {
     const outputs = new Map([[shard, scratch.fd]]);
-    const open = { fdOf: inputs.fdOf.bind(inputs), outputs };
+    const open = { fdOf: inputs.fdOf, outputs };
     await carryOut(task, { files: open, programs, pool, inputs, sink, nonFinite });
     const ranges = rangesOf(task);
     const compared = await pool.compare(files.fdOf(shard), scratch.fd, ranges);

@@ -69,13 +69,13 @@ export const isMeasured = ({ outputs }: Slab<unknown>): boolean =>
 export const isScales = ({ expression }: PlannedTensor): boolean =>
   expression.kind === 'quantise' && expression.part === 'scales';
 
-/** Returns name and shape of the tensor that the program computes: for codes and scales, their matrix. */
+/** Returns name and shape of the tensor that is computed: for parts of a matrix, the matrix. */
 export const computedOf = ({
   name,
   shape,
   expression,
 }: PlannedTensor): { readonly name: string; readonly shape: Shape } =>
-  expression.kind === 'quantise' ? { name: expression.of, shape: expression.shape } : { name, shape };
+  isPart(expression) ? { name: expression.of, shape: expression.shape } : { name, shape };
 
 /** Returns a key that is equal for tensors that one program can compute: those of equal shape and slices. */
 export const slicingOf = (tensor: PlannedTensor): string => {

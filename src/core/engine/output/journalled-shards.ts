@@ -83,7 +83,7 @@ export class JournalledShards implements ShardSink<PlannedShard> {
       throw this.#failed(shard.file, cause);
     }
     const sources = sourcesOfTensors(shard.tensors);
-    const madeOf = new Set(sources.map((source) => this.#inputs.pathOf(source)));
+    const madeOf = new Set(sources.map(this.#inputs.pathOf));
     this.#open.set(shard, { name: shard.file, file, madeOf, unrecorded: [] });
     return file.fd;
   }

@@ -2,32 +2,36 @@ import { LayerloomError } from '../../base/errors.js';
 import { itemAt } from '../../base/lookup.js';
 import type { JobStatus } from '../../native/job.js';
 
-/** @param files paths of the tensor's sources, indexed by `status.source` */
+/** A tensor that a job reads, and writes if it has a file. */
+export interface Failing {
+  readonly tensor: string;
+  readonly dtype?: string;
+  readonly file?: string;
+}
+
+/** @param files paths of the job's sources, indexed by `status.source` */
 export const failureOf = (
-  status: JobStatus,
-  { tensor, dtype, file }: { tensor: string; dtype: string; file: string },
+  { outcome, source, reason }: JobStatus,
+  { tensor, dtype = '', file = '' }: Failing,
   files: readonly string[],
 ): Error => {
-  if (status.outcome === 'writeFailed')
-    return new LayerloomError('WRITE_FAILED', { file, tensor, reason: status.reason });
-  if (status.outcome === 'notEqual')
-    return new LayerloomError('NON_FLOATING_MISMATCH', {
-      tensor,
-      dtype,
-      files: [itemAt(files, 0), itemAt(files, status.source)],
-    });
-  return sourceError(status, tensor, files);
-};
-
-/** `files` as for `failureOf`. */
-export const sourceError = (status: JobStatus, tensor: string, files: readonly string[]): Error => {
-  if (status.outcome === 'inputShrank')
-    return new LayerloomError('INPUT_SHRANK', { file: itemAt(files, status.source), tensor });
-  if (status.outcome === 'readFailed') {
-    const { source, reason } = status;
-    return new LayerloomError('READ_FAILED', { file: itemAt(files, source), tensor, reason });
+  switch (outcome) {
+    case 'writeFailed':
+      return new LayerloomError('WRITE_FAILED', { file, tensor, reason });
+    case 'notEqual':
+      return new LayerloomError('NON_FLOATING_MISMATCH', {
+        tensor,
+        dtype,
+        files: [itemAt(files, 0), itemAt(files, source)],
+      });
+    case 'inputShrank':
+      return new LayerloomError('INPUT_SHRANK', { file: itemAt(files, source), tensor });
+    case 'readFailed':
+      return new LayerloomError('READ_FAILED', { file: itemAt(files, source), tensor, reason });
+    case 'threadFailed':
+      return new LayerloomError('THREADS_UNAVAILABLE', { reason });
+    case 'cancelled':
+    case 'done':
+      return new Error(`a job of ${tensor} ended ${outcome}`);
   }
-  if (status.outcome === 'threadFailed')
-    return new LayerloomError('THREADS_UNAVAILABLE', { reason: status.reason });
-  return new Error(`a job of ${tensor} ended ${status.outcome}`);
 };

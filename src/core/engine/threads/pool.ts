@@ -1,31 +1,9 @@
-import type { Factorisation } from '../../native/factorise.js';
-import { control } from '../../native/job.js';
+import { control, type Job } from '../../native/job.js';
 import type { Measurement } from '../../native/measure.js';
-import type { Pursuit } from '../../native/pursue.js';
-import type { Regression } from '../../native/regress.js';
-import type { Spectral } from '../../native/spectral.js';
+import type { Solver } from '../../native/solve.js';
 import type { Extent } from '../../tensor/extent.js';
 import { Hashing } from './hashing.js';
-import type {
-  ChecksumResult,
-  ChecksumTask,
-  CompareResult,
-  CompareTask,
-  FactoriseResult,
-  FactoriseTask,
-  HashResult,
-  HashTask,
-  MeasureResult,
-  MeasureTask,
-  PursueResult,
-  PursueTask,
-  RegressResult,
-  RegressTask,
-  RunResult,
-  RunTask,
-  SpectralResult,
-  SpectralTask,
-} from './task.js';
+import type { ChecksumResult, CompareResult, Results, TaskName, Tasks } from './task.js';
 import { Threads, tasksOfThread } from './threads.js';
 
 /** Totals over all threads, updated while they run. */
@@ -33,27 +11,6 @@ export interface Counters {
   readonly bytesRead: number;
   readonly bytesWritten: number;
 }
-
-type AnyTask =
-  | RunTask
-  | MeasureTask
-  | FactoriseTask
-  | RegressTask
-  | SpectralTask
-  | PursueTask
-  | HashTask
-  | ChecksumTask
-  | CompareTask;
-type AnyResult =
-  | RunResult
-  | MeasureResult
-  | FactoriseResult
-  | RegressResult
-  | SpectralResult
-  | PursueResult
-  | HashResult
-  | ChecksumResult
-  | CompareResult;
 
 /**
  * A pool of worker threads that run native jobs, with a cancel flag and counters in shared memory. The first
@@ -76,8 +33,8 @@ export class WorkerPool {
   #begun = 0;
   readonly #hashing = new Hashing({
     idle: () => Math.ceil(this.threads / 2) - this.#begun,
-    hash: (files) => this.#carryOut<HashResult>('hash', { files, shared: this.#shared }),
-    checksum: (fd) => this.#carryOut<ChecksumResult>('checksum', { fd, shared: this.#shared }),
+    hash: (files) => this.#carryOut('hash', files),
+    checksum: (fd) => this.#carryOut('checksum', fd),
   });
   /** Free slots for tasks. */
   #room: number;
@@ -128,6 +85,15 @@ export class WorkerPool {
     this.throwIfStopped();
   }
 
+  /** Works on items in lanes, in order. */
+  eachInLanes<T>(items: Iterable<T>, work: (item: T) => Promise<void>): Promise<void> {
+    const waiting = items[Symbol.iterator]();
+    return this.inLanes(async () => {
+      for (let next = waiting.next(); !next.done && !this.stopped; next = waiting.next())
+        await work(next.value);
+    });
+  }
+
   throwIfStopped(): void {
     if (this.#stopped !== undefined) throw this.#stopped.reason;
   }
@@ -135,34 +101,16 @@ export class WorkerPool {
   // If the pool was stopped, or the cancel flag ended the job, throws the reason to stop. A job that ended
   // before it saw the flag returns its result.
 
-  async run(jobs: RunTask['jobs']): Promise<RunResult> {
-    const task: RunTask = { jobs, shared: this.#shared };
-    return this.#unlessCancelled(await this.#task<RunResult>('run', task));
+  run(jobs: readonly Job[]): Promise<Results['run']> {
+    return this.#computed('run', jobs);
   }
 
-  async measure(measurement: Measurement): Promise<MeasureResult> {
-    const task: MeasureTask = { measurement, shared: this.#shared };
-    return this.#unlessCancelled(await this.#task<MeasureResult>('measure', task));
+  measure(measurement: Measurement): Promise<Results['measure']> {
+    return this.#computed('measure', measurement);
   }
 
-  async factorise(what: Factorisation): Promise<FactoriseResult> {
-    const task: FactoriseTask = { what, shared: this.#shared };
-    return this.#unlessCancelled(await this.#task<FactoriseResult>('factorise', task));
-  }
-
-  async regress(what: Regression): Promise<RegressResult> {
-    const task: RegressTask = { what, shared: this.#shared };
-    return this.#unlessCancelled(await this.#task<RegressResult>('regress', task));
-  }
-
-  async mergeSpectra(what: Spectral): Promise<SpectralResult> {
-    const task: SpectralTask = { what, shared: this.#shared };
-    return this.#unlessCancelled(await this.#task<SpectralResult>('mergeSpectra', task));
-  }
-
-  async pursue(what: Pursuit): Promise<PursueResult> {
-    const task: PursueTask = { what, shared: this.#shared };
-    return this.#unlessCancelled(await this.#task<PursueResult>('pursue', task));
+  solve(solver: Solver): Promise<Results['solve']> {
+    return this.#computed('solve', solver);
   }
 
   /**
@@ -176,7 +124,7 @@ export class WorkerPool {
 
   /** Throws the reason to stop in a stopped pool. */
   async compare(a: number, b: number, extents: readonly Extent[]): Promise<CompareResult> {
-    const result = await this.#task<CompareResult>('compare', { a, b, extents, shared: this.#shared });
+    const result = await this.#task('compare', { a, b, extents });
     if (result === undefined || this.stopped) throw this.#stopped?.reason;
     return result;
   }
@@ -204,17 +152,16 @@ export class WorkerPool {
     while (this.#tasks.size > 0) await Promise.allSettled(this.#tasks);
   }
 
-  #unlessCancelled<Result extends Exclude<AnyResult, HashResult | ChecksumResult | CompareResult>>(
-    result: Result | undefined,
-  ): Result {
+  async #computed<N extends 'run' | 'measure' | 'solve'>(name: N, task: Tasks[N]): Promise<Results[N]> {
+    const result = await this.#task(name, task);
     if (result === undefined || (!result.ok && result.status.outcome === 'cancelled'))
       throw this.#stopped?.reason;
     return result;
   }
 
   /** Undefined if the pool stops before a slot is free. */
-  #task<Result extends AnyResult>(name: string, task: AnyTask): Promise<Result | undefined> {
-    return this.#tracked(this.#carryOut<Result>(name, task));
+  #task<N extends TaskName>(name: N, task: Tasks[N]): Promise<Results[N] | undefined> {
+    return this.#tracked(this.#carryOut(name, task));
   }
 
   #tracked<Result>(task: Promise<Result>): Promise<Result> {
@@ -227,7 +174,7 @@ export class WorkerPool {
     return task;
   }
 
-  async #carryOut<Result extends AnyResult>(name: string, task: AnyTask): Promise<Result | undefined> {
+  async #carryOut<N extends TaskName>(name: N, task: Tasks[N]): Promise<Results[N] | undefined> {
     this.#begun += 1;
     if (this.#room > 0) this.#room -= 1;
     else await new Promise<void>((resolve) => this.#waiting.push(resolve));
@@ -236,7 +183,7 @@ export class WorkerPool {
       this.#started ??= Threads.start(this.threads, (error) => this.stop(error));
       const threads = await this.#started;
       if (this.stopped) return undefined;
-      return (await threads.run(task, name)) as Result;
+      return await threads.run({ name, task, shared: this.#shared });
     } catch (error) {
       // Tasks return their own failures, so a thread died or failed to start.
       this.stop(error);

@@ -1,16 +1,38 @@
-import type { Factorisation } from '../../native/factorise.js';
 import type { Job, JobStatus, NonFiniteElement } from '../../native/job.js';
 import type { Measurement } from '../../native/measure.js';
-import type { Pursuit } from '../../native/pursue.js';
-import type { Regression } from '../../native/regress.js';
-import type { Spectral } from '../../native/spectral.js';
+import type { Solver } from '../../native/solve.js';
 import type { Extent } from '../../tensor/extent.js';
 
 // Messages between the engine and its workers: plain data, since structured clone drops classes.
 
-/** Contiguous slices of a shard, and the shared memory. */
-export interface RunTask {
-  readonly jobs: readonly Job[];
+/** A worker's tasks. */
+export interface Tasks {
+  /** Contiguous slices of a shard. */
+  run: readonly Job[];
+  measure: Measurement;
+  solve: Solver;
+  hash: readonly PartOfFile[];
+  /** An open file. */
+  checksum: number;
+  compare: Comparison;
+}
+
+export interface Results {
+  run: RunResult;
+  /** `found` has an array for each measure. */
+  measure: Computed<readonly Float64Array[]>;
+  /** `found` has `sizeOfSolution` numbers. */
+  solve: Computed<Float64Array>;
+  hash: HashResult;
+  checksum: ChecksumResult;
+  compare: CompareResult;
+}
+
+export type TaskName = keyof Tasks;
+
+export interface Message<N extends TaskName = TaskName> {
+  readonly name: N;
+  readonly task: Tasks[N];
   readonly shared: SharedArrayBuffer;
 }
 
@@ -25,67 +47,9 @@ export type RunResult =
   | { readonly ok: true; readonly nonFinite: readonly FoundNonFinite[] }
   | { readonly ok: false; readonly job: number; readonly status: JobStatus };
 
-export interface MeasureTask {
-  readonly measurement: Measurement;
-  readonly shared: SharedArrayBuffer;
-}
-
-/** `found` has an array for each measure. */
-export type MeasureResult =
-  | {
-      readonly ok: true;
-      readonly found: readonly Float64Array[];
-      readonly nonFinite: readonly NonFiniteElement[];
-    }
+export type Computed<Found> =
+  | { readonly ok: true; readonly found: Found; readonly nonFinite: readonly NonFiniteElement[] }
   | { readonly ok: false; readonly status: JobStatus };
-
-export interface FactoriseTask {
-  readonly what: Factorisation;
-  readonly shared: SharedArrayBuffer;
-}
-
-/** `found`: the numbers of `factorNumbers`, then the singular values. */
-export type FactoriseResult =
-  | { readonly ok: true; readonly found: Float64Array }
-  | { readonly ok: false; readonly status: JobStatus };
-
-export interface RegressTask {
-  readonly what: Regression;
-  readonly shared: SharedArrayBuffer;
-}
-
-/** `found`: the numbers of `regressionNumbers`. */
-export type RegressResult =
-  | {
-      readonly ok: true;
-      readonly found: Float64Array;
-      readonly nonFinite: readonly NonFiniteElement[];
-    }
-  | { readonly ok: false; readonly status: JobStatus };
-
-export interface SpectralTask {
-  readonly what: Spectral;
-  readonly shared: SharedArrayBuffer;
-}
-
-export type SpectralResult =
-  | { readonly ok: true; readonly nonFinite: readonly NonFiniteElement[] }
-  | { readonly ok: false; readonly status: JobStatus };
-
-export interface PursueTask {
-  readonly what: Pursuit;
-  readonly shared: SharedArrayBuffer;
-}
-
-/** `found`: the numbers of each target (`src/core/native/pursue.ts`). */
-export type PursueResult =
-  | { readonly ok: true; readonly found: Float64Array }
-  | { readonly ok: false; readonly status: JobStatus };
-
-export interface ChecksumTask {
-  readonly fd: number;
-  readonly shared: SharedArrayBuffer;
-}
 
 /** In hexadecimal; undefined if cancelled. */
 export type ChecksumResult =
@@ -99,21 +63,15 @@ export interface PartOfFile {
   readonly state: Uint32Array;
 }
 
-export interface HashTask {
-  readonly files: readonly PartOfFile[];
-  readonly shared: SharedArrayBuffer;
-}
-
 /** Undefined if native code could not hash them. */
 export interface HashResult {
   readonly hashed: readonly { readonly next: PartOfFile; readonly isLast: boolean }[] | undefined;
 }
 
-export interface CompareTask {
+export interface Comparison {
   readonly a: number;
   readonly b: number;
   readonly extents: readonly Extent[];
-  readonly shared: SharedArrayBuffer;
 }
 
 /** By range, the offset of the first difference; undefined if equal. */

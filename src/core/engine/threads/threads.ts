@@ -2,6 +2,7 @@ import { pathToFileURL } from 'node:url';
 import type { Piscina } from 'piscina';
 import { codeOf, LayerloomError, reasonOf, withCode } from '../../base/errors.js';
 import { shipped } from '../../base/shipped.js';
+import type { Message, Results, TaskName } from './task.js';
 
 /**
  * The bundled worker, even if this file runs from source: Node 20 cannot load TypeScript in a worker thread.
@@ -81,9 +82,9 @@ export class Threads {
    * Tasks return their failures as results, so an error here comes from the thread. Piscina's `signal` is not
    * used, because it would terminate a thread in the middle of a write.
    */
-  async run(task: unknown, name: string): Promise<unknown> {
+  async run<N extends TaskName>(message: Message<N>): Promise<Results[N]> {
     try {
-      return await this.#piscina.run(task, { name });
+      return (await this.#piscina.run(message)) as Results[N];
     } catch (error) {
       this.#failed = true;
       throw error;

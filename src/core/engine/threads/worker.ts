@@ -2,79 +2,41 @@ import { createHash } from 'node:crypto';
 import { fstatSync, readSync } from 'node:fs';
 import { reasonOf } from '../../base/errors.js';
 import * as addon from '../../native/addon.js';
-import { factorNumbers } from '../../native/factorise.js';
 import { stateWords } from '../../native/hash.js';
-import { control } from '../../native/job.js';
+import { control, type JobStatus } from '../../native/job.js';
 import { sizeOf } from '../../native/measure.js';
-import { sizeOfPursuit } from '../../native/pursue.js';
-import { regressionNumbers } from '../../native/regress.js';
+import { sizeOfSolution } from '../../native/solve.js';
 import type { Extent } from '../../tensor/extent.js';
-import type {
-  ChecksumResult,
-  ChecksumTask,
-  CompareResult,
-  CompareTask,
-  FactoriseResult,
-  FactoriseTask,
-  FoundNonFinite,
-  HashResult,
-  HashTask,
-  MeasureResult,
-  MeasureTask,
-  PursueResult,
-  PursueTask,
-  RegressResult,
-  RegressTask,
-  RunResult,
-  RunTask,
-  SpectralResult,
-  SpectralTask,
-} from './task.js';
+import type { Computed, FoundNonFinite, Message, Results, TaskName, Tasks } from './task.js';
 
-// A worker thread's work: synchronous native calls.
+// A worker thread's work: synchronous native calls, with words that threads share.
 
-export const run = ({ jobs, shared }: RunTask): RunResult => {
-  const words = new BigInt64Array(shared);
+type Work<N extends TaskName> = (task: Tasks[N], shared: BigInt64Array) => Results[N];
+
+const run: Work<'run'> = (jobs, shared) => {
   const nonFinite: FoundNonFinite[] = [];
   for (const [index, job] of jobs.entries()) {
-    const status = addon.run(job, words);
+    const status = addon.run(job, shared);
     if (status.outcome !== 'done') return { ok: false, job: index, status };
     if (status.nonFinite.length > 0) nonFinite.push({ job: index, elements: status.nonFinite });
   }
   return { ok: true, nonFinite };
 };
 
+const computed = <Found>(found: Found, status: JobStatus): Computed<Found> =>
+  status.outcome === 'done' ? { ok: true, found, nonFinite: status.nonFinite } : { ok: false, status };
+
 /** Returns sums, never weights. */
-export const measure = ({ measurement, shared }: MeasureTask): MeasureResult => {
+const measure: Work<'measure'> = (measurement, shared) => {
   const { program, measures } = measurement;
   const found = measures.map((one) => new Float64Array(sizeOf(one, program)));
-  const status = addon.measure(measurement, found, new BigInt64Array(shared));
-  return status.outcome === 'done' ? { ok: true, found, nonFinite: status.nonFinite } : { ok: false, status };
+  return computed(found, addon.measure(measurement, found, shared));
 };
 
-/** Writes the factors to a file and returns a few numbers. */
-export const factorise = ({ what, shared }: FactoriseTask): FactoriseResult => {
-  const found = new Float64Array(factorNumbers.length + what.rank);
-  const status = addon.factorise(what, found, new BigInt64Array(shared));
-  return status.outcome === 'done' ? { ok: true, found } : { ok: false, status };
-};
-
-export const regress = ({ what, shared }: RegressTask): RegressResult => {
-  const found = new Float64Array(regressionNumbers.length);
-  const status = addon.regress(what, found, new BigInt64Array(shared));
-  return status.outcome === 'done' ? { ok: true, found, nonFinite: status.nonFinite } : { ok: false, status };
-};
-
-export const mergeSpectra = ({ what, shared }: SpectralTask): SpectralResult => {
-  const status = addon.mergeSpectra(what, new BigInt64Array(shared));
-  return status.outcome === 'done' ? { ok: true, nonFinite: status.nonFinite } : { ok: false, status };
-};
-
-/** Returns the chosen rows and coefficients. */
-export const pursue = ({ what, shared }: PursueTask): PursueResult => {
-  const found = new Float64Array(sizeOfPursuit(what));
-  const status = addon.pursue(what, found, new BigInt64Array(shared));
-  return status.outcome === 'done' ? { ok: true, found } : { ok: false, status };
+/** Writes matrices to files and returns a few numbers. */
+const solve: Work<'solve'> = (solver, shared) => {
+  const found = new Float64Array(sizeOfSolution(solver));
+  return computed(found, addon.solve(solver, found, shared));
 };
 
 const compareBytes = 1024 * 1024;
@@ -83,12 +45,11 @@ const compareBytes = 1024 * 1024;
 let compareBuffers: readonly [Buffer, Buffer] | undefined;
 
 /** If one file ends early, the difference is at its end. */
-export const compare = ({ a, b, extents, shared }: CompareTask): CompareResult => {
-  const words = new BigInt64Array(shared);
+const compare: Work<'compare'> = ({ a, b, extents }, shared) => {
   compareBuffers ??= [Buffer.allocUnsafeSlow(compareBytes), Buffer.allocUnsafeSlow(compareBytes)];
   const [of, other] = compareBuffers;
   const firstDifference = ({ begin, end }: Extent): number | undefined => {
-    for (let at = begin; at < end && Atomics.load(words, control.cancel) === 0n; ) {
+    for (let at = begin; at < end && Atomics.load(shared, control.cancel) === 0n; ) {
       const wanted = Math.min(compareBytes, end - at);
       const [left, right] = [fill(a, of, wanted, at), fill(b, other, wanted, at)];
       if (left !== wanted || right !== wanted || of.compare(other, 0, wanted, 0, wanted) !== 0) {
@@ -122,7 +83,7 @@ const fill = (fd: number, buffer: Buffer, wanted: number, position: number): num
 const hashBytes = 16 * 1024 * 1024;
 
 /** With the processor's SHA-256 instructions, if it has them. */
-export const hash = ({ files, shared }: HashTask): HashResult => {
+const hash: Work<'hash'> = (files, shared) => {
   try {
     const ranges = files.map(({ fd, begin }) => {
       const left = fstatSync(fd).size - begin;
@@ -133,7 +94,7 @@ export const hash = ({ files, shared }: HashTask): HashResult => {
     if (ranges.some(({ begin, length }) => begin + length === 0)) return { hashed: undefined };
     const states = new Uint32Array(files.length * stateWords);
     for (const [index, { state }] of files.entries()) states.set(state, index * stateWords);
-    const status = addon.hash(ranges, states, new BigInt64Array(shared));
+    const status = addon.hash(ranges, states, shared);
     if (status?.outcome !== 'done') return { hashed: undefined };
     const hashed = ranges.map(({ fd, begin, length, last }, index) => {
       const state = states.slice(index * stateWords, (index + 1) * stateWords);
@@ -150,14 +111,13 @@ export const hash = ({ files, shared }: HashTask): HashResult => {
 let checksumBuffer: Buffer | undefined;
 
 /** Reads at explicit positions, since the descriptor is shared. */
-export const checksum = ({ fd, shared }: ChecksumTask): ChecksumResult => {
-  const words = new BigInt64Array(shared);
+const checksum: Work<'checksum'> = (fd, shared) => {
   const hash = createHash('sha256');
   checksumBuffer ??= Buffer.allocUnsafeSlow(1024 * 1024);
   const buffer = checksumBuffer;
   try {
     for (let position = 0; ; ) {
-      if (Atomics.load(words, control.cancel) !== 0n) return { ok: true, sha256: undefined };
+      if (Atomics.load(shared, control.cancel) !== 0n) return { ok: true, sha256: undefined };
       const bytes = readSync(fd, buffer, 0, buffer.length, position);
       if (bytes === 0) return { ok: true, sha256: hash.digest('hex') };
       hash.update(buffer.subarray(0, bytes));
@@ -167,3 +127,8 @@ export const checksum = ({ fd, shared }: ChecksumTask): ChecksumResult => {
     return { ok: false, reason: reasonOf(error) };
   }
 };
+
+const work: { readonly [N in TaskName]: Work<N> } = { run, measure, solve, hash, checksum, compare };
+
+export const carryOut = <N extends TaskName>({ name, task, shared }: Message<N>): Results[N] =>
+  work[name](task, new BigInt64Array(shared));

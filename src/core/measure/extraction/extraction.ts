@@ -1,5 +1,5 @@
 import type { RunCost } from '../../engine/run.js';
-import type { FactorDtype } from '../../native/factorise.js';
+import type { FactorDtype } from '../../native/solve.js';
 
 /** A weight whose change became a low-rank pair. */
 export interface ExtractedTensor {

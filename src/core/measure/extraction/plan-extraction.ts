@@ -1,7 +1,7 @@
 import { LayerloomError } from '../../base/errors.js';
 import { valueAt } from '../../base/lookup.js';
 import { isConv1d } from '../../models/adapters/conv1d.js';
-import { type FactorDtype, factorDtypes } from '../../native/factorise.js';
+import { type FactorDtype, factorDtypes } from '../../native/solve.js';
 import { operandOf } from '../../plan/adapted.js';
 import { inSpelling } from '../../plan/compile/in-spelling.js';
 import { checkCompatible, warningOf } from '../../plan/compile/inputs/compatible.js';

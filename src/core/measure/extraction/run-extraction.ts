@@ -167,9 +167,9 @@ const measure = async (
         const { name, shape, change, rank, dtype, transposed } = one;
         const room = valueAt(rooms, name);
         const at = (begin: number): Location => ({ fd: scratch.fd, begin });
-        const to = { left: at(room.left), right: at(room.right), file };
         const target = { tensor: name, seed: String(seed), shape, matrix: change, rank, share: energy };
-        factors.set(name, await factoriseMatrix(run.pool, inputs, { ...target, dtype, transposed, ...to }));
+        const to = { dtype, transposed, left: at(room.left), right: at(room.right) };
+        factors.set(name, await factoriseMatrix(run.pool, inputs, { ...target, ...to }, file));
         done += bytesOf(shape);
       },
     })),
@@ -183,15 +183,7 @@ const measure = async (
     // Largest first, so that no large task is left to one thread at the end.
   ].sort((a, b) => b.elements - a.elements);
   const progress = (): Progress => ({ phase: 'extraction', done, total });
-  await run.reporting(progress, () => {
-    const waiting = tasks.values();
-    return run.pool.inLanes(async () => {
-      for (const task of waiting) {
-        if (run.pool.stopped) return;
-        await task.run();
-      }
-    });
-  });
+  await run.reporting(progress, () => run.pool.eachInLanes(tasks, (task) => task.run()));
   return { factors, squares };
 };
 

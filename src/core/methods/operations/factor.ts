@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { factorDtypes } from '../../native/factorise.js';
-import type { Operation } from './operation.js';
+import { factorDtypes } from '../../native/solve.js';
+import { madeWhole, type Operation } from './operation.js';
 import type { Value } from './program.js';
 import { describeSum } from './words.js';
 
@@ -45,7 +45,7 @@ export const factor = {
     ...formula,
     terms: formula.terms.map((term) => ({ ...term, source: to(term.source) })),
   }),
-  isWhole: true,
+  ...madeWhole,
   // The basis in float64 and float32, four small squares in float64; also a second basis, or the float32
   // product with both factors. For each tile, the sum and each term in float32.
   threadBytes: ({ side, shape: [rows, columns], terms }, shape) => {
@@ -73,7 +73,4 @@ export const factor = {
     `${side} of ${of} ${shape.join('×')} ${terms.map(({ source, coefficient }) => `${coefficient} ${source}`).join(' ')}`,
   describe: ({ terms }) => describeSum(terms.map(({ source, weight }) => [weight, source])),
   figures: ({ terms }) => terms.map(({ source, weight }) => ({ name: 'weight', of: source, value: weight })),
-  lower: ({ of }): Value => {
-    throw new Error(`a factor of ${of} is made by a job of its own, and not by a program`);
-  },
 } satisfies Operation<Factor<unknown>, Factor<string>, Factor<Value>>;

@@ -34,7 +34,7 @@ type OperationOf<K extends FormulaKind> = Operation<
 };
 
 /** A new kind does not compile until it has an operation here. */
-const operations: { readonly [K in FormulaKind]: OperationOf<K> } = {
+const operations = {
   copy,
   same,
   linear,
@@ -54,7 +54,14 @@ const operations: { readonly [K in FormulaKind]: OperationOf<K> } = {
   factor,
   quantise,
   random,
-};
+} satisfies { readonly [K in FormulaKind]: OperationOf<K> };
+
+type WholeKind = {
+  [K in FormulaKind]: (typeof operations)[K] extends { readonly isWhole: true } ? K : never;
+}[FormulaKind];
+
+/** A formula whose whole tensor is made by a solver. */
+export type MadeWhole<T> = Formulas<T>[WholeKind];
 
 /** Accepts only formulas of its kind, which the types cannot express. */
 interface AnyOperation extends Operation<Formula<unknown>, Formula<string>, Formula<Value>> {
@@ -96,8 +103,8 @@ export const statisticsOf = <T>(formula: Formula<T>): readonly Statistic<T>[] =>
 export const isMove = <T>(formula: Formula<T>): formula is Copy<T> | Same<T> =>
   operationOf(formula).isMove === true;
 
-export const isWhole = ({ kind }: { readonly kind: FormulaKind }): boolean =>
-  operationOf({ kind }).isWhole === true;
+export const isWhole = <T>(formula: Formula<T>): formula is MadeWhole<T> =>
+  operationOf(formula).isWhole === true;
 
 /** True for a part of a matrix (a factor, codes or scales). */
 export const isPart = <T>(formula: Formula<T>): formula is Factor<T> | Quantise<T> =>

@@ -41,7 +41,7 @@ export interface Operation<Unparsed, Worded, Valued> {
   readonly takesBits?: true;
   /** True if a job of its own kind moves the bytes. */
   readonly isMove?: true;
-  /** True if a task of its own kind makes the whole tensor, which then cannot be an operand. */
+  /** True if a solver makes the whole tensor, which then cannot be an operand. */
   readonly isWhole?: true;
   /** Bytes of private memory, beside a tile, of a thread that makes the tensor. Default: 0. */
   threadBytes?(formula: Unparsed, shape: Shape): number;
@@ -65,3 +65,11 @@ export interface Operation<Unparsed, Worded, Valued> {
    */
   lower(formula: Valued, dtype: ArithmeticDtype, to: Lowering): Value | Promise<Value>;
 }
+
+/** Parts of an operation whose tensors a solver makes (`src/core/native/solve.ts`). */
+export const madeWhole = {
+  isWhole: true,
+  lower: (): Value => {
+    throw new Error('a solver makes this tensor, and not a program');
+  },
+} as const;

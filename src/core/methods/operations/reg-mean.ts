@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { Operation } from './operation.js';
+import { madeWhole, type Operation } from './operation.js';
 import type { Value } from './program.js';
 import { decimals } from './words.js';
 
@@ -26,7 +26,7 @@ export const regMean = {
     scaling: z.number().min(0).max(1),
     ridge: z.number().nonnegative(),
   }),
-  isWhole: true,
+  ...madeWhole,
   map: <T, U>(formula: RegMean<T>, to: (operand: T) => U): RegMean<U> => ({
     ...formula,
     terms: formula.terms.map((term) => ({ ...term, source: to(term.source), gram: to(term.gram) })),
@@ -52,7 +52,4 @@ export const regMean = {
   describe: ({ terms }) =>
     `RegMean of ${terms.map(({ source, gram, weight }) => `${source} by ${decimals(weight)} ${gram}`).join(', ')}`,
   figures: ({ terms }) => terms.map(({ source, weight }) => ({ name: 'weight', of: source, value: weight })),
-  lower: (): Value => {
-    throw new Error('a RegMean is made by a job of its own, and not by a program');
-  },
 } satisfies Operation<RegMean<unknown>, RegMean<string>, RegMean<Value>>;

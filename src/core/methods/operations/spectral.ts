@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { Operation } from './operation.js';
+import { madeWhole, type Operation } from './operation.js';
 import type { Value } from './program.js';
 import { decimals } from './words.js';
 
@@ -30,7 +30,7 @@ export const spectral = {
     sources: z.array(z.unknown()).min(1),
     scale: z.number(),
   }),
-  isWhole: true,
+  ...madeWhole,
   map: <T, U>(formula: Spectral<T>, to: (operand: T) => U): Spectral<U> => ({
     ...formula,
     base: to(formula.base),
@@ -62,7 +62,4 @@ export const spectral = {
   describe: ({ rule, base, sources, scale }) =>
     `${base} + ${decimals(scale)} · ${rules[rule]} of ${sources.join(', ')}`,
   figures: ({ scale }) => [{ name: 'scale', of: null, value: scale }],
-  lower: (): Value => {
-    throw new Error('a merge by singular values is made by a job of its own, and not by a program');
-  },
 } satisfies Operation<Spectral<unknown>, Spectral<string>, Spectral<Value>>;

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { itemAt } from '../../base/lookup.js';
 import { newRows } from '../../models/tokenizer/vocabulary.js';
-import { mostChosen } from '../../native/pursue.js';
+import { mostChosen } from '../../native/solve.js';
 import { schemaOf } from '../framework/declared.js';
 import type { Method } from '../framework/method.js';
 import { tokenizerTransplantation } from '../framework/papers.js';

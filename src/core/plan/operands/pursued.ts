@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { itemAt } from '../../base/lookup.js';
 import { refuseRanges, rowWidth } from '../../methods/operations/assemble.js';
 import type { RowRun } from '../../models/tokenizer/vocabulary.js';
-import { mostChosen } from '../../native/pursue.js';
+import { mostChosen } from '../../native/solve.js';
 import { isFloating } from '../../tensor/dtype.js';
 import { elementsIn, operandKind, type StoredTensor } from '../../tensor/stored-tensor.js';
 import { count, parseBy } from '../parse.js';

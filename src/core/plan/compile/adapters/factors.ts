@@ -3,7 +3,7 @@ import { itemAt } from '../../../base/lookup.js';
 import { optionName } from '../../../base/option-name.js';
 import { invalid } from '../../../methods/framework/settings.js';
 import type { Factor as FactorFormula } from '../../../methods/operations/factor.js';
-import { type FactorDtype, factorDtypes } from '../../../native/factorise.js';
+import { type FactorDtype, factorDtypes } from '../../../native/solve.js';
 import { type ArithmeticDtype, bitsOf, type Dtype, torchName } from '../../../tensor/dtype.js';
 import type { Shape } from '../../../tensor/reference.js';
 import { columnTensor } from '../../operands/columns.js';

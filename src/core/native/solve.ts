@@ -1,0 +1,84 @@
+import type { ArithmeticDtype } from '../tensor/dtype.js';
+import type { Location, NativeProgram } from './job.js';
+
+// Computations over whole matrices, decoded by native/addon/decode_solve.cpp.
+
+export const factorDtypes = ['BF16', 'F16', 'F32'] as const satisfies readonly ArithmeticDtype[];
+export type FactorDtype = (typeof factorDtypes)[number];
+
+export const mostChosen = 4096;
+
+/** Solvers, as the structs in native/jobs/solve.hpp; returns `sizeOfSolution` float64 numbers. */
+export type Solver =
+  /** Approximates a program's value by two factors. */
+  | {
+      readonly kind: 'factorise';
+      readonly program: NativeProgram;
+      readonly value: number;
+      /** Upper limit, from 1 to the smaller extent. */
+      readonly rank: number;
+      readonly share: number;
+      readonly key: bigint;
+      readonly transposed: boolean;
+      readonly dtype: FactorDtype;
+      /** Space for `rank`; a smaller rank uses only its beginning. */
+      readonly left: Location;
+      readonly right: Location;
+    }
+  /** Merges matrices by Gram matrices of their inputs. */
+  | {
+      readonly kind: 'regress';
+      readonly matrices: NativeProgram;
+      /** The value that is W, for each model. */
+      readonly values: readonly number[];
+      readonly grams: NativeProgram;
+      /** The value that is G, for each model. */
+      readonly of: readonly number[];
+      /** s for each model, above 0; their sum is 1. */
+      readonly shares: readonly number[];
+      /** Factor of G's off-diagonal elements. */
+      readonly scaling: number;
+      /** ε, as a share of the mean of the diagonal. */
+      readonly ridge: number;
+      readonly dtype: ArithmeticDtype;
+      readonly to: Location;
+    }
+  /** Merges matrices of one shape by the singular values of their changes from a base. */
+  | {
+      readonly kind: 'mergeSpectra';
+      readonly rule: 'iso_c' | 'tsv_m';
+      readonly program: NativeProgram;
+      readonly base: number;
+      readonly sources: readonly number[];
+      /** Factor of what is added to the base. */
+      readonly scale: number;
+      readonly dtype: ArithmeticDtype;
+      readonly to: Location;
+    }
+  /** Approximates rows by sums of few rows of another matrix. */
+  | {
+      readonly kind: 'pursue';
+      /** A single source: all rows that sums may use. */
+      readonly atoms: NativeProgram;
+      /** A single source of equally long rows: some of the rows to approximate. */
+      readonly targets: NativeProgram;
+      /** Most rows in a sum; at most the number of atoms and `mostChosen`. */
+      readonly k: number;
+    };
+
+/** Numbers of results, in the order of the enumerations in native/jobs. */
+export const solutionNumbers = {
+  /** Singular values follow. */
+  factorise: ['rank', 'squares', 'error', 'nonFinite'],
+  regress: ['column', 'diagonal', 'asymmetric'],
+  mergeSpectra: [],
+  /** For each target; then follow `k` atom indices in the order of choice, and `k` coefficients. */
+  pursue: ['chosen', 'squares', 'error'],
+} as const satisfies { readonly [K in Solver['kind']]: readonly string[] };
+
+export const sizeOfSolution = (solver: Solver): number => {
+  const { length } = solutionNumbers[solver.kind];
+  if (solver.kind === 'factorise') return length + solver.rank;
+  if (solver.kind !== 'pursue') return length;
+  return (solver.targets.count / solver.targets.columns) * (length + 2 * solver.k);
+};
