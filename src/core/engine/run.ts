@@ -4,6 +4,8 @@ import type { Download } from '../models/sources/source.js';
 import { instructionSets } from '../native/addon.js';
 import { memoryOf } from '../plan/memory.js';
 import { missingWeights } from '../plan/missing-weights.js';
+import type { PlannedInput } from '../plan/plan.js';
+import { bytesOfSources, type StoredTensor } from '../tensor/stored-tensor.js';
 import { bringWeights } from './bring-weights.js';
 import { InputFiles } from './input-files.js';
 import { usableCores } from './threads/cores.js';
@@ -152,6 +154,36 @@ export class Run {
     for (const inputs of this.#inputs) await inputs[Symbol.asyncDispose]();
   }
 }
+
+/**
+ * Runs `work`, which only reads, over open inputs, then verifies them. Progress counts the bytes read.
+ *
+ * @param sources all that `work` reads
+ * @throws LayerloomError INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, INVALID_PARAMETER, INTERRUPTED
+ */
+export const overInputs = async <T>(
+  controls: RunControls,
+  phase: 'analysis' | 'comparison',
+  planned: readonly PlannedInput[],
+  sources: readonly StoredTensor[],
+  work: (pool: WorkerPool, inputs: InputFiles) => Promise<T>,
+): Promise<{ readonly result: T; readonly cost: RunCost }> => {
+  await using run = new Run(controls);
+  const { pool } = run;
+  const inputs = await run.open(planned, sources);
+  const total = bytesOfSources(sources);
+  const progress = (): Progress => ({ phase, done: Math.min(total, pool.counters.bytesRead), total });
+  try {
+    const result = await run.reporting(progress, async () => {
+      const result = await work(pool, inputs);
+      await inputs.verify();
+      return result;
+    });
+    return { result, cost: run.cost };
+  } catch (error) {
+    throw run.reasonOf(error, {});
+  }
+};
 
 /** Errors after which a run can be resumed. */
 export const resumable: readonly ErrorCode[] = ['INTERRUPTED', 'DISK_SPACE', 'WRITE_FAILED'];

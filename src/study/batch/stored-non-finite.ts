@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises';
-import { LayerloomError } from '../../core/base/errors.js';
 import { describeNonFinite, firstOf, type NonFiniteValue } from '../../core/engine/compute/non-finite.js';
+import { failureOf } from '../../core/engine/threads/errors.js';
 import type { WorkerPool } from '../../core/engine/threads/pool.js';
 import { keepsBits } from '../../core/plan/operands.js';
 import type { PlannedTensor } from '../../core/plan/plan.js';
@@ -13,7 +13,7 @@ import type { DistinctShard } from './groups.js';
  * Returns the first NaN or infinity in a stored shard or its inputs; null if all are finite. If an earlier
  * version's record does not say, reads the computed tensors once and updates the record.
  *
- * @throws LayerloomError READ_FAILED, WRITE_FAILED, and the reason why the pool stopped
+ * @throws LayerloomError INPUT_SHRANK, READ_FAILED, WRITE_FAILED, and the reason why the pool stopped
  */
 export const storedNonFinite = async (
   { key, tensors }: Pick<DistinctShard, 'key' | 'tensors'>,
@@ -55,12 +55,7 @@ const lookAt = async (
         },
         measures: [{ kind: 'magnitudes', value: 0 }],
       });
-      if (!result.ok)
-        throw new LayerloomError('READ_FAILED', {
-          file: path,
-          tensor: tensor.name,
-          reason: result.status.reason,
-        });
+      if (!result.ok) throw failureOf(result.status, { tensor: tensor.name }, [path]);
       const first = firstOf(result.nonFinite);
       if (first !== undefined) return describeNonFinite(first, tensor);
     }

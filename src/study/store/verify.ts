@@ -172,15 +172,11 @@ export const verifyStore = async (paths: StorePaths, options: VerifyOptions): Pr
     if (isFirst) recorded += 1;
     if (reason !== undefined) damaged.push({ key, file: paths.shard(key), reason, links });
   };
-  const waiting = keys.values();
   try {
-    await pool.inLanes(async () => {
-      for (const key of waiting) {
-        if (pool.stopped) return;
-        await verifyNext(key);
-        done += 1;
-        run.report({ phase: 'checksums', done, total: keys.length });
-      }
+    await pool.eachInLanes(keys, async (key) => {
+      await verifyNext(key);
+      done += 1;
+      run.report({ phase: 'checksums', done, total: keys.length });
     });
   } catch (error) {
     throw run.reasonOf(error, {});

@@ -57,19 +57,15 @@ export const runComparisons = async (plan: ComparisonPlan, controls: RunControls
     work: readonly { tensor: Comparing; block: Block }[],
     equalBlocks: boolean,
   ): Promise<void> => {
-    const waiting = work.values();
-    await pool.inLanes(async () => {
-      for (const { tensor, block } of waiting) {
-        if (pool.stopped) return;
-        const measurer = new BlockMeasurer(pool, inputs, tensor.planned.name, leaveAlone);
-        const { measures, isOneDtype } = await measuresOf(tensor.planned, equalBlocks, measurer);
-        tensor.isOneDtype = isOneDtype;
-        const {
-          found: [numbers],
-        } = await measureBlock(pool, inputs, measures, block);
-        if (numbers === undefined) throw new RangeError('a block has no numbers');
-        tensor.found[block.index] = numbers;
-      }
+    await pool.eachInLanes(work, async ({ tensor, block }) => {
+      const measurer = new BlockMeasurer(pool, inputs, tensor.planned.name, leaveAlone);
+      const { measures, isOneDtype } = await measuresOf(tensor.planned, equalBlocks, measurer);
+      tensor.isOneDtype = isOneDtype;
+      const {
+        found: [numbers],
+      } = await measureBlock(pool, inputs, measures, block);
+      if (numbers === undefined) throw new RangeError('a block has no numbers');
+      tensor.found[block.index] = numbers;
     });
   };
 

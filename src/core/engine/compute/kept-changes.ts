@@ -5,8 +5,7 @@ import type { QuantisingScheme } from '../../native/job.js';
 import type { PlannedComparison } from '../../plan/comparison.js';
 import { lowerOperand, sourcesOfOperand } from '../../plan/operands.js';
 import type { PlannedInput } from '../../plan/plan.js';
-import { bytesOfSources } from '../../tensor/stored-tensor.js';
-import { type Progress, Run, type RunControls, type RunCost } from '../run.js';
+import { overInputs, type RunControls, type RunCost } from '../run.js';
 import { BlockMeasurer, type OnNonFinite } from './measure.js';
 import { refusedNonFinite } from './non-finite.js';
 
@@ -38,36 +37,17 @@ export const runKeptChanges = async (
   { inputs: models, scheme, block, tensors }: KeptChangesPlan,
   controls: RunControls,
 ): Promise<KeptChanges> => {
-  await using run = new Run(controls);
-  const { pool } = run;
   const sources = tensors.flatMap((tensor) => tensor.sources.flatMap(sourcesOfOperand));
-  const inputs = await run.open(models, sources);
   const found: KeptSums[] = [];
-  const total = bytesOfSources(sources);
-  const progress = (): Progress => ({
-    phase: 'comparison',
-    done: Math.min(total, pool.counters.bytesRead),
-    total,
-  });
-  try {
-    await run.reporting(progress, async () => {
-      const waiting = tensors.entries();
-      await pool.inLanes(async () => {
-        for (const [index, tensor] of waiting) {
-          if (pool.stopped) return;
-          const { name, shape, sources } = tensor;
-          const [rows = 1, columns = 1] = shape;
-          const program = new Program(shape, inputs.idOf);
-          const to = { tensor: name, program, measurer: new BlockMeasurer(pool, inputs, name, refuse) };
-          const base = await lowerOperand(sources[0], to);
-          const value = await lowerOperand(sources[1], to);
-          found[index] = await measureKept(value, base, { scheme, shape: [rows, columns], block }, to);
-        }
-      });
-      await inputs.verify();
-    });
-  } catch (error) {
-    throw run.reasonOf(error, {});
-  }
-  return { tensors: found, ...run.cost };
+  const { cost } = await overInputs(controls, 'comparison', models, sources, (pool, inputs) =>
+    pool.eachInLanes(tensors.entries(), async ([index, { name, shape, sources }]) => {
+      const [rows = 1, columns = 1] = shape;
+      const program = new Program(shape, inputs.idOf);
+      const to = { tensor: name, program, measurer: new BlockMeasurer(pool, inputs, name, refuse) };
+      const base = await lowerOperand(sources[0], to);
+      const value = await lowerOperand(sources[1], to);
+      found[index] = await measureKept(value, base, { scheme, shape: [rows, columns], block }, to);
+    }),
+  );
+  return { tensors: found, ...cost };
 };

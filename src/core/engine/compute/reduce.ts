@@ -11,8 +11,7 @@ import {
   sourcesOfReduction,
 } from '../../plan/reduction.js';
 import { pairIndex } from '../../tensor/pair-index.js';
-import { bytesOfSources } from '../../tensor/stored-tensor.js';
-import { type Progress, Run, type RunControls } from '../run.js';
+import { overInputs, type RunControls } from '../run.js';
 import { type Block, BlockSums, blocksOf, measureBlock, type TensorMeasures } from './blocks.js';
 import { BlockMeasurer } from './measure.js';
 
@@ -178,39 +177,24 @@ export const runReductions = async <T>(
   options: ReduceOptions,
   keep: (tensor: ReducedTensor, reduction: PlannedReduction) => T,
 ): Promise<Reduced<T>> => {
-  await using run = new Run(options);
-  const { pool } = run;
-  const sources = plan.tensors.flatMap(sourcesOfReduction);
-  const total = bytesOfSources(sources);
-  const inputs = await run.open(plan.inputs, sources);
-  const tensors: Reducing[] = [];
-  for (const tensor of plan.tensors)
-    tensors.push(
-      await reducing(tensor, plan.pairs, new BlockMeasurer(pool, inputs, tensor.name, leaveAlone)),
-    );
-  const progress = (): Progress => ({ phase: 'analysis', done: pool.counters.bytesRead, total });
   const kept: T[] = [];
-  const finish = (index: number, found: readonly Float64Array[]): void => {
-    kept[index] = keep(itemAt(tensors, index).resultOf(found), itemAt(plan.tensors, index));
-  };
-  try {
-    await run.reporting(progress, async () => {
-      // Shared by all lanes.
-      const waiting = blocksInOrder(tensors);
-      await pool.inLanes(async () => {
-        for (const { index, tensor, block, sums } of waiting) {
-          if (pool.stopped) return;
-          sums.add(block, (await measureBlock(pool, inputs, tensor.wanted, block)).found);
-          if (sums.isWhole) finish(index, sums.found);
-        }
-      });
-      for (const [index, { isEmpty, program, wanted }] of tensors.entries())
-        if (isEmpty) finish(index, new BlockSums(program, wanted.measures).found);
-      await inputs.verify();
+  const sources = plan.tensors.flatMap(sourcesOfReduction);
+  const { cost } = await overInputs(options, 'analysis', plan.inputs, sources, async (pool, inputs) => {
+    const tensors: Reducing[] = [];
+    for (const tensor of plan.tensors)
+      tensors.push(
+        await reducing(tensor, plan.pairs, new BlockMeasurer(pool, inputs, tensor.name, leaveAlone)),
+      );
+    const finish = (index: number, found: readonly Float64Array[]): void => {
+      kept[index] = keep(itemAt(tensors, index).resultOf(found), itemAt(plan.tensors, index));
+    };
+    await pool.eachInLanes(blocksInOrder(tensors), async ({ index, tensor, block, sums }) => {
+      sums.add(block, (await measureBlock(pool, inputs, tensor.wanted, block)).found);
+      if (sums.isWhole) finish(index, sums.found);
     });
-  } catch (error) {
-    throw run.reasonOf(error, {});
-  }
-  const { bytesRead, threads, seconds } = run.cost;
+    for (const [index, { isEmpty, program, wanted }] of tensors.entries())
+      if (isEmpty) finish(index, new BlockSums(program, wanted.measures).found);
+  });
+  const { bytesRead, threads, seconds } = cost;
   return { tensors: kept, bytesRead, threads, seconds };
 };

@@ -9,8 +9,7 @@ import { keepReaching } from '../../methods/operations/sparsifiers.js';
 import { lowerOperand, sourcesOfOperand } from '../../plan/operands.js';
 import type { Operand, PlannedInput } from '../../plan/plan.js';
 import { floatOfBits } from '../../tensor/float-bits.js';
-import { bytesOfSources } from '../../tensor/stored-tensor.js';
-import { type Progress, Run, type RunControls } from '../run.js';
+import { overInputs, type RunControls } from '../run.js';
 import type { WorkerPool } from '../threads/pool.js';
 import { BlockMeasurer, sampleElements } from './measure.js';
 
@@ -39,42 +38,28 @@ const leaveAlone = (): void => undefined;
 /** In smaller models, a sample would not save a pass. */
 const largeModel = 2 ** 26;
 
-/** Opens the inputs, lowers all task vectors, calls `work`, then verifies the inputs. */
+/** Lowers all task vectors and calls `work`. */
 const overTaskVectors = async <T>(
-  inputs: readonly PlannedInput[],
+  planned: readonly PlannedInput[],
   tensors: readonly ComparedTensor[],
-  { allowNonFinite = false, ...options }: WholeModelOptions,
+  { allowNonFinite = false, ...controls }: WholeModelOptions,
   work: (written: readonly Written[], pool: WorkerPool) => Promise<T>,
 ): Promise<T> => {
-  await using run = new Run(options);
-  const { pool } = run;
   const sources = tensors.flatMap(({ base, experts }) => [base, ...experts].flatMap(sourcesOfOperand));
-  const total = bytesOfSources(sources);
-  const opened = await run.open(inputs, sources);
-  const progress = (): Progress => ({
-    phase: 'analysis',
-    done: Math.min(total, pool.counters.bytesRead),
-    total,
+  const { result } = await overInputs(controls, 'analysis', planned, sources, async (pool, inputs) => {
+    const written: Written[] = [];
+    for (const { name, shape, base, experts } of tensors) {
+      const program = new Program(shape);
+      const measurer = new BlockMeasurer(pool, inputs, name, ...(allowNonFinite ? [leaveAlone] : []));
+      const to = { tensor: name, program, measurer };
+      const origin = await lowerOperand(base, to);
+      const changes: Value[] = [];
+      for (const expert of experts) changes.push(difference(to, await lowerOperand(expert, to), origin));
+      written.push({ name, program, measurer, changes });
+    }
+    return await work(written, pool);
   });
-  try {
-    return await run.reporting(progress, async () => {
-      const written: Written[] = [];
-      for (const { name, shape, base, experts } of tensors) {
-        const program = new Program(shape);
-        const measurer = new BlockMeasurer(pool, opened, name, ...(allowNonFinite ? [leaveAlone] : []));
-        const to = { tensor: name, program, measurer };
-        const origin = await lowerOperand(base, to);
-        const changes: Value[] = [];
-        for (const expert of experts) changes.push(difference(to, await lowerOperand(expert, to), origin));
-        written.push({ name, program, measurer, changes });
-      }
-      const result = await work(written, pool);
-      await opened.verify();
-      return result;
-    });
-  } catch (error) {
-    throw run.reasonOf(error, {});
-  }
+  return result;
 };
 
 /** For TIES as in its authors' code. */
@@ -152,12 +137,8 @@ export const sumMagnitudes = (
   overTaskVectors(inputs, tensors, options, async (written, pool) => {
     const sums: Float64Array[] = [];
     // A few tensors at a time: tasks for all blocks of a large model would take hundreds of megabytes.
-    const waiting = written.entries();
-    await pool.inLanes(async () => {
-      for (const [index, { program, measurer, changes }] of waiting) {
-        if (pool.stopped) return;
-        sums[index] = await measurer.magnitudes(program, changes);
-      }
+    await pool.eachInLanes(written.entries(), async ([index, { program, measurer, changes }]) => {
+      sums[index] = await measurer.magnitudes(program, changes);
     });
     return sums;
   });

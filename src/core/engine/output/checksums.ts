@@ -41,20 +41,17 @@ export const computeChecksums = async (
     else bytesOf.set(path, shard.bytes);
   }
   // Largest first, so that no thread ends with a large file.
-  const waiting = [...bytesOf].sort(([, a], [, b]) => b - a).values();
+  const files = [...bytesOf].sort(([, a], [, b]) => b - a);
   let hashed = 0;
   const hash = async (path: string, fd: number): Promise<void> => {
     const sha256 = await hashOpenFile(pool, path, fd);
     if (sha256 !== undefined) checksums.set(path, sha256);
   };
-  await pool.inLanes(async () => {
-    for (const [path] of waiting) {
-      if (pool.stopped) return;
-      const fd = inputs.fdOfPath(path);
-      await (fd === undefined ? withFile(path, 'r', (file) => hash(path, file.fd)) : hash(path, fd));
-      hashed += 1;
-      report(hashed, bytesOf.size);
-    }
+  await pool.eachInLanes(files, async ([path]) => {
+    const fd = inputs.fdOfPath(path);
+    await (fd === undefined ? withFile(path, 'r', (file) => hash(path, file.fd)) : hash(path, fd));
+    hashed += 1;
+    report(hashed, bytesOf.size);
   });
   for (const [path, input] of copies) {
     const sha256 = checksums.get(input);

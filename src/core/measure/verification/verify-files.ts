@@ -19,16 +19,9 @@ export const verifyFiles = async (
   run: Run,
 ): Promise<VerifiedFile[]> => {
   const found = new Map<string, VerifiedFile>();
-  const waiting = written.values();
-  const next = async (one: WrittenFile): Promise<void> => {
+  await run.pool.eachInLanes(written, async (one) => {
     found.set(one.file, await verifyFile(join(directory, one.file), one, run));
     run.report({ phase: 'checksums', done: found.size, total: written.length });
-  };
-  await run.pool.inLanes(async () => {
-    for (const one of waiting) {
-      if (run.pool.stopped) return;
-      await next(one);
-    }
   });
   return written.flatMap(({ file }) => found.get(file) ?? []);
 };
