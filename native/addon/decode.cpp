@@ -43,6 +43,20 @@ Job toJob(const Napi::Value& value) {
     return job;
 }
 
+HashCall toHashCall(const Napi::Value& ranges, const Napi::Value& states) {
+    HashCall call{readAll(toArray(ranges, "ranges"),
+                          [](const Napi::Value& value) -> HashedRange {
+                              const Napi::Object range = toObject(value, "range");
+                              const auto [fd, begin] = toLocation(range);
+                              return {{fd, begin, readInteger(range, "length")}, readBoolean(range, "last")};
+                          }),
+                  {}};
+    // Last, as `toSpan` demands.
+    call.states = toSpan<std::uint32_t>(states, "states");
+    check(call.ranges, call.states);
+    return call;
+}
+
 Control toControl(const Napi::Value& value) {
     const std::span<std::int64_t> words = toSpan<std::int64_t>(value, "control");
     if (words.size() != kControlWords) throw BadJob("control");

@@ -1,4 +1,4 @@
-// Parts of files to hash, decoded by native/addon/decode_hash.cpp.
+// Parts of files to hash, decoded by native/addon/decode.cpp.
 
 /** Bytes of an open file; `begin` is a multiple of 64. */
 export interface HashedRange {
