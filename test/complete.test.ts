@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { formulaKinds } from '../src/core/methods/operations/index.js';
+import { solutionNumbers } from '../src/core/native/solve.js';
 import { methods } from '../src/index.js';
 import { everyMethod } from './fixtures/every-method.js';
 
@@ -17,6 +18,8 @@ const nodeKinds = named(
   read('src/core/native/job.ts').split('export type NodeOperation')[1]?.split('\n\n')[0] ?? '',
   /\bkind: '(\w+)'/g,
 );
+
+const solverKinds = Object.keys(solutionNumbers).sort();
 
 const builtIn = [...methods.keys()];
 
@@ -48,16 +51,23 @@ describe('a list of all', () => {
     expect(formulaKinds.filter((kind) => !new RegExp(`['\`]${kind}['\`]`).test(text))).toEqual(without);
   });
 
-  it('nodes has the same names in both languages', () => {
-    expect(nodeKinds.length).toBeGreaterThan(5);
-    const text = read('native/addon/decode_program.cpp').split('kOperations[]')[1]?.split('\n};')[0] ?? '';
-    expect(named(text, /^ {4}\{"(\w+)"/gm)).toEqual(nodeKinds);
+  it.each([
+    ['nodes', nodeKinds, 'native/addon/decode_program.cpp', 'kOperations[]'],
+    ['solvers', solverKinds, 'native/addon/decode_solve.cpp', 'kSolvers[]'],
+  ] as const)('%s has the same names in both languages', (_, kinds, file, table) => {
+    expect(kinds.length).toBeGreaterThan(3);
+    const text = read(file).split(table)[1]?.split('\n};')[0] ?? '';
+    expect(named(text, /^ {4}\{"(\w+)"/gm)).toEqual(kinds);
   });
 
-  it.each(['test/native/door.test.ts', 'test/native/fuzz/jobs.mjs'])('nodes stands in %s', (file) => {
-    const text = read(file);
-    expect(nodeKinds.filter((kind) => !new RegExp(`\\b${kind}\\b`).test(text))).toEqual([]);
-  });
+  it.each(['test/native/door.test.ts', 'test/native/fuzz/jobs.mjs'])(
+    'nodes and solvers stand in %s',
+    (file) => {
+      const text = read(file);
+      const kinds = [...nodeKinds, ...solverKinds];
+      expect(kinds.filter((kind) => !new RegExp(`\\b${kind}\\b`).test(text))).toEqual([]);
+    },
+  );
 
   it('instruction sets is built and offered', () => {
     const [cmake, dispatch] = [read('CMakeLists.txt'), read('native/kernels/dispatch.cpp')];
