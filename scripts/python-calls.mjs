@@ -1,82 +1,85 @@
 // @ts-check
 /**
- * Writes the functions of the Python package from the command line's definitions:
- * `python/layerloom/_calls.py`, and coroutines in `aio.py`; stubs (`.pyi`) have the types of `results.py`.
- * Functions that write a checkpoint return it in memory without `out`. Run by `npm run docs:tables`;
- * test/docs/python-calls.test.ts finds outdated files.
+ * Writes the generated files of the Python package: `_commands.json`, from which `_call.py` makes the
+ * functions; their stubs `_calls.pyi` and `aio.pyi`; and the types of results. A part of `npm run build:ts`.
+ *
+ *   node scripts/python-calls.mjs
  */
 import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { pythonName, spellings } from '../dist/cli/options/spellings.js';
-import { parametersOf, signature, writers } from './python-parameters.mjs';
+import { commands, parametersOf, writers } from './python-parameters.mjs';
 import { results, resultsModule } from './python-results.mjs';
 
-/** Commands that are functions, by the function's name. */
-export const commands = {
-  swap: 'swap',
-  soup: 'soup',
-  merge: 'merge',
-  revert: 'revert',
-  apply: 'apply',
-  relayout: 'relayout',
-  transplant: 'transplant',
-  extract_lora: 'extract-lora',
-  analyze: 'analyze',
-  diff: 'diff',
-  verify: 'verify',
-  inspect: 'inspect',
-  partition: 'partition',
-  run_experiment: 'batch',
-  evaluate: 'evaluate',
-  search: 'search',
-  table: 'table',
-  report: 'report',
-  export: 'export',
-};
+/** @typedef {import('./python-parameters.mjs').Parameter} Parameter */
 
 /** Options with which a checkpoint command writes nothing, or needs a named output. */
-const notInMemory = ['--explain', '--dry-run', '--link', '--force', '--resume'];
+const notInMemory = ['--out', '--explain', '--dry-run', '--link', '--force', '--resume'];
 
 /** Converts help for a docstring, where options are parameters. @param {string} text */
-const plain = (text) =>
-  text
-    .replace(/(?<![\w-])--[a-z][a-z-]*[a-z]/g, pythonName)
-    .replaceAll('\\', '\\\\')
-    .replaceAll('"""', "'''");
+const plain = (text) => text.replace(/(?<![\w-])--[a-z][a-z-]*[a-z]/g, pythonName);
 
-/** @param {string} name @param {string} path @param {boolean} isAsync */
-const functionOf = (name, path, isAsync) => {
-  const { description, declared, options } = parametersOf(path);
+/** @param {string} path */
+const commandOf = (path) => {
+  const { description, documented } = parametersOf(path);
   const isWriter = writers.includes(path);
-  const [waits, suffix] = isAsync ? ['await ', '_async'] : ['', ''];
-  const named = options
-    .filter(({ long }) => notInMemory.includes(long))
-    .map(({ name, type }) => (type === 'bool' ? name : `${name} is not None`));
-  const inMemory = `    if not (${['out is not None', ...named].join(' or ')}):
-        return ${waits}call_in_memory${suffix}(words, progress)
-`;
-  return `
-@checked
-${signature(name, declared, options, isAsync)} -> dict[str, Any]${isWriter ? ' | Merged' : ''}:
-    """Runs \`layerloom ${path}\`: ${plain(description)}.
-
-    Args:
-${[...declared, ...options].map(({ name, words }) => `        ${name}: ${plain(words)}\n`).join('')}        progress: a function, or True for a bar of tqdm
-${isWriter ? returns : ''}    """
-    words = words_of(
-        ["${path}"],
-        [
-${options.map(({ long, value, several }) => `            ${several ? 'each' : 'option'}("${long}", ${value}),\n`).join('')}        ],
-        [${declared.map(({ value }) => value).join(', ')}],
-    )
-${isWriter ? inMemory : ''}    return ${waits}call${suffix}(words, progress)
-`;
+  const parameters = documented.map(({ parameter }) => parameter);
+  const lines = [
+    `Runs \`layerloom ${path}\`: ${plain(description)}.`,
+    '',
+    'Args:',
+    ...documented.map(({ parameter, words }) => `    ${parameter.name}: ${plain(words)}`),
+    '    progress: a function, or True for a bar of tqdm',
+    ...(isWriter
+      ? ['', 'Returns:', '    What the command prints as JSON; without `out` the checkpoint, in memory']
+      : []),
+  ];
+  /** Parameters of which none is given when the checkpoint is returned in memory. */
+  const unless = parameters.filter(({ long = '' }) => notInMemory.includes(long)).map(({ name }) => name);
+  return { command: path, words: lines.join('\n'), parameters, ...(isWriter ? { unless } : {}) };
 };
 
-const returns = `
-    Returns:
-        What the command prints as JSON; without \`out\` the checkpoint, in memory
-`;
+/** @typedef {ReturnType<typeof commandOf>} Command */
+
+/** By the function's name. @type {readonly (readonly [string, Command])[]} */
+const functions = Object.entries(commands).map(([name, path]) => [name, commandOf(path)]);
+
+/** @param {Parameter} parameter */
+const isRequired = (parameter) => parameter.default === undefined;
+
+/** @param {Parameter} parameter */
+const parameterText = (parameter) => {
+  const { name, type, default: value } = parameter;
+  if (value === undefined) return `${name}: ${type}`;
+  return `${name}: ${type} = ${value === null ? 'None' : value === false ? 'False' : '()'}`;
+};
+
+/**
+ * The first lines of a function, without its result type.
+ *
+ * @param {string} name
+ * @param {readonly Parameter[]} parameters
+ * @param {boolean} isAsync
+ */
+const signature = (name, parameters, isAsync) => {
+  const options = parameters.filter(({ long }) => long !== undefined);
+  const texts = [
+    ...parameters.filter(({ long }) => long === undefined).map(parameterText),
+    '*',
+    ...options.filter(isRequired).map(parameterText),
+    ...options.filter((option) => !isRequired(option)).map(parameterText),
+    'progress: Progress = None',
+  ];
+  return `${isAsync ? 'async ' : ''}def ${name}(\n${texts.map((text) => `    ${text},\n`).join('')})`;
+};
+
+/** @param {string} words */
+const docstring = (words) =>
+  `    """${words
+    .replaceAll('\\', '\\\\')
+    .replaceAll('"""', "'''")
+    .replace(/\n(?=.)/g, '\n    ')}\n    """\n`;
 
 /**
  * Types of a command's results by option; the first given option counts. `plain`, without one, is last. For
@@ -94,25 +97,26 @@ const formsOf = (path) => {
 
 /**
  * The signatures of a function: one per option that changes the result, one without, and another of each
- * after a flag `dry_run`, for an unknown value of the flag.
+ * after a flag `dry_run`, for an unknown value of the flag. The first has the docstring.
  *
  * @param {string} name
- * @param {string} path
+ * @param {Command} command
  * @param {boolean} isAsync
  */
-const stubOf = (name, path, isAsync) => {
-  const { declared, options } = parametersOf(path);
+const stubOf = (name, { command: path, words, parameters }, isAsync) => {
   const forms = formsOf(path);
   const longs = forms.map(([form]) => `--${form}`);
   const dry = longs.indexOf('--dry-run');
-  /** The options with one form's given, and those of earlier forms absent. */
+  /** The parameters with one form's option given, and those of earlier forms absent. */
   const given = (/** @type {number} */ at, /** @type {boolean} */ dryIsKnown) =>
-    options.map((option) => {
-      const [index, isFlag] = [longs.indexOf(option.long), option.type === 'bool'];
-      if (index === dry && !dryIsKnown) return { ...option, required: true };
-      if (index === at) return { ...option, type: isFlag ? 'Literal[True]' : option.type, required: true };
+    parameters.map(({ default: value, ...required }) => {
+      const [index, isFlag] = [longs.indexOf(required.long ?? ''), value === false];
+      if (index === dry && dry >= 0 && !dryIsKnown) return required;
+      if (index === at && index >= 0)
+        return { ...required, type: isFlag ? 'Literal[True]' : required.type.replace(/ \| None$/, '') };
       const isAbsent = 0 <= index && index < at;
-      return isAbsent ? { ...option, type: isFlag ? 'Literal[False]' : 'None' } : option;
+      const type = isAbsent ? (isFlag ? 'Literal[False]' : 'None') : required.type;
+      return value === undefined ? { ...required, type } : { ...required, type, default: value };
     });
   const known = forms.map(([, type], at) => ({ options: given(at, true), type }));
   const unknown = forms.flatMap(([, type], at) =>
@@ -120,63 +124,23 @@ const stubOf = (name, path, isAsync) => {
   );
   const overload = forms.length > 1 ? '@overload\n' : '';
   return [...known, ...unknown]
-    .map(
-      ({ options, type }) => `\n${overload}${signature(name, declared, options, isAsync)} -> ${type}: ...\n`,
-    )
+    .map(({ options, type }, at) => {
+      const body = at === 0 ? `\n${docstring(words)}` : ' ...\n';
+      return `\n${overload}${signature(name, options, isAsync)} -> ${type}:${body}`;
+    })
     .join('');
 };
 
-const written =
-  '# Written by scripts/python-calls.mjs from the definitions of the command line: `npm run docs:tables`.';
-
-const head = `${written}
-`;
-
-const allOf = `__all__ = [
-${Object.keys(commands)
-  .map((name) => `    "${name}",\n`)
-  .join('')}]`;
-
-/** Names imported from _call.py. @param {boolean} isAsync */
-const imported = (isAsync) => [
-  ...['Experiment', 'Numbers', 'Progress', 'Recipe'],
-  ...(isAsync ? [] : ['call', 'call_in_memory']),
-  ...['each', 'each_model', 'experiment_of', 'one_model', 'option', 'recipe_of', 'words_of'],
-];
-
-/** @param {string} words @param {boolean} isAsync */
-const moduleOf = (words, isAsync) => `${head}"""${words}"""
-
-from __future__ import annotations
-
-from collections.abc import Sequence
-from typing import Any, Literal
-
-from ._call import (
-${imported(isAsync)
-  .map((name) => `    ${name},\n`)
-  .join('')})
-${isAsync ? 'from ._call_async import call_async, call_in_memory_async\n' : ''}from ._check import checked
-from ._merged import Merged, StrPath
-from ._model import ModelLike
-
-${allOf}
-
-${Object.entries(commands)
-  .map(([name, path]) => functionOf(name, path, isAsync))
-  .join('\n')}`;
-
 /** @param {boolean} isAsync */
 const stubModuleOf = (isAsync) => {
-  const text = Object.entries(commands)
-    .map(([name, path]) => stubOf(name, path, isAsync))
-    .join('');
+  const text = functions.map(([name, command]) => stubOf(name, command, isAsync)).join('');
   const used = [
     ...new Set(
       [...results.values()].flatMap((forms) => [...forms.values()]).flatMap((type) => type.split(' | ')),
     ),
   ];
-  return `${head}
+  return `# Written by scripts/python-calls.mjs from the definitions of the command line.
+
 from collections.abc import Sequence
 from typing import Literal, overload
 
@@ -189,11 +153,12 @@ ${used
   .map((name) => `    ${name},\n`)
   .join('')})
 
-${allOf}
+__all__ = [
+${functions.map(([name]) => `    "${name}",\n`).join('')}]
 ${text}`;
 };
 
-const spellingsModule = `${written}
+const spellingsModule = `# Written by scripts/python-calls.mjs.
 """Other spellings of parameters, and those of the functions."""
 
 shown_spellings = {
@@ -204,20 +169,21 @@ ${Object.entries(spellings)
   .join('')}}
 `;
 
-/** Texts of the modules, by file. */
-export const modules = new Map(
-  /** @type {const} */ ([
-    ['_calls.py', moduleOf('Commands as functions.', false)],
-    ['_calls.pyi', stubModuleOf(false)],
-    ['aio.py', moduleOf('Commands as coroutines: a task that is cancelled stops its command.', true)],
-    ['aio.pyi', stubModuleOf(true)],
-    ['_spellings.py', spellingsModule],
-    ['results.py', resultsModule],
-  ]),
-);
+/** Texts by file. The table is last: a package that has it is whole. */
+export const modules = new Map([
+  ['results.py', resultsModule],
+  ['_spellings.py', spellingsModule],
+  ['_calls.pyi', stubModuleOf(false)],
+  ['aio.pyi', stubModuleOf(true)],
+  ['_commands.json', `${JSON.stringify(Object.fromEntries(functions), null, 1)}\n`],
+]);
 
-/** @param {string} name */
-export const fileOf = (name) => fileURLToPath(new URL(`../python/layerloom/${name}`, import.meta.url));
+/** The folder of the package in this clone. */
+export const packageFolder = fileURLToPath(new URL('../python/layerloom', import.meta.url));
 
-if (process.argv[1] === fileURLToPath(import.meta.url))
-  for (const [name, text] of modules) writeFileSync(fileOf(name), text);
+/** @param {string} folder */
+export const writePackage = (folder) => {
+  for (const [name, text] of modules) writeFileSync(join(folder, name), text);
+};
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) writePackage(packageFolder);

@@ -1,10 +1,33 @@
 // @ts-check
-/** Parameters of Python's functions, from the command line's arguments and options. */
+/** The functions of the Python package and their parameters, from the command line's arguments and options. */
 
 import { outputOptions } from '../dist/cli/options/output.js';
 import { toNumber, toWeights } from '../dist/cli/options/parse.js';
 import { pythonName } from '../dist/cli/options/spellings.js';
 import { buildProgram } from '../dist/cli/program.js';
+
+/** Commands that are functions, by the function's name. */
+export const commands = {
+  swap: 'swap',
+  soup: 'soup',
+  merge: 'merge',
+  revert: 'revert',
+  apply: 'apply',
+  relayout: 'relayout',
+  transplant: 'transplant',
+  extract_lora: 'extract-lora',
+  analyze: 'analyze',
+  diff: 'diff',
+  verify: 'verify',
+  inspect: 'inspect',
+  partition: 'partition',
+  run_experiment: 'batch',
+  evaluate: 'evaluate',
+  search: 'search',
+  table: 'table',
+  report: 'report',
+  export: 'export',
+};
 
 /** Commands that write a checkpoint; without `out`, their functions return it in memory. */
 export const writers = ['swap', 'soup', 'merge', 'revert', 'apply', 'relayout', 'transplant', 'extract-lora'];
@@ -16,11 +39,15 @@ const modelWords = ['model', 'expert', 'checkpoint', 'a', 'b'];
 const left = Object.values(outputOptions).map(({ flags }) => /--\w+/.exec(flags)?.[0]);
 
 /**
+ * A parameter as `python/layerloom/_call.py` reads it.
+ *
  * @typedef {object} Parameter
  * @property {string} name
- * @property {string} type
- * @property {boolean} required
- * @property {boolean} [variadic]
+ * @property {string} type the annotation
+ * @property {null | false | readonly never[]} [default] absent if the parameter is required
+ * @property {string} [long] the option; absent for an argument
+ * @property {boolean} [several] an option that is repeated, or an argument of several words
+ * @property {string} [model] takes models: the name under which one in memory is written
  */
 
 /** @typedef {import('../dist/cli/framework/option.js').DeclaredOption} DeclaredOption */
@@ -36,53 +63,56 @@ const typeOf = (option) => {
   const one = isModel(option)
     ? 'ModelLike'
     : choices
-      ? `Literal[${choices.map((choice) => JSON.stringify(choice)).join(', ')}]`
+      ? `Literal[${choices.map((choice) => `'${choice}'`).join(', ')}]`
       : parse === toNumber
         ? 'float'
         : 'StrPath';
   return repeatable || option.variadic ? `${one} | Sequence[${one}]` : one;
 };
 
-/**
- * Returns the parameter of an argument, and the Python expression for its value.
- *
- * @param {import('commander').Argument} argument
- */
+/** @param {string} type @param {boolean} isRequired */
+const optional = (type, isRequired) =>
+  isRequired
+    ? { type }
+    : type === 'bool'
+      ? { type, default: /** @type {const} */ (false) }
+      : { type: `${type} | None`, default: null };
+
+/** @param {import('commander').Argument} argument */
 const argumentOf = (argument) => {
   const { required, variadic, description: words } = argument;
-  const name = pythonName(argument.name() + (variadic ? 's' : ''));
-  const common = { name, required, variadic, words };
-  if (argument.name() === 'recipe') return { ...common, type: 'Recipe', value: `recipe_of(${name})` };
-  if (argument.name() === 'experiment')
-    return { ...common, type: 'Experiment', value: `experiment_of(${name})` };
-  const is = modelWords.includes(argument.name()) ? 'ModelLike' : 'StrPath';
-  const value = variadic ? `each_model(${name}, "${argument.name()}")` : `one_model(${name}, "${name}")`;
-  return {
-    ...common,
-    type: variadic ? `${is} | Sequence[${is}]` : is,
-    value: is === 'ModelLike' ? value : name,
-  };
+  const [own, name] = [argument.name(), pythonName(argument.name() + (variadic ? 's' : ''))];
+  const file = { recipe: 'Recipe', experiment: 'Experiment' }[own];
+  const model = modelWords.includes(own) ? { model: variadic ? own : name } : {};
+  const one = file ?? ('model' in model ? 'ModelLike' : 'StrPath');
+  const declared = variadic
+    ? { type: `${one} | Sequence[${one}]`, several: true, ...(required ? {} : { default: [] }) }
+    : optional(one, required);
+  /** @type {Parameter} */
+  const parameter = { name, ...declared, ...model };
+  return { parameter, words };
 };
 
 /** @param {DeclaredOption} option @param {boolean} isWriter */
 const optionOf = (option, isWriter) => {
   const { long = '', description, facts, mandatory } = option;
-  const name = pythonName(long);
   const isOut = isWriter && long === '--out';
   const several = facts.repeatable === true || option.variadic;
   const required = mandatory ? undefined : facts.required;
   const notes = [required && `required ${required}`, facts.default && `default: ${facts.default}`];
-  return {
-    ...{ long, name, type: typeOf(option), required: mandatory && !isOut },
-    words: [description, ...(isOut ? ['default: the output is in memory'] : notes)]
-      .filter(Boolean)
-      .join('; '),
-    several,
-    value: isModel(option) ? `${several ? 'each' : 'one'}_model(${name}, "${long.slice(2)}")` : name,
+  /** @type {Parameter} */
+  const parameter = {
+    name: pythonName(long),
+    ...optional(typeOf(option), mandatory && !isOut),
+    long,
+    ...(facts.repeatable || option.variadic ? { several: true } : {}),
+    ...(isModel(option) ? { model: long.slice(2) } : {}),
   };
+  const words = [description, ...(isOut ? ['default: the output is in memory'] : notes)];
+  return { parameter, words: words.filter(Boolean).join('; ') };
 };
 
-/** Returns the parameters of a command. @param {string} path */
+/** Returns the arguments and options of a command. @param {string} path */
 export const parametersOf = (path) => {
   const command = buildProgram().commands.find((one) => one.name() === path);
   if (command === undefined) throw new Error(`there is no command ${path}`);
@@ -91,39 +121,6 @@ export const parametersOf = (path) => {
     .map((option) => optionOf(/** @type {DeclaredOption} */ (option), writers.includes(path)));
   return {
     description: command.description(),
-    declared: command.registeredArguments.map(argumentOf),
-    options,
+    documented: [...command.registeredArguments.map(argumentOf), ...options],
   };
 };
-
-/** @param {Parameter} parameter */
-const parameterText = ({ name, type, required, variadic }) => {
-  if (required) return `${name}: ${type}`;
-  if (variadic) return `${name}: ${type} = ()`;
-  if (type === 'None') return `${name}: None = None`;
-  return /^(bool|Literal\[False\])$/.test(type)
-    ? `${name}: ${type} = False`
-    : `${name}: ${type} | None = None`;
-};
-
-/** @param {readonly Parameter[]} declared @param {readonly Parameter[]} options @returns {string[]} */
-const parameterTexts = (declared, options) => [
-  ...declared.map(parameterText),
-  '*',
-  ...options.filter(({ required }) => required).map(parameterText),
-  ...options.filter(({ required }) => !required).map(parameterText),
-  'progress: Progress = None',
-];
-
-/**
- * The first lines of a function, without its result type.
- *
- * @param {string} name
- * @param {readonly Parameter[]} declared
- * @param {readonly Parameter[]} options
- * @param {boolean} isAsync
- */
-export const signature = (name, declared, options, isAsync) => `${isAsync ? 'async ' : ''}def ${name}(
-${parameterTexts(declared, options)
-  .map((parameter) => `    ${parameter},\n`)
-  .join('')})`;

@@ -193,7 +193,7 @@ withPrinted((checker, printed) => {
 const names = classes.join('\n').match(/(?<=^class )[A-Z]\w*/gm) ?? [];
 
 /** The text of results.py. */
-export const resultsModule = `# Written by scripts/python-results.mjs from the types of src/cli/printed.ts: \`npm run docs:tables\`.
+export const resultsModule = `# Written by scripts/python-results.mjs from the types of src/cli/printed.ts.
 """Types of what the functions return. Numbers are typed as float, whole ones too."""
 
 from __future__ import annotations

@@ -8,7 +8,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { describeCommands } from '../dist/cli/framework/describe.js';
 import { buildProgram } from '../dist/cli/program.js';
-import { commands } from './python-calls.mjs';
+import { commands } from './python-parameters.mjs';
 
 /**
  * Tasks, each with the lines that do it.

@@ -12,6 +12,7 @@ import { fileURLToPath } from 'node:url';
 import { shippedTargets } from '../dist/core/native/prebuilt.js';
 import { checksumLine, problemOf } from './prebuilds/shippable.mjs';
 import { targets } from './prebuilds/targets.mjs';
+import { writePackage } from './python-calls.mjs';
 
 /** Pinned: other versions may write other bytes. */
 const requirement = 'hatchling==1.33.0';
@@ -83,6 +84,7 @@ try {
     recursive: true,
     filter: (from) => !/(^|\/)(__pycache__|\.pytest_cache|tests|layerloom_eval|layerloom_loads)$/.test(from),
   });
+  writePackage(join(folder, 'layerloom'));
   for (const file of ['LICENSE', 'package.json'])
     cpSync(join(root, file), join(file === 'LICENSE' ? folder : work, file));
   copyProgram(engine);

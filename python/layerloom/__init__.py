@@ -1,6 +1,11 @@
 """Merges fine-tuned LLM checkpoints by layer swapping: exact, fast, small in memory."""
 
+from os import path as _path
+
 # Loads names on request, since the command starts by importing this package. Types: __init__.pyi.
+
+if not _path.isfile(_path.join(__path__[0], "_commands.json")):
+    raise ImportError("layerloom is not built: run `npm run build` in its repository", name=__name__)
 
 _modules = ("aio", "eval", "results", "train")
 

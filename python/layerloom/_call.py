@@ -1,20 +1,23 @@
-"""Builds a command line from a call's arguments, and waits for its result."""
+"""Makes the functions of `_commands.json`, and runs their calls."""
 
 import concurrent.futures
 import contextlib
+import inspect
+import json
 import os
 import queue
 from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias
 
 from . import _engine
+from ._check import Command, Parameter, default_of, values_of
 from ._errors import LayerloomError
 from ._merged import Merged, StrPath
-from ._model import ModelLike, in_memory, items_of, path_of, text_of_experiment, text_of_recipe
-from ._numbers import number_of, text_of_number
+from ._model import ModelLike, in_memory, path_of, text_of_experiment, text_of_recipe
 from ._progress import Bar
 from ._scratch import Scratch
+from ._words import Held, Word, each, option, several, texts_of
 
 Numbers: TypeAlias = str | Sequence[float]
 """Numbers, or a word or a text that stands for them: `[2, 1]`, `"2,1"`, `"magnitude"`."""
@@ -25,70 +28,92 @@ Progress: TypeAlias = Callable[[dict[str, Any]], object] | Literal[True] | None
 Recipe: TypeAlias = StrPath | Mapping[str, Any]
 """The file of a recipe, or the recipe itself, in which models may be in memory."""
 
-
 Experiment: TypeAlias = StrPath | Mapping[str, Any]
 """The file of an experiment, or the experiment itself."""
 
 
-class Held:
-    """A command's word that is known once the models in memory are written."""
-
-    def __init__(self, write: Callable[[Scratch], str], prefix: str = "") -> None:
-        self.write = write
-        self.prefix = prefix
-
-    def text(self, scratch: Scratch) -> str:
-        return self.prefix + self.write(scratch)
+class Request(NamedTuple):
+    words: Sequence[Word]
+    progress: Progress
+    in_memory: bool
+    """Whether the call returns a checkpoint in memory."""
 
 
-One: TypeAlias = float | StrPath | Held
-
-Word: TypeAlias = str | Held
-
-
-def text_of(value: float | StrPath) -> str:
-    """Spells a value as the command line takes it: integers without a point."""
-    if isinstance(value, (str, os.PathLike)):
-        return os.fspath(value)
-    number = number_of(value)
-    if number is None or isinstance(number, bool):
-        raise TypeError(f"expected a text, a path, a number or a list of these, not {value!r}")
-    return text_of_number(number)
+def functions(module: str, run: Callable[[Request], Any]) -> dict[str, object]:
+    """Returns the contents of a module with a function for each command; coroutines if `run` is one."""
+    path = os.path.join(os.path.dirname(__file__), "_commands.json")
+    with open(path, encoding="utf-8") as file:
+        commands: dict[str, Command] = json.load(file)
+    made = {name: function_of(name, command, module, run) for name, command in commands.items()}
+    return {**made, "__all__": [*made]}
 
 
-def several(value: One | Sequence[One] | None) -> list[Word]:
-    if value is None:
-        return []
-    if isinstance(value, (str, os.PathLike, Held)) or number_of(value) is not None:
-        return [word_of(value)]
-    ordered = items_of(value)
-    return [word_of(value)] if ordered is None else [word_of(one) for one in ordered]
+def function_of(name: str, command: Command, module: str, run: Callable[[Request], Any]) -> Any:
+    def call(*args: Any, **given: Any) -> Any:
+        return run(request_of(name, command, args, given))
+
+    async def call_async(*args: Any, **given: Any) -> Any:
+        return await run(request_of(name, command, args, given))
+
+    function: Any = call_async if inspect.iscoroutinefunction(run) else call
+    signature = signature_of(command)
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = module
+    function.__doc__ = command["words"]
+    function.__annotations__ = {
+        **{parameter.name: parameter.annotation for parameter in signature.parameters.values()},
+        "return": signature.return_annotation,
+    }
+    function.__signature__ = signature
+    return function
 
 
-def word_of(value: One) -> Word:
-    return value if isinstance(value, Held) else text_of(value)
+def signature_of(command: Command) -> inspect.Signature:
+    parameters = [
+        inspect.Parameter(
+            parameter["name"],
+            inspect.Parameter.KEYWORD_ONLY if "long" in parameter else inspect.Parameter.POSITIONAL_OR_KEYWORD,
+            default=default_of(parameter) if "default" in parameter else inspect.Parameter.empty,
+            annotation=parameter["type"],
+        )
+        for parameter in command["parameters"]
+    ]
+    # Required options are first.
+    parameters.sort(key=lambda one: (one.kind, one.kind == one.KEYWORD_ONLY and one.default is not one.empty))
+    progress = inspect.Parameter("progress", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="Progress")
+    result = "dict[str, Any] | Merged" if "unless" in command else "dict[str, Any]"
+    return inspect.Signature([*parameters, progress], return_annotation=result)
 
 
-def prefixed(prefix: str, word: Word) -> Word:
-    return Held(word.write, prefix) if isinstance(word, Held) else prefix + word
+def request_of(name: str, command: Command, args: Sequence[Any], given: Mapping[str, Any]) -> Request:
+    values = values_of(name, command, args, given)
+    unless = command.get("unless")
+    in_memory = unless is not None and all(values[one] is None or values[one] is False for one in unless)
+    return Request(words_of(command, values), values["progress"], in_memory)
 
 
-def option(long: str, value: bool | One | Sequence[One] | None) -> list[Word]:
-    if value is None or value is False:
-        return []
-    if value is True:
-        return [long]
-    if isinstance(value, Held):
-        return [prefixed(f"{long}=", value)]
-    return [f"{long}={','.join(map(str, several(value)))}"]
+def words_of(command: Command, values: Mapping[str, Any]) -> list[Word]:
+    options: list[Word] = [command["command"]]
+    arguments: list[Word] = []
+    for parameter in command["parameters"]:
+        value = spelt(parameter, values[parameter["name"]])
+        if "long" not in parameter:
+            arguments += several(value)
+        else:
+            options += (each if "several" in parameter else option)(parameter["long"], value)
+    # After `--` no argument is taken for an option.
+    return [*options, "--", *arguments]
 
 
-def each(long: str, value: One | Sequence[One] | None) -> list[Word]:
-    return [prefixed(f"{long}=", word) for word in several(value)]
+def spelt(parameter: Parameter, value: Any) -> Any:
+    """Replaces models, recipes and experiments in memory by words."""
+    of = parameter["type"]
+    if "model" in parameter:
+        return (each_model if "Sequence" in of else one_model)(value, parameter["model"])
+    return recipe_of(value) if of == "Recipe" else experiment_of(value) if of == "Experiment" else value
 
 
 def one_model(value: ModelLike | None, name: str) -> StrPath | Held | None:
-    """A model as an argument; one in memory is written when the call begins, under this name."""
     return None if value is None else held(value, name)
 
 
@@ -100,6 +125,7 @@ def each_model(value: ModelLike | Sequence[ModelLike] | None, name: str) -> Sequ
 
 
 def held(value: ModelLike, name: str) -> StrPath | Held:
+    """A model as a word; one in memory is written when the call begins, under this name."""
     if isinstance(value, (str, os.PathLike)):
         return value
     if not in_memory(value):
@@ -113,18 +139,6 @@ def recipe_of(recipe: Recipe) -> StrPath | Held:
 
 def experiment_of(experiment: Experiment) -> StrPath:
     return text_of_experiment(experiment) if isinstance(experiment, Mapping) else experiment
-
-
-def words_of(
-    command: Sequence[str], options: Sequence[Sequence[Word]], arguments: Sequence[One | Sequence[One] | None]
-) -> list[Word]:
-    # After `--` no argument is taken for an option.
-    words = [*command, *(word for one in options for word in one)]
-    return [*words, "--", *(text for one in arguments for text in several(one))]
-
-
-def texts_of(words: Sequence[Word], scratch: Scratch) -> list[str]:
-    return [word.text(scratch) if isinstance(word, Held) else word for word in words]
 
 
 def into(directory: str, texts: Sequence[str]) -> list[str]:
@@ -179,18 +193,15 @@ def wait(texts: Sequence[str], progress: Progress) -> dict[str, Any]:
         return asked.result.result()
 
 
-def call(words: Sequence[Word], progress: Progress) -> dict[str, Any]:
+def run(request: Request) -> dict[str, Any] | Merged:
     with Scratch() as scratch:
-        return wait(texts_of(words, scratch), progress)
-
-
-def call_in_memory(words: Sequence[Word], progress: Progress) -> Merged:
-    with Scratch() as scratch:
-        texts = texts_of(words, scratch)
+        texts = texts_of(request.words, scratch)
+        if not request.in_memory:
+            return wait(texts, request.progress)
         directory = scratch.directory(0)
         try:
-            result = wait(into(directory, texts), progress)
+            result = wait(into(directory, texts), request.progress)
         except LayerloomError as error:
             directory = other_place(error, directory, scratch)
-            result = wait(into(directory, texts), progress)
+            result = wait(into(directory, texts), request.progress)
         return Merged(output_in(directory), result)

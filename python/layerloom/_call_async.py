@@ -6,10 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from . import _engine
-from ._call import Held, Progress, Word, into, other_place, output_in, receiver, texts_of
+from ._call import Progress, Request, into, other_place, output_in, receiver
 from ._errors import LayerloomError
 from ._merged import Merged
 from ._scratch import Scratch
+from ._words import Held, Word, texts_of
 
 Result = TypeVar("Result")
 
@@ -65,21 +66,17 @@ async def texts_async(words: Sequence[Word], scratch: Scratch) -> list[str]:
     return await in_thread(lambda: texts_of(words, scratch)) if held else texts_of(words, scratch)
 
 
-async def call_async(words: Sequence[Word], progress: Progress) -> dict[str, Any]:
-    """As `_call.call`."""
+async def run_async(request: Request) -> dict[str, Any] | Merged:
+    """As `_call.run`."""
     with Scratch() as scratch:
-        return await wait_async(await texts_async(words, scratch), progress)
-
-
-async def call_in_memory_async(words: Sequence[Word], progress: Progress) -> Merged:
-    """As `_call.call_in_memory`."""
-    with Scratch() as scratch:
-        texts = await texts_async(words, scratch)
+        texts = await texts_async(request.words, scratch)
+        if not request.in_memory:
+            return await wait_async(texts, request.progress)
         directory = await in_thread(lambda: scratch.directory(0))
         try:
-            result = await wait_async(into(directory, texts), progress)
+            result = await wait_async(into(directory, texts), request.progress)
         except LayerloomError as error:
             lacking = error
             directory = await in_thread(lambda: other_place(lacking, directory, scratch))
-            result = await wait_async(into(directory, texts), progress)
+            result = await wait_async(into(directory, texts), request.progress)
         return await in_thread(lambda: Merged(output_in(directory), result))

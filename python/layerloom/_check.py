@@ -1,71 +1,84 @@
 """Checks a call's arguments before the engine starts: their names, and impossible types."""
 
-import functools
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Any, ParamSpec, TypeVar
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, TypedDict
 
 from ._spellings import shown_spellings
 
-Parameters = ParamSpec("Parameters")
-Result = TypeVar("Result")
 
-# As in `inspect`, which would add a fifth to this package's import time.
-CO_COROUTINE = 0x80
-
-
-def checked(function: Callable[Parameters, Result]) -> Callable[Parameters, Result]:
-    """Raises TypeError, which names the parameter, if a call is certainly wrong."""
-    if function.__code__.co_flags & CO_COROUTINE:
-
-        @functools.wraps(function)
-        async def call_async(*args: Any, **given: Any) -> Any:
-            running: Any = function(*args, **check(function, args, given))
-            return await running
-
-        return call_async  # type: ignore[return-value]
-
-    @functools.wraps(function)
-    def call(*args: Any, **given: Any) -> Any:
-        return function(*args, **check(function, args, given))
-
-    return call
+class _Parameter(TypedDict):
+    name: str
+    type: str
 
 
-def check(function: Callable[..., object], args: Sequence[object], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Returns the named arguments under the function's own names."""
-    name, code = function.__name__, function.__code__
-    names = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    presets, types = function.__kwdefaults__ or {}, function.__annotations__
+class Parameter(_Parameter, total=False):
+    """A parameter in `_commands.json`, as scripts/python-parameters.mjs describes it."""
+
+    default: Any
+    long: str
+    several: bool
+    model: str
+
+
+class _Command(TypedDict):
+    command: str
+    words: str
+    """The docstring."""
+    parameters: list[Parameter]
+
+
+class Command(_Command, total=False):
+    """A function in `_commands.json`."""
+
+    unless: list[str]
+    """Of a function that returns a checkpoint in memory if it is given none of these parameters."""
+
+
+PROGRESS: Parameter = {"name": "progress", "type": "Progress", "default": None, "long": ""}
+
+
+def default_of(parameter: Parameter) -> Any:
+    default = parameter.get("default")
+    return () if default == [] else default
+
+
+def values_of(name: str, command: Command, args: Sequence[Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Returns the values of all parameters. Raises TypeError, which names the parameter, if a call is certainly wrong."""
+    parameters = {one["name"]: one for one in [*command["parameters"], PROGRESS]}
+    by_place = [word for word, parameter in parameters.items() if "long" not in parameter]
     own: dict[str, Any] = {}
     for word, value in given.items():
-        parameter = word if word in names else shown_spellings.get(word, word)
-        if parameter not in names:
-            raise TypeError(f"{name}() has no parameter {word!r}{near(word, names)}")
+        parameter = word if word in parameters else shown_spellings.get(word, word)
+        if parameter not in parameters:
+            raise TypeError(f"{name}() has no parameter {word!r}{near(word, [*parameters])}")
         if parameter in own:
             raise TypeError(f"{name}(): {parameter} is given twice, in two spellings")
         own[parameter] = value
-    if len(args) > code.co_argcount:
-        by_place = ", ".join(names[: code.co_argcount]) or "nothing"
-        example = next((one for one in names[code.co_argcount :] if one not in own), "out")
-        raise TypeError(f"{name}() takes {by_place} by position; give all else by name, such as {example}=…")
-    for word, value in [*zip(names, args), *own.items()]:
-        check_value(f"{name}(): {word}", value, presets.get(word, ...), types[word])
+    if len(args) > len(by_place):
+        places = ", ".join(by_place) or "nothing"
+        example = next((one for one in parameters if one not in by_place and one not in own), "out")
+        raise TypeError(f"{name}() takes {places} by position; give all else by name, such as {example}=…")
+    placed = dict(zip(by_place, args))
+    for word in placed.keys() & own.keys():
+        raise TypeError(f"{name}() got multiple values for argument {word!r}")
+    values = {**placed, **own}
+    for word, value in values.items():
+        check_value(f"{name}(): {word}", value, parameters[word])
         if word == "progress" and not (value is None or value is True or callable(value)):
             raise TypeError(f"{name}(): progress must be a function, or True for a bar of tqdm, not {value!r}")
-    return own
+    for word, parameter in parameters.items():
+        if word not in values and "default" not in parameter:
+            kind = "positional" if word in by_place else "keyword-only"
+            raise TypeError(f"{name}() missing 1 required {kind} argument: {word!r}")
+    return {word: values.get(word, default_of(parameter)) for word, parameter in parameters.items()}
 
 
-def check_value(place: str, value: object, preset: object, of: str) -> None:
-    """Checks the type of a value.
-
-    Args:
-        preset: the parameter's default; `...` if it is required
-        of: the parameter's type, as written
-    """
-    if preset is False:
+def check_value(place: str, value: object, parameter: Parameter) -> None:
+    of = parameter["type"]
+    if of == "bool":
         if not isinstance(value, bool):
             raise TypeError(f"{place} must be True or False, not {value!r}")
-    elif value is None and preset is ...:
+    elif value is None and "default" not in parameter:
         raise TypeError(f"{place} must be given, and is None")
     elif isinstance(value, (bytes, bytearray)) or (isinstance(value, bool) and not of.startswith("Progress")):
         raise TypeError(f"{place} must be {expected(of)}, not {value!r}")

@@ -12,4 +12,4 @@ def main() -> None:
         node = find_node()
     except ModuleNotFoundError as missing:
         sys.exit(f"error: {missing}")
-    os.execve(node, [node, entry, *sys.argv[1:]], environment())
+    os.execvpe(node, [node, entry, *sys.argv[1:]], environment())

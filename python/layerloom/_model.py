@@ -139,7 +139,9 @@ def plain(value: Any) -> Any:
 
 def items_of(value: Any) -> Sequence[Any] | None:
     """The items of an ordered value that can be read repeatedly (a list, a tuple, an array), else None."""
-    if isinstance(value, Sequence) and not isinstance(value, (str, bytes, bytearray)):
+    # Type checkers narrow this name, not the other.
+    one: object = value
+    if isinstance(one, Sequence) and not isinstance(one, (str, bytes, bytearray)):
         return cast("Sequence[Any]", value)
     return cast("Sequence[Any]", value.tolist()) if hasattr(value, "tolist") and getattr(value, "shape", ()) != () else None
 

@@ -67,8 +67,8 @@ def whole_state(module: Any) -> tuple[dict[str, Any], dict[str, Any] | None]:
 
 
 def active_of(module: Any) -> list[str]:
-    active = module.active_adapters
-    return list(active() if callable(active) else active)
+    is_method = callable(module.active_adapters)
+    return list(module.active_adapters() if is_method else module.active_adapters)
 
 
 def state_of(layer: Any, active: list[str]) -> str:

