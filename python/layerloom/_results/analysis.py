@@ -8,25 +8,20 @@ from typing import cast
 
 from .html import escape, framed
 from .json_file import Value, fault_of, read_bytes, read_object
-from .table import Kind, Table
+from .table import Table, columns
 
 analysis_mismatch = fault_of("ANALYSIS_MISMATCH", separator="", remedy="; analyze the experts again")
 
-analysis_columns: dict[str, Kind] = {
-    "study": "text",
-    "name": "text",
-    "base": "text",
-    "rows_of": "text",
-    "threshold": "number",
-    "tensor": "text",
-    "layer": "integer",
-    "module": "text",
-    "rows": "integer",
-    "parameters_per_row": "integer",
-    "mean_mav": "number",
-    "fraction_above": "number",
-    "non_finite_rows": "integer",
-}
+analysis_columns = columns(
+    ("text", "study name base rows_of"),
+    ("number", "threshold"),
+    ("text", "tensor"),
+    ("integer", "layer"),
+    ("text", "module"),
+    ("integer", "rows parameters_per_row"),
+    ("number", "mean_mav fraction_above"),
+    ("integer", "non_finite_rows"),
+)
 
 record = re.compile(rb"<!-- layerloom analysis (\{[^<>]*\}) -->\s*$")
 """How the page of an analysis ends."""

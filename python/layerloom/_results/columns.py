@@ -1,87 +1,37 @@
 """The columns of an experiment's tables, explained in docs/frames.md; settings follow as further columns."""
 
-from .table import Kind
+from .table import columns
 
-model_columns: dict[str, Kind] = {
-    "study": "text",
-    "model": "text",
-    "role": "text",
-    "language": "text",
-    "task_expert": "text",
-    "language_expert": "text",
-    "method": "text",
-    "entry": "text",
-    "variant": "text",
-}
+model_columns = columns(("text", "study model role language task_expert language_expert method entry variant"))
 """Columns of a model in the tables of scores and samples."""
 
-merge_columns: dict[str, Kind] = {
-    "study": "text",
-    "name": "text",
-    "language": "text",
-    "task_expert": "text",
-    "language_expert": "text",
-    "method": "text",
-    "entry": "text",
-    "variant": "text",
-    "state": "text",
-    "path": "text",
-    "identity": "text",
-    "shards_shared": "integer",
-    "shards_new": "integer",
-    "bytes_read": "integer",
-    "bytes_written": "integer",
-    "seconds": "number",
-    "error_code": "text",
-    "error_message": "text",
-}
+merge_columns = columns(
+    ("text", "study name language task_expert language_expert method entry variant state path identity"),
+    ("integer", "shards_shared shards_new bytes_read bytes_written"),
+    ("number", "seconds"),
+    ("text", "error_code error_message"),
+)
 
-reference_columns: dict[str, Kind] = {
-    "study": "text",
-    "name": "text",
-    "role": "text",
-    "languages": "texts",
-    "path": "text",
-}
+reference_columns = columns(("text", "study name role"), ("texts", "languages"), ("text", "path"))
 
-score_columns: dict[str, Kind] = {
-    **model_columns,
-    "task": "text",
-    "task_version": "text",
-    "metric": "text",
-    "filter": "text",
-    "headline": "boolean",
-    "value": "number",
-    "stderr": "number",
-    "higher_is_better": "boolean",
-    "n": "integer",
-    "fewshot": "integer",
-    "first_row": "integer",
-    "end_row": "integer",
-    "max_tokens": "integer",
-    "seed": "text",
-    "backend": "text",
-    "harness_version": "text",
-    "source": "text",
-    "started": "text",
-    "seconds": "number",
-    "result": "text",
-}
+score_columns = model_columns | columns(
+    ("text", "task task_version metric filter"),
+    ("boolean", "headline"),
+    ("number", "value stderr"),
+    ("boolean", "higher_is_better"),
+    ("integer", "n fewshot first_row end_row max_tokens"),
+    ("text", "seed backend harness_version source started"),
+    ("number", "seconds"),
+    ("text", "result"),
+)
 
-sample_columns: dict[str, Kind] = {
-    **model_columns,
-    "task": "text",
-    "problem": "integer",
-    "document": "text",
-    "metric": "text",
-    "filter": "text",
-    "score": "number",
-    "weight": "number",
-    "answer": "text",
-    "response": "text",
-    "question": "text",
-    "expected": "text",
-}
+sample_columns = model_columns | columns(
+    ("text", "task"),
+    ("integer", "problem"),
+    ("text", "document metric filter"),
+    ("number", "score weight"),
+    ("text", "answer response question expected"),
+)
 
 fixed = {*merge_columns, *score_columns, *sample_columns}
 """Names that no column of a setting has."""

@@ -12,6 +12,11 @@ Frames: TypeAlias = Literal["pandas", "polars", "arrow"]
 modules: dict[Frames, str] = {"pandas": "pandas", "polars": "polars", "arrow": "pyarrow"}
 
 
+def columns(*runs: tuple[Kind, str]) -> dict[str, Kind]:
+    """The kinds of columns, by name, from each kind and the names of columns of this kind."""
+    return {name: kind for kind, names in runs for name in names.split()}
+
+
 class Table:
     """Rows with fixed columns, which exist even without rows."""
 
