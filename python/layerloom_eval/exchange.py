@@ -17,33 +17,13 @@ Uses of lm_eval 0.4.13: `HFLM._create_model`, `lm_eval.api.registry.get_model`.
 import gc
 import hashlib
 import json
-import mmap
 import os
-from contextlib import ExitStack
 
 import kept
 import lm_eval.api.registry
 import torch
 from lm_eval.models.huggingface import HFLM
-
-DTYPES = {
-    "F64": torch.float64,
-    "F32": torch.float32,
-    "F16": torch.float16,
-    "BF16": torch.bfloat16,
-    "I64": torch.int64,
-    "I32": torch.int32,
-    "I16": torch.int16,
-    "I8": torch.int8,
-    "U8": torch.uint8,
-    "BOOL": torch.bool,
-}
-
-_HELD_BY = {torch.bfloat16: (torch.float32, torch.float64), torch.float16: (torch.float32, torch.float64), torch.float32: (torch.float64,)}
-"""Types that hold every value of a type."""
-
-SAMPLES, SAMPLE_ELEMENTS = 8, 1024
-"""Runs of elements of a tensor at equal distances, and the elements of one."""
+from parts import DTYPES, HELD_BY, hash_of, opened, samples_of
 
 _NOT_OF_THE_MODEL = ("layerloom.json", "README.md", "model.safetensors.index.json")
 """Small files of a checkpoint that transformers does not read for what it computes."""
@@ -163,7 +143,7 @@ def _places_of(model, weights):
         dtype = DTYPES.get(each["dtype"])
         if place is None or dtype is None or list(place.shape) != each["shape"] or place.device.type == "meta":
             return None
-        if place.dtype is not dtype and place.dtype not in _HELD_BY.get(dtype, ()):
+        if place.dtype is not dtype and place.dtype not in HELD_BY.get(dtype, ()):
             return None
         places[each["name"]] = place
     # Model tensors without a file must be tied to one with a file, and no two of the files' may be the same.
@@ -177,46 +157,24 @@ def _places_of(model, weights):
 
 @torch.no_grad()
 def load(weights, places):
-    with ExitStack() as stack:
-        maps = {}
-        for each in weights:
-            path = each["file"]
-            if path not in maps:
-                file = stack.enter_context(open(path, "rb"))
-                maps[path] = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-            raw = bytearray(maps[path][each["begin"] : each["end"]])
-            place = places[each["name"]]
-            if len(raw) > 0:
-                place.copy_(torch.frombuffer(raw, dtype=DTYPES[each["dtype"]]).view(place.shape))
-        for each in maps.values():
-            each.close()
+    with opened(weights) as tensors:
+        for name, tensor in tensors:
+            places[name].copy_(tensor)
 
 
 @torch.no_grad()
 def fingerprint(weights, places, whole):
     """The SHA-256 of the model's tensors in their files' types: whole for those in `whole`, else samples."""
     return {
-        each["name"]: {"whole": _hash([_flat(places, each)])}
+        each["name"]: {"whole": hash_of([_flat(places, each)])}
         if each["name"] in whole
-        else {"samples": _hash(samples_of(_flat(places, each)))}
+        else {"samples": hash_of(samples_of(_flat(places, each)))}
         for each in weights
     }
 
 
 def _flat(places, each):
     return places[each["name"]].detach().reshape(-1)[:].to(DTYPES[each["dtype"]])
-
-
-def samples_of(flat):
-    last = max(0, flat.numel() - SAMPLE_ELEMENTS)
-    return [flat[start : start + SAMPLE_ELEMENTS] for start in (last * index // (SAMPLES - 1) for index in range(SAMPLES))]
-
-
-def _hash(parts):
-    digest = hashlib.sha256()
-    for part in parts:
-        digest.update(part.contiguous().cpu().view(torch.uint8).numpy().data)
-    return digest.hexdigest()
 
 
 _get_model = lm_eval.api.registry.get_model

@@ -1,5 +1,5 @@
 """Maps a checkpoint's tensors to the parts of a server model's parameters that they are copied to, and reads
-those parts.
+those parts. `exchange.py` reads and hashes tensors by it too.
 
 `vllm_weights.py` and `sglang_weights.py` take a checkpoint as a list of its tensors: the location of their
 bytes, and a key. Equal keys mean equal bytes. Parts are hashed in the type of the tensor's file.
@@ -18,12 +18,19 @@ PROGRAM = 1
 """Version of what a worker takes and gives."""
 
 DTYPES = {
+    "F64": torch.float64,
     "F32": torch.float32,
     "F16": torch.float16,
     "BF16": torch.bfloat16,
+    "I64": torch.int64,
+    "I32": torch.int32,
+    "I16": torch.int16,
+    "I8": torch.int8,
+    "U8": torch.uint8,
+    "BOOL": torch.bool,
 }
 
-_HELD_BY = {torch.bfloat16: (torch.float32,), torch.float16: (torch.float32,), torch.float32: ()}
+HELD_BY = {torch.bfloat16: (torch.float32, torch.float64), torch.float16: (torch.float32, torch.float64), torch.float32: (torch.float64,)}
 """Types that hold every value of a type."""
 
 SAMPLES, SAMPLE_ELEMENTS = 8, 1024
@@ -63,7 +70,7 @@ def loaded(changed, weights):
 def check_dtype(each, held):
     """Refuses a tensor whose values do not fit a parameter's type."""
     dtype = DTYPES.get(each["dtype"])
-    if dtype is None or (dtype is not held and held not in _HELD_BY[dtype]):
+    if dtype not in HELD_BY or (dtype is not held and held not in HELD_BY[dtype]):
         raise CannotExchange(f"{each['name']} is {each['dtype']}, whose values the server's {held} does not hold")
 
 
@@ -95,7 +102,10 @@ def opened(weights):
                 raw = bytearray(maps[path][each["begin"] : each["end"]])
                 if len(raw) != each["end"] - each["begin"]:
                     raise CannotExchange(f"{path} ends within {each['name']}")
-                yield each["name"], torch.frombuffer(raw, dtype=DTYPES[each["dtype"]]).view(each["shape"])
+                dtype = DTYPES[each["dtype"]]
+                # torch makes no tensor over no bytes.
+                flat = torch.frombuffer(raw, dtype=dtype) if raw else torch.empty(0, dtype=dtype)
+                yield each["name"], flat.view(each["shape"])
 
         yield each_tensor()
 
@@ -168,10 +178,10 @@ def part_at(place, each, is_all):
     flat = place.elements().reshape(-1).to(DTYPES[each["dtype"]])
     if is_all:
         return {"box": place.box, "sha256": hash_of([flat])}
-    return {"box": place.box, "samples": SAMPLES, "sha256": hash_of(_samples_of(flat))}
+    return {"box": place.box, "samples": SAMPLES, "sha256": hash_of(samples_of(flat))}
 
 
-def _samples_of(flat):
+def samples_of(flat):
     last = max(0, flat.numel() - SAMPLE_ELEMENTS)
     return [flat[start : start + SAMPLE_ELEMENTS] for start in (last * index // (SAMPLES - 1) for index in range(SAMPLES))]
 
