@@ -12,7 +12,6 @@ and values, share one: `shared` in the metadata gives its name. A tied head has 
 
 import argparse
 import json
-import os
 import re
 import struct
 import sys
@@ -23,7 +22,7 @@ from pathlib import Path
 
 import torch
 
-from layerloom.train.rows import DataError, load, parser_of
+from layerloom.train.rows import DataError, load, parser_of, replacing
 
 # Number of tokens in the row that finds layers with the same inputs.
 PROBE = 8
@@ -205,15 +204,10 @@ def write(path: Path, inputs: list[Inputs], grams: Iterable[torch.Tensor], rows:
         position = end
     text = json.dumps(header).encode()
     text += b" " * (-len(text) % 8)
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        with partial.open("wb") as file:
-            file.write(struct.pack("<Q", len(text)) + text)
-            for gram in grams:
-                file.write(gram.cpu().numpy().astype("<f4", copy=False).data)
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
+    with replacing(path) as partial, partial.open("wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text)
+        for gram in grams:
+            file.write(gram.cpu().numpy().astype("<f4", copy=False).data)
 
 
 if __name__ == "__main__":

@@ -9,15 +9,13 @@ model's name for it; tied ones are stored under each name.
 """
 
 import math
-import os
 import sys
 from collections.abc import Iterable
-from pathlib import Path
 
 import torch
 from safetensors.torch import save_file
 
-from layerloom.train.rows import DataError, load, parser_of
+from layerloom.train.rows import DataError, load, parser_of, replacing
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -36,17 +34,10 @@ def main(arguments: list[str] | None = None) -> None:
     norm = math.sqrt(squares)
     # Files store tensors separately: tied ones are written under each name.
     tensors = {name: tensor.cpu().clone() for name, tensor in importances.items()}
-    write(given.out, tensors, {"format": "pt", "rows": str(len(rows)), "norm": repr(norm), "mean": repr(mean)})
-    print(f"{given.out}: {len(tensors)} tensors of {len(rows)} rows; mean {mean:.3g}, norm {norm:.3g}")
-
-
-def write(path: Path, tensors: dict[str, torch.Tensor], metadata: dict[str, str]) -> None:
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
+    metadata = {"format": "pt", "rows": str(len(rows)), "norm": repr(norm), "mean": repr(mean)}
+    with replacing(given.out) as partial:
         save_file(tensors, partial, metadata)
-        os.replace(partial, path)
-    finally:
-        partial.unlink(missing_ok=True)
+    print(f"{given.out}: {len(tensors)} tensors of {len(rows)} rows; mean {mean:.3g}, norm {norm:.3g}")
 
 
 def distinct(tensors: Iterable[torch.Tensor]) -> list[torch.Tensor]:

@@ -2,7 +2,9 @@
 
 import argparse
 import json
+import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import torch
@@ -46,6 +48,17 @@ def load(given: argparse.Namespace) -> tuple[torch.nn.Module, list[torch.Tensor]
     rows = list(tokens_of(given.data, tokenizer, given.rows, given.length))
     model = loaded(AutoModelForCausalLM, given.model, "model", dtype=torch.float32)
     return model.to(device), rows
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Gives a file to write, which then takes the place of `path`, or is removed after a failure."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    try:
+        yield partial
+        os.replace(partial, path)
+    finally:
+        partial.unlink(missing_ok=True)
 
 
 def device_of(name: str) -> torch.device:
