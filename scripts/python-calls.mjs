@@ -169,13 +169,16 @@ ${Object.entries(spellings)
   .join('')}}
 `;
 
+/** The table, a function a line. */
+const table = functions.map(([name, command]) => `"${name}": ${JSON.stringify(command)}`).join(',\n');
+
 /** Texts by file. The table is last: a package that has it is whole. */
 export const modules = new Map([
   ['results.py', resultsModule],
   ['_spellings.py', spellingsModule],
   ['_calls.pyi', stubModuleOf(false)],
   ['aio.pyi', stubModuleOf(true)],
-  ['_commands.json', `${JSON.stringify(Object.fromEntries(functions), null, 1)}\n`],
+  ['_commands.json', `{\n${table}\n}\n`],
 ]);
 
 /** The folder of the package in this clone. */
