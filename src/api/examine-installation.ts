@@ -1,5 +1,6 @@
-import { LayerloomError, reasonOf } from '../core/base/errors.js';
+import { LayerloomError } from '../core/base/errors.js';
 import { version } from '../core/base/version.js';
+import { reading } from '../core/base/writing.js';
 import {
   type AddonFacts,
   addonFindings,
@@ -50,9 +51,7 @@ export const examineInstallation = async (directory = '.'): Promise<Examination>
     addonOrError(),
   ];
   const [machine, hubCache, harness] = [examineMachine(), examineHubCache(), examineHarness()];
-  const place = await examineDirectory(directory).catch((cause: unknown) => {
-    throw new LayerloomError('READ_FAILED', { file: directory, reason: reasonOf(cause) }, { cause });
-  });
+  const place = await reading(directory, () => examineDirectory(directory));
   const findings = [
     ok('layerloom', version),
     ok('Node.js', `${node.version}, ${node.path}`),

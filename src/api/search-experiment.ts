@@ -1,5 +1,5 @@
 import { join, resolve } from 'node:path';
-import { LayerloomError, reasonOf } from '../core/base/errors.js';
+import { LayerloomError } from '../core/base/errors.js';
 import { exists } from '../core/base/exists.js';
 import { requireOut } from '../core/base/require-out.js';
 import { writeWhole } from '../core/engine/output/durable.js';
@@ -61,8 +61,8 @@ export const searchExperiment = async (
       onWarning?.(warning);
     },
   });
-  await write(join(out, 'search.json'), `${JSON.stringify(record, null, 2)}\n`);
-  await write(join(out, 'search.svg'), drawPicture(SearchPicture, { search: record }));
+  await writeWhole(join(out, 'search.json'), `${JSON.stringify(record, null, 2)}\n`);
+  await writeWhole(join(out, 'search.svg'), drawPicture(SearchPicture, { search: record }));
   return { ...record, out, warnings };
 };
 
@@ -87,14 +87,6 @@ export const planSearchExperiment = async (
     ...options,
     analysed: analysis === undefined ? undefined : await analysedIn(analysis, input, options.directory),
   });
-};
-
-const write = async (path: string, text: string): Promise<void> => {
-  try {
-    await writeWhole(path, text);
-  } catch (cause) {
-    throw new LayerloomError('WRITE_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
-  }
 };
 
 /** @throws LayerloomError ANALYSIS_MISMATCH */

@@ -1,7 +1,8 @@
 import { inspect } from 'node:util';
 import { type Command, CommanderError } from 'commander';
-import { exitCodes, LayerloomError, reasonOf, withCode } from '../core/base/errors.js';
+import { exitCodes, LayerloomError, reasonOf } from '../core/base/errors.js';
 import { version } from '../core/base/version.js';
+import { withCode } from '../core/base/writing.js';
 import { instructionSets } from '../core/native/addon.js';
 import { type CommandDescription, describeCommands } from './framework/describe.js';
 import { DeclaredOption } from './framework/option.js';

@@ -2,7 +2,8 @@ import type { FileHandle } from 'node:fs/promises';
 import { open } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { describe, expect, it } from 'vitest';
-import { codeOf, LayerloomError, reasonOf, withCode, withPath } from '../../src/core/base/errors.js';
+import { codeOf, LayerloomError, reasonOf, withPath } from '../../src/core/base/errors.js';
+import { withCode } from '../../src/core/base/writing.js';
 import { readBlock } from '../../src/core/models/checkpoint/read-block.js';
 
 /** Node's error for a number that libuv does not name. */

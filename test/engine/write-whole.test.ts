@@ -36,7 +36,7 @@ describe('a file that a user names', () => {
     const root = temporaryDirectory();
     const file = join(root, 'out.json');
     await writeWhole(file, 'first', true);
-    await expect(writeWhole(file, 'second', true)).rejects.toMatchObject({ code: 'EEXIST' });
+    await expect(writeWhole(file, 'second', true)).rejects.toMatchObject({ cause: { code: 'EEXIST' } });
     expect([readFileSync(file, 'utf8'), readdirSync(root)]).toEqual(['first', ['out.json']]);
   });
 

@@ -81,7 +81,7 @@ export const bugs = [
   {
     name: 'a failed write is taken for a success',
     file: 'core/engine/output/journalled-shards.js',
-    text: 'this.#failure = cause instanceof LayerloomError ? cause : this.#failed(shard.name, cause);',
+    text: 'this.#failure = this.#failed(shard.name, cause);',
     instead: '',
     workload: 'relayout',
   },

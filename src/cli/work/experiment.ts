@@ -1,7 +1,7 @@
 import { basename, dirname, extname, isAbsolute, join, resolve } from 'node:path';
 import { type StudyModels, selectedModels, trainedModels } from '../../api/study-models.js';
 import { argument, layerloomCommand } from '../../core/base/command-line.js';
-import { LayerloomError, reasonOf } from '../../core/base/errors.js';
+import { codeOf, LayerloomError, reasonOf } from '../../core/base/errors.js';
 import { invalidParameter } from '../../core/base/invalid-parameter.js';
 import { groupBy } from '../../core/base/lookup.js';
 import { wayFrom } from '../../core/base/way.js';
@@ -207,11 +207,12 @@ const writeNew = async (file: string, text: string): Promise<void> => {
   try {
     await writeWhole(file, text, true);
   } catch (error) {
-    const exists = (error as NodeJS.ErrnoException).code === 'EEXIST';
+    const { cause } = error as Error;
+    const exists = codeOf(cause) === 'EEXIST';
     throw new LayerloomError(
       'OUTPUT_INVALID',
-      { out: file, reason: exists ? 'exists already; choose another file' : reasonOf(error) },
-      { cause: error },
+      { out: file, reason: exists ? 'exists already; choose another file' : reasonOf(cause) },
+      { cause },
     );
   }
 };

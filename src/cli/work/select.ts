@@ -1,6 +1,6 @@
 import { type SelectParameters, selectFromFiles } from '../../api/select-from-files.js';
 import { argument, layerloomCommand } from '../../core/base/command-line.js';
-import { LayerloomError, reasonOf } from '../../core/base/errors.js';
+import { LayerloomError } from '../../core/base/errors.js';
 import { writeWhole } from '../../core/engine/output/durable.js';
 import { isObject } from '../../core/models/checkpoint/json.js';
 import { readSmallFile } from '../../core/models/checkpoint/small-file.js';
@@ -19,10 +19,7 @@ export const selectCommand = async ({
   if (out !== undefined) await checkReplaceable(out);
   const selection = await watched(given, (watch) => selectFromFiles(parameters, watch));
   const next = out === undefined || selection.models === undefined ? undefined : nextOf(out);
-  if (out !== undefined)
-    await writeWhole(out, `${JSON.stringify(selection, null, 2)}\n`).catch((cause: unknown) => {
-      throw new LayerloomError('WRITE_FAILED', { file: out, reason: reasonOf(cause) }, { cause });
-    });
+  if (out !== undefined) await writeWhole(out, `${JSON.stringify(selection, null, 2)}\n`);
   if (!quiet) selection.warnings.forEach(warn);
   show(next === undefined ? selection : { ...selection, next }, { json, quiet }, describeSelection);
   if (!json && !quiet) printNext(next);

@@ -2,7 +2,7 @@ import { resolve } from 'node:path';
 import { formatTables } from '../../api/format-tables.js';
 import { scoreTables } from '../../api/score-tables.js';
 import { argument, layerloomCommand } from '../../core/base/command-line.js';
-import { LayerloomError, reasonOf } from '../../core/base/errors.js';
+import { LayerloomError } from '../../core/base/errors.js';
 import { writeWhole } from '../../core/engine/output/durable.js';
 import type { TableFormat } from '../../study/pages/score-table/formats.js';
 import type { ScoreTable } from '../../study/scores/score-table.js';
@@ -42,9 +42,7 @@ export const tableCommand = async (options: TableCommandOptions): Promise<void> 
       format === 'parquet'
         ? await formatTables(tables, format)
         : `${formatTables(tables, json && format === 'text' ? 'json' : format)}\n`;
-    await writeWhole(out, content).catch((error: Error) => {
-      throw new LayerloomError('WRITE_FAILED', { file: out, reason: reasonOf(error) }, { cause: error });
-    });
+    await writeWhole(out, content);
   }
   if (json)
     printJson(

@@ -898,30 +898,6 @@ export const codeOf = (error: unknown): string | undefined => {
   return unnamedErrors.get(errno)?.replace(/:.*/, '') ?? code;
 };
 
-/** System calls that write. `open` counts too if it needs room. */
-const writes =
-  /^(chmod|close|copyfile|fchmod|fdatasync|fsync|ftruncate|futime|link|mkdir|mkdtemp|rename|rm|rmdir|symlink|unlink|utime|write)$/;
-const needsRoom = /^(EDQUOT|EEXIST|ENOSPC|EROFS)$/;
-
-/**
- * Converts an unforeseen system error about a file to a LayerloomError that names the file; returns other
- * errors unchanged. Every error that ends a run or a command passes through it.
- */
-export const withCode = (error: unknown): unknown => {
-  if (error instanceof LayerloomError || !(error instanceof Error)) return error;
-  const { syscall, path, dest, code } = error as NodeJS.ErrnoException & { readonly dest?: string };
-  const limit = fileLimitOf(error);
-  if (limit !== undefined && code === 'ERR_WORKER_INIT_FAILED')
-    return new LayerloomError('THREADS_UNAVAILABLE', { reason: limit }, { cause: error });
-  const { missing } = /^Cannot find (?:module|package) '(?<missing>[^']+)'/.exec(error.message)?.groups ?? {};
-  if (limit !== undefined && missing !== undefined)
-    return new LayerloomError('READ_FAILED', { file: missing, reason: limit }, { cause: error });
-  if (syscall === undefined || path === undefined || syscall.startsWith('spawn')) return error;
-  const isWrite = writes.test(syscall) || (syscall === 'open' && needsRoom.test(codeOf(error) ?? ''));
-  const details = { file: dest ?? path, reason: reasonOf(error) };
-  return new LayerloomError(isWrite ? 'WRITE_FAILED' : 'READ_FAILED', details, { cause: error });
-};
-
 /** Adds the path to the error of a call on a file descriptor, which has none. */
 export const withPath = (error: unknown, path: string): unknown => {
   if (!(error instanceof Error) || error instanceof LayerloomError) return error;

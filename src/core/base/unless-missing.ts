@@ -1,5 +1,6 @@
 import { readdir } from 'node:fs/promises';
-import { codeOf, LayerloomError, reasonOf } from './errors.js';
+import { codeOf, LayerloomError } from './errors.js';
+import { readFailed } from './writing.js';
 
 /** Codes for a missing file or an impossible name; ERR_INVALID_ARG_VALUE is Node's for a NUL in a name. */
 const missing: readonly unknown[] = ['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ERR_INVALID_ARG_VALUE'];
@@ -11,7 +12,7 @@ export const isMissing = (cause: unknown): boolean =>
 export const unlessMissing = <T>(file: string, reading: Promise<T>): Promise<T | undefined> =>
   reading.catch((cause: unknown) => {
     if (isMissing(cause)) return undefined;
-    throw new LayerloomError('READ_FAILED', { file, reason: reasonOf(cause) }, { cause });
+    throw readFailed(file, cause);
   });
 
 /** True if the system failed to read a file that may exist; false if the text was read and then refused. */

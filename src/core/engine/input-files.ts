@@ -1,6 +1,7 @@
 import { constants, type FileHandle, open, stat } from 'node:fs/promises';
-import { LayerloomError, reasonOf } from '../base/errors.js';
+import { LayerloomError } from '../base/errors.js';
 import { itemAt } from '../base/lookup.js';
+import { reading } from '../base/writing.js';
 import type { FileIdentity, FileState } from '../models/checkpoint/checkpoint.js';
 import { observe, observeAgain } from '../models/checkpoint/identity.js';
 import type { PlannedInput } from '../plan/plan.js';
@@ -56,10 +57,8 @@ export class InputFiles {
     const inputs = new InputFiles(planned, opened, [...linked]);
     const openOne = async (file: FileIdentity): Promise<void> => {
       // Non-blocking, in case the file became a pipe; its state then shows the change.
-      const handle = await open(file.path, constants.O_RDONLY | constants.O_NONBLOCK).catch(
-        (cause: unknown) => {
-          throw new LayerloomError('READ_FAILED', { file: file.path, reason: reasonOf(cause) }, { cause });
-        },
+      const handle = await reading(file.path, () =>
+        open(file.path, constants.O_RDONLY | constants.O_NONBLOCK),
       );
       try {
         const state =
@@ -140,12 +139,9 @@ export class InputFiles {
   async verifyPath(path: string): Promise<void> {
     const input = this.#open.get(path);
     if (input === undefined) throw new Error(`${path} is not open`);
-    const [held, named] = await Promise.all([
-      input.handle.stat({ bigint: true }),
-      stat(path, { bigint: true }),
-    ]).catch((cause: unknown) => {
-      throw new LayerloomError('READ_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
-    });
+    const [held, named] = await reading(path, () =>
+      Promise.all([input.handle.stat({ bigint: true }), stat(path, { bigint: true })]),
+    );
     // Another process may have replaced a hub model's file of ranges by the whole file.
     const isReplaced = held.ino !== named.ino || held.dev !== named.dev;
     if (isReplaced && input.file.content === undefined)

@@ -1,5 +1,6 @@
-import { type ErrorCode, type ErrorDetails, LayerloomError, withCode } from '../base/errors.js';
+import { type ErrorCode, type ErrorDetails, LayerloomError } from '../base/errors.js';
 import { invalidParameter } from '../base/invalid-parameter.js';
+import { withCode } from '../base/writing.js';
 import type { Download } from '../models/sources/source.js';
 import { instructionSets } from '../native/addon.js';
 import { memoryOf } from '../plan/memory.js';

@@ -4,6 +4,7 @@ import { basename, dirname, join } from 'node:path';
 import { LayerloomError, reasonOf } from '../../core/base/errors.js';
 import { exists } from '../../core/base/exists.js';
 import { foreignDirectory } from '../../core/base/own-directory.js';
+import { writeFailed } from '../../core/base/writing.js';
 import type { InputFiles } from '../../core/engine/input-files.js';
 import { makeDirectories, syncDirectory } from '../../core/engine/output/durable.js';
 import { type Link, type Linked, linkFileBy } from '../../core/engine/output/link.js';
@@ -88,9 +89,7 @@ export const assemble = async (
     return warnings;
   } catch (error) {
     await rm(staging, { recursive: true, force: true });
-    throw error instanceof LayerloomError
-      ? error
-      : new LayerloomError('WRITE_FAILED', { file: output.path, reason: reasonOf(error) }, { cause: error });
+    throw writeFailed(output.path, error);
   }
 };
 

@@ -1,6 +1,7 @@
 import { join } from 'node:path';
-import { LayerloomError, withCode } from '../../core/base/errors.js';
+import { LayerloomError } from '../../core/base/errors.js';
 import { itemAt } from '../../core/base/lookup.js';
+import { withCode } from '../../core/base/writing.js';
 import { refusedNonFinite } from '../../core/engine/compute/non-finite.js';
 import type { InputFiles } from '../../core/engine/input-files.js';
 import type { Link } from '../../core/engine/output/link.js';

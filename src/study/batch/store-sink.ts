@@ -1,5 +1,6 @@
 import { type FileHandle, open } from 'node:fs/promises';
-import { LayerloomError, reasonOf } from '../../core/base/errors.js';
+import { LayerloomError } from '../../core/base/errors.js';
+import { writeFailed } from '../../core/base/writing.js';
 import type { ShardSink } from '../../core/engine/compute/make-shards.js';
 import { type NonFiniteValue, refusedNonFinite } from '../../core/engine/compute/non-finite.js';
 import type { InputFiles } from '../../core/engine/input-files.js';
@@ -146,6 +147,6 @@ const create = async (path: string, shard: DistinctShard): Promise<FileHandle> =
     return file;
   } catch (cause) {
     await file?.close();
-    throw new LayerloomError('WRITE_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
+    throw writeFailed(path, cause);
   }
 };

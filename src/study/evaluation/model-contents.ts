@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { LayerloomError, reasonOf } from '../../core/base/errors.js';
 import { itemAt, valueAt } from '../../core/base/lookup.js';
+import { reading } from '../../core/base/writing.js';
 import { parseAddress } from '../../core/models/address/address.js';
 import type { CheckpointIndex } from '../../core/models/checkpoint/checkpoint.js';
 import { indexFileName } from '../../core/models/checkpoint/containers/safetensors/shard-index.js';
@@ -189,8 +189,8 @@ class Source {
 
 /** @throws LayerloomError READ_FAILED */
 const formOf = (directory: string): Promise<string> =>
-  withFewFiles(async () => {
-    try {
+  withFewFiles(() =>
+    reading(directory, async () => {
       const files: SmallFile[] = [];
       for (const name of (await readdir(directory)).filter(isOfTheModel)) {
         const path = join(directory, name);
@@ -198,7 +198,5 @@ const formOf = (directory: string): Promise<string> =>
         if (status.isFile()) files.push(await smallFile(name, status.size, () => readFile(path)));
       }
       return formOfFiles(files);
-    } catch (cause) {
-      throw new LayerloomError('READ_FAILED', { file: directory, reason: reasonOf(cause) }, { cause });
-    }
-  });
+    }),
+  );

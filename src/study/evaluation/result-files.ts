@@ -3,10 +3,11 @@ import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod';
 import { layerloomCommand } from '../../core/base/command-line.js';
-import { LayerloomError, reasonOf } from '../../core/base/errors.js';
+import { LayerloomError } from '../../core/base/errors.js';
 import { exists } from '../../core/base/exists.js';
 import { groupBy } from '../../core/base/lookup.js';
 import { isUnreadable, namesIn, unlessMissing } from '../../core/base/unless-missing.js';
+import { readFailed, writing } from '../../core/base/writing.js';
 import { makeDirectories, replaceFile, syncDirectory } from '../../core/engine/output/durable.js';
 import { readJsonFile } from '../../core/models/checkpoint/json-file.js';
 import type { EvaluationResult, ProblemResult, ProblemTexts, ResultIdentity } from './result.js';
@@ -164,7 +165,7 @@ export class ResultFiles {
         ? null
         : `${result.task.replace(/[^\w.-]/g, '_')}-${shortHash(Object.entries(texts).sort())}.texts.json`;
     const stored: ResultSummary = { ...summary, texts: textsFile };
-    try {
+    await writing(this.directory, async () => {
       await makeDirectories(this.directory, true);
       if (textsFile !== null) await this.#put(textsFile, texts);
       await this.#put(`${name}.problems.json`, problems);
@@ -172,9 +173,7 @@ export class ResultFiles {
       await syncDirectory(this.directory);
       await this.#put(`${name}.json`, stored, 2);
       await syncDirectory(this.directory);
-    } catch (cause) {
-      throw new LayerloomError('WRITE_FAILED', { file: this.directory, reason: reasonOf(cause) }, { cause });
-    }
+    });
     return { file: `${name}.json`, result: stored };
   }
 
@@ -202,11 +201,9 @@ const readAs = <T>(schema: z.ZodType<T>, path: string): Promise<T> =>
     schema,
     what: `a result of ${layerloomCommand('evaluate')}`,
     fail: ({ file, reason, cause }) =>
-      new LayerloomError(
-        isUnreadable(cause) ? 'READ_FAILED' : 'RESULTS_INVALID',
-        { file, reason },
-        { cause },
-      ),
+      isUnreadable(cause)
+        ? readFailed(file, cause)
+        : new LayerloomError('RESULTS_INVALID', { file, reason }, { cause }),
   });
 
 const rows = z.tuple([z.int().min(0), z.int().min(0)]).readonly();

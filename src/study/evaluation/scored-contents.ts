@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { basename, join, resolve } from 'node:path';
 import * as z from 'zod';
-import { LayerloomError, reasonOf } from '../../core/base/errors.js';
 import { itemAt, valueAt } from '../../core/base/lookup.js';
 import { namesIn } from '../../core/base/unless-missing.js';
+import { writing } from '../../core/base/writing.js';
 import { makeDirectories, replaceFile } from '../../core/engine/output/durable.js';
 import type { FileIdentity } from '../../core/models/checkpoint/checkpoint.js';
 import { contentOf, identityUnder, observePath } from '../../core/models/checkpoint/identity.js';
@@ -214,12 +214,10 @@ export class ScoredContents {
     if (this.#models.get(name) !== undefined) return;
     const model: ScoredModel = { noted: new Date().toISOString(), isMoved, files };
     const path = join(this.#directory, name);
-    try {
+    await writing(path, async () => {
       await makeDirectories(this.#directory, true);
       await replaceFile(path, `${JSON.stringify(model)}\n`);
-    } catch (cause) {
-      throw new LayerloomError('WRITE_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
-    }
+    });
     this.#models.set(name, model);
   }
 }

@@ -1,9 +1,10 @@
 import { readdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { LayerloomError, reasonOf } from '../../core/base/errors.js';
+import { LayerloomError } from '../../core/base/errors.js';
 import { exists } from '../../core/base/exists.js';
 import { invalidParameter } from '../../core/base/invalid-parameter.js';
 import { version } from '../../core/base/version.js';
+import { writing } from '../../core/base/writing.js';
 import { checkApartFrom } from '../../core/engine/output/apart.js';
 import { makeDirectories, openToAppend, orNoDirectories } from '../../core/engine/output/durable.js';
 import { matches } from '../../core/methods/framework/match-names.js';
@@ -181,12 +182,10 @@ const writtenBy = (
 const locked = async <T>(out: string, work: () => Promise<T>): Promise<T> => {
   const lockPath = join(out, lockName);
   const isNew = !(await exists(lockPath));
-  const file = await makeDirectories(out, true)
-    .then(() => openToAppend(lockPath))
-    .catch((cause: unknown) => {
-      if (cause instanceof LayerloomError) throw cause;
-      throw new LayerloomError('WRITE_FAILED', { file: out, reason: reasonOf(cause) }, { cause });
-    });
+  const file = await writing(out, async () => {
+    await makeDirectories(out, true);
+    return await openToAppend(lockPath);
+  });
   let isLocked = false;
   try {
     if (tryLock(file.fd) === 'held elsewhere')

@@ -1,7 +1,8 @@
 import { basename } from 'node:path';
 import * as z from 'zod';
-import { LayerloomError, reasonOf } from '../../core/base/errors.js';
+import { LayerloomError } from '../../core/base/errors.js';
 import { itemAt } from '../../core/base/lookup.js';
+import { reading } from '../../core/base/writing.js';
 import { readSmallFile } from '../../core/models/checkpoint/small-file.js';
 import { mostCsvBytes, parseCsv } from '../../core/texts/csv.js';
 import { allLanguages } from './imported.js';
@@ -44,11 +45,7 @@ const shapes: readonly (readonly [first: readonly string[], read: Read])[] = [
  * @throws LayerloomError SUMMARIES_INVALID with the line number; READ_FAILED
  */
 export const readSummaries = async (file: string): Promise<ImportedSummary[]> => {
-  const content = await readSmallFile(file, { most: mostCsvBytes, what: 'a table' }).catch(
-    (error: unknown) => {
-      throw new LayerloomError('READ_FAILED', { file, reason: reasonOf(error) }, { cause: error });
-    },
-  );
+  const content = await reading(file, () => readSmallFile(file, { most: mostCsvBytes, what: 'a table' }));
   const text = content.toString();
   const lines = text.replace(/^\ufeff/, '').split(/\r?\n/);
   // Comments and blank lines are emptied, not removed, to keep line numbers.

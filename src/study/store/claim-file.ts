@@ -2,13 +2,14 @@ import { randomUUID } from 'node:crypto';
 import { closeSync, constants, openSync, writeFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { codeOf, LayerloomError } from '../../core/base/errors.js';
+import { writing } from '../../core/base/writing.js';
 import { withFile } from '../../core/engine/output/durable.js';
 import { isObject } from '../../core/models/checkpoint/json.js';
 import { readOpenFile, readSmallFile } from '../../core/models/checkpoint/small-file.js';
 import { jsonOrNone } from '../../core/texts/json.js';
 import { type Claimant, isClaimant, lifeOf, ownClaimant } from './claimant.js';
 import type { StoreClock } from './clock.js';
-import { absent, writing } from './failures.js';
+import { absent } from './failures.js';
 import { keepBeating, stopBeating } from './heartbeat.js';
 
 /**

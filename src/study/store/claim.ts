@@ -1,9 +1,10 @@
 import { type FileHandle, open, rm } from 'node:fs/promises';
 import { version } from '../../core/base/version.js';
+import { writing } from '../../core/base/writing.js';
 import type { NonFiniteValue } from '../../core/engine/compute/non-finite.js';
 import { makeDirectories, syncDirectory } from '../../core/engine/output/durable.js';
 import type { ClaimFile } from './claim-file.js';
-import { absent, writing } from './failures.js';
+import { absent } from './failures.js';
 import type { StorePaths } from './paths.js';
 import { moved, placeRecord, readEntry, type StoredShard, stampOf, wholeOf, writeRecord } from './record.js';
 

@@ -1,6 +1,6 @@
 import { constants } from 'node:fs';
+import { writing } from '../../core/base/writing.js';
 import { withFile } from '../../core/engine/output/durable.js';
-import { writing } from './failures.js';
 
 /** Returns milliseconds, by the clock that stamps the store's files. */
 export type StoreClock = () => Promise<number>;

@@ -4,11 +4,12 @@ import { readdir, realpath, rename, rm, stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import { codeOf, LayerloomError } from '../../core/base/errors.js';
+import { writing } from '../../core/base/writing.js';
 import { makeDirectories, replaceFile, syncDirectory } from '../../core/engine/output/durable.js';
 import { isObject } from '../../core/models/checkpoint/json.js';
 import { readSmallFile } from '../../core/models/checkpoint/small-file.js';
 import { jsonOrNone } from '../../core/texts/json.js';
-import { absent, writing } from './failures.js';
+import { absent } from './failures.js';
 import { isKey, type StorePaths } from './paths.js';
 import { moved } from './record.js';
 

@@ -1,9 +1,10 @@
 import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { writing } from '../../core/base/writing.js';
 import { acquire, examine, staleAfterMs } from './claim-file.js';
 import { clockAt, type StoreClock } from './clock.js';
 import { clearPartialRegistrations } from './experiments.js';
-import { absent, writing } from './failures.js';
+import { absent } from './failures.js';
 import { parsePartialName, type StorePaths } from './paths.js';
 import { putBack } from './set-aside.js';
 

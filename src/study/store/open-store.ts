@@ -3,11 +3,12 @@ import { codeOf, LayerloomError, reasonOf } from '../../core/base/errors.js';
 import { optionName } from '../../core/base/option-name.js';
 import { linkBelow } from '../../core/base/own-directory.js';
 import { version } from '../../core/base/version.js';
+import { writing } from '../../core/base/writing.js';
 import { makeDirectories, replaceFile, syncDirectory } from '../../core/engine/output/durable.js';
 import { isObject } from '../../core/models/checkpoint/json.js';
 import { readSmallFile } from '../../core/models/checkpoint/small-file.js';
 import { jsonOrNone } from '../../core/texts/json.js';
-import { absent, writing } from './failures.js';
+import { absent } from './failures.js';
 import { markerName, pathsOf, type StorePaths } from './paths.js';
 
 /** Version of the layout in paths.ts; newer ones are refused. */

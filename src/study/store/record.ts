@@ -1,12 +1,13 @@
 import type { BigIntStats } from 'node:fs';
 import { readdir, rename, stat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { writing } from '../../core/base/writing.js';
 import type { NonFiniteValue } from '../../core/engine/compute/non-finite.js';
 import { syncDirectory, writeDurably } from '../../core/engine/output/durable.js';
 import { isObject } from '../../core/models/checkpoint/json.js';
 import { readSmallFile } from '../../core/models/checkpoint/small-file.js';
 import { jsonOrNone } from '../../core/texts/json.js';
-import { absent, writing } from './failures.js';
+import { absent } from './failures.js';
 import { keyInName, type StorePaths } from './paths.js';
 
 /** The record of a shard: the contents of `KEY.json`. */

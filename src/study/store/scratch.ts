@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import { mkdir, readdir, readFile, rm, stat, statfs, writeFile } from 'node:fs/promises';
 import { freemem } from 'node:os';
 import { join } from 'node:path';
-import { LayerloomError, reasonOf } from '../../core/base/errors.js';
 import { foreignDirectory } from '../../core/base/own-directory.js';
+import { writing } from '../../core/base/writing.js';
 import { checkSpace } from '../../core/models/checkpoint/disk-space.js';
 import { jsonOrNone } from '../../core/texts/json.js';
 import { type Claimant, isClaimant, lifeOf, ownClaimant } from './claimant.js';
@@ -54,7 +54,7 @@ export class Scratch implements AsyncDisposable {
     for (const root of [memory, beside]) await removeLeft(root);
     const root = await scratchPlace(beside, bytes);
     const directory = join(root, name);
-    try {
+    return await writing(root, async () => {
       await checkSpace(root, root, bytes);
       await mkdir(directory, { mode: 0o700 });
       // From here on we own the directory: mkdir failed if it already existed.
@@ -66,10 +66,7 @@ export class Scratch implements AsyncDisposable {
         },
       );
       return scratch;
-    } catch (cause) {
-      if (cause instanceof LayerloomError) throw cause;
-      throw new LayerloomError('WRITE_FAILED', { file: root, reason: reasonOf(cause) }, { cause });
-    }
+    });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

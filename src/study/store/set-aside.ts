@@ -1,8 +1,9 @@
 import { rename, rm, stat } from 'node:fs/promises';
 import { LayerloomError } from '../../core/base/errors.js';
 import { linkBelow } from '../../core/base/own-directory.js';
+import { writing } from '../../core/base/writing.js';
 import { makeDirectories, syncDirectory } from '../../core/engine/output/durable.js';
-import { absent, writing } from './failures.js';
+import { absent } from './failures.js';
 import type { StorePaths } from './paths.js';
 
 // Removes an unneeded shard while others look up and link shards, under a claim on it. Renames it first, so

@@ -1,5 +1,6 @@
 import { rm } from 'node:fs/promises';
 import { LayerloomError } from '../../core/base/errors.js';
+import { writing } from '../../core/base/writing.js';
 import type { NonFiniteValue } from '../../core/engine/compute/non-finite.js';
 import { hashHere } from '../../core/engine/output/checksums.js';
 import type { Link } from '../../core/engine/output/link.js';
@@ -7,7 +8,6 @@ import { Claim } from './claim.js';
 import { acquire } from './claim-file.js';
 import { clockAt } from './clock.js';
 import { type ExperimentShards, noteRegistration, register } from './experiments.js';
-import { writing } from './failures.js';
 import { type Collection, collect, type GcOptions } from './gc.js';
 import { clearLeftovers, type Leftovers } from './leftovers.js';
 import { type LinkedShard, linkShard } from './link-shard.js';

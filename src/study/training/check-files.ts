@@ -1,6 +1,7 @@
 import { open, stat } from 'node:fs/promises';
 import { LayerloomError, reasonOf } from '../../core/base/errors.js';
 import { optionName } from '../../core/base/option-name.js';
+import { readFailed } from '../../core/base/writing.js';
 import { isObject } from '../../core/models/checkpoint/json.js';
 import { readBlock } from '../../core/models/checkpoint/read-block.js';
 import { jsonOrNone } from '../../core/texts/json.js';
@@ -37,11 +38,8 @@ const firstBytes = async (file: string): Promise<string> => {
       await handle.close();
     }
   } catch (cause) {
-    throw new LayerloomError(
-      'READ_FAILED',
-      { file, reason: `${reasonOf(cause)}; give a file of rows with ${optionName('data')}` },
-      { cause },
-    );
+    const reason = `${reasonOf(cause)}; give a file of rows with ${optionName('data')}`;
+    throw readFailed(file, new Error(reason, { cause }));
   }
 };
 

@@ -1,7 +1,8 @@
 import { copyFile, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { LayerloomError, reasonOf } from '../../core/base/errors.js';
+import { LayerloomError } from '../../core/base/errors.js';
 import { shipped } from '../../core/base/shipped.js';
+import { writeFailed } from '../../core/base/writing.js';
 import { partitionJson } from '../../core/measure/partition/formats/index.js';
 import type { TextHashes } from '../evaluation/data/trained-texts.js';
 import { dataConfig } from './data-config.js';
@@ -116,7 +117,7 @@ export const writeTraining = async (
         { out, reason: 'is not a directory; choose another' },
         { cause },
       );
-    throw new LayerloomError('WRITE_FAILED', { file: out, reason: reasonOf(cause) }, { cause });
+    throw writeFailed(out, cause);
   }
   return names.sort();
 };

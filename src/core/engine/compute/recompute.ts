@@ -2,8 +2,9 @@ import { createHash } from 'node:crypto';
 import { constants, type FileHandle, mkdtemp, open, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { LayerloomError, reasonOf, withPath } from '../../base/errors.js';
+import { LayerloomError, withPath } from '../../base/errors.js';
 import { itemAt, valueAt } from '../../base/lookup.js';
+import { reading, writing } from '../../base/writing.js';
 import { readBlock } from '../../models/checkpoint/read-block.js';
 import { verbatimFiles } from '../../plan/missing-weights.js';
 import { sourcesOfTensors } from '../../plan/operands.js';
@@ -203,19 +204,14 @@ class OpenOutput {
   }
 }
 
-const openShard = async (path: string): Promise<FileHandle> => {
-  try {
-    // O_NONBLOCK: never wait on a pipe.
-    return await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
-  } catch (cause) {
-    throw new LayerloomError('READ_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
-  }
-};
+/** O_NONBLOCK: never waits on a pipe. */
+const openShard = (path: string): Promise<FileHandle> =>
+  reading(path, () => open(path, constants.O_RDONLY | constants.O_NONBLOCK));
 
 /** Unlinked, so that nothing is left however the process ends. */
 const openScratch = async (scratch: FileHandle[], files: number): Promise<void> => {
   const folder = join(tmpdir(), 'layerloom-verify-');
-  try {
+  await writing(folder, async () => {
     const directory = await mkdtemp(folder);
     try {
       for (let index = 0; index < files; index += 1)
@@ -223,7 +219,5 @@ const openScratch = async (scratch: FileHandle[], files: number): Promise<void> 
     } finally {
       await rm(directory, { recursive: true, force: true });
     }
-  } catch (cause) {
-    throw new LayerloomError('WRITE_FAILED', { file: folder, reason: reasonOf(cause) }, { cause });
-  }
+  });
 };

@@ -18,7 +18,8 @@ import {
 } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { removeAbandoned } from '../../base/abandoned.js';
-import { codeOf, LayerloomError, reasonOf, withPath } from '../../base/errors.js';
+import { codeOf, withPath } from '../../base/errors.js';
+import { writeFailed, writing } from '../../base/writing.js';
 
 /** Closes the file even if `use` throws. */
 export const withFile = async <T>(
@@ -47,13 +48,7 @@ const appending =
  *
  * @throws LayerloomError WRITE_FAILED
  */
-export const openToAppend = async (path: string): Promise<FileHandle> => {
-  try {
-    return await open(path, appending);
-  } catch (cause) {
-    throw new LayerloomError('WRITE_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
-  }
-};
+export const openToAppend = (path: string): Promise<FileHandle> => writing(path, () => open(path, appending));
 
 /**
  * Closes the file on failure.
@@ -65,7 +60,7 @@ export const sizeOf = async (file: FileHandle, path: string): Promise<number> =>
     return (await file.stat()).size;
   } catch (cause) {
     await file.close().catch(() => undefined);
-    throw new LayerloomError('WRITE_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
+    throw writeFailed(path, cause);
   }
 };
 
@@ -143,10 +138,13 @@ const inPlaceErrors = ['EACCES', 'EPERM', 'EBUSY', 'ENAMETOOLONG'];
  * file that is not regular (a pipe), has several hard links or another owner, or is in a folder that refuses
  * new files.
  *
- * @param isNew fail with EEXIST if the name is taken
- * @throws the system's error
+ * @param isNew fail, with EEXIST as the cause, if the name is taken
+ * @throws LayerloomError WRITE_FAILED
  */
-export const writeWhole = async (file: string, content: Content, isNew = false): Promise<void> => {
+export const writeWhole = (file: string, content: Content, isNew = false): Promise<void> =>
+  writing(file, () => replaceOrWrite(file, content, isNew));
+
+const replaceOrWrite = async (file: string, content: Content, isNew: boolean): Promise<void> => {
   const path = isNew ? file : await placeOf(file);
   const foundNow = () => stat(path).catch(() => undefined);
   const before = isNew ? undefined : await foundNow();
@@ -234,10 +232,8 @@ export const existingAbove = async (path: string): Promise<string> => {
  */
 export const checkWritable = async (directory: string): Promise<void> => {
   const above = await existingAbove(directory);
-  const refuse = (reason: string, cause?: unknown) =>
-    new LayerloomError('WRITE_FAILED', { file: directory, reason }, { cause });
-  if (!(await stat(above)).isDirectory()) throw refuse(`${above} is not a directory`);
-  await access(above, constants.W_OK | constants.X_OK).catch((cause: unknown) => {
-    throw refuse(reasonOf(cause), cause);
+  await writing(directory, async () => {
+    if (!(await stat(above)).isDirectory()) throw new Error(`${above} is not a directory`);
+    await access(above, constants.W_OK | constants.X_OK);
   });
 };

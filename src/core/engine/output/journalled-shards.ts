@@ -1,7 +1,8 @@
 import { constants, type FileHandle, open, rm } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { LayerloomError, reasonOf } from '../../base/errors.js';
+import type { LayerloomError } from '../../base/errors.js';
 import { valueAt } from '../../base/lookup.js';
+import { writeFailed } from '../../base/writing.js';
 import type { KeptSums } from '../../methods/operations/lowering.js';
 import { sourcesOfTensors } from '../../plan/operands.js';
 import type { PlannedShard, PlannedTensor } from '../../plan/plan.js';
@@ -183,17 +184,13 @@ export class JournalledShards implements ShardSink<PlannedShard> {
         await this.#inputs.verify(shard.madeOf);
         await this.#journal.record(shard, extents);
       } catch (cause) {
-        this.#failure = cause instanceof LayerloomError ? cause : this.#failed(shard.name, cause);
+        this.#failure = this.#failed(shard.name, cause);
       }
     });
   }
 
   #failed(name: string, cause: unknown): LayerloomError {
-    return new LayerloomError(
-      'WRITE_FAILED',
-      { file: join(this.#directory, name), reason: reasonOf(cause) },
-      { cause },
-    );
+    return writeFailed(join(this.#directory, name), cause);
   }
 
   #throwFailure(): void {

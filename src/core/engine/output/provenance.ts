@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { dirname, join } from 'node:path';
-import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { writing } from '../../base/writing.js';
 import { originOf } from '../../models/address/found-model.js';
 import { provenanceName } from '../../models/checkpoint/file-names.js';
 import { recordedName } from '../../models/checkpoint/recorded-name.js';
@@ -141,12 +141,6 @@ export const writeSideFiles = async (
   for (const folder of folders) if (folder !== directory) await writing(folder, () => syncDirectory(folder));
   await write(provenanceName, sealedText(provenance));
 };
-
-/** Runs `action`, and throws its error as WRITE_FAILED. */
-const writing = (file: string, action: () => Promise<void>): Promise<void> =>
-  action().catch((cause: unknown) => {
-    throw new LayerloomError('WRITE_FAILED', { file, reason: reasonOf(cause) }, { cause });
-  });
 
 const writeWithFolder = async (path: string, content: string | Uint8Array): Promise<void> => {
   await makeDirectories(dirname(path));

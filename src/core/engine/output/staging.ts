@@ -4,6 +4,7 @@ import { type FileHandle, lstat, mkdir, open, readdir, rename, rm, stat } from '
 import { basename, dirname, join } from 'node:path';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
 import { foreignDirectory } from '../../base/own-directory.js';
+import { writeFailed, writing } from '../../base/writing.js';
 import { readFileIfAny } from '../../models/checkpoint/small-file.js';
 import { exchange, tryLock } from '../../native/addon.js';
 import { bytesOf } from '../../tensor/extent.js';
@@ -56,12 +57,6 @@ export const openStaging = async (output: Output, plan: StagedPlan, resume: bool
     plan: join(directory, 'plan.json'),
   };
   const { lock, warnings } = await acquire(directory, output.path);
-  const writing = <T>(action: () => Promise<T>): Promise<T> =>
-    action().catch((cause: unknown) => {
-      if (cause instanceof LayerloomError) throw cause;
-      const { path = directory } = cause as NodeJS.ErrnoException;
-      throw new LayerloomError('WRITE_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
-    });
   let isKept = resume;
   try {
     const { replaces } = await output.again();
@@ -76,12 +71,12 @@ export const openStaging = async (output: Output, plan: StagedPlan, resume: bool
     if (continues) requireSamePlan(former, plan, directory);
     else if (former !== undefined)
       warnings.push(`removed the leftovers of an interrupted merge in ${directory}`);
-    if (!continues) await writing(() => begin(directory, paths, plan));
+    if (!continues) await writing(directory, () => begin(directory, paths, plan));
     return {
       directory,
       checkpoint: paths.checkpoint,
       journal: paths.journal,
-      done: continues ? await writing(() => validExtents(paths, plan)) : new Map(),
+      done: continues ? await writing(directory, () => validExtents(paths, plan)) : new Map(),
       warnings,
       commit: async () => {
         const remaining = await publish(directory, paths, { path: output.path, replaces });
@@ -138,21 +133,19 @@ export const isLocked = async (path: string): Promise<boolean> => {
 const acquire = async (directory: string, out: string): Promise<{ lock: FileHandle; warnings: string[] }> => {
   const path = join(directory, 'lock');
   for (;;) {
-    await makeStaging(directory).catch((cause: unknown) => {
-      throw new LayerloomError('WRITE_FAILED', { file: directory, reason: reasonOf(cause) }, { cause });
-    });
+    await writing(directory, () => makeStaging(directory));
     const foreign = foreignDirectory(directory);
     if (foreign !== undefined) throw new LayerloomError('WRITE_FAILED', { file: out, reason: foreign });
     const lock = await open(path, 'a').catch((error: NodeJS.ErrnoException) => {
       if (error.code === 'ENOENT') return undefined;
-      throw new LayerloomError('WRITE_FAILED', { file: path, reason: reasonOf(error) }, { cause: error });
+      throw writeFailed(path, error);
     });
     if (lock === undefined) continue;
     const state = tryLock(lock.fd);
     const [held, named] = await Promise.all([
       lock.stat().catch(async (cause: unknown) => {
         await lock.close();
-        throw new LayerloomError('WRITE_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
+        throw writeFailed(path, cause);
       }),
       stat(path).catch(() => undefined),
     ]);
@@ -231,7 +224,7 @@ const publish = async (
 ): Promise<string[]> => {
   const parent = dirname(path);
   const former = nameBeside(path, `former-${randomUUID().slice(0, 8)}`);
-  try {
+  await writing(path, async () => {
     await syncDirectory(checkpoint);
     if (replaces) {
       await rm(plan);
@@ -241,9 +234,7 @@ const publish = async (
     else await takePlace(checkpoint, path, former);
     await syncDirectory(parent);
     await syncDirectory(directory);
-  } catch (cause) {
-    throw new LayerloomError('WRITE_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
-  }
+  });
   if (!replaces) return [];
   const foreign = await foreignFiles(former);
   if (foreign.length > 0)

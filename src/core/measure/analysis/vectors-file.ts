@@ -1,5 +1,6 @@
 import * as z from 'zod';
-import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { LayerloomError } from '../../base/errors.js';
+import { reading } from '../../base/writing.js';
 import { layerCount, layerNumber } from '../../models/architecture/layer-numbers.js';
 import { encodeHeader } from '../../models/checkpoint/containers/safetensors/header.js';
 import { safetensorsReader } from '../../models/checkpoint/containers/safetensors/reader.js';
@@ -35,9 +36,7 @@ export const encodeVectors = ({ vectors, concerns: _concerns, ...facts }: MavVec
 
 /** @throws LayerloomError READ_FAILED, VECTORS_INVALID, and the codes of a safetensors header */
 export const readVectors = async (file: string): Promise<MavVectors> => {
-  const bytes = await readSmallFile(file, limit).catch((cause: unknown) => {
-    throw new LayerloomError('READ_FAILED', { file, reason: reasonOf(cause) }, { cause });
-  });
+  const bytes = await reading(file, () => readSmallFile(file, limit));
   const header = bytes.subarray(0, safetensorsReader.headerEnd(bytes, file, bytes.length));
   const { metadata, tensors } = safetensorsReader.parseHeader(header, file, bytes.length);
   const invalid = (reason: string) => new LayerloomError('VECTORS_INVALID', { file, reason });

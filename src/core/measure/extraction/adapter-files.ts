@@ -1,8 +1,8 @@
 import { basename, join } from 'node:path';
 import { stringify } from 'yaml';
-import { LayerloomError, reasonOf } from '../../base/errors.js';
 import { emptyTable, groupBy } from '../../base/lookup.js';
 import { version } from '../../base/version.js';
+import { writing } from '../../base/writing.js';
 import { writeDurably } from '../../engine/output/durable.js';
 import { recordOf, type ShardRecord } from '../../engine/output/provenance.js';
 import { sealedText } from '../../engine/output/record-seal.js';
@@ -43,9 +43,7 @@ export const writeAdapterFiles = async (
 ): Promise<void> => {
   const write = async (name: string, text: string): Promise<void> => {
     const file = join(directory, name);
-    await writeDurably(file, text).catch((cause: unknown) => {
-      throw new LayerloomError('WRITE_FAILED', { file, reason: reasonOf(cause) }, { cause });
-    });
+    await writing(file, () => writeDurably(file, text));
   };
   const beside = [
     [adapterConfigName, configOf(plan, extraction)],

@@ -2,6 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { layerloomCommand } from '../../base/command-line.js';
 import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { readFailed } from '../../base/writing.js';
 import { nearest } from '../../methods/recipe/nearest.js';
 import { parseAddress } from '../../models/address/address.js';
 import type { CheckpointIndex } from '../../models/checkpoint/checkpoint.js';
@@ -87,7 +88,7 @@ const unknown = (analysis: string, name: string, files: readonly string[]): Laye
   });
 };
 
-const failOf = ({ file, reason, cause, isRead }: JsonFault): LayerloomError =>
+const failOf = ({ file, cause, isRead }: JsonFault): LayerloomError =>
   isRead
     ? new LayerloomError(
         'PARTITION_INVALID',
@@ -98,4 +99,4 @@ const failOf = ({ file, reason, cause, isRead }: JsonFault): LayerloomError =>
         },
         { cause },
       )
-    : new LayerloomError('READ_FAILED', { file, reason }, { cause });
+    : readFailed(file, cause);

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { layerloomCommand } from '../../base/command-line.js';
 import { LayerloomError } from '../../base/errors.js';
+import { readFailed } from '../../base/writing.js';
 import { layerCount } from '../../models/architecture/layer-numbers.js';
 import { readJsonFile } from '../../models/checkpoint/json-file.js';
 import { granularities, type Partition, partitionFormat, partNames } from './partition.js';
@@ -51,8 +52,7 @@ export const readPartition = async (file: string): Promise<Partition> => {
   const data = await readJsonFile(file, {
     schema,
     what: 'a partition',
-    fail: ({ reason, cause, isRead }) =>
-      isRead ? invalid(reason, cause) : new LayerloomError('READ_FAILED', { file, reason }, { cause }),
+    fail: ({ reason, cause, isRead }) => (isRead ? invalid(reason, cause) : readFailed(file, cause)),
   });
   const seen = new Set<string>();
   for (const name of partNames.flatMap((each) => data.parts[each])) {

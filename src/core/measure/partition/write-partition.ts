@@ -1,7 +1,8 @@
 import { stat } from 'node:fs/promises';
 import { basename, dirname, extname, join, resolve } from 'node:path';
-import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { LayerloomError } from '../../base/errors.js';
 import { invalidParameter } from '../../base/invalid-parameter.js';
+import { writing } from '../../base/writing.js';
 import { makeDirectories, writeWhole } from '../../engine/output/durable.js';
 import { formatPartition, type PartitionFile } from './formats/index.js';
 import { type PartitionFormat, partitionFormats } from './formats/names.js';
@@ -81,10 +82,8 @@ const refuseExisting = async (file: string): Promise<void> => {
 };
 
 const write = async (file: string, text: string): Promise<void> => {
-  try {
+  await writing(file, async () => {
     await makeDirectories(dirname(file));
     await writeWhole(file, text);
-  } catch (cause) {
-    throw new LayerloomError('WRITE_FAILED', { file, reason: reasonOf(cause) }, { cause });
-  }
+  });
 };

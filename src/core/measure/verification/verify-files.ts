@@ -1,8 +1,9 @@
 import { constants } from 'node:fs';
 import { type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
-import { codeOf, LayerloomError, reasonOf, withPath } from '../../base/errors.js';
+import { codeOf, type LayerloomError, reasonOf, withPath } from '../../base/errors.js';
 import { isMissing, isUnreadable } from '../../base/unless-missing.js';
+import { readFailed } from '../../base/writing.js';
 import { hashOpenFile } from '../../engine/output/checksums.js';
 import { contentOf } from '../../engine/output/provenance.js';
 import type { Run } from '../../engine/run.js';
@@ -74,7 +75,7 @@ export const notAFile = (file: string, path: string, cause: unknown): VerifiedFi
   // A loop of links, a socket, or a file refused beside weights.
   if (['ELOOP', 'ENXIO', 'EISDIR'].includes(codeOf(cause) ?? '') || !isUnreadable(cause))
     return { file, bytes: null, state: 'different', reason: `is no file of the output: ${reasonOf(cause)}` };
-  throw new LayerloomError('READ_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
+  throw readFailed(path, cause);
 };
 
 /** The first bytes of a git LFS pointer. */

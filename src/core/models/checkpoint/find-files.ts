@@ -1,8 +1,9 @@
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { argument, layerloomCommand } from '../../base/command-line.js';
-import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { LayerloomError } from '../../base/errors.js';
 import { exists } from '../../base/exists.js';
+import { reading } from '../../base/writing.js';
 import type { ContainerReader, WeightsIndex } from './containers/container-reader.js';
 import {
   findWeights,
@@ -70,10 +71,7 @@ const isWhole = async (path: string): Promise<boolean> =>
   readerOf(path).carriesSideFiles !== true &&
   (await exists(join(dirname(path), configName)));
 
-const namesOf = (directory: string): Promise<string[]> =>
-  readdir(directory).catch((cause: unknown) => {
-    throw new LayerloomError('READ_FAILED', { file: directory, reason: reasonOf(cause) }, { cause });
-  });
+const namesOf = (directory: string): Promise<string[]> => reading(directory, () => readdir(directory));
 
 interface Chosen {
   readonly reader: ContainerReader;

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { constants, type FileHandle, open } from 'node:fs/promises';
-import { checkInterrupt, LayerloomError, reasonOf } from '../../base/errors.js';
+import { checkInterrupt, LayerloomError } from '../../base/errors.js';
+import { reading } from '../../base/writing.js';
 import type { FileIdentity, FileState } from './checkpoint.js';
 import { readerOf } from './containers/containers.js';
 import { readHeaderOf } from './containers/read-header.js';
@@ -77,16 +78,6 @@ const hashBy: Readonly<
 const changed = ({ path }: FileIdentity, reason: string): LayerloomError =>
   new LayerloomError('INPUT_CHANGED', { file: path, reason });
 
-/** Wraps system errors. @throws LayerloomError INPUT_CHANGED, READ_FAILED */
-const reading = async <T>({ path }: FileIdentity, work: () => Promise<T>): Promise<T> => {
-  try {
-    return await work();
-  } catch (cause) {
-    if (cause instanceof LayerloomError) throw cause;
-    throw new LayerloomError('READ_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
-  }
-};
-
 /** Returns the file's status, having checked size and mtime against its identity. */
 const statOf = async (handle: FileHandle, file: FileIdentity) => {
   const now = await handle.stat({ bigint: true });
@@ -109,7 +100,7 @@ export const observe = (
   file: FileIdentity,
   hashOf: FileState['hashOf'] = 'samples',
 ): Promise<FileState> =>
-  reading(file, async () => {
+  reading(file.path, async () => {
     // Status first: any later write changes the next status.
     const status = await statOf(handle, file);
     const { hash } = await readHeaderOf(readerOf(file.path), handle, file.path, file.bytes);
@@ -119,7 +110,7 @@ export const observe = (
 
 export const observePath = (file: FileIdentity, hashOf: FileState['hashOf']): Promise<FileState> =>
   withFewFiles(() =>
-    reading(file, async () => {
+    reading(file.path, async () => {
       const handle = await open(file.path, constants.O_RDONLY | constants.O_NONBLOCK);
       try {
         return await observe(handle, file, hashOf);
@@ -135,7 +126,7 @@ export const observePath = (file: FileIdentity, hashOf: FileState['hashOf']): Pr
  */
 const readUnchanged = <T>(file: FileIdentity, read: (handle: FileHandle) => Promise<T>): Promise<T> =>
   withFewFiles(() =>
-    reading(file, async () => {
+    reading(file.path, async () => {
       const handle = await open(file.path, constants.O_RDONLY | constants.O_NONBLOCK);
       try {
         await statOf(handle, file);
@@ -184,7 +175,7 @@ export const observeAgain = (
   before: FileState,
   relinked: boolean,
 ): Promise<FileState> =>
-  reading(file, async () => {
+  reading(file.path, async () => {
     const status = await statOf(handle, file);
     if (status.ctimeNs === before.ctimeNs) return before;
     const isExplained = relinked || status.links !== before.links || before.hashOf === 'bytes';

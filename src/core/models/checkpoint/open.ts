@@ -1,7 +1,8 @@
 import { constants, open } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { LayerloomError } from '../../base/errors.js';
 import { itemAt } from '../../base/lookup.js';
+import { readFailed } from '../../base/writing.js';
 import type { TensorReference } from '../../tensor/reference.js';
 import { type FoundModel, originOf } from '../address/found-model.js';
 import type { CheckpointIndex, FileIdentity } from './checkpoint.js';
@@ -88,7 +89,7 @@ const openFile = async (
     (cause: NodeJS.ErrnoException) => {
       if (cause.code === 'ENOENT')
         throw new LayerloomError('FILE_MISSING', { file: path, neededBy }, { cause });
-      throw new LayerloomError('READ_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
+      throw readFailed(path, cause);
     },
   );
   try {
@@ -108,8 +109,7 @@ const openFile = async (
       descriptions: await readDescriptions(handle, path, header, missingBytes),
     };
   } catch (cause) {
-    if (cause instanceof LayerloomError) throw cause;
-    throw new LayerloomError('READ_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
+    throw readFailed(path, cause);
   } finally {
     await handle.close();
   }

@@ -1,6 +1,6 @@
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { readFailed } from '../../base/writing.js';
 
 /** A run's checkpoint: a folder `checkpoint-N`, as transformers' trainers write. */
 export interface RunCheckpoint {
@@ -21,7 +21,7 @@ export const checkpointName = /^checkpoint-(?<step>0|[1-9]\d{0,14})$/;
 export const listCheckpoints = async (run: string): Promise<RunCheckpoint[]> => {
   const names = await readdir(run).catch((cause: NodeJS.ErrnoException) => {
     if (cause.code === 'ENOTDIR') return [];
-    throw new LayerloomError('READ_FAILED', { file: run, reason: reasonOf(cause) }, { cause });
+    throw readFailed(run, cause);
   });
   const found = await Promise.all(
     names.map(async (folder): Promise<RunCheckpoint[]> => {

@@ -1,6 +1,6 @@
 import { constants, type FileHandle, open } from 'node:fs/promises';
-import { LayerloomError, reasonOf } from '../../base/errors.js';
 import { itemAt, keep } from '../../base/lookup.js';
+import { reading } from '../../base/writing.js';
 import { bitsOf } from '../../tensor/dtype.js';
 import type { TensorReference } from '../../tensor/reference.js';
 import type { CheckpointIndex } from './checkpoint.js';
@@ -66,22 +66,15 @@ const compare = ([a, b]: readonly Place[]): Promise<Sameness> =>
   });
 
 const openToRead = (path: string): Promise<FileHandle> =>
-  open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((cause: unknown) => {
-    throw new LayerloomError('READ_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
-  });
+  reading(path, () => open(path, constants.O_RDONLY | constants.O_NONBLOCK));
 
 const readElements = async (
   file: FileHandle,
   { path, begin, end }: Place,
   from: number,
   bytes: number,
-): Promise<Buffer> => {
-  try {
-    return await readBlock(file, Buffer.alloc(Math.min(bytes, end - begin - from)), begin + from);
-  } catch (cause) {
-    throw new LayerloomError('READ_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
-  }
-};
+): Promise<Buffer> =>
+  reading(path, () => readBlock(file, Buffer.alloc(Math.min(bytes, end - begin - from)), begin + from));
 
 /** Dtypes that a JavaScript number holds exactly, with functions that read an element. */
 const decoders: Readonly<Record<string, (bytes: DataView, at: number) => number>> = {

@@ -1,8 +1,9 @@
 import type { Stats } from 'node:fs';
 import { constants, type FileHandle, open, readdir, readlink, realpath } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
-import { codeOf, LayerloomError, reasonOf, withPath } from '../../base/errors.js';
+import { codeOf, withPath } from '../../base/errors.js';
 import { isUnreadable } from '../../base/unless-missing.js';
+import { readFailed, reading } from '../../base/writing.js';
 
 interface Limit {
   readonly most: number;
@@ -33,7 +34,7 @@ const besideWeights: Limit = {
  */
 export const readSmallFile = (path: string, limit = usual): Promise<Buffer> =>
   unlessStale(async () =>
-    withRegularFile(path, await open(path, limit.pipes ? 'r' : reading), limit, (file, bytes) =>
+    withRegularFile(path, await open(path, limit.pipes ? 'r' : withoutWaiting), limit, (file, bytes) =>
       readAll(path, file, bytes, limit),
     ),
   );
@@ -45,7 +46,7 @@ export const readSmallFile = (path: string, limit = usual): Promise<Buffer> =>
 export const readFileIfAny = (path: string, limit = usual): Promise<Buffer | undefined> =>
   readSmallFile(path, limit).catch((cause: unknown) => {
     if (!isUnreadable(cause)) return undefined;
-    throw new LayerloomError('READ_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
+    throw readFailed(path, cause);
   });
 
 /** Retries on ESTALE: over NFS, another host may replace a file that is open here. */
@@ -71,18 +72,12 @@ export const readSideFile = (path: string): Promise<Buffer> =>
 export const checkSideFile = (path: string): Promise<void> => withSideFile(path, async () => undefined);
 
 /** Does not block on a FIFO. */
-const reading = constants.O_RDONLY | constants.O_NONBLOCK;
+const withoutWaiting = constants.O_RDONLY | constants.O_NONBLOCK;
 
-const withSideFile = async <T>(
-  path: string,
-  use: (file: FileHandle, bytes: number) => Promise<T>,
-): Promise<T> => {
-  try {
-    return await unlessStale(async () => withRegularFile(path, await openBeside(path), besideWeights, use));
-  } catch (cause) {
-    throw new LayerloomError('READ_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
-  }
-};
+const withSideFile = <T>(path: string, use: (file: FileHandle, bytes: number) => Promise<T>): Promise<T> =>
+  reading(path, () =>
+    unlessStale(async () => withRegularFile(path, await openBeside(path), besideWeights, use)),
+  );
 
 /**
  * Resolves a link and opens its target without following further links, so that the checked path is the
@@ -90,7 +85,7 @@ const withSideFile = async <T>(
  */
 const openBeside = async (path: string): Promise<FileHandle> => {
   try {
-    return await open(path, reading | constants.O_NOFOLLOW);
+    return await open(path, withoutWaiting | constants.O_NOFOLLOW);
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ELOOP') throw error;
   }
@@ -100,7 +95,7 @@ const openBeside = async (path: string): Promise<FileHandle> => {
       path,
       `it is a link to ${target}, a file of another name or beside no model, and in no hub cache; if that belongs to the checkpoint, put a copy of it in the link's place`,
     );
-  const file = await open(target, reading | constants.O_NOFOLLOW);
+  const file = await open(target, withoutWaiting | constants.O_NOFOLLOW);
   // Detects a parent directory swapped for a link meanwhile. Without /proc this check is skipped.
   if ((await readlink(`/proc/self/fd/${file.fd}`).catch(() => target)) === target) return file;
   await file.close();

@@ -1,8 +1,9 @@
 import { readdir, rename, rm, rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { LayerloomError, reasonOf } from '../../base/errors.js';
+import { LayerloomError } from '../../base/errors.js';
 import { exists } from '../../base/exists.js';
 import { foreignBelow, foreignDirectory } from '../../base/own-directory.js';
+import { writing } from '../../base/writing.js';
 import { rangeFolderAt } from './ranges/folder.js';
 import { cacheLock, isHeld } from './ranges/hold.js';
 import { listRangeCache, type RangeCacheEntry } from './ranges/list.js';
@@ -99,15 +100,13 @@ const removing = '.removing';
 
 /** Renames first, so that no process finds a half-removed folder. */
 const removeFolder = async (folder: string): Promise<void> => {
-  try {
+  await writing(folder, async () => {
     await rename(folder, `${folder}${removing}`);
     await rm(`${folder}${removing}`, { recursive: true, force: true });
     await rmdir(dirname(folder)).catch((error: NodeJS.ErrnoException) => {
       if (error.code !== 'ENOTEMPTY' && error.code !== 'EEXIST') throw error;
     });
-  } catch (cause) {
-    throw new LayerloomError('WRITE_FAILED', { file: folder, reason: reasonOf(cause) }, { cause });
-  }
+  });
 };
 
 const leftoverName = new RegExp(`^[0-9a-f]{40}\\${removing}$`);

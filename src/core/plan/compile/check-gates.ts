@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises';
-import { LayerloomError, reasonOf } from '../../base/errors.js';
 import { itemAt } from '../../base/lookup.js';
+import { reading } from '../../base/writing.js';
 import { invalid } from '../../methods/framework/settings.js';
 import { isFloating } from '../../tensor/dtype.js';
 import type { TensorReference } from '../../tensor/reference.js';
@@ -48,13 +48,10 @@ export const checkGates = async ({ checkpoint }: OpenedModel): Promise<void> => 
   }
 };
 
-const readRange = async (file: string, { begin, end }: TensorReference): Promise<Buffer> => {
-  try {
+const readRange = (file: string, { begin, end }: TensorReference): Promise<Buffer> =>
+  reading(file, async () => {
     await using handle = await open(file);
     const { buffer, bytesRead } = await handle.read(Buffer.alloc(end - begin), 0, end - begin, begin);
     if (bytesRead < end - begin) throw new Error('it ends before its tensors do');
     return buffer;
-  } catch (cause) {
-    throw new LayerloomError('READ_FAILED', { file, reason: reasonOf(cause) }, { cause });
-  }
-};
+  });

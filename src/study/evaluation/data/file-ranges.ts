@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
-import { LayerloomError, reasonOf } from '../../../core/base/errors.js';
+import { reading } from '../../../core/base/writing.js';
 
 /** Bytes of a file, the end excluded. */
 export type Range = readonly [begin: number, end: number];
@@ -16,14 +16,12 @@ export class FilesToRead implements AsyncDisposable {
   readonly #handles = new Map<string, FileHandle>();
 
   /** @throws LayerloomError READ_FAILED, naming the file */
-  async read<T>(file: string, reading: (handle: FileHandle) => Promise<T>): Promise<T> {
-    try {
+  read<T>(file: string, use: (handle: FileHandle) => Promise<T>): Promise<T> {
+    return reading(file, async () => {
       const handle = this.#handles.get(file) ?? (await open(file));
       this.#handles.set(file, handle);
-      return await reading(handle);
-    } catch (cause) {
-      throw new LayerloomError('READ_FAILED', { file, reason: reasonOf(cause) }, { cause });
-    }
+      return await use(handle);
+    });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {

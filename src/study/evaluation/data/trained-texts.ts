@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { open, stat } from 'node:fs/promises';
-import { LayerloomError, reasonOf } from '../../../core/base/errors.js';
+import { reading } from '../../../core/base/writing.js';
 import { isObject } from '../../../core/models/checkpoint/json.js';
 import { jsonOrNone } from '../../../core/texts/json.js';
 
@@ -79,14 +79,12 @@ class Smallest {
 export const hashesOfFiles = async (files: readonly string[]): Promise<TextHashes> => {
   const found = new Smallest();
   for (const file of files.filter((name) => name.endsWith('.jsonl')))
-    try {
+    await reading(file, async () => {
       if (!(await stat(file)).isFile()) throw new Error('not a file');
       const handle = await open(file);
       for await (const line of handle.readLines())
         for (const text of textsOf(jsonOrNone(line))) for (const hash of hashesOf(text)) found.add(hash);
-    } catch (cause) {
-      throw new LayerloomError('READ_FAILED', { file, reason: reasonOf(cause) }, { cause });
-    }
+    });
   return { hashes: found.sorted(), isSample: found.isSample };
 };
 

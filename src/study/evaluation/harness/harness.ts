@@ -2,8 +2,9 @@ import type { ChildProcess } from 'node:child_process';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { shellWord } from '../../../core/base/command-line.js';
-import { checkInterrupt, LayerloomError, reasonOf } from '../../../core/base/errors.js';
+import { checkInterrupt, LayerloomError } from '../../../core/base/errors.js';
 import { foreignDirectory } from '../../../core/base/own-directory.js';
+import { writing } from '../../../core/base/writing.js';
 import { openToAppend, sizeOf } from '../../../core/engine/output/durable.js';
 import {
   endGroup,
@@ -123,15 +124,13 @@ const harnessConfig = async (run: HarnessRun): Promise<Record<string, unknown>> 
 export const prepareRun = async (run: HarnessRun): Promise<string[]> => {
   const config = join(run.directory, configName);
   const content = await harnessConfig(run);
-  try {
+  await writing(config, async () => {
     await mkdir(run.directory, { recursive: true });
     const foreign = foreignDirectory(run.directory);
     if (foreign !== undefined) throw new Error(foreign);
     await rm(join(run.directory, outputName), { recursive: true, force: true });
     await writeFile(config, `${JSON.stringify(content, null, 2)}\n`);
-  } catch (cause) {
-    throw new LayerloomError('WRITE_FAILED', { file: config, reason: reasonOf(cause) }, { cause });
-  }
+  });
   return ['run', '--config', config, ...run.settings.arguments];
 };
 

@@ -1,8 +1,8 @@
 import { createHash, randomUUID } from 'node:crypto';
 import { mkdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { basename, dirname, join, relative } from 'node:path';
-import { LayerloomError, reasonOf } from '../../../core/base/errors.js';
 import { exists } from '../../../core/base/exists.js';
+import { writeFailed } from '../../../core/base/writing.js';
 import { type ModelAddress, parseAddress } from '../../../core/models/address/address.js';
 import type { CheckpointIndex } from '../../../core/models/checkpoint/checkpoint.js';
 import { withoutKey } from '../../../core/models/checkpoint/config.js';
@@ -74,7 +74,7 @@ const viewOf = async (checkpoint: CheckpointIndex, folder: string, views: string
     await rm(staging, { recursive: true, force: true });
     // Another process made it meanwhile.
     if (await exists(view)) return view;
-    throw new LayerloomError('WRITE_FAILED', { file: view, reason: reasonOf(cause) }, { cause });
+    throw writeFailed(view, cause);
   }
   return view;
 };

@@ -1,8 +1,9 @@
 import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { LayerloomError, reasonOf } from '../../../core/base/errors.js';
+import type { LayerloomError } from '../../../core/base/errors.js';
 import { exists } from '../../../core/base/exists.js';
 import { valueAt } from '../../../core/base/lookup.js';
+import { writing } from '../../../core/base/writing.js';
 import { makeShards } from '../../../core/engine/compute/make-shards.js';
 import { refusedNonFinite } from '../../../core/engine/compute/non-finite.js';
 import type { InputFiles } from '../../../core/engine/input-files.js';
@@ -260,9 +261,3 @@ const weightFilesOf = async ({ files, path, folder = path }: CheckpointIndex): P
   const there = await Promise.all(indexes.map(exists));
   return [...files.map((file) => file.path), ...indexes.filter((_, index) => there[index])];
 };
-
-const writing = (file: string, action: () => Promise<void>): Promise<void> =>
-  action().catch((cause: unknown) => {
-    if (cause instanceof LayerloomError) throw cause;
-    throw new LayerloomError('WRITE_FAILED', { file, reason: reasonOf(cause) }, { cause });
-  });

@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import * as z from 'zod';
 import { LayerloomError } from '../../../core/base/errors.js';
 import { isMissing, isUnreadable } from '../../../core/base/unless-missing.js';
+import { readFailed } from '../../../core/base/writing.js';
 import { isObject } from '../../../core/models/checkpoint/json.js';
 import { readJsonFile } from '../../../core/models/checkpoint/json-file.js';
 import { type Layout, layouts } from '../../../core/models/checkpoint/layouts.js';
@@ -201,8 +202,9 @@ export const readRecord = async (directory: string): Promise<ExperimentRecord> =
       what: 'the record of an experiment',
       fail: ({ file, reason, cause }) => {
         isThere = !isMissing(cause);
-        const code = isUnreadable(cause) ? 'READ_FAILED' : 'EXPERIMENT_INVALID';
-        return new LayerloomError(code, { file, reason }, { cause });
+        return isUnreadable(cause)
+          ? readFailed(file, cause)
+          : new LayerloomError('EXPERIMENT_INVALID', { file, reason }, { cause });
       },
     });
   } catch (error) {

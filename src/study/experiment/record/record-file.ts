@@ -1,7 +1,7 @@
 import { lstat, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { LayerloomError, reasonOf } from '../../../core/base/errors.js';
 import { exists } from '../../../core/base/exists.js';
+import { writing } from '../../../core/base/writing.js';
 import { replaceFile, syncDirectory } from '../../../core/engine/output/durable.js';
 import { recordName } from '../../batch/record-names.js';
 import { evaluationsName } from '../../evaluation/result-files.js';
@@ -87,12 +87,10 @@ export class RecordFile {
     return await holdClaim(beside('.experiment.claim'), beside('.layerloom-clock'), async () => {
       await this.#removePartials();
       const record = await this.#withScores(await next());
-      try {
+      await writing(path, async () => {
         await replaceFile(path, `${JSON.stringify(record, null, 2)}\n`);
         await syncDirectory(this.#directory);
-      } catch (cause) {
-        throw new LayerloomError('WRITE_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
-      }
+      });
       return record;
     });
   }

@@ -1,7 +1,8 @@
 import { realpath, stat } from 'node:fs/promises';
 import { basename, join, resolve, sep } from 'node:path';
-import { LayerloomError, reasonOf } from '../../../core/base/errors.js';
+import { LayerloomError } from '../../../core/base/errors.js';
 import { version } from '../../../core/base/version.js';
+import { reading } from '../../../core/base/writing.js';
 import { provenanceName } from '../../../core/models/checkpoint/file-names.js';
 import { openModel } from '../../../core/models/reading/read-model.js';
 import {
@@ -44,9 +45,7 @@ export const importResults = async (directory: string, from: string): Promise<Im
   checkEvaluationFolders(place);
   const settings = settingsOf(record, place);
   const models = await Promise.all(modelsToScore(record, settings, place).map(candidateOf));
-  const files = await findHarnessResults(from).catch((cause: unknown) => {
-    throw new LayerloomError('READ_FAILED', { file: resolve(from), reason: reasonOf(cause) }, { cause });
-  });
+  const files = await reading(resolve(from), () => findHarnessResults(from));
   if (files.length === 0)
     throw new LayerloomError('READ_FAILED', {
       file: resolve(from),

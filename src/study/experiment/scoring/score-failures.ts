@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod';
-import { LayerloomError, reasonOf } from '../../../core/base/errors.js';
 import { namesIn } from '../../../core/base/unless-missing.js';
+import { writing } from '../../../core/base/writing.js';
 import { makeDirectories, writeDurably } from '../../../core/engine/output/durable.js';
 import { readFileIfAny } from '../../../core/models/checkpoint/small-file.js';
 import { jsonOrNone } from '../../../core/texts/json.js';
@@ -55,12 +55,10 @@ export class ScoreFailures {
   /** @throws LayerloomError WRITE_FAILED */
   async write(failure: ScoreFailure): Promise<void> {
     const file = this.#fileOf(failure);
-    try {
+    await writing(file, async () => {
       await makeDirectories(this.#directory);
       await writeDurably(file, `${JSON.stringify(failure)}\n`);
-    } catch (cause) {
-      throw new LayerloomError('WRITE_FAILED', { file, reason: reasonOf(cause) }, { cause });
-    }
+    });
   }
 
   async remove(failure: Pick<ScoreFailure, 'weights' | 'task'>): Promise<void> {

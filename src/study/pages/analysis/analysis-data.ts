@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { LayerloomError } from '../../../core/base/errors.js';
 import { itemAt, propertyAt, valueAt } from '../../../core/base/lookup.js';
 import { namesIn } from '../../../core/base/unless-missing.js';
+import { readFailed } from '../../../core/base/writing.js';
 import { analyseAt, defaultThreshold, type MavVectors } from '../../../core/measure/analysis/analysis.js';
 import { autoThreshold } from '../../../core/measure/analysis/auto-threshold.js';
 import { columnsOf } from '../../../core/measure/analysis/columns.js';
@@ -142,7 +143,7 @@ export const analysisOf = (
 const vectorsEnding = /\.mav\.safetensors$/;
 
 const damaged = ({ file, reason, cause, isRead }: JsonFault): LayerloomError =>
-  new LayerloomError(isRead ? 'CONFIG_INVALID' : 'READ_FAILED', { file, reason }, { cause });
+  isRead ? new LayerloomError('CONFIG_INVALID', { file, reason }, { cause }) : readFailed(file, cause);
 
 /**
  * Reads what `layerloom analyze` wrote to a directory; null if nothing.

@@ -1,9 +1,10 @@
 import { readdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { LayerloomError, reasonOf } from '../../../core/base/errors.js';
+import { LayerloomError } from '../../../core/base/errors.js';
 import { invalidParameter } from '../../../core/base/invalid-parameter.js';
 import { itemAt } from '../../../core/base/lookup.js';
 import { version } from '../../../core/base/version.js';
+import { reading, writing } from '../../../core/base/writing.js';
 import { makeDirectories, writeWhole } from '../../../core/engine/output/durable.js';
 import {
   type Analysis,
@@ -145,12 +146,10 @@ export const writeAnalysis = async (
   });
   files.set(pageName, [await writeAnalysisPage(page), recordOf([...files.keys(), pageName])]);
 
-  try {
+  await writing(directory, async () => {
     await removeFormerAnalysis(directory, files);
     for (const [name, parts] of files) await writeWhole(join(directory, name), parts);
-  } catch (cause) {
-    throw new LayerloomError('WRITE_FAILED', { file: directory, reason: reasonOf(cause) }, { cause });
-  }
+  });
   return {
     out: directory,
     files: [...files.keys()],
@@ -201,9 +200,7 @@ const checkFileNames = (vectors: readonly MavVectors[]): void => {
 export const prepareDirectory = async (out: string): Promise<void> => {
   if (typeof out !== 'string' || out === '') throw invalidParameter('out', out, 'a directory');
   const directory = resolve(out);
-  await makeDirectories(directory).catch((cause: unknown) => {
-    throw new LayerloomError('WRITE_FAILED', { file: directory, reason: reasonOf(cause) }, { cause });
-  });
+  await writing(directory, () => makeDirectories(directory));
   const names = await readdir(directory).catch((): string[] => []);
   if (names.includes('config.json') || findWeights(names) !== undefined)
     throw new LayerloomError('OUTPUT_INVALID', {
@@ -219,9 +216,7 @@ export const prepareDirectory = async (out: string): Promise<void> => {
  */
 export const readPublishedTable = async (path: string): Promise<PublishedTable> => {
   const limit = { most: mostCsvBytes, what: 'a table' };
-  const text = await readSmallFile(path, limit).catch((cause: unknown) => {
-    throw new LayerloomError('READ_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
-  });
+  const text = await reading(path, () => readSmallFile(path, limit));
   const table = parseTable(text.toString());
   if (table === undefined)
     throw invalidParameter(

@@ -2,8 +2,9 @@ import { basename, dirname, extname, join, resolve } from 'node:path';
 import { h } from 'preact';
 import { render } from 'preact-render-to-string';
 import { layerloomCommand } from '../../../core/base/command-line.js';
-import { LayerloomError, reasonOf } from '../../../core/base/errors.js';
+import { LayerloomError } from '../../../core/base/errors.js';
 import { invalidParameter } from '../../../core/base/invalid-parameter.js';
+import { writing } from '../../../core/base/writing.js';
 import { makeDirectories, writeWhole } from '../../../core/engine/output/durable.js';
 import type { ExpertRoles } from '../../../core/measure/analysis/expert-roles.js';
 import { layerCount } from '../../../core/models/architecture/layer-numbers.js';
@@ -44,12 +45,10 @@ export const writePage = async (out: string, text: string, force: boolean): Prom
       out: path,
       ...(extname(path) === '.html' ? { page: true } : { file: true }),
     });
-  try {
+  await writing(path, async () => {
     await makeDirectories(dirname(path));
     await writeWhole(path, text);
-  } catch (cause) {
-    throw new LayerloomError('WRITE_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
-  }
+  });
 };
 
 const isOurs = (former: Buffer): boolean =>

@@ -1,9 +1,9 @@
 import { lstat, mkdir, realpath, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, sep } from 'node:path';
-import { LayerloomError, reasonOf } from '../../../base/errors.js';
 import { allExist, exists } from '../../../base/exists.js';
 import { putInPlace } from '../../../base/put-in-place.js';
 import { unlessMissing } from '../../../base/unless-missing.js';
+import { writing } from '../../../base/writing.js';
 import { type Extent, subtractExtents } from '../../../tensor/extent.js';
 import { jsonOrNone } from '../../../texts/json.js';
 import { staysInside } from '../../address/file-name.js';
@@ -121,12 +121,10 @@ const parseObject = (text: string): Record<string, unknown> => {
 export const writeRangeModel = async (folder: string, model: RangeCacheModel): Promise<void> => {
   const path = modelRecordPath(folder);
   const text = `${JSON.stringify(model, null, 2)}\n`;
-  try {
+  await writing(path, async () => {
     await mkdir(dirname(path), { recursive: true });
     await putInPlace(path, (temporary) => writeFile(temporary, text, { flush: true }));
-  } catch (cause) {
-    throw new LayerloomError('WRITE_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
-  }
+  });
 };
 
 /**

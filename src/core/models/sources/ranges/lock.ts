@@ -1,7 +1,8 @@
 import { constants, type FileHandle, mkdir, open, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { checkInterrupt, LayerloomError, reasonOf } from '../../../base/errors.js';
+import { checkInterrupt } from '../../../base/errors.js';
+import { writeFailed, writing } from '../../../base/writing.js';
 import { tryLock } from '../../../native/addon.js';
 
 /** Milliseconds between attempts to lock. */
@@ -25,7 +26,7 @@ export const lockNow = async (path: string): Promise<LockedFile | undefined> => 
     const [held, named] = await Promise.all([
       file.stat().catch(async (cause: unknown) => {
         await file.close();
-        throw lockFailed(path, cause);
+        throw writeFailed(path, cause);
       }),
       stat(path).catch(() => undefined),
     ]);
@@ -41,17 +42,11 @@ export const lockNow = async (path: string): Promise<LockedFile | undefined> => 
 const forLock =
   constants.O_RDWR | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
-const openForLock = async (path: string): Promise<FileHandle> => {
-  try {
+const openForLock = (path: string): Promise<FileHandle> =>
+  writing(path, async () => {
     await mkdir(dirname(path), { recursive: true });
     return await open(path, forLock);
-  } catch (cause) {
-    throw lockFailed(path, cause);
-  }
-};
-
-const lockFailed = (file: string, cause: unknown): LayerloomError =>
-  new LayerloomError('WRITE_FAILED', { file, reason: reasonOf(cause) }, { cause });
+  });
 
 /** Waits for a file's lock. @throws LayerloomError WRITE_FAILED, INTERRUPTED */
 export const lockFile = async (path: string, signal?: AbortSignal): Promise<LockedFile> => {

@@ -1,7 +1,8 @@
 import { type FileHandle, lstat, mkdir, open, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { LayerloomError, reasonOf } from '../../../base/errors.js';
+import type { LayerloomError } from '../../../base/errors.js';
 import { unlessMissing } from '../../../base/unless-missing.js';
+import { reading, writeFailed } from '../../../base/writing.js';
 import { type Extent, joinExtents } from '../../../tensor/extent.js';
 import { readRange } from '../../checkpoint/read-block.js';
 import { readOpenFile } from '../../checkpoint/small-file.js';
@@ -79,7 +80,7 @@ export class RangeFile implements AsyncDisposable {
       return new RangeFile([folder, file], [record, data], known);
     } catch (cause) {
       await record.close();
-      throw new LayerloomError('WRITE_FAILED', { file: path, reason: reasonOf(cause) }, { cause });
+      throw writeFailed(path, cause);
     }
   }
 
@@ -125,9 +126,7 @@ export class RangeFile implements AsyncDisposable {
 
   /** Reads bytes that are present. @throws LayerloomError READ_FAILED */
   async read(begin: number, end: number): Promise<Buffer> {
-    return await readRange(this.#data, begin, end).catch((cause: unknown) => {
-      throw new LayerloomError('READ_FAILED', { file: this.path, reason: reasonOf(cause) }, { cause });
-    });
+    return await reading(this.path, () => readRange(this.#data, begin, end));
   }
 
   /** Syncs written bytes and records them. @throws LayerloomError WRITE_FAILED */
@@ -153,8 +152,7 @@ export class RangeFile implements AsyncDisposable {
 
   #writeFailed(cause: unknown): LayerloomError {
     this.#hasFailed = true;
-    if (cause instanceof LayerloomError) return cause;
-    return new LayerloomError('WRITE_FAILED', { file: this.path, reason: reasonOf(cause) }, { cause });
+    return writeFailed(this.path, cause);
   }
 
   async discard(): Promise<void> {

@@ -1,10 +1,11 @@
 import { createHash, type Hash } from 'node:crypto';
 import { copyFile, link, mkdir, open, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
-import { LayerloomError, reasonOf } from '../../../../base/errors.js';
+import { LayerloomError } from '../../../../base/errors.js';
 import { exists } from '../../../../base/exists.js';
 import { linkBelow } from '../../../../base/own-directory.js';
 import { putInPlace } from '../../../../base/put-in-place.js';
+import { writing } from '../../../../base/writing.js';
 import { withLock } from '../../ranges/lock.js';
 import type { ListedFile } from '../../ranges/record.js';
 import { modelFolder } from './hub-cache.js';
@@ -46,11 +47,6 @@ export const pointerPath = (at: HubCacheCommit, name: string): string =>
 export const blobPath = (at: HubCacheCommit, { etag }: ListedFile): string =>
   join(repositoryPath(at), 'blobs', etag);
 
-const failed = (file: string) => (cause: unknown) => {
-  if (cause instanceof LayerloomError) throw cause;
-  throw new LayerloomError('WRITE_FAILED', { file, reason: reasonOf(cause) }, { cause });
-};
-
 export const placeLink = async (path: string, target: string): Promise<void> => {
   await mkdir(dirname(path), { recursive: true });
   await putInPlace(path, (temporary) => symlink(relative(dirname(path), target), temporary));
@@ -77,9 +73,10 @@ export const writeRef = async (at: HubCacheCommit, revision: string): Promise<vo
   if (revision === at.commit) return;
   const path = join(repositoryPath(at), 'refs', ...revision.split('/'));
   if ((await readRef(repositoryPath(at), revision).catch(() => undefined)) === at.commit) return;
-  await mkdir(dirname(path), { recursive: true })
-    .then(() => putInPlace(path, (temporary) => writeFile(temporary, at.commit, durably)))
-    .catch(failed(path));
+  await writing(path, async () => {
+    await mkdir(dirname(path), { recursive: true });
+    await putInPlace(path, (temporary) => writeFile(temporary, at.commit, durably));
+  });
 };
 
 export interface ContentCheck {
@@ -133,7 +130,7 @@ export const putSmallFile = async (
   await withLock(lockPath(at, file), signal, async ({ state }) => {
     // Fetch errors must not be reported as WRITE_FAILED.
     const content = (await exists(blob)) ? undefined : await fetch();
-    await placeFile(pointer, blob, content, { isOnlyWriter: state === 'taken' }).catch(failed(pointer));
+    await writing(pointer, () => placeFile(pointer, blob, content, { isOnlyWriter: state === 'taken' }));
   });
 };
 
@@ -149,12 +146,14 @@ export const putWholeFile = async (
   signal: AbortSignal | undefined,
 ): Promise<void> => {
   const [pointer, blob] = [pointerPath(at, file.name), blobPath(at, file)];
-  await withLock(lockPath(at, file), signal, async ({ state }) => {
-    if (!(await exists(blob))) {
-      await mkdir(dirname(blob), { recursive: true });
-      const make = (temporary: string) => link(from, temporary).catch(() => copyDurably(from, temporary));
-      await putInPlace(blob, make, { isOnlyWriter: state === 'taken' });
-    }
-    await placeLink(pointer, blob);
-  }).catch(failed(pointer));
+  const make = (temporary: string) => link(from, temporary).catch(() => copyDurably(from, temporary));
+  await withLock(lockPath(at, file), signal, ({ state }) =>
+    writing(pointer, async () => {
+      if (!(await exists(blob))) {
+        await mkdir(dirname(blob), { recursive: true });
+        await putInPlace(blob, make, { isOnlyWriter: state === 'taken' });
+      }
+      await placeLink(pointer, blob);
+    }),
+  );
 };

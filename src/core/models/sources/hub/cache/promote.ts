@@ -1,5 +1,6 @@
 import { createReadStream } from 'node:fs';
-import { checkInterrupt, LayerloomError, reasonOf } from '../../../../base/errors.js';
+import { checkInterrupt, LayerloomError } from '../../../../base/errors.js';
+import { reading } from '../../../../base/writing.js';
 import type { RangeFile } from '../../ranges/range-file.js';
 import type { ListedFile } from '../../ranges/record.js';
 import { blobPath, contentCheck, type HubCacheCommit, placeLink, putWholeFile } from './cache-writer.js';
@@ -16,16 +17,13 @@ export const promote = async (
   signal: AbortSignal | undefined,
 ): Promise<void> => {
   const check = contentCheck(file);
-  try {
+  await reading(ranges.path, async () => {
     // No signal: in Node 20, a stream created with an aborted signal never closes its file.
     for await (const chunk of createReadStream(ranges.path, { highWaterMark: 1024 * 1024 })) {
       checkInterrupt(signal);
       check.update(chunk as Buffer);
     }
-  } catch (cause) {
-    if (cause instanceof LayerloomError) throw cause;
-    throw new LayerloomError('READ_FAILED', { file: ranges.path, reason: reasonOf(cause) }, { cause });
-  }
+  });
   const expected = check.mismatch();
   if (expected !== undefined) {
     await ranges.discard();

@@ -1,12 +1,10 @@
 import { open, stat } from 'node:fs/promises';
 import { basename } from 'node:path';
 import { Readable } from 'node:stream';
-import { LayerloomError, reasonOf } from '../../../../base/errors.js';
+import type { LayerloomError } from '../../../../base/errors.js';
+import { readFailed, reading } from '../../../../base/writing.js';
 
 const pieceBytes = 256 * 1024;
-
-const readFailed = (file: string, cause: unknown): LayerloomError =>
-  new LayerloomError('READ_FAILED', { file, reason: reasonOf(cause) }, { cause });
 
 interface Source {
   readonly path: string;
@@ -32,9 +30,7 @@ export class UploadBlob extends Blob {
   }
 
   static async of(path: string, onFault: Source['onFault'] = () => {}): Promise<UploadBlob> {
-    const { size: bytes } = await stat(path).catch((cause: unknown) => {
-      throw readFailed(path, cause);
-    });
+    const { size: bytes } = await reading(path, () => stat(path));
     return new UploadBlob({ path, bytes, onFault }, 0, bytes);
   }
 

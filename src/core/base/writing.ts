@@ -1,0 +1,53 @@
+import { codeOf, LayerloomError, reasonOf } from './errors.js';
+import { fileLimitOf } from './file-limit.js';
+
+const failureOf =
+  (code: 'READ_FAILED' | 'WRITE_FAILED') =>
+  (file: string, cause: unknown): LayerloomError =>
+    cause instanceof LayerloomError
+      ? cause
+      : new LayerloomError(code, { file, reason: reasonOf(cause) }, { cause });
+
+/** Returns an error of reading `file` as READ_FAILED. A LayerloomError keeps its code. */
+export const readFailed = failureOf('READ_FAILED');
+
+/** Returns an error of writing `file` as WRITE_FAILED. A LayerloomError keeps its code. */
+export const writeFailed = failureOf('WRITE_FAILED');
+
+const attempting =
+  (failed: typeof readFailed) =>
+  async <T>(file: string, action: () => Promise<T>): Promise<T> => {
+    try {
+      return await action();
+    } catch (cause) {
+      throw failed(file, cause);
+    }
+  };
+
+/** Runs `action`. Its errors are READ_FAILED of `file`, except those that have a code of ours. */
+export const reading = attempting(readFailed);
+
+/** Runs `action`. Its errors are WRITE_FAILED of `file`, except those that have a code of ours. */
+export const writing = attempting(writeFailed);
+
+/** System calls that write. `open` counts too if it needs room. */
+const writes =
+  /^(chmod|close|copyfile|fchmod|fdatasync|fsync|ftruncate|futime|link|mkdir|mkdtemp|rename|rm|rmdir|symlink|unlink|utime|write)$/;
+const needsRoom = /^(EDQUOT|EEXIST|ENOSPC|EROFS)$/;
+
+/**
+ * Converts an unforeseen system error about a file to a LayerloomError that names the file; returns other
+ * errors unchanged. Every error that ends a run or a command passes through it.
+ */
+export const withCode = (error: unknown): unknown => {
+  if (error instanceof LayerloomError || !(error instanceof Error)) return error;
+  const { syscall, path, dest, code } = error as NodeJS.ErrnoException & { readonly dest?: string };
+  const limit = fileLimitOf(error);
+  if (limit !== undefined && code === 'ERR_WORKER_INIT_FAILED')
+    return new LayerloomError('THREADS_UNAVAILABLE', { reason: limit }, { cause: error });
+  const { missing } = /^Cannot find (?:module|package) '(?<missing>[^']+)'/.exec(error.message)?.groups ?? {};
+  if (limit !== undefined && missing !== undefined) return readFailed(missing, error);
+  if (syscall === undefined || path === undefined || syscall.startsWith('spawn')) return error;
+  const isWrite = writes.test(syscall) || (syscall === 'open' && needsRoom.test(codeOf(error) ?? ''));
+  return (isWrite ? writeFailed : readFailed)(dest ?? path, error);
+};
