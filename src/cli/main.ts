@@ -1,5 +1,5 @@
 #!/usr/bin/env node
-import { exitCodes } from '../core/base/errors.js';
+import { exitCodes } from '../core/base/sentence.js';
 import { type Wait, waits } from '../core/models/sources/hub/requests/waits.js';
 import { note } from './print.js';
 import { reportError, runCommandLine } from './run-command-line.js';

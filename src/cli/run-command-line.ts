@@ -1,6 +1,7 @@
 import { inspect } from 'node:util';
 import { type Command, CommanderError } from 'commander';
-import { exitCodes, LayerloomError, reasonOf } from '../core/base/errors.js';
+import { LayerloomError, reasonOf } from '../core/base/errors.js';
+import { exitCodes } from '../core/base/sentence.js';
 import { version } from '../core/base/version.js';
 import { withCode } from '../core/base/writing.js';
 import { instructionSets } from '../core/native/addon.js';

@@ -77,7 +77,7 @@ const scenarios: readonly Scenario[] = [
   {
     title: 'an experiment is run, gets an evaluate: block and scores, and a page says how to do it all again',
     calls: [
-      'core/base/errors.ts: batch EXPERIMENT.yaml -o …',
+      'study/experiment/record/no-record.ts: batch EXPERIMENT.yaml -o …',
       'study/experiment/scoring/evaluation-options.ts: batch EXPERIMENT.yaml -o … --resume',
       'cli/work/table.ts: evaluate …',
       'study/pages/report/provenance.ts: batch EXPERIMENT.yaml -o …',
@@ -282,7 +282,8 @@ const elsewhere: Readonly<Record<string, string>> = {
     'typed in by test/evaluation/in-place.test.ts',
   'study/experiment/scoring/in-place.ts: batch EXPERIMENT.yaml -o … --resume --in-place':
     'typed in by test/evaluation/in-place.test.ts',
-  'core/base/errors.ts: batch EXPERIMENT.yaml -o … --resume': 'the command of a batch, with names to fill in',
+  'core/base/error-catalogue.ts: batch EXPERIMENT.yaml -o … --resume':
+    'the command of a batch, with names to fill in',
   'cli/work/evaluate.ts: report … -o …': 'typed in by test/cli/study.test.ts',
   'cli/text/evaluation-text.ts: evaluate … --only … --limit 20':
     'typed in by test/evaluation/plan-evaluation.test.ts',

@@ -76,7 +76,7 @@ describe('a batch', () => {
       for (const more of [['--dry-run'], [], ['--force'], ['--resume'], ['--part', '1/2']]) {
         const { code, stderr } = await cli([...words, ...more]);
         expect([2, 3], stderr).toContain(code);
-        expect(stderr).toMatch(/is an input|inside the input|store/);
+        expect(stderr).toMatch(/overlaps the input|store/);
         expect(contentOf(root)).toEqual(before);
       }
     },

@@ -161,11 +161,11 @@ describe('bad data', () => {
     expect([...failures].map(([task, { message }]) => [task, message])).toEqual([
       [
         'layerloom_mgsm_th',
-        `layerloom_mgsm_th needs mgsm_th.tsv, which ${data} does not have; put it there, or leave the task out`,
+        `layerloom_mgsm_th needs mgsm_th.tsv; put it into ${data}, or leave the task out`,
       ],
       [
         'layerloom_flores_eng_tel',
-        `layerloom_flores_eng_tel needs tel_Telu.devtest, which ${data} does not have; put it there, or leave the task out`,
+        `layerloom_flores_eng_tel needs tel_Telu.devtest; put it into ${data}, or leave the task out`,
       ],
     ]);
     expect(taskFile(into, 'layerloom_mgsm_en').task).toBe('layerloom_mgsm_en');

@@ -17,7 +17,7 @@ export const describeLoading = ({ loads, by, loadedAs, reason, ...found }: Loadi
   ].join('\n');
 };
 
-const faultsOf = ({
+export const faultsOf = ({
   missing,
   unexpected,
   mismatched,

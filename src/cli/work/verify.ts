@@ -3,8 +3,8 @@ import { LayerloomError } from '../../core/base/errors.js';
 import type { OutputVerification } from '../../core/measure/verification/verification.js';
 import type { OutputOptions } from '../options/output.js';
 import { warn } from '../print.js';
-import { describeLoading } from '../text/loading-text.js';
-import { describeOutput } from '../text/verification-text.js';
+import { describeLoading, faultsOf } from '../text/loading-text.js';
+import { damageOf, describeOutput } from '../text/verification-text.js';
 import { show, watched } from './show.js';
 
 interface VerifyCommandOptions extends OutputOptions {
@@ -31,8 +31,14 @@ export const verifyCommand = async (options: VerifyCommandOptions): Promise<void
   if (!options.quiet) result.warnings.forEach(warn);
   const isLoaded = result.loading?.loads !== false;
   if ((result.intact && isLoaded) || !options.json) show(result, options, describe);
-  if (!result.intact) throw new LayerloomError('OUTPUT_DAMAGED', result);
-  if (!isLoaded) throw new LayerloomError('NOT_LOADABLE', result);
+  if (!result.intact) throw new LayerloomError('OUTPUT_DAMAGED', { ...result, ...damageOf(result) });
+  if (result.loading?.loads !== false) return;
+  const { loadedAs } = result.loading;
+  throw new LayerloomError('NOT_LOADABLE', {
+    ...result,
+    loadedAs: loadedAs ?? 'a model',
+    faults: faultsOf(result.loading),
+  });
 };
 
 const describe = (found: OutputVerification): string =>

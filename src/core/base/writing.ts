@@ -1,5 +1,6 @@
 import { codeOf, LayerloomError, reasonOf } from './errors.js';
 import { fileLimitOf } from './file-limit.js';
+import { optionName } from './option-name.js';
 
 const failureOf =
   (code: 'READ_FAILED' | 'WRITE_FAILED') =>
@@ -44,7 +45,11 @@ export const withCode = (error: unknown): unknown => {
   const { syscall, path, dest, code } = error as NodeJS.ErrnoException & { readonly dest?: string };
   const limit = fileLimitOf(error);
   if (limit !== undefined && code === 'ERR_WORKER_INIT_FAILED')
-    return new LayerloomError('THREADS_UNAVAILABLE', { reason: limit }, { cause: error });
+    return new LayerloomError(
+      'THREADS_UNAVAILABLE',
+      { reason: limit, remedy: `use fewer (${optionName('threads')})` },
+      { cause: error },
+    );
   const { missing } = /^Cannot find (?:module|package) '(?<missing>[^']+)'/.exec(error.message)?.groups ?? {};
   if (limit !== undefined && missing !== undefined) return readFailed(missing, error);
   if (syscall === undefined || path === undefined || syscall.startsWith('spawn')) return error;

@@ -110,9 +110,9 @@ const checkTarget = async (checkpoint: CheckpointIndex, out: string): Promise<Ou
   try {
     return await checkOutput({ inputs: [{ role: 'model', ...checkpoint }] }, out, false);
   } catch (error) {
-    if (error instanceof LayerloomError && error.code === 'OUTPUT_EXISTS')
-      throw new LayerloomError('OUTPUT_EXISTS', { out, kept: true }, { cause: error });
-    throw error;
+    if (!(error instanceof LayerloomError) || error.code !== 'OUTPUT_EXISTS') throw error;
+    const details = { out, reason: 'is not empty', remedy: 'choose another output' };
+    throw new LayerloomError('OUTPUT_EXISTS', details, { cause: error });
   }
 };
 

@@ -1,4 +1,5 @@
 import { LayerloomError } from '../base/errors.js';
+import { gigabytes } from '../base/gigabytes.js';
 import { bringRanges } from '../models/sources/bring-ranges.js';
 import type { Download, DownloadProgress, FetchOptions } from '../models/sources/source.js';
 import type { MissingWeights } from '../plan/missing-weights.js';
@@ -33,6 +34,8 @@ export const bringWeights = async (
   try {
     await bringRanges(files, { ...options, onProgress });
   } catch (cause) {
-    throw options.signal?.aborted ? new LayerloomError('INTERRUPTED', { fetched }, { cause }) : cause;
+    if (!options.signal?.aborted) throw cause;
+    const state = `${gigabytes(fetched)} were fetched, which stay in the cache and are not fetched again`;
+    throw new LayerloomError('INTERRUPTED', { state, fetched }, { cause });
   }
 };

@@ -112,7 +112,7 @@ const carriedOut = async (given: MergePlan, options: RunOptions): Promise<MergeR
       warnings: [...plan.warnings, ...run.warnings, ...staging.warnings, ...unlinked, ...warnings],
     };
   } catch (error) {
-    const reason = run.reasonOf(error, { out: output.path });
+    const reason = run.reasonOf(error, { state: `nothing was written at ${output.path}`, out: output.path });
     const hasBegun = staging.done.size > 0 || run.pool.counters.bytesWritten > 0;
     throw await giveUp(reason, staging, resume && (hasBegun || options.signal?.aborted === true));
   }

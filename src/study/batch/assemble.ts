@@ -1,13 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { LayerloomError, reasonOf } from '../../core/base/errors.js';
+import { LayerloomError } from '../../core/base/errors.js';
 import { exists } from '../../core/base/exists.js';
 import { foreignDirectory } from '../../core/base/own-directory.js';
 import { writeFailed } from '../../core/base/writing.js';
 import type { InputFiles } from '../../core/engine/input-files.js';
 import { makeDirectories, syncDirectory } from '../../core/engine/output/durable.js';
-import { type Link, type Linked, linkFileBy } from '../../core/engine/output/link.js';
+import { type Link, type Linked, linkFileBy, linkRefused } from '../../core/engine/output/link.js';
 import { checkOutput, foreignFiles } from '../../core/engine/output/output.js';
 import { writeSideFiles } from '../../core/engine/output/provenance.js';
 import { nameBeside, takePlace } from '../../core/engine/output/staging.js';
@@ -106,7 +106,7 @@ const linkOne = async (
   if (verbatim === undefined) return await store.link(key, to, link);
   const from = await realpath(verbatim);
   await linkFileBy[link](from, to).catch((cause: unknown) => {
-    throw new LayerloomError('LINK_REFUSED', { file: from, link, reason: reasonOf(cause) }, { cause });
+    throw linkRefused(from, link, cause);
   });
   await inputs.verifyPath(verbatim);
   return { link, warnings: [] };

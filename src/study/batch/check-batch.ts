@@ -1,6 +1,7 @@
 import { statfs } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { LayerloomError } from '../../core/base/errors.js';
+import { optionName } from '../../core/base/option-name.js';
 import { namesIn } from '../../core/base/unless-missing.js';
 import { type Checked, checkMemory, orWanted } from '../../core/engine/check-run.js';
 import { checkApart, checkOutsideStores, isInside, realPathOf } from '../../core/engine/output/apart.js';
@@ -16,6 +17,13 @@ import type { BatchMerge } from './batch-merge.js';
 import type { BatchPlan } from './batch-plan.js';
 import { keysOfPart, type Part } from './part.js';
 import { hasRecord, lockName } from './record-names.js';
+
+export const experimentExists = (out: string): LayerloomError =>
+  new LayerloomError('OUTPUT_EXISTS', {
+    out,
+    reason: 'holds an experiment',
+    remedy: `choose another output, or ${optionName('resume')} to make what is missing of this one`,
+  });
 
 export interface CheckedBatch {
   /** If absent, outputs are not checked. */
@@ -56,8 +64,7 @@ export const checkBatch = async (
   if (range === undefined) {
     if (await isLocked(join(out, lockName)))
       throw new LayerloomError('OUTPUT_BUSY', { out, staging: join(out, lockName) });
-    if ((await hasRecord(out)) && !resume && !force)
-      wanted.push(new LayerloomError('OUTPUT_EXISTS', { out, experiment: true }));
+    if ((await hasRecord(out)) && !resume && !force) wanted.push(experimentExists(out));
   }
   const directory = resolve(store ?? join(out, '.store'));
   const above = await existingAbove(directory);

@@ -103,7 +103,7 @@ export const runBatch = async (
       await tracker.settled();
     });
   } catch (error) {
-    const reason = run.reasonOf(error, { batch: true });
+    const reason = run.reasonOf(error, { state: 'complete merges stay' });
     await tracker.stop(reason);
     throw reason instanceof LayerloomError && mayContinue(reason)
       ? reason.with({ keptIn: options.range === undefined ? options.out : store.directory })

@@ -28,11 +28,19 @@ export const checkExpected = (stamp: string, text: string, place: string): void 
   if (expected !== foundVersion)
     throw new LayerloomError('JOBS_OUTDATED', {
       file: place,
+      reason: `this job was written by layerloom ${expected}, and this is ${foundVersion}`,
+      remedy: 'run it by that version, or write all jobs again by this one',
       version: foundVersion,
       expectedVersion: expected,
     });
   if (digest !== found)
-    throw new LayerloomError('JOBS_OUTDATED', { file: place, digest: found, expectedDigest: digest });
+    throw new LayerloomError('JOBS_OUTDATED', {
+      file: place,
+      reason: `it was changed since this job was written (its SHA-256 began with ${digest}, now with ${found})`,
+      remedy: 'restore it, or write all jobs again',
+      digest: found,
+      expectedDigest: digest,
+    });
 };
 
 const digestOf = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, digits);

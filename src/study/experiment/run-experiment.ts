@@ -14,7 +14,14 @@ import { missingWeights } from '../../core/plan/missing-weights.js';
 import type { PlannedDownload } from '../../core/plan/plan.js';
 import { clearStaging, isAssembled } from '../batch/assemble.js';
 import { type BatchPlan, narrowed, planBatch } from '../batch/batch-plan.js';
-import { checkBatch, checkPlaces, type DiskNeed, diskNeedOf, openThere } from '../batch/check-batch.js';
+import {
+  checkBatch,
+  checkPlaces,
+  type DiskNeed,
+  diskNeedOf,
+  experimentExists,
+  openThere,
+} from '../batch/check-batch.js';
 import { type BatchCost, costOf } from '../batch/cost.js';
 import { linkedIn, sourcesIn } from '../batch/inputs-of.js';
 import type { MergeOutcome } from '../batch/merge-tracker.js';
@@ -115,8 +122,7 @@ const run = async (
     }
     return await locked(out, async () => {
       const hasFormer = await hasRecord(out);
-      if (hasFormer && !options.resume && !options.force)
-        throw new LayerloomError('OUTPUT_EXISTS', { out, experiment: true });
+      if (hasFormer && !options.resume && !options.force) throw experimentExists(out);
       await clearStaging(
         out,
         merges.map(({ path }) => path),

@@ -1,6 +1,6 @@
 import { rm } from 'node:fs/promises';
-import { codeOf, LayerloomError, reasonOf } from '../../core/base/errors.js';
-import { type Link, linkFileBy } from '../../core/engine/output/link.js';
+import { codeOf, LayerloomError } from '../../core/base/errors.js';
+import { type Link, linkFileBy, linkRefused } from '../../core/engine/output/link.js';
 import { isAbsent } from './failures.js';
 import type { StorePaths } from './paths.js';
 import { readEntry, wholeOf } from './record.js';
@@ -43,8 +43,7 @@ export const linkShard = async (
   };
   const refused = async (cause: unknown) => {
     if (isAbsent(cause) && (await readEntry(paths, key)).file === undefined) return missing();
-    const details = { file: shard, link, reason: reasonOf(cause) };
-    return new LayerloomError('LINK_REFUSED', details, { cause });
+    return linkRefused(shard, link, cause);
   };
   const failure = await attempt(link);
   if (failure === undefined) return { link, ...known, warnings: [] };

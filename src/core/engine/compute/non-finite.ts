@@ -1,4 +1,5 @@
-import { LayerloomError, type NonFinite } from '../../base/errors.js';
+import type { NonFinite } from '../../base/error-catalogue.js';
+import { LayerloomError } from '../../base/errors.js';
 import { itemAt } from '../../base/lookup.js';
 import { optionName } from '../../base/option-name.js';
 import type { Emitted } from '../../methods/operations/program.js';

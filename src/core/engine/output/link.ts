@@ -26,13 +26,24 @@ export const checkLink = (link: Link): Link => {
 /** @throws LayerloomError LINK_REFUSED if file and directory are on different file systems */
 export const checkDevice = async (file: string, directory: string, link: Link): Promise<void> => {
   const [a, b] = await Promise.all([stat(file), stat(directory)]);
-  if (a.dev !== b.dev)
-    throw new LayerloomError('LINK_REFUSED', {
+  if (a.dev !== b.dev) throw linkRefused(file, link, `it is on another file system than ${directory}`);
+};
+
+/** @param cause the system's error, or a reason */
+export const linkRefused = (file: string, link: Link, cause: unknown): LayerloomError =>
+  new LayerloomError(
+    'LINK_REFUSED',
+    {
       file,
       link,
-      reason: `it is on another file system than ${directory}`,
-    });
-};
+      reason: reasonOf(cause),
+      remedy:
+        link === 'hard'
+          ? `hard links need the same file system, and some systems refuse them for files of another user: use ${optionName('link', 'symbolic')}, or copy`
+          : `use ${optionName('link', 'copy')}`,
+    },
+    { cause },
+  );
 
 /** By file name; without shards that were written. */
 export type Linked = ReadonlyMap<string, Exclude<Link, 'copy'>>;
@@ -92,8 +103,7 @@ const linkEach = async (
     if (refusal !== undefined) {
       if (link === undefined && refusal.code !== undefined && cannotShare.includes(refusal.code))
         return { linked, warnings: [notShared(plan)] };
-      const details = { file: from, link: link ?? 'reflink', reason: reasonOf(refusal) };
-      throw new LayerloomError('LINK_REFUSED', details, { cause: refusal });
+      throw linkRefused(from, link ?? 'reflink', refusal);
     }
     await inputs.verifyPath(path);
     linked.set(file, link ?? 'reflink');

@@ -2,6 +2,7 @@ import { lstat, readdir, stat } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
 import { LayerloomError } from '../../base/errors.js';
 import { invalidParameter } from '../../base/invalid-parameter.js';
+import { optionName } from '../../base/option-name.js';
 import { foundParts } from '../../models/address/found-model.js';
 import { isWeightsName } from '../../models/checkpoint/containers/containers.js';
 import { provenanceName } from '../../models/checkpoint/file-names.js';
@@ -51,7 +52,12 @@ export const checkOutput = async (
   if (path === process.cwd())
     throw invalid('is the working directory, which a merge would replace; name a directory in it');
   if ((await readdir(path)).length === 0) return { path, replaces: false, again };
-  if (!force) throw new LayerloomError('OUTPUT_EXISTS', { out: path });
+  if (!force)
+    throw new LayerloomError('OUTPUT_EXISTS', {
+      out: path,
+      reason: 'is not empty',
+      remedy: `choose another output, or ${optionName('force')} to replace a merged checkpoint`,
+    });
   const others = await foreignFiles(path);
   if (others.length > 0) throw new LayerloomError('OUTPUT_NOT_OURS', { out: path, others });
   return { path, replaces: true, again };

@@ -103,7 +103,7 @@ const extracted = async (plan: ExtractionPlan, options: ExtractionOptions): Prom
     };
   } catch (error) {
     await staging.discard();
-    throw run.reasonOf(error, { out: output.path });
+    throw run.reasonOf(error, { state: `nothing was written at ${output.path}`, out: output.path });
   }
 };
 

@@ -1,6 +1,7 @@
 import { LayerloomError } from '../../base/errors.js';
 import { invalidParameter } from '../../base/invalid-parameter.js';
 import { itemAt, valueAt } from '../../base/lookup.js';
+import { optionName } from '../../base/option-name.js';
 import { paperCounts, paperLayers, scaledCount } from '../../methods/framework/counts.js';
 import { type Architecture, type Place, requireLayers } from '../../models/architecture/architecture.js';
 import { isFloating } from '../../tensor/dtype.js';
@@ -114,7 +115,9 @@ const byLocation = (
       layers,
       requested: b + u,
       counts: { bottom: b, top: u },
-      scales: layers !== paperLayers && !scaled,
+      ...(layers === paperLayers || scaled
+        ? {}
+        : { remedy: `lower the counts or use ${optionName('scaled')}` }),
     });
   return {
     found: { by: 'location', bottom: b, top: u, others, norms },

@@ -2,6 +2,7 @@ import { stat } from 'node:fs/promises';
 import { basename, dirname, extname, join, resolve } from 'node:path';
 import { LayerloomError } from '../../base/errors.js';
 import { invalidParameter } from '../../base/invalid-parameter.js';
+import { optionName } from '../../base/option-name.js';
 import { writing } from '../../base/writing.js';
 import { makeDirectories, writeWhole } from '../../engine/output/durable.js';
 import { formatPartition, type PartitionFile } from './formats/index.js';
@@ -78,7 +79,9 @@ const refuseExisting = async (file: string): Promise<void> => {
     () => true,
     (error: NodeJS.ErrnoException) => error.code !== 'ENOENT',
   );
-  if (isThere) throw new LayerloomError('OUTPUT_EXISTS', { out: file, file: true });
+  if (!isThere) return;
+  const remedy = `choose another file, or ${optionName('force')} to replace it`;
+  throw new LayerloomError('OUTPUT_EXISTS', { out: file, reason: 'exists', remedy });
 };
 
 const write = async (file: string, text: string): Promise<void> => {

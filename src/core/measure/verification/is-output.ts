@@ -2,6 +2,7 @@ import { lstat, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LayerloomError } from '../../base/errors.js';
 import { exists } from '../../base/exists.js';
+import { optionName } from '../../base/option-name.js';
 import { unlessMissing } from '../../base/unless-missing.js';
 import { recipeBlock } from '../../methods/recipe/recorded-recipe.js';
 import { cardName, provenanceName } from '../../models/checkpoint/file-names.js';
@@ -15,7 +16,16 @@ import { readFileIfAny } from '../../models/checkpoint/small-file.js';
  */
 export const checkIsOutput = async (path: string, againstInputs: boolean): Promise<boolean> => {
   const refused = (reason: string, hasRecipe = false) =>
-    new LayerloomError('OUTPUT_UNRECORDED', { out: path, reason, verdict: 'not-an-output', hasRecipe });
+    new LayerloomError('OUTPUT_UNRECORDED', {
+      out: path,
+      state: 'is not an output of layerloom',
+      reason,
+      remedy: hasRecipe
+        ? `its card has a recipe, by which ${optionName('againstInputs')} makes it again and compares`
+        : 'give the directory that a merge wrote',
+      verdict: 'not-an-output',
+      hasRecipe,
+    });
   if (!(await stat(path)).isDirectory()) throw refused('it is a file');
   // A dangling link counts as an unreadable record.
   if ((await unlessMissing(path, lstat(join(path, provenanceName)))) !== undefined) return true;

@@ -56,7 +56,17 @@ export interface WrittenRecord {
 export const readWrittenRecord = async (directory: string): Promise<WrittenRecord> => {
   const file = join(directory, provenanceName);
   const unrecorded = (reason: string, cause?: unknown) =>
-    new LayerloomError('OUTPUT_UNRECORDED', { out: directory, reason, verdict: 'damaged' }, { cause });
+    new LayerloomError(
+      'OUTPUT_UNRECORDED',
+      {
+        out: directory,
+        state: 'is damaged, and nothing says what its files should be',
+        reason,
+        remedy: 'merge it again',
+        verdict: 'damaged',
+      },
+      { cause },
+    );
   const read = await readJsonFile(file, {
     schema,
     what: 'the record of an output',

@@ -50,6 +50,7 @@ export const checkCounts = (
         layers,
         requested,
         counts: { bottom, 'bottom transition': bottomTransition, 'top transition': topTransition, top },
+        remedy: `lower the counts or use ${optionName('scaled')} (in a file scaled: true)`,
       },
       { context: { recipePath: ['bottom'] } },
     );

@@ -48,7 +48,8 @@ export const requiredFile = async (
   places: readonly [string, ...string[]],
 ): Promise<string> => {
   for (const place of places) if (await exists(join(data, place))) return join(data, place);
-  throw new LayerloomError('DATA_MISSING', { task, file: places[0], directory: data });
+  const remedy = `put it into ${data}, or leave the task out`;
+  throw new LayerloomError('DATA_MISSING', { task, file: places[0], remedy, directory: data });
 };
 
 /** @returns the file */

@@ -199,7 +199,7 @@ export class MergesInPlace implements AsyncDisposable {
       this.#made += lacking.reduce((sum, { bytes }) => sum + bytes, 0);
       return await this.#place(merge, placed);
     } catch (error) {
-      throw this.#run.reasonOf(error, { batch: true });
+      throw this.#run.reasonOf(error, { state: 'complete merges stay' });
     }
   }
 

@@ -1,4 +1,5 @@
 import { readdir, stat } from 'node:fs/promises';
+import { argument, layerloomCommand, shellWord } from '../../../core/base/command-line.js';
 import { LayerloomError } from '../../../core/base/errors.js';
 import { findWeights, isWeightsName } from '../../../core/models/checkpoint/containers/containers.js';
 import { adapterConfigName } from '../../../core/models/checkpoint/file-names.js';
@@ -11,5 +12,13 @@ export const noRecord = async (directory: string): Promise<LayerloomError<'EXPER
     findWeights(names) !== undefined ||
     names.includes(adapterConfigName) ||
     (found?.isFile() === true && isWeightsName(directory));
-  return new LayerloomError('EXPERIMENT_MISSING', { directory, ...(isModel ? { isModel } : {}) });
+  const ofModel = {
+    reason: 'is a model, not an experiment',
+    remedy: `\`${layerloomCommand('try')}\` shows its answer to a prompt; lm_eval itself scores one model (model \`hf\`, model argument \`pretrained=${shellWord(directory)}\`)`,
+  };
+  const ofOther = {
+    reason: 'has no experiment.json',
+    remedy: `run \`${layerloomCommand('batch', 'EXPERIMENT.yaml', '-o', argument(directory))}\` first`,
+  };
+  return new LayerloomError('EXPERIMENT_MISSING', { directory, ...(isModel ? ofModel : ofOther) });
 };

@@ -1,6 +1,7 @@
 import { basename, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { checkInterrupt, LayerloomError } from '../../../core/base/errors.js';
+import { optionName } from '../../../core/base/option-name.js';
 import { harnessCommand } from '../../evaluation/harness/harness-command.js';
 import { exchangesWeights, KeptHarness, knownHarnessVersion } from '../../evaluation/harness/kept-harness.js';
 import type { ProblemTexts } from '../../evaluation/result.js';
@@ -79,7 +80,12 @@ export const evaluateExperiment = async (
   } catch (error) {
     if (!(error instanceof LayerloomError) || error.code !== 'INTERRUPTED') throw error;
     const answers = options.resume ? 'kept' : 'lost';
-    throw new LayerloomError('INTERRUPTED', { evaluation: place, answers }, { cause: error });
+    const resumes = {
+      kept: `answers of models that were being scored are kept, and with ${optionName('resume')} it continues from them`,
+      lost: `answers of models that were being scored are lost, which ${optionName('resume')} keeps`,
+    };
+    const state = `finished scores are in ${place}, and the same command scores the rest; ${resumes[answers]}`;
+    throw new LayerloomError('INTERRUPTED', { state, evaluation: place, answers }, { cause: error });
   }
 };
 

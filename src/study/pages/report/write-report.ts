@@ -4,6 +4,7 @@ import { render } from 'preact-render-to-string';
 import { layerloomCommand } from '../../../core/base/command-line.js';
 import { LayerloomError } from '../../../core/base/errors.js';
 import { invalidParameter } from '../../../core/base/invalid-parameter.js';
+import { optionName } from '../../../core/base/option-name.js';
 import { writing } from '../../../core/base/writing.js';
 import { makeDirectories, writeWhole } from '../../../core/engine/output/durable.js';
 import type { ExpertRoles } from '../../../core/measure/analysis/expert-roles.js';
@@ -43,7 +44,8 @@ export const writePage = async (out: string, text: string, force: boolean): Prom
   if (former !== undefined && !force && !isOurs(former))
     throw new LayerloomError('OUTPUT_EXISTS', {
       out: path,
-      ...(extname(path) === '.html' ? { page: true } : { file: true }),
+      reason: extname(path) === '.html' ? 'is not a page that layerloom wrote' : 'exists',
+      remedy: `choose another file, or ${optionName('force')} to replace it`,
     });
   await writing(path, async () => {
     await makeDirectories(dirname(path));

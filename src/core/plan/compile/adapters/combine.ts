@@ -184,7 +184,11 @@ const wholeCombiner = (models: readonly MergedModel[], { dtype, base, places }: 
         throw new LayerloomError('BASE_NEEDED', {
           adapter: itemAt(models, model).checkpoint.path,
           reason: `has no ${parameter}, which is averaged with that of ${saves.checkpoint.path}: the base's stands in its place`,
-          base: base?.checkpoint.path,
+          ...(base === undefined
+            ? {}
+            : {
+                remedy: `${base.checkpoint.path} has none either; merge adapters that save the same modules`,
+              }),
         });
       }
     const like = { model: itemAt(shares, 0).model, tensor: parameter };

@@ -57,8 +57,9 @@ export const pushCheckpoint = async (
     const pushed = await upload(hub, id, files, await sourcesOf(directory), options);
     return { id, revision, url: `${hub.environment.endpoint}/${id}`, ...pushed, warnings };
   } catch (error) {
-    if (options.signal?.aborted) throw new LayerloomError('INTERRUPTED', { push: true }, { cause: error });
-    throw pushError(hub, id, error);
+    if (!options.signal?.aborted) throw pushError(hub, id, error);
+    const state = 'push again to continue: files that were sent whole are not sent again';
+    throw new LayerloomError('INTERRUPTED', { state }, { cause: error });
   } finally {
     hub.stop();
   }

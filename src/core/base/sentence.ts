@@ -1,0 +1,109 @@
+import { gigabytes } from './gigabytes.js';
+
+// An error's message is one sentence with gaps, which the error's details fill.
+
+/** Exit codes of the command line, one for each kind of failure. */
+export const exitCodes = { failed: 1, usage: 2, input: 3, partial: 4, interrupted: 130 } as const;
+
+export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
+
+export interface Sentence<Details> {
+  readonly exitCode: ExitCode;
+  readonly message: (details: Details) => string;
+}
+
+/** A gap: the name of a detail that is a text, or a function of the details. */
+type Gap = string | ((details: never) => string);
+
+type Takes<G> = G extends string
+  ? (details: { [Name in G]: string }) => void
+  : G extends (details: infer Details) => string
+    ? (details: Details) => void
+    : never;
+
+/** The details that all gaps take together. */
+type DetailsOf<Gaps extends readonly Gap[]> =
+  Takes<Gaps[number]> extends (details: infer Details) => void
+    ? { [Name in keyof Details]: Details[Name] }
+    : never;
+
+const sentence =
+  (exitCode: ExitCode) =>
+  <const Gaps extends readonly Gap[]>(
+    texts: TemplateStringsArray,
+    ...gaps: Gaps
+  ): Sentence<DetailsOf<Gaps>> => ({
+    exitCode,
+    message: (details) =>
+      texts.reduce((message, text, index) => {
+        const gap = gaps[index - 1] as string | ((known: typeof details) => string);
+        const filled =
+          typeof gap === 'function' ? gap(details) : String(details[gap as keyof typeof details]);
+        return message + filled + text;
+      }),
+  });
+
+export const failed = sentence(exitCodes.failed);
+export const usage = sentence(exitCodes.usage);
+export const input = sentence(exitCodes.input);
+export const partial = sentence(exitCodes.partial);
+export const interrupted = sentence(exitCodes.interrupted);
+
+/** Joins the first names. */
+export const some = (names: readonly string[], shown = 5): string =>
+  names.slice(0, shown).join(', ') + (names.length > shown ? `, … (${names.length} in all)` : '');
+
+/** Details for programs, which the message does not show. */
+export const also =
+  <Details>() =>
+  (_details: Details): string =>
+    '';
+
+export const number =
+  <Name extends string>(name: Name) =>
+  (details: { [N in Name]: number }): string =>
+    String(details[name]);
+
+export const size =
+  <Name extends string>(name: Name) =>
+  (details: { [N in Name]: number }): string =>
+    gigabytes(details[name]);
+
+export const list =
+  <Name extends string>(name: Name, shown?: number) =>
+  (details: { [N in Name]: readonly string[] }): string =>
+    some(details[name], shown);
+
+export const joined =
+  <Name extends string>(name: Name, between: string) =>
+  (details: { [N in Name]: readonly string[] }): string =>
+    details[name].join(between);
+
+export const length =
+  <Name extends string>(name: Name) =>
+  (details: { [N in Name]: readonly unknown[] }): string =>
+    String(details[name].length);
+
+export const each =
+  <Name extends string, Item>(name: Name, words: (item: Item) => string, shown?: number) =>
+  (details: { [N in Name]: readonly Item[] }): string =>
+    some(details[name].map(words), shown);
+
+export const quoted =
+  <Name extends string>(name: Name) =>
+  (details: { [N in Name]: string }): string =>
+    JSON.stringify(details[name]);
+
+/** Words that are left out if the detail is absent. */
+export const maybe =
+  <Name extends string, Value = string>(name: Name, words: (value: Value) => string) =>
+  (details: { [N in Name]?: Value | undefined }): string => {
+    const value: Value | undefined = details[name];
+    return value === undefined ? '' : words(value);
+  };
+
+/** The detail, or `usual`. */
+export const or =
+  <Name extends string>(name: Name, usual: string | (() => string)) =>
+  (details: { [N in Name]?: string | undefined }): string =>
+    details[name] ?? (typeof usual === 'function' ? usual() : usual);
