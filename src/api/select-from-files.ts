@@ -66,7 +66,7 @@ export const selectFromFiles = async (
       : await poolsOf(resolve(scores), record.references, analysed);
   const unknown = roles?.find((role) => !all.some((pool) => pool.role === role));
   if (unknown !== undefined)
-    throw invalid(
+    throw invalidFile(
       scores,
       `has no candidates of the role ${unknown}`,
       all.some(({ role }) => role !== null)
@@ -175,7 +175,7 @@ const measured = async (
   options: SelectOptions,
 ): Promise<SelectionDistance[]> => {
   if (base === null)
-    throw invalid(
+    throw invalidFile(
       directory,
       'has no base to compare checkpoints with',
       `name it in the experiment's file under base`,
@@ -192,7 +192,7 @@ const measured = async (
   return distances;
 };
 
-const invalid = (file: string, reason: string, remedy: string): LayerloomError =>
+const invalidFile = (file: string, reason: string, remedy: string): LayerloomError =>
   new LayerloomError('SELECTION_INVALID', { reason: `${file} ${reason}`, remedy });
 
 const textOf = async (file: string, remedy: string): Promise<string> => {
@@ -201,7 +201,7 @@ const textOf = async (file: string, remedy: string): Promise<string> => {
       await readSmallFile(file, { most: mostCsvBytes, what: 'a table of scores', pipes: true })
     ).toString();
   } catch (error) {
-    throw invalid(file, `cannot be read: ${reasonOf(error)}`, remedy);
+    throw invalidFile(file, `cannot be read: ${reasonOf(error)}`, remedy);
   }
 };
 
@@ -209,11 +209,11 @@ const howToAnalyze = `make it with ${layerloomCommand('analyze', '--base', 'BASE
 
 const distancesIn = async (analysis: string): Promise<SelectionDistance[]> => {
   const overlaps = await readCosines(analysis, ({ file, reason, isRead }) =>
-    invalid(file, isRead ? reason : `cannot be read: ${reason}`, howToAnalyze),
+    invalidFile(file, isRead ? reason : `cannot be read: ${reason}`, howToAnalyze),
   );
   return overlaps.map(({ experts: pair, whole: { cosine } }): SelectionDistance => {
     if (cosine === null)
-      throw invalid(
+      throw invalidFile(
         join(analysis, overlapsName),
         `has no cosine of ${pair.join(' and ')}`,
         'leave out the one that equals the base',
@@ -229,19 +229,19 @@ const noScores = ['name', 'role'];
 
 const poolsIn = async (file: string, analysed: ReadonlySet<string> | undefined): Promise<Pool[]> => {
   const table = parseCsv(await textOf(file, howToScore), { skipsEmpty: true });
-  const wrong = (row: number, reason: string) => invalid(file, `line ${row + 1}: ${reason}`, howToScore);
+  const wrong = (row: number, reason: string) => invalidFile(file, `line ${row + 1}: ${reason}`, howToScore);
   if (table.fault !== undefined) throw wrong(table.fault.row, table.fault.reason);
   const [header = [], ...data] = table.rows;
   const places = new Map<string, number>();
   for (const [place, field] of header.entries()) {
     const name = field.trim();
     if (places.has(name))
-      throw invalid(file, `has two columns ${name}`, 'give each column a name of its own');
+      throw invalidFile(file, `has two columns ${name}`, 'give each column a name of its own');
     places.set(name, place);
   }
   const tasks = [...places.keys()].filter((field) => !noScores.includes(field));
   if (!places.has('name') || tasks.length === 0)
-    throw invalid(file, 'lacks a column name or a column of scores', howToScore);
+    throw invalidFile(file, 'lacks a column name or a column of scores', howToScore);
   const rows = data.map((cells, index) => {
     if (cells.length !== header.length)
       throw wrong(index + 1, `${cells.length} values for ${header.length} columns`);
@@ -258,7 +258,7 @@ const poolsIn = async (file: string, analysed: ReadonlySet<string> | undefined):
     rows.filter((row) => row !== base),
     ({ role }) => role,
   );
-  if (byRole.size === 0) throw invalid(file, 'has no scores of checkpoints', howToScore);
+  if (byRole.size === 0) throw invalidFile(file, 'has no scores of checkpoints', howToScore);
   return [...byRole].map(([role, of]) => ({
     role,
     tasks,
@@ -271,7 +271,7 @@ const poolsIn = async (file: string, analysed: ReadonlySet<string> | undefined):
 const numberOf = (text: string | undefined, file: string, name: string | undefined): number => {
   const value = Number(text);
   if (text === undefined || text.trim() === '' || !Number.isFinite(value))
-    throw invalid(file, `has ${JSON.stringify(text ?? '')} as a score of ${name}`, 'give a number');
+    throw invalidFile(file, `has ${JSON.stringify(text ?? '')} as a score of ${name}`, 'give a number');
   return value;
 };
 
@@ -289,7 +289,7 @@ const poolsOf = async (
   const base = scored.find(({ role }) => role === 'base');
   const candidates = scored.filter(({ name, role }) => analysed?.has(name) ?? role !== 'base');
   if (candidates.length === 0)
-    throw invalid(
+    throw invalidFile(
       directory,
       `has no scores of ${analysed === undefined ? 'checkpoints' : 'analysed references'}`,
       howToScore,
@@ -306,7 +306,7 @@ const poolsOf = async (
     const metric = headlineMetric(task, Object.keys(metrics));
     const value = metric === undefined ? undefined : metrics[metric];
     if (typeof value !== 'number')
-      throw invalid(
+      throw invalidFile(
         directory,
         `has no figure of ${name} in ${task}`,
         `run ${layerloomCommand('evaluate', argument(directory))} again`,
@@ -318,7 +318,7 @@ const poolsOf = async (
       of.every(({ scores = {} }) => Object.hasOwn(scores, task)),
     );
     if (tasks.length === 0)
-      throw invalid(
+      throw invalidFile(
         directory,
         `has no task in which all analysed references of ${role} have scores`,
         howToScore,

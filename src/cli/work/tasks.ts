@@ -47,11 +47,11 @@ export const tasksDataCommand = async ({
 }: OutputOptions & { readonly directory: string }): Promise<void> => {
   const report = await checkTaskData(directory);
   show(report, options, describeData);
-  const invalid = report.tasks.filter(({ state }) => state === 'invalid');
-  if (invalid.length > 0)
+  const refused = report.tasks.filter(({ state }) => state === 'invalid');
+  if (refused.length > 0)
     throw new LayerloomError('TASK_DATA_INVALID', {
       directory: report.directory,
-      tasks: invalid.map(({ task }) => task),
+      tasks: refused.map(({ task }) => task),
     });
 };
 

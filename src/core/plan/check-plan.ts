@@ -19,15 +19,15 @@ import { nameInFile, tensorsInFile } from './tensors-in-file.js';
  * @throws LayerloomError PLAN_INVALID; MERGE_UNDEFINED if a formula's rule is not registered in this process
  */
 export const checkPlan = (value: unknown): MergePlan => {
-  const plan = parseBy(planSchema, value, invalid);
+  const plan = parseBy(planSchema, value, refusePlan);
   const shards = plan.shards.map((shard) => parseShard(shard, plan.inputs));
-  if (plan.form === 'adapter' && shards.length > 1) invalid('an adapter is one file');
+  if (plan.form === 'adapter' && shards.length > 1) refusePlan('an adapter is one file');
   const own = shards.filter(({ file }) => !isModuleWeights(file));
   const modules = shards.slice(own.length);
   for (const [index, { file }] of [...own, ...modules].entries()) {
     const expected = plan.form === 'adapter' ? adapterWeightsName : writer.shardName(index, own.length);
     if (shards[index]?.file !== file || (index < own.length && file !== expected))
-      invalid(`a shard is named ${JSON.stringify(shards[index]?.file)} and not ${expected}`);
+      refusePlan(`a shard is named ${JSON.stringify(shards[index]?.file)} and not ${expected}`);
   }
   requireDistinct(
     'shard',
@@ -47,7 +47,7 @@ export const checkPlan = (value: unknown): MergePlan => {
   return { ...plan, shards };
 };
 
-const invalid = (reason: string): never => {
+const refusePlan = (reason: string): never => {
   throw new LayerloomError('PLAN_INVALID', { reason });
 };
 
@@ -57,35 +57,35 @@ const checkFolder = ({ file, tensors }: PlannedShard): void => {
   for (const { name, part } of tensors) {
     const found = moduleOf(name);
     if (found?.folder !== folder || (found !== undefined && part?.name !== found.name))
-      invalid(`${file}, tensor ${name}: it is not in the folder of its module`);
+      refusePlan(`${file}, tensor ${name}: it is not in the folder of its module`);
   }
 };
 
 const requireDistinct = (what: string, named: readonly { readonly name: string }[]): void => {
   const seen = new Set<string>();
   for (const { name } of named) {
-    if (seen.has(name)) invalid(`it has two ${what}s ${JSON.stringify(name)}`);
+    if (seen.has(name)) refusePlan(`it has two ${what}s ${JSON.stringify(name)}`);
     seen.add(name);
   }
 };
 
 const checkFiles = (files: readonly PlannedFile[], shards: readonly PlannedShard[]): void => {
   for (const { name } of files)
-    if (!isSideFileName(name)) invalid(`no side file may be named ${JSON.stringify(name)}`);
+    if (!isSideFileName(name)) refusePlan(`no side file may be named ${JSON.stringify(name)}`);
   requireDistinct('side file', files);
   const index = files.find(({ name }) => name === writer.indexName);
   const expected = indexTextOf(shards);
   if (index === undefined ? expected !== undefined : !('text' in index) || index.text !== expected)
-    invalid(`its ${writer.indexName} is not that of its shards`);
+    refusePlan(`its ${writer.indexName} is not that of its shards`);
 };
 
 const parseShard = (shard: UnparsedShard, inputs: readonly PlannedInput[]): PlannedShard => {
   const tensors = shard.tensors.map((tensor) => {
-    const refuse = (reason: string) => invalid(`${shard.file}, tensor ${tensor.name}: ${reason}`);
+    const refuse = (reason: string) => refusePlan(`${shard.file}, tensor ${tensor.name}: ${reason}`);
     return parseTensor(tensor, inputs, refuse);
   });
   const parsed = { ...shard, tensors };
-  const refuse = (reason: string) => invalid(`${shard.file}: ${reason}`);
+  const refuse = (reason: string) => refusePlan(`${shard.file}: ${reason}`);
   if (shard.verbatim !== undefined) checkVerbatim(parsed, shard.verbatim, inputs, refuse);
   checkLayout(parsed, refuse);
   checkFactors(parsed, refuse);

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { LayerloomError } from '../base/errors.js';
 import { invalidParameter } from '../base/invalid-parameter.js';
 import { itemAt } from '../base/lookup.js';
-import { invalid } from '../methods/framework/settings.js';
+import { invalidSetting } from '../methods/framework/settings.js';
 import type { UncheckedRecipe } from '../methods/framework/unchecked-recipe.js';
 import { mapModels, replaceModels } from '../methods/recipe/model-places.js';
 import {
@@ -33,7 +33,7 @@ export const withCheckpoints = async (given: UncheckedRecipe, isOuter = true): P
   const isOfRun = method === 'soup' && isGiven(schedule) && others.length === 0;
   if (!isOfRun || typeof run !== 'string' || !isCount(window) || !isCount(until)) return recipe;
   const refuse = (parameter: string, value: unknown, expected: string) =>
-    isOuter ? invalid([parameter], value, expected) : invalidParameter(parameter, value, expected);
+    isOuter ? invalidSetting([parameter], value, expected) : invalidParameter(parameter, value, expected);
   const address = await parseAddress(run);
   const folder = runIn(address);
   const path = folder.isHere ? folder.at : (await locate(folder)).path;

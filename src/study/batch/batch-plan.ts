@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { LayerloomError } from '../../core/base/errors.js';
 import { groupBy, itemAt, valueAt } from '../../core/base/lookup.js';
 import type { StatisticsOptions } from '../../core/measure/analysis/statistics.js';
-import { invalid } from '../../core/methods/framework/settings.js';
+import { invalidSetting } from '../../core/methods/framework/settings.js';
 import { type Recipe, refuseLayout } from '../../core/methods/recipe/recipe.js';
 import { bringModels } from '../../core/models/sources/bring-models.js';
 import { compose } from '../../core/plan/compile/compose.js';
@@ -318,7 +318,7 @@ const checkModels = async <M extends BatchMerge>(
 const forBatch = (recipe: Recipe): Recipe => {
   refuseLayout(recipe, 'of a batch, which has one layout for all');
   if (recipe.rank !== undefined)
-    throw invalid(
+    throw invalidSetting(
       ['rank'],
       recipe.rank,
       'no rank in a batch or an experiment: merges of one adapter report its errors',

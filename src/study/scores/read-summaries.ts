@@ -52,24 +52,24 @@ export const readSummaries = async (file: string): Promise<ImportedSummary[]> =>
   const { rows: cellsOf, fault } = parseCsv(
     lines.map((line) => (line.startsWith('#') ? '' : line)).join('\n'),
   );
-  if (fault !== undefined) throw invalid(file, fault.row + 1, fault.reason);
+  if (fault !== undefined) throw invalidSummaries(file, fault.row + 1, fault.reason);
   const filled = cellsOf
     .map((cells, at) => ({ cells: cells.map((cell) => cell.trim()), line: at + 1 }))
     .filter(({ cells }) => cells.some((cell) => cell !== ''));
   const [head, ...rest] = filled;
-  if (head === undefined) throw invalid(file, 1, 'the file has no header');
+  if (head === undefined) throw invalidSummaries(file, 1, 'the file has no header');
   const columns = head.cells;
   const shape = shapes.find(([first]) => first.every((name, at) => columns[at] === name));
-  if (shape === undefined) throw invalid(file, head.line, `unknown columns ${columns.join(', ')}`);
+  if (shape === undefined) throw invalidSummaries(file, head.line, `unknown columns ${columns.join(', ')}`);
   const rows = rest.map(({ cells, line }): Line => {
     if (cells.length !== columns.length)
-      throw invalid(file, line, `${cells.length} values for ${columns.length} columns`);
+      throw invalidSummaries(file, line, `${cells.length} values for ${columns.length} columns`);
     return { line, of: Object.fromEntries(columns.map((name, at) => [name, itemAt(cells, at)])) };
   });
   return shape[1](rows, columns, file);
 };
 
-const invalid = (file: string, line: number, reason: string): LayerloomError =>
+const invalidSummaries = (file: string, line: number, reason: string): LayerloomError =>
   new LayerloomError('SUMMARIES_INVALID', { file, line, reason });
 
 const ownRow = z.object({
@@ -95,7 +95,7 @@ const ownShape = (lines: readonly Line[], file: string): ImportedSummary[] =>
     .filter(({ of }) => of['value'] !== '')
     .map(({ of, line }) => {
       const { success, data, error } = ownRow.safeParse(of);
-      if (!success) throw invalid(file, line, error.issues.map(({ message }) => message).join('; '));
+      if (!success) throw invalidSummaries(file, line, error.issues.map(({ message }) => message).join('; '));
       const { n, note, language, ...rest } = data;
       return {
         ...rest,
@@ -154,7 +154,7 @@ const oneLanguage = (lines: readonly Line[], columns: readonly string[], file: s
   return lines.flatMap(({ of, line }) => {
     const [, language, statistic] = /^(.*) (min|avg|max)$/.exec(of['row'] ?? '') ?? [];
     if (language === undefined)
-      throw invalid(file, line, `row ${of['row']} is no language with min, avg or max`);
+      throw invalidSummaries(file, line, `row ${of['row']} is no language with min, avg or max`);
     return wide(of, columns.slice(1), { language, statistic, line, file }).map((summary) =>
       subject === undefined || shared.includes(summary.row) || summary.row.startsWith(`${subject} `)
         ? summary

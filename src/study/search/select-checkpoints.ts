@@ -1,8 +1,8 @@
 import { layerloomCommand } from '../../core/base/command-line.js';
-import { LayerloomError } from '../../core/base/errors.js';
 import { invalidParameter } from '../../core/base/invalid-parameter.js';
 import { itemAt, ownValue, valueAt } from '../../core/base/lookup.js';
 import { optionName } from '../../core/base/option-name.js';
+import { invalidSelection } from './selection-wishes.js';
 
 /** A checkpoint to choose from. */
 export interface SelectionCandidate {
@@ -139,9 +139,6 @@ export const selectCheckpoints = ({
   };
 };
 
-const invalid = (reason: string, remedy: string): LayerloomError =>
-  new LayerloomError('SELECTION_INVALID', { reason, remedy });
-
 const shortfallOf = (
   { name, scores }: SelectionCandidate,
   atLeast: Readonly<Record<string, number>>,
@@ -165,7 +162,7 @@ const checkNumbers = (count: number, balance: number): void => {
 const checkCount = (candidates: number, count: number, leftOut: Selection['leftOut'] = []): void => {
   if (candidates >= count) return;
   const out = leftOut.map(({ name, benchmark }) => `${name} in ${benchmark}`).join(', ');
-  throw invalid(
+  throw invalidSelection(
     `${candidates} candidates for ${count} choices${out === '' ? '' : `; below ${optionName('atLeast')}: ${out}`}`,
     `give scores of more checkpoints, or a smaller ${optionName('count')}${out === '' ? '' : ` or ${optionName('atLeast')}`}`,
   );
@@ -176,19 +173,22 @@ const checkCandidates = (candidates: readonly SelectionCandidate[]): void => {
   const benchmarks = Object.keys(itemAt(candidates, 0).scores).sort().join(', ');
   for (const { name, scores } of candidates) {
     if (names.has(name))
-      throw invalid(`${name} has scores twice`, 'give each checkpoint one name and one line');
+      throw invalidSelection(`${name} has scores twice`, 'give each checkpoint one name and one line');
     names.add(name);
     const own = Object.keys(scores).sort().join(', ');
     if (own !== benchmarks)
-      throw invalid(
+      throw invalidSelection(
         `${name} has scores of ${own || 'nothing'}, others of ${benchmarks}`,
         'give every checkpoint a score in the same benchmarks',
       );
     for (const [benchmark, score] of Object.entries(scores))
       if (typeof score !== 'number' || !Number.isFinite(score))
-        throw invalid(`${name} has ${JSON.stringify(score)} as its score in ${benchmark}`, 'give a number');
+        throw invalidSelection(
+          `${name} has ${JSON.stringify(score)} as its score in ${benchmark}`,
+          'give a number',
+        );
   }
-  if (benchmarks === '') throw invalid('there are no scores', 'give a column of scores');
+  if (benchmarks === '') throw invalidSelection('there are no scores', 'give a column of scores');
 };
 
 /** @throws LayerloomError SELECTION_INVALID for missing or duplicate pairs */
@@ -200,14 +200,14 @@ const distancesOf = (
   const known = new Map<string, number>();
   for (const { pair, distance } of distances) {
     if (known.has(key(...pair)))
-      throw invalid(`${pair.join(' and ')} have two distances`, 'analyze the experts anew');
+      throw invalidSelection(`${pair.join(' and ')} have two distances`, 'analyze the experts anew');
     known.set(key(...pair), distance);
   }
   for (const [index, { name: a }] of candidates.entries())
     for (const { name: b } of candidates.slice(index + 1)) {
       const distance = known.get(key(a, b));
       if (distance === undefined || !Number.isFinite(distance))
-        throw invalid(
+        throw invalidSelection(
           `${a} and ${b} have no distance`,
           `analyze all checkpoints together: ${layerloomCommand('analyze', '--base', 'BASE', 'CHECKPOINT...', '-o', 'DIR')}`,
         );

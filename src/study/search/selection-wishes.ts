@@ -37,7 +37,7 @@ export interface TaskWishes {
   readonly atLeast: Readonly<Record<string, number>>;
 }
 
-const invalid = (reason: string, remedy: string): LayerloomError =>
+export const invalidSelection = (reason: string, remedy: string): LayerloomError =>
   new LayerloomError('SELECTION_INVALID', { reason, remedy });
 
 /**
@@ -56,7 +56,7 @@ export const wishesOf = (
     const found = byBenchmark.get(name.toLowerCase()) ?? [];
     if (own.has(name) && !found.includes(name)) return [...found, name];
     if (found.length > 0) return found;
-    throw invalid(
+    throw invalidSelection(
       `not all candidates${scored.role === null ? '' : ` of ${scored.role}`} have scores in ${name}`,
       `choose of ${scored.tasks.join(', ')}, or score the others too${scored.role === null ? '' : `, or choose of another ${optionName('role')}`}`,
     );
@@ -75,9 +75,9 @@ const weightsOf = (
 ): Record<string, number> => {
   for (const [name, weight] of Object.entries(weights)) {
     if (typeof weight !== 'number' || !Number.isFinite(weight) || weight < 0)
-      throw invalid(`the weight of ${name} is ${JSON.stringify(weight)}`, 'give a number from 0 on');
+      throw invalidSelection(`the weight of ${name} is ${JSON.stringify(weight)}`, 'give a number from 0 on');
     if (names !== undefined && !names.includes(name))
-      throw invalid(
+      throw invalidSelection(
         `${name} has a weight, and is not among the tasks to choose by`,
         `name it under ${optionName('tasks')} too`,
       );
@@ -91,7 +91,7 @@ const weightsOf = (
     for (const task of own) found[task] = (found[task] ?? 0) + (ownValue(weights, name) ?? 1) / own.length;
   }
   if (Object.values(found).every((weight) => weight === 0))
-    throw invalid('all weights are 0', 'give one of them a number above 0');
+    throw invalidSelection('all weights are 0', 'give one of them a number above 0');
   return found;
 };
 
@@ -109,13 +109,13 @@ const boundsOf = (
           return [task, isTurned(task) ? -bound : bound];
         const match = fromBase.exec(String(bound));
         if (match === null)
-          throw invalid(
+          throw invalidSelection(
             `the least score in ${name} is ${JSON.stringify(bound)}`,
             'give a number, base, or base+0.005',
           );
         const own = base && ownValue(base, task);
         if (own === undefined)
-          throw invalid(`the base has no score in ${task}`, 'score it too, or give a number');
+          throw invalidSelection(`the base has no score in ${task}`, 'score it too, or give a number');
         return [task, own + Number(match.groups?.['more'] ?? 0)];
       }),
     ),

@@ -14,15 +14,15 @@ export const checkDataFiles = async (files: readonly string[]): Promise<void> =>
 };
 
 const checkDataFile = async (file: string): Promise<void> => {
-  const invalid = (reason: string, line?: number) =>
+  const invalidData = (reason: string, line?: number) =>
     new LayerloomError('DATA_INVALID', { file, reason, ...(line === undefined ? {} : { line }) });
   const first = await firstBytes(file);
-  if (first.length === 0) throw invalid('is empty');
+  if (first.length === 0) throw invalidData('is empty');
   if (!endings.some((ending) => file.endsWith(ending)))
-    throw invalid(`is no file of rows (${endings.join(', ')})`);
+    throw invalidData(`is no file of rows (${endings.join(', ')})`);
   if (!file.endsWith('.jsonl')) return;
   const line = first.includes('\n') || first.length < longest ? first.split('\n', 1)[0] : undefined;
-  if (line !== undefined && !isRow(line)) throw invalid('is not a JSON object', 1);
+  if (line !== undefined && !isRow(line)) throw invalidData('is not a JSON object', 1);
 };
 
 /** Longer first lines are not checked. */

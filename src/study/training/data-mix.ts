@@ -122,7 +122,7 @@ const stemOf = (path: string): string => parse(path).name;
  */
 const mixedBy = (mix: string, parts: readonly MixPart[]): MixPart[] => {
   const ratios = ratiosOf(mix);
-  const invalid = (expected: string) => invalidParameter('mix', mix, expected);
+  const invalidMix = (expected: string) => invalidParameter('mix', mix, expected);
   const isOfKinds = [...ratios.keys()].every((name) => parts.some(({ kind }) => kind === name));
   if (isOfKinds) {
     const samples = parts.reduce((sum, part) => sum + part.samples, 0);
@@ -131,12 +131,12 @@ const mixedBy = (mix: string, parts: readonly MixPart[]): MixPart[] => {
       const ratio = ratios.get(part.kind);
       return ratio === undefined ? [] : [{ ...part, samples: Math.round((samples * ratio) / total) }];
     });
-    if (mixed.length < parts.length) throw invalid('a ratio of math and of language');
+    if (mixed.length < parts.length) throw invalidMix('a ratio of math and of language');
     return mixed;
   }
   const names = parts.flatMap(namesIn);
   const unknown = [...ratios.keys()].find((name) => !names.includes(name));
-  if (unknown !== undefined) throw invalid(`ratios of ${names.join(', ')}; ${unknown} is not among them`);
+  if (unknown !== undefined) throw invalidMix(`ratios of ${names.join(', ')}; ${unknown} is not among them`);
   const kept = <Of>(all: readonly Of[] | undefined, nameOf: (of: Of) => string) =>
     all?.flatMap((of) => {
       const ratio = ratios.get(nameOf(of));

@@ -37,20 +37,20 @@ export const checkOutput = async (
   out: string,
   force: boolean,
 ): Promise<Output> => {
-  const invalid = (reason: string) => new LayerloomError('OUTPUT_INVALID', { out, reason });
+  const invalidOutput = (reason: string) => new LayerloomError('OUTPUT_INVALID', { out, reason });
   if (typeof out !== 'string' || out === '') throw invalidParameter('out', out, 'a directory to create');
   const path = await realPathOf(resolve(out));
   const again = () => checkOutput(plan, out, force);
   await checkAgainstInputs(plan, path);
   await checkOutsideStores(path);
   const kind = await kindOf(path);
-  if (kind === 'other') throw invalid('is not a directory; a merge is written as one');
-  if (isWeightsName(path)) throw invalid('names a file, but a merge is written as a directory');
+  if (kind === 'other') throw invalidOutput('is not a directory; a merge is written as one');
+  if (isWeightsName(path)) throw invalidOutput('names a file, but a merge is written as a directory');
   if (kind === 'absent') return { path, replaces: false, again };
   if ((await stat(path)).dev !== (await stat(dirname(path))).dev)
-    throw invalid('is a mount point, which cannot be renamed into place; name a directory in it');
+    throw invalidOutput('is a mount point, which cannot be renamed into place; name a directory in it');
   if (path === process.cwd())
-    throw invalid('is the working directory, which a merge would replace; name a directory in it');
+    throw invalidOutput('is the working directory, which a merge would replace; name a directory in it');
   if ((await readdir(path)).length === 0) return { path, replaces: false, again };
   if (!force)
     throw new LayerloomError('OUTPUT_EXISTS', {

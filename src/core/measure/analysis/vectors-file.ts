@@ -39,15 +39,15 @@ export const readVectors = async (file: string): Promise<MavVectors> => {
   const bytes = await reading(file, () => readSmallFile(file, limit));
   const header = bytes.subarray(0, safetensorsReader.headerEnd(bytes, file, bytes.length));
   const { metadata, tensors } = safetensorsReader.parseHeader(header, file, bytes.length);
-  const invalid = (reason: string) => new LayerloomError('VECTORS_INVALID', { file, reason });
-  if (metadata['format'] !== formatName) throw invalid('is not a file of MAV vectors');
+  const invalidVectors = (reason: string) => new LayerloomError('VECTORS_INVALID', { file, reason });
+  if (metadata['format'] !== formatName) throw invalidVectors('is not a file of MAV vectors');
   const facts = metadata['mav'] === undefined ? undefined : parseFacts(metadata['mav']);
-  if (facts === undefined) throw invalid('its metadata is damaged');
+  if (facts === undefined) throw invalidVectors('its metadata is damaged');
   const vectors = new Map<string, Float32Array>();
   for (const [name, { rows }] of Object.entries(facts.tensors)) {
     const tensor = tensors.get(name);
     if (tensor?.dtype !== 'F32' || tensor.shape.length !== 1 || tensor.shape[0] !== rows)
-      throw invalid(`it has no vector of ${rows} rows for ${name}`);
+      throw invalidVectors(`it has no vector of ${rows} rows for ${name}`);
     // Copied: a Float32Array must begin at a multiple of four.
     const copy = Uint8Array.from(bytes.subarray(tensor.begin, tensor.end));
     vectors.set(name, new Float32Array(copy.buffer));

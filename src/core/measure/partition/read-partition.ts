@@ -43,7 +43,7 @@ const schema = z.object({
 
 /** @throws LayerloomError READ_FAILED; PARTITION_INVALID for another file, or a parameter in two parts */
 export const readPartition = async (file: string): Promise<Partition> => {
-  const invalid = (reason: string, cause?: unknown): LayerloomError =>
+  const invalidPartition = (reason: string, cause?: unknown): LayerloomError =>
     new LayerloomError(
       'PARTITION_INVALID',
       { file, reason, remedy: `give a partition.json that \`${layerloomCommand('partition')}\` wrote` },
@@ -52,11 +52,11 @@ export const readPartition = async (file: string): Promise<Partition> => {
   const data = await readJsonFile(file, {
     schema,
     what: 'a partition',
-    fail: ({ reason, cause, isRead }) => (isRead ? invalid(reason, cause) : readFailed(file, cause)),
+    fail: ({ reason, cause, isRead }) => (isRead ? invalidPartition(reason, cause) : readFailed(file, cause)),
   });
   const seen = new Set<string>();
   for (const name of partNames.flatMap((each) => data.parts[each])) {
-    if (seen.has(name)) throw invalid(`${name} is in it twice`);
+    if (seen.has(name)) throw invalidPartition(`${name} is in it twice`);
     seen.add(name);
   }
   return data;

@@ -1,6 +1,6 @@
 import { itemAt } from '../../base/lookup.js';
 import { modelSoups } from '../framework/papers.js';
-import { anyNumber, flag, invalid, type SettingInput } from '../framework/settings.js';
+import { anyNumber, flag, invalidSetting, type SettingInput } from '../framework/settings.js';
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 import type { Expression } from '../operations/expression.js';
@@ -31,7 +31,7 @@ export const linear: TensorMethod<'ignored', LinearParameters, 'weight'> = tenso
     const given = perModel.map(({ weight }) => weight);
     const total = given.reduce((sum, weight) => sum + weight, 0);
     if (normalize && Math.abs(total) <= 1e-8 * Math.max(...given.map(Math.abs)))
-      throw invalid(
+      throw invalidSetting(
         [...path, 'weight'],
         given,
         `weights whose sum is not 0, since they are normalised (${tensor})`,

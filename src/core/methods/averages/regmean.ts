@@ -17,7 +17,7 @@ import type { Method } from '../framework/method.js';
 import { regMeanMerging } from '../framework/papers.js';
 import { modelSchema } from '../framework/parameters.js';
 import type { ModelInput } from '../framework/recipe-input.js';
-import { invalid } from '../framework/settings.js';
+import { invalidSetting } from '../framework/settings.js';
 import type { Expression } from '../operations/expression.js';
 
 /** Parameters of `regmean`. */
@@ -108,7 +108,7 @@ export const regmean: Method<Parameters> = {
     const isSolved = (tensor: string): boolean => {
       const having = taken.find(({ view }) => view.tensors.has(tensor));
       if (having !== undefined && !isMatrix(tensor))
-        throw invalid(
+        throw invalidSetting(
           having.path,
           having.name,
           `${files.what} of linear layers alone, and ${tensor} is no matrix of these`,

@@ -4,7 +4,7 @@ import { isFloating } from '../../tensor/dtype.js';
 import type { ModelReference, ModelView, RecipePath } from './method.js';
 import { normalise, weightsSchema } from './parameters.js';
 import type { ModelInput } from './recipe-input.js';
-import { invalid } from './settings.js';
+import { invalidSetting } from './settings.js';
 
 /** A parameter that lists a file of tensors for each model, such as importances. */
 export interface FilesOfModels {
@@ -92,7 +92,7 @@ export const haveTensor = (
   if (lacking.length === models.length) return false;
   const [without] = lacking;
   if (without !== undefined)
-    throw invalid(
+    throw invalidSetting(
       without.path,
       without.name,
       `${what} of the same tensors in each file, and this has none of ${tensor}`,
@@ -100,7 +100,7 @@ export const haveTensor = (
   for (const { view, path, name } of models) {
     const dtype = view.tensors.get(tensor)?.dtype;
     if (dtype !== undefined && !isFloating(dtype))
-      throw invalid(path, name, `${what} that are floating numbers, and ${tensor} is ${dtype}`);
+      throw invalidSetting(path, name, `${what} that are floating numbers, and ${tensor} is ${dtype}`);
   }
   return true;
 };
@@ -118,7 +118,7 @@ export const inNoFile = (
   const none = tensors.filter((name) => models.every(({ view }) => !view.tensors.has(name)));
   const { path, name } = itemAt(models, 0);
   if (none.length === tensors.length)
-    throw invalid(
+    throw invalidSetting(
       path,
       name,
       `${what} under the names of the models' tensors, such as ${tensors[0]}, and no file has any`,

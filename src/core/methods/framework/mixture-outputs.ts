@@ -7,7 +7,7 @@ import type { Shape } from '../../tensor/reference.js';
 import type { Expression } from '../operations/expression.js';
 import type { CompileContext, Compiled, ModelView, OutputTensor, RecipePath } from './method.js';
 import type { ModelInput } from './recipe-input.js';
-import { invalid } from './settings.js';
+import { invalidSetting } from './settings.js';
 import { same } from './tensors/tensor-recipe.js';
 
 export interface Expert {
@@ -62,7 +62,7 @@ export const compileMixture = (request: MixtureRequest, { models }: CompileConte
   for (const [name, place] of base.places) {
     if (place.role === 'buffer' || isOfMlp(name)) continue;
     if (!layout.holds.test(name))
-      throw invalid(
+      throw invalidSetting(
         ['base'],
         base.name,
         `a model without ${name}, for which ${layout.title} has no place; ${remedyFor(layout)}`,
@@ -181,7 +181,7 @@ const checkRouter = ({ tensors }: ModelView, name: string, shape: Shape, file: u
   const found = tensors.get(name);
   if (found !== undefined && found.shape.join() === shape.join() && isFloating(found.dtype)) return;
   const has = found === undefined ? 'lacks it' : `has ${found.dtype} [${found.shape.join(', ')}]`;
-  throw invalid(
+  throw invalidSetting(
     ['gates'],
     file,
     `a file with ${name} [${shape.join(', ')}] in a floating dtype, and this ${has}; make it of this recipe`,
@@ -197,17 +197,17 @@ const checkDense = ({ name, tensors, config }: ModelView, path: RecipePath, base
   );
   const other = [...tensors.keys()].find((tensor) => isOfMlp(tensor) && !wanted.has(tensor));
   if (other !== undefined)
-    throw invalid(
+    throw invalidSetting(
       path,
       name,
       `a dense model of ${base.layers} layers with gate_proj, up_proj and down_proj alone, and this has ${other}`,
     );
   const missing = [...wanted].find((tensor) => !tensors.has(tensor));
   if (missing !== undefined)
-    throw invalid(path, name, `a dense model of ${base.layers} layers, and this lacks ${missing}`);
+    throw invalidSetting(path, name, `a dense model of ${base.layers} layers, and this lacks ${missing}`);
   const [own, common] = [config?.['hidden_act'] ?? 'silu', base.config?.['hidden_act'] ?? 'silu'];
   if (own !== common)
-    throw invalid(path, name, `a model with the base's hidden_act, ${common}, and this has ${own}`);
+    throw invalidSetting(path, name, `a model with the base's hidden_act, ${common}, and this has ${own}`);
 };
 
 /**
@@ -222,7 +222,7 @@ const layoutFor = (request: MixtureRequest, models: readonly ModelView[]): Mixtu
   for (const [index, { path }] of [...experts, ...shared].entries()) {
     const { name, config } = itemAt(models, 1 + index);
     if (config?.['model_type'] !== type)
-      throw invalid(
+      throw invalidSetting(
         path,
         name,
         `a model of the base's model_type, ${String(type)}, and this is ${String(config?.['model_type'])}`,
@@ -232,12 +232,13 @@ const layoutFor = (request: MixtureRequest, models: readonly ModelView[]): Mixtu
     title.toLowerCase().startsWith((architecture ?? '').toLowerCase()),
   );
   const titles = mixtureLayouts.map(({ title }) => title).join(', ');
-  if (named.length === 0) throw invalid(['architecture'], architecture, `the beginning of one of ${titles}`);
+  if (named.length === 0)
+    throw invalidSetting(['architecture'], architecture, `the beginning of one of ${titles}`);
   const tried = named.map((layout) => ({ layout, reason: refusalOf(layout, request, String(type)) }));
   const found = tried.find(({ reason }) => reason === undefined);
   if (found !== undefined) return found.layout;
   const reasons = tried.map(({ layout, reason }) => `${layout.title} ${reason}`).join('; ');
-  throw invalid(
+  throw invalidSetting(
     [architecture === undefined ? 'base' : 'architecture'],
     architecture ?? base.name,
     `models that a family of mixtures can hold: ${reasons}`,

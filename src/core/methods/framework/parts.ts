@@ -161,7 +161,7 @@ export const divide = (
   // An adapter may lack all modules or layers that a part names.
   const idle = isEmpty ? undefined : parts.find((part) => !used.has(part) && part.modules !== undefined);
   if (idle !== undefined)
-    throw invalid(
+    throw invalidParts(
       [idle],
       `${idle.name} takes no tensor: the model has no ${wordsOf(idle)}`,
       'leave the part out; a head that is the embeddings goes with these',
@@ -178,7 +178,7 @@ const checkLayers = (part: Part, layers: number): void => {
   if (typeof part.layers !== 'object') return;
   const beyond = [...part.layers].filter((layer) => layer >= layers);
   if (beyond.length === 0) return;
-  throw invalid(
+  throw invalidParts(
     [part],
     `${part.name} names ${layersText(beyond)}, but the models have ${layers}: 0-${layers - 1}`,
     'name layers that there are',
@@ -193,15 +193,15 @@ interface Where {
 
 const refused = (parts: readonly Part[], { text, layers }: Where): LayerloomError =>
   parts.length === 0
-    ? invalid(parts, `no part takes ${text}`, 'add them to a part, or a part with layers: rest', layers)
-    : invalid(
+    ? invalidParts(parts, `no part takes ${text}`, 'add them to a part, or a part with layers: rest', layers)
+    : invalidParts(
         parts,
         `${parts.map(({ name }) => name).join(' and ')} both take ${text}`,
         'every tensor comes from one part: take them out of the others',
         layers,
       );
 
-const invalid = (
+const invalidParts = (
   parts: readonly Part[],
   problem: string,
   remedy: string,

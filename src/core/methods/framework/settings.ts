@@ -142,7 +142,7 @@ const checkFiltered = (entry: unknown, path: RecipePath): FilteredValue => {
     isFiltered(entry) &&
     Object.keys(entry).every((key) => known.includes(key)) &&
     (entry.filter === undefined || entry.filter === null || typeof entry.filter === 'string');
-  if (!isSound) throw invalid(path, entry, 'a value, a list of values, or a list of {filter, value}');
+  if (!isSound) throw invalidSetting(path, entry, 'a value, a list of values, or a list of {filter, value}');
   return { filter: entry.filter ?? undefined, value: entry.value };
 };
 
@@ -152,10 +152,10 @@ const checkValues = (
   path: RecipePath,
   isList = false,
 ): readonly Scalar[] => {
-  if (values.length === 0) throw invalid(path, values, `${spec.expected}, or a list of such`);
+  if (values.length === 0) throw invalidSetting(path, values, `${spec.expected}, or a list of such`);
   for (const [index, value] of values.entries())
     if (!isScalar(value) || !spec.accepts(value))
-      throw invalid(isList ? [...path, index] : path, value, spec.expected);
+      throw invalidSetting(isList ? [...path, index] : path, value, spec.expected);
   return values as readonly Scalar[];
 };
 
@@ -173,7 +173,7 @@ const interpolate = (values: readonly Scalar[], t: number): Scalar => {
 };
 
 /** The error of an invalid value in a recipe. */
-export const invalid = (path: RecipePath, value: unknown, expected: string): LayerloomError =>
+export const invalidSetting = (path: RecipePath, value: unknown, expected: string): LayerloomError =>
   new LayerloomError(
     'INVALID_PARAMETER',
     { parameter: path.join('.'), value: value ?? null, expected },

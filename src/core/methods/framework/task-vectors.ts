@@ -1,7 +1,7 @@
 import { itemAt } from '../../base/lookup.js';
 import type { Consensus, Pruning } from '../operations/consensus.js';
 import type { Expression, ModelTensor } from '../operations/expression.js';
-import { anyNumber, flag, invalid, numberParameter, oneOf, type SettingInput } from './settings.js';
+import { anyNumber, flag, invalidSetting, numberParameter, oneOf, type SettingInput } from './settings.js';
 
 // Parts of methods that add task vectors to their base: b + λ · Σ wᵢδ′ᵢ / divisor, where δ′ᵢ is a sparsified
 // δᵢ = xᵢ − b (mergekit's generalised task arithmetic).
@@ -149,7 +149,7 @@ export const byRank: Prune<Sparse & { readonly epsilon: number }, Drawn> = (own,
     own.density < 1 &&
     (own.density + own.epsilon >= 1 || own.density - own.epsilon <= 0)
   )
-    throw invalid(
+    throw invalidSetting(
       ['epsilon'],
       own.epsilon,
       `a number that keeps density ± epsilon (${own.density} ± ${own.epsilon}) between 0 and 1`,

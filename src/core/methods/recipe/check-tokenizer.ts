@@ -1,7 +1,7 @@
 import { isGiven, isObject } from '../../models/checkpoint/json.js';
 import type { TokenizerRequest, TokenSource } from '../../models/tokenizer/vocabulary.js';
 import type { ModelReference, RecipePath } from '../framework/method.js';
-import { invalid } from '../framework/settings.js';
+import { invalidSetting } from '../framework/settings.js';
 import { same } from '../framework/tensors/tensor-recipe.js';
 import { nearest } from './nearest.js';
 
@@ -18,12 +18,12 @@ export const checkTokenizer = (
 ): TokenizerRequest => {
   const at = [...path, 'tokenizer'];
   if (isGiven(tokenizer) && !isObject(tokenizer))
-    throw invalid(at, tokenizer, 'source, tokens or pad_to_multiple_of');
+    throw invalidSetting(at, tokenizer, 'source, tokens or pad_to_multiple_of');
   const block = isObject(tokenizer) ? tokenizer : {};
   checkKeys(block, ['source', 'tokens', 'padToMultipleOf'], at);
   const { source, tokens, padToMultipleOf } = block;
   if (isGiven(source) && isGiven(tokenizerSource))
-    throw invalid([...path, 'tokenizerSource'], tokenizerSource, 'no source beside that of tokenizer');
+    throw invalidSetting([...path, 'tokenizerSource'], tokenizerSource, 'no source beside that of tokenizer');
   const base = references.findIndex(({ role }) => role === 'base');
   const asked = isGiven(source) ? source : tokenizerSource;
   const place = isGiven(source) ? [...at, 'source'] : [...path, 'tokenizerSource'];
@@ -48,7 +48,7 @@ const modelWords = "one of the recipe's models as it is written there";
 
 const indexOf = (model: unknown, references: readonly ModelReference[], path: RecipePath): number => {
   const index = references.findIndex((reference) => same(reference.model, model));
-  if (index < 0) throw invalid(path, model, modelWords);
+  if (index < 0) throw invalidSetting(path, model, modelWords);
   return index;
 };
 
@@ -62,12 +62,12 @@ const checkSource = (
   const index = references.findIndex(({ model }) => same(model, source));
   if (index >= 0) return index;
   const near = typeof source === 'string' ? nearest(source, words) : undefined;
-  throw invalid(path, source, `${words.join(', ')}, or ${modelWords}${meant(near)}`);
+  throw invalidSetting(path, source, `${words.join(', ')}, or ${modelWords}${meant(near)}`);
 };
 
 const checkMultiple = (value: unknown, path: RecipePath): number => {
   if (Number.isSafeInteger(value) && Number(value) >= 1) return Number(value);
-  throw invalid(path, value, 'a whole number from 1 on');
+  throw invalidSetting(path, value, 'a whole number from 1 on');
 };
 
 const checkTokens = (
@@ -75,16 +75,17 @@ const checkTokens = (
   references: readonly ModelReference[],
   path: RecipePath,
 ): TokenizerRequest['tokens'] => {
-  if (!Array.isArray(tokens)) throw invalid(path, tokens, 'a list of tokens, each with source or force');
+  if (!Array.isArray(tokens))
+    throw invalidSetting(path, tokens, 'a list of tokens, each with source or force');
   const checked = new Map<string, { readonly source?: TokenSource; readonly force: boolean }>();
   for (const [index, each] of tokens.entries()) {
     const at = [...path, index];
     const given: Readonly<Record<string, unknown>> = isObject(each) ? each : {};
     const { token, source, force } = given;
     if (typeof token !== 'string' || token === '')
-      throw invalid([...at, 'token'], token ?? null, 'the text of a token');
-    if (checked.has(token)) throw invalid([...at, 'token'], token, 'each token once');
-    if (isGiven(force) && typeof force !== 'boolean') throw invalid([...at, 'force'], force, 'true or false');
+      throw invalidSetting([...at, 'token'], token ?? null, 'the text of a token');
+    if (checked.has(token)) throw invalidSetting([...at, 'token'], token, 'each token once');
+    if (isGiven(force) && typeof force !== 'boolean') throw invalidSetting([...at, 'force'], force, 'true or false');
     checkKeys(given, ['token', 'source', 'force'], at);
     checked.set(token, {
       ...(isGiven(source) ? { source: checkEmbedding(source, references, [...at, 'source']) } : {}),
@@ -106,7 +107,7 @@ const checkEmbedding = (
   if (zero === true && !isGiven(model)) return { kind: 'zero' };
   const id = typeof token === 'string' ? token : tokenId;
   if (!isToken(id) || (typeof token === 'string' && isGiven(tokenId)))
-    throw invalid(path, source, 'a model and its token or token_id, or {zero: true}');
+    throw invalidSetting(path, source, 'a model and its token or token_id, or {zero: true}');
   return { kind: 'token', model: indexOf(model, references, [...path, 'model']), token: id };
 };
 
@@ -121,7 +122,7 @@ const checkKeys = (
 ): void => {
   const key = Object.keys(block).find((one) => !known.includes(one));
   if (key === undefined) return;
-  throw invalid([...path, key], block[key], `one of ${known.join(', ')}${meant(nearest(key, known))}`);
+  throw invalidSetting([...path, key], block[key], `one of ${known.join(', ')}${meant(nearest(key, known))}`);
 };
 
 const meant = (near: string | undefined): string => (near === undefined ? '' : `; did you mean ${near}?`);

@@ -11,7 +11,7 @@ import {
   YamlRefused,
   yamlDocuments,
 } from '../../texts/yaml.js';
-import { invalid } from './invalid.js';
+import { invalidRecipe } from './invalid.js';
 import { type Mark, type RecipeText, sourceOf } from './source.js';
 import { isText, type Leaf, type List, type Mapping, type MappingEntry, type Tree } from './tree.js';
 
@@ -72,7 +72,10 @@ export const parseDocuments = (
     (document) => new Reader(source, what).root(document) ?? [],
   );
   if (first === undefined)
-    throw invalid({ source, offset: source.begin }, { reason: 'the file is empty', expected: what.name });
+    throw invalidRecipe(
+      { source, offset: source.begin },
+      { reason: 'the file is empty', expected: what.name },
+    );
   return [first, ...others];
 };
 
@@ -81,7 +84,7 @@ const documentsOf = (source: RecipeText): readonly YamlDocument[] => {
     return yamlDocuments(source.text.slice(source.begin, source.end));
   } catch (error) {
     if (!(error instanceof YamlRefused)) throw error;
-    throw invalid({ source, offset: source.begin + error.offset }, { reason: error.message });
+    throw invalidRecipe({ source, offset: source.begin + error.offset }, { reason: error.message });
   }
 };
 
@@ -107,7 +110,7 @@ class Reader {
       if (this.#repeated.length > 0) (this.#what.onRepeated ?? refuseRepeated)(tree, this.#repeated);
       return tree;
     }
-    throw invalid(tree.mark, {
+    throw invalidRecipe(tree.mark, {
       reason: `this is ${tree.kind === 'list' ? 'a list' : 'one value'}`,
       expected: this.#what.document,
     });
@@ -134,11 +137,11 @@ class Reader {
   #alias(name: string, mark: Mark): Tree {
     const anchor = this.#anchors.get(name);
     if (anchor === undefined)
-      throw invalid(mark, { key: `*${name}`, reason: `no anchor &${name} stands before it` });
+      throw invalidRecipe(mark, { key: `*${name}`, reason: `no anchor &${name} stands before it` });
     this.#read += anchor.size;
     this.#aliased += anchor.size;
     if (this.#aliased > mostAliased)
-      throw invalid(mark, {
+      throw invalidRecipe(mark, {
         key: `*${name}`,
         reason: `the aliases of the file stand for more than ${mostAliased} values`,
       });
@@ -156,7 +159,7 @@ class Reader {
   #leaf(node: YamlNode, mark: Mark): Leaf {
     const value = isScalar(node) ? (node.value as Leaf['value']) : null;
     const unexpanded = typeof value === 'string' ? tildeIn(value) : undefined;
-    if (unexpanded !== undefined) throw invalid(mark, { key: String(value), reason: unexpanded });
+    if (unexpanded !== undefined) throw invalidRecipe(mark, { key: String(value), reason: unexpanded });
     return { kind: 'leaf', mark, value, bare: isScalar(node) && node.type === 'PLAIN' };
   }
 
@@ -181,7 +184,7 @@ class Reader {
   }
 
   #key(node: YamlNode, mark: Mark): string {
-    if (!isScalar(node) || node.value === null) throw invalid(mark, { reason: 'a key must be text' });
+    if (!isScalar(node) || node.value === null) throw invalidRecipe(mark, { reason: 'a key must be text' });
     return typeof node.value === 'string' ? node.value : (node.source ?? String(node.value));
   }
 
@@ -195,14 +198,14 @@ class Reader {
 
 export const refuseRepeated = (_document: Mapping, [first]: readonly RepeatedKey[]): void => {
   if (first !== undefined)
-    throw invalid(first.mark, { key: first.key, reason: 'this key stands twice in one mapping' });
+    throw invalidRecipe(first.mark, { key: first.key, reason: 'this key stands twice in one mapping' });
 };
 
 /** Returns the mappings that `<<` merges; earlier ones take precedence. */
 const mergedMappings = (value: Tree): Mapping[] =>
   (value.kind === 'list' ? value.items : [value]).map((each) => {
     if (each.kind === 'mapping') return each;
-    throw invalid(each.mark, {
+    throw invalidRecipe(each.mark, {
       key: isText(each) ? each.value : '<<',
       reason: 'cannot be merged by <<',
       expected: 'a mapping or a list of mappings',

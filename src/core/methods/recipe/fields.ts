@@ -1,5 +1,5 @@
 import { isSnakeCase, toCamelCase, toSnakeCase } from './case.js';
-import { invalid } from './invalid.js';
+import { invalidRecipe } from './invalid.js';
 import type { Mark } from './source.js';
 import {
   type Entries,
@@ -41,12 +41,12 @@ export const present = (entries: Entries): Entries =>
 
 export const expectMapping = (tree: Tree, key: string, expected: string): Mapping => {
   if (tree.kind === 'mapping') return tree;
-  throw invalid(tree.mark, { key, reason: 'not a mapping', expected });
+  throw invalidRecipe(tree.mark, { key, reason: 'not a mapping', expected });
 };
 
 export const expectList = (tree: Tree, key: string, expected: string): List => {
   if (tree.kind === 'list' && tree.items.length > 0) return tree;
-  throw invalid(tree.mark, {
+  throw invalidRecipe(tree.mark, {
     key,
     reason: tree.kind === 'list' ? 'the list is empty' : 'not a list',
     expected,
@@ -57,11 +57,11 @@ export const expectList = (tree: Tree, key: string, expected: string): List => {
 export const expectKey = ({ entries, mark }: Mapping, key: string, place: string): MappingEntry => {
   const entry = entries.get(key);
   if (entry !== undefined) return entry;
-  throw invalid(mark, { reason: `${place} lacks ${key}` });
+  throw invalidRecipe(mark, { reason: `${place} lacks ${key}` });
 };
 
 export const notAModel = ({ kind, mark }: Tree): Error =>
-  invalid(mark, {
+  invalidRecipe(mark, {
     reason: kind === 'list' ? 'a list, and no model: several stand under models' : 'no model',
     expected: 'a directory, org/name, a file or a recipe',
   });
@@ -112,7 +112,7 @@ export const inCamelCase = (entries: Entries, place: string): Map<string, Mappin
 
 const camelKey = (key: string, mark: Mark, place: string): string => {
   if (isSnakeCase(key)) return toCamelCase(key);
-  throw invalid(mark, {
+  throw invalidRecipe(mark, {
     key,
     reason: `unknown key of ${place}`,
     expected: 'a name in snake_case',
@@ -124,7 +124,7 @@ const camelKey = (key: string, mark: Mark, place: string): string => {
 export const layerRange: Field = async (value) => {
   const [first, end, ...more] = value.kind === 'list' ? value.items.map(wholeNumber) : [];
   if (first !== undefined && end !== undefined && more.length === 0 && first < end) return value;
-  throw invalid(value.mark, {
+  throw invalidRecipe(value.mark, {
     key: 'layer_range',
     reason: 'no range of layers',
     expected: 'the first layer and the one after the last: [0, 16]',

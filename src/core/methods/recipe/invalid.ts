@@ -17,7 +17,7 @@ export const shown = (word: string): string =>
     ? word
     : JSON.stringify(word.length > 80 ? `${word.slice(0, 79)}…` : word);
 
-export const invalid = (mark: Mark, found: Fault): LayerloomError => {
+export const invalidRecipe = (mark: Mark, found: Fault): LayerloomError => {
   const place = locationOf(mark);
   const { key, ...fault }: Fault = mark.source.foreign ?? found;
   return new LayerloomError(
@@ -35,7 +35,7 @@ export const unknownKey = (
   known: readonly string[],
 ): LayerloomError => {
   const meant = nearest(key, known);
-  return invalid(mark, {
+  return invalidRecipe(mark, {
     key,
     reason: `unknown key of ${place}`,
     expected: `one of ${known.join(', ')}`,

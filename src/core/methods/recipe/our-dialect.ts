@@ -11,7 +11,7 @@ import {
   readFields,
   type Scope,
 } from './fields.js';
-import { invalid } from './invalid.js';
+import { invalidRecipe } from './invalid.js';
 import { partWords } from './model-places.js';
 import { locationOf } from './source.js';
 import { ourSource, ourTokenizer } from './tokenizer-block.js';
@@ -84,7 +84,7 @@ export const readOurs = (recipe: Mapping, scope: Scope): Promise<Mapping> => {
 
 const methodName: Field = async (value) => {
   if (isText(value)) return value;
-  throw invalid(value.mark, { key: 'method', reason: 'no method', expected: 'its name' });
+  throw invalidRecipe(value.mark, { key: 'method', reason: 'no method', expected: 'its name' });
 };
 
 /** Moves `parameters` up a level. */
@@ -95,7 +95,7 @@ const flattened = ({ mark, entries }: Mapping, place: string): Mapping => {
   flat.delete('parameters');
   for (const [name, entry] of inCamelCase(parametersOf(parameters), 'parameters')) {
     if (flat.has(name))
-      throw invalid(entry.key, { key: name, reason: `${place} has this beside parameters as well` });
+      throw invalidRecipe(entry.key, { key: name, reason: `${place} has this beside parameters as well` });
     flat.set(name, entry);
   }
   return mapping(mark, flat);

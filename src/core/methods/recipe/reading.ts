@@ -6,7 +6,7 @@ import { unlessMissing } from '../../base/unless-missing.js';
 import { parseAddress, partsOf, printAddress, resolveAddress } from '../../models/address/address.js';
 import { locateIfHere } from '../../models/sources/locate.js';
 import type { Scope } from './fields.js';
-import { invalid, unknownKey } from './invalid.js';
+import { invalidRecipe, unknownKey } from './invalid.js';
 import { readMergekit } from './mergekit/mergekit.js';
 import { isMergekitMoe, readMergekitMoe } from './mergekit/mergekit-moe.js';
 import { refuseOtherTools } from './mergekit/other-tools.js';
@@ -138,7 +138,10 @@ export class Reading {
       nested: async (inner) => {
         const name = inner.entries.get('name');
         if (name === undefined) return this.#recipe(inner, surroundings, chain);
-        throw invalid(name.key, { key: 'name', reason: 'unknown key of a recipe in the place of a model' });
+        throw invalidRecipe(name.key, {
+          key: 'name',
+          reason: 'unknown key of a recipe in the place of a model',
+        });
       },
       named: async (word, mark, folder) => {
         const document = surroundings.documents.get(word);
@@ -165,7 +168,7 @@ export class Reading {
     const begin = chain.findIndex(({ id }) => id === link.id);
     if (begin >= 0 && mark !== undefined) {
       const circle = [...chain.slice(begin), link].map(({ label }) => label);
-      throw invalid(mark, {
+      throw invalidRecipe(mark, {
         key: link.label,
         reason: `recipes use each other in a circle: ${circle.join(' → ')}`,
       });
@@ -184,7 +187,7 @@ export class Reading {
   #count(merges: number, mark: Mark): void {
     this.#merges += merges;
     if (this.#merges > mostMerges)
-      throw invalid(mark, { reason: `the recipe comes to more than ${mostMerges} merges` });
+      throw invalidRecipe(mark, { reason: `the recipe comes to more than ${mostMerges} merges` });
   }
 }
 
@@ -215,7 +218,7 @@ const documentsOf = async (file: string, mark: Mark | undefined): Promise<Recipe
   } catch (error) {
     if (mark === undefined || !(error instanceof LayerloomError) || error.context.place !== undefined)
       throw error;
-    throw invalid(mark, { reason: error.message });
+    throw invalidRecipe(mark, { reason: error.message });
   }
 };
 
@@ -226,7 +229,7 @@ const dialectOf = ({ entries, mark }: Mapping): keyof typeof readers => {
   refuseOtherTools(entries);
   const [ours, theirs] = [entries.get('method'), entries.get('merge_method')];
   if (ours !== undefined && theirs !== undefined)
-    throw invalid(theirs.key, {
+    throw invalidRecipe(theirs.key, {
       key: 'merge_method',
       reason: 'stands beside method',
       expected: "method in layerloom's dialect, merge_method in mergekit's",
@@ -236,7 +239,7 @@ const dialectOf = ({ entries, mark }: Mapping): keyof typeof readers => {
   const known = ['method', 'merge_method'];
   for (const [key, entry] of entries)
     if (nearest(key, known) !== undefined) throw unknownKey(key, entry.key, 'the recipe', known);
-  throw invalid(mark, {
+  throw invalidRecipe(mark, {
     reason: entries.has('merges')
       ? `this is an experiment, which \`${layerloomCommand('batch')}\` runs, and no recipe`
       : 'the recipe names no method',
@@ -251,7 +254,7 @@ const resultOf = (finished: readonly [Finished, ...Finished[]], used: ReadonlySe
   const [first = finished[0], second] = free;
   const result = free.find(({ name }) => name === undefined) ?? first;
   if (result.name !== undefined && second !== undefined)
-    throw invalid(second.mark, {
+    throw invalidRecipe(second.mark, {
       reason: `no other document uses ${free.map(({ name }) => name).join(' or ')}`,
       expected: 'one of them without a name: the result',
     });

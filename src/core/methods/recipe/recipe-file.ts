@@ -9,7 +9,7 @@ import {
   recipeKind,
   refuseRepeated,
 } from './document.js';
-import { invalid } from './invalid.js';
+import { invalidRecipe } from './invalid.js';
 import { nearest } from './nearest.js';
 import { cardRecipe, provenanceRecipe, type RecordedRecipe } from './recorded-recipe.js';
 import { isText, type Mapping, mapping } from './tree.js';
@@ -85,7 +85,7 @@ const documentsIn = ([first, ...others]: readonly [Mapping, ...Mapping[]]): [
   const seen = new Set<string | undefined>();
   for (const { name, recipe } of documents) {
     if (seen.has(name))
-      throw invalid(recipe.mark, {
+      throw invalidRecipe(recipe.mark, {
         ...(name === undefined ? {} : { key: name }),
         reason: `a second document ${name === undefined ? 'without a name' : 'of this name'}`,
         expected: 'documents that their name: tells apart',
@@ -128,7 +128,7 @@ const documentOf = (recipe: Mapping): RecipeDocument => {
   const name = recipe.entries.get('name')?.value;
   if (name === undefined) return { name, recipe };
   if (!isText(name) || name.value === '')
-    throw invalid(name.mark, { key: 'name', reason: 'no name', expected: 'text' });
+    throw invalidRecipe(name.mark, { key: 'name', reason: 'no name', expected: 'text' });
   const rest = new Map(recipe.entries);
   rest.delete('name');
   return { name: name.value, recipe: mapping(recipe.mark, rest) };

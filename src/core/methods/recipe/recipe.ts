@@ -17,7 +17,7 @@ import type {
   NeededStatistics,
   RecipePath,
 } from '../framework/method.js';
-import { invalid } from '../framework/settings.js';
+import { invalidSetting } from '../framework/settings.js';
 import { same } from '../framework/tensors/tensor-recipe.js';
 import { isUncheckedRecipe, type UncheckedRecipe } from '../framework/unchecked-recipe.js';
 import { methods } from '../index.js';
@@ -77,7 +77,7 @@ export const withMethod = (
   path: RecipePath = [],
 ): { readonly given: UncheckedRecipe; readonly method: Method<never> } => {
   if (typeof input !== 'object' || input === null)
-    throw invalid(path.length === 0 ? ['recipe'] : path, input, 'a recipe: an object with its method');
+    throw invalidSetting(path.length === 0 ? ['recipe'] : path, input, 'a recipe: an object with its method');
   const given = isUncheckedRecipe(input) ? input : undefined;
   const method = given && methods.get(given.method);
   if (given !== undefined && method !== undefined) return { given, method };
@@ -105,9 +105,13 @@ export const parseRecipe = (input: unknown, path: RecipePath = []): Recipe => {
   const { name } = method;
   if (path.length > 0) refuse(given, Object.keys(outputSettings.shape), path, 'in the place of a model');
   if (path.length > 0 && method.standsAlone)
-    throw invalid(path, name, `a model, and no recipe of ${name}: merge that first, in a step of its own`);
+    throw invalidSetting(
+      path,
+      name,
+      `a model, and no recipe of ${name}: merge that first, in a step of its own`,
+    );
   if (path.length > 4 * mostNesting)
-    throw invalid(path, name, `at most ${mostNesting} recipes in one another`);
+    throw invalidSetting(path, name, `at most ${mostNesting} recipes in one another`);
   const common = checkSettings(commonSettings, given, path);
   const output = checkSettings(outputSettings, given, path);
   const rest = Object.fromEntries(Object.entries(given).filter(([key]) => !settingsOfAll.has(key)));
@@ -129,7 +133,7 @@ export const parseRecipe = (input: unknown, path: RecipePath = []): Recipe => {
   if (transplant !== undefined)
     for (const key of ['tokenizer', 'tokenizerSource'])
       if (isGiven(given[key]))
-        throw invalid(
+        throw invalidSetting(
           [...path, key],
           given[key],
           `no tokenizer but that of the donor in a recipe of ${name}`,
@@ -182,7 +186,7 @@ export const refuseLayout = ({ given }: Recipe, where: string): void =>
 const refuse = (given: UncheckedRecipe, keys: readonly string[], path: RecipePath, where: string): void => {
   for (const key of keys)
     if (given[key] !== undefined)
-      throw invalid([...path, key], given[key], `no such key of a recipe ${where}`);
+      throw invalidSetting([...path, key], given[key], `no such key of a recipe ${where}`);
 };
 
 /** Returns a recipe after its nested ones. */

@@ -3,7 +3,7 @@ import type { ParameterSpec } from '../framework/settings.js';
 import { snakeCase } from '../framework/tensors/tensor-method.js';
 import { isSnakeCase, toCamelCase } from './case.js';
 import { expectKey, expectMapping, inCamelCase } from './fields.js';
-import { invalid } from './invalid.js';
+import { invalidRecipe } from './invalid.js';
 import { nearest } from './nearest.js';
 import type { Mark } from './source.js';
 import {
@@ -90,7 +90,11 @@ export const readParameters = (
 const unchecked = (entries: Entries, { warn }: ParameterPlace): Map<string, MappingEntry> => {
   for (const [key, { key: mark }] of entries)
     if (reserved.has(toCamelCase(key)))
-      throw invalid(mark, { key, reason: 'unknown key of parameters', expected: `${key} beside parameters` });
+      throw invalidRecipe(mark, {
+        key,
+        reason: 'unknown key of parameters',
+        expected: `${key} beside parameters`,
+      });
   return new Map(
     [...inCamelCase(entries, 'parameters')].map(([name, { key, value }]) => [
       name,
@@ -157,7 +161,7 @@ const readValue = (tree: Tree, { spec, warn }: SettingPlace): Tree => {
       tree.mark,
       tree.items.map((item) => readScalar(item, spec)),
     );
-  throw invalid(tree.mark, {
+  throw invalidRecipe(tree.mark, {
     reason: 'no value of a parameter',
     expected: 'a number, a list of numbers, or filter and value',
   });

@@ -9,7 +9,7 @@ import {
   readEntry,
   readFields,
 } from './fields.js';
-import { checkKeys, invalid } from './invalid.js';
+import { checkKeys, invalidRecipe } from './invalid.js';
 import { sourceWords } from './model-places.js';
 import {
   entriesOf,
@@ -43,7 +43,7 @@ export const readMergekitTokenizer = async (
 ): Promise<[string, MappingEntry][]> => {
   const [short, block] = [entries.get('tokenizer_source'), entries.get('tokenizer')];
   if (short !== undefined && block !== undefined)
-    throw invalid(block.key, {
+    throw invalidRecipe(block.key, {
       key: 'tokenizer',
       reason: 'stands beside tokenizer_source',
       expected: 'one of them',
@@ -102,7 +102,7 @@ const mergekitEmbedding = async (value: Tree, model: Field, unknown: OnUnknown):
     return mapping(value.mark, new Map([['zero', { key: kind.key, value: leaf(kind.key, true) }]]));
   }
   if (name !== 'model_token')
-    throw invalid(kind.value.mark, {
+    throw invalidRecipe(kind.value.mark, {
       key: 'kind',
       reason: 'no kind of embedding',
       expected: 'zero or model_token',
@@ -111,7 +111,7 @@ const mergekitEmbedding = async (value: Tree, model: Field, unknown: OnUnknown):
   const inside = present(value.entries);
   const [token, id] = [inside.get('token'), inside.get('token_id')];
   if ((token === undefined) === (id === undefined))
-    throw invalid(value.mark, {
+    throw invalidRecipe(value.mark, {
       reason:
         token === undefined ? 'the embedding names no token' : 'the embedding has both token and token_id',
       expected: 'token, its text, or token_id, its number: one of the two',

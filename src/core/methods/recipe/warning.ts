@@ -1,7 +1,7 @@
 import type { LayerloomError } from '../../base/errors.js';
 import { optionName } from '../../base/option-name.js';
 import { visibleLine } from '../../base/visible.js';
-import { invalid, shown } from './invalid.js';
+import { invalidRecipe, shown } from './invalid.js';
 import { nearest } from './nearest.js';
 import { type Location, locationOf, type Mark } from './source.js';
 import type { Mapping } from './tree.js';
@@ -40,7 +40,7 @@ export const warningOf = ({
   return {
     text: `${visibleLine(place.file)}:${place.line}:${place.column}: ${shown(key)}: ${reason}; ${effect}${remedy}`,
     place,
-    error: invalid(mark, {
+    error: invalidRecipe(mark, {
       key,
       reason: `${reason} (${optionName('strict')})`,
       ...(expected === undefined ? {} : { expected }),

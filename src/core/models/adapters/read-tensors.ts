@@ -41,7 +41,7 @@ export const readAdapterTensors = (
     const parsed = parseAdapterTensor(name);
     if (parsed.kind === 'unused') continue;
     if (parsed.kind === 'beside' && parsed.name !== config.kind.beside)
-      throw invalid(
+      throw invalidAdapter(
         file,
         name,
         `needs ${keyOfBeside(parsed.name)} in adapter_config.json`,
@@ -55,7 +55,12 @@ export const readAdapterTensors = (
     const factors = modules.get(parsed.module) ?? { embedding: false };
     if (parsed.kind !== 'beside') factors.embedding = parsed.embedding;
     if (factors[parsed.kind] !== undefined)
-      throw invalid(file, name, 'stands twice, under two adapter names', 'save one adapter alone with PEFT');
+      throw invalidAdapter(
+        file,
+        name,
+        'stands twice, under two adapter names',
+        'save one adapter alone with PEFT',
+      );
     factors[parsed.kind] = { name, tensor };
     modules.set(parsed.module, factors);
   }
@@ -68,7 +73,7 @@ export const readAdapterTensors = (
     const whole = replaced.get(parameter);
     // PEFT saves the weights below the factors as `base_layer`, for example of resized embeddings.
     if (whole !== undefined && !whole.name.includes('.base_layer.'))
-      throw invalid(
+      throw invalidAdapter(
         file,
         whole.name,
         'is saved whole, and its module has factors too; PEFT takes only one of the two',
@@ -77,7 +82,7 @@ export const readAdapterTensors = (
     pairs.set(parameter, pair);
     if (factors.bias === undefined) continue;
     if (!config.loraBias)
-      throw invalid(
+      throw invalidAdapter(
         file,
         factors.bias.name,
         'needs lora_bias in adapter_config.json',
@@ -95,10 +100,15 @@ const keyOfBeside = (name: string): string =>
 const checkBeside = (beside: Named | undefined, b: Named, { kind }: AdapterConfig, file: string): void => {
   if (kind.beside === undefined) return;
   if (beside === undefined)
-    throw invalid(file, b.name, `has no ${kind.beside} beside it`, 'download or save the adapter again');
+    throw invalidAdapter(
+      file,
+      b.name,
+      `has no ${kind.beside} beside it`,
+      'download or save the adapter again',
+    );
   const { name, tensor } = beside;
   if (!isFloating(tensor.dtype) || elementsOf(tensor.shape) !== b.tensor.shape[0])
-    throw invalid(
+    throw invalidAdapter(
       file,
       name,
       `is ${tensor.dtype} [${tensor.shape.join(', ')}], and ${b.name} [${b.tensor.shape.join(', ')}]`,
@@ -106,7 +116,7 @@ const checkBeside = (beside: Named | undefined, b: Named, { kind }: AdapterConfi
     );
 };
 
-const invalid = (file: string, tensor: string, reason: string, remedy: string): LayerloomError =>
+const invalidAdapter = (file: string, tensor: string, reason: string, remedy: string): LayerloomError =>
   new LayerloomError('ADAPTER_INVALID', { file, tensor, reason, remedy });
 
 /** Refuses a whole tensor that the configuration does not expect. */
@@ -125,7 +135,7 @@ const checkWhole = (
   const isSaved = config.modulesToSave.some((saved) => `${module}.`.includes(`${saved}.`));
   const isBias = config.bias !== 'none' && parameter.endsWith('.bias');
   if (isSaved || isBias || (parameter.endsWith('.weight') && vocabularyModule.test(module))) return;
-  throw invalid(
+  throw invalidAdapter(
     file,
     name,
     'is neither of a LoRA module nor of modules_to_save',
@@ -207,7 +217,7 @@ const pairOf = (
   file: string,
 ): LowRankPair => {
   if (a === undefined || b === undefined)
-    throw invalid(
+    throw invalidAdapter(
       file,
       (a ?? b)?.name ?? module,
       `has no ${a === undefined ? 'lora_A' : 'lora_B'} beside it`,
@@ -221,19 +231,24 @@ const pairOf = (
         reason: 'is of a convolution',
       });
     if (tensor.shape.length !== 2 || tensor.shape.includes(0))
-      throw invalid(
+      throw invalidAdapter(
         file,
         name,
         `has the shape [${tensor.shape.join(', ')}], as parts that were not gathered have`,
         'gather the parameters of all processes before save_pretrained',
       );
     if (!isFloating(tensor.dtype))
-      throw invalid(file, name, `is ${tensor.dtype}`, 'save the adapter in bfloat16, float16 or float32');
+      throw invalidAdapter(
+        file,
+        name,
+        `is ${tensor.dtype}`,
+        'save the adapter in bfloat16, float16 or float32',
+      );
   }
   checkBeside(beside, b, config, file);
   const rows = itemAt(a.tensor.shape, 0);
   if (itemAt(b.tensor.shape, 1) !== rows)
-    throw invalid(
+    throw invalidAdapter(
       file,
       b.name,
       `is [${b.tensor.shape.join(', ')}], which does not fit ${a.name} [${a.tensor.shape.join(', ')}]: their ranks differ`,
@@ -250,7 +265,7 @@ const pairOf = (
     });
   const rank = rows / experts;
   if (configured !== rank)
-    throw invalid(
+    throw invalidAdapter(
       file,
       a.name,
       `has rank ${rank}, against ${configured} in adapter_config.json (r, rank_pattern)`,

@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises';
 import { itemAt } from '../../base/lookup.js';
 import { reading } from '../../base/writing.js';
-import { invalid } from '../../methods/framework/settings.js';
+import { invalidSetting } from '../../methods/framework/settings.js';
 import { isFloating } from '../../tensor/dtype.js';
 import type { TensorReference } from '../../tensor/reference.js';
 import type { OpenedModel } from './inputs/models.js';
@@ -26,11 +26,11 @@ export const checkGates = async ({ checkpoint }: OpenedModel): Promise<void> => 
   const { tensors, files, path } = checkpoint;
   const bytes = [...tensors.values()].reduce((total, { begin, end }) => total + end - begin, 0);
   if (bytes > mostBytes)
-    throw invalid(['gates'], path, `a file of routers, and this has ${bytes} bytes of tensors`);
+    throw invalidSetting(['gates'], path, `a file of routers, and this has ${bytes} bytes of tensors`);
   for (const [name, reference] of tensors) {
     const kind = exponents[reference.dtype];
     if (!isFloating(reference.dtype) || kind === undefined)
-      throw invalid(
+      throw invalidSetting(
         ['gates'],
         path,
         `routers in float32, bfloat16 or float16, and ${name} is ${reference.dtype}`,
@@ -39,7 +39,7 @@ export const checkGates = async ({ checkpoint }: OpenedModel): Promise<void> => 
     for (let at = 0; at < numbers.length; at += kind.bytes) {
       const bits = kind.bytes === 4 ? numbers.readUInt32LE(at) : numbers.readUInt16LE(at);
       if ((bits & kind.mask) === kind.mask)
-        throw invalid(
+        throw invalidSetting(
           ['gates'],
           path,
           `finite numbers, and element ${at / kind.bytes} of ${name} is NaN or infinite; make the file again`,

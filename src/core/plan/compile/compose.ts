@@ -6,7 +6,7 @@ import {
   noStatistics,
   type Statistics,
 } from '../../methods/framework/method.js';
-import { invalid } from '../../methods/framework/settings.js';
+import { invalidSetting } from '../../methods/framework/settings.js';
 import { same } from '../../methods/framework/tensors/tensor-recipe.js';
 import type { WrittenModel } from '../../methods/recipe/model-places.js';
 import type { Recipe } from '../../methods/recipe/recipe.js';
@@ -43,7 +43,8 @@ export const compose = async (
 ): Promise<Composed> => {
   const composed = await composeValues(recipe, inputs, statistics);
   if (recipe.quantize === undefined) return inExpertForm(inOneForm(composed, inputs), inputs, experts);
-  if (experts === 'fused') throw invalid(['experts'], experts, 'separate where the output is quantised');
+  if (experts === 'fused')
+    throw invalidSetting(['experts'], experts, 'separate where the output is quantised');
   const whole = quantised(composed, recipe.quantize);
   return experts === undefined ? whole : inExpertForm(whole, inputs, experts);
 };
@@ -66,7 +67,7 @@ const composeValues = async (
         completeRecipe(recipe, again, (model) => textIn(recipe, ofAdapters.opened, inputs, model)),
     });
   if (recipe.rank !== undefined)
-    throw invalid(
+    throw invalidSetting(
       ['rank'],
       recipe.rank,
       `no rank where full weights are written: bare adapters, or ${optionName('as', 'adapter')}`,
@@ -145,7 +146,7 @@ const checkVocabularies = (models: readonly OpenedModel[]): void => {
   const importance = models.find(({ role }) => role === 'importance');
   const other = models.find(({ vocabulary }) => vocabulary !== undefined);
   if (importance !== undefined && other !== undefined)
-    throw invalid(
+    throw invalidSetting(
       ['importances'],
       importance.checkpoint.path,
       `models of one vocabulary, in whose rows the importances of embeddings are, and ${other.checkpoint.name} would get other rows`,

@@ -1,5 +1,5 @@
 import type { RecipePath } from '../../methods/framework/method.js';
-import { invalid } from '../../methods/framework/settings.js';
+import { invalidSetting } from '../../methods/framework/settings.js';
 import type { CheckpointIndex } from '../../models/checkpoint/checkpoint.js';
 import { isObject } from '../../models/checkpoint/json.js';
 import { jsonOrNone } from '../../texts/json.js';
@@ -19,7 +19,7 @@ export const withSharedGrams = (
     if (shared === undefined) continue;
     const names = jsonOrNone(shared);
     if (!isObject(names))
-      throw invalid(
+      throw invalidSetting(
         path,
         checkpoint.path,
         'a file of Gram matrices whose `shared` is JSON of names by names',
@@ -27,7 +27,7 @@ export const withSharedGrams = (
     for (const [name, owner] of Object.entries(names)) {
       const found = typeof owner === 'string' ? checkpoint.tensors.get(owner) : undefined;
       if (found === undefined || tensors.has(name))
-        throw invalid(
+        throw invalidSetting(
           path,
           checkpoint.path,
           `a file that has each Gram matrix once, and that which ${name} shares is not there or another`,

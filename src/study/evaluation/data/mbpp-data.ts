@@ -25,7 +25,7 @@ const testSet = { first: 11, last: 510 } as const;
 /** Worked examples in the harness's `mbpp`. */
 const exampleIds: readonly number[] = [2, 3, 4];
 
-const invalid = (file: string, reason: string): LayerloomError =>
+const invalidData = (file: string, reason: string): LayerloomError =>
   new LayerloomError('DATA_INVALID', { file, reason });
 
 /**
@@ -51,13 +51,13 @@ const readMbpp = async (
   }
   const problems = rows.filter(({ task_id: id }) => id >= testSet.first && id <= testSet.last);
   if (problems.length === 0)
-    throw invalid(file, `no problems of the test set (task_id ${testSet.first} to ${testSet.last})`);
+    throw invalidData(file, `no problems of the test set (task_id ${testSet.first} to ${testSet.last})`);
   const found = exampleIds.flatMap((id) => byId.get(id) ?? []);
   const examples = found.length === exampleIds.length ? found : [];
   if (shots > 0 && examples.length === 0)
-    throw invalid(file, 'worked examples are problems 2, 3 and 4, which it lacks, unless fewshot: is 0');
+    throw invalidData(file, 'worked examples are problems 2, 3 and 4, which it lacks, unless fewshot: is 0');
   if (shots > exampleIds.length)
-    throw invalid(file, `MBPP has three worked examples, and fewshot: asks for ${shots}`);
+    throw invalidData(file, `MBPP has three worked examples, and fewshot: asks for ${shots}`);
   return { problems, examples };
 };
 

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import { LayerloomError } from '../../../core/base/errors.js';
 import { keysOf, parseBlock } from '../../../core/methods/recipe/block.js';
 import { expectMapping } from '../../../core/methods/recipe/fields.js';
-import { invalid } from '../../../core/methods/recipe/invalid.js';
+import { invalidRecipe } from '../../../core/methods/recipe/invalid.js';
 import { nearest } from '../../../core/methods/recipe/nearest.js';
 import { withPlace } from '../../../core/methods/recipe/read-recipe.js';
 import {
@@ -23,7 +23,7 @@ import { type SearchSettings, searchSchema } from './search-block.js';
 
 export const expectText = (tree: Tree, key: string, expected: string): Text => {
   if (isText(tree) && tree.value !== '') return tree;
-  throw invalid(tree.mark, { key, reason: 'not text', expected });
+  throw invalidRecipe(tree.mark, { key, reason: 'not text', expected });
 };
 
 /** Checks `evaluate:` unless it is for another harness, and makes relative `data` and `include` absolute. */
@@ -44,7 +44,7 @@ export const evaluationOf = (
     : expectMapping(tasks.value, 'tasks', 'a task for each language').entries) {
     const meant = languages.includes(language) ? undefined : nearest(language, languages);
     if (meant !== undefined)
-      throw invalid(key, { key: language, reason: 'not a language of the experiment', nearest: meant });
+      throw invalidRecipe(key, { key: language, reason: 'not a language of the experiment', nearest: meant });
   }
   const plain = toPlain(given) as EvaluationBlock;
   const { data, include } = placedIn(given, () => parseEvaluation(plain, directory), 'evaluate');
@@ -95,5 +95,5 @@ export const flagOf = (entry: MappingEntry | undefined, key: string): boolean | 
   if (entry === undefined) return undefined;
   const { value } = entry;
   if (value.kind === 'leaf' && typeof value.value === 'boolean') return value.value;
-  throw invalid(value.mark, { key, reason: 'neither true nor false' });
+  throw invalidRecipe(value.mark, { key, reason: 'neither true nor false' });
 };

@@ -1,4 +1,4 @@
-import { invalid } from '../../../core/methods/recipe/invalid.js';
+import { invalidRecipe } from '../../../core/methods/recipe/invalid.js';
 import type { Mark } from '../../../core/methods/recipe/source.js';
 import { folded, placeOf } from './names.js';
 
@@ -26,7 +26,7 @@ export const checkDirectories = (directories: readonly Directory[]): void => {
     }
     const long = parts.find((part) => Buffer.byteLength(part) > longest);
     if (long !== undefined)
-      throw invalid(directory.mark, {
+      throw invalidRecipe(directory.mark, {
         key: long,
         reason: `this name of a directory has more than ${longest} bytes`,
         expected: 'shorter names, or fewer values that vary',
@@ -35,7 +35,7 @@ export const checkDirectories = (directories: readonly Directory[]): void => {
 };
 
 const clash = (former: Directory, { name, mark }: Directory): Error =>
-  invalid(mark, {
+  invalidRecipe(mark, {
     key: name,
     reason: `${former.name}, of the merge at ${placeOf(former.mark)}, is ${folded(former.name) === folded(name) ? 'this directory too' : 'a directory around it'}`,
     expected: 'names that tell them apart',

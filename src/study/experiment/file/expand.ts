@@ -4,7 +4,7 @@ import { itemAt } from '../../../core/base/lookup.js';
 import type { Method } from '../../../core/methods/framework/method.js';
 import { methods } from '../../../core/methods/index.js';
 import { expectKey, expectList } from '../../../core/methods/recipe/fields.js';
-import { invalid } from '../../../core/methods/recipe/invalid.js';
+import { invalidRecipe } from '../../../core/methods/recipe/invalid.js';
 import { nearest } from '../../../core/methods/recipe/nearest.js';
 import { withPlace } from '../../../core/methods/recipe/read-recipe.js';
 import { parseRecipe, refuseLayout } from '../../../core/methods/recipe/recipe.js';
@@ -80,7 +80,8 @@ const methodsOf = (tree: Mapping): Pick<Expanding, 'method' | 'label'>[] => {
   const { value } = expectKey(tree, 'method', 'the merge');
   const items = value.kind === 'list' ? expectList(value, 'method', 'the name of a method').items : [value];
   return items.map((item) => {
-    if (!isText(item)) throw invalid(item.mark, { key: 'method', reason: 'no method', expected: 'its name' });
+    if (!isText(item))
+      throw invalidRecipe(item.mark, { key: 'method', reason: 'no method', expected: 'its name' });
     return { method: item, label: items.length > 1 ? item.value : undefined };
   });
 };
@@ -99,7 +100,7 @@ const expandEntry = (
   const dimensions = dimensionsOf(new Map([...entry.tree.entries].filter(([key]) => !own.includes(key))));
   const size = subjectsIn(undefined).length * sizeOf(dimensions);
   if (before + size > mostMerges)
-    throw invalid(entry.tree.mark, {
+    throw invalidRecipe(entry.tree.mark, {
       key: entry.name,
       reason: `this comes to ${size} merges, and an experiment has ${mostMerges} at most`,
     });
@@ -160,7 +161,7 @@ const withPartition = (
 const methodOf = ({ method: { value: name, mark } }: Expanding): Method<never> => {
   const method = methods.get(name);
   if (method !== undefined) return method;
-  throw invalid(mark, {
+  throw invalidRecipe(mark, {
     key: name,
     reason: 'unknown method',
     expected: `one of ${[...methods.keys()].join(', ')}`,
@@ -170,7 +171,7 @@ const methodOf = ({ method: { value: name, mark } }: Expanding): Method<never> =
 
 const refuseFiles = ({ name, filesOfModels }: Method<never>, { method: { mark } }: Expanding): void => {
   if (filesOfModels === undefined) return;
-  throw invalid(mark, {
+  throw invalidRecipe(mark, {
     key: name,
     reason: `takes ${filesOfModels}, a file for each model, and merges of an experiment have other models each`,
     expected: `another method, or for each merge a recipe of ${name} by itself, for \`${layerloomCommand('merge')}\``,
@@ -237,7 +238,7 @@ const baseFor = (
   const isMagnitude = weights === 'magnitude' && needs !== 'none';
   if (given === undefined && needs !== 'required' && !isMagnitude && !needsBase) return undefined;
   if (isSingle && (given === 'task' || given === 'language'))
-    throw invalid(entry.tree.entries.get('base')?.value.mark ?? entry.tree.mark, {
+    throw invalidRecipe(entry.tree.entries.get('base')?.value.mark ?? entry.tree.mark, {
       key: given,
       reason: 'model merges each expert alone, without another one to begin from',
       expected: 'base, or a path',
@@ -249,7 +250,7 @@ const baseFor = (
   const { base } = experiment;
   if (base !== undefined) return () => base;
   const key = isMagnitude ? 'weights' : 'method';
-  throw invalid(entry.tree.entries.get(key)?.value.mark ?? entry.tree.mark, {
+  throw invalidRecipe(entry.tree.entries.get(key)?.value.mark ?? entry.tree.mark, {
     key: isMagnitude ? 'magnitude' : method.name,
     reason: 'needs the model that the experts were fine-tuned from',
     expected: 'base: and its path at the top of the experiment',

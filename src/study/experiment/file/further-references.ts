@@ -1,5 +1,5 @@
 import { expectKey, expectList } from '../../../core/methods/recipe/fields.js';
-import { checkKeys, invalid } from '../../../core/methods/recipe/invalid.js';
+import { checkKeys, invalidRecipe } from '../../../core/methods/recipe/invalid.js';
 import { nearest } from '../../../core/methods/recipe/nearest.js';
 import { isText, type MappingEntry, type Tree } from '../../../core/methods/recipe/tree.js';
 import { expectText, flagOf } from './blocks.js';
@@ -39,7 +39,7 @@ export const referencesOf = async (
   if (entry?.value.kind !== 'mapping')
     return { references: flagOf(entry, 'references') ?? true, furtherReferences: [] };
   if (entry.value.entries.size === 0)
-    throw invalid(entry.value.mark, {
+    throw invalidRecipe(entry.value.mark, {
       key: 'references',
       reason: 'nothing is in it',
       expected: 'true, false, or the name and path of a model each',
@@ -78,13 +78,13 @@ const referenceOf = async (
 const roleOf = (tree: Tree): string => {
   const { value, mark } = expectText(tree, 'role', 'a word such as joint');
   if (!roleName.test(value))
-    throw invalid(mark, {
+    throw invalidRecipe(mark, {
       key: value,
       reason: 'not a valid role',
       expected: 'lower-case letters, digits and hyphens, at most 64: joint, math-sft',
     });
   if (reservedRoles.includes(value))
-    throw invalid(mark, {
+    throw invalidRecipe(mark, {
       key: value,
       reason: 'this role belongs to models that are merged, and to merges',
       expected: 'another word, such as joint or checkpoint',
@@ -98,7 +98,7 @@ const languagesOf = (tree: Tree, known: readonly string[]): string[] => {
   for (const item of tree.kind === 'list' ? expectList(tree, 'languages', expected).items : [tree]) {
     const word = isText(item) ? item.value : undefined;
     if (word === undefined || !known.includes(word))
-      throw invalid(item.mark, {
+      throw invalidRecipe(item.mark, {
         key: word ?? 'languages',
         reason: 'not a language of the experiment',
         expected,

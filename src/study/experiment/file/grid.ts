@@ -1,6 +1,6 @@
 import { valueAt } from '../../../core/base/lookup.js';
 import { expectList } from '../../../core/methods/recipe/fields.js';
-import { invalid } from '../../../core/methods/recipe/invalid.js';
+import { invalidRecipe } from '../../../core/methods/recipe/invalid.js';
 import type { Mark } from '../../../core/methods/recipe/source.js';
 import {
   type Entries,
@@ -59,7 +59,11 @@ export const dimensionsOf = (entries: Entries): Dimension[] => {
   const tied = entries.get('layers');
   for (const key of ['bottom', 'top'])
     if (tied !== undefined && entries.has(key))
-      throw invalid(tied.key, { key: 'layers', reason: `stands beside ${key}`, expected: 'one of the two' });
+      throw invalidRecipe(tied.key, {
+        key: 'layers',
+        reason: `stands beside ${key}`,
+        expected: 'one of the two',
+      });
   const keys = [...first.filter((key) => entries.has(key)), ...entries.keys()];
   return [...new Set(keys)].map((key) => ({ options: optionsOf(key, valueAt(entries, key)) }));
 };
@@ -92,7 +96,7 @@ const optionsOf = (key: string, { key: at, value }: MappingEntry): Option[] => {
   for (const { label, mark } of options) {
     const former = seen.get(label);
     if (former !== undefined)
-      throw invalid(mark, {
+      throw invalidRecipe(mark, {
         key: label,
         reason: `this value of ${key} stands at ${placeOf(former)} already`,
       });
@@ -110,7 +114,7 @@ const isNumber = (tree: Tree): boolean => tree.kind === 'leaf' && typeof tree.va
 const layers = (key: Mark, pair: Tree): Option => {
   const [bottom, top, more] = pair.kind === 'list' && pair.items.every(isNumber) ? pair.items : [];
   if (bottom === undefined || top === undefined || more !== undefined)
-    throw invalid(pair.mark, {
+    throw invalidRecipe(pair.mark, {
       key: 'layers',
       reason: 'not a pair of counts',
       expected: '[bottom, top]: [5, 2], or several such',
@@ -139,7 +143,7 @@ const labelOf = (key: string, value: Tree): string => {
   // Always the only value.
   if (key === 'parts' && value.kind === 'list') return key;
   if (value.kind !== 'leaf' || value.value === null)
-    throw invalid(value.mark, {
+    throw invalidRecipe(value.mark, {
       key,
       reason: value.kind === 'leaf' ? 'no value' : `a ${value.kind} where a value is expected`,
       expected: 'one value, or a list of values to try (gradients and filters belong to recipes)',

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import type { Method } from '../../../core/methods/framework/method.js';
-import { invalid } from '../../../core/methods/recipe/invalid.js';
+import { invalidRecipe } from '../../../core/methods/recipe/invalid.js';
 import type { Mapping } from '../../../core/methods/recipe/tree.js';
 import type { Configuration } from './grid.js';
 import type { Experiment } from './read-experiment.js';
@@ -34,7 +34,7 @@ export const mergedBy = (
   for (const key of ['models', 'slices']) {
     const found = tree.entries.get(key);
     if (found !== undefined)
-      throw invalid(found.key, {
+      throw invalidRecipe(found.key, {
         key,
         reason: 'an experiment merges its own experts, by pairs',
         expected: 'task and language, which say which of them',
@@ -43,7 +43,7 @@ export const mergedBy = (
   if (isOfRuns(tree)) {
     const given = tree.entries.get('run');
     if (given !== undefined && !('until' in shapeOf(method)))
-      throw invalid(given.key, {
+      throw invalidRecipe(given.key, {
         key: 'run',
         reason: `${method.name} averages no checkpoints of runs`,
         expected: 'method: soup',
@@ -65,7 +65,7 @@ export const mergedBy = (
     for (const key of ['task', 'language']) {
       const found = tree.entries.get(key);
       if (found !== undefined)
-        throw invalid(found.key, {
+        throw invalidRecipe(found.key, {
           key,
           reason: 'stands beside model, which merges each expert alone',
           expected: 'model alone, or task and language for pairs',

@@ -1,4 +1,4 @@
-import { invalid } from '../../../core/methods/recipe/invalid.js';
+import { invalidRecipe } from '../../../core/methods/recipe/invalid.js';
 import { locationOf, type Mark } from '../../../core/methods/recipe/source.js';
 
 /** Names become directories, where `+` joins two; `=` and `/` have a meaning in `NAME=PATH`. */
@@ -23,13 +23,13 @@ const reserved = {
 /** @throws LayerloomError RECIPE_INVALID for a reserved name, or one that cannot be a directory */
 export const checkName = (name: string, mark: Mark, kind: keyof typeof reserved): void => {
   if (!soundName.test(name))
-    throw invalid(mark, {
+    throw invalidRecipe(mark, {
       key: name,
       reason: `not a valid name of ${kind === 'expert' ? 'an expert' : `a ${kind}`}`,
       expected: 'letters, digits, . _ and -, at most 64, since it names a directory',
     });
   if (reserved[kind].includes(folded(name)))
-    throw invalid(mark, {
+    throw invalidRecipe(mark, {
       key: name,
       reason: 'this name has another meaning in an experiment',
       expected: 'another name',
@@ -54,7 +54,7 @@ export class ModelNames {
     const former = this.#taken.get(folded(name));
     if (former === undefined) this.#taken.set(folded(name), { name, what, path, mark });
     else if (former.name !== name || former.what !== what || former.path !== path)
-      throw invalid(mark, {
+      throw invalidRecipe(mark, {
         key: name,
         reason: `two models have this name: ${former.what} at ${placeOf(former.mark)} (${former.path}), and here ${what} (${path})`,
         expected: 'names that tell them apart',

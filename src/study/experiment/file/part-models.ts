@@ -1,4 +1,4 @@
-import { invalid } from '../../../core/methods/recipe/invalid.js';
+import { invalidRecipe } from '../../../core/methods/recipe/invalid.js';
 import { partWords } from '../../../core/methods/recipe/model-places.js';
 import { isText, type Mapping } from '../../../core/methods/recipe/tree.js';
 
@@ -16,7 +16,7 @@ export const refuseOtherModels = ({ entries }: Mapping): void => {
   });
   for (const model of models)
     if (!(isText(model) && partWords.has(model.value)))
-      throw invalid(model.mark, {
+      throw invalidRecipe(model.mark, {
         key: 'parts',
         reason: 'an experiment merges its own experts, by pairs',
         expected: `a model of the pair: ${[...partWords].join(', ')}`,

@@ -8,7 +8,7 @@ import { keysOf } from '../../../core/methods/recipe/block.js';
 import { isSnakeCase, toSnakeCase } from '../../../core/methods/recipe/case.js';
 import { type DocumentKind, parseDocuments } from '../../../core/methods/recipe/document.js';
 import { expectKey, expectList, expectMapping, inCamelCase } from '../../../core/methods/recipe/fields.js';
-import { checkKeys, invalid } from '../../../core/methods/recipe/invalid.js';
+import { checkKeys, invalidRecipe } from '../../../core/methods/recipe/invalid.js';
 import { isRecipeText, readText, recipeKeys } from '../../../core/methods/recipe/recipe-file.js';
 import type { Location, Mark } from '../../../core/methods/recipe/source.js';
 import {
@@ -171,12 +171,12 @@ interface MergePlace {
 const read = async (text: string, { label, file, directory }: MergePlace): Promise<Experiment> => {
   const [document, second] = parseDocuments(text, label, file === undefined ? kind : kindOfFile);
   if (second !== undefined)
-    throw invalid(second.mark, { reason: 'a second document', expected: 'one experiment in a file' });
+    throw invalidRecipe(second.mark, { reason: 'a second document', expected: 'one experiment in a file' });
   if (
     !document.entries.has('merges') &&
     (document.entries.has('method') || document.entries.has('merge_method'))
   )
-    throw invalid(document.mark, {
+    throw invalidRecipe(document.mark, {
       reason: `this is a recipe, which \`${layerloomCommand('merge')}\` runs, and no experiment`,
       expected: 'merges: a list of entries with a method each',
     });
@@ -270,7 +270,7 @@ const expertsOf = async (
 
 const expectNames = (tree: Tree, key: string, expected: string): Entries => {
   const { entries, mark } = expectMapping(tree, key, expected);
-  if (entries.size === 0) throw invalid(mark, { key, reason: 'nothing is in it', expected });
+  if (entries.size === 0) throw invalidRecipe(mark, { key, reason: 'nothing is in it', expected });
   return entries;
 };
 
@@ -285,7 +285,7 @@ const languagesOf = async (
     checkName(language, key, 'language');
     const former = seen.get(folded(language));
     if (former !== undefined)
-      throw invalid(key, {
+      throw invalidRecipe(key, {
         key: language,
         reason: `the language at ${placeOf(former)} has this name in another case`,
       });
@@ -308,7 +308,7 @@ const mergesOf = async (tree: Tree, directory: string): Promise<MergeEntry[]> =>
     checkName(name, mark, 'merge');
     const former = seen.get(folded(name));
     if (former !== undefined)
-      throw invalid(mark, {
+      throw invalidRecipe(mark, {
         key: name,
         reason: `the merge at ${placeOf(former)} has this name too`,
         expected: 'names that tell the directories apart',

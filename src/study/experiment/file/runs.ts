@@ -1,5 +1,5 @@
 import { expectMapping } from '../../../core/methods/recipe/fields.js';
-import { invalid } from '../../../core/methods/recipe/invalid.js';
+import { invalidRecipe } from '../../../core/methods/recipe/invalid.js';
 import type { Mapping, MappingEntry } from '../../../core/methods/recipe/tree.js';
 import { splitName } from '../../../core/models/address/name.js';
 import { listCheckpoints } from '../../../core/models/checkpoint/run-folder.js';
@@ -40,7 +40,7 @@ export const runsOf = async (
     const path = splitName(await absoluteModel(directory, given.value)).rest;
     const checkpoints = await listCheckpoints(path);
     if (checkpoints.length === 0)
-      throw invalid(given.mark, {
+      throw invalidRecipe(given.mark, {
         key: given.value,
         reason: 'holds no checkpoint-N folders',
         expected: 'the folder of a training run',

@@ -1,5 +1,5 @@
 import { expectList } from '../../../core/methods/recipe/fields.js';
-import { invalid } from '../../../core/methods/recipe/invalid.js';
+import { invalidRecipe } from '../../../core/methods/recipe/invalid.js';
 import { nearest } from '../../../core/methods/recipe/nearest.js';
 import { isText, type Mapping } from '../../../core/methods/recipe/tree.js';
 import type { ModelInput, RecipeInput } from '../../../core/methods/recipes.js';
@@ -117,7 +117,7 @@ export const singlesOf = (merge: Mapping, models: Models): Subject[] => {
     [...models.tasks, ...[...models.languages.values()].flat()],
   );
   if (words === undefined)
-    throw invalid(merge.mark, {
+    throw invalidRecipe(merge.mark, {
       reason: 'the merge lacks model',
       expected: 'task, language, or the name of an expert',
     });
@@ -161,13 +161,13 @@ const wordsOf = (
   for (const item of value.kind === 'list' ? expectList(value, key, known.join(', ')).items : [value]) {
     const word = isText(item) ? item.value : undefined;
     if (word === undefined || !known.includes(word))
-      throw invalid(item.mark, {
+      throw invalidRecipe(item.mark, {
         key: word ?? key,
         reason: `not ${key === 'language' ? 'a language' : key === 'task' ? 'a task' : 'an'} expert of the experiment`,
         expected: `one of ${known.join(', ')}`,
         nearest: word === undefined ? undefined : nearest(word, known),
       });
-    if (words.has(word)) throw invalid(item.mark, { key: word, reason: 'is listed twice' });
+    if (words.has(word)) throw invalidRecipe(item.mark, { key: word, reason: 'is listed twice' });
     words.add(word);
   }
   return [...words];

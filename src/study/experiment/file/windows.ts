@@ -1,6 +1,6 @@
 import { valueAt } from '../../../core/base/lookup.js';
 import { expectList } from '../../../core/methods/recipe/fields.js';
-import { invalid } from '../../../core/methods/recipe/invalid.js';
+import { invalidRecipe } from '../../../core/methods/recipe/invalid.js';
 import { nearest } from '../../../core/methods/recipe/nearest.js';
 import { isText, type Mapping, type MappingEntry, type Tree } from '../../../core/methods/recipe/tree.js';
 import type { Runs } from './runs.js';
@@ -23,7 +23,7 @@ export const windowsOf = (merge: Mapping, runs: Runs, window: MappingEntry | und
     const { path, steps } = valueAt(runs, name);
     for (const { step, tree } of wanted ?? [])
       if (!steps.includes(step))
-        throw invalid(tree.mark, {
+        throw invalidRecipe(tree.mark, {
           key: 'until',
           reason: `${name} has no checkpoint-${step}`,
           expected: `some of ${steps.join(', ')}`,
@@ -43,7 +43,7 @@ export const windowsOf = (merge: Mapping, runs: Runs, window: MappingEntry | und
       );
   });
   if (subjects.length === 0)
-    throw invalid(window?.value.mark ?? merge.mark, {
+    throw invalidRecipe(window?.value.mark ?? merge.mark, {
       key: 'window',
       reason: `no run has ${least} checkpoints up to a step that is asked for`,
       expected: 'a smaller window',
@@ -63,7 +63,7 @@ const textsOf = ({ entries, mark }: Mapping, key: string, known: readonly string
   ).map((item) => {
     const word = isText(item) ? item.value : undefined;
     if (word === undefined || !known.includes(word))
-      throw invalid(item.mark, {
+      throw invalidRecipe(item.mark, {
         key: word ?? key,
         reason: 'not a run of the experiment',
         expected:
@@ -80,7 +80,7 @@ const stepsOf = ({ entries }: Mapping): { step: number; tree: Tree }[] | undefin
   if (given === undefined) return undefined;
   return itemsOf(given, 'until', 'steps').map((tree) => {
     const step = tree.kind === 'leaf' ? tree.value : undefined;
-    if (typeof step !== 'number') throw invalid(tree.mark, { key: 'until', reason: 'not a step' });
+    if (typeof step !== 'number') throw invalidRecipe(tree.mark, { key: 'until', reason: 'not a step' });
     return { step, tree };
   });
 };

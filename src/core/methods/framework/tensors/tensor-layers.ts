@@ -2,7 +2,7 @@ import { LayerloomError } from '../../../base/errors.js';
 import type { Place } from '../../../models/architecture/architecture.js';
 import type { CompileContext, Compiled, OutputTensor } from '../method.js';
 import type { ModelInput } from '../recipe-input.js';
-import { invalid } from '../settings.js';
+import { invalidSetting } from '../settings.js';
 import type { LayerSlice, TensorRecipe } from './tensor-recipe.js';
 
 /** A layer of the output: its slice, and its index and position (0 to 1) in it. */
@@ -53,7 +53,7 @@ export const checkRanges = (
     for (const { model, layerRange, path } of sources) {
       const view = viewOf(model);
       if (view !== undefined && layerRange[1] > view.layers)
-        throw invalid(
+        throw invalidSetting(
           [...path, 'layerRange'],
           layerRange,
           `layers of ${view.name}, which has ${view.layers} (0 to ${view.layers - 1}; the range's end is not in it)`,

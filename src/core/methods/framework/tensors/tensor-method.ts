@@ -5,7 +5,7 @@ import type { CompileContext, Compiled, ModelReference, RecipePath } from '../me
 import type { ParameterFacts } from '../parameter-facts.js';
 import { modelSchema } from '../parameters.js';
 import type { ModelInput } from '../recipe-input.js';
-import { invalid, type ParameterSpec, resolveSetting, type Scalar } from '../settings.js';
+import { invalidSetting, type ParameterSpec, resolveSetting, type Scalar } from '../settings.js';
 import { checkRanges, layersOf, nameIn, placeIn, stacked, wholeModels } from './tensor-layers.js';
 import type * as parameters from './tensor-parameters.js';
 import {
@@ -137,7 +137,7 @@ export const tensorMethod = <
         constantOf(name, spec, [others[index]?.settings ?? {}, recipe.settings], dialect);
       const needed = spec.statistics({ base, models, dialect, constant });
       if (needed !== undefined && recipe.slices !== undefined)
-        throw invalid(
+        throw invalidSetting(
           ['dialect'],
           dialect,
           'another dialect where layers are stacked: the threshold is that of whole models',
@@ -159,12 +159,12 @@ const constantOf = (
   const setting = settings.map((of) => of[name]).find((found) => found !== undefined);
   if (setting !== undefined && typeof setting.input !== 'object') return setting.input;
   if (setting !== undefined)
-    throw invalid(
+    throw invalidSetting(
       setting.path,
       setting.input,
       `one value for all tensors in the ${dialect} dialect, whose threshold is the whole model's`,
     );
-  if (preset === undefined) throw invalid([name], null, `${expected}, which ${by} needs`);
+  if (preset === undefined) throw invalidSetting([name], null, `${expected}, which ${by} needs`);
   return preset;
 };
 

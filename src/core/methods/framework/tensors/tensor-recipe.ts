@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
 import type { RecipePath } from '../method.js';
 import type { ModelInput } from '../recipe-input.js';
-import { invalid, type ParameterSpec, Setting } from '../settings.js';
+import { invalidSetting, type ParameterSpec, Setting } from '../settings.js';
 import type { TensorMethodSpec } from './tensor-spec.js';
 
 export type Settings = Readonly<Record<string, Setting>>;
@@ -71,7 +71,7 @@ export const toRecipe = (spec: TensorMethodSpec, raw: RawTensorRecipe): TensorRe
   const { base, dialect = 'mergekit' } = raw;
   const fromMergekit = raw.dialect === 'mergekit';
   if ((raw.models === undefined) === (raw.slices === undefined))
-    throw invalid(
+    throw invalidSetting(
       [raw.models === undefined ? 'models' : 'slices'],
       null,
       'either models or slices, one of the two',
@@ -85,7 +85,7 @@ export const toRecipe = (spec: TensorMethodSpec, raw: RawTensorRecipe): TensorRe
     return { model, settings: settingsOf(perModel, own, path), path };
   });
   if (raw.weights !== undefined && raw.weights.length !== given.length)
-    throw invalid(['weights'], raw.weights, 'one weight for each model, in their order');
+    throw invalidSetting(['weights'], raw.weights, 'one weight for each model, in their order');
   const settings = settingsOf({ ...shared, ...perModel }, raw, []);
   // mergekit adds an unlisted base to the models, even if the method takes no base.
   const joins =
@@ -106,7 +106,7 @@ export const toRecipe = (spec: TensorMethodSpec, raw: RawTensorRecipe): TensorRe
       sources: sources.map(({ model, layerRange, ...parameters }, position) => {
         const at = [...path, 'sources', position];
         if (layerRange[1] <= layerRange[0])
-          throw invalid(
+          throw invalidSetting(
             [...at, 'layerRange'],
             layerRange,
             '[first layer, the one after the last], at least one layer',
@@ -117,7 +117,7 @@ export const toRecipe = (spec: TensorMethodSpec, raw: RawTensorRecipe): TensorRe
   });
   const first = slices?.[0]?.sources[0]?.model ?? models[0]?.model;
   const donor = fromMergekit && base !== undefined ? base : first;
-  if (donor === undefined) throw invalid(['models'], null, 'at least one model');
+  if (donor === undefined) throw invalidSetting(['models'], null, 'at least one model');
   const recipe: TensorRecipe = { base, models, slices, settings, dialect, donor };
   checkCounts(spec, recipe);
   return recipe;
@@ -138,14 +138,14 @@ const checkCounts = (spec: TensorMethodSpec, recipe: TensorRecipe): void => {
   for (const { entries, slice, path } of groups) {
     const base = baseOf(spec, recipe, slice);
     if (spec.base === 'required' && base === undefined)
-      throw invalid(
+      throw invalidSetting(
         ['base'],
         null,
         `the model that the others were fine-tuned from, which ${spec.name} needs`,
       );
     for (const [index, { model, path: at }] of entries.entries())
       if (entries.slice(0, index).some((other) => same(other.model, model)))
-        throw invalid(at, typeof model === 'string' ? model : model.method, 'every model once');
+        throw invalidSetting(at, typeof model === 'string' ? model : model.method, 'every model once');
     const count = entries.filter(({ model }) => !same(model, base)).length;
     const range =
       least === most
@@ -154,7 +154,7 @@ const checkCounts = (spec: TensorMethodSpec, recipe: TensorRecipe): void => {
           ? `${least} or more`
           : `${least} to ${most}`;
     if (count < least || count > most)
-      throw invalid(
+      throw invalidSetting(
         path,
         count,
         `${range} model${range === '1' ? '' : 's'}${base === undefined ? '' : ' besides the base'}, which ${spec.name} takes`,
@@ -163,6 +163,7 @@ const checkCounts = (spec: TensorMethodSpec, recipe: TensorRecipe): void => {
       .map(({ layerRange }) => layerRange)
       .filter(Boolean)
       .map(([a, b]) => b - a);
-    if (new Set(lengths).size > 1) throw invalid(path, lengths, 'as many layers from each source of a slice');
+    if (new Set(lengths).size > 1)
+      throw invalidSetting(path, lengths, 'as many layers from each source of a slice');
   }
 };

@@ -1,6 +1,6 @@
 import { existsIn } from '../../../base/exists.js';
 import { expectKey, expectMapping, type Field, isRecipe, notAModel, present, type Scope } from '../fields.js';
-import { invalid, unknownKey } from '../invalid.js';
+import { invalidRecipe, unknownKey } from '../invalid.js';
 import { nearest } from '../nearest.js';
 import { isText, leaf, type Mapping, type MappingEntry, type Tree } from '../tree.js';
 import { warnOfUnknown } from '../warning.js';
@@ -27,7 +27,7 @@ export const mergekitModel = (scope: Scope): Field => {
     const revision = present(given.entries).get('revision')?.value;
     if (revision === undefined) return path.value;
     if (isText(revision)) return `${path.value}@${revision.value}`;
-    throw invalid(revision.mark, {
+    throw invalidRecipe(revision.mark, {
       key: 'revision',
       reason: 'no revision',
       expected: 'text: put it in quotes',

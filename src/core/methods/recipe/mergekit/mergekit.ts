@@ -16,7 +16,7 @@ import {
   renamed,
   type Scope,
 } from '../fields.js';
-import { invalid, unknownKey } from '../invalid.js';
+import { invalidRecipe, unknownKey } from '../invalid.js';
 import { nearest } from '../nearest.js';
 import { overlay, type ParameterPlace, readParameters } from '../settings.js';
 import { readMergekitTokenizer } from '../tokenizer-block.js';
@@ -75,7 +75,7 @@ class MergekitReader {
     this.#method = expectKey(this.#given, 'merge_method', 'the recipe');
     const { value } = this.#method;
     if (!isText(value))
-      throw invalid(value.mark, { key: 'merge_method', reason: 'no method', expected: 'its name' });
+      throw invalidRecipe(value.mark, { key: 'merge_method', reason: 'no method', expected: 'its name' });
     const method = methods.get(value.value);
     const known = method === undefined ? undefined : tensorParameters(method);
     this.#names = [...(known?.keys() ?? [])].map(snakeCase);
@@ -145,11 +145,11 @@ class MergekitReader {
     const { entries } = expectMapping(value, 'modules', 'one module');
     const [first, ...others] = entries;
     if (first === undefined)
-      throw invalid(value.mark, { key: 'modules', reason: 'empty', expected: 'one module' });
+      throw invalidRecipe(value.mark, { key: 'modules', reason: 'empty', expected: 'one module' });
     const contents = JSON.stringify(toPlain(first[1].value));
     for (const [name, other] of others)
       if (JSON.stringify(toPlain(other.value)) !== contents)
-        throw invalid(other.key, {
+        throw invalidRecipe(other.key, {
           key: name,
           reason: `a module that is merged otherwise than ${first[0]}, which is not supported`,
           expected: 'modules that say the same; filters tell their tensors apart',
@@ -259,7 +259,7 @@ const partOf = <Key extends string>({ entries, mark }: Mapping, keys: readonly K
     for (const [key, { key: at }] of entries)
       if (nearest(key, keys) !== undefined) throw unknownKey(key, at, 'the recipe', keys);
   if (part === undefined || second !== undefined)
-    throw invalid((second === undefined ? undefined : entries.get(second)?.key) ?? mark, {
+    throw invalidRecipe((second === undefined ? undefined : entries.get(second)?.key) ?? mark, {
       ...(second === undefined ? {} : { key: second }),
       reason: second === undefined ? 'nothing says what to merge' : `stands beside ${part}`,
       expected: `exactly one of ${keys.join(', ')}`,

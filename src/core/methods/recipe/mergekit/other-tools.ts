@@ -1,5 +1,5 @@
 import { layerloomCommand } from '../../../base/command-line.js';
-import { invalid } from '../invalid.js';
+import { invalidRecipe } from '../invalid.js';
 import type { Entries } from '../tree.js';
 
 interface OtherTool {
@@ -33,7 +33,7 @@ export const refuseOtherTools = (entries: Entries): void => {
   for (const { program, key, remedy } of otherTools) {
     const entry = entries.get(key);
     if (entry !== undefined)
-      throw invalid(entry.key, {
+      throw invalidRecipe(entry.key, {
         key,
         reason: `this is a file of ${program} and no recipe of a merge`,
         expected: `a recipe; ${remedy}`,

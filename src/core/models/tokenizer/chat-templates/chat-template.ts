@@ -39,13 +39,13 @@ const mostCharacters = 300_000;
 export const checkChatTemplate = async (text: string): Promise<void> => {
   // The parser is quadratic in the length of white space, which has no meaning.
   const parsed = text.replace(/\s{64,}/g, (space) => space.slice(0, 64));
-  if (parsed.length > mostCharacters) throw invalid(`has more than ${mostCharacters} characters`);
+  if (parsed.length > mostCharacters) throw invalidTemplate(`has more than ${mostCharacters} characters`);
   if (unknownToParser.test(parsed)) return;
   const { Template } = await import('@huggingface/jinja');
   try {
     new Template(parsed);
   } catch (cause) {
-    throw invalid(reasonFor(cause), cause);
+    throw invalidTemplate(reasonFor(cause), cause);
   }
 };
 
@@ -55,7 +55,7 @@ const reasonFor = (cause: unknown): string => {
   return cause instanceof RangeError ? 'it is nested too deeply' : reasonOf(cause);
 };
 
-const invalid = (reason: string, cause?: unknown): LayerloomError =>
+const invalidTemplate = (reason: string, cause?: unknown): LayerloomError =>
   new LayerloomError(
     'TEMPLATE_INVALID',
     { parameter: 'chatTemplate', reason },

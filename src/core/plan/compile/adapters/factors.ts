@@ -1,7 +1,7 @@
 import { LayerloomError } from '../../../base/errors.js';
 import { itemAt } from '../../../base/lookup.js';
 import { optionName } from '../../../base/option-name.js';
-import { invalid } from '../../../methods/framework/settings.js';
+import { invalidSetting } from '../../../methods/framework/settings.js';
 import type { Factor as FactorFormula } from '../../../methods/operations/factor.js';
 import { type FactorDtype, factorDtypes } from '../../../native/solve.js';
 import { type ArithmeticDtype, bitsOf, type Dtype, torchName } from '../../../tensor/dtype.js';
@@ -77,7 +77,11 @@ export const factorsOf = (
   if (most !== undefined && !(isOne && first.weight === 1)) {
     const wanted = Math.min(most, first.b.rows, first.a.columns);
     if (wanted < rank && experts > 1)
-      throw invalid(['rank'], most, `${rank} or more where factors of experts are merged (${parameter})`);
+      throw invalidSetting(
+        ['rank'],
+        most,
+        `${rank} or more where factors of experts are merged (${parameter})`,
+      );
     if (wanted < rank) return truncated(parameter, terms, wanted, { rsLora, dtype });
   }
   const coefficients = terms.map(({ weight, scale }) => weight * scale);
@@ -167,7 +171,7 @@ const dtypeOfTruncated = (terms: readonly Term[], wanted: ArithmeticDtype | unde
   const [common, ...others] = new Set<Dtype>(wanted === undefined ? dtypes : [wanted]);
   const found = factorDtypes.find((dtype) => dtype === common && others.length === 0);
   if (found === undefined && wanted !== undefined)
-    throw invalid(
+    throw invalidSetting(
       ['dtype'],
       torchName(wanted),
       `float32, bfloat16 or float16 where ${optionName('rank')} truncates`,

@@ -3,7 +3,7 @@ import { basename, dirname, resolve, sep } from 'node:path';
 import { type ErrorDetails, LayerloomError } from '../../../base/errors.js';
 import { itemAt } from '../../../base/lookup.js';
 import type { RecipePath } from '../../../methods/framework/method.js';
-import { invalid } from '../../../methods/framework/settings.js';
+import { invalidSetting } from '../../../methods/framework/settings.js';
 import { nearest } from '../../../methods/recipe/nearest.js';
 import type { Adapter } from '../../../models/adapters/adapter.js';
 import { type ModelAddress, parseAddress } from '../../../models/address/address.js';
@@ -108,7 +108,11 @@ export const openEach = async (
         const wanted = isMissingModel(error) ? madeInPython[reference.role] : undefined;
         throw wanted === undefined
           ? at(error, reference.path)
-          : invalid(reference.path ?? [reference.role], reference.model, `${wanted}, which is not there`);
+          : invalidSetting(
+              reference.path ?? [reference.role],
+              reference.model,
+              `${wanted}, which is not there`,
+            );
       });
       const checkpoint = reference.role === 'gram' ? withSharedGrams(found, reference.path) : found;
       const architecture = describeArchitecture(checkpoint);

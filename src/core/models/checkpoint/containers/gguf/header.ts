@@ -2,7 +2,7 @@ import { LayerloomError } from '../../../../base/errors.js';
 import { type BlockType, blockTypes, bytesOfRow } from '../../../../tensor/block-form.js';
 import { elementCount, type Shape } from '../../../../tensor/reference.js';
 import { checkTensorName, short } from '../short-name.js';
-import { invalid, type MetadataValue, MoreNeeded, Scanner } from './scanner.js';
+import { invalidGguf, type MetadataValue, MoreNeeded, Scanner } from './scanner.js';
 
 /** A tensor by its GGUF name, with its shape in row-major order. */
 export interface GgufTensor {
@@ -118,7 +118,7 @@ const laidOut = (header: Uint8Array, file: string, fileBytes: number): Scanned &
   const scanned = scan(header, file, fileBytes);
   const alignment = scanned.metadata.get('general.alignment') ?? 32;
   if (typeof alignment !== 'number' || alignment < 1 || !Number.isInteger(Math.log2(alignment)))
-    throw invalid(file, 'general.alignment is no power of two');
+    throw invalidGguf(file, 'general.alignment is no power of two');
   const data = Math.ceil(scanned.end / alignment) * alignment;
   return { ...scanned, layout: { file, fileBytes, data, alignment } };
 };
@@ -153,7 +153,7 @@ interface Scanned {
 
 const scan = (bytes: Uint8Array, file: string, fileBytes: number): Scanned => {
   const from = new Scanner(bytes, file, fileBytes);
-  if (from.uint32() !== 0x46554747) throw invalid(file, 'it does not begin with GGUF');
+  if (from.uint32() !== 0x46554747) throw invalidGguf(file, 'it does not begin with GGUF');
   const version = from.uint32();
   if (version !== 2 && version !== 3)
     throw new LayerloomError('WEIGHTS_UNSUPPORTED', {
@@ -163,11 +163,12 @@ const scan = (bytes: Uint8Array, file: string, fileBytes: number): Scanned => {
     });
   const count = from.uint64('the number of tensors');
   const keys = from.uint64('the number of keys');
-  if (count > mostTensors || keys > mostKeys) throw invalid(file, `it has ${count} tensors and ${keys} keys`);
+  if (count > mostTensors || keys > mostKeys)
+    throw invalidGguf(file, `it has ${count} tensors and ${keys} keys`);
   const metadata = new Map<string, MetadataValue>();
   for (let index = 0; index < keys; index += 1) {
     const key = from.name('a key');
-    if (metadata.has(key)) throw invalid(file, `it has ${short(key)} twice`);
+    if (metadata.has(key)) throw invalidGguf(file, `it has ${short(key)} twice`);
     metadata.set(key, from.value(key));
   }
   const tensors: Listed[] = [];
@@ -180,7 +181,7 @@ const listed = (from: Scanner, file: string): Listed => {
   checkTensorName(name, file);
   const dimensions = from.uint32();
   if (dimensions < 1 || dimensions > mostDimensions)
-    throw invalid(file, `it has ${dimensions} dimensions`, name);
+    throw invalidGguf(file, `it has ${dimensions} dimensions`, name);
   const shape = Array.from({ length: dimensions }, () => from.uint64('an extent')).reverse();
   return { name, shape, type: from.uint32(), offset: from.uint64('an offset') };
 };
@@ -207,7 +208,7 @@ const placed = ({ name, type, shape, offset }: Listed, layout: Layout): GgufTens
   if (elements === undefined) throw new LayerloomError('SHAPE_OVERFLOW', { file, tensor, shape });
   const bytesInRow = bytesOfRow(known, width);
   if (elements === 0 || bytesInRow === undefined)
-    throw invalid(file, `its shape [${shape.join(', ')}] fills no blocks of ${known}`, name);
+    throw invalidGguf(file, `its shape [${shape.join(', ')}] fills no blocks of ${known}`, name);
   const bytes = (elements / width) * bytesInRow;
   const begin = data + offset;
   if (offset % alignment !== 0)

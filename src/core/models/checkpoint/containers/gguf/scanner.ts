@@ -12,7 +12,7 @@ export class MoreNeeded extends Error {
   }
 }
 
-export const invalid = (file: string, reason: string, tensor?: string): LayerloomError =>
+export const invalidGguf = (file: string, reason: string, tensor?: string): LayerloomError =>
   new LayerloomError('HEADER_INVALID', {
     file,
     ...(tensor === undefined ? {} : { tensor: short(tensor) }),
@@ -59,13 +59,13 @@ export class Scanner {
   /** Reads a count, length or offset. @throws LayerloomError HEADER_INVALID above 2⁵³ − 1 */
   uint64(what: string): number {
     const value = this.#view.getBigUint64(this.#take(8), true);
-    if (value > Number.MAX_SAFE_INTEGER) throw invalid(this.#file, `${what} is ${value}`);
+    if (value > Number.MAX_SAFE_INTEGER) throw invalidGguf(this.#file, `${what} is ${value}`);
     return Number(value);
   }
 
   name(what: string): string {
     const bytes = this.uint64(`the length of ${what}`);
-    if (bytes > mostKeyBytes) throw invalid(this.#file, `${what} has ${bytes} bytes`);
+    if (bytes > mostKeyBytes) throw invalidGguf(this.#file, `${what} has ${bytes} bytes`);
     return this.#text(bytes, what);
   }
 
@@ -124,7 +124,10 @@ export class Scanner {
   #sizeOf(type: number, what: string): number {
     const size = sizes[type];
     if (size !== undefined) return size;
-    throw invalid(this.#file, `${what} is of type ${type}${type === ofArray ? ', an array of arrays' : ''}`);
+    throw invalidGguf(
+      this.#file,
+      `${what} is of type ${type}${type === ofArray ? ', an array of arrays' : ''}`,
+    );
   }
 
   #text(bytes: number, what: string): string {

@@ -69,7 +69,7 @@ export const parseHeader = (bytes: Uint8Array, file: string, dataBytes: number):
 const mostValues = 8_000_000;
 
 const parseObject = (bytes: Uint8Array, file: string): Record<string, unknown> => {
-  const invalid = (reason: string, cause?: unknown) =>
+  const invalidHeader = (reason: string, cause?: unknown) =>
     new LayerloomError('HEADER_INVALID', { file, reason }, { cause });
   let value: unknown;
   try {
@@ -78,13 +78,14 @@ const parseObject = (bytes: Uint8Array, file: string): Record<string, unknown> =
     const [tensor = '', ...inner] = cause instanceof KeyTwice ? cause.path : [];
     if (cause instanceof KeyTwice && inner.length === 0)
       throw new LayerloomError('DUPLICATE_TENSOR', { file, tensor });
-    throw invalid(reasonOf(cause), cause);
+    throw invalidHeader(reasonOf(cause), cause);
   }
-  if (!isObject(value)) throw invalid('is not a JSON object');
+  if (!isObject(value)) throw invalidHeader('is not a JSON object');
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString();
   // Shortcut: if JavaScript writes the same text, all numbers are spelt as integers.
   const odd = JSON.stringify(value) === text.trimEnd() ? undefined : oddNumber(text);
-  if (odd !== undefined) throw invalid(`${odd.join(' → ')} has a number that is not spelt as an integer`);
+  if (odd !== undefined)
+    throw invalidHeader(`${odd.join(' → ')} has a number that is not spelt as an integer`);
   return value;
 };
 
@@ -135,22 +136,22 @@ const mostDimensions = 64;
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
 const parseTensor = (tensor: string, entry: unknown, file: string): HeaderTensor => {
-  const invalid = (reason: string) => new LayerloomError('HEADER_INVALID', { file, tensor, reason });
+  const invalidTensor = (reason: string) => new LayerloomError('HEADER_INVALID', { file, tensor, reason });
   checkTensorName(tensor, file);
-  if (!isObject(entry)) throw invalid('not an object');
+  if (!isObject(entry)) throw invalidTensor('not an object');
   const { dtype, shape, data_offsets: offsets } = entry;
-  if (typeof dtype !== 'string') throw invalid('no dtype');
+  if (typeof dtype !== 'string') throw invalidTensor('no dtype');
   if (!Array.isArray(shape) || shape.length > mostDimensions || !shape.every(isCount))
-    throw invalid(`shape is not a list of at most ${mostDimensions} counts`);
+    throw invalidTensor(`shape is not a list of at most ${mostDimensions} counts`);
   if (!Array.isArray(offsets) || offsets.length !== 2 || !offsets.every(isCount))
-    throw invalid('data_offsets is not two counts');
+    throw invalidTensor('data_offsets is not two counts');
   if (!isDtype(dtype)) throw new LayerloomError('UNKNOWN_DTYPE', { file, tensor, dtype });
 
   const [begin, end] = offsets as [number, number];
   const elements = elementCount(shape);
   const expected = elements === undefined ? undefined : byteLength(dtype, elements);
   if (elements === undefined) throw new LayerloomError('SHAPE_OVERFLOW', { file, tensor, shape });
-  if (expected === undefined) throw invalid(`${elements} elements of ${dtype} do not fill whole bytes`);
+  if (expected === undefined) throw invalidTensor(`${elements} elements of ${dtype} do not fill whole bytes`);
   if (end < begin)
     throw new LayerloomError('OFFSETS_INVALID', {
       file,

@@ -20,20 +20,20 @@ export const shardFileName = (index: number, count: number): string => {
  * @throws LayerloomError INDEX_INVALID, INDEX_UNSAFE_NAME
  */
 export const parseShardIndex = (text: string | Uint8Array, file: string): ReadonlyMap<string, string> => {
-  const invalid = (reason: string, cause?: unknown) =>
+  const invalidIndex = (reason: string, cause?: unknown) =>
     new LayerloomError('INDEX_INVALID', { file, reason }, { cause });
   let value: unknown;
   try {
     value = parseJson(text);
   } catch (cause) {
-    throw invalid(`${reasonOf(cause)}; write or download the index again`, cause);
+    throw invalidIndex(`${reasonOf(cause)}; write or download the index again`, cause);
   }
   const weightMap = isObject(value) ? value['weight_map'] : undefined;
-  if (!isObject(weightMap)) throw invalid('has no weight_map');
+  if (!isObject(weightMap)) throw invalidIndex('has no weight_map');
   if (Object.keys(weightMap).length === 0)
-    throw invalid('its weight_map names no tensors; write or download the index again');
+    throw invalidIndex('its weight_map names no tensors; write or download the index again');
   for (const [tensor, name] of Object.entries(weightMap)) {
-    if (typeof name !== 'string') throw invalid(`weight_map gives no file name for ${tensor}`);
+    if (typeof name !== 'string') throw invalidIndex(`weight_map gives no file name for ${tensor}`);
     if (!staysInside(name)) throw new LayerloomError('INDEX_UNSAFE_NAME', { file, tensor, name });
   }
   return new Map(Object.entries(weightMap as Record<string, string>));

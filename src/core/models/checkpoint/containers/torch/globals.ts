@@ -1,7 +1,7 @@
 import { LayerloomError } from '../../../../base/errors.js';
 import type { Dtype } from '../../../../tensor/dtype.js';
 import { short } from '../short-name.js';
-import { invalid, unsupported } from './refusals.js';
+import { invalidTorchFile, unsupported } from './refusals.js';
 import { emptyDict, globalName, isTensor, type StorageValue, tupleItems, type Value } from './values.js';
 
 /** Dtypes of typed storages, by torch's class. */
@@ -72,7 +72,8 @@ const builders: Readonly<Record<string, (args: readonly Value[], file: string) =
   },
 };
 
-const odd = (file: string): LayerloomError => invalid(file, 'its pickle builds a tensor as PyTorch does not');
+const odd = (file: string): LayerloomError =>
+  invalidTorchFile(file, 'its pickle builds a tensor as PyTorch does not');
 
 /**
  * Returns the value for a global that the pickle names, if it describes tensors. Any other global would be
@@ -102,7 +103,10 @@ export const build = (callee: Value | undefined, args: Value | undefined, file: 
   const builder = own(builders, name);
   const items = tupleItems(args);
   if (builder === undefined || items === undefined)
-    throw invalid(file, `its pickle calls ${name === undefined ? 'what is no function' : short(name)}`);
+    throw invalidTorchFile(
+      file,
+      `its pickle calls ${name === undefined ? 'what is no function' : short(name)}`,
+    );
   return builder(items, file);
 };
 
@@ -123,7 +127,7 @@ export const takeStorage = (id: Value | undefined, file: string): StorageValue =
     !isCount(elements) ||
     items.length > 5
   )
-    throw invalid(file, 'its pickle refers to a storage as PyTorch does not');
+    throw invalidTorchFile(file, 'its pickle refers to a storage as PyTorch does not');
   return { kind: 'storage', key, dtype, elements };
 };
 

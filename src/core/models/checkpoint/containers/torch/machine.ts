@@ -1,5 +1,5 @@
 import { itemAt } from '../../../../base/lookup.js';
-import { invalid, unsupported } from './refusals.js';
+import { invalidTorchFile, unsupported } from './refusals.js';
 import { isDict, type Value } from './values.js';
 
 /** Limits on the values of a pickle, far above the needs of 100,000 tensors. */
@@ -24,15 +24,15 @@ export class Machine {
   stop(): Value {
     const value = this.pop();
     if (this.#stack.length > 0 || this.#marks.length > 0)
-      throw invalid(this.file, 'its pickle leaves values behind');
+      throw invalidTorchFile(this.file, 'its pickle leaves values behind');
     if (this.#at !== this.#bytes.length)
-      throw invalid(this.file, 'its pickle ends before its zip entry does');
+      throw invalidTorchFile(this.file, 'its pickle ends before its zip entry does');
     return value;
   }
 
   take(bytes: number): Buffer {
     const end = this.#at + bytes;
-    if (end > this.#bytes.length) throw invalid(this.file, 'its pickle is cut off');
+    if (end > this.#bytes.length) throw invalidTorchFile(this.file, 'its pickle is cut off');
     const taken = this.#bytes.subarray(this.#at, end);
     this.#at = end;
     return taken;
@@ -44,7 +44,7 @@ export class Machine {
 
   line(): string {
     const end = this.#bytes.indexOf(0x0a, this.#at);
-    if (end === -1) throw invalid(this.file, 'its pickle is cut off');
+    if (end === -1) throw invalidTorchFile(this.file, 'its pickle is cut off');
     const line = this.text(this.take(end - this.#at));
     this.#at += 1;
     return line;
@@ -54,7 +54,7 @@ export class Machine {
     const text = bytes.toString('utf8');
     // Lossy decoding would change a tensor's name.
     if (Buffer.byteLength(text) !== bytes.length || !Buffer.from(text).equals(bytes))
-      throw invalid(this.file, 'its pickle has text that is not UTF-8');
+      throw invalidTorchFile(this.file, 'its pickle has text that is not UTF-8');
     return text;
   }
 
@@ -77,7 +77,7 @@ export class Machine {
   push(value: Value): void {
     if (typeof value === 'object' && value !== null) this.#objects += 1;
     if (this.#objects > mostObjects)
-      throw invalid(this.file, `its pickle makes more than ${mostObjects} objects`);
+      throw invalidTorchFile(this.file, `its pickle makes more than ${mostObjects} objects`);
     this.#place(value);
   }
 
@@ -88,19 +88,20 @@ export class Machine {
 
   #checkDepth(): void {
     if (this.#stack.length > mostDepth || this.#marks.length > mostDepth)
-      throw invalid(this.file, 'its pickle is nested too deeply');
+      throw invalidTorchFile(this.file, 'its pickle is nested too deeply');
   }
 
   /** Values below the last mark cannot be popped. */
   pop(): Value {
     const value = this.#stack.length > (this.#marks.at(-1) ?? 0) ? this.#stack.pop() : undefined;
-    if (value === undefined) throw invalid(this.file, 'its pickle takes a value from an empty stack');
+    if (value === undefined)
+      throw invalidTorchFile(this.file, 'its pickle takes a value from an empty stack');
     return value;
   }
 
   popToMark(): Value[] {
     const mark = this.#marks.pop();
-    if (mark === undefined) throw invalid(this.file, 'its pickle lacks a mark');
+    if (mark === undefined) throw invalidTorchFile(this.file, 'its pickle lacks a mark');
     return this.#stack.splice(mark);
   }
 
@@ -118,20 +119,21 @@ export class Machine {
   append(items: readonly Value[]): void {
     const list = this.top();
     if (typeof list !== 'object' || list?.kind !== 'list')
-      throw invalid(this.file, 'its pickle appends to no list');
+      throw invalidTorchFile(this.file, 'its pickle appends to no list');
     for (const item of items) list.items.push(item);
   }
 
   setItems(items: readonly Value[]): void {
     const dict = this.top();
     if (!isDict(dict) || items.length % 2 !== 0)
-      throw invalid(this.file, 'its pickle sets items of no dictionary');
+      throw invalidTorchFile(this.file, 'its pickle sets items of no dictionary');
     for (let at = 0; at < items.length; at += 2) {
       const given = itemAt(items, at);
       // In Python, True equals 1.
       const key = typeof given === 'boolean' ? Number(given) : given;
       // Python keeps the last duplicate, other readers the first.
-      if (dict.items.has(key)) throw invalid(this.file, 'its pickle has a key twice in one dictionary');
+      if (dict.items.has(key))
+        throw invalidTorchFile(this.file, 'its pickle has a key twice in one dictionary');
       dict.items.set(key, itemAt(items, at + 1));
     }
   }
@@ -139,13 +141,14 @@ export class Machine {
   /** Stores the top value in the memo. Python numbers memo entries consecutively. */
   put(index: number): void {
     if (index > this.#memo.length)
-      throw invalid(this.file, 'its pickle numbers what it remembers out of order');
+      throw invalidTorchFile(this.file, 'its pickle numbers what it remembers out of order');
     this.#memo[index] = this.top();
   }
 
   get(index: number): void {
     const value = this.#memo[index];
-    if (value === undefined) throw invalid(this.file, 'its pickle refers to a value that is not there');
+    if (value === undefined)
+      throw invalidTorchFile(this.file, 'its pickle refers to a value that is not there');
     this.#place(value);
   }
 }

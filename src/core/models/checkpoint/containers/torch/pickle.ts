@@ -1,6 +1,6 @@
 import { build, takeGlobal, takeStorage } from './globals.js';
 import { Machine } from './machine.js';
-import { invalid, unsupported } from './refusals.js';
+import { invalidTorchFile, unsupported } from './refusals.js';
 import { emptyDict, isDict, type Value } from './values.js';
 
 /** Limit on a pickle's time, far above the needs of 100,000 tensors. */
@@ -133,10 +133,10 @@ export const readPickle = (bytes: Uint8Array, file: string): Value => {
     if (operation === undefined) {
       const name = otherNames[opcode];
       throw name === undefined
-        ? invalid(file, `its pickle has the byte ${opcode} in place of an opcode`)
+        ? invalidTorchFile(file, `its pickle has the byte ${opcode} in place of an opcode`)
         : unwritten(name, file);
     }
     operation(machine);
   }
-  throw invalid(file, `its pickle has more than ${mostOperations} operations`);
+  throw invalidTorchFile(file, `its pickle has more than ${mostOperations} operations`);
 };

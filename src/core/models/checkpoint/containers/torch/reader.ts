@@ -4,7 +4,7 @@ import type { ContainerReader, WeightsIndex } from '../container-reader.js';
 import { parseShardIndex } from '../safetensors/shard-index.js';
 import { short } from '../short-name.js';
 import { readPickle } from './pickle.js';
-import { invalid, unsupported } from './refusals.js';
+import { invalidTorchFile, unsupported } from './refusals.js';
 import { tensorsOf } from './state-dict.js';
 import { findData, type ReadRange, readDirectory, type ZipEntry } from './zip.js';
 
@@ -47,7 +47,7 @@ const collectHeader = async (read: ReadRange, file: string, fileBytes: number): 
   const pickles = [...entries.values()].filter(({ name }) => /^[^/]+\/data\.pkl$/.test(name));
   const [pickle, ...more] = pickles;
   if (pickle === undefined || more.length > 0)
-    throw invalid(file, `the zip has ${pickles.length} entries data.pkl in a folder, and not one`);
+    throw invalidTorchFile(file, `the zip has ${pickles.length} entries data.pkl in a folder, and not one`);
   if (pickle.bytes > mostPickleBytes)
     throw new LayerloomError('HEADER_TOO_LARGE', { file, bytes: pickle.bytes });
   const folder = pickle.name.slice(0, -'data.pkl'.length);
@@ -68,10 +68,10 @@ const contentOf = async (read: ReadRange, entry: ZipEntry, file: string): Promis
 /** Files of older PyTorch lack this entry and are little-endian. */
 const checkByteOrder = async (read: ReadRange, entry: ZipEntry | undefined, file: string): Promise<void> => {
   if (entry === undefined) return;
-  if (entry.bytes > 16) throw invalid(file, 'the zip’s byteorder is neither little nor big');
+  if (entry.bytes > 16) throw invalidTorchFile(file, 'the zip’s byteorder is neither little nor big');
   const order = Buffer.from(await contentOf(read, entry, file)).toString('latin1');
   if (order === 'big') throw unsupported(file, 'its numbers are big-endian');
-  if (order !== 'little') throw invalid(file, 'the zip’s byteorder is neither little nor big');
+  if (order !== 'little') throw invalidTorchFile(file, 'the zip’s byteorder is neither little nor big');
 };
 
 const checkStart = (start: Buffer, file: string): void => {
@@ -83,7 +83,7 @@ const checkStart = (start: Buffer, file: string): void => {
       file,
       `it is of PyTorch’s legacy format (${isTar ? 'a tar' : 'a pickle without a zip'}), whose tensors cannot be mapped`,
     );
-  throw invalid(file, 'it is no zip as torch.save writes it');
+  throw invalidTorchFile(file, 'it is no zip as torch.save writes it');
 };
 
 /**

@@ -1,7 +1,7 @@
 import { LayerloomError } from '../../../../base/errors.js';
 
 /** For bytes that PyTorch does not write. */
-export const invalid = (file: string, reason: string): LayerloomError =>
+export const invalidTorchFile = (file: string, reason: string): LayerloomError =>
   new LayerloomError('HEADER_INVALID', { file, reason });
 
 /** For a file that PyTorch can read and this reader cannot. */

@@ -1,7 +1,7 @@
 import { LayerloomError } from '../../../../base/errors.js';
 import type { Extent } from '../../../../tensor/extent.js';
 import { short } from '../short-name.js';
-import { invalid, unsupported } from './refusals.js';
+import { invalidTorchFile, unsupported } from './refusals.js';
 
 export type ReadRange = (begin: number, end: number) => Promise<Uint8Array>;
 
@@ -53,8 +53,8 @@ export const readDirectory = async (
   for (const [index, entry] of inOrder.entries()) {
     const limit = inOrder[index + 1]?.header ?? begin;
     if (entry.header + localBytes + entry.bytes > limit)
-      throw invalid(file, `zip entry ${short(entry.name)} overlaps what is behind it`);
-    if (entries.has(entry.name)) throw invalid(file, `zip entry ${short(entry.name)} stands twice`);
+      throw invalidTorchFile(file, `zip entry ${short(entry.name)} overlaps what is behind it`);
+    if (entries.has(entry.name)) throw invalidTorchFile(file, `zip entry ${short(entry.name)} stands twice`);
     entries.set(entry.name, { ...entry, limit });
   }
   return entries;
@@ -69,7 +69,7 @@ const findDirectory = async (
   const tail = viewOf(await read(fileBytes - tailBytes, fileBytes));
   const at = tailBytes - endBytes;
   if (tail.getUint32(at, true) !== endSign)
-    throw invalid(file, 'the zip has no directory at its end; the download may be incomplete');
+    throw invalidTorchFile(file, 'the zip has no directory at its end; the download may be incomplete');
   const [disk, first, here, total] = [4, 6, 8, 10].map((offset) => tail.getUint16(at + offset, true));
   const [bytes, offset] = [tail.getUint32(at + 12, true), tail.getUint32(at + 16, true)];
   const short32 = { count: total ?? 0, bytes, offset };
@@ -89,7 +89,7 @@ const findDirectory = async (
     !agrees(offset, all32, directory.offset) ||
     directory.offset + directory.bytes !== directoryEnd
   )
-    throw invalid(file, 'the end of the zip contradicts itself');
+    throw invalidTorchFile(file, 'the end of the zip contradicts itself');
   return { count: directory.count, begin: directory.offset, end: directoryEnd };
 };
 
@@ -107,7 +107,7 @@ const findDirectory64 = (tail: DataView, end: number, file: string, fileBytes: n
     tail.getUint32(at + 20, true) !== 0 ||
     big(tail, at + 24) !== big(tail, at + 32)
   )
-    throw invalid(file, 'the 64-bit end of the zip contradicts itself');
+    throw invalidTorchFile(file, 'the 64-bit end of the zip contradicts itself');
   return { count: big(tail, at + 32), bytes: big(tail, at + 40), offset: big(tail, at + 48) };
 };
 
@@ -117,13 +117,13 @@ const parseDirectory = (bytes: Uint8Array, count: number, file: string): Omit<Zi
   let at = 0;
   for (let index = 0; index < count; index += 1) {
     if (at + entryBytes > bytes.length || view.getUint32(at, true) !== entrySign)
-      throw invalid(file, 'the directory of the zip ends before its entries');
+      throw invalidTorchFile(file, 'the directory of the zip ends before its entries');
     const [nameBytes = 0, extraBytes = 0, commentBytes = 0] = [28, 30, 32].map((offset) =>
       view.getUint16(at + offset, true),
     );
     const extraAt = at + entryBytes + nameBytes;
     const next = extraAt + extraBytes + commentBytes;
-    if (next > bytes.length) throw invalid(file, 'the directory of the zip ends within an entry');
+    if (next > bytes.length) throw invalidTorchFile(file, 'the directory of the zip ends within an entry');
     const name = decodeName(bytes.subarray(at + entryBytes, extraAt), file);
     const [packed, size, header] = wide(
       bytes.subarray(extraAt, extraAt + extraBytes),
@@ -133,11 +133,12 @@ const parseDirectory = (bytes: Uint8Array, count: number, file: string): Omit<Zi
     );
     checkStored(view, at + 8, name, file);
     if (packed !== size || !Number.isSafeInteger(size) || !Number.isSafeInteger(header))
-      throw invalid(file, `zip entry ${short(name)} is stored, and has two sizes`);
+      throw invalidTorchFile(file, `zip entry ${short(name)} is stored, and has two sizes`);
     entries.push({ name, bytes: size, header });
     at = next;
   }
-  if (at !== bytes.length) throw invalid(file, 'the directory of the zip holds more than its entries');
+  if (at !== bytes.length)
+    throw invalidTorchFile(file, 'the directory of the zip holds more than its entries');
   return entries;
 };
 
@@ -163,15 +164,15 @@ const wide = (
   while (at + 4 <= extra.length) {
     const bytes = view.getUint16(at + 2, true);
     if (view.getUint16(at, true) === 1) {
-      if (found !== undefined) throw invalid(file, `zip entry ${short(name)} has its sizes twice`);
+      if (found !== undefined) throw invalidTorchFile(file, `zip entry ${short(name)} has its sizes twice`);
       found = at + 4;
       if (bytes < 8 * wanted || found + bytes > extra.length)
-        throw invalid(file, `zip entry ${short(name)} lacks its 64-bit sizes`);
+        throw invalidTorchFile(file, `zip entry ${short(name)} lacks its 64-bit sizes`);
     }
     at += 4 + bytes;
   }
   if (wanted === 0) return [packed, size, header];
-  if (found === undefined) throw invalid(file, `zip entry ${short(name)} lacks its 64-bit sizes`);
+  if (found === undefined) throw invalidTorchFile(file, `zip entry ${short(name)} lacks its 64-bit sizes`);
   let next = found;
   const full = (value: number): number => {
     if (value !== all32) return value;
@@ -205,7 +206,7 @@ export const findData = async (
   file: string,
 ): Promise<Extent> => {
   const contradicts = () =>
-    invalid(file, `the local header of zip entry ${short(name)} contradicts the directory`);
+    invalidTorchFile(file, `the local header of zip entry ${short(name)} contradicts the directory`);
   const nameBytes = Buffer.from(name);
   const asked = Math.min(limit, header + localBytes + nameBytes.length + firstBytes);
   const start = await read(header, asked);
