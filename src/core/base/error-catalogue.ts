@@ -70,7 +70,7 @@ const missingModel = (one: MissingModel): string =>
 const missingModels = ({ others, ...one }: MissingModel & { others?: readonly MissingModel[] }): string =>
   others === undefined
     ? missingModel(one)
-    : `${others.length + 1} models are missing:\n${[one, ...others].map((each) => `  ${missingModel(each)}`).join('\n')}`;
+    : `${others.length + 1} models are missing:\n${[one, ...others].map((model) => `  ${missingModel(model)}`).join('\n')}`;
 
 interface MissingWeights {
   /** `org/name@COMMIT`. */
@@ -109,7 +109,6 @@ export const catalogue = {
   // Invalid requests, whatever the files hold.
   USAGE: usage`${'reason'}`,
   INVALID_PARAMETER: usage`${'parameter'}${expectation}${nearest}`,
-  /** `file`: the recipe's name, if its context has no place. */
   RECIPE_INVALID: usage`${maybe('file', (file) => `${file}: `)}${maybe('key', (key) => `${key}: `)}${'reason'}${maybe('expected', (expected) => `; expected ${expected}`)}${nearest}${also<{ excerpt?: string }>()}`,
   TEMPLATE_INVALID: usage`${'parameter'}: the template has an error in its syntax (${'reason'}); correct it, or give auto or the name of a format`,
   EXPORT_UNSUPPORTED: usage`${'dialect'}'s dialect cannot say ${'what'}; ${'remedy'}`,
@@ -187,7 +186,7 @@ export const catalogue = {
   INPUT_NOT_AS_RECORDED: input`${'file'} ${'reason'} since ${'record'} recorded it, and so the merge would be another one; put the recorded file back, or merge what is there now with ${() => optionName('allowChanged')}`,
   INPUT_SHRANK: input`${'file'} became shorter while tensor ${'tensor'} was read from it; let what writes it finish, then run again`,
   READ_FAILED: input`${'file'} cannot be read${ofTensor}: ${'reason'}`,
-  DATA_MISSING: input`${'task'} needs ${'file'}; ${'remedy'}${also<{ directory?: string }>()}`,
+  DATA_MISSING: input`${'task'} needs ${'file'}; ${or('remedy', 'name the directory that has it by `data:`')}${also<{ directory?: string }>()}`,
   DATA_INVALID: input`${'file'}${maybe('line', (line: number) => `:${line}`)}: ${'reason'}; mend the file or fetch it again`,
   TASK_DATA_INVALID: input`${length('tasks')} tasks cannot take their data from ${'directory'}: ${joined('tasks', ', ')}; mend the files named above`,
   INCLUDE_INVALID: input`${'directory'} cannot be used as include: of evaluate: ${'reason'}; name a directory of task files that each define another task`,

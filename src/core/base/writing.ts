@@ -9,10 +9,10 @@ const failureOf =
       ? cause
       : new LayerloomError(code, { file, reason: reasonOf(cause) }, { cause });
 
-/** Returns an error of reading `file` as READ_FAILED. A LayerloomError keeps its code. */
+/** Returns READ_FAILED of `file`, or the cause if it has a code of ours. */
 export const readFailed = failureOf('READ_FAILED');
 
-/** Returns an error of writing `file` as WRITE_FAILED. A LayerloomError keeps its code. */
+/** Returns WRITE_FAILED of `file`, or the cause if it has a code of ours. */
 export const writeFailed = failureOf('WRITE_FAILED');
 
 const attempting =
@@ -25,10 +25,10 @@ const attempting =
     }
   };
 
-/** Runs `action`. Its errors are READ_FAILED of `file`, except those that have a code of ours. */
+/** Turns errors of `action` into READ_FAILED of `file`. */
 export const reading = attempting(readFailed);
 
-/** Runs `action`. Its errors are WRITE_FAILED of `file`, except those that have a code of ours. */
+/** Turns errors of `action` into WRITE_FAILED of `file`. */
 export const writing = attempting(writeFailed);
 
 /** System calls that write. `open` counts too if it needs room. */

@@ -87,7 +87,7 @@ const checkFinished = async (run: string, all: readonly RunCheckpoint[]): Promis
     const before = all.at(-2)?.step;
     throw new LayerloomError(
       'RUN_UNFINISHED',
-      { run, checkpoint: folder, reason: error.message, ...(before === undefined ? {} : { before }) },
+      { run, checkpoint: folder, reason: error.message, before },
       { cause: error },
     );
   }

@@ -1,7 +1,6 @@
 import { statfs } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { LayerloomError } from '../../core/base/errors.js';
-import { optionName } from '../../core/base/option-name.js';
 import { namesIn } from '../../core/base/unless-missing.js';
 import { type Checked, checkMemory, orWanted } from '../../core/engine/check-run.js';
 import { checkApart, checkOutsideStores, isInside, realPathOf } from '../../core/engine/output/apart.js';
@@ -16,14 +15,7 @@ import { ShardStore } from '../store/shard-store.js';
 import type { BatchMerge } from './batch-merge.js';
 import type { BatchPlan } from './batch-plan.js';
 import { keysOfPart, type Part } from './part.js';
-import { hasRecord, lockName } from './record-names.js';
-
-export const experimentExists = (out: string): LayerloomError =>
-  new LayerloomError('OUTPUT_EXISTS', {
-    out,
-    reason: 'holds an experiment',
-    remedy: `choose another output, or ${optionName('resume')} to make what is missing of this one`,
-  });
+import { experimentExists, hasRecord, lockName } from './record-names.js';
 
 export interface CheckedBatch {
   /** If absent, outputs are not checked. */

@@ -1,5 +1,7 @@
 import { lstat } from 'node:fs/promises';
 import { join } from 'node:path';
+import { LayerloomError } from '../../core/base/errors.js';
+import { optionName } from '../../core/base/option-name.js';
 import { unlessMissing } from '../../core/base/unless-missing.js';
 
 /** An experiment's record. */
@@ -23,3 +25,10 @@ export const hasRecord = async (directory: string): Promise<boolean> => {
   const record = join(directory, recordName);
   return (await unlessMissing(record, lstat(record))) !== undefined;
 };
+
+export const experimentExists = (out: string): LayerloomError =>
+  new LayerloomError('OUTPUT_EXISTS', {
+    out,
+    reason: 'holds an experiment',
+    remedy: `choose another output, or ${optionName('resume')} to make what is missing of this one`,
+  });

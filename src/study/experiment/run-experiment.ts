@@ -14,18 +14,11 @@ import { missingWeights } from '../../core/plan/missing-weights.js';
 import type { PlannedDownload } from '../../core/plan/plan.js';
 import { clearStaging, isAssembled } from '../batch/assemble.js';
 import { type BatchPlan, narrowed, planBatch } from '../batch/batch-plan.js';
-import {
-  checkBatch,
-  checkPlaces,
-  type DiskNeed,
-  diskNeedOf,
-  experimentExists,
-  openThere,
-} from '../batch/check-batch.js';
+import { checkBatch, checkPlaces, type DiskNeed, diskNeedOf, openThere } from '../batch/check-batch.js';
 import { type BatchCost, costOf } from '../batch/cost.js';
 import { linkedIn, sourcesIn } from '../batch/inputs-of.js';
 import type { MergeOutcome } from '../batch/merge-tracker.js';
-import { endedRuns, hasRecord, lockName } from '../batch/record-names.js';
+import { endedRuns, experimentExists, hasRecord, lockName } from '../batch/record-names.js';
 import { type BatchOptions, type BatchResult, runBatch } from '../batch/run-batch.js';
 import { type Stage, stagesOf } from '../batch/stages.js';
 import { movedIn } from '../evaluation/scored-contents.js';

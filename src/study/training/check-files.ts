@@ -15,7 +15,7 @@ export const checkDataFiles = async (files: readonly string[]): Promise<void> =>
 
 const checkDataFile = async (file: string): Promise<void> => {
   const invalidData = (reason: string, line?: number) =>
-    new LayerloomError('DATA_INVALID', { file, reason, ...(line === undefined ? {} : { line }) });
+    new LayerloomError('DATA_INVALID', { file, reason, line });
   const first = await firstBytes(file);
   if (first.length === 0) throw invalidData('is empty');
   if (!endings.some((ending) => file.endsWith(ending)))

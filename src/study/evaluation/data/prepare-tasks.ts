@@ -83,14 +83,7 @@ export const prepareTasks = async (
     }
     if (data === undefined) {
       if (localTask.needed !== undefined)
-        failures.set(
-          task,
-          new LayerloomError('DATA_MISSING', {
-            task,
-            file: localTask.needed,
-            remedy: 'name the directory that has it by `data:`',
-          }),
-        );
+        failures.set(task, new LayerloomError('DATA_MISSING', { task, file: localTask.needed }));
       continue;
     }
     try {

@@ -4,7 +4,7 @@ import { LayerloomError } from '../../../core/base/errors.js';
 import { findWeights, isWeightsName } from '../../../core/models/checkpoint/containers/containers.js';
 import { adapterConfigName } from '../../../core/models/checkpoint/file-names.js';
 
-/** The error of a directory without a record. For a model's directory, the remedy differs. */
+/** The error of a directory without a record. */
 export const noRecord = async (directory: string): Promise<LayerloomError<'EXPERIMENT_MISSING'>> => {
   const found = await stat(directory).catch(() => undefined);
   const names = found?.isDirectory() ? await readdir(directory).catch(() => []) : [];

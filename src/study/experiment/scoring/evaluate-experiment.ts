@@ -80,11 +80,10 @@ export const evaluateExperiment = async (
   } catch (error) {
     if (!(error instanceof LayerloomError) || error.code !== 'INTERRUPTED') throw error;
     const answers = options.resume ? 'kept' : 'lost';
-    const resumes = {
-      kept: `answers of models that were being scored are kept, and with ${optionName('resume')} it continues from them`,
-      lost: `answers of models that were being scored are lost, which ${optionName('resume')} keeps`,
-    };
-    const state = `finished scores are in ${place}, and the same command scores the rest; ${resumes[answers]}`;
+    const fate = options.resume
+      ? `kept, and with ${optionName('resume')} it continues from them`
+      : `lost, which ${optionName('resume')} keeps`;
+    const state = `finished scores are in ${place}, and the same command scores the rest; answers of models that were being scored are ${fate}`;
     throw new LayerloomError('INTERRUPTED', { state, evaluation: place, answers }, { cause: error });
   }
 };
