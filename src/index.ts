@@ -248,6 +248,7 @@ export {
   type EvaluationOutcome,
   evaluateExperiment,
 } from './study/experiment/scoring/evaluate-experiment.js';
+export { type EvaluateModelsOptions, evaluateModels } from './study/experiment/scoring/evaluate-models.js';
 export { evaluationCommands } from './study/experiment/scoring/evaluation-commands.js';
 export type { EvaluateOptions, EvaluationProgress } from './study/experiment/scoring/evaluation-options.js';
 export { type ImportOutcome, importResults } from './study/experiment/scoring/import-results.js';

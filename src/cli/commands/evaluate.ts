@@ -1,15 +1,41 @@
+import { usualScores } from '../../study/experiment/scoring/usual-scores.js';
 import { argument, command } from '../framework/command.js';
 import { optionGroups } from '../framework/help.js';
 import { option } from '../framework/option.js';
-import { download, expect, inPlace, jobs, lmEval } from '../options/common.js';
-import { toNumber } from '../options/parse.js';
+import { toBenchmarks } from '../options/benchmarks.js';
+import { download, expect, inPlace, jobs, lmEval, modelWords } from '../options/common.js';
+import { toNumber, toSettings, toWords } from '../options/parse.js';
 
 export const evaluate = command({
   name: 'evaluate',
   group: 'experiments',
-  summary: "score an experiment's models with lm-evaluation-harness, by its evaluate: block",
-  arguments: { directory: argument('<dir>', 'the directory of a batch, also while it still runs') },
+  summary: "score an experiment's models, or any models, with lm-evaluation-harness",
+  arguments: {
+    models: argument(
+      '<dir-or-model...>',
+      `the directory of a batch, also while it still runs; or models to measure by --tasks or --benchmarks, each ${modelWords}, BASE+ADAPTER or NAME=MODEL`,
+    ),
+  },
   options: {
+    tasks: option('--tasks <names>', 'of models: tasks of lm_eval or of layerloom, with commas', {
+      parse: toWords,
+    }),
+    benchmarks: option('--benchmarks <names>', 'of models: what to measure, with commas: mgsm,flores', {
+      parse: toBenchmarks,
+    }),
+    languages: option('--language <names>', 'of models: languages of the benchmarks, with commas', {
+      parse: toWords,
+      default: 'english',
+    }),
+    set: option(
+      '--set <key=value...>',
+      'of models: other settings of evaluate:, such as fewshot=8, device=cuda, data=./mgsm',
+      { parse: toSettings },
+    ),
+    out: option('-o, --out <dir>', 'of models: directory of the results, which later runs add to', {
+      default: usualScores,
+      group: optionGroups.output,
+    }),
     only: option('--only <pattern>', 'only models of this name; * stands for any text', { repeatable: true }),
     part: option('--part <i/n>', 'score part i (from 0) of n of the models'),
     limit: option('--limit <n>', 'score only the first problems of every task', {
@@ -17,7 +43,10 @@ export const evaluate = command({
       default: "the experiment's",
     }),
     force: option('--force', 'score again what has scores'),
-    import: option('--import <dir>', 'take results_*.json that lm_eval wrote elsewhere, and run nothing'),
+    import: option(
+      '--import <dir>',
+      'take results_*.json that lm_eval wrote elsewhere, or the scores of models alone, and run nothing',
+    ),
     print: option('--print', 'print the commands that would run, and run none'),
     dryRun: option('--dry-run', 'print what would be scored and how long it takes, and run nothing'),
     lmEval,
@@ -43,6 +72,10 @@ export const evaluate = command({
     ['layerloom evaluate ./study', 'score every model that has no scores yet'],
     ['layerloom evaluate ./study --dry-run', 'what is to be scored, and the hours that it takes'],
     ["layerloom evaluate ./study --only 'swahili/*' --limit 20", 'a quick look at one language'],
+    [
+      'layerloom evaluate ./base ./math ./merged --benchmarks mgsm --language swahili,english -o ./scores',
+      'score three models without an experiment, and compare them problem by problem',
+    ],
     ['layerloom evaluate ./study --import ./results', 'take results that were computed on another machine'],
   ],
   run: async (given) => (await import('../work/evaluate.js')).evaluateCommand(given),

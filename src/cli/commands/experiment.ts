@@ -1,29 +1,13 @@
-import { invalidParameter } from '../../core/base/invalid-parameter.js';
-import {
-  benchmarkNames,
-  benchmarks,
-  isBenchmarkName,
-  paperBenchmarks,
-} from '../../study/evaluation/data/benchmarks.js';
+import { benchmarkNames, benchmarks } from '../../study/evaluation/data/benchmarks.js';
 import { presetNames, presets } from '../../study/paper/experiment-merges.js';
 import { command, commandOfCommands } from '../framework/command.js';
 import { helpList, optionGroups, printsByDefault } from '../framework/help.js';
 import { option } from '../framework/option.js';
+import { toBenchmarks } from '../options/benchmarks.js';
 import { toNumber } from '../options/parse.js';
 import { kubernetes } from './kubernetes.js';
 import { slurm } from './slurm.js';
 import { snakemake } from './snakemake.js';
-
-/** Benchmarks separated by commas, each once. @throws LayerloomError INVALID_PARAMETER */
-const toBenchmarks = (text: string) => [
-  ...new Set(
-    text.split(',').flatMap((name) => {
-      if (name === 'all') return paperBenchmarks;
-      if (isBenchmarkName(name)) return [name];
-      throw invalidParameter('benchmarks', name, ['all', ...benchmarkNames].join(', '));
-    }),
-  ),
-];
 
 const init = command({
   name: 'init',

@@ -1,13 +1,19 @@
+import { formatTables } from '../../api/format-tables.js';
+import { scoreTables } from '../../api/score-tables.js';
 import { argument, layerloomCommand } from '../../core/base/command-line.js';
 import { LayerloomError } from '../../core/base/errors.js';
+import { hasRecord } from '../../study/batch/record-names.js';
+import type { BenchmarkName } from '../../study/evaluation/data/benchmarks.js';
 import {
   type EvaluationOutcome,
   evaluateExperiment,
 } from '../../study/experiment/scoring/evaluate-experiment.js';
+import { evaluateModels } from '../../study/experiment/scoring/evaluate-models.js';
 import { evaluationCommands } from '../../study/experiment/scoring/evaluation-commands.js';
 import type { EvaluateOptions } from '../../study/experiment/scoring/evaluation-options.js';
 import { importResults } from '../../study/experiment/scoring/import-results.js';
 import { planEvaluation } from '../../study/experiment/scoring/plan-evaluation.js';
+import { usualScores } from '../../study/experiment/scoring/usual-scores.js';
 import type { OutputOptions } from '../options/output.js';
 import { toPart } from '../options/parse.js';
 import { note, printEvent, printJson, printLine, printNext, printText, warn } from '../print.js';
@@ -24,7 +30,12 @@ import { show } from './show.js';
 import { StatusLine } from './status-line.js';
 
 export interface EvaluateCommandOptions extends OutputOptions {
-  readonly directory: string;
+  readonly models: readonly string[];
+  readonly tasks?: readonly string[];
+  readonly benchmarks?: readonly BenchmarkName[];
+  readonly languages?: readonly string[];
+  readonly set?: Readonly<Record<string, unknown>>;
+  readonly out?: string;
   readonly lmEval?: string;
   readonly only?: readonly string[];
   readonly part?: string;
@@ -42,9 +53,61 @@ export interface EvaluateCommandOptions extends OutputOptions {
   readonly import?: string;
 }
 
+/** Options that say how to score models without an experiment. */
+const ofModels = {
+  '--tasks': 'tasks',
+  '--benchmarks': 'benchmarks',
+  '--language': 'languages',
+  '--set': 'set',
+  '--out': 'out',
+} as const;
+
+/** Options that only an experiment has a use for. */
+const ofExperiments = {
+  '--only': 'only',
+  '--part': 'part',
+  '--expect': 'expect',
+  '--in-place': 'inPlace',
+  '--print': 'print',
+  '--dry-run': 'dryRun',
+  '--import': 'import',
+} as const;
+
+const givenOf = (
+  options: EvaluateCommandOptions,
+  names: Readonly<Record<string, keyof EvaluateCommandOptions>>,
+) => Object.entries(names).find(([, key]) => options[key] !== undefined)?.[0];
+
+/** @throws LayerloomError USAGE for options of the other use */
 export const evaluateCommand = async (options: EvaluateCommandOptions): Promise<void> => {
-  const { directory, lmEval, only, jobs, limit, resume, force, json, quiet } = options;
-  const { inPlace, separate, download, allowServe, expect } = options;
+  const { models } = options;
+  const experiments: string[] = [];
+  for (const model of models) if (await hasRecord(model)) experiments.push(model);
+  const [directory] = experiments;
+  if (directory === undefined) {
+    const other = givenOf(options, ofExperiments);
+    if (other !== undefined && models.length > 0 && givenOf(options, ofModels) !== undefined)
+      throw new LayerloomError('USAGE', {
+        reason: `${other} is for experiments, and ${models.join(', ')} is none`,
+      });
+    if (givenOf(options, ofModels) === undefined && models.length === 1)
+      return await experimentCommand(models[0] as string, options);
+    return await modelsCommand(options);
+  }
+  if (models.length > 1)
+    throw new LayerloomError('USAGE', {
+      reason: `${directory} is an experiment: evaluate it by itself, or name models`,
+    });
+  const own = givenOf(options, ofModels);
+  if (own !== undefined)
+    throw new LayerloomError('USAGE', {
+      reason: `${own} is for models, and ${directory} is an experiment, whose evaluate: block says what to measure`,
+    });
+  await experimentCommand(directory, options);
+};
+
+const experimentCommand = async (directory: string, options: EvaluateCommandOptions): Promise<void> => {
+  const { lmEval, only, jobs, limit, force, json, quiet, inPlace, separate, expect } = options;
   const [first, second] = Object.entries({
     '--print': options.print,
     '--dry-run': options.dryRun,
@@ -67,20 +130,41 @@ export const evaluateCommand = async (options: EvaluateCommandOptions): Promise<
     else if (!quiet) note('every model that is there has its results');
     return;
   }
-  if (options.import !== undefined) return await importCommand(options.import, options);
-  if (options.dryRun) return await dryRun({ ...given, force, inPlace, separate }, options);
+  if (options.import !== undefined) return await importCommand(directory, options.import, options);
+  if (options.dryRun) return await dryRun(directory, { ...given, force, inPlace, separate }, options);
+  const outcome = await scored(options, (watched) =>
+    evaluateExperiment(directory, { ...given, ...watched, inPlace, expect }),
+  );
+  ended(outcome, nextOf(directory, outcome), describeEvaluation(outcome), options);
+};
+
+const modelsCommand = async (options: EvaluateCommandOptions): Promise<void> => {
+  const { models, tasks, benchmarks, languages, set: settings, out, limit, jobs, lmEval } = options;
+  const outcome = await scored(options, (watched) =>
+    evaluateModels(models, {
+      ...watched,
+      ...{ tasks, benchmarks, languages, settings, out, limit, jobs, lmEval },
+    }),
+  );
+  const directory = out ?? usualScores;
+  const { tables } = await scoreTables(directory, { tables: ['models', 'comparisons'] });
+  const text = [
+    // Scores before their comparisons.
+    formatTables(tables.toReversed(), 'text', process.stdout.columns),
+    describeEvaluation({ ...outcome, scored: [], kept: [] }),
+  ].join('\n\n');
+  ended(outcome, reportOf(directory, outcome), text, options);
+};
+
+/** Scores, and shows the progress. */
+const scored = async (
+  { resume, force, separate, download, allowServe, json, quiet }: EvaluateCommandOptions,
+  work: (options: EvaluateOptions) => Promise<EvaluationOutcome>,
+): Promise<EvaluationOutcome> => {
   const display = new StatusLine(process.stderr);
-  const outcome = await interruptible((signal) =>
-    evaluateExperiment(directory, {
-      ...given,
-      resume,
-      force,
-      inPlace,
-      separate,
-      download,
-      allowServe,
-      expect,
-      signal,
+  return await interruptible((signal) =>
+    work({
+      ...{ resume, force, separate, download, allowServe, signal },
       onImpossible: (task, { message }) => {
         if (!quiet) warn(`${task}: ${message}`);
       },
@@ -98,20 +182,28 @@ export const evaluateCommand = async (options: EvaluateCommandOptions): Promise<
       },
     }),
   ).finally(() => display.end());
+};
+
+/** @throws LayerloomError EVALUATION_INCOMPLETE, after the outcome, if a model has no score */
+const ended = (
+  outcome: EvaluationOutcome,
+  next: string | undefined,
+  text: string,
+  { json, quiet }: EvaluateCommandOptions,
+): void => {
   if (!quiet) outcome.warnings.forEach(warn);
-  const next = nextOf(directory, outcome);
   if (json) {
     const { experiment: _experiment, ...rest } = outcome;
     const done = { ...rest, ...(next === undefined ? {} : { next }) };
     printEvent('done', done satisfies Omit<EvaluationDone, 'event'>);
   } else if (!quiet) {
-    printLine(describeEvaluation(outcome));
+    printLine(text);
     printNext(next);
   }
   const failed = failedModels(outcome.failed);
   if (failed.length > 0)
     throw new LayerloomError('EVALUATION_INCOMPLETE', {
-      directory,
+      directory: outcome.directory,
       failed,
       scores: outcome.results.made + outcome.results.there,
     });
@@ -121,24 +213,23 @@ export const evaluateCommand = async (options: EvaluateCommandOptions): Promise<
  * The next command: for checkpoints alone the selection, for merges the report; undefined if scores are
  * missing.
  */
-const nextOf = (
-  directory: string,
-  { results, failed, missing, experiment }: EvaluationOutcome,
-): string | undefined => {
-  if (results.made + results.there === 0 || failed.length + missing.length > 0) return undefined;
-  return experiment.merges.length === 0
+const nextOf = (directory: string, outcome: EvaluationOutcome): string | undefined =>
+  hasAll(outcome) && outcome.experiment.merges.length === 0
     ? layerloomCommand('select', '--scores', argument(directory), '-o', 'selection.json')
-    : layerloomCommand(
-        'report',
-        argument(directory),
-        '-o',
-        argument(`${directory.replace(/\/+$/, '')}.html`),
-      );
-};
+    : reportOf(directory, outcome);
+
+const hasAll = ({ results, failed, missing }: EvaluationOutcome): boolean =>
+  results.made + results.there > 0 && failed.length + missing.length === 0;
+
+const reportOf = (directory: string, outcome: EvaluationOutcome): string | undefined =>
+  hasAll(outcome)
+    ? layerloomCommand('report', argument(directory), '-o', argument(`${directory.replace(/\/+$/, '')}.html`))
+    : undefined;
 
 const dryRun = async (
+  directory: string,
   given: EvaluateOptions,
-  { directory, json, quiet }: EvaluateCommandOptions,
+  { json, quiet }: EvaluateCommandOptions,
 ): Promise<void> => {
   const plan = await interruptible((signal) => planEvaluation(directory, { ...given, signal }));
   show(plan, { json, quiet }, (found) => describeEvaluationPlan(found, directory));
@@ -148,8 +239,9 @@ const dryRun = async (
 };
 
 const importCommand = async (
+  directory: string,
   from: string,
-  { directory, json, quiet }: EvaluateCommandOptions,
+  { json, quiet }: EvaluateCommandOptions,
 ): Promise<void> => {
   const outcome = await importResults(directory, from);
   const { experiment: _experiment, ...rest } = outcome;

@@ -102,6 +102,13 @@ export interface Undecided {
   readonly reason: string;
 }
 
+/** Most models without merges that are compared one by one: more give too many pairs to read. */
+const mostAlone = 10;
+
+/** True if the experiment has a few models and no merges: each model is a group of its own. */
+export const areAlone = ({ experiment: { models } }: Board): boolean =>
+  models.length <= mostAlone && models.every(({ role }) => role !== 'merge');
+
 interface Found {
   readonly groups: readonly Group[];
   readonly undecided: readonly Undecided[];
@@ -131,6 +138,10 @@ const makeGroups = (board: Board, subject: Subject): Found => {
     const missing = of.filter((model) => !scored.includes(model)).length;
     if (scored.length > 0) groups.push({ id, label: labelOf(id), subject, models: scored, missing, ...more });
   };
+  if (areAlone(board)) {
+    for (const model of models) add(model.name, [model], { label: model.name });
+    return { groups, undecided };
+  }
   const roles = new Set(models.map(({ role }) => role));
   for (const role of roles)
     if (role !== 'merge')

@@ -1,6 +1,6 @@
 import type { Board, Subject } from './board.js';
 import { type ComparedFacts, type Conclusion, conclude } from './conclusion.js';
-import { distinctGroups, type Group, groupsOf, isMerged, rowIn } from './groups.js';
+import { areAlone, distinctGroups, type Group, groupsOf, isMerged, rowIn } from './groups.js';
 import { compareRows, holm, type PairedComparison } from './paired.js';
 
 // Tables, sentences and pictures share one comparison of two groups, so that a page cannot contradict itself.
@@ -22,17 +22,18 @@ export interface Compared extends Pick<Judged, 'subject' | 'a' | 'b' | 'result'>
 }
 
 /**
- * Compares every group of merges with every other group in one task. They answer one question, so p is
- * adjusted for all (Holm).
+ * Compares every group of merges with every other group in one task; without merges, every pair of groups.
+ * They answer one question, so p is adjusted for all (Holm).
  */
 export const judgedIn = (board: Board, subject: Subject): readonly Judged[] =>
   board.remember(`judged ${subject.language} ${subject.task}`, () => {
     const groups = distinctGroups(groupsOf(board, subject));
+    const isCompared = areAlone(board) ? () => true : isMerged;
     return judged(
       groups.flatMap((b, at) =>
         groups
           .slice(at + 1)
-          .filter(isMerged)
+          .filter(isCompared)
           .flatMap((a): Compared[] => compare(board, a, b, subject)),
       ),
     );

@@ -46,7 +46,7 @@ export const loadScores = async (directory: string): Promise<ScoredExperiment> =
       ...caveats,
       ...results.warnings,
       ...versionWarnings(models, place),
-      ...describeLeft({ left: lost }, directory),
+      ...describeLeft({ ...record, left: lost }, directory),
       ...(await describeProgress(directory, record)),
     ],
   };

@@ -34,7 +34,12 @@ const roleName = /^(?=.{1,64}$)[a-z][a-z0-9]*(-[a-z0-9]+)*$/;
  */
 export const referencesOf = async (
   entry: MappingEntry | undefined,
-  { languages, directory, names }: { languages: readonly string[]; directory: string; names: ModelNames },
+  {
+    languages,
+    directory,
+    names,
+    hasMerges,
+  }: { languages: readonly string[]; directory: string; names: ModelNames; hasMerges: boolean },
 ): Promise<{ references: boolean; furtherReferences: FurtherReference[] }> => {
   if (entry?.value.kind !== 'mapping')
     return { references: flagOf(entry, 'references') ?? true, furtherReferences: [] };
@@ -46,7 +51,7 @@ export const referencesOf = async (
     });
   const furtherReferences: FurtherReference[] = [];
   for (const [name, { key, value }] of entry.value.entries) {
-    checkName(name, key, 'reference');
+    checkName(name, key, hasMerges ? 'reference' : 'model');
     const reference = await referenceOf(name, value, { languages, directory });
     names.add(name, 'a reference', reference.path, key);
     furtherReferences.push(reference);

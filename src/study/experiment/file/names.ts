@@ -18,6 +18,8 @@ const reserved = {
   reference: reservedExperts,
   language: reservedLanguages,
   merge: [] as string[],
+  /** A model of an experiment without merges: no word means a kind of expert. */
+  model: [] as string[],
 };
 
 /** @throws LayerloomError RECIPE_INVALID for a reserved name, or one that cannot be a directory */

@@ -205,6 +205,7 @@ const read = async (text: string, { label, file, directory }: MergePlace): Promi
     languages: [...languages.keys()],
     directory,
     names,
+    hasMerges: merges.length > 0,
   });
   const root = mapping(
     document.mark,

@@ -1,5 +1,5 @@
 import { readdir, stat } from 'node:fs/promises';
-import { argument, layerloomCommand, shellWord } from '../../../core/base/command-line.js';
+import { argument, layerloomCommand } from '../../../core/base/command-line.js';
 import { LayerloomError } from '../../../core/base/errors.js';
 import { findWeights, isWeightsName } from '../../../core/models/checkpoint/containers/containers.js';
 import { adapterConfigName } from '../../../core/models/checkpoint/file-names.js';
@@ -14,7 +14,7 @@ export const noRecord = async (directory: string): Promise<LayerloomError<'EXPER
     (found?.isFile() === true && isWeightsName(directory));
   const ofModel = {
     reason: 'is a model, not an experiment',
-    remedy: `\`${layerloomCommand('try')}\` shows its answer to a prompt; lm_eval itself scores one model (model \`hf\`, model argument \`pretrained=${shellWord(directory)}\`)`,
+    remedy: `\`${layerloomCommand('evaluate', argument(directory), '--benchmarks', 'mgsm')}\` scores it, \`${layerloomCommand('try')}\` shows its answer to a prompt`,
   };
   const ofOther = {
     reason: 'has no experiment.json',

@@ -5,19 +5,26 @@ import { version } from '../../../core/base/version.js';
 import { reading } from '../../../core/base/writing.js';
 import { provenanceName } from '../../../core/models/checkpoint/file-names.js';
 import { openModel } from '../../../core/models/reading/read-model.js';
+import { hasRecord } from '../../batch/record-names.js';
 import {
   findHarnessResults,
   type HarnessResult,
   readHarnessResults,
 } from '../../evaluation/harness/harness-output.js';
-import { type FoundResult, ResultFiles } from '../../evaluation/result-files.js';
+import { evaluationsName, type FoundResult, ResultFiles } from '../../evaluation/result-files.js';
 import { ScoredContents } from '../../evaluation/scored-contents.js';
 import type { EvaluationSettings } from '../../evaluation/settings.js';
 import { type ExperimentRecord, readRecord } from '../record/experiment-record.js';
 import { RecordFile } from '../record/record-file.js';
 import { checkEvaluationFolders } from './evaluation-folders.js';
 import { settingsOf } from './evaluation-options.js';
-import { type ModelToScore, modelsToScore, pathOf, weightsOf } from './models-to-score.js';
+import {
+  type ModelToScore,
+  modelsToScore,
+  pathOf,
+  weightsOf,
+  weightsOfReference,
+} from './models-to-score.js';
 import { ScoreFailures } from './score-failures.js';
 
 /** Results that `importResults` took, and files that it refused. */
@@ -32,12 +39,14 @@ export interface ImportOutcome {
 
 /**
  * Imports results of lm-evaluation-harness from elsewhere, such as a GPU cluster. Each result goes to the
- * model whose path, or the last parts of it, was given to the harness.
+ * model whose path, or the last parts of it, was given to the harness. From a directory of `evaluateModels`,
+ * or another experiment, it takes the results of the same weights.
  *
  * @param directory of the experiment
- * @param from a directory with `results_*.json` and samples at any depth
- * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID, READ_FAILED. Malformed results, and results
- *   of other weights or unknown models, do not throw: they are in `failed`.
+ * @param from a directory with `results_*.json` and samples at any depth, or of scores by layerloom
+ * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID, READ_FAILED; RESULTS_FOREIGN if layerloom's
+ *   scores there are of no model of the experiment. Malformed results of the harness, and results of other
+ *   weights or unknown models, do not throw: they are in `failed`.
  */
 export const importResults = async (directory: string, from: string): Promise<ImportOutcome> => {
   const place = resolve(directory);
@@ -45,17 +54,23 @@ export const importResults = async (directory: string, from: string): Promise<Im
   checkEvaluationFolders(place);
   const settings = settingsOf(record, place);
   const models = await Promise.all(modelsToScore(record, settings, place).map(candidateOf));
+  const target = {
+    results: new ResultFiles(place),
+    failures: new ScoreFailures(place),
+    contents: ScoredContents.of(place),
+  };
+  if (await hasRecord(from)) {
+    const taken = await takeOver(resolve(from), models, target);
+    const experiment = await new RecordFile(place).update(() => readRecord(place));
+    const warnings = taken.flatMap(({ of }) => warningOf(of, settings));
+    return { directory: place, imported: taken.map(({ as }) => as), failed: [], warnings, experiment };
+  }
   const files = await reading(resolve(from), () => findHarnessResults(from));
   if (files.length === 0)
     throw new LayerloomError('READ_FAILED', {
       file: resolve(from),
       reason: 'there is no results_*.json of lm_eval in it',
     });
-  const target = {
-    results: new ResultFiles(place),
-    failures: new ScoreFailures(place),
-    contents: ScoredContents.of(place),
-  };
   const imported = new Map<string, { model: string; task: string; file: string }>();
   const failed: { file: string; code: string; message: string }[] = [];
   const noteFailure = (file: string, error: unknown): void => {
@@ -83,8 +98,59 @@ export const importResults = async (directory: string, from: string): Promise<Im
   return { directory: place, imported: [...imported.values()], failed, warnings, experiment };
 };
 
+interface Target {
+  readonly results: ResultFiles;
+  readonly failures: ScoreFailures;
+  readonly contents: ScoredContents;
+}
+
+/**
+ * Copies the results of layerloom that are of the models' weights and tasks.
+ *
+ * @throws LayerloomError RESULTS_FOREIGN if there is none
+ */
+const takeOver = async (
+  from: string,
+  models: readonly Candidate[],
+  { results, failures, contents }: Target,
+): Promise<{ of: FoundResult['result'] & { file: string }; as: ImportOutcome['imported'][number] }[]> => {
+  const there = new ResultFiles(from);
+  const taken: Awaited<ReturnType<typeof takeOver>> = [];
+  for (const model of models) {
+    const weights = model.path === undefined ? undefined : await weightsOf(model, contents);
+    if (weights === undefined) continue;
+    const told = await weightsOfReference(await pathOf(model), ScoredContents.of(from), false);
+    for (const found of await there.of(told)) {
+      const { texts: _texts, ...result } = found.result;
+      if (!model.tasks.includes(result.task)) continue;
+      const problems = await there.problemsOf(found);
+      const { file } = await results.write(
+        { ...result, problems, model: model.name, weights },
+        await there.textsOf(found.result),
+        { keepNewer: true },
+      );
+      await failures.remove({ weights, task: result.task });
+      taken.push({
+        of: { ...found.result, file: join(from, evaluationsName, found.file) },
+        as: { model: model.name, task: result.task, file },
+      });
+    }
+  }
+  if (taken.length > 0) return taken;
+  throw new LayerloomError('RESULTS_FOREIGN', {
+    file: from,
+    reason: 'it has no result of weights and tasks of the experiment',
+  });
+};
+
 const warningOf = (
-  { file, task, fewshot, seed, maxTokens }: HarnessResult,
+  {
+    file,
+    task,
+    fewshot,
+    seed,
+    maxTokens,
+  }: Pick<HarnessResult, 'file' | 'task' | 'fewshot' | 'seed' | 'maxTokens'>,
   settings: EvaluationSettings,
 ): string[] => {
   const of = (shots: number, seeds: string, most: number | null): string =>
@@ -168,11 +234,7 @@ export const modelFor = async (result: HarnessResult, models: readonly Candidate
 const take = async (
   { file, model: _told, texts, ...result }: HarnessResult,
   model: Candidate,
-  {
-    results,
-    failures,
-    contents,
-  }: { readonly results: ResultFiles; readonly failures: ScoreFailures; readonly contents: ScoredContents },
+  { results, failures, contents }: Target,
 ): Promise<FoundResult> => {
   const weights = await weightsOf(model, contents);
   if (weights === undefined)

@@ -72,7 +72,7 @@ const mostNamed = 3;
  * @param before results already reported
  */
 export const describeLeft = (
-  { left = [] }: Pick<ExperimentRecord, 'left'>,
+  { left = [], merges }: Pick<ExperimentRecord, 'left' | 'merges'>,
   directory: string,
   before: Pick<ExperimentRecord, 'left'> = {},
 ): string[] => {
@@ -90,8 +90,13 @@ export const describeLeft = (
     const names = models.slice(0, mostNamed).map(({ model }) => model);
     const others = models.length - names.length;
     const [why, remedy] = words[reason];
+    // Models alone may have no file of an experiment.
+    const again =
+      merges.length === 0
+        ? remedy
+        : `${remedy} and run \`${layerloomCommand('batch', 'EXPERIMENT.yaml', '-o', argument(directory), '--resume')}\``;
     return [
-      `${count} ${count === 1 ? 'result counts' : 'results count'} no more, of ${names.join(', ')}${others > 0 ? ` and ${others} others` : ''}: ${why}. ${count === 1 ? 'It stays' : 'They stay'} in ${directory}/${evaluationsName}; to count again, ${remedy} and run \`${layerloomCommand('batch', 'EXPERIMENT.yaml', '-o', argument(directory), '--resume')}\``,
+      `${count} ${count === 1 ? 'result counts' : 'results count'} no more, of ${names.join(', ')}${others > 0 ? ` and ${others} others` : ''}: ${why}. ${count === 1 ? 'It stays' : 'They stay'} in ${directory}/${evaluationsName}; to count again, ${again}`,
     ];
   });
 };

@@ -1,11 +1,11 @@
 import type { Board } from '../board.js';
 import { numberCell, textCell } from '../cells.js';
-import type { Group } from '../groups.js';
+import { areAlone, type Group } from '../groups.js';
 import { type Judged, judgedIn } from '../judged.js';
 import type { Cell, ScoreTable, TableRow } from '../score-table.js';
 
 /**
- * Paired comparisons of every group of merges with every other group. P-values are adjusted within a language
+ * Paired comparisons of every group of merges with every other group; without merges, of a few models. P-values are adjusted within a language
  * and task, whose comparisons answer one question.
  */
 export const comparisons = (board: Board): ScoreTable[] => [
@@ -33,7 +33,7 @@ export const comparisons = (board: Board): ScoreTable[] => [
       { id: 'adjusted-p', label: 'adjusted p', kind: 'number' },
       { id: 'verdict', label: 'verdict', kind: 'text' },
     ],
-    rows: board.languages.flatMap((language) =>
+    rows: (areAlone(board) ? [...board.experiment.tasks.keys()] : board.languages).flatMap((language) =>
       board.subjects
         .filter((of) => of.language === language)
         .flatMap((subject) => judgedIn(board, subject).map(rowOf)),

@@ -1,0 +1,161 @@
+import { basename, isAbsolute, resolve } from 'node:path';
+import { argument, layerloomCommand } from '../../../core/base/command-line.js';
+import { invalidParameter } from '../../../core/base/invalid-parameter.js';
+import { splitName } from '../../../core/models/address/name.js';
+import { withoutExtension } from '../../../core/models/checkpoint/containers/containers.js';
+import { hasRecord } from '../../batch/record-names.js';
+import { type BenchmarkName, benchmarks } from '../../evaluation/data/benchmarks.js';
+import { type EvaluationLanguage, mgsmLanguages } from '../../evaluation/data/languages.js';
+import type { Evaluation } from '../../evaluation/evaluation-block.js';
+import { checkHarness, harnessCommand } from '../../evaluation/harness/harness-command.js';
+import { absoluteModel } from '../file/models.js';
+import { folded } from '../file/names.js';
+import { type ExperimentRecord, readRecord } from '../record/experiment-record.js';
+import { runExperiment } from '../run-experiment.js';
+import { type EvaluationOutcome, evaluateExperiment } from './evaluate-experiment.js';
+import type { EvaluateOptions } from './evaluation-options.js';
+import { pathOf } from './models-to-score.js';
+import { usualScores } from './usual-scores.js';
+
+/** Options of `evaluateModels`. */
+export interface EvaluateModelsOptions extends Omit<EvaluateOptions, 'only' | 'part' | 'inPlace' | 'expect'> {
+  /** Directory of the results; made if it is not there. Default `scores`. */
+  readonly out?: string | undefined;
+  /** Benchmarks to measure in each of `languages`; beside `tasks`, or instead. */
+  readonly benchmarks?: readonly BenchmarkName[] | undefined;
+  /** Languages of the benchmarks, in lower case: `swahili`. Default English. */
+  readonly languages?: readonly string[] | undefined;
+  /** Other settings of `evaluate:`, such as `{ fewshot: 8, device: 'cuda' }`. */
+  readonly settings?: Omit<Evaluation, 'tasks' | 'limit'> | undefined;
+}
+
+/** The key of tasks that were given by their own names, in place of a language. */
+const ownTasks = 'tasks';
+
+/**
+ * Scores models without an experiment: merges, other checkpoints, `BASE+ADAPTER`. The results make `out` an
+ * experiment without merges, so that tables, reports and `importResults` read them. Later calls add their
+ * models and tasks to it; results that are there already are kept.
+ *
+ * @example await evaluateModels(['./base', './merged'], { benchmarks: ['mgsm'], languages: ['swahili'] })
+ * @param models as in recipes: a path, `org/name`, `BASE+ADAPTER`, `NAME=MODEL`
+ * @throws LayerloomError MODEL_NOT_FOUND, unless `download`; INVALID_PARAMETER without a task, for an unknown language, for two models of one
+ *   name, and if `out` is an experiment with merges; the codes of `runExperiment` and `evaluateExperiment`
+ */
+export const evaluateModels = async (
+  models: readonly string[],
+  {
+    out = usualScores,
+    benchmarks: names,
+    languages,
+    settings,
+    limit,
+    tasks,
+    ...options
+  }: EvaluateModelsOptions,
+): Promise<EvaluationOutcome> => {
+  const directory = resolve(out);
+  const measured = tasksOf({ tasks, benchmarks: names, languages });
+  const given = await named(models);
+  // A refused call leaves nothing behind.
+  if (options.download !== true)
+    for (const [name, model] of Object.entries(given)) await pathOf({ ...toFind, name, model });
+  checkHarness(harnessCommand(options.lmEval));
+  const former = (await hasRecord(directory)) ? await formerOf(directory) : undefined;
+  const { warnings } = await runExperiment(
+    {
+      references: { ...former?.models, ...given },
+      merges: [],
+      evaluate: {
+        ...settings,
+        ...(limit === undefined ? {} : { limit }),
+        tasks: unionOf(former?.tasks ?? {}, measured),
+      },
+    },
+    { out: directory, resume: former !== undefined, directory: process.cwd() },
+  );
+  const outcome = await evaluateExperiment(directory, {
+    ...options,
+    only: Object.keys(given),
+    tasks: Object.values(measured).flat(),
+  });
+  return { ...outcome, warnings: [...new Set([...warnings, ...outcome.warnings])] };
+};
+
+const toFind = { kind: 'reference', tasks: [] } as const;
+
+type Tasks = Readonly<Record<string, readonly string[]>>;
+
+const unionOf = (former: Tasks, more: Tasks): Record<string, string[]> =>
+  Object.fromEntries(
+    [...new Set([...Object.keys(former), ...Object.keys(more)])].map((key) => [
+      key,
+      [...new Set([...(former[key] ?? []), ...(more[key] ?? [])])],
+    ]),
+  );
+
+const tasksOf = ({
+  tasks = [],
+  benchmarks: names = [],
+  languages = ['english'],
+}: Pick<EvaluateModelsOptions, 'tasks' | 'benchmarks' | 'languages'>): Tasks => {
+  const measured: Record<string, string[]> = {};
+  if (tasks.length > 0) measured[ownTasks] = [...new Set(tasks)];
+  if (names.length > 0)
+    for (const language of languages.map(languageNamed)) {
+      const own = names.flatMap((name) => benchmarks[name].tasksOf(language));
+      if (own.length > 0) measured[language.name] = own;
+    }
+  if (Object.keys(measured).length > 0) return measured;
+  throw names.length === 0
+    ? invalidParameter(
+        'tasks',
+        undefined,
+        'tasks of the harness, or benchmarks: nothing says what to measure',
+      )
+    : invalidParameter(
+        'benchmarks',
+        names,
+        `a benchmark that has ${languages.join(' or ')}; \`${layerloomCommand('tasks')}\` lists them`,
+      );
+};
+
+const languageNamed = (given: string): EvaluationLanguage => {
+  const found = mgsmLanguages.find(({ name, code }) => name === given.toLowerCase() || code === given);
+  if (found === undefined)
+    throw invalidParameter('languages', given, mgsmLanguages.map(({ name }) => name).join(', '));
+  return found;
+};
+
+/** Returns the models by name: NAME of `NAME=MODEL`, else the last part of the path or of `org/name`. */
+const named = async (models: readonly string[]): Promise<Record<string, string>> => {
+  if (models.length === 0) throw invalidParameter('models', models, 'one model or several');
+  const found = new Map<string, readonly [name: string, model: string]>();
+  for (const given of models) {
+    const { name, rest } = splitName(await absoluteModel(process.cwd(), given));
+    const own = name ?? (isAbsolute(rest) ? withoutExtension(basename(rest)) : basename(rest));
+    const former = found.get(folded(own));
+    if (former !== undefined && former[1] !== rest)
+      throw invalidParameter('models', given, `names that differ, as NAME=MODEL: ${former[1]} is ${own} too`);
+    found.set(folded(own), [own, rest]);
+  }
+  return Object.fromEntries(found.values());
+};
+
+/** @throws LayerloomError INVALID_PARAMETER for an experiment with merges or experts */
+const formerOf = async (directory: string): Promise<{ models: Record<string, string>; tasks: Tasks }> => {
+  const { references, merges, base, evaluate }: ExperimentRecord = await readRecord(directory);
+  const isAlone =
+    merges.length === 0 && base === null && references.every(({ role }) => role === 'checkpoint');
+  if (!isAlone)
+    throw invalidParameter(
+      'out',
+      directory,
+      `a new directory, or one of scores of models alone: this is an experiment, whose models \`${layerloomCommand('evaluate', argument(directory))}\` scores`,
+    );
+  const tasks = Object.entries((evaluate?.tasks ?? {}) as Record<string, string | readonly string[]>);
+  return {
+    models: Object.fromEntries(references.map(({ name, model }) => [name, splitName(model).rest])),
+    tasks: Object.fromEntries(tasks.map(([key, of]) => [key, [of].flat()])),
+  };
+};
