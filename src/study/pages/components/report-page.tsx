@@ -94,6 +94,17 @@ const contents = (data: ReportData): { id: string; label: string; shown: boolean
   { id: 'provenance', label: 'Provenance', shown: true },
 ];
 
+/** The page's sentence where no merge is compared with single models. */
+const nothingToSay = (data: ReportData, merges: number): string => {
+  if (!hasScores(data))
+    return merges === 0
+      ? 'No scores yet.'
+      : `No scores yet: this page shows the ${merges} merges, their layers and their cost.`;
+  return merges === 0
+    ? 'These models were scored without an experiment. The tables have their scores, and each two compared.'
+    : 'The merges are not compared with single models: what is scored is in the tables.';
+};
+
 const Shell = ({ children }: { children: ComponentChildren }) => <div class="shell">{children}</div>;
 
 export const ReportPage = ({ data }: { data: ReportData }) => {
@@ -106,10 +117,14 @@ export const ReportPage = ({ data }: { data: ReportData }) => {
       </a>
       <header class="top">
         <div>
-          <p class="kicker">Merging experiment</p>
+          <p class="kicker">{merges === 0 ? 'Scores of models' : 'Merging experiment'}</p>
           <h1>{data.title}</h1>
           <p class="none">
-            {merges} merges · {data.languages.join(', ')} · {data.written.slice(0, 10)}
+            {[
+              merges === 0 ? `${data.models.length} models` : `${merges} merges`,
+              ...(data.languages.length === 0 ? [] : [data.languages.join(', ')]),
+              data.written.slice(0, 10),
+            ].join(' · ')}
           </p>
         </div>
         <ThemeChoice />
@@ -133,11 +148,7 @@ export const ReportPage = ({ data }: { data: ReportData }) => {
       <main>
         <Section id="headline" title="Result">
           {data.sentence === null ? (
-            <p class="sentence">
-              {hasScores(data)
-                ? 'The merges are not compared with single models: what is scored is in the tables.'
-                : `No scores yet: this page shows the ${merges} merges, their layers and their cost.`}
-            </p>
+            <p class="sentence">{nothingToSay(data, merges)}</p>
           ) : (
             <p class="sentence">{data.sentence}</p>
           )}
