@@ -23,7 +23,7 @@ export const evaluate = command({
     benchmarks: option('--benchmarks <names>', 'of models: what to measure, with commas: mgsm,flores', {
       parse: toBenchmarks,
     }),
-    languages: option('--language <names>', 'of models: languages of the benchmarks, with commas', {
+    languages: option('--lang <names>', 'of models: languages of the benchmarks, with commas', {
       parse: toWords,
       default: 'english',
     }),
@@ -73,7 +73,7 @@ export const evaluate = command({
     ['layerloom evaluate ./study --dry-run', 'what is to be scored, and the hours that it takes'],
     ["layerloom evaluate ./study --only 'swahili/*' --limit 20", 'a quick look at one language'],
     [
-      'layerloom evaluate ./base ./math ./merged --benchmarks mgsm --language swahili,english -o ./scores',
+      'layerloom evaluate ./base ./math ./merged --benchmarks mgsm --lang swahili,english -o ./scores',
       'score three models without an experiment, and compare them problem by problem',
     ],
     ['layerloom evaluate ./study --import ./results', 'take results that were computed on another machine'],

@@ -57,7 +57,7 @@ export interface EvaluateCommandOptions extends OutputOptions {
 const ofModels = {
   '--tasks': 'tasks',
   '--benchmarks': 'benchmarks',
-  '--language': 'languages',
+  '--lang': 'languages',
   '--set': 'set',
   '--out': 'out',
 } as const;
