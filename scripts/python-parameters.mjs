@@ -97,7 +97,6 @@ const argumentOf = (argument) => {
 const optionOf = (option, isWriter) => {
   const { long = '', description, facts, mandatory } = option;
   const isOut = isWriter && long === '--out';
-  const several = facts.repeatable === true || option.variadic;
   const required = mandatory ? undefined : facts.required;
   const notes = [required && `required ${required}`, facts.default && `default: ${facts.default}`];
   /** @type {Parameter} */

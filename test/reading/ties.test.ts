@@ -214,6 +214,31 @@ describe('a head that is neither stored nor tied', () => {
   });
 });
 
+describe('the entities of LUKE', () => {
+  it('are stored once the words have a head of their own', async () => {
+    const shapes = {
+      'luke.embeddings.word_embeddings.weight': [8, 4],
+      'luke.entity_embeddings.entity_embeddings.weight': [6, 4],
+      'luke.encoder.layer.0.output.dense.weight': [4, 4],
+      'lm_head.decoder.weight': [8, 4],
+      'lm_head.decoder.bias': [8],
+      'entity_predictions.bias': [6],
+    };
+    const { tensors, config } = await openCheckpoint(
+      writeCheckpoint(join(temporaryDirectory(), 'a'), {
+        tensors: fill(shapes, 'F32', 1),
+        config: { model_type: 'luke', architectures: ['LukeForMaskedLM'], tie_word_embeddings: true },
+      }),
+    );
+    expect(config).toMatchObject({ tie_word_embeddings: false });
+    for (const [copy, source] of [
+      ['entity_predictions.decoder.weight', 'luke.entity_embeddings.entity_embeddings.weight'],
+      ['lm_head.bias', 'lm_head.decoder.bias'],
+    ] as const)
+      expect(tensors.get(copy)).toEqual(tensors.get(source));
+  });
+});
+
 describe('the embeddings that an encoder and a decoder share', () => {
   const config = {
     model_type: 'bart',

@@ -221,3 +221,18 @@ describe('names with the parts of wrappers', () => {
     expect(names).toContain('model.norm.weight');
   });
 });
+
+it('leaves the towers of an unknown model with a known language model as they are', () => {
+  const names = [0, 1].flatMap((layer) => [
+    `video_tower.encoder.layers.${layer}.mlp.fc1.weight`,
+    `image_tower.encoder.layers.${layer}.mlp.fc1.weight`,
+    `language_model.model.layers.${layer}.mlp.up_proj.weight`,
+  ]);
+  const { tensors } = llama(options);
+  const [some] = Object.values(tensors);
+  const file = writeCheckpoint(join(temporaryDirectory(), 'a'), {
+    tensors: Object.fromEntries(names.map((name) => [name, some as (typeof tensors)[string]])),
+    config: { model_type: 'two_towers', text_config: { model_type: 'llama', num_hidden_layers: 2 } },
+  });
+  return expect(openModel(file)).resolves.toMatchObject({ warnings: [] });
+});

@@ -20,7 +20,7 @@ from every import every_model, inputs_of, output_of, types
 torch.set_num_threads(1)
 dtypes = {'F8_E4M3': torch.float8_e4m3fn, 'I8': torch.int8, 'I64': torch.int64, 'BOOL': torch.bool, 'F32': torch.float32, 'BF16': torch.bfloat16, 'F16': torch.float16, 'F64': torch.float64}
 # Layers of these families pass more than hidden states to each other, unlike a chain of layer objects.
-handing_on = {'hy_v4', 'hy_v4_vl', 'glm5_next', 'pegasus_x'}
+handing_on = {'hy_v4', 'hy_v4_vl', 'glm5_next', 'pegasus_x', 'zaya'}
 # Attributes that depend on a layer's position, that it keeps while it runs, or that it stores unread.
 of_place = re.compile(r'^(\w*init_variance_scale|recurrent_states|has_relative_attention_bias|store_full_length_kv|sliding_window_pattern|expert_capacity|layer_idx|layer_id|layer_index|layer_number|layer_num|block_idx|training|_.*|call_super_init|dump_patches|seed)$')
 

@@ -1,6 +1,7 @@
 import { LayerloomError } from '../../base/errors.js';
 import { valueAt } from '../../base/lookup.js';
 import { isConv1d } from '../../models/adapters/conv1d.js';
+import { peftWarnings } from '../../models/architecture/not-loaded.js';
 import { type FactorDtype, factorDtypes } from '../../native/solve.js';
 import { operandOf } from '../../plan/adapted.js';
 import { inSpelling } from '../../plan/compile/in-spelling.js';
@@ -93,6 +94,7 @@ export const planExtraction = async (
       `${base.checkpoint.path} is a base with an adapter, which PEFT cannot load as the base of another: merge it to full weights first, and extract from these`,
     );
   const { tensors, config } = expert.checkpoint;
+  warnings.push(...peftWarnings(config));
   const shared = new Map([...tensors].filter(([name]) => base.checkpoint.tensors.has(name)));
   const chosen = await chooseTensors(
     shared,

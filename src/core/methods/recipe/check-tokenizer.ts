@@ -85,7 +85,8 @@ const checkTokens = (
     if (typeof token !== 'string' || token === '')
       throw invalidSetting([...at, 'token'], token ?? null, 'the text of a token');
     if (checked.has(token)) throw invalidSetting([...at, 'token'], token, 'each token once');
-    if (isGiven(force) && typeof force !== 'boolean') throw invalidSetting([...at, 'force'], force, 'true or false');
+    if (isGiven(force) && typeof force !== 'boolean')
+      throw invalidSetting([...at, 'force'], force, 'true or false');
     checkKeys(given, ['token', 'source', 'force'], at);
     checked.set(token, {
       ...(isGiven(source) ? { source: checkEmbedding(source, references, [...at, 'source']) } : {}),

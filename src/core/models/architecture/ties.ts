@@ -56,6 +56,18 @@ export const tiesIn = ({ tensors }: Pick<CheckpointIndex, 'tensors'>): readonly 
   ];
 };
 
+/** LUKE ties its entities too, and names the bias of its head by the decoder. */
+const ofLuke = (names: ReadonlyMap<string, string>): Tie[] =>
+  names.has('entity_predictions.bias')
+    ? [
+        ['entity_predictions.decoder.weight', 'entity_embeddings.entity_embeddings.weight'] as const,
+        ['lm_head.bias', 'lm_head.decoder.bias'] as const,
+      ].flatMap(([copy, canonical]) => {
+        const source = names.get(canonical);
+        return source === undefined ? [] : [{ copy, source }];
+      })
+    : [];
+
 /**
  * Returns the copies that loaders make for tied embeddings and that the checkpoint does not store. If the
  * model is not tied, these tensors are missing.
@@ -72,7 +84,7 @@ export const absentCopies = ({ tensors }: Pick<CheckpointIndex, 'tensors'>): rea
       ? []
       : [{ copy: source.replace(/bias$/, 'decoder.bias'), source }];
   });
-  return [...ofEmbeddings, ...ofBiases].filter(({ copy }) => !tensors.has(copy));
+  return [...ofEmbeddings, ...ofBiases, ...ofLuke(names)].filter(({ copy }) => !tensors.has(copy));
 };
 
 /** Model types whose embeddings transformers 5.24 ties, whatever `config.json` says. */

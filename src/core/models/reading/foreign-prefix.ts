@@ -14,9 +14,9 @@ export const foreignPrefixesOf = ({
   config,
   tensors,
 }: Pick<CheckpointIndex, 'config' | 'tensors'>): readonly string[] => {
-  const family = typesIn(config)
-    .map(familyOfType)
-    .find((found) => found !== undefined);
+  // A known language model within an unknown one says nothing about the names of its towers.
+  const [own = ''] = typesIn(config);
+  const family = familyOfType(own);
   if (family === undefined || family.form === 'diffusion transformer' || config?.['auto_map'] !== undefined)
     return [];
   const names = [...tensors.keys()].filter((name) => moduleOf(name) === undefined);

@@ -2,6 +2,7 @@ import { invalidParameter } from '../../base/invalid-parameter.js';
 import { optionName } from '../../base/option-name.js';
 import { isWhole } from '../../methods/operations/index.js';
 import { codeDtypeOf, gridOfMatrix, type Quantise } from '../../methods/operations/quantise.js';
+import { fp8Warnings } from '../../models/architecture/not-loaded.js';
 import { moduleOf } from '../../models/quantisation/dequantised.js';
 import {
   type BlockSize,
@@ -99,6 +100,7 @@ export const quantised = (composed: Composed, name: WrittenName): Composed => {
     },
     warnings: [
       ...plain.warnings,
+      ...(name === 'fp8-block' ? fp8Warnings(composed.models[0]?.checkpoint.config) : []),
       ...(base === undefined
         ? [
             `how much of the change survives ${optionName('quantize', name)} is not measured, since the recipe names no base (${optionName('base')})`,
