@@ -235,7 +235,7 @@ const otherNames = ({ experiment, random }: Study): Told => {
   };
 };
 
-/** Adds a copy of one configuration, under another name and at any place. */
+/** Adds a copy of one configuration at any place, under a name that comes last: the first name is shown. */
 const withCopy = ({ experiment, random }: Study): Told => {
   const merges = experiment.models.filter(({ entry }) => entry !== null);
   const { variant, language: of } = pick(random, merges);
@@ -244,9 +244,9 @@ const withCopy = ({ experiment, random }: Study): Told => {
     .filter((model) => model.variant === variant && model.language === of)
     .map((model) => ({
       ...model,
-      name: model.name.replace(variant ?? '', 'copy/one'),
-      variant: 'copy/one',
-      entry: 'copy',
+      name: model.name.replace(variant ?? '', 'zz-copy/one'),
+      variant: 'zz-copy/one',
+      entry: 'zz-copy',
       results: hasSameWeights
         ? model.results
         : new Map(
@@ -260,8 +260,8 @@ const withCopy = ({ experiment, random }: Study): Told => {
   for (const copy of copies) models.splice(Math.floor(random() * (models.length + 1)), 0, copy);
   return {
     experiment: withModels(experiment, models),
-    read: (text) => text.replaceAll('copy/one', variant ?? ''),
-    isMore: (id) => id.includes('copy/one'),
+    read: (text) => text.replaceAll('zz-copy/one', variant ?? ''),
+    isMore: (id) => id.includes('zz-copy/one'),
   };
 };
 
@@ -381,7 +381,7 @@ export const saidOf = ({
       ? {}
       : {
           sentence: headlineSentence(board, pages),
-          caption: isMore('copy/one') ? undefined : regressions?.caption,
+          caption: isMore('zz-copy/one') ? undefined : regressions?.caption,
         }),
   };
   return JSON.parse(read(JSON.stringify(said)), (_, value) =>

@@ -13,7 +13,7 @@ import { bonettPrice, type Interval, level, withZero } from './intervals/shares.
 import { meanOf } from './mean.js';
 import { isHigherBetter } from './metrics.js';
 import type { Resampling } from './resample.js';
-import { rowScores, scoreOfRow } from './row-score.js';
+import { isSameScore, rowScores, scoreOfRow } from './row-score.js';
 
 /**
  * A comparison of two models, or of two rows of a table, on the same problems. Figures are on the harness's
@@ -122,7 +122,7 @@ export const compareRows = (a: Row, b: Row, metric: string, options: Resampling 
   );
   const errors = (ofA as Float64Array).map((error, at) => error - ((ofB as Float64Array)[at] as number));
   const [bestA, bestB] = sides.map((rows, side) =>
-    rows.filter((row) => scoreOfRow(row.scores) === itemAt(scores, side)),
+    rows.filter((row) => isSameScore(scoreOfRow(row.scores), itemAt(scores, side))),
   );
   const alike = (bestA ?? []).flatMap(({ columns }) =>
     (bestB ?? []).map((other) => pairColumns({ columns }, other, aligned).byProblem),

@@ -31,6 +31,10 @@ export const scoreOfRow = ({ columns, models, aggregate }: RowScores): number =>
   return sumOf(columns.map(({ sums, weights }) => of(sumOf(sums), sumOf(weights)))) / models;
 };
 
+/** True for equal scores, whatever their last bits: sums of sevenths are rounded. */
+export const isSameScore = (a: number, b: number): boolean =>
+  Math.abs(a - b) <= 1e-12 * Math.max(1, Math.abs(a), Math.abs(b));
+
 /** `counts`: how often each problem is taken; `taken`: their sum. */
 export const scoreOn = (
   { columns, models, aggregate: { of, isMean } }: RowScores,

@@ -20,15 +20,15 @@ export const toCamelCase = (key: string): string =>
 /** Renames keys at any depth, and leaves out those without a value. */
 export const renameKeys = (
   block: Readonly<Record<string, unknown>>,
-  rename: (key: string) => string,
+  spell: (key: string) => string,
 ): Record<string, unknown> => {
   const inner = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(inner);
-    return isObject(value) ? renameKeys(value, rename) : value;
+    return isObject(value) ? renameKeys(value, spell) : value;
   };
   return Object.fromEntries(
     Object.entries(block)
       .filter(([, value]) => isGiven(value))
-      .map(([key, value]) => [rename(key), inner(value)]),
+      .map(([key, value]) => [spell(key), inner(value)]),
   );
 };

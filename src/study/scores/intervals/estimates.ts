@@ -6,7 +6,7 @@ import { meanOf } from '../mean.js';
 import { rangeOf } from '../metrics.js';
 import type { ModelScore } from '../model-score.js';
 import type { Resampling } from '../resample.js';
-import { rowScores, scoreOfRow } from '../row-score.js';
+import { isSameScore, rowScores, scoreOfRow } from '../row-score.js';
 import { intervalOf, type Located } from './bounded.js';
 import { choiceErrors, choiceSpread } from './chosen.js';
 import { crossedSpread, type Spread, spreadOf } from './crossed.js';
@@ -96,8 +96,11 @@ export const estimateOfChosen = (
   });
   const [errors] = choiceErrors([rows.map(({ scores }) => scores)], sign, n, options) as [Float64Array];
   const byModel = (some: readonly Column[]) => some.map((column) => pseudoValues(column, aggregate));
-  const mean = scoreOfRow(rowScores(own, aggregate));
-  const alike = rows.filter(({ scores }) => scoreOfRow(scores) === mean);
+  const chosen = scoreOfRow(rowScores(own, aggregate));
+  const alike = rows.filter(({ scores }) => isSameScore(scoreOfRow(scores), chosen));
+  // Whichever of these was chosen.
+  const mean =
+    sign * Math.max(...[chosen, ...alike.map(({ scores }) => scoreOfRow(scores))].map((of) => sign * of));
   const { bias, spread: problems } = choiceSpread(
     errors,
     [own, ...alike.map((row) => row.columns)].map((some) => meanOfModels(byModel(some))),
