@@ -21,7 +21,7 @@ import { parseAddress } from '../core/models/address/address.js';
 import { adapterConfigName, cardName, provenanceName } from '../core/models/checkpoint/file-names.js';
 import { readJsonObject } from '../core/models/checkpoint/json.js';
 import { locateText } from '../core/models/sources/locate.js';
-import { openAnyForm } from '../core/plan/compile/inputs/models.js';
+import { openModelOrAdapter } from '../core/plan/compile/inputs/models.js';
 import type { MergePlan } from '../core/plan/plan.js';
 import { planMerge } from './plan-merge.js';
 
@@ -136,7 +136,7 @@ const checkSample = (againstInputs: boolean, sample: number | undefined, seed: n
  */
 const faultOfStructure = async (path: string): Promise<string | null> => {
   try {
-    const { checkpoint } = await openAnyForm(await parseAddress(path));
+    const { checkpoint } = await openModelOrAdapter(await parseAddress(path));
     return checkpoint.warnings[0] ?? null;
   } catch (error) {
     if (error instanceof LayerloomError) return error.message;

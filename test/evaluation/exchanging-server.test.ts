@@ -5,8 +5,8 @@ import { afterEach, describe, expect, it, vi } from 'vitest';
 import { evaluateExperiment, evaluationCommands, runExperiment } from '../../src/index.js';
 import type { WeightServerKind } from '../../src/study/evaluation/evaluation-block.js';
 import { outerAddresses } from '../../src/study/evaluation/reach.js';
-import { ExchangingServer } from '../../src/study/evaluation/servers/exchanging-server.js';
-import { type PartHeld, PartsHeld } from '../../src/study/evaluation/servers/parts-held.js';
+import { WeightSwapServer } from '../../src/study/evaluation/servers/exchanging-server.js';
+import { type PartHeld, TensorShardHashes } from '../../src/study/evaluation/servers/parts-held.js';
 import { startServer } from '../../src/study/evaluation/servers/server.js';
 import { WeightsToLoad } from '../../src/study/evaluation/servers/weights-to-load.js';
 import { parseEvaluation } from '../../src/study/evaluation/settings.js';
@@ -45,9 +45,9 @@ const startsIn = (out: string): number => {
 
 const server = (
   exchange: WeightServerKind,
-  settings: Partial<ConstructorParameters<typeof ExchangingServer>[0]>,
+  settings: Partial<ConstructorParameters<typeof WeightSwapServer>[0]>,
 ) =>
-  new ExchangingServer({
+  new WeightSwapServer({
     ...{ exchange, serve: undefined, url: undefined, timeoutSeconds: 20, environment: {} },
     ...{ fingerprint: 'samples', ...settings },
   });
@@ -304,7 +304,7 @@ describe('a file that is gone', () => {
     rmSync(tensor.file);
     const part = { box: tensor.shape.map((size): [number, number] => [0, size]), sha256: tensor.key };
     await expect(
-      new PartsHeld().differing([tensor], [{ [tensor.name]: [part] }], 'samples'),
+      new TensorShardHashes().differing([tensor], [{ [tensor.name]: [part] }], 'samples'),
     ).rejects.toMatchObject({
       code: 'READ_FAILED',
       details: { file: tensor.file },
@@ -324,7 +324,7 @@ describe('parts of tensors', () => {
     ];
     const whole = { box, sha256: tensor.key };
     const differing = (...parts: object[]) =>
-      new PartsHeld().differing([tensor], [{ [tensor.name]: parts as (typeof whole)[] }], 'samples');
+      new TensorShardHashes().differing([tensor], [{ [tensor.name]: parts as (typeof whole)[] }], 'samples');
     expect(await differing(whole)).toEqual([]);
     expect(await differing(whole, whole)).toEqual([]);
     for (const wrong of [
@@ -362,7 +362,7 @@ describe('parts of tensors', () => {
         .digest('hex'),
     });
     const differing = (...parts: PartHeld[]) =>
-      new PartsHeld().differing([tensor], [{ [tensor.name]: parts }], 'samples');
+      new TensorShardHashes().differing([tensor], [{ [tensor.name]: parts }], 'samples');
     expect(await differing(partOf(0, rows / 2), partOf(rows / 2, rows))).toEqual([]);
     expect(await differing(partOf(0, rows / 2), partOf(1, rows / 2 + 1))).toEqual([tensor.name]);
   });

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { ExpertForm } from '../../src/core/models/experts/forms.js';
+import type { ExpertLayout } from '../../src/core/models/experts/forms.js';
 import {
   analyze,
   diff,
@@ -114,7 +114,7 @@ describe.each(families)('mixtures of %s, fused and with each expert by itself,',
     );
     const inFused = await written(recipe(fused), join(root, 'fused-out'));
     expect(bytesOf(inFused)).toEqual(bytesOf(fuseAgain(expected, options)));
-    const outputs: readonly (readonly [Models, ExpertForm | undefined, Tensors])[] = [
+    const outputs: readonly (readonly [Models, ExpertLayout | undefined, Tensors])[] = [
       [fused, 'separate', expected],
       [separate, 'fused', inFused],
       [{ ...fused, swh: separate.swh }, undefined, inFused],
@@ -317,7 +317,7 @@ describe('the form of experts', () => {
   const planOf = (
     tensors: Tensors,
     config: Record<string, unknown>,
-    experts: ExpertForm,
+    experts: ExpertLayout,
   ): Promise<MergePlan> =>
     planMerge(
       {

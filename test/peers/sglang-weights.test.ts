@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type PartHeld, PartsHeld } from '../../src/study/evaluation/servers/parts-held.js';
+import { type PartHeld, TensorShardHashes } from '../../src/study/evaluation/servers/parts-held.js';
 import { type TensorToLoad, WeightsToLoad } from '../../src/study/evaluation/servers/weights-to-load.js';
 import { llama, writeCheckpoint } from '../fixtures/checkpoints.js';
 
@@ -80,17 +80,17 @@ describe.skipIf(!hasTorch)('the weight loader of SGLang', () => {
     expect(said.map(({ loaded }) => loaded.tensors)).toEqual([a.length, 1, a.length - 1, 0, a.length]);
     expect(said.map(({ loaded }) => loaded.whole)).toEqual([true, false, false, false, true]);
     for (const [index, weights] of [a, c, b, b, a].entries())
-      expect(await new PartsHeld().differing(weights, [said[index]?.fingerprint ?? {}], 'samples')).toEqual(
-        [],
-      );
-    expect(await new PartsHeld().differing(b, [said[0]?.fingerprint ?? {}], 'samples')).toHaveLength(
+      expect(
+        await new TensorShardHashes().differing(weights, [said[index]?.fingerprint ?? {}], 'samples'),
+      ).toEqual([]);
+    expect(await new TensorShardHashes().differing(b, [said[0]?.fingerprint ?? {}], 'samples')).toHaveLength(
       b.length,
     );
   });
 
   it('hashes what the parameters hold, not what was loaded', async () => {
     const [, after] = saidOf('changed');
-    expect(await new PartsHeld().differing(c, [after?.fingerprint ?? {}], 'whole')).toEqual([
+    expect(await new TensorShardHashes().differing(c, [after?.fingerprint ?? {}], 'whole')).toEqual([
       'model.norm.weight',
     ]);
   });

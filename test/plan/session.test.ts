@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { type Kept, PlanningSession } from '../../src/core/plan/compile/inputs/session.js';
+import { type Cached, PlanningSession } from '../../src/core/plan/compile/inputs/session.js';
 
 describe('a planning session', () => {
   it('numbers objects by identity', () => {
@@ -11,7 +11,7 @@ describe('a planning session', () => {
 
   it('makes a result once for each key of a kind, maps in keys included', () => {
     const session = new PlanningSession();
-    const kind: Kept<object> = { most: 8 };
+    const kind: Cached<object> = { most: 8 };
     const ask = (tokens: Map<string, number>, of = kind) =>
       session.remember(of, ['union', { tokens }], () => ({}));
     const first = ask(new Map([['<pad>', 0]]));
@@ -22,7 +22,7 @@ describe('a planning session', () => {
 
   it('keeps results that are undefined, and drops those that were used longest ago', () => {
     const session = new PlanningSession();
-    const kind: Kept<undefined> = { most: 2 };
+    const kind: Cached<undefined> = { most: 2 };
     const made: string[] = [];
     const ask = (key: string) => session.remember(kind, key, () => void made.push(key));
     for (const key of ['a', 'b', 'a', 'c', 'a', 'b']) ask(key);

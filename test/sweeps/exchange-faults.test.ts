@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { ExchangingServer } from '../../src/study/evaluation/servers/exchanging-server.js';
+import { WeightSwapServer } from '../../src/study/evaluation/servers/exchanging-server.js';
 import { WeightsToLoad } from '../../src/study/evaluation/servers/weights-to-load.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { standInServer } from '../fixtures/evaluation-errors.js';
@@ -45,7 +45,7 @@ describe.each([
       lines.length >= faults && new Set(lines).size === kindsOfFaults;
     for (let seed = 1; !isEnough(linesOf(injected)); seed += 1) {
       vi.stubEnv('STUB_FAULTS', String(seed * 7919));
-      await using server = new ExchangingServer(
+      await using server = new WeightSwapServer(
         {
           ...{ exchange, serve: standInServer(exchange), url: undefined, timeoutSeconds: 20 },
           ...{ fingerprint: 'samples', environment: {} },

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { KeptHarness } from '../../src/study/evaluation/harness/kept-harness.js';
+import { HarnessProcess } from '../../src/study/evaluation/harness/kept-harness.js';
 import { type PlacedTensor, WeightsToLoad } from '../../src/study/evaluation/servers/weights-to-load.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { standIn } from '../fixtures/evaluation-errors.js';
@@ -41,7 +41,7 @@ describe('a process that holds weights', () => {
     let answeredInPlace = 0;
     for (let seed = 1; linesOf(injected).length < faults; seed += 1) {
       vi.stubEnv('STUB_FAULTS', String(seed * 7919));
-      await using kept = new KeptHarness(standIn, {}, weights);
+      await using kept = new HarnessProcess(standIn, {}, weights);
       for (let run = 0; run < 6; run += 1) {
         const model = wanted[(seed * 5 + run * run) % models];
         if (model === undefined) continue;

@@ -1,6 +1,6 @@
 import { links } from '../../core/engine/output/link.js';
 import { layouts } from '../../core/models/checkpoint/layouts.js';
-import { expertForms } from '../../core/models/experts/forms.js';
+import { expertLayouts } from '../../core/models/experts/forms.js';
 import { writtenNames } from '../../core/models/quantisation/quantising.js';
 import { chatTemplateNames } from '../../core/models/tokenizer/chat-templates/chat-template.js';
 import { outputForms } from '../../core/plan/compile/adapters/output-forms.js';
@@ -42,8 +42,8 @@ export const saveOptions = {
     '--experts <form>',
     'experts of mixtures: those of a layer fused in one parameter, or each by itself',
     {
-      choices: expertForms,
-      parse: toOneOf('experts', expertForms),
+      choices: expertLayouts,
+      parse: toOneOf('experts', expertLayouts),
       default: "the recipe's, or the first model's",
       group: output,
     },

@@ -1,4 +1,4 @@
-import type { BlockForm } from '../tensor/block-form.js';
+import type { BlockLayout } from '../tensor/block-form.js';
 import type { ArithmeticDtype } from '../tensor/dtype.js';
 import type { CodeKind, CodeOrder, FactorKind } from '../tensor/quantised-form.js';
 import type { Rows } from '../tensor/rows.js';
@@ -125,7 +125,7 @@ export type NodeOperation =
       readonly row: number;
     }
   | ({ readonly kind: 'dequantise' } & Dequantisation)
-  | ({ readonly kind: 'unpack' } & BlockForm)
+  | ({ readonly kind: 'unpack' } & BlockLayout)
   | ({ readonly kind: 'quantise'; readonly codes: boolean } & Quantisation);
 
 export interface CodesInRows {

@@ -14,7 +14,7 @@ import {
 import { isGiven } from '../models/checkpoint/json.js';
 import { listCheckpoints, type RunCheckpoint } from '../models/checkpoint/run-folder.js';
 import { locate } from '../models/sources/locate.js';
-import { openAnyForm } from '../plan/compile/inputs/models.js';
+import { openModelOrAdapter } from '../plan/compile/inputs/models.js';
 
 /**
  * Replaces training runs by their checkpoints, also in nested recipes. A run is the only model of a `soup`
@@ -81,7 +81,7 @@ const addressOf = (address: ModelAddress, path: string, checkpoint: RunCheckpoin
 const checkFinished = async (run: string, all: readonly RunCheckpoint[]): Promise<void> => {
   const { folder } = itemAt(all, all.length - 1);
   try {
-    await openAnyForm({ kind: 'model', at: join(run, folder), isHere: true });
+    await openModelOrAdapter({ kind: 'model', at: join(run, folder), isHere: true });
   } catch (error) {
     if (!(error instanceof LayerloomError)) throw error;
     const before = all.at(-2)?.step;

@@ -24,7 +24,7 @@ export const bytesOfRow = (type: BlockType, width: number): number | undefined =
 };
 
 /** How GGUF stores a tensor in blocks along rows, perhaps with permuted rows. */
-export interface BlockForm {
+export interface BlockLayout {
   readonly type: BlockType;
   readonly width: number;
   /** Rows of an attention head, whose halves the file interleaves: 0, h/2, 1, h/2 + 1, …; 0: in order. */

@@ -64,7 +64,7 @@ export interface NestedScales<Reference> {
   readonly scales: Reference;
 }
 
-export interface QuantisedParts<Reference> {
+export interface QuantisationTensors<Reference> {
   readonly scales: Reference;
   readonly factor?: { readonly kind: FactorKind; readonly of: Reference } | undefined;
   readonly zeros?: ZeroPoints<Reference> | undefined;
@@ -80,7 +80,7 @@ export interface QuantisedParts<Reference> {
  * How a tensor's values are computed: (code − zero point) · scale of its block, in float32
  * (docs/quantised.md). The reference's bytes are the codes.
  */
-export interface QuantisedForm<Reference> extends QuantisedBlocks, QuantisedParts<Reference> {
+export interface QuantisationLayout<Reference> extends QuantisedBlocks, QuantisationTensors<Reference> {
   /** All stored tensors, by name in the module: `weight`, `weight_scale_inv`, activation scales. */
   readonly parts: ReadonlyMap<string, Reference>;
 }

@@ -1,6 +1,6 @@
-import type { BlockForm } from './block-form.js';
+import type { BlockLayout } from './block-form.js';
 import { bitsOf, type Dtype } from './dtype.js';
-import type { QuantisedForm } from './quantised-form.js';
+import type { QuantisationLayout } from './quantised-form.js';
 
 /** Sizes of a tensor's dimensions; none for a scalar. */
 export type Shape = readonly number[];
@@ -19,9 +19,9 @@ export interface TensorReference {
    * How a quantised tensor's values are computed. `begin` and `end` then delimit the codes, `shape` is that
    * of the values, and `dtype` that of an output.
    */
-  readonly quantised?: QuantisedForm<TensorReference>;
+  readonly quantised?: QuantisationLayout<TensorReference>;
   /** How values are computed from a container's blocks; `dtype` is that of an output. */
-  readonly blocks?: BlockForm;
+  readonly blocks?: BlockLayout;
 }
 
 /** A change of a stored tensor; `src/core/models/adapters/kinds/` defines the kinds. */

@@ -7,7 +7,7 @@ import { checkApart, checkOutsideStores, isInside, realPathOf } from '../../core
 import { checkWritable, existingAbove } from '../../core/engine/output/durable.js';
 import { checkDevice, checkLink, type Link } from '../../core/engine/output/link.js';
 import { isLocked } from '../../core/engine/output/staging.js';
-import type { FoundParts } from '../../core/models/address/found-model.js';
+import type { FoundWithAdapter } from '../../core/models/address/found-model.js';
 import { checkSpace } from '../../core/models/checkpoint/disk-space.js';
 import { instructionSets } from '../../core/native/addon.js';
 import { markerName } from '../store/paths.js';
@@ -74,7 +74,7 @@ export const checkBatch = async (
  */
 export const checkPlaces = async (
   names: readonly string[],
-  inputs: readonly FoundParts[],
+  inputs: readonly FoundWithAdapter[],
   { out, store = join(out, '.store') }: Pick<CheckedBatch, 'store'> & { readonly out: string },
 ): Promise<void> => {
   await checkApart(out, inputs);

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import type { z } from 'zod';
 import { ownValue } from '../../core/base/lookup.js';
-import { faultIn, parseBlock, spelt } from '../../core/methods/recipe/block.js';
+import { faultIn, parseSettings, spelt } from '../../core/methods/recipe/block.js';
 import { nearest } from '../../core/methods/recipe/nearest.js';
 import { isObject } from '../../core/models/checkpoint/json.js';
 import { misspelt } from './data/local-data.js';
@@ -67,7 +67,7 @@ export const parseEvaluation = (given: unknown, directory: string): EvaluationSe
     baseUrl,
     jobs,
     ...settings
-  } = parseBlock(evaluationSchema, 'evaluate', given);
+  } = parseSettings(evaluationSchema, 'evaluate', given);
   if (limit !== undefined && problems !== undefined)
     throw fail(['limit'], { key: 'limit', reason: 'stands beside problems', expected: 'one of the two' });
   const { serve, data, include } = settings;

@@ -5,7 +5,7 @@ import { checkInterrupt, LayerloomError } from '../../core/base/errors.js';
 import { invalidParameter } from '../../core/base/invalid-parameter.js';
 import { endingOf } from '../../core/programs/process.js';
 import { checkHarness, harnessCommand } from './harness/harness-command.js';
-import { KeptHarness, knownHarnessVersion, type LoadedWeights } from './harness/kept-harness.js';
+import { HarnessProcess, knownHarnessVersion, type LoadedWeights } from './harness/kept-harness.js';
 import { pathToLoad } from './harness/loadable.js';
 import { weightsArguments } from './harness/loaded-model.js';
 
@@ -68,7 +68,7 @@ export const tryModels = async (
     });
   const log = join(folder, 'log');
   const trials: Trial[] = [];
-  await using kept = new KeptHarness(lmEval, {});
+  await using kept = new HarnessProcess(lmEval, {});
   const stop = () => void kept.end();
   signal?.addEventListener('abort', stop);
   try {

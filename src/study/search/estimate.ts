@@ -69,13 +69,13 @@ const lowerOf = (matrix: Matrix): Matrix => new CholeskyDecomposition(matrix).lo
 const symmetric = (matrix: Matrix): Matrix => Matrix.add(matrix, matrix.transpose()).div(2);
 
 /** Rows, and the configurations that all have outcomes on them. */
-interface Block {
+interface CovarianceBlock {
   readonly points: readonly number[];
   readonly from: number;
   readonly to: number;
 }
 
-const blocksOf = (outcomes: Outcomes, count: number): Block[] =>
+const blocksOf = (outcomes: Outcomes, count: number): CovarianceBlock[] =>
   outcomes.borders.flatMap((to, index) => {
     if (index === 0) return [];
     const points = Array.from({ length: count }, (_, point) => point).filter(
@@ -120,7 +120,7 @@ const informationOf = (outcomes: Outcomes, count: number): Information => {
 };
 
 /** Sums of squares of a two-way analysis of variance: configurations × problems. */
-const twoWay = (outcomes: Outcomes, { points, from, to }: Block) => {
+const twoWay = (outcomes: Outcomes, { points, from, to }: CovarianceBlock) => {
   const rows = points.map((point) => outcomes.of(point).slice(from, to));
   const means = rows.map((row) => row.reduce((sum, value) => sum + value, 0) / row.length);
   const level = means.reduce((sum, mean) => sum + mean, 0) / means.length;

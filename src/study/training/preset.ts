@@ -1,5 +1,5 @@
 /** How `prepare_data.py` makes a prompt and a completion from a row. */
-export type RowForm =
+export type RowFormat =
   /** Columns joined by an empty line into the prompt, and the column of the completion. */
   | { readonly prompt: readonly string[]; readonly completion: string }
   /** A column with both sentences of a pair, by language code. */
@@ -22,7 +22,7 @@ export interface DataSet {
   readonly where?: Readonly<Record<string, string>>;
   /** Skips files of the data set whose names contain this. */
   readonly withoutFiles?: string;
-  readonly form: RowForm;
+  readonly form: RowFormat;
 }
 
 /** A task or a language. `own-language` has no data in the paper. */

@@ -11,7 +11,7 @@ import { nativeProgram } from './native-program.js';
 const blockElements = 4 * 1024 * 1024;
 
 /** Whole rows, in elements. */
-export interface Block {
+export interface ElementRange {
   readonly index: number;
   readonly first: number;
   readonly count: number;
@@ -25,7 +25,7 @@ export const blocksOf = (
   { elements, columns }: Pick<Program, 'elements' | 'columns'>,
   most = blockElements,
   rowsTogether = 1,
-): Block[] => {
+): ElementRange[] => {
   const together = rowsTogether * columns;
   const size = Math.max(1, Math.floor(most / together)) * together;
   return Array.from({ length: Math.ceil(elements / size) }, (_, index) => ({
@@ -36,8 +36,8 @@ export const blocksOf = (
 };
 
 /** Divides blocks, in order, into parts of at most `most` elements. */
-export const inParts = (blocks: readonly Block[], most: number): Block[][] => {
-  const parts: Block[][] = [];
+export const inParts = (blocks: readonly ElementRange[], most: number): ElementRange[][] => {
+  const parts: ElementRange[][] = [];
   let elements = Number.POSITIVE_INFINITY;
   for (const block of blocks) {
     if (elements + block.count > most) {
@@ -60,7 +60,7 @@ export class BlockSums {
   readonly #measures: readonly Measure[];
   readonly #elements: number;
   readonly #columns: number;
-  readonly #waiting = new Map<number, { block: Block; found: readonly Float64Array[] }>();
+  readonly #waiting = new Map<number, { block: ElementRange; found: readonly Float64Array[] }>();
   #next = 0;
   #folded = 0;
 
@@ -75,7 +75,7 @@ export class BlockSums {
     return this.#folded === this.#elements;
   }
 
-  add(block: Block, found: readonly Float64Array[]): void {
+  add(block: ElementRange, found: readonly Float64Array[]): void {
     this.#waiting.set(block.index, { block, found });
     for (
       let ready = this.#waiting.get(this.#next);
@@ -89,7 +89,7 @@ export class BlockSums {
     }
   }
 
-  #fold({ first, count }: Block, found: readonly Float64Array[]): void {
+  #fold({ first, count }: ElementRange, found: readonly Float64Array[]): void {
     for (const [index, { kind }] of this.#measures.entries()) {
       const [whole, part] = [itemAt(this.found, index), itemAt(found, index)];
       const rows = count / this.#columns;
@@ -128,7 +128,7 @@ export const measureBlock = async (
   pool: WorkerPool,
   inputs: InputFiles,
   { tensor, emitted, measures }: TensorMeasures,
-  block: Block,
+  block: ElementRange,
 ): Promise<Measured> => {
   const program = nativeProgram(emitted, inputs.fdOf, block);
   const result = await pool.measure({ program, measures });

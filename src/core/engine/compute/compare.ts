@@ -9,7 +9,7 @@ import { isStored, lowerOperand, sourcesOfOperand } from '../../plan/operands.js
 import { bytesOfSources, type StoredTensor } from '../../tensor/stored-tensor.js';
 import type { InputFiles } from '../input-files.js';
 import { type Progress, Run, type RunControls, type RunCost } from '../run.js';
-import { type Block, blocksOf, measureBlock, type TensorMeasures } from './blocks.js';
+import { blocksOf, type ElementRange, measureBlock, type TensorMeasures } from './blocks.js';
 import { BlockMeasurer } from './measure.js';
 
 export interface ComparedTensor extends Readonly<Record<DifferenceNumber, number>> {
@@ -24,7 +24,7 @@ export interface Compared extends RunCost {
 
 interface Comparing {
   readonly planned: PlannedComparison;
-  readonly blocks: readonly Block[];
+  readonly blocks: readonly ElementRange[];
   /** By block. */
   readonly found: Float64Array[];
   isOneDtype: boolean;
@@ -54,7 +54,7 @@ export const runComparisons = async (plan: ComparisonPlan, controls: RunControls
   const progress = (): Progress => ({ phase: 'comparison', done: pool.counters.bytesRead, total });
 
   const compareBlocks = async (
-    work: readonly { tensor: Comparing; block: Block }[],
+    work: readonly { tensor: Comparing; block: ElementRange }[],
     equalBlocks: boolean,
   ): Promise<void> => {
     await pool.eachInLanes(work, async ({ tensor, block }) => {
@@ -149,13 +149,13 @@ const inodeOf = async (fd: number): Promise<string> => {
 };
 
 /** The equal blocks of a floating-point tensor that differs elsewhere. */
-const blocksWithoutNorm = ({ planned, blocks, found, isOneDtype }: Comparing): Block[] => {
+const blocksWithoutNorm = ({ planned, blocks, found, isOneDtype }: Comparing): ElementRange[] => {
   if (!planned.numbers || !isOneDtype) return [];
-  const isEqual = ({ index }: Block) => numberOf(itemAt(found, index), 'otherBits') === 0;
+  const isEqual = ({ index }: ElementRange) => numberOf(itemAt(found, index), 'otherBits') === 0;
   return blocks.every(isEqual) ? [] : blocks.filter(isEqual);
 };
 
-const bytesOfBlock = ({ planned }: Comparing, { count }: Block): number =>
+const bytesOfBlock = ({ planned }: Comparing, { count }: ElementRange): number =>
   (count / planned.elements) * bytesOf(planned);
 
 const numberOf = (found: Float64Array, number: DifferenceNumber): number =>

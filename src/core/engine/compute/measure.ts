@@ -10,9 +10,9 @@ import { elementsIn, type StoredTensor } from '../../tensor/stored-tensor.js';
 import type { InputFiles } from '../input-files.js';
 import type { WorkerPool } from '../threads/pool.js';
 import {
-  type Block,
   BlockSums,
   blocksOf,
+  type ElementRange,
   inParts,
   type Measured,
   measureBlock,
@@ -125,7 +125,7 @@ export class BlockMeasurer implements Measurer {
   }
 
   async #histogram(
-    blocks: readonly Block[],
+    blocks: readonly ElementRange[],
     program: Program,
     values: readonly Value[],
     windows: readonly Window[],
@@ -218,7 +218,7 @@ export class BlockMeasurer implements Measurer {
     program: Program,
     value: Value,
     bits: number,
-    block: Block,
+    block: ElementRange,
     ordinal: number,
   ): Promise<number> {
     const [found = []] = await this.#over([block], program, [value], (ids) =>
@@ -297,7 +297,7 @@ export class BlockMeasurer implements Measurer {
 
   /** Returns the results of each block, in order. */
   async #over(
-    blocks: readonly Block[],
+    blocks: readonly ElementRange[],
     program: Program,
     values: readonly Value[],
     measuresOf: MeasuresOf,
@@ -311,19 +311,19 @@ export class BlockMeasurer implements Measurer {
     return { tensor: this.#tensor, emitted, measures: measuresOf(emitted.values) };
   }
 
-  #measure(wanted: TensorMeasures, block: Block): Promise<Measured> {
+  #measure(wanted: TensorMeasures, block: ElementRange): Promise<Measured> {
     return measureBlock(this.#pool, this.#inputs, wanted, block);
   }
 }
 
 /** Equally spaced pieces of the whole tensor. */
-const sampleOf = (program: Program): Block[] => {
+const sampleOf = (program: Program): ElementRange[] => {
   const most = Math.min(pieceElements, (program.elements * sampled) / samplePieces);
   const pieces = blocksOf(program, most);
   const count = Math.min(samplePieces, pieces.length);
   return Array.from(
     { length: count },
-    (_, index) => pieces[Math.floor(((index + 0.5) * pieces.length) / count)] as Block,
+    (_, index) => pieces[Math.floor(((index + 0.5) * pieces.length) / count)] as ElementRange,
   );
 };
 

@@ -12,7 +12,7 @@ import {
 } from '../../plan/reduction.js';
 import { pairIndex } from '../../tensor/pair-index.js';
 import { overInputs, type RunControls } from '../run.js';
-import { type Block, BlockSums, blocksOf, measureBlock, type TensorMeasures } from './blocks.js';
+import { BlockSums, blocksOf, type ElementRange, measureBlock, type TensorMeasures } from './blocks.js';
 import { BlockMeasurer } from './measure.js';
 
 export type ReduceOptions = RunControls;
@@ -51,7 +51,7 @@ interface Reducing {
 interface BlockOf {
   readonly index: number;
   readonly tensor: Reducing;
-  readonly block: Block;
+  readonly block: ElementRange;
   readonly sums: BlockSums;
 }
 

@@ -2,7 +2,7 @@ import { lstat, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
 import { LayerloomError } from '../../base/errors.js';
 import { parseAddress, partsOf } from '../../models/address/address.js';
-import { type FoundParts, foundParts } from '../../models/address/found-model.js';
+import { type FoundWithAdapter, foundModels } from '../../models/address/found-model.js';
 import { storeMarkerName } from '../../models/checkpoint/file-names.js';
 import { locateIfHere } from '../../models/sources/locate.js';
 
@@ -37,9 +37,9 @@ export const isInside = (path: string, directory: string): boolean => {
  *
  * @throws LayerloomError OUTPUT_INSIDE_INPUT
  */
-export const checkApart = async (out: string, inputs: readonly FoundParts[]): Promise<void> => {
+export const checkApart = async (out: string, inputs: readonly FoundWithAdapter[]): Promise<void> => {
   const place = await realPathOf(resolve(out));
-  for (const { path } of inputs.flatMap(foundParts))
+  for (const { path } of inputs.flatMap(foundModels))
     if ((await kindOf(path)) === 'directory' && isInside(place, await realPathOf(path)))
       throw new LayerloomError('OUTPUT_INSIDE_INPUT', { out: place, input: path });
 };

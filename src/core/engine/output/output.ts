@@ -3,7 +3,7 @@ import { dirname, join, resolve } from 'node:path';
 import { LayerloomError } from '../../base/errors.js';
 import { invalidParameter } from '../../base/invalid-parameter.js';
 import { optionName } from '../../base/option-name.js';
-import { foundParts } from '../../models/address/found-model.js';
+import { foundModels } from '../../models/address/found-model.js';
 import { isWeightsName } from '../../models/checkpoint/containers/containers.js';
 import { provenanceName } from '../../models/checkpoint/file-names.js';
 import { isObject } from '../../models/checkpoint/json.js';
@@ -66,7 +66,7 @@ export const checkOutput = async (
 /** Also refuses an input inside the output, which replacement would delete. */
 const checkAgainstInputs = async ({ inputs }: Pick<MergePlan, 'inputs'>, out: string): Promise<void> => {
   await checkApart(out, inputs);
-  for (const file of inputs.flatMap((input) => [...foundParts(input), ...input.files]))
+  for (const file of inputs.flatMap((input) => [...foundModels(input), ...input.files]))
     if (isInside(await realPathOf(file.path), out))
       throw new LayerloomError('OUTPUT_INVALID', {
         out,

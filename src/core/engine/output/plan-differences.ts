@@ -1,5 +1,5 @@
 import { basename, join } from 'node:path';
-import { foundParts, isLocal, originOf } from '../../models/address/found-model.js';
+import { foundModels, isLocal, originOf } from '../../models/address/found-model.js';
 import type { FileIdentity } from '../../models/checkpoint/checkpoint.js';
 import { adapterConfigName } from '../../models/checkpoint/file-names.js';
 import type { MergePlan, PlannedInput } from '../../plan/plan.js';
@@ -21,12 +21,12 @@ const contentOf = (file: FileIdentity | undefined) =>
 /** Identifies a model by its path, or by its origin, since a hub model may be in either of two caches. */
 const placeOf = (input: PlannedInput) => [
   input.role,
-  ...foundParts(input).map((part) => (isLocal(part) ? part.path : originOf(part))),
+  ...foundModels(input).map((part) => (isLocal(part) ? part.path : originOf(part))),
 ];
 
 /** Files copied from a hub model are compared by name only. */
 const sideFilesOf = ({ files, inputs }: StagedPlan) => {
-  const folders = inputs.flatMap(foundParts).flatMap((part) => (isLocal(part) ? [] : [part.path]));
+  const folders = inputs.flatMap(foundModels).flatMap((part) => (isLocal(part) ? [] : [part.path]));
   return files.map((file) =>
     'copyOf' in file && folders.some((folder) => file.copyOf === join(folder, file.name))
       ? { name: file.name }

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { setting } from '../../base/setting.js';
 import { layouts } from '../../models/checkpoint/layouts.js';
-import { expertForms } from '../../models/experts/forms.js';
+import { expertLayouts } from '../../models/experts/forms.js';
 import { writtenNames } from '../../models/quantisation/quantising.js';
 import {
   chatTemplateNames,
@@ -104,7 +104,7 @@ export const outputSettings = z.strictObject({
       'Compute with values that are NaN or infinite, and write what comes of them, instead of refusing them. Copies are never looked at.',
     otherwise: '`false`',
   }),
-  experts: setting(z.enum(expertForms).optional(), {
+  experts: setting(z.enum(expertLayouts).optional(), {
     meaning:
       'The experts of mixtures in the output: `fused`, those of a layer in one parameter, or `separate`, each by itself ([Mixtures](mixtures.md)). The option `--experts` overrides it.',
     otherwise: 'those of the first model',

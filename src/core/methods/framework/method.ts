@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { Place } from '../../models/architecture/architecture.js';
 import type { Origin } from '../../models/architecture/layer-settings/stacked.js';
-import type { ExpertForm } from '../../models/experts/forms.js';
+import type { ExpertLayout } from '../../models/experts/forms.js';
 import type { TransplantRequest } from '../../models/tokenizer/vocabulary.js';
 import type { Dtype } from '../../tensor/dtype.js';
 import type { Shape } from '../../tensor/reference.js';
@@ -157,7 +157,7 @@ export interface Compiled {
   /** The keys of `config.json` that differ from the first model's. */
   readonly configEdits?: Readonly<Record<string, unknown>>;
   /** For a mixture of experts from dense models: its `model_type`, and the form of its experts. */
-  readonly mixture?: { readonly family: string; readonly form: ExpertForm };
+  readonly mixture?: { readonly family: string; readonly form: ExpertLayout };
   /** Warnings of results that the user hardly wants. */
   readonly warnings?: readonly string[];
   /** Filters that matched no tensor. Call after `expressionOf`. */

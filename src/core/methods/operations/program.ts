@@ -9,7 +9,7 @@ import type {
   RowSlicing,
   WholeSlicing,
 } from '../../native/job.js';
-import type { BlockForm } from '../../tensor/block-form.js';
+import type { BlockLayout } from '../../tensor/block-form.js';
 import { type ArithmeticDtype, arithmeticOf } from '../../tensor/dtype.js';
 import type { Rows } from '../../tensor/rows.js';
 import { elementsIn, type IdOfSource, type StoredTensor, sourceId } from '../../tensor/stored-tensor.js';
@@ -136,7 +136,7 @@ export class Program {
     );
   }
 
-  unpack(source: StoredTensor, { type, width, head, plus }: BlockForm): Value {
+  unpack(source: StoredTensor, { type, width, head, plus }: BlockLayout): Value {
     return this.#add({ kind: 'unpack', type, width, head, plus }, [this.#whole(source)]);
   }
 

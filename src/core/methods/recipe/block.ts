@@ -24,7 +24,7 @@ const valuesOf = (value: z.core.$ZodType): { expected: string; names: readonly s
   return { expected: isAny ? 'a whole number' : `a whole number, ${minimum} or more`, names };
 };
 
-interface Fault {
+interface SettingFault {
   readonly key: string;
   readonly reason: string;
   readonly expected?: string | undefined;
@@ -35,7 +35,7 @@ interface Fault {
 export const faultIn = (
   block: string | undefined,
   path: readonly (string | number)[],
-  { key, reason, expected, nearest }: Fault,
+  { key, reason, expected, nearest }: SettingFault,
 ): LayerloomError =>
   new LayerloomError(
     'RECIPE_INVALID',
@@ -75,7 +75,7 @@ const check = <Block extends z.ZodObject>(schema: Block, values: Readonly<Record
  * @param block the block's name for errors; undefined for a whole file
  * @throws LayerloomError RECIPE_INVALID with the path of the value
  */
-export const parseBlock = <Block extends z.ZodObject>(
+export const parseSettings = <Block extends z.ZodObject>(
   schema: Block,
   block: string | undefined,
   given: unknown,

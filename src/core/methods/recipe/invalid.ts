@@ -3,7 +3,7 @@ import { nearest } from './nearest.js';
 import { locationOf, type Mark } from './source.js';
 import type { Entries } from './tree.js';
 
-interface Fault {
+interface RecipeFault {
   /** The wrong word. */
   readonly key?: string;
   readonly reason: string;
@@ -17,9 +17,9 @@ export const shown = (word: string): string =>
     ? word
     : JSON.stringify(word.length > 80 ? `${word.slice(0, 79)}…` : word);
 
-export const invalidRecipe = (mark: Mark, found: Fault): LayerloomError => {
+export const invalidRecipe = (mark: Mark, found: RecipeFault): LayerloomError => {
   const place = locationOf(mark);
-  const { key, ...fault }: Fault = mark.source.foreign ?? found;
+  const { key, ...fault }: RecipeFault = mark.source.foreign ?? found;
   return new LayerloomError(
     'RECIPE_INVALID',
     { ...(key === undefined ? {} : { key: shown(key) }), ...fault, excerpt: place.excerpt },

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import { LayerloomError } from '../../base/errors.js';
 import { isGiven } from '../../models/checkpoint/json.js';
 import type { Layout } from '../../models/checkpoint/layouts.js';
-import type { ExpertForm } from '../../models/experts/forms.js';
+import type { ExpertLayout } from '../../models/experts/forms.js';
 import type { WrittenName } from '../../models/quantisation/quantising.js';
 import { chatTemplateOf } from '../../models/tokenizer/chat-templates/chat-template.js';
 import type { TokenizerRequest, TransplantRequest } from '../../models/tokenizer/vocabulary.js';
@@ -39,7 +39,7 @@ export interface Recipe {
   readonly layout: Layout | undefined;
   readonly maxShardSize: string | number | undefined;
   /** The form of a mixture's experts; options override it. */
-  readonly experts: ExpertForm | undefined;
+  readonly experts: ExpertLayout | undefined;
   readonly quantize: WrittenName | undefined;
   readonly dtype: ArithmeticDtype | undefined;
   /** For merges of adapters: highest rank of averaged products. */

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { allWithinReach } from '../../base/exists.js';
-import { type FoundModel, foundParts } from '../../models/address/found-model.js';
+import { type FoundModel, foundModels } from '../../models/address/found-model.js';
 import { recordedOriginShape } from '../../models/address/origin-schema.js';
 import type { AdaptedFrom } from '../../models/checkpoint/checkpoint.js';
 import { byPortableText, localText, modelOfText } from '../../models/sources/found-text.js';
@@ -74,7 +74,7 @@ export class RecordedInputs {
     const input = modelOfText(this.#byText, model);
     // Without permission to read, the recorded paths are those of whoever merged; a model found elsewhere is
     // compared with the record instead.
-    if (input === undefined || !(await allWithinReach(foundParts(input).map(({ path }) => path))))
+    if (input === undefined || !(await allWithinReach(foundModels(input).map(({ path }) => path))))
       return undefined;
     const found = localText(this.#byText, model, input);
     this.found.set(found, input);

@@ -21,7 +21,7 @@ const firstMatrix = (base: CheckpointIndex, parameter: string): string | undefin
 };
 
 /** A base tensor and its first row in the fused parameter. */
-interface Part {
+interface FusedRows {
   readonly name: string;
   readonly row: number;
 }
@@ -30,7 +30,7 @@ interface Part {
 interface Experts {
   readonly matrix: readonly [rows: number, columns: number];
   readonly count: number;
-  readonly parts: readonly Part[];
+  readonly parts: readonly FusedRows[];
 }
 
 /**
@@ -150,7 +150,7 @@ const expertsIn = (
   const columns = shapeOf(first[0] ?? '')[1];
   if (columns === undefined) throw mismatch('is not there');
   const rowsOf = first.map((name) => itemAt(shapeOf(name), 0));
-  const parts: Part[] = [];
+  const parts: FusedRows[] = [];
   let [count, row] = [0, 0];
   // Looks for one expert too many, to notice a base with more experts.
   for (; count <= wanted; count += 1) {

@@ -1,5 +1,5 @@
 import { LayerloomError } from '../../base/errors.js';
-import { type Effort, EffortSpent, spend, usualEffort, wholeMatcher } from './pattern-automaton.js';
+import { type Effort, StepLimitError, spend, usualEffort, wholeMatcher } from './pattern-automaton.js';
 import {
   isPrintable,
   type Pattern,
@@ -43,7 +43,7 @@ const keyFinder = (keys: readonly string[], option: string, file: string): ((mod
   const unsupported = (what: string, reason: string, cause?: unknown): LayerloomError =>
     new LayerloomError('ADAPTER_UNSUPPORTED', { file, what, reason }, { cause });
   const explained = (error: unknown, key = ''): unknown => {
-    if (error instanceof EffortSpent)
+    if (error instanceof StepLimitError)
       return unsupported(option, 'has patterns that take too long to match', error);
     if (!(error instanceof PatternRefused)) return error;
     return unsupported(`key ${JSON.stringify(key.slice(0, 200))} of ${option}`, error.message, error);

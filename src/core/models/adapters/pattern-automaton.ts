@@ -7,7 +7,7 @@ export interface Effort {
   left: number;
 }
 
-export class EffortSpent extends Error {}
+export class StepLimitError extends Error {}
 
 /** About a second: enough for ten patterns over the modules of the largest mixtures. */
 export const usualEffort = (): Effort => ({ left: 6e7 });
@@ -18,7 +18,7 @@ const costOfState = 1_000;
 /** @throws EffortSpent */
 export const spend = (effort: Effort, cost: number): void => {
   effort.left -= cost;
-  if (effort.left < 0) throw new EffortSpent();
+  if (effort.left < 0) throw new StepLimitError();
 };
 
 /** A state of the automaton: leads to `next`, and in a branch also to `other`. */

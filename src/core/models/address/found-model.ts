@@ -23,11 +23,11 @@ export interface FoundModel extends Origin {
   readonly path: string;
 }
 
-export type FoundParts = FoundModel & {
+export type FoundWithAdapter = FoundModel & {
   readonly adapted?: { readonly base: FoundModel; readonly adapter: FoundModel };
 };
 
-export const foundParts = (model: FoundParts): readonly FoundModel[] =>
+export const foundModels = (model: FoundWithAdapter): readonly FoundModel[] =>
   model.adapted === undefined ? [model] : [model.adapted.base, model.adapted.adapter];
 
 export const originOf = ({ hub }: Origin): Origin => (hub === undefined ? {} : { hub });

@@ -6,14 +6,14 @@ import type { Role } from './role.js';
 export type Rules = readonly (readonly [RegExp, Role])[];
 
 /** Kinds of models in docs. */
-export type Form = 'decoder' | 'hybrid' | 'encoder' | 'encoder–decoder' | 'diffusion transformer';
+export type ModelKind = 'decoder' | 'hybrid' | 'encoder' | 'encoder–decoder' | 'diffusion transformer';
 
 /** A family of models, with its tensor names where they are unusual. */
 export interface Family {
   readonly title: string;
   /** `model_type` of `config.json`, or `_class_name` in diffusers. */
   readonly types: readonly string[];
-  readonly form: Form;
+  readonly form: ModelKind;
   /** Name parts right before the layer number; default `usualStacks`. */
   readonly stacks?: readonly string[];
   /**

@@ -23,7 +23,7 @@ export const lookAlike = async (a: CheckpointIndex, b: CheckpointIndex): Promise
     return other?.bytes === file.bytes && other.header === file.header ? [[file, other] as const] : [];
   });
   if (pairs.length !== a.files.length || pairs.length !== b.files.length)
-    return haveOneForm(a, b) && (await tensorsLookAlike(a, b).catch(() => false));
+    return haveSameShapes(a, b) && (await tensorsLookAlike(a, b).catch(() => false));
   for (const [one, other] of pairs)
     if (one.path !== other.path && !(await filesLookAlike(one, other).catch(() => false))) return false;
   return true;
@@ -43,7 +43,7 @@ const filesLookAlike = async (a: FileIdentity, b: FileIdentity): Promise<boolean
   });
 };
 
-const haveOneForm = (a: CheckpointIndex, b: CheckpointIndex): boolean =>
+const haveSameShapes = (a: CheckpointIndex, b: CheckpointIndex): boolean =>
   a.tensors.size === b.tensors.size &&
   [...a.tensors].every(([name, one]) => {
     const other = b.tensors.get(name);

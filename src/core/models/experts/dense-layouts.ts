@@ -1,7 +1,7 @@
 import { ownValue } from '../../base/lookup.js';
 import { floatingNumber } from '../checkpoint/config.js';
 import { isObject } from '../checkpoint/json.js';
-import type { ExpertForm } from './forms.js';
+import type { ExpertLayout } from './forms.js';
 
 type Config = Readonly<Record<string, unknown>>;
 
@@ -26,7 +26,7 @@ export interface MixtureLayout {
   /** Required biases that dense models may lack (then 0), by the matrix with as many rows. */
   readonly biases: readonly string[];
   /** mergekit-moe's form. */
-  readonly form: ExpertForm;
+  readonly form: ExpertLayout;
   /** The part of a layer with router and experts, in files with separate experts. */
   readonly block: string;
   /** Names of an expert's matrices in such files. */

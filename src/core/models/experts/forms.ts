@@ -1,4 +1,4 @@
 /** `fused`: a layer's experts in one parameter, as in transformers 5. `separate`: each expert has its own. */
-export const expertForms = ['fused', 'separate'] as const;
+export const expertLayouts = ['fused', 'separate'] as const;
 
-export type ExpertForm = (typeof expertForms)[number];
+export type ExpertLayout = (typeof expertLayouts)[number];

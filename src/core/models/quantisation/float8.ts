@@ -1,6 +1,6 @@
 import { itemAt } from '../../base/lookup.js';
 import { elementCount, type TensorReference } from '../../tensor/reference.js';
-import { checkForm, type FoundTensor, invalidQuantisation, type QuantisedCheckpoint } from './scheme.js';
+import { checkShape, type FoundTensor, invalidQuantisation, type QuantisedCheckpoint } from './scheme.js';
 
 export type BlockSize = readonly [rows: number, columns: number];
 
@@ -45,7 +45,7 @@ export const inEightBits = (
     if (block !== undefined) return block;
     return [1, columns];
   };
-  return checkForm(model, {
+  return checkShape(model, {
     name,
     shape,
     of: [name, scalesName],

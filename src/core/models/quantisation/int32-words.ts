@@ -2,7 +2,7 @@ import { itemAt } from '../../base/lookup.js';
 import type { CodeOrder } from '../../tensor/quantised-form.js';
 import type { TensorReference } from '../../tensor/reference.js';
 import {
-  checkForm,
+  checkShape,
   type FoundTensor,
   invalidQuantisation,
   type QuantisedCheckpoint,
@@ -57,7 +57,7 @@ export const inWords = (
   const rows = isDown ? rowsOfWords * each : rowsOfWords;
   const width = isDown ? columnsOfWords : columnsOfWords * each;
   const kind = bits === 4 ? 'U4' : 'U8';
-  return checkForm(model, {
+  return checkShape(model, {
     name: `${module}.weight`,
     shape: [width, rows],
     of: [qweight, scalesName, qzeros, ...(groups === undefined ? [] : [groupsName])],

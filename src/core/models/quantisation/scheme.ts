@@ -1,7 +1,7 @@
 import { LayerloomError } from '../../base/errors.js';
 import { itemAt } from '../../base/lookup.js';
 import type { Dtype } from '../../tensor/dtype.js';
-import { bytesOfCodes, gridOf, inputFeatures, type QuantisedForm } from '../../tensor/quantised-form.js';
+import { bytesOfCodes, gridOf, inputFeatures, type QuantisationLayout } from '../../tensor/quantised-form.js';
 import { elementCount, type Shape, type TensorReference } from '../../tensor/reference.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 
@@ -18,7 +18,7 @@ export interface FoundTensor {
   readonly shape: Shape;
   /** Names of its stored tensors, codes first. */
   readonly of: readonly string[];
-  readonly form: Omit<QuantisedForm<TensorReference>, 'parts'>;
+  readonly form: Omit<QuantisationLayout<TensorReference>, 'parts'>;
 }
 
 export interface QuantisationScheme {
@@ -85,7 +85,7 @@ const isGrid = (
  *
  * @throws LayerloomError QUANTISATION_INVALID
  */
-export const checkForm = ({ checkpoint }: QuantisedCheckpoint, found: FoundTensor): FoundTensor => {
+export const checkShape = ({ checkpoint }: QuantisedCheckpoint, found: FoundTensor): FoundTensor => {
   const { name, of, shape, form } = found;
   const { scales, factor, zeros, groups, nested, rows, width, block } = form;
   const codes = tensorBeside(checkpoint, name, of[0] ?? name);

@@ -1,5 +1,5 @@
 import { basename } from 'node:path';
-import { type FoundModel, type FoundParts, sharedAddress } from '../address/found-model.js';
+import { type FoundModel, type FoundWithAdapter, sharedAddress } from '../address/found-model.js';
 import { splitName, withName } from '../address/name.js';
 import { isModelFile, withoutExtension } from '../checkpoint/containers/containers.js';
 
@@ -10,7 +10,7 @@ import { isModelFile, withoutExtension } from '../checkpoint/containers/containe
  * Returns a portable name for recipes: `org/name@COMMIT` if any machine can find it, else a folder beside the
  * recipe, `./math-1`. A base with an adapter is `./base+./adapter`.
  */
-export const portableText = (model: FoundParts): string => {
+export const portableText = (model: FoundWithAdapter): string => {
   const { name, path, adapted } = model;
   if (adapted !== undefined) {
     const { base, adapter } = adapted;
@@ -26,7 +26,7 @@ export const portableText = (model: FoundParts): string => {
   return withName(isPlain ? undefined : name, `./${file}`);
 };
 
-export const byPortableText = <Model extends FoundParts>(
+export const byPortableText = <Model extends FoundWithAdapter>(
   models: readonly Model[],
 ): ReadonlyMap<string, Model> => new Map(models.map((model) => [portableText(model), model]));
 

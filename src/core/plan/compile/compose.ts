@@ -11,7 +11,7 @@ import { same } from '../../methods/framework/tensors/tensor-recipe.js';
 import type { WrittenModel } from '../../methods/recipe/model-places.js';
 import type { Recipe } from '../../methods/recipe/recipe.js';
 import { spellingsLike } from '../../models/architecture/canonical-names.js';
-import type { ExpertForm } from '../../models/experts/forms.js';
+import type { ExpertLayout } from '../../models/experts/forms.js';
 import { torchName } from '../../tensor/dtype.js';
 import { completeRecipe } from '../complete-recipe.js';
 import { type AdapterRecipe, composeAdapters, isOfAdapters } from './adapters/compose-adapters.js';
@@ -19,14 +19,14 @@ import { checkGates } from './check-gates.js';
 import type { Composed, StatisticsByRecipe } from './composed.js';
 import { frameOf } from './frame.js';
 import { asModel, fromCheckpoint, storedModel } from './inputs/as-model.js';
-import { inExpertForm } from './inputs/expert-form.js';
+import { inExpertLayout } from './inputs/expert-form.js';
 import { viewOf } from './inputs/model-view.js';
 import type { OpenedModel } from './inputs/models.js';
 import type { OpenedInputs } from './inputs/opened-inputs.js';
 import { rolesOf } from './inputs/roles.js';
-import type { Kept } from './inputs/session.js';
+import type { Cached } from './inputs/session.js';
 import { quantised } from './quantise.js';
-import { inOneForm } from './quantised-output.js';
+import { inOneLayout } from './quantised-output.js';
 import { configOfStack } from './stacked-config.js';
 
 /**
@@ -39,14 +39,14 @@ export const compose = async (
   recipe: Recipe,
   inputs: OpenedInputs,
   statistics: StatisticsByRecipe,
-  experts: ExpertForm | undefined = recipe.experts,
+  experts: ExpertLayout | undefined = recipe.experts,
 ): Promise<Composed> => {
   const composed = await composeValues(recipe, inputs, statistics);
-  if (recipe.quantize === undefined) return inExpertForm(inOneForm(composed, inputs), inputs, experts);
+  if (recipe.quantize === undefined) return inExpertLayout(inOneLayout(composed, inputs), inputs, experts);
   if (experts === 'fused')
     throw invalidSetting(['experts'], experts, 'separate where the output is quantised');
   const whole = quantised(composed, recipe.quantize);
-  return experts === undefined ? whole : inExpertForm(whole, inputs, experts);
+  return experts === undefined ? whole : inExpertLayout(whole, inputs, experts);
 };
 
 /** `compose` before re-quantisation: quantised tensors are floating-point values here. */
@@ -186,7 +186,7 @@ const textIn = (
   ).complete;
 };
 
-const nested: Kept<Promise<Composed>> = { most: 256 };
+const nested: Cached<Promise<Composed>> = { most: 256 };
 
 /** Returns a function that opens a recipe's model, compiling nested recipes. */
 export const modelOpener =

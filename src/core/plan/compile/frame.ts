@@ -11,7 +11,7 @@ import type { OpenedModel } from './inputs/models.js';
 import type { OpenedInputs } from './inputs/opened-inputs.js';
 import { openRecipeModels, type RecipeModels } from './inputs/recipe-models.js';
 import { sameModelWarnings } from './inputs/same-model.js';
-import type { Kept } from './inputs/session.js';
+import type { Cached } from './inputs/session.js';
 
 /** Shared by recipes over the same models. */
 export interface Frame extends RecipeModels {
@@ -50,7 +50,7 @@ const framedOf = ({
 
 type Framed = ReturnType<typeof framedOf>;
 
-const frames: Kept<Promise<Frame>> = { most: 512 };
+const frames: Cached<Promise<Frame>> = { most: 512 };
 
 /**
  * Returns a recipe's frame, cached in the inputs' session.

@@ -14,7 +14,7 @@ import { sideFilePath } from '../../models/checkpoint/side-file-content.js';
 import { listOtherFiles } from '../../models/checkpoint/side-files.js';
 import { checkSideFile } from '../../models/checkpoint/small-file.js';
 import { storedTensors } from '../../models/checkpoint/stored-tensors.js';
-import type { ExpertForm } from '../../models/experts/forms.js';
+import type { ExpertLayout } from '../../models/experts/forms.js';
 import { elementCount } from '../../tensor/reference.js';
 import {
   bytesOfSources,
@@ -48,7 +48,7 @@ export interface PlanOptions {
   /** Bytes, or a size such as `5GB` (the default). */
   maxShardSize?: string | number | undefined;
   /** Overrides the recipe. */
-  experts?: ExpertForm | undefined;
+  experts?: ExpertLayout | undefined;
   cardNotes?: readonly string[] | undefined;
   /** Makes errors of filters that match no tensor, and of keys that mergekit ignores. */
   strict?: boolean | undefined;

@@ -3,7 +3,7 @@ import { allRecipes } from '../../methods/recipe/recipe.js';
 import type { CheckpointIndex, Quantisation } from '../../models/checkpoint/checkpoint.js';
 import { isObject } from '../../models/checkpoint/json.js';
 import { moduleOf } from '../../models/quantisation/dequantised.js';
-import type { QuantisedForm } from '../../tensor/quantised-form.js';
+import type { QuantisationLayout } from '../../tensor/quantised-form.js';
 import type { TensorReference } from '../../tensor/reference.js';
 import { storedTensor } from '../../tensor/stored-tensor.js';
 import type { UnplacedTensor } from '../layout.js';
@@ -11,18 +11,18 @@ import type { QuantisedTensor } from '../operands/quantised.js';
 import { quantisedCopy, quantisedIn, sourcesOf } from '../operands.js';
 import type { Composed } from './composed.js';
 import type { OpenedInputs } from './inputs/opened-inputs.js';
-import type { Kept, PlanningSession } from './inputs/session.js';
+import type { Cached, PlanningSession } from './inputs/session.js';
 
 /** Cached quantised tensors, and an object for each frame. */
-const storedTensors: Kept<UnplacedTensor[]> = { most: 1 << 20 };
-const storedFrames: Kept<object> = { most: 512 };
+const storedTensors: Cached<UnplacedTensor[]> = { most: 1 << 20 };
+const storedFrames: Cached<object> = { most: 512 };
 
 /**
  * Keeps an output quantised if all quantised tensors are copies and their models agree in scheme and
  * settings: copies the stored tensors, and lists the unquantised modules. Otherwise dequantises every tensor
  * and removes the quantisation keys of `config.json`.
  */
-export const inOneForm = (composed: Composed, { checkpoints, session }: OpenedInputs): Composed => {
+export const inOneLayout = (composed: Composed, { checkpoints, session }: OpenedInputs): Composed => {
   const models = checkpoints.map(({ checkpoint }) => checkpoint);
   if (composed.adapter !== undefined || models.every(({ quantisation }) => quantisation === undefined))
     return composed;
@@ -138,7 +138,7 @@ const asStored = (
 };
 
 /** Quantised forms, by the position of their codes. */
-const forms: Kept<ReadonlyMap<string, QuantisedForm<TensorReference>>> = { most: 256 };
+const forms: Cached<ReadonlyMap<string, QuantisationLayout<TensorReference>>> = { most: 256 };
 
 const placeOf = ({ file, begin }: { readonly file: number; readonly begin: number }): string =>
   `${file} ${begin}`;
@@ -147,14 +147,14 @@ const formOf = (
   { of }: QuantisedTensor,
   models: readonly CheckpointIndex[],
   session: PlanningSession,
-): QuantisedForm<TensorReference> => {
+): QuantisationLayout<TensorReference> => {
   const model = itemAt(models, of.input);
   const found = session.remember(
     forms,
     [session.idOf(model)],
     () =>
       new Map(
-        [...model.tensors.values()].flatMap((reference): [string, QuantisedForm<TensorReference>][] =>
+        [...model.tensors.values()].flatMap((reference): [string, QuantisationLayout<TensorReference>][] =>
           reference.quantised === undefined ? [] : [[placeOf(reference), reference.quantised]],
         ),
       ),

@@ -13,7 +13,7 @@ import {
 } from '../../models/tokenizer/chat-templates/read.js';
 import type { PlannedFile } from '../plan.js';
 import type { Composed } from './composed.js';
-import type { Kept, PlanningSession } from './inputs/session.js';
+import type { Cached, PlanningSession } from './inputs/session.js';
 
 const tokenizerFile =
   /^(tokenizer(_config)?\.json|tokenizer\.model(\.v\d+)?|special_tokens_map\.json|added_tokens\.json|vocab\.(json|txt)|merges\.txt|spiece\.model|sentencepiece\.bpe\.model|tekken\.json|chat_template\.(jinja|json))$/;
@@ -58,7 +58,7 @@ const chatTemplateFor = async (composed: Composed): Promise<string | undefined> 
   return chatTemplate;
 };
 
-const sound: Kept<Promise<void>> = { most: 4096 };
+const sound: Cached<Promise<void>> = { most: 4096 };
 
 /**
  * Refuses uncopyable side files and invalid chat templates before weights are read.

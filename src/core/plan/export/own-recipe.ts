@@ -1,7 +1,7 @@
 import { wayFrom } from '../../base/way.js';
 import { replaceModels } from '../../methods/recipe/model-places.js';
 import { recipeYaml } from '../../methods/recipe/recipe-yaml.js';
-import { foundParts, sharedAddress } from '../../models/address/found-model.js';
+import { foundModels, sharedAddress } from '../../models/address/found-model.js';
 import { byPortableText, localText, modelOfText } from '../../models/sources/found-text.js';
 import type { CompleteRecipe } from '../complete-recipe.js';
 import type { MergePlan, PlannedInput } from '../plan.js';
@@ -15,7 +15,7 @@ export const recipeText = (plan: MergePlan, folder: string): string =>
 
 export const recipeFrom = ({ completeRecipe, inputs }: MergePlan, folder: string): CompleteRecipe => {
   const fromFolder = (input: PlannedInput): string =>
-    foundParts(input)
+    foundModels(input)
       .map((part) => {
         const shared = input.adapted === undefined ? undefined : sharedAddress(part);
         if (shared !== undefined) return shared;

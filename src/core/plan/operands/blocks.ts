@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { type BlockForm, blockTypes, bytesOfRow } from '../../tensor/block-form.js';
+import { type BlockLayout, blockTypes, bytesOfRow } from '../../tensor/block-form.js';
 import type { TensorReference } from '../../tensor/reference.js';
 import { operandKind, type StoredTensor, storedTensor } from '../../tensor/stored-tensor.js';
 import { parseBy } from '../parse.js';
@@ -10,12 +10,12 @@ import { keyOfStored, parseSource } from './stored.js';
 export interface BlockTensor {
   readonly [operandKind]: 'blocks';
   readonly dtype: 'F32';
-  readonly blocks: BlockForm;
+  readonly blocks: BlockLayout;
   /** Bytes, as U8. */
   readonly of: StoredTensor;
 }
 
-const make = ({ type, width, head, plus }: BlockForm, of: StoredTensor): BlockTensor => ({
+const make = ({ type, width, head, plus }: BlockLayout, of: StoredTensor): BlockTensor => ({
   [operandKind]: 'blocks',
   dtype: 'F32',
   blocks: { type, width, head, plus },
@@ -25,7 +25,7 @@ const make = ({ type, width, head, plus }: BlockForm, of: StoredTensor): BlockTe
 export const blockTensor = (
   input: number,
   { file, begin, end }: TensorReference,
-  blocks: BlockForm,
+  blocks: BlockLayout,
 ): BlockTensor => make(blocks, storedTensor(input, { file, begin, end, dtype: 'U8' }));
 
 const schema = z.strictObject({

@@ -8,9 +8,9 @@ import {
   factorKinds,
   gridOf,
   inputFeatures,
+  type QuantisationLayout,
+  type QuantisationTensors,
   type QuantisedBlocks,
-  type QuantisedForm,
-  type QuantisedParts,
 } from '../../tensor/quantised-form.js';
 import type { TensorReference } from '../../tensor/reference.js';
 import { operandKind, type StoredTensor, storedTensor } from '../../tensor/stored-tensor.js';
@@ -19,7 +19,7 @@ import type { OperandKind } from './kind.js';
 import { keyOfStored, parseSource } from './stored.js';
 
 /** A quantised tensor as float32: code · its block's scale (docs/quantised.md). */
-export interface QuantisedTensor extends QuantisedBlocks, QuantisedParts<StoredTensor> {
+export interface QuantisedTensor extends QuantisedBlocks, QuantisationTensors<StoredTensor> {
   readonly [operandKind]: 'quantised';
   readonly dtype: 'F32';
   readonly of: StoredTensor;
@@ -53,7 +53,7 @@ const make = (tensor: Omit<QuantisedTensor, typeof operandKind | 'dtype'>): Quan
 export const quantisedTensor = (
   input: number,
   { file, begin, end }: TensorReference,
-  { factor, zeros, groups, nested, ...form }: QuantisedForm<TensorReference>,
+  { factor, zeros, groups, nested, ...form }: QuantisationLayout<TensorReference>,
 ): QuantisedTensor => {
   const stored = (reference: TensorReference) => storedTensor(input, reference);
   const bytes = (reference: Pick<TensorReference, 'file' | 'begin' | 'end'>) =>

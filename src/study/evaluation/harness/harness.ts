@@ -19,7 +19,12 @@ import type { EvaluationSettings, Rows } from '../settings.js';
 import { checkHarness } from './harness-command.js';
 import { findHarnessResults, type HarnessResult, readHarnessResults } from './harness-output.js';
 import { type Requests, watchRequests } from './harness-progress.js';
-import { canBeKept, type HarnessEnd, type KeptHarness, type LoadedWeights } from './kept-harness.js';
+import {
+  canServeMoreRuns,
+  type HarnessEnd,
+  type HarnessProcess,
+  type LoadedWeights,
+} from './kept-harness.js';
 import { weightsArguments } from './loaded-model.js';
 import { promptArguments } from './prompt-arguments.js';
 
@@ -150,7 +155,7 @@ interface Execution {
   readonly command: string;
   readonly environment: Readonly<Record<string, string>>;
   /** Shared by successive models; undefined: one process per run. */
-  readonly kept?: KeptHarness | undefined;
+  readonly kept?: HarnessProcess | undefined;
   /** The output is appended to this file. */
   readonly log: string;
   readonly signal?: AbortSignal | undefined;
@@ -198,7 +203,7 @@ const executed = async (
   let differing: readonly string[] = [];
   const isServed = run.server !== undefined;
   const inKept = async (): Promise<HarnessEnd | undefined> => {
-    if (kept === undefined || !canBeKept(run.settings)) return undefined;
+    if (kept === undefined || !canServeMoreRuns(run.settings)) return undefined;
     const weights = isServed ? undefined : (run.inPlace ?? run.path);
     const { fingerprint } = run.settings;
     const end = await kept.run({ words, log, weights, fingerprint, onLoaded });

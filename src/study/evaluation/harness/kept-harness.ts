@@ -71,7 +71,7 @@ export interface WrongWeights {
   readonly differing: readonly string[];
 }
 
-interface KeptRun {
+interface ProcessRun {
   /** The words after `lm_eval`, or a prompt. */
   readonly words: readonly string[] | TrialWords;
   /** The output is appended to this file. */
@@ -85,7 +85,7 @@ interface KeptRun {
 }
 
 /** True for back ends that can release a model: transformers, and servers over HTTP. */
-export const canBeKept = ({ backend }: Pick<EvaluationSettings, 'backend'>): boolean =>
+export const canServeMoreRuns = ({ backend }: Pick<EvaluationSettings, 'backend'>): boolean =>
   backend === 'hf' || /completions$/.test(backend);
 
 const isTrial = (words: readonly string[] | TrialWords): words is TrialWords => 'prompt' in words;
@@ -121,7 +121,7 @@ interface Session {
  * A process of the harness for successive models. Starts with the first run, or after a run that ended it;
  * disposing ends it.
  */
-export class KeptHarness implements AsyncDisposable {
+export class HarnessProcess implements AsyncDisposable {
   readonly #command: string;
   readonly #environment: Readonly<Record<string, string>>;
   readonly #weights: WeightsToLoad;
@@ -149,7 +149,7 @@ export class KeptHarness implements AsyncDisposable {
     weights: asked,
     fingerprint,
     onLoaded,
-  }: KeptRun): Promise<HarnessEnd | WrongWeights | undefined> {
+  }: ProcessRun): Promise<HarnessEnd | WrongWeights | undefined> {
     const session = await this.#start(log);
     if (session === undefined) return undefined;
     const { child, lines, ended } = session;

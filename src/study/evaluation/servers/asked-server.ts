@@ -3,10 +3,10 @@ import { reasonOf } from '../../../core/base/errors.js';
 import { jsonOrNone } from '../../../core/texts/json.js';
 
 /** A failure that another server may not have. */
-export class Fault extends Error {}
+export class ServerError extends Error {}
 
 /** A failure that every server would have. */
-export class Permanent extends Fault {}
+export class PermanentError extends ServerError {}
 
 /**
  * Imports undici on first use. The timeouts of undici are off, because loading weights may exceed its five
@@ -33,13 +33,13 @@ const textOf = async (body: AsyncIterable<Buffer>, url: string): Promise<string>
       if (bytes > mostBytes) break;
     }
   } catch (error) {
-    throw new Fault(`${url} broke off its answer (${reasonOf(error)})`);
+    throw new ServerError(`${url} broke off its answer (${reasonOf(error)})`);
   }
-  if (bytes > mostBytes) throw new Permanent(`${url} sends an answer of more than ${mostBytes} bytes`);
+  if (bytes > mostBytes) throw new PermanentError(`${url} sends an answer of more than ${mostBytes} bytes`);
   return Buffer.concat(chunks).toString();
 };
 
-interface Patience {
+interface RequestLimits {
   readonly timeoutSeconds: number;
   readonly signal: AbortSignal | undefined;
   /** For messages about an unknown path. */
@@ -47,13 +47,13 @@ interface Patience {
 }
 
 /** A client of a server: sends GET without a body, POST with one. Every request may throw Fault. */
-export class AskedServer {
+export class ServerClient {
   readonly url: string;
   readonly timeoutSeconds: number;
   readonly #signal: AbortSignal | undefined;
   readonly #needs: string;
 
-  constructor(url: string, { timeoutSeconds, signal, needs }: Patience) {
+  constructor(url: string, { timeoutSeconds, signal, needs }: RequestLimits) {
     this.url = url;
     this.timeoutSeconds = timeoutSeconds;
     this.#signal = signal;
@@ -61,16 +61,18 @@ export class AskedServer {
   }
 
   /** Returns a client whose requests only time out, to clean up after a run is stopped. */
-  unstoppable(): AskedServer {
+  unstoppable(): ServerClient {
     const { url, timeoutSeconds } = this;
-    return new AskedServer(url, { timeoutSeconds, signal: undefined, needs: this.#needs });
+    return new ServerClient(url, { timeoutSeconds, signal: undefined, needs: this.#needs });
   }
 
   async json<T>(schema: z.ZodType<T>, path: string, body?: object): Promise<T> {
     const text = await this.text(path, body);
     const read = schema.safeParse(jsonOrNone(text));
     if (!read.success)
-      throw new Fault(`${this.url}${path} answered something else than expected: ${text.slice(0, 300)}`);
+      throw new ServerError(
+        `${this.url}${path} answered something else than expected: ${text.slice(0, 300)}`,
+      );
     return read.data;
   }
 
@@ -90,13 +92,13 @@ export class AskedServer {
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       signal: this.#signal === undefined ? late : AbortSignal.any([this.#signal, late]),
     }).catch((error: unknown) => {
-      throw new Fault(`${url} did not answer (${reasonOf(error)})`);
+      throw new ServerError(`${url} did not answer (${reasonOf(error)})`);
     });
     const text = await textOf(answer.body, url);
     if (answer.statusCode === 404)
-      throw new Permanent(`${url} is not there: the server must be ${this.#needs}`);
+      throw new PermanentError(`${url} is not there: the server must be ${this.#needs}`);
     if (answer.statusCode >= 300)
-      throw new Fault(`${url} answered ${answer.statusCode}: ${text.slice(0, 300)}`);
+      throw new ServerError(`${url} answered ${answer.statusCode}: ${text.slice(0, 300)}`);
     return text;
   }
 }

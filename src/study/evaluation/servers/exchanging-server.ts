@@ -11,8 +11,8 @@ import type { LoadedWeights } from '../harness/kept-harness.js';
 import { notOfTheModel } from '../model-contents.js';
 import { reachedBy } from '../reach.js';
 import type { EvaluationSettings } from '../settings.js';
-import { AskedServer, Fault, Permanent } from './asked-server.js';
-import { PartsHeld, partSchema } from './parts-held.js';
+import { PermanentError, ServerClient, ServerError } from './asked-server.js';
+import { partSchema, TensorShardHashes } from './parts-held.js';
 import { type ModelServer, startServer } from './server.js';
 import type { WeightServer } from './weight-server.js';
 import { exchangeEnvironment, exchangeNeeds, weightServers } from './weight-servers.js';
@@ -72,11 +72,11 @@ interface ModelToHold {
  *
  * A checkpoint is held once the server's hashes match its files and the prefix cache is empty.
  */
-export class ExchangingServer implements AsyncDisposable {
+export class WeightSwapServer implements AsyncDisposable {
   readonly #settings: ExchangeSettings;
   readonly #kind: WeightServer;
   readonly #weights: WeightsToLoad;
-  readonly #parts = new PartsHeld();
+  readonly #parts = new TensorShardHashes();
   #server: { readonly url: string; readonly form: string; readonly own: ModelServer | undefined } | undefined;
 
   constructor(settings: ExchangeSettings, weights: WeightsToLoad = new WeightsToLoad()) {
@@ -104,7 +104,8 @@ export class ExchangingServer implements AsyncDisposable {
       return await this.#held(model, weights, { form, whole: false });
     } catch (error) {
       checkInterrupt(model.signal);
-      if (error instanceof Permanent || !(error instanceof Fault)) throw await this.#given(error, model);
+      if (error instanceof PermanentError || !(error instanceof ServerError))
+        throw await this.#given(error, model);
     }
     await this.end();
     try {
@@ -128,9 +129,9 @@ export class ExchangingServer implements AsyncDisposable {
 
   async #given(error: unknown, model: ModelToHold): Promise<unknown> {
     await this.end();
-    if (error instanceof Differing)
+    if (error instanceof WeightsDifferError)
       return new LayerloomError('WEIGHTS_DIFFER', { ...model, model: model.name, tensors: error.tensors });
-    return error instanceof Fault ? this.#failed(model, error.message) : error;
+    return error instanceof ServerError ? this.#failed(model, error.message) : error;
   }
 
   async #held(
@@ -146,7 +147,7 @@ export class ExchangingServer implements AsyncDisposable {
     const workers = answers.map((text) => said(text));
     const prints = workers.map(({ fingerprint }) => fingerprint);
     const tensors = await this.#parts.differing(weights, prints, fingerprint);
-    if (tensors.length > 0) throw new Differing(tensors);
+    if (tensors.length > 0) throw new WeightsDifferError(tensors);
     await this.#kind.emptyCache(server, servedName);
     const [first] = workers;
     const ofBytes = weights.reduce((sum, { begin, end }) => sum + end - begin, 0);
@@ -154,7 +155,7 @@ export class ExchangingServer implements AsyncDisposable {
     return { url, servedName, stillHolds: () => this.#stillHolds(server, model, { weights, fingerprint }) };
   }
 
-  async #stillHolds(server: AskedServer, model: ModelToHold, request: object): Promise<void> {
+  async #stillHolds(server: ServerClient, model: ModelToHold, request: object): Promise<void> {
     // Nobody else knows the port of a server started here.
     if (this.#server?.own !== undefined) return;
     try {
@@ -162,7 +163,7 @@ export class ExchangingServer implements AsyncDisposable {
       if (answers.every((text) => said(text).loaded.bytes === 0)) return;
     } catch (error) {
       checkInterrupt(model.signal);
-      throw error instanceof Fault ? this.#failed(model, error.message) : error;
+      throw error instanceof ServerError ? this.#failed(model, error.message) : error;
     }
     throw this.#failed(
       model,
@@ -180,7 +181,7 @@ export class ExchangingServer implements AsyncDisposable {
       this.#server = { url: server, form: await this.#formAt(server, model), own: undefined };
       if (this.#server.form !== form) {
         await this.end();
-        throw new Permanent(`the server at ${server} was started for a model of another form`);
+        throw new PermanentError(`the server at ${server} was started for a model of another form`);
       }
       return this.#server;
     }
@@ -200,9 +201,9 @@ export class ExchangingServer implements AsyncDisposable {
     return new LayerloomError('EXCHANGE_FAILED', { model: name, reason, log: of });
   }
 
-  #asked(url: string, { signal }: ModelToHold): AskedServer {
+  #asked(url: string, { signal }: ModelToHold): ServerClient {
     const { timeoutSeconds } = this.#settings;
-    return new AskedServer(url, { timeoutSeconds, signal, needs: exchangeNeeds(this.#kind) });
+    return new ServerClient(url, { timeoutSeconds, signal, needs: exchangeNeeds(this.#kind) });
   }
 
   /** Returns the form of a running server's first checkpoint. */
@@ -214,7 +215,7 @@ export class ExchangingServer implements AsyncDisposable {
     );
     const weights = isHere ? await this.#weights.of(root) : undefined;
     if (weights === undefined)
-      throw new Permanent(
+      throw new PermanentError(
         `the server at ${url} was started for ${root}, which is no checkpoint on this machine`,
       );
     return formOf(root, weights);
@@ -222,7 +223,7 @@ export class ExchangingServer implements AsyncDisposable {
 }
 
 /** Tensors on a server that differ from the files. */
-class Differing extends Fault {
+class WeightsDifferError extends ServerError {
   readonly tensors: readonly string[];
 
   constructor(tensors: readonly string[]) {
@@ -235,7 +236,7 @@ class Differing extends Fault {
 const refuseReached = async (url: string): Promise<void> => {
   const address = await reachedBy(url);
   if (address !== undefined)
-    throw new Permanent(
+    throw new PermanentError(
       `others could reach the server at ${url}, by ${address}: let it listen at 127.0.0.1 alone`,
     );
 };
@@ -261,7 +262,7 @@ const formOf = async (path: string, weights: readonly TensorToLoad[]): Promise<s
 /** Parses a worker's answer. @throws Fault */
 const said = (text: string): Extract<z.infer<typeof workerSchema>, { loaded: unknown }> => {
   const read = workerSchema.safeParse(jsonOrNone(text));
-  if (!read.success) throw new Fault(`a worker said ${text.slice(0, 300)}`);
+  if (!read.success) throw new ServerError(`a worker said ${text.slice(0, 300)}`);
   if (!('reason' in read.data)) return read.data;
-  throw new (read.data.permanent ? Permanent : Fault)(read.data.reason);
+  throw new (read.data.permanent ? PermanentError : ServerError)(read.data.reason);
 };

@@ -114,7 +114,7 @@ const copyElement = (from: Buffer, at: number, to: Buffer, place: number, bytes:
 };
 
 /** Compares the workers' reports with the files. Hashes each part of a file once. */
-export class PartsHeld {
+export class TensorShardHashes {
   readonly #hashes = new Map<string, string>();
 
   /**

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { reasonOf } from '../../../core/base/errors.js';
 import { isOfThisMachine } from '../reach.js';
-import { type AskedServer, Fault, Permanent } from './asked-server.js';
+import { PermanentError, type ServerClient, ServerError } from './asked-server.js';
 import { probe, type WeightServer } from './weight-server.js';
 
 /** The function of `sglang_weights.py`. */
@@ -39,15 +39,17 @@ const emptyTensor = (name: string): string => {
  *
  * @throws Permanent for a server without our loader, or with unsupported options
  */
-const workersOf = async (server: AskedServer): Promise<number> => {
+const workersOf = async (server: ServerClient): Promise<number> => {
   const found = await server.json(serverSchema, '/server_info');
   // Without the loader, the update ends SGLang.
   if (!(found.custom_weight_loader ?? []).includes(loader))
-    throw new Permanent(`${server.url} was started without --custom-weight-loader ${loader}`);
+    throw new PermanentError(`${server.url} was started without --custom-weight-loader ${loader}`);
   if (!isOfThisMachine(found.host))
-    throw new Permanent(`others could reach ${server.url}, which was started with --host ${found.host}`);
+    throw new PermanentError(`others could reach ${server.url}, which was started with --host ${found.host}`);
   if (found.pp_size !== 1 || found.dp_size !== 1)
-    throw new Permanent(`${server.url} is divided by --pp-size or --dp-size, and only --tp-size is known`);
+    throw new PermanentError(
+      `${server.url} is divided by --pp-size or --dp-size, and only --tp-size is known`,
+    );
   return found.tp_size;
 };
 
@@ -63,7 +65,7 @@ export const sglang: WeightServer = {
   exchange: async (server, request) => {
     const workers = Array.from({ length: await workersOf(server) }, (_, rank) => rank);
     const replies = await mkdtemp(join(tmpdir(), 'layerloom-exchange-')).catch((error: unknown) => {
-      throw new Permanent(`the workers have no directory to answer in (${reasonOf(error)}): see TMPDIR`);
+      throw new PermanentError(`the workers have no directory to answer in (${reasonOf(error)}): see TMPDIR`);
     });
     try {
       const tensor = emptyTensor(JSON.stringify({ ...request, replies }));
@@ -86,7 +88,7 @@ export const sglang: WeightServer = {
       return await Promise.all(
         workers.map((rank) =>
           readFile(join(replies, `${rank}.json`), 'utf8').catch((error: unknown) => {
-            throw new Fault(`worker ${rank} of ${server.url} gave no answer (${reasonOf(error)})`);
+            throw new ServerError(`worker ${rank} of ${server.url} gave no answer (${reasonOf(error)})`);
           }),
         ),
       );
@@ -101,6 +103,6 @@ export const sglang: WeightServer = {
       sampling_params: { max_new_tokens: 1 },
     });
     if (meta_info.cached_tokens > 0)
-      throw new Fault('it answers from its cache of prefixes for other weights');
+      throw new ServerError('it answers from its cache of prefixes for other weights');
   },
 };

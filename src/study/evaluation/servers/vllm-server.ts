@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type AskedServer, Fault } from './asked-server.js';
+import { type ServerClient, ServerError } from './asked-server.js';
 import { probe, type WeightServer } from './weight-server.js';
 
 const modelsSchema = z.object({ data: z.array(z.object({ id: z.string(), root: z.string() })).min(1) });
@@ -7,12 +7,12 @@ const resultsSchema = z.object({ results: z.array(z.array(z.string())).min(1) })
 const resetSchema = z.object({ success: z.literal(true) });
 
 /** Counts tokens from the prefix cache. @throws Fault */
-const hitsOf = async (server: AskedServer): Promise<number> => {
+const hitsOf = async (server: ServerClient): Promise<number> => {
   const metrics = await server.text('/metrics');
   const counts = [...metrics.matchAll(/^vllm:prefix_cache_hits_total(?:\{[^}]*\})? (\S+)$/gm)];
   const count = counts.reduce((sum, [, each]) => sum + Number(each), 0);
   if (counts.length === 0 || !Number.isFinite(count))
-    throw new Fault(`${server.url}/metrics does not count hits of the cache of prefixes`);
+    throw new ServerError(`${server.url}/metrics does not count hits of the cache of prefixes`);
   return count;
 };
 
@@ -38,6 +38,6 @@ export const vllm: WeightServer = {
     const before = await hitsOf(server);
     await server.json(z.object({}), '/v1/completions', { model: servedName, prompt: probe, max_tokens: 1 });
     if ((await hitsOf(server)) > before)
-      throw new Fault('it answers from its cache of prefixes for other weights');
+      throw new ServerError('it answers from its cache of prefixes for other weights');
   },
 };

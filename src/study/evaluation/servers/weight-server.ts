@@ -1,4 +1,4 @@
-import type { AskedServer } from './asked-server.js';
+import type { ServerClient } from './asked-server.js';
 
 /** A kind of server that takes weights. */
 export interface WeightServer {
@@ -9,11 +9,11 @@ export interface WeightServer {
   /** Environment variables, besides PYTHONPATH. */
   readonly variables: Readonly<Record<string, string>>;
   /** @throws Fault */
-  readonly model: (server: AskedServer) => Promise<{ readonly servedName: string; readonly root: string }>;
+  readonly model: (server: ServerClient) => Promise<{ readonly servedName: string; readonly root: string }>;
   /** Sends each worker a request of `parts.py`. @throws Fault */
-  readonly exchange: (server: AskedServer, request: object) => Promise<readonly string[]>;
+  readonly exchange: (server: ServerClient, request: object) => Promise<readonly string[]>;
   /** Empties its prefix cache, and checks that. @throws Fault */
-  readonly emptyCache: (server: AskedServer, servedName: string) => Promise<void>;
+  readonly emptyCache: (server: ServerClient, servedName: string) => Promise<void>;
 }
 
 /** A prompt longer than a block of any prefix cache. */

@@ -1,6 +1,6 @@
 import type { z } from 'zod';
 import { LayerloomError } from '../../../core/base/errors.js';
-import { keysOf, parseBlock } from '../../../core/methods/recipe/block.js';
+import { keysOf, parseSettings } from '../../../core/methods/recipe/block.js';
 import { expectMapping } from '../../../core/methods/recipe/fields.js';
 import { invalidRecipe } from '../../../core/methods/recipe/invalid.js';
 import { nearest } from '../../../core/methods/recipe/nearest.js';
@@ -58,14 +58,14 @@ export const evaluationOf = (
 export const searchOf = (entry: MappingEntry | undefined): SearchSettings | undefined => {
   if (entry === undefined) return undefined;
   const given = expectMapping(entry.value, 'search', 'strategy, budget, …');
-  return placedIn(given, () => parseBlock(searchSchema, 'search', toPlain(given)), 'search');
+  return placedIn(given, () => parseSettings(searchSchema, 'search', toPlain(given)), 'search');
 };
 
 export const plainSettingsOf = ({ mark, entries }: Mapping): z.output<typeof plainSettings> => {
   const keys = keysOf(plainSettings);
   const given = mapping(mark, new Map([...entries].filter(([key]) => keys.includes(key))));
   return placedIn(given, () => {
-    const settings = parseBlock(plainSettings, undefined, toPlain(given));
+    const settings = parseSettings(plainSettings, undefined, toPlain(given));
     if (settings.maxShardSize !== undefined) checkShardSize(settings.maxShardSize);
     return settings;
   });

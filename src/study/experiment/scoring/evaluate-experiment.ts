@@ -3,11 +3,15 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { checkInterrupt, LayerloomError } from '../../../core/base/errors.js';
 import { optionName } from '../../../core/base/option-name.js';
 import { harnessCommand } from '../../evaluation/harness/harness-command.js';
-import { exchangesWeights, KeptHarness, knownHarnessVersion } from '../../evaluation/harness/kept-harness.js';
+import {
+  exchangesWeights,
+  HarnessProcess,
+  knownHarnessVersion,
+} from '../../evaluation/harness/kept-harness.js';
 import type { ProblemTexts } from '../../evaluation/result.js';
 import { type FoundResult, ResultFiles } from '../../evaluation/result-files.js';
 import { ScoredContents } from '../../evaluation/scored-contents.js';
-import { ExchangingServer } from '../../evaluation/servers/exchanging-server.js';
+import { WeightSwapServer } from '../../evaluation/servers/exchanging-server.js';
 import { WeightsToLoad } from '../../evaluation/servers/weights-to-load.js';
 import type { EvaluationSettings } from '../../evaluation/settings.js';
 import { checkExpected } from '../expected.js';
@@ -163,7 +167,7 @@ class Evaluation {
       const device = inTurn(settings.devices, lane);
       const baseUrl = inTurn(settings.baseUrls, lane);
       const environment = environmentOf({ scoring, device });
-      await using kept = new KeptHarness(command, environment, weights);
+      await using kept = new HarnessProcess(command, environment, weights);
       await using exchanging = exchangingServer({ ...settings, separate }, { baseUrl, environment, weights });
       try {
         while (!isEnding) {
@@ -456,11 +460,11 @@ const exchangingServer = (
     readonly environment: Readonly<Record<string, string>>;
     readonly weights: WeightsToLoad;
   },
-): ExchangingServer | undefined =>
+): WeightSwapServer | undefined =>
   // All models share a running server anyway.
   exchange === undefined || (separate && serve !== undefined)
     ? undefined
-    : new ExchangingServer(
+    : new WeightSwapServer(
         { exchange, serve, url, timeoutSeconds: serveTimeout, fingerprint, environment },
         weights,
       );

@@ -1,6 +1,6 @@
 import { LayerloomError } from '../../../core/base/errors.js';
 import { parseAddress } from '../../../core/models/address/address.js';
-import { openAnyForm } from '../../../core/plan/compile/inputs/models.js';
+import { openModelOrAdapter } from '../../../core/plan/compile/inputs/models.js';
 import { modelsIn } from '../../../core/plan/compile/inputs/opened-inputs.js';
 import { settle } from '../../../core/settle/settle.js';
 import { recordName } from '../../batch/record-names.js';
@@ -29,7 +29,7 @@ export const noteContents = async (
   ]);
   for (const model of models)
     try {
-      const { checkpoint } = await openAnyForm(await parseAddress(model));
+      const { checkpoint } = await openModelOrAdapter(await parseAddress(model));
       await contents.note(checkpoint.files, signal);
     } catch (error) {
       if (!(error instanceof LayerloomError) || ['WRITE_FAILED', 'INTERRUPTED'].includes(error.code))

@@ -13,9 +13,9 @@ import {
 } from '../../evaluation/harness/harness.js';
 import type { HarnessResult } from '../../evaluation/harness/harness-output.js';
 import type { Requests } from '../../evaluation/harness/harness-progress.js';
-import type { KeptHarness, LoadedWeights } from '../../evaluation/harness/kept-harness.js';
+import type { HarnessProcess, LoadedWeights } from '../../evaluation/harness/kept-harness.js';
 import type { FoundResult, ResultFiles } from '../../evaluation/result-files.js';
-import type { ExchangingServer, HeldModel } from '../../evaluation/servers/exchanging-server.js';
+import type { HeldModel, WeightSwapServer } from '../../evaluation/servers/exchanging-server.js';
 import { type ModelServer, serverCommand, startServer } from '../../evaluation/servers/server.js';
 import { exchangeEnvironment } from '../../evaluation/servers/weight-servers.js';
 import type { MergeToLoad } from '../in-place/merges-in-place.js';
@@ -102,9 +102,9 @@ export interface ScoringContext {
   readonly onRun: (tasks: readonly string[]) => void;
   readonly onRequests: (requests: Requests) => void;
   /** The process that is kept between runs; undefined if each run has its own process. */
-  readonly kept: KeptHarness | undefined;
+  readonly kept: HarnessProcess | undefined;
   /** The server that exchanges weights; undefined if each model has its own or a running one is used. */
-  readonly exchanging: ExchangingServer | undefined;
+  readonly exchanging: WeightSwapServer | undefined;
   readonly onLoaded: (loaded: LoadedWeights) => void;
 }
 

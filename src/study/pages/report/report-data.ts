@@ -11,7 +11,7 @@ import { headlineSentence } from './headline.js';
 import { bandsOf, type Drawn } from './layer-bands.js';
 import { provenanceOf } from './provenance.js';
 import { regressionsOf } from './regressions.js';
-import type { ReportParts } from './report-parts.js';
+import type { ReportSections } from './report-parts.js';
 import { resultsOf, type TaskData, tasksOf } from './result-data.js';
 import { StringPool } from './string-pool.js';
 
@@ -78,7 +78,7 @@ const bandsIn = (directory: string | null, model: ScoredModel, layers: number | 
   }
 };
 
-export const reportData = (parts: ReportParts): ReportData => {
+export const reportData = (parts: ReportSections): ReportData => {
   const { board, record, tables, analysis, layers, samples, title, written } = parts;
   const { experiment } = board;
   const pool = new StringPool();

@@ -2,7 +2,7 @@ import type { ExperimentRecord } from '../../experiment/record/experiment-record
 import type { Board } from '../../scores/board.js';
 import type { PageAnalysis, PageTable } from '../components/data.js';
 
-export interface ReportParts {
+export interface ReportSections {
   readonly board: Board;
   /** `experiment.json`, for states and costs; null if absent. */
   readonly record: ExperimentRecord | null;

@@ -25,7 +25,7 @@ import { generatorMeta, htmlPage } from '../html-page.js';
 import { csvScores, csvScoresStart } from '../score-table/csv.js';
 import { pictureTables } from './picture-tables.js';
 import { reportData } from './report-data.js';
-import type { ReportParts } from './report-parts.js';
+import type { ReportSections } from './report-parts.js';
 
 export const drawReport = (data: ReportData): Promise<string> =>
   htmlPage({ title: data.title, body: render(h(ReportPage, { data })), data, script: 'report' });
@@ -131,7 +131,7 @@ export const writeReportOf = async (
   );
   const board = new Board(experiment);
   const tables = tablesOn(board, layouts);
-  const parts: ReportParts = {
+  const parts: ReportSections = {
     board,
     record,
     tables,

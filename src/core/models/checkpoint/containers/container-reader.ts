@@ -1,4 +1,4 @@
-import type { BlockForm } from '../../../tensor/block-form.js';
+import type { BlockLayout } from '../../../tensor/block-form.js';
 import type { Dtype } from '../../../tensor/dtype.js';
 import type { Shape } from '../../../tensor/reference.js';
 
@@ -9,7 +9,7 @@ export interface TensorInFile {
   readonly begin: number;
   readonly end: number;
   /** Set if the bytes are not plain elements: how to decode them. `dtype` is then the output's. */
-  readonly blocks?: BlockForm;
+  readonly blocks?: BlockLayout;
 }
 
 export interface FileHeader {

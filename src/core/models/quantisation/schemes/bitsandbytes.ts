@@ -4,7 +4,7 @@ import { jsonOrNone } from '../../../texts/json.js';
 import { mostDescriptionBytes } from '../../checkpoint/descriptions.js';
 import { inEightBits } from '../float8.js';
 import {
-  checkForm,
+  checkShape,
   type FoundTensor,
   hasConv1D,
   invalidQuantisation,
@@ -115,7 +115,7 @@ const inFourBits = (
   const parts = ['absmax', 'quant_map', ...(isNested ? ['nested_absmax', 'nested_quant_map'] : [])];
   // Equals the table, but bitsandbytes requires it.
   beside('quant_map');
-  return checkForm(model, {
+  return checkShape(model, {
     name: weight,
     shape,
     of: [weight, ...parts.map((part) => `${weight}.${part}`), stateName],

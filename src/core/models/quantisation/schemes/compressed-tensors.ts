@@ -4,7 +4,7 @@ import { elementCount, type TensorReference } from '../../../tensor/reference.js
 import { isObject } from '../../checkpoint/json.js';
 import { asBlockSize, type BlockSize, inEightBits } from '../float8.js';
 import {
-  checkForm,
+  checkShape,
   type FoundTensor,
   invalidQuantisation,
   type QuantisationScheme,
@@ -64,7 +64,7 @@ export const compressedTensors: QuantisationScheme = {
       const scales = tensorBeside(checkpoint, stored, `${module}.weight_scale`);
       const read = part === 'weight' ? inBytes : packed;
       const found = read(model, { module, stored, codes, scales, groups });
-      return found === undefined ? [] : [checkForm(model, withZerosAndGroups(model, module, found))];
+      return found === undefined ? [] : [checkShape(model, withZerosAndGroups(model, module, found))];
     });
   },
 };

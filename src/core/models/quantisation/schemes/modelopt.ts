@@ -1,7 +1,7 @@
 import { elementCount } from '../../../tensor/reference.js';
 import { inEightBits } from '../float8.js';
 import {
-  checkForm,
+  checkShape,
   type FoundTensor,
   invalidQuantisation,
   type QuantisationScheme,
@@ -65,7 +65,7 @@ const nvfp4 = (model: QuantisedCheckpoint, module: string): FoundTensor => {
       scalesName,
       `has the shape [${scales.shape.join(', ')}], and ${rows} rows of ${width} elements of NVFP4 in blocks of ${sizes.join(' or ')} need others`,
     );
-  return checkForm(model, {
+  return checkShape(model, {
     name,
     shape: [rows, width],
     of: [name, scalesName, factorName],

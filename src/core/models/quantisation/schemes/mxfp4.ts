@@ -1,6 +1,6 @@
 import type { Shape, TensorReference } from '../../../tensor/reference.js';
 import {
-  checkForm,
+  checkShape,
   type FoundTensor,
   invalidQuantisation,
   type QuantisationScheme,
@@ -56,7 +56,7 @@ const found = (model: QuantisedCheckpoint, name: string, codes: TensorReference)
     );
   }
   const width = inBlock * blocks;
-  return checkForm(model, {
+  return checkShape(model, {
     name,
     shape: [experts, width, rows],
     of: [blocksName, scalesName],

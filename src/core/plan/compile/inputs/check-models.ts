@@ -3,7 +3,7 @@ import type { Recipe } from '../../../methods/recipe/recipe.js';
 import { layerDifferences } from '../../../models/architecture/layer-settings/differing.js';
 import { checkCompatible, type Fit, warningOf } from './compatible.js';
 import { at, type OpenedModel } from './models.js';
-import type { Kept, PlanningSession } from './session.js';
+import type { Cached, PlanningSession } from './session.js';
 
 /** Refuses a model that is given twice in one role, which must be a mistake. */
 export const refuseTwins = (models: readonly OpenedModel[]): void => {
@@ -47,7 +47,7 @@ const checkLayers = (
     throw new LayerloomError('CONFIG_MISMATCH', { first: a.path, other: b.path, differences });
 };
 
-const fits: Kept<Promise<Fit>> = { most: Number.POSITIVE_INFINITY };
+const fits: Cached<Promise<Fit>> = { most: Number.POSITIVE_INFINITY };
 
 /** Cache key of a comparison. */
 const idOf = ({ checkpoint, configEdits, vocabulary }: OpenedModel): unknown[] => [

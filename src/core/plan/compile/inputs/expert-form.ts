@@ -9,15 +9,15 @@ import {
   nameInModel,
   ofOneExpert,
 } from '../../../models/experts/family.js';
-import type { ExpertForm } from '../../../models/experts/forms.js';
+import type { ExpertLayout } from '../../../models/experts/forms.js';
 import type { UnplacedTensor } from '../../layout.js';
 import type { Composed } from '../composed.js';
 import type { OpenedInputs } from './opened-inputs.js';
-import type { Kept } from './session.js';
+import type { Cached } from './session.js';
 
 /** Cached tensors under the model's own names, and an object for each frame. */
-const fusedTensors: Kept<UnplacedTensor> = { most: 1 << 20 };
-const fusedFrames: Kept<object> = { most: 512 };
+const fusedTensors: Cached<UnplacedTensor> = { most: 1 << 20 };
+const fusedFrames: Cached<object> = { most: 512 };
 
 /**
  * Puts experts of mixtures into the wanted form, or that of the first model's files. Fused matrices are
@@ -26,10 +26,10 @@ const fusedFrames: Kept<object> = { most: 512 };
  * @throws LayerloomError INVALID_PARAMETER if the matrices differ in shape or dtype, or the output is an
  *   adapter
  */
-export const inExpertForm = (
+export const inExpertLayout = (
   composed: Composed,
   { session }: OpenedInputs,
-  wanted: ExpertForm | undefined,
+  wanted: ExpertLayout | undefined,
 ): Composed => {
   const first = composed.models[0]?.checkpoint;
   const { mixture } = composed.compiled;
@@ -115,7 +115,7 @@ const partOf = (
   name: string,
   parts: readonly UnplacedTensor[],
   matrices: number,
-  wanted: ExpertForm | undefined,
+  wanted: ExpertLayout | undefined,
 ): UnplacedTensor['part'] => {
   const [first, other] = [parts[0], parts.find((one) => !isAlike(one, parts[0]))];
   const [rows = 0, columns = 0] = first?.shape ?? [];

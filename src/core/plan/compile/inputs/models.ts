@@ -86,7 +86,7 @@ const openWhole = async (model: ModelAddress): Promise<Reading> => ({
  *
  * @throws LayerloomError the codes of `readModel`
  */
-export const openAnyForm = async (model: ModelAddress): Promise<Reading> => {
+export const openModelOrAdapter = async (model: ModelAddress): Promise<Reading> => {
   const { checkpoint, adapter } = await readModel(model);
   return adapter === undefined ? { checkpoint: asMerged(checkpoint) } : { checkpoint, adapter };
 };

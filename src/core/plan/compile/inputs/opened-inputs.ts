@@ -7,8 +7,8 @@ import { splitName, withName } from '../../../models/address/name.js';
 import type { CheckpointIndex, FileIdentity, FileState } from '../../../models/checkpoint/checkpoint.js';
 import { observePath } from '../../../models/checkpoint/identity.js';
 import { portableText } from '../../../models/sources/found-text.js';
-import { type OpenedCheckpoint, openAnyForm, openEach, settleNames } from './models.js';
-import { type Kept, PlanningSession } from './session.js';
+import { type OpenedCheckpoint, openEach, openModelOrAdapter, settleNames } from './models.js';
+import { type Cached, PlanningSession } from './session.js';
 
 /** The distinct checkpoints of recipes, also nested ones. */
 export interface OpenedInputs {
@@ -50,7 +50,7 @@ export const openInputs = async (...recipes: readonly Recipe[]): Promise<OpenedI
   for (const reference of recipes.flatMap(referencesOf))
     if (typeof reference.model === 'string' && !wanted.has(reference.model))
       wanted.set(reference.model, { ...reference, model: reference.model });
-  const given = await openEach([...wanted.values()], openAnyForm);
+  const given = await openEach([...wanted.values()], openModelOrAdapter);
   const bases = recipes.every(namesBase) ? [] : await basesNamed(given);
   const opened = [...given, ...bases];
   // Two spellings of one path are one input.
@@ -118,7 +118,7 @@ export const observeInputs = async (
   return { ...inputs, checkpoints };
 };
 
-const subsets: Kept<OpenedInputs> = { most: 64 };
+const subsets: Cached<OpenedInputs> = { most: 64 };
 
 /**
  * Returns those of the opened inputs that one recipe uses, numbered from 0. Opens no file; the session caches

@@ -2,7 +2,7 @@ import { keep } from '../../../base/lookup.js';
 import { TokenizerReader } from '../../../models/tokenizer/read-tokenizer.js';
 
 /** A kind of cached results, at most `most`. */
-export interface Kept<T> {
+export interface Cached<T> {
   readonly most: number;
   /** Never set; carries the type of the results. */
   readonly result?: T;
@@ -13,7 +13,7 @@ export class PlanningSession {
   readonly tokenizers = new TokenizerReader();
   readonly #ids = new WeakMap<object, number>();
   #counted = 0;
-  readonly #results = new Map<Kept<unknown>, Map<string, unknown>>();
+  readonly #results = new Map<Cached<unknown>, Map<string, unknown>>();
 
   /** Returns a number unique to the object, for cache keys. */
   idOf(value: object): number {
@@ -27,7 +27,7 @@ export class PlanningSession {
    *
    * @param key plain data and maps; other objects by their `idOf`
    */
-  remember<T>(kind: Kept<T>, key: unknown, make: () => T): T {
+  remember<T>(kind: Cached<T>, key: unknown, make: () => T): T {
     const results = (this.#results.get(kind) ?? new Map<string, unknown>()) as Map<string, T>;
     this.#results.set(kind, results);
     const text = JSON.stringify(key, (_, value: unknown) =>

@@ -22,7 +22,7 @@ import { inVocabulary, isUnmoved, type VocabularyTensor } from '../../in-vocabul
 import { isStored } from '../../operands.js';
 import type { Operand } from '../../plan.js';
 import type { OpenedModel } from '../inputs/models.js';
-import type { Kept, PlanningSession } from '../inputs/session.js';
+import type { Cached, PlanningSession } from '../inputs/session.js';
 import type { Edits, TokenizerSource } from './tokenizer-source.js';
 
 export interface InVocabulary {
@@ -37,7 +37,7 @@ export interface InVocabulary {
   readonly generationEdits: (config: Edits) => Edits;
 }
 
-const vocabularies: Kept<Promise<MergedVocabulary | undefined>> = { most: 256 };
+const vocabularies: Cached<Promise<MergedVocabulary | undefined>> = { most: 256 };
 
 /**
  * Decides the output's vocabulary and applies it to each model: tensors with rows for tokens get the output's

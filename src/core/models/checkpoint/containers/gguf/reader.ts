@@ -1,6 +1,6 @@
 import { LayerloomError } from '../../../../base/errors.js';
 import { itemAt } from '../../../../base/lookup.js';
-import { type BlockForm, bytesOfRow } from '../../../../tensor/block-form.js';
+import { type BlockLayout, bytesOfRow } from '../../../../tensor/block-form.js';
 import type { ContainerReader, TensorInFile } from '../container-reader.js';
 import { short } from '../short-name.js';
 import { configOf } from './config.js';
@@ -133,7 +133,7 @@ const inFile = (
   const width = head !== 0 && shape.length === 1 ? 1 : (shape.at(-1) ?? 1);
   if (bytesOfRow(type, width) === undefined)
     throw unsupported(file, `is of ${type} in one row`, 'give the model that it was made of', name);
-  const form: BlockForm = { type, width, head, plus };
+  const form: BlockLayout = { type, width, head, plus };
   const dtype = type === 'F32' || type === 'F16' ? type : 'BF16';
   return { dtype, shape, begin, end, blocks: form };
 };

@@ -5,7 +5,7 @@ import { unavailable } from './unavailable.js';
 import { leastToldMs, type Wait, waits } from './waits.js';
 
 /** A transient failure: the request is retried. */
-export class Transient extends Error {
+export class TransientError extends Error {
   /** Milliseconds that the server asks to wait. */
   readonly afterMs: number | undefined;
 
@@ -16,10 +16,10 @@ export class Transient extends Error {
 }
 
 /** A malformed answer, retried only a few times: it may be a proxy's glitch or permanent. */
-export class Nonsense extends Transient {}
+export class BadAnswerError extends TransientError {}
 
 /** The server's pace is too low for a file. */
-export class TooSlow extends Transient {}
+export class TooSlowError extends TransientError {}
 
 /** Consecutive failures allowed for malformed answers, slow servers, and a network that never worked. */
 const fewAttempts = 4;
@@ -58,12 +58,12 @@ export class Attempts {
   async failed(error: unknown): Promise<void> {
     const { patience, reached, signal } = this.#hub;
     checkInterrupt(signal);
-    if (!(error instanceof Transient)) throw error;
+    if (!(error instanceof TransientError)) throw error;
     const hadProgress = this.#bytes >= this.#needed;
     this.#bytes = 0;
     this.#failures += 1;
-    this.#needed = error instanceof TooSlow ? progressIfSlow : leastProgress;
-    const isLong = reached && !(error instanceof Nonsense) && !(error instanceof TooSlow);
+    this.#needed = error instanceof TooSlowError ? progressIfSlow : leastProgress;
+    const isLong = reached && !(error instanceof BadAnswerError) && !(error instanceof TooSlowError);
     const most = isLong ? patience.attempts : Math.min(patience.attempts, fewAttempts);
     if (this.#failures >= most)
       throw unavailable(
@@ -130,14 +130,14 @@ const codesOf = (error: unknown): string[] => {
 
 /** Converts a connection error: transient, except for certificate and address errors. */
 export const networkError = (hub: HubSession, host: string, error: unknown): unknown => {
-  if (hub.signal.aborted || error instanceof LayerloomError || error instanceof Transient) return error;
+  if (hub.signal.aborted || error instanceof LayerloomError || error instanceof TransientError) return error;
   const codes = codesOf(error);
   const said = error instanceof AggregateError ? codes.join(', ') : reasonOf(error);
   const stalled = codes.some((code) => /^UND_ERR_(HEADERS|BODY|CONNECT)_TIMEOUT$/.test(code));
   const reason = stalled
     ? `${host} sent nothing for ${hub.environment.stallMs / 1000} s`
     : `the connection to ${host} failed: ${said}`;
-  if (!codes.some((code) => permanent.test(code))) return new Transient(reason, { cause: error });
+  if (!codes.some((code) => permanent.test(code))) return new TransientError(reason, { cause: error });
   const remedy = 'check the certificates (NODE_EXTRA_CA_CERTS), HTTPS_PROXY and HF_ENDPOINT';
   return unavailable(hub, reason, remedy, { cause: error });
 };

@@ -1,7 +1,7 @@
 import { pipeline, type Readable } from 'node:stream';
 import { createUnzip } from 'node:zlib';
 import { parseJson as parseText } from '../../../../texts/json.js';
-import { Nonsense, networkError } from './patience.js';
+import { BadAnswerError, networkError } from './patience.js';
 import { type Answer, hostOf, isPage, pageError } from './send.js';
 import type { HubSession } from './session.js';
 import { unavailable } from './unavailable.js';
@@ -18,7 +18,7 @@ const decoded = (answer: Answer): Readable => {
   const coding = answer.headers['content-encoding'] ?? 'identity';
   if (coding === 'identity') return answer.body;
   if (!/^(x-)?(gzip|deflate)$/.test(coding))
-    throw new Nonsense(`${hostOf(answer.url)} sends an answer with content-encoding: ${coding}`);
+    throw new BadAnswerError(`${hostOf(answer.url)} sends an answer with content-encoding: ${coding}`);
   return pipeline(answer.body, createUnzip(), () => {});
 };
 
@@ -46,7 +46,9 @@ export const readAll = async (
   } catch (error) {
     answer.body.on('error', () => {}).destroy();
     if (/^Z_/.test((error as NodeJS.ErrnoException).code ?? ''))
-      throw new Nonsense(`${hostOf(answer.url)} sends what is not compressed as it says`, { cause: error });
+      throw new BadAnswerError(`${hostOf(answer.url)} sends what is not compressed as it says`, {
+        cause: error,
+      });
     throw networkError(hub, hostOf(answer.url), error);
   } finally {
     clearTimeout(timer);
@@ -64,6 +66,6 @@ export const parseJson = (hub: HubSession, answer: Answer, text: string): unknow
   try {
     return parseText(text);
   } catch (cause) {
-    throw new Nonsense(`${hostOf(answer.url)} sends what is not JSON`, { cause });
+    throw new BadAnswerError(`${hostOf(answer.url)} sends what is not JSON`, { cause });
   }
 };

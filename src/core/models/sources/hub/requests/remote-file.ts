@@ -3,7 +3,7 @@ import type { Extent } from '../../../../tensor/extent.js';
 import type { RemoteBytes, Sink } from '../../ranges/fetch-into.js';
 import type { ListedFile } from '../../ranges/record.js';
 import { batches, type LeastPace } from './batches.js';
-import { Attempts, Nonsense, networkError, TooSlow, Transient } from './patience.js';
+import { Attempts, BadAnswerError, networkError, TooSlowError, TransientError } from './patience.js';
 import { alteredBy, bodyRange, plainRange } from './plain-body.js';
 import { refusalOf } from './refusal.js';
 import { type Answer, discard, hostOf, isPage, pageError, send } from './send.js';
@@ -73,7 +73,7 @@ export class RemoteFile implements RemoteBytes {
           attempts.progressed(lengthOf(chunks));
         }
         if (position < end)
-          throw new Nonsense(`the server sends less of ${this.file.name} than is asked for`);
+          throw new BadAnswerError(`the server sends less of ${this.file.name} than is asked for`);
       } catch (error) {
         await attempts.failed(error);
       }
@@ -117,13 +117,13 @@ export class RemoteFile implements RemoteBytes {
       throw networkError(this.#hub, hostOf(answer.url), error);
     }
     // The server sent only part of the range, or the connection was cut.
-    throw new Transient(`${hostOf(answer.url)} sent too few bytes`);
+    throw new TransientError(`${hostOf(answer.url)} sent too few bytes`);
   }
 
   #leastPace({ url }: Answer): LeastPace {
     const { stallMs: ms } = this.#hub.environment;
     const bytes = Math.ceil((leastRate * ms) / 1000);
-    const error = () => new TooSlow(`${hostOf(url)} sent less than ${bytes} bytes in ${ms / 1000} s`);
+    const error = () => new TooSlowError(`${hostOf(url)} sent less than ${bytes} bytes in ${ms / 1000} s`);
     return { bytes, ms, error };
   }
 
@@ -140,7 +140,7 @@ export class RemoteFile implements RemoteBytes {
       // The signed address has expired; the hub gives another.
       if (isSigned && answer.headers['x-error-code'] === undefined) {
         if (this.#address === known) this.#address = undefined;
-        throw new Transient(
+        throw new TransientError(
           `${hostOf(answer.url)} answers ${answer.status} at the address that the hub gave`,
         );
       }
@@ -166,7 +166,7 @@ export class RemoteFile implements RemoteBytes {
     if (range?.total !== undefined && range.total !== bytes)
       throw this.#changed(`has ${range.total} bytes on the server, and was listed with ${bytes}`);
     if (range?.begin !== position || range.end > end)
-      throw new Nonsense(
+      throw new BadAnswerError(
         `${hostOf(answer.url)} answers ${[status, ...said.map((name) => `${name}: ${headers[name]}`)].join(', ')} where bytes ${position}-${end - 1} were asked for`,
       );
     return range;

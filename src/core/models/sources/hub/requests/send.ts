@@ -3,7 +3,7 @@ import type { Readable } from 'node:stream';
 import { type Dispatcher, request } from 'undici';
 import type { LayerloomError } from '../../../../base/errors.js';
 import { version } from '../../../../base/version.js';
-import { networkError, retryAfter, Transient } from './patience.js';
+import { networkError, retryAfter, TransientError } from './patience.js';
 import { parseAddress } from './server-address.js';
 import type { HubSession } from './session.js';
 import { unavailable } from './unavailable.js';
@@ -67,7 +67,7 @@ export const send = async (hub: HubSession, address: string, question: Question 
     if (status === 408 || status === 429 || status >= 500) {
       discard(body);
       const afterMs = retryAfter(given);
-      throw new Transient(`${url.host} answers ${status}${reasonGiven(given)}`, { afterMs });
+      throw new TransientError(`${url.host} answers ${status}${reasonGiven(given)}`, { afterMs });
     }
     return { status, headers: given, body, url: url.href, isRedirected: hop > 0, hubHeaders };
   }
@@ -103,7 +103,7 @@ const ask = async (hub: HubSession, url: URL, { method = 'GET', headers, body, s
     for (const link of links) link[Symbol.dispose]();
   };
   const limitMs = mostStallsBefore * hub.environment.stallMs;
-  const late = () => own.abort(new Transient(`${url.host} gave no answer in ${limitMs / 1000} s`));
+  const late = () => own.abort(new TransientError(`${url.host} gave no answer in ${limitMs / 1000} s`));
   const timer = body === undefined ? setTimeout(late, limitMs) : undefined;
   try {
     const answer = request(url, {
