@@ -5,7 +5,7 @@ import { dirname, join, normalize, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { addonFile, currentHost, targetOf } from '../src/core/native/prebuilt.js';
-import { knownHarnessVersion } from '../src/study/evaluation/harness/kept-harness.js';
+import { knownHarnessVersion } from '../src/study/evaluation/harness/harness-process.js';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 

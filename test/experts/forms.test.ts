@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import type { ExpertLayout } from '../../src/core/models/experts/forms.js';
+import type { ExpertLayout } from '../../src/core/models/experts/layouts.js';
 import {
   analyze,
   diff,

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { type PartHeld, TensorShardHashes } from '../../src/study/evaluation/servers/parts-held.js';
+import { type PartHeld, TensorShardHashes } from '../../src/study/evaluation/servers/tensor-shard-hashes.js';
 import { type TensorToLoad, WeightsToLoad } from '../../src/study/evaluation/servers/weights-to-load.js';
 import { llama, writeCheckpoint } from '../fixtures/checkpoints.js';
 

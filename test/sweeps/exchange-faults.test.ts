@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { WeightSwapServer } from '../../src/study/evaluation/servers/exchanging-server.js';
+import { WeightSwapServer } from '../../src/study/evaluation/servers/weight-swap-server.js';
 import { WeightsToLoad } from '../../src/study/evaluation/servers/weights-to-load.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { standInServer } from '../fixtures/evaluation-errors.js';

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { HarnessProcess } from '../../src/study/evaluation/harness/kept-harness.js';
+import { HarnessProcess } from '../../src/study/evaluation/harness/harness-process.js';
 import { type PlacedTensor, WeightsToLoad } from '../../src/study/evaluation/servers/weights-to-load.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { standIn } from '../fixtures/evaluation-errors.js';

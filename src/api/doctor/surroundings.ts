@@ -5,7 +5,7 @@ import { reasonOf } from '../../core/base/errors.js';
 import { isMissing } from '../../core/base/unless-missing.js';
 import { hubCacheRoot } from '../../core/models/sources/hub/cache/hub-cache.js';
 import { findHarness, harnessName } from '../../study/evaluation/harness/harness-command.js';
-import { knownHarnessVersion } from '../../study/evaluation/harness/kept-harness.js';
+import { knownHarnessVersion } from '../../study/evaluation/harness/harness-process.js';
 import { type Finding, ok, warning } from './finding.js';
 
 export interface HubCacheFacts {

@@ -1,6 +1,6 @@
 import { links } from '../../core/engine/output/link.js';
 import { layouts } from '../../core/models/checkpoint/layouts.js';
-import { expertLayouts } from '../../core/models/experts/forms.js';
+import { expertLayouts } from '../../core/models/experts/layouts.js';
 import { writtenNames } from '../../core/models/quantisation/quantising.js';
 import { chatTemplateNames } from '../../core/models/tokenizer/chat-templates/chat-template.js';
 import { outputForms } from '../../core/plan/compile/adapters/output-forms.js';

@@ -6,7 +6,7 @@ import { type MergeResult, runPlan } from '../../core/engine/run-plan.js';
 import type { Kept } from '../../core/methods/framework/method.js';
 import { methods } from '../../core/methods/index.js';
 import type { RecipeInput, RecipesByMethod } from '../../core/methods/recipes.js';
-import type { ExpertLayout } from '../../core/models/experts/forms.js';
+import type { ExpertLayout } from '../../core/models/experts/layouts.js';
 import type { WrittenName } from '../../core/models/quantisation/quantising.js';
 import type { OutputForm } from '../../core/plan/compile/adapters/output-forms.js';
 import { notesOf } from '../../core/plan/method-report.js';

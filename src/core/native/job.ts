@@ -1,6 +1,6 @@
-import type { BlockLayout } from '../tensor/block-form.js';
+import type { BlockLayout } from '../tensor/block-layout.js';
 import type { ArithmeticDtype } from '../tensor/dtype.js';
-import type { CodeKind, CodeOrder, FactorKind } from '../tensor/quantised-form.js';
+import type { CodeKind, CodeOrder, FactorKind } from '../tensor/quantisation-layout.js';
 import type { Rows } from '../tensor/rows.js';
 
 // Jobs, decoded by native/addon/decode.cpp and decode_program.cpp. Ill-typed or contradictory ones throw

@@ -1,6 +1,6 @@
-import type { BlockLayout } from './block-form.js';
+import type { BlockLayout } from './block-layout.js';
 import { bitsOf, type Dtype } from './dtype.js';
-import type { QuantisationLayout } from './quantised-form.js';
+import type { QuantisationLayout } from './quantisation-layout.js';
 
 /** Sizes of a tensor's dimensions; none for a scalar. */
 export type Shape = readonly number[];

@@ -5,7 +5,7 @@ import { checkInterrupt, LayerloomError } from '../../core/base/errors.js';
 import { invalidParameter } from '../../core/base/invalid-parameter.js';
 import { endingOf } from '../../core/programs/process.js';
 import { checkHarness, harnessCommand } from './harness/harness-command.js';
-import { HarnessProcess, knownHarnessVersion, type LoadedWeights } from './harness/kept-harness.js';
+import { HarnessProcess, knownHarnessVersion, type LoadedWeights } from './harness/harness-process.js';
 import { pathToLoad } from './harness/loadable.js';
 import { weightsArguments } from './harness/loaded-model.js';
 

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { setting } from '../../base/setting.js';
 import { layouts } from '../../models/checkpoint/layouts.js';
-import { expertLayouts } from '../../models/experts/forms.js';
+import { expertLayouts } from '../../models/experts/layouts.js';
 import { writtenNames } from '../../models/quantisation/quantising.js';
 import {
   chatTemplateNames,

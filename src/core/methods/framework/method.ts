@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { Place } from '../../models/architecture/architecture.js';
 import type { Origin } from '../../models/architecture/layer-settings/stacked.js';
-import type { ExpertLayout } from '../../models/experts/forms.js';
+import type { ExpertLayout } from '../../models/experts/layouts.js';
 import type { TransplantRequest } from '../../models/tokenizer/vocabulary.js';
 import type { Dtype } from '../../tensor/dtype.js';
 import type { Shape } from '../../tensor/reference.js';

@@ -9,7 +9,7 @@ import type {
   RowSlicing,
   WholeSlicing,
 } from '../../native/job.js';
-import type { BlockLayout } from '../../tensor/block-form.js';
+import type { BlockLayout } from '../../tensor/block-layout.js';
 import { type ArithmeticDtype, arithmeticOf } from '../../tensor/dtype.js';
 import type { Rows } from '../../tensor/rows.js';
 import { elementsIn, type IdOfSource, type StoredTensor, sourceId } from '../../tensor/stored-tensor.js';

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { itemAt } from '../../base/lookup.js';
 import type { QuantisingScheme } from '../../native/job.js';
 import type { Dtype } from '../../tensor/dtype.js';
-import { gridOf } from '../../tensor/quantised-form.js';
+import { gridOf } from '../../tensor/quantisation-layout.js';
 import { measureKept } from './kept-change.js';
 import type { Operation } from './operation.js';
 import type { Value } from './program.js';

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import { LayerloomError } from '../../base/errors.js';
 import { isGiven } from '../../models/checkpoint/json.js';
 import type { Layout } from '../../models/checkpoint/layouts.js';
-import type { ExpertLayout } from '../../models/experts/forms.js';
+import type { ExpertLayout } from '../../models/experts/layouts.js';
 import type { WrittenName } from '../../models/quantisation/quantising.js';
 import { chatTemplateOf } from '../../models/tokenizer/chat-templates/chat-template.js';
 import type { TokenizerRequest, TransplantRequest } from '../../models/tokenizer/vocabulary.js';

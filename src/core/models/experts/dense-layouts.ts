@@ -1,7 +1,7 @@
 import { ownValue } from '../../base/lookup.js';
 import { floatingNumber } from '../checkpoint/config.js';
 import { isObject } from '../checkpoint/json.js';
-import type { ExpertLayout } from './forms.js';
+import type { ExpertLayout } from './layouts.js';
 
 type Config = Readonly<Record<string, unknown>>;
 

@@ -1,5 +1,5 @@
 import { itemAt } from '../../base/lookup.js';
-import type { CodeOrder } from '../../tensor/quantised-form.js';
+import type { CodeOrder } from '../../tensor/quantisation-layout.js';
 import type { TensorReference } from '../../tensor/reference.js';
 import {
   checkShape,

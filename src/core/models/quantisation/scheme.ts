@@ -1,7 +1,12 @@
 import { LayerloomError } from '../../base/errors.js';
 import { itemAt } from '../../base/lookup.js';
 import type { Dtype } from '../../tensor/dtype.js';
-import { bytesOfCodes, gridOf, inputFeatures, type QuantisationLayout } from '../../tensor/quantised-form.js';
+import {
+  bytesOfCodes,
+  gridOf,
+  inputFeatures,
+  type QuantisationLayout,
+} from '../../tensor/quantisation-layout.js';
 import { elementCount, type Shape, type TensorReference } from '../../tensor/reference.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 

@@ -14,7 +14,7 @@ import { sideFilePath } from '../../models/checkpoint/side-file-content.js';
 import { listOtherFiles } from '../../models/checkpoint/side-files.js';
 import { checkSideFile } from '../../models/checkpoint/small-file.js';
 import { storedTensors } from '../../models/checkpoint/stored-tensors.js';
-import type { ExpertLayout } from '../../models/experts/forms.js';
+import type { ExpertLayout } from '../../models/experts/layouts.js';
 import { elementCount } from '../../tensor/reference.js';
 import {
   bytesOfSources,

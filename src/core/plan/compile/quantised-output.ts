@@ -3,7 +3,7 @@ import { allRecipes } from '../../methods/recipe/recipe.js';
 import type { CheckpointIndex, Quantisation } from '../../models/checkpoint/checkpoint.js';
 import { isObject } from '../../models/checkpoint/json.js';
 import { moduleOf } from '../../models/quantisation/dequantised.js';
-import type { QuantisationLayout } from '../../tensor/quantised-form.js';
+import type { QuantisationLayout } from '../../tensor/quantisation-layout.js';
 import type { TensorReference } from '../../tensor/reference.js';
 import { storedTensor } from '../../tensor/stored-tensor.js';
 import type { UnplacedTensor } from '../layout.js';

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { type BlockLayout, blockTypes, bytesOfRow } from '../../tensor/block-form.js';
+import { type BlockLayout, blockTypes, bytesOfRow } from '../../tensor/block-layout.js';
 import type { TensorReference } from '../../tensor/reference.js';
 import { operandKind, type StoredTensor, storedTensor } from '../../tensor/stored-tensor.js';
 import { parseBy } from '../parse.js';

@@ -11,7 +11,7 @@ import {
   type QuantisationLayout,
   type QuantisationTensors,
   type QuantisedBlocks,
-} from '../../tensor/quantised-form.js';
+} from '../../tensor/quantisation-layout.js';
 import type { TensorReference } from '../../tensor/reference.js';
 import { operandKind, type StoredTensor, storedTensor } from '../../tensor/stored-tensor.js';
 import { parseBy } from '../parse.js';

@@ -18,13 +18,13 @@ import type { WeightsInPlace } from '../servers/weights-to-load.js';
 import type { EvaluationSettings, Rows } from '../settings.js';
 import { checkHarness } from './harness-command.js';
 import { findHarnessResults, type HarnessResult, readHarnessResults } from './harness-output.js';
-import { type Requests, watchRequests } from './harness-progress.js';
 import {
   canServeMoreRuns,
   type HarnessEnd,
   type HarnessProcess,
   type LoadedWeights,
-} from './kept-harness.js';
+} from './harness-process.js';
+import { type Requests, watchRequests } from './harness-progress.js';
 import { weightsArguments } from './loaded-model.js';
 import { promptArguments } from './prompt-arguments.js';
 

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { z } from 'zod';
 import { reasonOf } from '../../../core/base/errors.js';
 import { isOfThisMachine } from '../reach.js';
-import { PermanentError, type ServerClient, ServerError } from './asked-server.js';
+import { PermanentError, type ServerClient, ServerError } from './server-client.js';
 import { probe, type WeightServer } from './weight-server.js';
 
 /** The function of `sglang_weights.py`. */

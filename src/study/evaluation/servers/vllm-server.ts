@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { type ServerClient, ServerError } from './asked-server.js';
+import { type ServerClient, ServerError } from './server-client.js';
 import { probe, type WeightServer } from './weight-server.js';
 
 const modelsSchema = z.object({ data: z.array(z.object({ id: z.string(), root: z.string() })).min(1) });

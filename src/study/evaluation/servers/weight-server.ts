@@ -1,4 +1,4 @@
-import type { ServerClient } from './asked-server.js';
+import type { ServerClient } from './server-client.js';
 
 /** A kind of server that takes weights. */
 export interface WeightServer {

@@ -7,11 +7,11 @@ import {
   exchangesWeights,
   HarnessProcess,
   knownHarnessVersion,
-} from '../../evaluation/harness/kept-harness.js';
+} from '../../evaluation/harness/harness-process.js';
 import type { ProblemTexts } from '../../evaluation/result.js';
 import { type FoundResult, ResultFiles } from '../../evaluation/result-files.js';
 import { ScoredContents } from '../../evaluation/scored-contents.js';
-import { WeightSwapServer } from '../../evaluation/servers/exchanging-server.js';
+import { WeightSwapServer } from '../../evaluation/servers/weight-swap-server.js';
 import { WeightsToLoad } from '../../evaluation/servers/weights-to-load.js';
 import type { EvaluationSettings } from '../../evaluation/settings.js';
 import { checkExpected } from '../expected.js';

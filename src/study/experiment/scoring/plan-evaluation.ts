@@ -3,7 +3,7 @@ import { LayerloomError } from '../../../core/base/errors.js';
 import { itemAt, valueAt } from '../../../core/base/lookup.js';
 import type { BatchPlan } from '../../batch/batch-plan.js';
 import { harnessCommand } from '../../evaluation/harness/harness-command.js';
-import { exchangesWeights } from '../../evaluation/harness/kept-harness.js';
+import { exchangesWeights } from '../../evaluation/harness/harness-process.js';
 import { paceOf } from '../../evaluation/pace.js';
 import { type FoundResult, ResultFiles } from '../../evaluation/result-files.js';
 import { ScoredContents } from '../../evaluation/scored-contents.js';

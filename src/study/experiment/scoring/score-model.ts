@@ -12,12 +12,12 @@ import {
   withVariables,
 } from '../../evaluation/harness/harness.js';
 import type { HarnessResult } from '../../evaluation/harness/harness-output.js';
+import type { HarnessProcess, LoadedWeights } from '../../evaluation/harness/harness-process.js';
 import type { Requests } from '../../evaluation/harness/harness-progress.js';
-import type { HarnessProcess, LoadedWeights } from '../../evaluation/harness/kept-harness.js';
 import type { FoundResult, ResultFiles } from '../../evaluation/result-files.js';
-import type { HeldModel, WeightSwapServer } from '../../evaluation/servers/exchanging-server.js';
 import { type ModelServer, serverCommand, startServer } from '../../evaluation/servers/server.js';
 import { exchangeEnvironment } from '../../evaluation/servers/weight-servers.js';
+import type { HeldModel, WeightSwapServer } from '../../evaluation/servers/weight-swap-server.js';
 import type { MergeToLoad } from '../in-place/merges-in-place.js';
 import type { ScoreError } from '../record/experiment-record.js';
 import { bringWholeModel } from './bring-whole-model.js';

@@ -2,7 +2,7 @@ import { argument, layerloomCommand } from '../../../core/base/command-line.js';
 import { version } from '../../../core/base/version.js';
 import type { EvaluationResult } from '../../evaluation/result.js';
 import type { Fact, ReportData } from '../components/data.js';
-import type { ReportSections } from './report-parts.js';
+import type { ReportSections } from './report-sections.js';
 import type { TaskData } from './result-data.js';
 
 const distinct = (values: readonly string[]): string => [...new Set(values)].join('; ');

@@ -11,7 +11,7 @@ import { headlineSentence } from './headline.js';
 import { bandsOf, type Drawn } from './layer-bands.js';
 import { provenanceOf } from './provenance.js';
 import { regressionsOf } from './regressions.js';
-import type { ReportSections } from './report-parts.js';
+import type { ReportSections } from './report-sections.js';
 import { resultsOf, type TaskData, tasksOf } from './result-data.js';
 import { StringPool } from './string-pool.js';
 

@@ -25,7 +25,7 @@ import { generatorMeta, htmlPage } from '../html-page.js';
 import { csvScores, csvScoresStart } from '../score-table/csv.js';
 import { pictureTables } from './picture-tables.js';
 import { reportData } from './report-data.js';
-import type { ReportSections } from './report-parts.js';
+import type { ReportSections } from './report-sections.js';
 
 export const drawReport = (data: ReportData): Promise<string> =>
   htmlPage({ title: data.title, body: render(h(ReportPage, { data })), data, script: 'report' });

@@ -1,4 +1,4 @@
-import type { BlockLayout } from '../../../tensor/block-form.js';
+import type { BlockLayout } from '../../../tensor/block-layout.js';
 import type { Dtype } from '../../../tensor/dtype.js';
 import type { Shape } from '../../../tensor/reference.js';
 

@@ -1,5 +1,5 @@
 import { itemAt } from '../../../base/lookup.js';
-import { type CodeKind, type CodeOrder, gridOf } from '../../../tensor/quantised-form.js';
+import { type CodeKind, type CodeOrder, gridOf } from '../../../tensor/quantisation-layout.js';
 import { elementCount, type TensorReference } from '../../../tensor/reference.js';
 import { isObject } from '../../checkpoint/json.js';
 import { asBlockSize, type BlockSize, inEightBits } from '../float8.js';

@@ -1,5 +1,5 @@
 import { LayerloomError } from '../../../../base/errors.js';
-import { type BlockType, blockTypes, bytesOfRow } from '../../../../tensor/block-form.js';
+import { type BlockType, blockTypes, bytesOfRow } from '../../../../tensor/block-layout.js';
 import { elementCount, type Shape } from '../../../../tensor/reference.js';
 import { checkTensorName, short } from '../short-name.js';
 import { invalidGguf, type MetadataValue, MoreNeeded, Scanner } from './scanner.js';

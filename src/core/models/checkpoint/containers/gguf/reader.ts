@@ -1,6 +1,6 @@
 import { LayerloomError } from '../../../../base/errors.js';
 import { itemAt } from '../../../../base/lookup.js';
-import { type BlockLayout, bytesOfRow } from '../../../../tensor/block-form.js';
+import { type BlockLayout, bytesOfRow } from '../../../../tensor/block-layout.js';
 import type { ContainerReader, TensorInFile } from '../container-reader.js';
 import { short } from '../short-name.js';
 import { configOf } from './config.js';

@@ -9,7 +9,7 @@ import {
   nameInModel,
   ofOneExpert,
 } from '../../../models/experts/family.js';
-import type { ExpertLayout } from '../../../models/experts/forms.js';
+import type { ExpertLayout } from '../../../models/experts/layouts.js';
 import type { UnplacedTensor } from '../../layout.js';
 import type { Composed } from '../composed.js';
 import type { OpenedInputs } from './opened-inputs.js';
