@@ -284,6 +284,10 @@ const elsewhere: Readonly<Record<string, string>> = {
     'typed in by test/evaluation/in-place.test.ts',
   'core/base/error-catalogue.ts: batch EXPERIMENT.yaml -o … --resume':
     'the command of a batch, with names to fill in',
+  'study/experiment/record/no-record.ts: evaluate … --benchmarks mgsm':
+    'typed in by test/evaluation/evaluate-models.test.ts',
+  'study/experiment/scoring/evaluate-models.ts: evaluate …':
+    'the command of a study, typed in by test/cli/study.test.ts',
   'cli/work/evaluate.ts: report … -o …': 'typed in by test/cli/study.test.ts',
   'cli/text/evaluation-text.ts: evaluate … --only … --limit 20':
     'typed in by test/evaluation/plan-evaluation.test.ts',
