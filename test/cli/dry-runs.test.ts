@@ -324,7 +324,7 @@ describe('a batch', () => {
       },
     ],
     ['JOBS_OUTDATED', 'jobs of another version', async () => ({ expect: '0.0.1:0000000000000000' })],
-    ['INVALID_PARAMETER', 'a part that is none', async () => ({ shardRange: '3/3' })],
+    ['INVALID_PARAMETER', 'a part that is none', async () => ({ part: '3/3' })],
   ])('is refused as a dry run too: %s, %s', async (code, _, scenario) => {
     const folder = writeModels();
     const { text = experiment(''), ...options } = await scenario(folder);

@@ -218,6 +218,7 @@ const texts = ({ at }: Folder): Readonly<Record<string, readonly string[]>> => {
     'experiment snakemake': [none, '-o', out],
     'experiment kubernetes': [none, '--image', 'x', '--volume', 'x=/x', '-o', out],
     table: [none, '-o', out],
+    evaluate: [none, '--tasks', 'mgsm_direct_sw', '-o', out],
     report: [none, '-o', out],
     select: ['--scores', none, '--count', '2', '-o', out],
     diff: [at('math-1'), none, '-o', out],

@@ -4,7 +4,7 @@ import { optionGroups } from '../framework/help.js';
 import { option } from '../framework/option.js';
 import { toBenchmarks } from '../options/benchmarks.js';
 import { download, expect, inPlace, jobs, lmEval, modelWords } from '../options/common.js';
-import { toNumber, toSettings, toWords } from '../options/parse.js';
+import { toNumber, toWords } from '../options/parse.js';
 
 export const evaluate = command({
   name: 'evaluate',
@@ -12,7 +12,7 @@ export const evaluate = command({
   summary: "score an experiment's models, or any models, with lm-evaluation-harness",
   arguments: {
     models: argument(
-      '<dir-or-model...>',
+      '<dir...>',
       `the directory of a batch, also while it still runs; or models to measure by --tasks or --benchmarks, each ${modelWords}, BASE+ADAPTER or NAME=MODEL`,
     ),
   },
@@ -30,7 +30,6 @@ export const evaluate = command({
     set: option(
       '--set <key=value...>',
       'of models: other settings of evaluate:, such as fewshot=8, device=cuda, data=./mgsm',
-      { parse: toSettings },
     ),
     out: option('-o, --out <dir>', 'of models: directory of the results, which later runs add to', {
       default: usualScores,
@@ -73,8 +72,8 @@ export const evaluate = command({
     ['layerloom evaluate ./study --dry-run', 'what is to be scored, and the hours that it takes'],
     ["layerloom evaluate ./study --only 'swahili/*' --limit 20", 'a quick look at one language'],
     [
-      'layerloom evaluate ./base ./math ./merged --benchmarks mgsm --lang swahili,english -o ./scores',
-      'score three models without an experiment, and compare them problem by problem',
+      'layerloom evaluate ./base ./merged --benchmarks mgsm --lang swahili',
+      'score two models without an experiment, and compare them problem by problem',
     ],
     ['layerloom evaluate ./study --import ./results', 'take results that were computed on another machine'],
   ],

@@ -1,7 +1,5 @@
 import { LayerloomError } from '../../core/base/errors.js';
 import { invalidParameter } from '../../core/base/invalid-parameter.js';
-import { TextRefused } from '../../core/texts/text-refused.js';
-import { yamlValue } from '../../core/texts/yaml.js';
 
 /**
  * Parses a number. Returns other text unchanged; the called function then refuses it and names the parameter.
@@ -48,27 +46,6 @@ export const toArguments = (text: string): Record<string, number | string | bool
       return [part.slice(0, at), /^(true|false)$/i.test(value) ? /^true$/i.test(value) : toNumber(value)];
     }),
   );
-
-/** Adds `KEY=VALUE` to the previous ones; the value is YAML: `8`, `cuda`, `[0, 1]`, `{dtype: bfloat16}`. */
-export const toSettings = (
-  text: string,
-  previous: Readonly<Record<string, unknown>> = {},
-): Record<string, unknown> => {
-  const [, key, value] = /^([a-z_]{1,40})=(.*)$/s.exec(text) ?? [];
-  if (key === undefined || value === undefined)
-    throw new LayerloomError('USAGE', { reason: `${text}: expected KEY=VALUE` });
-  if (Object.hasOwn(previous, key)) throw new LayerloomError('USAGE', { reason: `${key} is set twice` });
-  try {
-    return { ...previous, [key]: yamlValue(value, 'none') };
-  } catch (cause) {
-    if (!(cause instanceof TextRefused)) throw cause;
-    throw new LayerloomError(
-      'USAGE',
-      { reason: `${text}: the value is no YAML (${cause.message})` },
-      { cause },
-    );
-  }
-};
 
 /** Parses words separated by commas, each once. */
 export const toWords = (text: string): string[] => [...new Set(text.split(',').map((word) => word.trim()))];

@@ -2,6 +2,8 @@ import { formatTables } from '../../api/format-tables.js';
 import { scoreTables } from '../../api/score-tables.js';
 import { argument, layerloomCommand } from '../../core/base/command-line.js';
 import { LayerloomError } from '../../core/base/errors.js';
+import { TextRefused } from '../../core/texts/text-refused.js';
+import { yamlValue } from '../../core/texts/yaml.js';
 import { hasRecord } from '../../study/batch/record-names.js';
 import type { BenchmarkName } from '../../study/evaluation/data/benchmarks.js';
 import {
@@ -34,7 +36,7 @@ export interface EvaluateCommandOptions extends OutputOptions {
   readonly tasks?: readonly string[];
   readonly benchmarks?: readonly BenchmarkName[];
   readonly languages?: readonly string[];
-  readonly set?: Readonly<Record<string, unknown>>;
+  readonly set?: readonly string[];
   readonly out?: string;
   readonly lmEval?: string;
   readonly only?: readonly string[];
@@ -139,7 +141,8 @@ const experimentCommand = async (directory: string, options: EvaluateCommandOpti
 };
 
 const modelsCommand = async (options: EvaluateCommandOptions): Promise<void> => {
-  const { models, tasks, benchmarks, languages, set: settings, out, limit, jobs, lmEval } = options;
+  const { models, tasks, benchmarks, languages, set = [], out, limit, jobs, lmEval } = options;
+  const settings = settingsIn(set);
   const outcome = await scored(options, (watched) =>
     evaluateModels(models, {
       ...watched,
@@ -154,6 +157,28 @@ const modelsCommand = async (options: EvaluateCommandOptions): Promise<void> => 
     describeEvaluation({ ...outcome, scored: [], kept: [] }),
   ].join('\n\n');
   ended(outcome, reportOf(directory, outcome), text, options);
+};
+
+/** Reads `KEY=VALUE`; the value is YAML: `8`, `cuda`, `[0, 1]`, `{dtype: bfloat16}`. @throws LayerloomError USAGE */
+const settingsIn = (texts: readonly string[]): Record<string, unknown> => {
+  const settings = new Map<string, unknown>();
+  for (const text of texts) {
+    const [, key, value] = /^([a-z_]{1,40})=(.*)$/s.exec(text) ?? [];
+    if (key === undefined || value === undefined)
+      throw new LayerloomError('USAGE', { reason: `${text}: expected KEY=VALUE` });
+    if (settings.has(key)) throw new LayerloomError('USAGE', { reason: `${key} is set twice` });
+    try {
+      settings.set(key, yamlValue(value, 'none'));
+    } catch (cause) {
+      if (!(cause instanceof TextRefused)) throw cause;
+      throw new LayerloomError(
+        'USAGE',
+        { reason: `${text}: the value is no YAML (${cause.message})` },
+        { cause },
+      );
+    }
+  }
+  return Object.fromEntries(settings);
 };
 
 /** Scores, and shows the progress. */
