@@ -281,7 +281,7 @@ describe('--expect', () => {
       const { code, stderr } = await run('batch', file, '-o', out, ...more);
       expect([code, stderr]).toEqual([
         2,
-        expect.stringMatching(/e.*yaml was changed since this job was written/),
+        expect.stringMatching(/yaml: it was changed since this job was written/),
       ]);
     }
     const other = ['--expect', stamp.replace(version, '0.0.1')];

@@ -102,7 +102,7 @@ export const bugs = [
   {
     name: 'a short body is taken for all of a range',
     file: 'core/models/sources/hub/requests/remote-file.js',
-    text: 'if (position < end)\n                    throw new Nonsense(',
+    text: 'if (position < end)\n                    throw new BadAnswerError(',
     instead: 'if (position < end)\n                    void (position = end, ',
     workload: 'swap of the hub',
   },

@@ -7,19 +7,19 @@ import { fileURLToPath } from 'node:url';
 const require = createRequire(import.meta.url);
 
 class InThisThread {
-  /** @type {Readonly<Record<string, (task: unknown) => Promise<unknown>>>} */
+  /** @type {(message: unknown) => Promise<unknown>} */
   #worker;
 
   /** @param {{ readonly filename: string }} options */
   constructor({ filename }) {
-    this.#worker = require(fileURLToPath(filename));
+    this.#worker = require(fileURLToPath(filename)).run;
   }
 
   on() {}
 
-  /** @param {unknown} task @param {{ readonly name: string }} options */
-  async run(task, { name }) {
-    return await this.#worker[name]?.(task);
+  /** @param {unknown} message */
+  async run(message) {
+    return await this.#worker(message);
   }
 
   async destroy() {}
