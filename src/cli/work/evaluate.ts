@@ -142,11 +142,10 @@ const experimentCommand = async (directory: string, options: EvaluateCommandOpti
 
 const modelsCommand = async (options: EvaluateCommandOptions): Promise<void> => {
   const { models, tasks, benchmarks, languages, set = [], out, limit, jobs, lmEval } = options;
-  const settings = settingsIn(set);
   const outcome = await scored(options, (watched) =>
     evaluateModels(models, {
       ...watched,
-      ...{ tasks, benchmarks, languages, settings, out, limit, jobs, lmEval },
+      ...{ tasks, benchmarks, languages, settings: settingsIn(set), out, limit, jobs, lmEval },
     }),
   );
   const directory = out ?? usualScores;
