@@ -8,6 +8,8 @@ import {
   runExperiment,
   scoreTables,
 } from '../../src/index.js';
+import { lora, writeAdapter } from '../fixtures/adapters.js';
+import { llamaShapes } from '../fixtures/checkpoints.js';
 import { cli as run } from '../fixtures/cli.js';
 import { stubHarness } from '../fixtures/evaluation-errors.js';
 import { recordIn, writeExperiment } from '../fixtures/experiment.js';
@@ -91,6 +93,17 @@ describe('models without an experiment', () => {
     const outcome = await evaluateExperiment(out, { lmEval });
     expect(outcome.kept).toEqual(expect.arrayContaining(['base', merge]));
     await expect(importResults(out, join(root, 'nothing'))).rejects.toMatchObject({ code: 'READ_FAILED' });
+  });
+
+  it('give those of an adapter on its base too', async () => {
+    const { root, out } = writeExperiment();
+    writeAdapter(join(root, 'adapter'), lora({ shapes: llamaShapes({ layers: 6 }) }));
+    const adapted = `${join(root, 'base')}+${join(root, 'adapter')}`;
+    const [scores, of] = [join(root, 'scores'), { tasks: [sw], lmEval }];
+    await evaluateModels([`adapted=${adapted}`], { ...of, out: scores });
+    await runExperiment({ references: { adapted }, merges: [], evaluate: { tasks: { all: sw } } }, { out });
+    const { imported } = await importResults(out, scores);
+    expect(imported.map(({ model }) => model)).toEqual(['adapted']);
   });
 
   it.each([

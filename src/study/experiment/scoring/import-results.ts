@@ -107,7 +107,7 @@ interface Target {
 /**
  * Copies the results of layerloom that are of the models' weights and tasks.
  *
- * @throws LayerloomError RESULTS_FOREIGN if there is none
+ * @throws LayerloomError RESULTS_FOREIGN if no result matches
  */
 const takeOver = async (
   from: string,
@@ -117,9 +117,10 @@ const takeOver = async (
   const there = new ResultFiles(from);
   const taken: Awaited<ReturnType<typeof takeOver>> = [];
   for (const model of models) {
-    const weights = model.path === undefined ? undefined : await weightsOf(model, contents);
-    if (weights === undefined) continue;
-    const told = await weightsOfReference(await pathOf(model), ScoredContents.of(from), false);
+    const path = await pathOf(model).catch(() => undefined);
+    const weights = path === undefined ? undefined : await weightsOf(model, contents);
+    if (path === undefined || weights === undefined) continue;
+    const told = await weightsOfReference(path, ScoredContents.of(from), false);
     for (const found of await there.of(told)) {
       const { texts: _texts, ...result } = found.result;
       if (!model.tasks.includes(result.task)) continue;
