@@ -83,29 +83,25 @@ const givenOf = (
 /** @throws LayerloomError USAGE for options of the other use */
 export const evaluateCommand = async (options: EvaluateCommandOptions): Promise<void> => {
   const { models } = options;
-  const experiments: string[] = [];
-  for (const model of models) if (await hasRecord(model)) experiments.push(model);
-  const [directory] = experiments;
-  if (directory === undefined) {
-    const other = givenOf(options, ofExperiments);
-    if (other !== undefined && models.length > 0 && givenOf(options, ofModels) !== undefined)
-      throw new LayerloomError('USAGE', {
-        reason: `${other} is for experiments, and ${models.join(', ')} is none`,
-      });
-    if (givenOf(options, ofModels) === undefined && models.length === 1)
-      return await experimentCommand(models[0] as string, options);
+  const [ofModel, ofExperiment] = [givenOf(options, ofModels), givenOf(options, ofExperiments)];
+  const refuse = (reason: string): never => {
+    throw new LayerloomError('USAGE', { reason });
+  };
+  const [only = ''] = models;
+  const experiments = await Promise.all(models.map(hasRecord));
+  const experiment = models[experiments.indexOf(true)];
+  if (experiment === undefined) {
+    if (ofModel === undefined && models.length === 1) return await experimentCommand(only, options);
+    if (ofModel !== undefined && ofExperiment !== undefined)
+      refuse(`${ofExperiment} is for experiments; ${models.join(', ')}: no experiment.json is there`);
     return await modelsCommand(options);
   }
-  if (models.length > 1)
-    throw new LayerloomError('USAGE', {
-      reason: `${directory} is an experiment: evaluate it by itself, or name models`,
-    });
-  const own = givenOf(options, ofModels);
-  if (own !== undefined)
-    throw new LayerloomError('USAGE', {
-      reason: `${own} is for models, and ${directory} is an experiment, whose evaluate: block says what to measure`,
-    });
-  await experimentCommand(directory, options);
+  if (models.length > 1) refuse(`${experiment} is an experiment: evaluate it by itself, or name models`);
+  if (ofModel !== undefined)
+    refuse(
+      `${ofModel} is for models, and ${experiment} is an experiment, whose evaluate: block says what to measure`,
+    );
+  await experimentCommand(experiment, options);
 };
 
 const experimentCommand = async (directory: string, options: EvaluateCommandOptions): Promise<void> => {

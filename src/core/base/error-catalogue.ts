@@ -95,7 +95,7 @@ const sum = (d: { counts: Record<string, number> }): string =>
 const otherNames = (d: { missing: readonly string[]; unexpected: readonly string[] }): string =>
   [
     ...(d.missing.length > 0 ? [`lacks ${some(d.missing)}`] : []),
-    ...(d.unexpected.length > 0 ? [`has besides ${some(d.unexpected)}`] : []),
+    ...(d.unexpected.length > 0 ? [`also has ${some(d.unexpected)}`] : []),
   ].join('; ');
 
 const problems = (d: { findings: readonly { subject: string; mark: string; text: string }[] }): string =>

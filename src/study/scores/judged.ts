@@ -23,7 +23,7 @@ export interface Compared extends Pick<Judged, 'subject' | 'a' | 'b' | 'result'>
 
 /**
  * Compares every group of merges with every other group in one task; without merges, every pair of groups.
- * They answer one question, so p is adjusted for all (Holm).
+ * All comparisons answer one question, so p is adjusted for all (Holm).
  */
 export const judgedIn = (board: Board, subject: Subject): readonly Judged[] =>
   board.remember(`judged ${subject.language} ${subject.task}`, () => {

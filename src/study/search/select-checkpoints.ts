@@ -200,7 +200,7 @@ const distancesOf = (
   const known = new Map<string, number>();
   for (const { pair, distance } of distances) {
     if (known.has(key(...pair)))
-      throw invalidSelection(`${pair.join(' and ')} have two distances`, 'analyze the experts anew');
+      throw invalidSelection(`${pair.join(' and ')} have two distances`, 'analyze the experts again');
     known.set(key(...pair), distance);
   }
   for (const [index, { name: a }] of candidates.entries())

@@ -1,14 +1,13 @@
-import { basename, isAbsolute, resolve } from 'node:path';
+import { basename, resolve } from 'node:path';
 import { argument, layerloomCommand } from '../../../core/base/command-line.js';
 import { invalidParameter } from '../../../core/base/invalid-parameter.js';
 import { splitName } from '../../../core/models/address/name.js';
-import { withoutExtension } from '../../../core/models/checkpoint/containers/containers.js';
 import { hasRecord } from '../../batch/record-names.js';
 import { type BenchmarkName, benchmarks } from '../../evaluation/data/benchmarks.js';
 import { type EvaluationLanguage, mgsmLanguages } from '../../evaluation/data/languages.js';
 import type { Evaluation } from '../../evaluation/evaluation-block.js';
 import { checkHarness, harnessCommand } from '../../evaluation/harness/harness-command.js';
-import { absoluteModel } from '../file/models.js';
+import { absoluteModel, nameOfModel } from '../file/models.js';
 import { folded } from '../file/names.js';
 import { type ExperimentRecord, readRecord } from '../record/experiment-record.js';
 import { runExperiment } from '../run-experiment.js';
@@ -39,8 +38,9 @@ const ownTasks = 'tasks';
  *
  * @example await evaluateModels(['./base', './merged'], { benchmarks: ['mgsm'], languages: ['swahili'] })
  * @param models as in recipes: a path, `org/name`, `BASE+ADAPTER`, `NAME=MODEL`
- * @throws LayerloomError MODEL_NOT_FOUND, unless `download`; INVALID_PARAMETER without a task, for an unknown language, for two models of one
- *   name, and if `out` is an experiment with merges; the codes of `runExperiment` and `evaluateExperiment`
+ * @throws LayerloomError MODEL_NOT_FOUND, unless `download`; INVALID_PARAMETER without a task, for an unknown
+ *   language, for two models of one name, and if `out` is an experiment with merges; the codes of
+ *   `runExperiment` and `evaluateExperiment`
  */
 export const evaluateModels = async (
   models: readonly string[],
@@ -59,7 +59,7 @@ export const evaluateModels = async (
   const given = await named(models);
   // A refused call leaves nothing behind.
   if (options.download !== true)
-    for (const [name, model] of Object.entries(given)) await pathOf({ ...toFind, name, model });
+    for (const model of Object.values(given)) await pathOf({ kind: 'reference', model });
   checkHarness(harnessCommand(options.lmEval));
   const former = (await hasRecord(directory)) ? await formerOf(directory) : undefined;
   const { warnings } = await runExperiment(
@@ -72,7 +72,7 @@ export const evaluateModels = async (
         tasks: unionOf(former?.tasks ?? {}, measured),
       },
     },
-    { out: directory, resume: former !== undefined, directory: process.cwd() },
+    { out: directory, resume: former !== undefined },
   );
   const outcome = await evaluateExperiment(directory, {
     ...options,
@@ -81,8 +81,6 @@ export const evaluateModels = async (
   });
   return { ...outcome, warnings: [...new Set([...warnings, ...outcome.warnings])] };
 };
-
-const toFind = { kind: 'reference', tasks: [] } as const;
 
 type Tasks = Readonly<Record<string, readonly string[]>>;
 
@@ -132,8 +130,9 @@ const named = async (models: readonly string[]): Promise<Record<string, string>>
   if (models.length === 0) throw invalidParameter('models', models, 'one model or several');
   const found = new Map<string, readonly [name: string, model: string]>();
   for (const given of models) {
-    const { name, rest } = splitName(await absoluteModel(process.cwd(), given));
-    const own = name ?? (isAbsolute(rest) ? withoutExtension(basename(rest)) : basename(rest));
+    const model = await absoluteModel(process.cwd(), given);
+    const { rest } = splitName(model);
+    const own = basename(nameOfModel(model));
     const former = found.get(folded(own));
     if (former !== undefined && former[1] !== rest)
       throw invalidParameter('models', given, `names that differ, as NAME=MODEL: ${former[1]} is ${own} too`);

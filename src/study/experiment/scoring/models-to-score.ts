@@ -117,7 +117,7 @@ export const loadPathOf = async ({ kind, model }: ModelToScore, directory: strin
  *
  * @throws LayerloomError MODEL_NOT_FOUND
  */
-export const pathOf = async ({ kind, model }: ModelToScore): Promise<string> => {
+export const pathOf = async ({ kind, model }: Pick<ModelToScore, 'kind' | 'model'>): Promise<string> => {
   if (kind === 'merge') return model;
   const parts = partsOf(await parseAddress(model));
   return (await Promise.all(parts.map(locate))).map(({ path }) => path).join('+');

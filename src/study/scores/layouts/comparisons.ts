@@ -5,8 +5,8 @@ import { type Judged, judgedIn } from '../judged.js';
 import type { Cell, ScoreTable, TableRow } from '../score-table.js';
 
 /**
- * Paired comparisons of every group of merges with every other group; without merges, of a few models. P-values are adjusted within a language
- * and task, whose comparisons answer one question.
+ * Paired comparisons of every group of merges with every other group; without merges, of a few models.
+ * P-values are adjusted within a language and task, whose comparisons answer one question.
  */
 export const comparisons = (board: Board): ScoreTable[] => [
   {
