@@ -6,8 +6,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** @typedef {import('../src/study/scores/scored-experiment.js').ScoredExperiment} ScoredExperiment */
-/** @typedef {import('../src/study/scores/scored-experiment.js').ScoredModel} ScoredModel */
+/** @typedef {import('../src/study/scores/reading/scored-experiment.js').ScoredExperiment} ScoredExperiment */
+/** @typedef {import('../src/study/scores/reading/scored-experiment.js').ScoredModel} ScoredModel */
 /** @typedef {import('../src/study/evaluation/result.js').EvaluationResult} EvaluationResult */
 
 /** The metric of the results. */

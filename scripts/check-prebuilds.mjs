@@ -2,7 +2,7 @@
 // Lists the addons that a package would ship. With --all, as for `npm publish`, every target's must exist and
 // fit. Records a complete set in prebuilds/SHA256SUMS, by which `layerloom doctor` recognises shipped addons.
 import { rmSync, writeFileSync } from 'node:fs';
-import { packageRoot } from '../dist/core/base/shipped.js';
+import { packageRoot } from '../dist/core/base/files/shipped.js';
 import { checksumsFile, shippedTargets } from '../dist/core/native/prebuilt.js';
 import { checksumLine, problemOf } from './prebuilds/shippable.mjs';
 

@@ -6,17 +6,20 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { longOf } from '../dist/cli/options/spellings.js';
-import { wordsOf } from '../dist/core/base/setting.js';
-import { commonSettings, outputSettings } from '../dist/core/methods/framework/common-settings.js';
+import { wordsOf } from '../dist/core/base/errors/setting.js';
+import {
+  commonSettings,
+  outputSettings,
+} from '../dist/core/methods/framework/declaration/common-settings.js';
 import { spelt } from '../dist/core/methods/recipe/block.js';
 import { families, usualStacks } from '../dist/core/models/architecture/families.js';
 import { hubVariables } from '../dist/core/models/sources/hub/variables.js';
 import { evaluationSchema } from '../dist/study/evaluation/evaluation-block.js';
-import { experimentSchema, furtherReference } from '../dist/study/experiment/file/experiment-block.js';
-import { searchSchema } from '../dist/study/experiment/file/search-block.js';
-import { choices } from '../dist/study/training/choices.js';
-import { runValues } from '../dist/study/training/run-values.js';
-import { trainingSettings } from '../dist/study/training/training-settings.js';
+import { experimentSchema, furtherReference } from '../dist/study/experiment/file/blocks/experiment-block.js';
+import { searchSchema } from '../dist/study/experiment/file/blocks/search-block.js';
+import { choices } from '../dist/study/training/settings/choices.js';
+import { runValues } from '../dist/study/training/settings/run-values.js';
+import { trainingSettings } from '../dist/study/training/settings/training-settings.js';
 
 /** @param {readonly string[]} head @param {readonly (readonly string[])[]} rows */
 const table = (head, rows) =>

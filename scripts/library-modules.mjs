@@ -3,11 +3,11 @@
  * compiled script cannot contain.
  */
 export const libraryModules = [
-  'core/base/import-file',
-  'core/models/sources/hub/push/hub-library',
-  'study/scores/distributions',
+  'core/base/files/import-file',
+  'core/models/sources/hub/push/upload/hub-library',
+  'study/scores/statistics/distributions',
   'study/pages/score-table/parquet-library',
-  'study/pages/components/text-search',
-  'core/models/tokenizer/text-splitter',
+  'study/pages/components/data/text-search',
+  'core/models/tokenizer/files/text-splitter',
   'core/texts/expressions',
 ];

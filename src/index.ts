@@ -64,22 +64,22 @@ export {
   type ErrorDetails,
   errorCodes,
   LayerloomError,
-} from './core/base/errors.js';
-export { version } from './core/base/version.js';
+} from './core/base/errors/errors.js';
+export { version } from './core/base/files/version.js';
 export type { ExportedModel, ModelExportOptions } from './core/conversion/export-model.js';
 export type { GgufType } from './core/conversion/gguf-types.js';
 export type { LoadedOnce } from './core/conversion/steps.js';
 export type { DifferentTensor } from './core/engine/compute/recompute.js';
 export type { Link } from './core/engine/output/link.js';
-export type { ShardRecord } from './core/engine/output/provenance.js';
-export type { TruncatedProduct } from './core/engine/output/truncated.js';
+export type { ShardRecord } from './core/engine/output/record/provenance.js';
+export type { TruncatedProduct } from './core/engine/output/record/truncated.js';
 export type { Progress, RunControls, RunCost } from './core/engine/run.js';
 export { type MergeResult, type RunOptions, runPlan } from './core/engine/run-plan.js';
+export type { Concern, Proposal } from './core/measure/analysis/advice/proposal.js';
+export type { TopOverlap, TopOverlapPart } from './core/measure/analysis/advice/top-overlap.js';
 export type { AnalysedModel, Analysis, TensorAnalysis } from './core/measure/analysis/analysis.js';
 export type { Overlap, OverlapPart } from './core/measure/analysis/overlap.js';
-export type { Concern, Proposal } from './core/measure/analysis/proposal.js';
 export type { Shares } from './core/measure/analysis/shares.js';
-export type { TopOverlap, TopOverlapPart } from './core/measure/analysis/top-overlap.js';
 export type {
   ComparedModel,
   Comparison,
@@ -129,7 +129,7 @@ export type {
   ReportedPlan,
   Takes,
   TaskVectorStatistics,
-} from './core/methods/framework/method.js';
+} from './core/methods/framework/declaration/method.js';
 export {
   anyNumber,
   flag,
@@ -140,7 +140,7 @@ export {
   type Scalar,
   type SettingInput,
   share,
-} from './core/methods/framework/settings.js';
+} from './core/methods/framework/declaration/settings.js';
 export type {
   OutlierParameters,
   RandomParameters,
@@ -165,12 +165,12 @@ export type {
   Values,
 } from './core/methods/framework/tensors/tensor-spec.js';
 export { methods, registerMethod } from './core/methods/index.js';
-export type { Pruning } from './core/methods/operations/consensus.js';
-export type { Copy } from './core/methods/operations/copy.js';
 export type { Expression, ModelTensor } from './core/methods/operations/expression.js';
 export type { Formula } from './core/methods/operations/formula.js';
-export type { Gram, GramRule, RuleParameters } from './core/methods/operations/rules.js';
-export type { Sparsifier } from './core/methods/operations/sparsifiers.js';
+export type { Gram, GramRule, RuleParameters } from './core/methods/operations/program/rules.js';
+export type { Copy } from './core/methods/operations/rows/copy.js';
+export type { Pruning } from './core/methods/operations/votes/consensus.js';
+export type { Sparsifier } from './core/methods/operations/votes/sparsifiers.js';
 export { type ReadRecipe, type RecipeWarning, readRecipe } from './core/methods/recipe/read-recipe.js';
 export type { RecordedFile, RecordedInput, RecordedInputs } from './core/methods/recipe/recorded-inputs.js';
 // With `*`, so that programs can extend `CustomMethods` as an interface of this module.
@@ -190,7 +190,11 @@ export {
 } from './core/models/checkpoint/containers/safetensors/header.js';
 export type { Layout } from './core/models/checkpoint/layouts.js';
 export { openModel as openCheckpoint } from './core/models/reading/read-model.js';
-export type { PushedFile, PushOptions, PushResult } from './core/models/sources/hub/push/push-result.js';
+export type {
+  PushedFile,
+  PushOptions,
+  PushResult,
+} from './core/models/sources/hub/push/upload/push-result.js';
 export type { RangeCacheEntry, RangeCacheFile } from './core/models/sources/ranges/list.js';
 export type { RangeCacheRemoval } from './core/models/sources/remove-ranges.js';
 export { instructionSets } from './core/native/addon.js';
@@ -199,13 +203,13 @@ export type * from './core/plan/plan.js';
 export type { ArithmeticDtype, Dtype, DtypeName } from './core/tensor/dtype.js';
 export type { Shape, TensorReference } from './core/tensor/reference.js';
 export type { Rows } from './core/tensor/rows.js';
-export type { BatchMerge, MergeState, RefusedMerge } from './study/batch/batch-merge.js';
-export type { BatchPlan, PlannedMerge } from './study/batch/batch-plan.js';
-export type { BatchCost } from './study/batch/cost.js';
-export type { DistinctShard } from './study/batch/groups.js';
-export type { MergeShard } from './study/batch/merge-shards.js';
 export type { MergeOutcome } from './study/batch/merge-tracker.js';
-export type { Part } from './study/batch/part.js';
+export type { BatchMerge, MergeState, RefusedMerge } from './study/batch/planning/batch-merge.js';
+export type { BatchPlan, PlannedMerge } from './study/batch/planning/batch-plan.js';
+export type { BatchCost } from './study/batch/planning/cost.js';
+export type { DistinctShard } from './study/batch/planning/groups.js';
+export type { MergeShard } from './study/batch/planning/merge-shards.js';
+export type { Part } from './study/batch/planning/part.js';
 export type { BatchOptions, BatchResult } from './study/batch/run-batch.js';
 export type { Evaluation, EvaluationBlock } from './study/evaluation/evaluation-block.js';
 export type {
@@ -216,13 +220,14 @@ export type {
   Scores,
 } from './study/evaluation/result.js';
 export { type Trial, type TryOptions, tryModels } from './study/evaluation/try-models.js';
-export { type ExperimentMerge, expandExperiment } from './study/experiment/file/expand.js';
 export type {
   ExperimentInput,
   MergeInput,
   ReferenceInput,
-} from './study/experiment/file/experiment-block.js';
-export type { FurtherReference } from './study/experiment/file/further-references.js';
+} from './study/experiment/file/blocks/experiment-block.js';
+export type { FurtherReference } from './study/experiment/file/blocks/further-references.js';
+export type { SearchBlock } from './study/experiment/file/blocks/search-block.js';
+export { type ExperimentMerge, expandExperiment } from './study/experiment/file/expand.js';
 export {
   type Experiment,
   type Experts,
@@ -231,7 +236,6 @@ export {
   readExperiment,
 } from './study/experiment/file/read-experiment.js';
 export { type ExperimentReference, experimentReferences } from './study/experiment/file/references.js';
-export type { SearchBlock } from './study/experiment/file/search-block.js';
 export type {
   ExperimentRecord,
   MergeRecord,
@@ -292,15 +296,12 @@ export {
   type SnakemakeTrainingParameters,
   snakemakeWorkflow,
 } from './study/schedulers/snakemake.js';
-export type { Conclusion, Verdict } from './study/scores/conclusion.js';
-export type { Cell, Derived, ScoreTable, TableColumn, TableRow } from './study/scores/score-table.js';
-export type { HeadlineMetric } from './study/scores/scored-experiment.js';
-export type { Scorer } from './study/search/experiment-landscape.js';
-export type { ForecastStep } from './study/search/forecast.js';
-export type { HeldOutComparison } from './study/search/landscape.js';
+export type { Conclusion, Verdict } from './study/scores/comparing/conclusion.js';
+export type { Cell, Derived, ScoreTable, TableColumn, TableRow } from './study/scores/reading/score-table.js';
+export type { HeadlineMetric } from './study/scores/reading/scored-experiment.js';
 export type { SearchPlan } from './study/search/plan-search.js';
 export type { ScoringProgress, SearchRecord } from './study/search/run-search.js';
-export type { SelectionByRole } from './study/search/select-by-role.js';
+export type { SelectionByRole } from './study/search/select/select-by-role.js';
 export {
   type SelectedCheckpoint,
   type Selection,
@@ -308,17 +309,20 @@ export {
   type SelectionDistance,
   type SelectionInput,
   selectCheckpoints,
-} from './study/search/select-checkpoints.js';
-export type { SelectionWishes } from './study/search/selection-wishes.js';
-export type { Candidate, SearchStep, SearchTrace, Strategy } from './study/search/trace.js';
-export type { Claim, FinishedShard } from './study/store/claim.js';
+} from './study/search/select/select-checkpoints.js';
+export type { SelectionWishes } from './study/search/select/selection-wishes.js';
+export type { Scorer } from './study/search/space/experiment-landscape.js';
+export type { ForecastStep } from './study/search/space/forecast.js';
+export type { HeldOutComparison } from './study/search/space/landscape.js';
+export type { Candidate, SearchStep, SearchTrace, Strategy } from './study/search/space/trace.js';
+export type { Claim, FinishedShard } from './study/store/claims/claim.js';
 export type { ExperimentFound, ExperimentShards } from './study/store/experiments.js';
+export type { LinkedShard } from './study/store/files/link-shard.js';
+export type { StoredShard } from './study/store/files/record.js';
 export type { Collection, GcOptions } from './study/store/gc.js';
 export type { Leftovers } from './study/store/leftovers.js';
-export type { LinkedShard } from './study/store/link-shard.js';
 export type { ListedClaim, ListedShard, StoreListing } from './study/store/list.js';
-export type { StoredShard } from './study/store/record.js';
 export { ShardStore } from './study/store/shard-store.js';
 export type { DamagedShard, Verification, VerifyOptions } from './study/store/verify.js';
-export type { TrainingRun } from './study/training/training-run.js';
-export type { TrainingParameters } from './study/training/training-settings.js';
+export type { TrainingRun } from './study/training/settings/training-run.js';
+export type { TrainingParameters } from './study/training/settings/training-settings.js';

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { methods } from '../src/core/methods/index.js';
-import { toSnakeCase } from '../src/core/methods/recipe/case.js';
+import { toSnakeCase } from '../src/core/methods/recipe/document/case.js';
 import { readRecipe } from '../src/core/methods/recipe/read-recipe.js';
 import { parseRecipe } from '../src/core/methods/recipe/recipe.js';
 import { expandExperiment } from '../src/study/experiment/file/expand.js';

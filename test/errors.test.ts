@@ -4,13 +4,13 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { batchCommand } from '../src/cli/work/batch.js';
-import { doctorCommand } from '../src/cli/work/doctor.js';
-import { storeVerifyCommand } from '../src/cli/work/store.js';
-import { checkComplete } from '../src/cli/work/table.js';
-import { tasksDataCommand } from '../src/cli/work/tasks.js';
-import { trainStatusCommand } from '../src/cli/work/train.js';
-import { verifyCommand } from '../src/cli/work/verify.js';
+import { doctorCommand } from '../src/cli/work/models/doctor.js';
+import { verifyCommand } from '../src/cli/work/models/verify.js';
+import { batchCommand } from '../src/cli/work/studies/batch.js';
+import { storeVerifyCommand } from '../src/cli/work/studies/store.js';
+import { checkComplete } from '../src/cli/work/studies/table.js';
+import { tasksDataCommand } from '../src/cli/work/studies/tasks.js';
+import { trainStatusCommand } from '../src/cli/work/studies/train.js';
 import { checkOutput } from '../src/core/engine/output/output.js';
 import { openStaging } from '../src/core/engine/output/staging.js';
 import { readRecipe } from '../src/core/methods/recipe/read-recipe.js';
@@ -46,7 +46,7 @@ import {
   verify,
 } from '../src/index.js';
 import { prepareTasks } from '../src/study/evaluation/data/prepare-tasks.js';
-import { comparePaired } from '../src/study/scores/paired.js';
+import { comparePaired } from '../src/study/scores/comparing/paired.js';
 import { type AdapterFixture, lora, writeAdapter } from './fixtures/adapters.js';
 import {
   assemble,

@@ -11,13 +11,13 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { foreignBelow, foreignDirectory, linkBelow } from '../src/core/base/own-directory.js';
-import { holdRangeFolder } from '../src/core/models/sources/ranges/hold.js';
+import { foreignBelow, foreignDirectory, linkBelow } from '../src/core/base/files/own-directory.js';
+import { holdRangeFolder } from '../src/core/models/sources/ranges/folder/hold.js';
 import { RangeFile } from '../src/core/models/sources/ranges/range-file.js';
 import { removeFromRangeCache } from '../src/core/models/sources/remove-ranges.js';
 import { soup } from '../src/index.js';
 import { clearStaging } from '../src/study/batch/assemble.js';
-import { checkEvaluationFolders } from '../src/study/experiment/scoring/evaluation-folders.js';
+import { checkEvaluationFolders } from '../src/study/experiment/scoring/requests/evaluation-folders.js';
 import { ShardStore } from '../src/study/store/shard-store.js';
 import { temporaryDirectory } from './fixtures/checkpoints.js';
 import { writeFamily } from './fixtures/family.js';

@@ -1,5 +1,5 @@
 import { describe, expect, expectTypeOf, it } from 'vitest';
-import type { Drift } from '../src/core/methods/framework/declared.js';
+import type { Drift } from '../src/core/methods/framework/declaration/declared.js';
 import type { ModelTensor } from '../src/core/methods/operations/expression.js';
 import { parseDtype } from '../src/core/tensor/dtype.js';
 import {

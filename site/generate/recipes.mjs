@@ -3,7 +3,7 @@ import ts from 'typescript';
 import { stringify } from 'yaml';
 import { z } from 'zod';
 import { methods } from '../../dist/core/methods/index.js';
-import { toSnakeCase } from '../../dist/core/methods/recipe/case.js';
+import { toSnakeCase } from '../../dist/core/methods/recipe/document/case.js';
 import { parseRecipe } from '../../dist/core/methods/recipe/recipe.js';
 import { root } from '../pages.mjs';
 import { code, page, table, text } from './markdown.mjs';

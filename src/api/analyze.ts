@@ -1,15 +1,19 @@
-import { LayerloomError } from '../core/base/errors.js';
-import { invalidParameter } from '../core/base/invalid-parameter.js';
-import { itemAt } from '../core/base/lookup.js';
-import { requireOut } from '../core/base/require-out.js';
-import type { ReduceOptions } from '../core/engine/compute/reduce.js';
+import { LayerloomError } from '../core/base/errors/errors.js';
+import { invalidParameter } from '../core/base/errors/invalid-parameter.js';
+import { itemAt } from '../core/base/errors/lookup.js';
+import { requireOut } from '../core/base/files/require-out.js';
+import type { ReduceOptions } from '../core/engine/compute/measures/reduce.js';
 import { checkApartFrom } from '../core/engine/output/apart.js';
+import { rolesOf, withRoles } from '../core/measure/analysis/advice/expert-roles.js';
+import {
+  checkThresholdNames,
+  readThresholds,
+  thresholdsOf,
+} from '../core/measure/analysis/advice/thresholds.js';
+import { checkTopShare } from '../core/measure/analysis/advice/top-overlap.js';
 import type { MavVectors } from '../core/measure/analysis/analysis.js';
-import { rolesOf, withRoles } from '../core/measure/analysis/expert-roles.js';
 import type { Overlap } from '../core/measure/analysis/overlap.js';
 import { computeTaskVectors } from '../core/measure/analysis/task-vectors.js';
-import { checkThresholdNames, readThresholds, thresholdsOf } from '../core/measure/analysis/thresholds.js';
-import { checkTopShare } from '../core/measure/analysis/top-overlap.js';
 import { readVectors } from '../core/measure/analysis/vectors-file.js';
 import { paperCounts } from '../core/methods/framework/counts.js';
 import { bringModels } from '../core/models/sources/bring-models.js';

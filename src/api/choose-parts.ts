@@ -1,5 +1,5 @@
-import { invalidParameter } from '../core/base/invalid-parameter.js';
-import { optionName } from '../core/base/option-name.js';
+import { invalidParameter } from '../core/base/errors/invalid-parameter.js';
+import { optionName } from '../core/base/errors/option-name.js';
 import { wayFrom } from '../core/base/way.js';
 import {
   type ChosenUnit,

@@ -1,4 +1,4 @@
-import { invalidParameter } from '../core/base/invalid-parameter.js';
+import { invalidParameter } from '../core/base/errors/invalid-parameter.js';
 import type { RunControls } from '../core/engine/run.js';
 import { compareModels } from '../core/measure/comparison/compare-models.js';
 import type { Comparison } from '../core/measure/comparison/comparison.js';

@@ -1,6 +1,6 @@
-import { LayerloomError } from '../core/base/errors.js';
-import { version } from '../core/base/version.js';
-import { reading } from '../core/base/writing.js';
+import { LayerloomError } from '../core/base/errors/errors.js';
+import { version } from '../core/base/files/version.js';
+import { reading } from '../core/base/files/writing.js';
 import {
   type AddonFacts,
   addonFindings,

@@ -1,5 +1,5 @@
-import { invalidParameter } from '../core/base/invalid-parameter.js';
-import { recipeYaml } from '../core/methods/recipe/recipe-yaml.js';
+import { invalidParameter } from '../core/base/errors/invalid-parameter.js';
+import { recipeYaml } from '../core/methods/recipe/document/recipe-yaml.js';
 import type { RecipeInput } from '../core/methods/recipes.js';
 import { exportDialects } from '../core/plan/export/export-dialects.js';
 import { mergekitRecipe } from '../core/plan/export/mergekit-recipe.js';

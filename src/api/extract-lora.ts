@@ -1,5 +1,5 @@
-import { invalidParameter } from '../core/base/invalid-parameter.js';
-import { requireOut } from '../core/base/require-out.js';
+import { invalidParameter } from '../core/base/errors/invalid-parameter.js';
+import { requireOut } from '../core/base/files/require-out.js';
 import type { Choice } from '../core/measure/extraction/choose-tensors.js';
 import type { ExtractionResult } from '../core/measure/extraction/extraction.js';
 import { planExtraction } from '../core/measure/extraction/plan-extraction.js';

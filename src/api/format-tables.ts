@@ -1,4 +1,4 @@
-import { visible } from '../core/base/visible.js';
+import { visible } from '../core/base/errors/visible.js';
 import { csvScores } from '../study/pages/score-table/csv.js';
 import {
   checkTableFormat,
@@ -9,7 +9,7 @@ import { latexScores } from '../study/pages/score-table/latex.js';
 import { markdownScores } from '../study/pages/score-table/markdown.js';
 import { parquetScores } from '../study/pages/score-table/parquet.js';
 import { plainScores } from '../study/pages/score-table/plain.js';
-import type { ScoreTable } from '../study/scores/score-table.js';
+import type { ScoreTable } from '../study/scores/reading/score-table.js';
 
 const formats: {
   readonly [Format in TableFormat]: (

@@ -1,4 +1,4 @@
-import { requireOut } from '../core/base/require-out.js';
+import { requireOut } from '../core/base/files/require-out.js';
 import { type MergeResult, type RunOptions, runPlan } from '../core/engine/run-plan.js';
 import { parseRecipe } from '../core/methods/recipe/recipe.js';
 import type {

@@ -1,4 +1,4 @@
-import { invalidParameter } from '../core/base/invalid-parameter.js';
+import { invalidParameter } from '../core/base/errors/invalid-parameter.js';
 import { readAnalysedExpert } from '../core/measure/partition/analysed-expert.js';
 import type { PartitionFormat } from '../core/measure/partition/formats/names.js';
 import { type Granularity, granularities, type Partition } from '../core/measure/partition/partition.js';

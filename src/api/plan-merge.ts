@@ -1,7 +1,7 @@
 import { dirname } from 'node:path';
-import { checkInterrupt, LayerloomError } from '../core/base/errors.js';
+import { checkInterrupt, LayerloomError } from '../core/base/errors/errors.js';
 import { gatherStatistics, type StatisticsOptions } from '../core/measure/analysis/statistics.js';
-import type { Statistics } from '../core/methods/framework/method.js';
+import type { Statistics } from '../core/methods/framework/declaration/method.js';
 import { readRecipe, withPlace, withWarnings } from '../core/methods/recipe/read-recipe.js';
 import { allRecipes, type Recipe } from '../core/methods/recipe/recipe.js';
 import { isRecipeText } from '../core/methods/recipe/recipe-file.js';
@@ -20,8 +20,8 @@ import {
   openInputs,
 } from '../core/plan/compile/inputs/opened-inputs.js';
 import { type PlanOptions, planRecipe } from '../core/plan/compile/plan-recipe.js';
-import { missingForPlan } from '../core/plan/missing-weights.js';
 import type { MergePlan } from '../core/plan/plan.js';
+import { missingForPlan } from '../core/plan/reports/missing-weights.js';
 import { type RecipeOverrides, settle } from '../core/settle/settle.js';
 
 /** Options of planning, and of computing statistics first if a method needs them. */

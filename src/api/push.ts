@@ -1,5 +1,5 @@
 import { openWhole } from '../core/models/reading/open-whole.js';
-import type { PushOptions, PushResult } from '../core/models/sources/hub/push/push-result.js';
+import type { PushOptions, PushResult } from '../core/models/sources/hub/push/upload/push-result.js';
 
 /**
  * Uploads a checkpoint to the Hugging Face hub in one commit: weights, side files and model card. Creates a

@@ -1,8 +1,8 @@
-import { invalidParameter } from '../core/base/invalid-parameter.js';
-import { optionName } from '../core/base/option-name.js';
+import { invalidParameter } from '../core/base/errors/invalid-parameter.js';
+import { optionName } from '../core/base/errors/option-name.js';
 import { parseHubId } from '../core/models/address/remote.js';
+import { rangeCacheRoot } from '../core/models/sources/ranges/folder/root.js';
 import { listRangeCache, type RangeCacheEntry } from '../core/models/sources/ranges/list.js';
-import { rangeCacheRoot } from '../core/models/sources/ranges/root.js';
 import type { RangeCacheRemoval } from '../core/models/sources/remove-ranges.js';
 
 /** The hub models that `download` fetched in part. */

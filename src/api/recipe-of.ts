@@ -1,4 +1,4 @@
-import { renameKeys, toCamelCase } from '../core/methods/recipe/case.js';
+import { renameKeys, toCamelCase } from '../core/methods/recipe/document/case.js';
 import type { RecipeInput } from '../core/methods/recipes.js';
 import { respell } from '../core/plan/export/own-recipe.js';
 import type { MergePlan } from '../core/plan/plan.js';

@@ -1,4 +1,4 @@
-import { requireOut } from '../core/base/require-out.js';
+import { requireOut } from '../core/base/files/require-out.js';
 import type { ReportOptions, WrittenReport } from '../study/pages/report/write-report.js';
 
 /** Options of `writeReport`. */
@@ -25,8 +25,8 @@ export const writeReport = async (
   // Loaded on demand: other functions of the library need no pages and statistics.
   const { writeReportOf } = await import('../study/pages/report/write-report.js');
   const { layouts } = await import('../study/paper/layouts.js');
-  const { loadScores } = await import('../study/scores/load-scores.js');
-  const { readSummaries } = await import('../study/scores/read-summaries.js');
+  const { loadScores } = await import('../study/scores/reading/load-scores.js');
+  const { readSummaries } = await import('../study/scores/reading/read-summaries.js');
   const experiment = await loadScores(directory);
   const published = await Promise.all(summaries.map(readSummaries));
   return await writeReportOf(

@@ -1,7 +1,7 @@
-import { invalidParameter } from '../core/base/invalid-parameter.js';
-import type { TableOptions } from '../study/scores/board.js';
-import type { ScoreTable } from '../study/scores/score-table.js';
-import type { ScoredExperiment } from '../study/scores/scored-experiment.js';
+import { invalidParameter } from '../core/base/errors/invalid-parameter.js';
+import type { TableOptions } from '../study/scores/boards/board.js';
+import type { ScoreTable } from '../study/scores/reading/score-table.js';
+import type { ScoredExperiment } from '../study/scores/reading/scored-experiment.js';
 import type { Layouts } from '../study/scores/tables.js';
 
 /** Options of `scoreTables`. */
@@ -47,8 +47,8 @@ export const scoreTables = async (
   const { layouts } = await import('../study/paper/layouts.js');
   if (directories.length > 1) return tablesOfSeveral(directories, layouts, files, options);
   const { tablesOf } = await import('../study/scores/tables.js');
-  const { readSummaries } = await import('../study/scores/read-summaries.js');
-  const { loadScores } = await import('../study/scores/load-scores.js');
+  const { readSummaries } = await import('../study/scores/reading/read-summaries.js');
+  const { loadScores } = await import('../study/scores/reading/load-scores.js');
   const [only] = directories;
   const experiment = only === undefined ? nothing : await loadScores(only);
   const summaries = (await Promise.all(files.map(readSummaries))).flat();

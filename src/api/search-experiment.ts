@@ -1,20 +1,20 @@
 import { join, resolve } from 'node:path';
-import { LayerloomError } from '../core/base/errors.js';
-import { exists } from '../core/base/exists.js';
-import { requireOut } from '../core/base/require-out.js';
+import { LayerloomError } from '../core/base/errors/errors.js';
+import { exists } from '../core/base/files/exists.js';
+import { requireOut } from '../core/base/files/require-out.js';
 import { writeWhole } from '../core/engine/output/durable.js';
 import {
   expertFile,
   proposalsName,
   readProposals,
   readShares,
-} from '../core/measure/analysis/saved-analysis.js';
-import type { JsonFault } from '../core/models/checkpoint/json-file.js';
-import type { ExperimentInput } from '../study/experiment/file/experiment-block.js';
+} from '../core/measure/analysis/advice/saved-analysis.js';
+import type { JsonFault } from '../core/models/checkpoint/files/json-file.js';
+import type { ExperimentInput } from '../study/experiment/file/blocks/experiment-block.js';
 import { parseExperiment, readExperiment } from '../study/experiment/file/read-experiment.js';
 import type { PlanSearchOptions, SearchPlan } from '../study/search/plan-search.js';
-import type { Analysed, LayerShares } from '../study/search/promising-order.js';
 import type { SearchOptions, SearchRecord } from '../study/search/run-search.js';
+import type { Analysed, LayerShares } from '../study/search/space/promising-order.js';
 
 /** Options of `searchExperiment`. Defaults are in the experiment, under `search`. */
 export interface SearchExperimentOptions extends Omit<SearchOptions, 'analysed'> {

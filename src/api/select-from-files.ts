@@ -1,26 +1,26 @@
 import { stat } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { argument, layerloomCommand } from '../core/base/command-line.js';
-import { LayerloomError, reasonOf } from '../core/base/errors.js';
-import { groupBy, itemAt, propertyAt } from '../core/base/lookup.js';
-import { optionName } from '../core/base/option-name.js';
-import { overlapsName, readCosines } from '../core/measure/analysis/saved-analysis.js';
+import { argument, layerloomCommand } from '../core/base/errors/command-line.js';
+import { LayerloomError, reasonOf } from '../core/base/errors/errors.js';
+import { groupBy, itemAt, propertyAt } from '../core/base/errors/lookup.js';
+import { optionName } from '../core/base/errors/option-name.js';
+import { overlapsName, readCosines } from '../core/measure/analysis/advice/saved-analysis.js';
 import { splitName } from '../core/models/address/name.js';
-import { readSmallFile } from '../core/models/checkpoint/small-file.js';
+import { readSmallFile } from '../core/models/checkpoint/files/small-file.js';
 import { mostCsvBytes, parseCsv } from '../core/texts/csv.js';
 import { headlineMetric } from '../study/evaluation/data/task-facts.js';
 import { type FoundResult, ResultFiles } from '../study/evaluation/result-files.js';
 import { fewProblems, rangeText } from '../study/evaluation/selected-by.js';
 import { type ExperimentRecord, readRecord } from '../study/experiment/record/experiment-record.js';
-import { isHigherBetter } from '../study/scores/metrics.js';
+import { isHigherBetter } from '../study/scores/reading/metrics.js';
 import {
   type ChosenBy,
   type Pool,
   type SelectionByRole,
   selectByRole,
-} from '../study/search/select-by-role.js';
-import type { SelectionDistance } from '../study/search/select-checkpoints.js';
-import type { SelectionWishes } from '../study/search/selection-wishes.js';
+} from '../study/search/select/select-by-role.js';
+import type { SelectionDistance } from '../study/search/select/select-checkpoints.js';
+import type { SelectionWishes } from '../study/search/select/selection-wishes.js';
 import { type AnalyzeOptions, analyze } from './analyze.js';
 
 /** The files and criteria of `selectFromFiles`. */

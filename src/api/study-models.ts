@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import { LayerloomError } from '../core/base/errors.js';
-import { emptyTable } from '../core/base/lookup.js';
-import { readJsonFile } from '../core/models/checkpoint/json-file.js';
+import { LayerloomError } from '../core/base/errors/errors.js';
+import { emptyTable } from '../core/base/errors/lookup.js';
+import { readJsonFile } from '../core/models/checkpoint/files/json-file.js';
 import { trainingStatusOf } from '../study/training/status.js';
 
 /** The models of a study, as `experimentPreset` takes them. Paths are absolute. */

@@ -1,10 +1,10 @@
 import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
-import { LayerloomError } from '../core/base/errors.js';
+import { LayerloomError } from '../core/base/errors/errors.js';
 import { type BenchmarkTasks, benchmarks } from '../study/evaluation/data/benchmarks.js';
-import { mgsmLanguages } from '../study/evaluation/data/languages.js';
-import { localTaskOf } from '../study/evaluation/data/local-data.js';
+import { mgsmLanguages } from '../study/evaluation/data/local/languages.js';
+import { localTaskOf } from '../study/evaluation/data/local/local-data.js';
 
 /** A directory's data for one task. */
 export interface TaskData {

@@ -1,12 +1,11 @@
 import { relative, resolve } from 'node:path';
-import { existsIn } from '../core/base/exists.js';
-import { itemAt } from '../core/base/lookup.js';
-import { requireOut } from '../core/base/require-out.js';
+import { itemAt } from '../core/base/errors/lookup.js';
+import { existsIn } from '../core/base/files/exists.js';
+import { requireOut } from '../core/base/files/require-out.js';
 import { checkApartFrom } from '../core/engine/output/apart.js';
 import { hashesOfFiles } from '../study/evaluation/data/trained-texts.js';
 import { trainingPreset } from '../study/paper/training.js';
 import { checkDataFiles } from '../study/training/check-files.js';
-import { filesOf } from '../study/training/data-mix.js';
 import {
   type Instruction,
   instructionsOf,
@@ -16,9 +15,10 @@ import {
   sweepCommands,
 } from '../study/training/instructions.js';
 import { readPartitionOf } from '../study/training/partition-of-run.js';
-import { sweptRunsOf } from '../study/training/run-values.js';
-import { type TrainingRun, trainingRunOf } from '../study/training/training-run.js';
-import type { TrainingParameters } from '../study/training/training-settings.js';
+import { filesOf } from '../study/training/settings/data-mix.js';
+import { sweptRunsOf } from '../study/training/settings/run-values.js';
+import { type TrainingRun, trainingRunOf } from '../study/training/settings/training-run.js';
+import type { TrainingParameters } from '../study/training/settings/training-settings.js';
 import { writeTraining } from '../study/training/write-training.js';
 
 /** Options of `trainInit` that do not change the files' contents. */

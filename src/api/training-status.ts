@@ -1,5 +1,5 @@
 import { relative } from 'node:path';
-import { argument, layerloomCommand } from '../core/base/command-line.js';
+import { argument, layerloomCommand } from '../core/base/errors/command-line.js';
 import { type TrainingStatus as Found, trainingStatusOf } from '../study/training/status.js';
 
 /** The runs of trainings, and the next command. */

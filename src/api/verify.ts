@@ -1,10 +1,10 @@
 import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
-import { LayerloomError } from '../core/base/errors.js';
-import { exists } from '../core/base/exists.js';
-import { invalidParameter } from '../core/base/invalid-parameter.js';
-import { optionName } from '../core/base/option-name.js';
-import { version } from '../core/base/version.js';
+import { LayerloomError } from '../core/base/errors/errors.js';
+import { invalidParameter } from '../core/base/errors/invalid-parameter.js';
+import { optionName } from '../core/base/errors/option-name.js';
+import { exists } from '../core/base/files/exists.js';
+import { version } from '../core/base/files/version.js';
 import { Run, type RunControls } from '../core/engine/run.js';
 import { checkLoading } from '../core/loading/check-loading.js';
 import { compareCard } from '../core/measure/verification/card-recipes.js';
@@ -18,8 +18,8 @@ import type { OutputVerification, VerifiedFile } from '../core/measure/verificat
 import { verifyFiles } from '../core/measure/verification/verify-files.js';
 import { readWrittenRecord, type WrittenRecord } from '../core/measure/verification/written-record.js';
 import { parseAddress } from '../core/models/address/address.js';
-import { adapterConfigName, cardName, provenanceName } from '../core/models/checkpoint/file-names.js';
-import { readJsonObject } from '../core/models/checkpoint/json.js';
+import { adapterConfigName, cardName, provenanceName } from '../core/models/checkpoint/files/file-names.js';
+import { readJsonObject } from '../core/models/checkpoint/files/json.js';
 import { locateText } from '../core/models/sources/locate.js';
 import { openModelOrAdapter } from '../core/plan/compile/inputs/models.js';
 import type { MergePlan } from '../core/plan/plan.js';

@@ -1,4 +1,4 @@
-import { requireOut } from '../core/base/require-out.js';
+import { requireOut } from '../core/base/files/require-out.js';
 import type { WatchedStudy, WatchStudyOptions } from '../study/pages/study/watch-study.js';
 
 /**

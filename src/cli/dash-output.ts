@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { LayerloomError } from '../core/base/errors.js';
+import { LayerloomError } from '../core/base/errors/errors.js';
 import { printsByDefault, wholeName } from './framework/help.js';
 import { defaultOf } from './framework/option.js';
 

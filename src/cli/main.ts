@@ -1,6 +1,6 @@
 #!/usr/bin/env node
-import { exitCodes } from '../core/base/sentence.js';
-import { type Wait, waits } from '../core/models/sources/hub/requests/waits.js';
+import { exitCodes } from '../core/base/errors/sentence.js';
+import { type Wait, waits } from '../core/models/sources/hub/requests/session/waits.js';
 import { note } from './print.js';
 import { reportError, runCommandLine } from './run-command-line.js';
 

@@ -1,5 +1,5 @@
 import colours from 'picocolors';
-import { visible, visibleLine } from '../core/base/visible.js';
+import { visible, visibleLine } from '../core/base/errors/visible.js';
 import type { Progress } from '../core/engine/run.js';
 import { paintedBar } from './text/painted-bar.js';
 

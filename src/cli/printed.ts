@@ -7,8 +7,8 @@ import type { Partition } from '../core/measure/partition/partition.js';
 import type { OutputVerification } from '../core/measure/verification/verification.js';
 import type { Explanation } from '../core/plan/compile/explanation.js';
 import type { MergePlan, PlannedDownload, PlannedShard, PlannedTensor } from '../core/plan/plan.js';
-import type { DiskNeed } from '../study/batch/check-batch.js';
-import type { BatchCost } from '../study/batch/cost.js';
+import type { DiskNeed } from '../study/batch/planning/check-batch.js';
+import type { BatchCost } from '../study/batch/planning/cost.js';
 import type { BatchResult } from '../study/batch/run-batch.js';
 import type { ExperimentMerge } from '../study/experiment/file/expand.js';
 import type { CostInPlace } from '../study/experiment/in-place/cost-in-place.js';
@@ -19,10 +19,10 @@ import type { EvaluationPlan, ScoringTime } from '../study/experiment/scoring/pl
 import type { AnalysisResult } from '../study/pages/analysis/write-analysis.js';
 import type { WrittenReport } from '../study/pages/report/write-report.js';
 import type { WatchedStudy } from '../study/pages/study/watch-study.js';
-import type { ScoreTable } from '../study/scores/score-table.js';
+import type { ScoreTable } from '../study/scores/reading/score-table.js';
 import type { SearchPlan } from '../study/search/plan-search.js';
-import type { CheckpointSummary } from './text/inspect.js';
-import type { AdapterSummary } from './text/inspect-adapter.js';
+import type { CheckpointSummary } from './text/models/inspect.js';
+import type { AdapterSummary } from './text/models/inspect-adapter.js';
 
 // Output of commands with `--json`: the document, or the last line after events. The types of the Python
 // package are made from these (scripts/python-results.mjs).

@@ -1,5 +1,5 @@
 import { Command, Option } from 'commander';
-import { version } from '../core/base/version.js';
+import { version } from '../core/base/files/version.js';
 import { analyze } from './commands/analyze.js';
 import { apply } from './commands/apply.js';
 import { batch } from './commands/batch.js';

@@ -1,9 +1,9 @@
 import { inspect } from 'node:util';
 import { type Command, CommanderError } from 'commander';
-import { LayerloomError, reasonOf } from '../core/base/errors.js';
-import { exitCodes } from '../core/base/sentence.js';
-import { version } from '../core/base/version.js';
-import { withCode } from '../core/base/writing.js';
+import { LayerloomError, reasonOf } from '../core/base/errors/errors.js';
+import { exitCodes } from '../core/base/errors/sentence.js';
+import { version } from '../core/base/files/version.js';
+import { withCode } from '../core/base/files/writing.js';
 import { instructionSets } from '../core/native/addon.js';
 import { type CommandDescription, describeCommands } from './framework/describe.js';
 import { DeclaredOption } from './framework/option.js';

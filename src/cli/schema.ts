@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { invalidParameter } from '../core/base/invalid-parameter.js';
+import { invalidParameter } from '../core/base/errors/invalid-parameter.js';
 import { printText } from './print.js';
 
 export const schemaNames = ['recipe', 'experiment'] as const;

@@ -1,9 +1,9 @@
 import { writeSync } from 'node:fs';
 import { createInterface } from 'node:readline';
 import * as z from 'zod';
-import { codeOf, LayerloomError, reasonOf } from '../core/base/errors.js';
+import { codeOf, LayerloomError, reasonOf } from '../core/base/errors/errors.js';
 import type { Progress } from '../core/engine/run.js';
-import { Scratch, scratchName } from '../study/store/scratch.js';
+import { Scratch, scratchName } from '../study/store/claims/scratch.js';
 import { printedJson, printTo } from './print.js';
 import { describeError, type ReportedError, runCommandLine } from './run-command-line.js';
 

@@ -23,7 +23,7 @@ const { createHash } = require('node:crypto') as typeof import('node:crypto');
 const { cachedDataVersionTag } = require('node:v8') as typeof import('node:v8');
 const { runInThisContext, Script } = require('node:vm') as typeof import('node:vm');
 const { foreignBelow } =
-  require('../core/base/own-directory.js') as typeof import('../core/base/own-directory.js');
+  require('../core/base/files/own-directory.js') as typeof import('../core/base/files/own-directory.js');
 
 /** From scripts/bundle-program.mjs; the first line is a hash of the others. */
 const file = join(__dirname, 'layerloom.cjs');

@@ -1,6 +1,6 @@
 import type { Command, CommanderError } from 'commander';
-import { LayerloomError } from '../core/base/errors.js';
-import { nearest } from '../core/methods/recipe/nearest.js';
+import { LayerloomError } from '../core/base/errors/errors.js';
+import { nearest } from '../core/methods/recipe/document/nearest.js';
 import { spellingsOf } from './options/spellings.js';
 
 /** Errors of commander that a misspelt option may cause; they hide the real mistake. */

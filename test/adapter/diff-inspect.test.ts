@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { describeAdapter, summariseAdapter } from '../../src/cli/text/inspect-adapter.js';
+import { describeAdapter, summariseAdapter } from '../../src/cli/text/models/inspect-adapter.js';
 import { diff, openCheckpoint, relayout } from '../../src/index.js';
 import { lora, writeAdapter } from '../fixtures/adapters.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { type ReducedTensor, runReductions } from '../../src/core/engine/compute/reduce.js';
+import { type ReducedTensor, runReductions } from '../../src/core/engine/compute/measures/reduce.js';
 import type { LowRankChange } from '../../src/core/models/adapters/kinds/lora.js';
 import { additionOf, operandOf } from '../../src/core/plan/adapted.js';
 import { sourcesOfTensors } from '../../src/core/plan/operands.js';
 import type { PlannedInput } from '../../src/core/plan/plan.js';
-import type { PlannedDifference, PlannedReduction } from '../../src/core/plan/reduction.js';
+import type { PlannedDifference, PlannedReduction } from '../../src/core/plan/reports/reduction.js';
 import type { TensorReference } from '../../src/core/tensor/reference.js';
 import type { Rows } from '../../src/core/tensor/rows.js';
 import { planMerge } from '../../src/index.js';

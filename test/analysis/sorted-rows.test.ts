@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { autoThreshold, sortedRows } from '../../src/core/measure/analysis/auto-threshold.js';
+import { autoThreshold, sortedRows } from '../../src/core/measure/analysis/advice/auto-threshold.js';
 import { constructedVectors } from '../fixtures/mav-vectors.js';
 
 describe('the rows of experts in order', () => {

@@ -2,11 +2,11 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { constructedExperiment, writeRecord } from '../../bench/constructed-experiment.mjs';
-import { describeAnalysis } from '../../src/cli/text/analysis-summary.js';
+import { describeAnalysis } from '../../src/cli/text/models/analysis-summary.js';
 import { readVectors } from '../../src/core/measure/analysis/vectors-file.js';
 import { type AnalyzeParameters, analyze } from '../../src/index.js';
-import type { PageAnalysis, ReportData } from '../../src/study/pages/components/data.js';
-import { showThresholds } from '../../src/study/pages/components/numbers.js';
+import type { PageAnalysis, ReportData } from '../../src/study/pages/components/data/data.js';
+import { showThresholds } from '../../src/study/pages/components/data/numbers.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { writeReportOf } from '../fixtures/tables.js';
 

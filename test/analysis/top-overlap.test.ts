@@ -1,12 +1,12 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { describeAnalysis } from '../../src/cli/text/analysis-summary.js';
+import { describeAnalysis } from '../../src/cli/text/models/analysis-summary.js';
+import { topOverlapsOf } from '../../src/core/measure/analysis/advice/top-overlap.js';
 import type { MavVectors } from '../../src/core/measure/analysis/analysis.js';
-import { topOverlapsOf } from '../../src/core/measure/analysis/top-overlap.js';
 import { readVectors } from '../../src/core/measure/analysis/vectors-file.js';
 import { type AnalyzeParameters, analyze } from '../../src/index.js';
-import type { PageAnalysis } from '../../src/study/pages/components/data.js';
+import type { PageAnalysis } from '../../src/study/pages/components/data/data.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { writeFamily } from '../fixtures/family.js';
 import { constructedVectors } from '../fixtures/mav-vectors.js';

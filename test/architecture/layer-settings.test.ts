@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { layerDifferences } from '../../src/core/models/architecture/layer-settings/differing.js';
-import { type Section, Unsaid } from '../../src/core/models/architecture/layer-settings/saying.js';
 import { type Origin, stackedConfig } from '../../src/core/models/architecture/layer-settings/stacked.js';
+import { type Section, Unsaid } from '../../src/core/models/architecture/layer-settings/traits/saying.js';
 import { seeded } from '../fixtures/scored.js';
 
 /** A family's layers, as its classes in transformers build them, and a random configuration. */

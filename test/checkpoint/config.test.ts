@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { configDifferences, editConfig } from '../../src/core/models/checkpoint/config.js';
-import { tokenDifferences } from '../../src/core/models/tokenizer/tokenizer.js';
+import { configDifferences, editConfig } from '../../src/core/models/checkpoint/config/config.js';
+import { tokenDifferences } from '../../src/core/models/tokenizer/files/tokenizer.js';
 
 const text = `{
   "_name_or_path": "/home/somebody/base",

@@ -2,14 +2,14 @@ import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { relayout, soup } from '../../src/api/merge.js';
-import { LayerloomError } from '../../src/core/base/errors.js';
+import { LayerloomError } from '../../src/core/base/errors/errors.js';
 import type { CheckpointIndex } from '../../src/core/models/checkpoint/checkpoint.js';
 import type { ContainerReader } from '../../src/core/models/checkpoint/containers/container-reader.js';
 import { findWeights, readers } from '../../src/core/models/checkpoint/containers/containers.js';
 import { sideFileContent } from '../../src/core/models/checkpoint/side-file-content.js';
 import { openModel } from '../../src/core/models/reading/read-model.js';
 import { bringHeaders } from '../../src/core/models/sources/hub/bring-headers.js';
-import { missingRanges } from '../../src/core/models/sources/ranges/folder.js';
+import { missingRanges } from '../../src/core/models/sources/ranges/folder/folder.js';
 import { isDtype } from '../../src/core/tensor/dtype.js';
 import { lora, writeAdapter } from '../fixtures/adapters.js';
 import {

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, statfsSync } from 'node:fs';
 import { totalmem } from 'node:os';
 import { describe, expect, it } from 'vitest';
-import { checkSpace } from '../../src/core/models/checkpoint/disk-space.js';
+import { checkSpace } from '../../src/core/models/checkpoint/files/disk-space.js';
 
 const memory = '/dev/shm';
 const { bavail, bsize } = existsSync(memory) ? statfsSync(memory) : { bavail: 0, bsize: 0 };

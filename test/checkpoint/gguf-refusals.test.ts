@@ -1,7 +1,7 @@
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { LayerloomError } from '../../src/core/base/errors.js';
+import { LayerloomError } from '../../src/core/base/errors/errors.js';
 import { ggufReader } from '../../src/core/models/checkpoint/containers/gguf/reader.js';
 import { readHeader } from '../../src/core/models/checkpoint/containers/read-header.js';
 import { merge, openCheckpoint, soup } from '../../src/index.js';

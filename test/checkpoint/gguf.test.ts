@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { itemAt } from '../../src/core/base/lookup.js';
+import { itemAt } from '../../src/core/base/errors/lookup.js';
 import { diff, layerSwap, openCheckpoint, relayout, soup } from '../../src/index.js';
 import { temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { hashOf } from '../fixtures/contents.js';

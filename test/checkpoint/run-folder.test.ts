@@ -1,7 +1,7 @@
 import { symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { listCheckpoints } from '../../src/core/models/checkpoint/run-folder.js';
+import { listCheckpoints } from '../../src/core/models/checkpoint/files/run-folder.js';
 import { openCheckpoint } from '../../src/index.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { writeOthers, writeRun } from '../fixtures/runs.js';

@@ -3,7 +3,7 @@ import { mkdirSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { readRecipe } from '../../src/core/methods/recipe/read-recipe.js';
-import { readSideFile, readSmallFile } from '../../src/core/models/checkpoint/small-file.js';
+import { readSideFile, readSmallFile } from '../../src/core/models/checkpoint/files/small-file.js';
 import { openCheckpoint, planMerge, runPlan, ShardStore, soup } from '../../src/index.js';
 import { runBatch } from '../../src/study/batch/run-batch.js';
 import { llama, temporaryDirectory, writeCheckpoint, writePair } from '../fixtures/checkpoints.js';
@@ -146,7 +146,7 @@ describe('a side file', () => {
         vi.resetModules();
       });
       vi.resetModules();
-      const mocked = await import('../../src/core/models/checkpoint/small-file.js');
+      const mocked = await import('../../src/core/models/checkpoint/files/small-file.js');
       await expect(mocked.readSideFile(join(root, 'checkpoint', 'LICENSE'))).rejects.toThrow(
         /its target .*notes was replaced while it was opened/,
       );

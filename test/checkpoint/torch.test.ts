@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import { describe, expect, it } from 'vitest';
 import { bringHeaders } from '../../src/core/models/sources/hub/bring-headers.js';
-import { missingRanges } from '../../src/core/models/sources/ranges/folder.js';
+import { missingRanges } from '../../src/core/models/sources/ranges/folder/folder.js';
 import { analyze, diff, layerSwap, openCheckpoint, soup } from '../../src/index.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { cli } from '../fixtures/cli.js';

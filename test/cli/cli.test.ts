@@ -3,7 +3,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { describe, expect, it, vi } from 'vitest';
-import { version } from '../../src/core/base/version.js';
+import { version } from '../../src/core/base/files/version.js';
 import { stagingPath } from '../../src/core/engine/output/staging.js';
 import { layerSwap, type MergePlan, planMerge } from '../../src/index.js';
 import {

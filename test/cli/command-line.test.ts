@@ -1,6 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { describe, expect, it } from 'vitest';
-import { argument, layerloomCommand, shellPath, shellWord } from '../../src/core/base/command-line.js';
+import { argument, layerloomCommand, shellPath, shellWord } from '../../src/core/base/errors/command-line.js';
 
 const texts = [
   '-rf',

@@ -2,13 +2,13 @@ import { lstatSync, mkdirSync, readdirSync, rmSync, statfsSync, truncateSync, wr
 import { open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { type BatchCommandOptions, batchCommand } from '../../src/cli/work/batch.js';
-import { type MergeCommandOptions, mergeCommand } from '../../src/cli/work/merge.js';
+import { type MergeCommandOptions, mergeCommand } from '../../src/cli/work/merging/merge.js';
+import { type BatchCommandOptions, batchCommand } from '../../src/cli/work/studies/batch.js';
 import { checkOutput } from '../../src/core/engine/output/output.js';
 import { openStaging } from '../../src/core/engine/output/staging.js';
 import { tryLock } from '../../src/core/native/addon.js';
 import { LayerloomError, planMerge, relayout, runExperiment } from '../../src/index.js';
-import { lockName } from '../../src/study/batch/record-names.js';
+import { lockName } from '../../src/study/batch/planning/record-names.js';
 import { assemble, llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { onOtherFileSystem } from '../fixtures/other-file-system.js';
 import { writeHeadersOnly } from '../fixtures/range-cache.js';

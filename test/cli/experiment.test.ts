@@ -4,7 +4,7 @@ import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parseAllDocuments } from 'yaml';
-import { version } from '../../src/core/base/version.js';
+import { version } from '../../src/core/base/files/version.js';
 import { expandExperiment } from '../../src/study/experiment/file/expand.js';
 import { readExperiment } from '../../src/study/experiment/file/read-experiment.js';
 import { experimentPreset } from '../../src/study/paper/experiment.js';

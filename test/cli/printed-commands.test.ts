@@ -79,7 +79,7 @@ const scenarios: readonly Scenario[] = [
     calls: [
       'study/experiment/record/no-record.ts: batch EXPERIMENT.yaml -o …',
       'study/experiment/scoring/evaluation-options.ts: batch EXPERIMENT.yaml -o … --resume',
-      'cli/work/table.ts: evaluate …',
+      'cli/work/studies/table.ts: evaluate …',
       'study/pages/report/provenance.ts: batch EXPERIMENT.yaml -o …',
       'study/pages/report/provenance.ts: evaluate …',
       'study/pages/report/provenance.ts: report … -o report.html',
@@ -207,7 +207,7 @@ const scenarios: readonly Scenario[] = [
     title: 'an analysis of all checkpoints lets select choose',
     calls: [
       'api/select-from-files.ts: analyze --base BASE CHECKPOINT... -o DIR',
-      'study/search/select-checkpoints.ts: analyze --base BASE CHECKPOINT... -o DIR',
+      'study/search/select/select-checkpoints.ts: analyze --base BASE CHECKPOINT... -o DIR',
     ],
     run: async () => {
       const { ok, said, write } = session('select');
@@ -226,7 +226,7 @@ const scenarios: readonly Scenario[] = [
   },
   {
     title: 'what an experiment has is listed where a search finds nothing',
-    calls: ['study/search/experiment-space.ts: batch EXPERIMENT.yaml --dry-run --json'],
+    calls: ['study/search/space/experiment-space.ts: batch EXPERIMENT.yaml --dry-run --json'],
     run: async () => {
       const { ok, said, write } = session('search');
       write('study.yaml', `${experiment}${evaluateBlock}`);
@@ -248,7 +248,7 @@ const scenarios: readonly Scenario[] = [
   },
   {
     title: 'a training that needs a partition gets one',
-    calls: ['study/training/training-run.ts: partition BASE -o FILE'],
+    calls: ['study/training/settings/training-run.ts: partition BASE -o FILE'],
     run: async () => {
       const { ok, said } = session('freeze');
       const init = 'layerloom train init --preset math-1 --way freeze --base ./base -o ./train';
@@ -259,12 +259,12 @@ const scenarios: readonly Scenario[] = [
 ];
 
 const elsewhere: Readonly<Record<string, string>> = {
-  'study/experiment/scoring/left-results.ts: batch EXPERIMENT.yaml -o … --resume':
+  'study/experiment/scoring/requests/left-results.ts: batch EXPERIMENT.yaml -o … --resume':
     'the command of a batch, with names to fill in',
-  'study/experiment/scoring/study-progress.ts: batch EXPERIMENT.yaml -o … --resume':
+  'study/experiment/scoring/progress/study-progress.ts: batch EXPERIMENT.yaml -o … --resume':
     'typed in by test/experiment/study-walk.test.ts',
-  'cli/work/train.ts: train status .': 'read by test/training/status.test.ts',
-  'study/scores/load-scores.ts: evaluate … --force …': 'read by test/scores/load-scores.test.ts',
+  'cli/work/studies/train.ts: train status .': 'read by test/training/status.test.ts',
+  'study/scores/reading/load-scores.ts: evaluate … --force …': 'read by test/scores/load-scores.test.ts',
   'api/select-from-files.ts: evaluate …':
     'an experiment whose results were removed; the command is that of a table',
   'core/plan/compile/vocabularies/vocabulary.ts: relayout BASE+ADAPTER -o DIR':
@@ -276,25 +276,25 @@ const elsewhere: Readonly<Record<string, string>> = {
   'core/models/adapters/changed.ts: relayout … --dtype bfloat16 -o DIR':
     'typed in by test/quantisation/adapters.test.ts',
   'api/training-status.ts: … …': 'typed in by test/cli/study.test.ts',
-  'cli/work/batch.ts: evaluate …': 'typed in by test/cli/study.test.ts',
-  'cli/work/batch.ts: evaluate … --in-place': 'typed in by test/evaluation/in-place.test.ts',
-  'cli/text/evaluation-text.ts: batch EXPERIMENT.yaml -o … --resume --write NAME':
+  'cli/work/studies/batch.ts: evaluate …': 'typed in by test/cli/study.test.ts',
+  'cli/work/studies/batch.ts: evaluate … --in-place': 'typed in by test/evaluation/in-place.test.ts',
+  'cli/text/studies/evaluation-text.ts: batch EXPERIMENT.yaml -o … --resume --write NAME':
     'typed in by test/evaluation/in-place.test.ts',
   'study/experiment/scoring/in-place.ts: batch EXPERIMENT.yaml -o … --resume --in-place':
     'typed in by test/evaluation/in-place.test.ts',
-  'core/base/error-catalogue.ts: batch EXPERIMENT.yaml -o … --resume':
+  'core/base/errors/error-catalogue.ts: batch EXPERIMENT.yaml -o … --resume':
     'the command of a batch, with names to fill in',
   'study/experiment/record/no-record.ts: evaluate … --benchmarks mgsm':
     'typed in by test/evaluation/evaluate-models.test.ts',
   'study/experiment/scoring/evaluate-models.ts: evaluate …':
     'the command of a study, typed in by test/cli/study.test.ts',
-  'cli/work/evaluate.ts: report … -o …': 'typed in by test/cli/study.test.ts',
-  'cli/text/evaluation-text.ts: evaluate … --only … --limit 20':
+  'cli/work/studies/evaluate.ts: report … -o …': 'typed in by test/cli/study.test.ts',
+  'cli/text/studies/evaluation-text.ts: evaluate … --only … --limit 20':
     'typed in by test/evaluation/plan-evaluation.test.ts',
-  'cli/text/batch-text.ts: evaluate … --limit 20 --only NAME': 'the same, with a name to fill in',
-  'cli/work/evaluate.ts: select --scores … -o selection.json': 'typed in by test/cli/study.test.ts',
-  'cli/work/experiment.ts: batch … -o …': 'typed in by test/cli/study.test.ts',
-  'cli/work/select.ts: experiment init --preset paper --selection … -o study.yaml':
+  'cli/text/studies/batch-text.ts: evaluate … --limit 20 --only NAME': 'the same, with a name to fill in',
+  'cli/work/studies/evaluate.ts: select --scores … -o selection.json': 'typed in by test/cli/study.test.ts',
+  'cli/work/studies/experiment.ts: batch … -o …': 'typed in by test/cli/study.test.ts',
+  'cli/work/studies/select.ts: experiment init --preset paper --selection … -o study.yaml':
     'typed in by test/cli/study.test.ts',
   'study/training/instructions.ts: train slurm .': 'typed in by test/cli/training-jobs.test.ts',
   'study/training/instructions.ts: train status …': 'typed in by test/cli/study.test.ts',
@@ -312,7 +312,7 @@ describe('the source', () => {
     const named = texts.flatMap(({ file, text }) =>
       [...text.matchAll(/\blayerloom ([a-z][a-z-]*)/g)].flatMap(([, name = '']) => {
         const isCommand = paths.includes(name) || paths.some((path) => path.startsWith(`${name} `));
-        return isCommand && !ofHelp.test(file) && file !== 'core/base/command-line.ts'
+        return isCommand && !ofHelp.test(file) && file !== 'core/base/errors/command-line.ts'
           ? [`${file}: ${text}`]
           : [];
       }),

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
-import { ProgressDisplay } from '../../src/cli/work/progress.js';
+import { ProgressDisplay } from '../../src/cli/work/running/progress.js';
 
 const streamOf = (columns?: number) => {
   const written: string[] = [];

@@ -3,8 +3,8 @@ import { chmodSync, cpSync, mkdirSync, symlinkSync, writeFileSync } from 'node:f
 import { join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { modules as generated, packageFolder } from '../../scripts/python-calls.mjs';
-import { packageRoot } from '../../src/core/base/shipped.js';
-import { version } from '../../src/core/base/version.js';
+import { packageRoot } from '../../src/core/base/files/shipped.js';
+import { version } from '../../src/core/base/files/version.js';
 import { temporaryDirectory, writePair } from '../fixtures/checkpoints.js';
 
 const hasPython =

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { StatusLine } from '../../src/cli/work/status-line.js';
-import { visibleLine } from '../../src/core/base/visible.js';
+import { StatusLine } from '../../src/cli/work/running/status-line.js';
+import { visibleLine } from '../../src/core/base/errors/visible.js';
 
 const streamOf = (columns?: number) => {
   const written: string[] = [];

@@ -1,7 +1,7 @@
 import { rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { visible, visibleLine } from '../../src/core/base/visible.js';
+import { visible, visibleLine } from '../../src/core/base/errors/visible.js';
 import { LayerloomError } from '../../src/index.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { cli } from '../fixtures/cli.js';

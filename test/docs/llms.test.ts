@@ -5,7 +5,7 @@ import { linkInPackage, llmsFile, llmsText } from '../../scripts/llms.mjs';
 import { skillFile, skillText } from '../../scripts/skill.mjs';
 import { describeCommands } from '../../src/cli/framework/describe.js';
 import { buildProgram } from '../../src/cli/program.js';
-import { errorCodes } from '../../src/core/base/errors.js';
+import { errorCodes } from '../../src/core/base/errors/errors.js';
 import { methods } from '../../src/core/methods/index.js';
 import { root } from './fences.js';
 

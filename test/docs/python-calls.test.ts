@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { modules, packageFolder } from '../../scripts/python-calls.mjs';
-import { packageRoot } from '../../src/core/base/shipped.js';
+import { packageRoot } from '../../src/core/base/files/shipped.js';
 
 it.each([...modules])(
   'python/layerloom/%s is of the definitions; else run `npm run build:ts`',

@@ -14,7 +14,7 @@ import {
   pythonOf,
 } from '../../src/api/doctor/surroundings.js';
 import { examineInstallation } from '../../src/api/examine-installation.js';
-import { LayerloomError } from '../../src/core/base/errors.js';
+import { LayerloomError } from '../../src/core/base/errors/errors.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 
 describe('an examination', () => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { BlockSums, blocksOf, inParts } from '../../src/core/engine/compute/blocks.js';
+import { BlockSums, blocksOf, inParts } from '../../src/core/engine/compute/measures/blocks.js';
 import type { Measure } from '../../src/core/native/measure.js';
 
 const ofRows: Measure = { kind: 'rowMagnitudes', value: 0 };

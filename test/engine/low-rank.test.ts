@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import { propertyAt } from '../../src/core/base/lookup.js';
+import { propertyAt } from '../../src/core/base/errors/lookup.js';
 import { merge, runPlan } from '../../src/index.js';
 import { everyMethod } from '../fixtures/every-method.js';
 import { planOverAdapters, writeAdapted } from '../fixtures/low-rank.js';

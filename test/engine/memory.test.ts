@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
 import { fitThreads, mostThreads } from '../../src/core/engine/threads/fit-threads.js';
 import { memoryLimit, usableMemory } from '../../src/core/engine/threads/memory.js';
-import { memoryOf, memoryWith } from '../../src/core/plan/memory.js';
+import { memoryOf, memoryWith } from '../../src/core/plan/reports/memory.js';
 import { merge, planMerge, verify } from '../../src/index.js';
 import { writeFamily } from '../fixtures/family.js';
 

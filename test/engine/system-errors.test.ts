@@ -2,9 +2,9 @@ import type { FileHandle } from 'node:fs/promises';
 import { open } from 'node:fs/promises';
 import { constants } from 'node:os';
 import { describe, expect, it } from 'vitest';
-import { codeOf, LayerloomError, reasonOf, withPath } from '../../src/core/base/errors.js';
-import { withCode } from '../../src/core/base/writing.js';
-import { readBlock } from '../../src/core/models/checkpoint/read-block.js';
+import { codeOf, LayerloomError, reasonOf, withPath } from '../../src/core/base/errors/errors.js';
+import { withCode } from '../../src/core/base/files/writing.js';
+import { readBlock } from '../../src/core/models/checkpoint/files/read-block.js';
 
 /** Node's error for a number that libuv does not name. */
 const unnamed = (name: 'EDQUOT' | 'ESTALE') => {

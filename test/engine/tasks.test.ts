@@ -12,7 +12,7 @@ import {
 import type { InputFiles } from '../../src/core/engine/input-files.js';
 import { covers } from '../../src/core/engine/output/journal.js';
 import type { WorkerPool } from '../../src/core/engine/threads/pool.js';
-import { Program } from '../../src/core/methods/operations/program.js';
+import { Program } from '../../src/core/methods/operations/program/program.js';
 import { sourcesOf } from '../../src/core/plan/operands.js';
 import type { PlannedShard, PlannedTensor } from '../../src/core/plan/plan.js';
 import type { ArithmeticDtype, Dtype } from '../../src/core/tensor/dtype.js';

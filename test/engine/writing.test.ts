@@ -3,8 +3,8 @@ import { open, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { LayerloomError } from '../../src/core/base/errors.js';
-import { readFailed, reading, writeFailed, writing } from '../../src/core/base/writing.js';
+import { LayerloomError } from '../../src/core/base/errors/errors.js';
+import { readFailed, reading, writeFailed, writing } from '../../src/core/base/files/writing.js';
 
 const root = fileURLToPath(new URL('../../src', import.meta.url));
 
@@ -46,7 +46,7 @@ describe.each(doors)('$code', ({ code, attempt, failed }) => {
   it('is made of a cause by no other file', () => {
     const constructions = new RegExp(`LayerloomError\\(\\s*[^;]*?'${code}'[^;]*?;`, 'gs');
     const others = readdirSync(root, { recursive: true, encoding: 'utf8' })
-      .filter((file) => /\.tsx?$/.test(file) && file !== 'core/base/writing.ts')
+      .filter((file) => /\.tsx?$/.test(file) && file !== 'core/base/files/writing.ts')
       .flatMap((file) =>
         [...readFileSync(join(root, file), 'utf8').matchAll(constructions)]
           .filter(([text]) => /\bcause\b|reasonOf\(/.test(text))

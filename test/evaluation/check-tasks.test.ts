@@ -1,12 +1,12 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { describeEvaluation } from '../../src/cli/text/evaluation-text.js';
-import { batchCommand } from '../../src/cli/work/batch.js';
+import { describeEvaluation } from '../../src/cli/text/studies/evaluation-text.js';
+import { batchCommand } from '../../src/cli/work/studies/batch.js';
 import { evaluateExperiment, runExperiment } from '../../src/index.js';
-import { misspelt } from '../../src/study/evaluation/data/local-data.js';
+import { misspelt } from '../../src/study/evaluation/data/local/local-data.js';
 import { shippedTasks } from '../../src/study/evaluation/data/prepare-tasks.js';
-import { checkExperimentTasks } from '../../src/study/experiment/scoring/check-tasks.js';
+import { checkExperimentTasks } from '../../src/study/experiment/scoring/requests/check-tasks.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { stubHarness } from '../fixtures/evaluation-errors.js';
 import { writeExperiment } from '../fixtures/experiment.js';

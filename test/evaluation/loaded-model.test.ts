@@ -2,8 +2,8 @@ import { rmSync, symlinkSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { weightsArguments } from '../../src/study/evaluation/harness/loaded-model.js';
-import { pathOf } from '../../src/study/experiment/scoring/models-to-score.js';
-import { weightsOfModel } from '../../src/study/store/weights.js';
+import { pathOf } from '../../src/study/experiment/scoring/requests/models-to-score.js';
+import { weightsOfModel } from '../../src/study/store/files/weights.js';
 import { lora, writeAdapter } from '../fixtures/adapters.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 

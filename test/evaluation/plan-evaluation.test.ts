@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import { describeEvaluationPlan, describeScoring } from '../../src/cli/text/evaluation-text.js';
+import { describeEvaluationPlan, describeScoring } from '../../src/cli/text/studies/evaluation-text.js';
 import {
   type EvaluationProgress,
   evaluateExperiment,

@@ -1,7 +1,7 @@
 import { readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import { describeEvaluationPlan } from '../../src/cli/text/evaluation-text.js';
+import { describeEvaluationPlan } from '../../src/cli/text/studies/evaluation-text.js';
 import { evaluateExperiment, planEvaluation, runExperiment } from '../../src/index.js';
 import { standIn } from '../fixtures/evaluation-errors.js';
 import { recordIn, writeExperiment } from '../fixtures/experiment.js';

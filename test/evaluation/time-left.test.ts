@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { paceOf } from '../../src/study/evaluation/pace.js';
 import { parseEvaluation } from '../../src/study/evaluation/settings.js';
-import { TimeLeft } from '../../src/study/experiment/scoring/time-left.js';
+import { TimeLeft } from '../../src/study/experiment/scoring/requests/time-left.js';
 import { constructedResult } from '../fixtures/scored.js';
 
 /** A result of `n` problems; results of one run repeat its duration. */

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { describeTrials } from '../../src/cli/text/trials-text.js';
+import { describeTrials } from '../../src/cli/text/studies/trials-text.js';
 import { LayerloomError, tryModels } from '../../src/index.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { cli } from '../fixtures/cli.js';

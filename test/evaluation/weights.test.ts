@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { shardsOfMerge } from '../../src/study/store/weights.js';
+import { shardsOfMerge } from '../../src/study/store/files/weights.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 
 it('takes a merge whose record cannot be read for none that is not there yet', async () => {

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { packageRoot } from '../../src/core/base/shipped.js';
+import { packageRoot } from '../../src/core/base/files/shipped.js';
 
 // Checks of the notebooks that need no Python; `npm run test:notebooks` executes them.
 

@@ -3,11 +3,11 @@ import { readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSyn
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import { merge, type RecipeInput, relayout } from '../../src/index.js';
-import type { BatchMerge } from '../../src/study/batch/batch-merge.js';
-import { planBatch } from '../../src/study/batch/batch-plan.js';
-import { costOf } from '../../src/study/batch/cost.js';
+import type { BatchMerge } from '../../src/study/batch/planning/batch-merge.js';
+import { planBatch } from '../../src/study/batch/planning/batch-plan.js';
+import { costOf } from '../../src/study/batch/planning/cost.js';
+import { stagesOf } from '../../src/study/batch/planning/stages.js';
 import { runBatch } from '../../src/study/batch/run-batch.js';
-import { stagesOf } from '../../src/study/batch/stages.js';
 import { ShardStore } from '../../src/study/store/shard-store.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { contentsOf } from '../fixtures/experiment.js';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { noStatistics } from '../../src/core/methods/framework/method.js';
+import { noStatistics } from '../../src/core/methods/framework/declaration/method.js';
 import { parseRecipe } from '../../src/core/methods/recipe/recipe.js';
 import type { RecipeInput } from '../../src/index.js';
 import { expandExperiment } from '../../src/study/experiment/file/expand.js';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { LayerloomError } from '../../src/core/base/errors.js';
+import { LayerloomError } from '../../src/core/base/errors/errors.js';
 import { type ExperimentMerge, expandExperiment } from '../../src/study/experiment/file/expand.js';
 import { type Experiment, readExperiment } from '../../src/study/experiment/file/read-experiment.js';
 import { writeFiles } from '../recipe/recipes.js';

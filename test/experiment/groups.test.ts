@@ -4,7 +4,7 @@ import type { PlannedExpression, PlannedTensor } from '../../src/core/plan/plan.
 import type { Dtype } from '../../src/core/tensor/dtype.js';
 import type { StoredTensor } from '../../src/core/tensor/stored-tensor.js';
 import { storedTensor } from '../../src/core/tensor/stored-tensor.js';
-import { type DistinctShard, groupShards } from '../../src/study/batch/groups.js';
+import { type DistinctShard, groupShards } from '../../src/study/batch/planning/groups.js';
 
 const range = (input: number, begin = 0, bytes = 16, dtype: Dtype = 'BF16'): StoredTensor =>
   storedTensor(input, { file: 0, begin, end: begin + bytes, dtype });

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import { describeTimes } from '../../src/cli/text/batch-text.js';
+import { describeTimes } from '../../src/cli/text/studies/batch-text.js';
 import { planExperiment, runExperiment } from '../../src/index.js';
 import { cli } from '../fixtures/cli.js';
 import { recordIn, writeExperiment } from '../fixtures/experiment.js';

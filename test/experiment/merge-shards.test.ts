@@ -2,9 +2,9 @@ import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { itemAt } from '../../src/core/base/lookup.js';
-import type { BatchMerge } from '../../src/study/batch/batch-merge.js';
-import { planBatch } from '../../src/study/batch/batch-plan.js';
+import { itemAt } from '../../src/core/base/errors/lookup.js';
+import type { BatchMerge } from '../../src/study/batch/planning/batch-merge.js';
+import { planBatch } from '../../src/study/batch/planning/batch-plan.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 
 const experts = (layers = 6) => {

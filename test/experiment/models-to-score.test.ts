@@ -3,7 +3,7 @@ import { parseEvaluation } from '../../src/study/evaluation/settings.js';
 import { expandExperiment } from '../../src/study/experiment/file/expand.js';
 import { experimentReferences } from '../../src/study/experiment/file/references.js';
 import type { MergeRecord } from '../../src/study/experiment/record/experiment-record.js';
-import { modelsToScore } from '../../src/study/experiment/scoring/models-to-score.js';
+import { modelsToScore } from '../../src/study/experiment/scoring/requests/models-to-score.js';
 import { head, read } from './experiments.js';
 
 const entries = `\

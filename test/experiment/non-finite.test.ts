@@ -2,7 +2,7 @@ import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';
 import { runExperiment } from '../../src/index.js';
-import type { BatchMerge } from '../../src/study/batch/batch-merge.js';
+import type { BatchMerge } from '../../src/study/batch/planning/batch-merge.js';
 import { type BatchResult, runBatch } from '../../src/study/batch/run-batch.js';
 import { llama, type Tensors, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { experimentText } from '../fixtures/experiment.js';

@@ -1,8 +1,8 @@
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import type { ExperimentInput } from '../../src/study/experiment/file/blocks/experiment-block.js';
 import { expandExperiment } from '../../src/study/experiment/file/expand.js';
-import type { ExperimentInput } from '../../src/study/experiment/file/experiment-block.js';
 import { parseExperiment, readExperiment } from '../../src/study/experiment/file/read-experiment.js';
 import { experimentReferences } from '../../src/study/experiment/file/references.js';
 import { writeFiles, yaml } from '../recipe/recipes.js';

@@ -1,7 +1,7 @@
 import { existsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { batchCommand } from '../../src/cli/work/batch.js';
+import { batchCommand } from '../../src/cli/work/studies/batch.js';
 import { LayerloomError, planExperiment, runExperiment } from '../../src/index.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 

@@ -1,8 +1,8 @@
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import { planBatch } from '../../src/study/batch/batch-plan.js';
-import { stagesOf } from '../../src/study/batch/stages.js';
+import { planBatch } from '../../src/study/batch/planning/batch-plan.js';
+import { stagesOf } from '../../src/study/batch/planning/stages.js';
 import { expandExperiment } from '../../src/study/experiment/file/expand.js';
 import { readExperiment } from '../../src/study/experiment/file/read-experiment.js';
 import { planExperiment, runExperiment } from '../../src/study/experiment/run-experiment.js';

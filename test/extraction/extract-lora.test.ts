@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished, vi } from 'vitest';
-import { valueAt } from '../../src/core/base/lookup.js';
+import { valueAt } from '../../src/core/base/errors/lookup.js';
 import type { TensorReference } from '../../src/core/tensor/reference.js';
 import { extractLora, instructionSets, openCheckpoint } from '../../src/index.js';
 import {

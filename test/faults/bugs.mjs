@@ -32,14 +32,14 @@ export const bugs = [
   },
   {
     name: 'a shard of a store is renamed before it is synced',
-    file: 'study/store/claim.js',
+    file: 'study/store/claims/claim.js',
     text: 'await file.sync();',
     instead: '',
     power: true,
   },
   {
     name: 'a record of a shard is placed before the name of the shard is durable',
-    file: 'study/store/claim.js',
+    file: 'study/store/claims/claim.js',
     text: 'await syncDirectory(directory);',
     instead: '',
     power: true,
@@ -54,13 +54,13 @@ export const bugs = [
   },
   {
     name: 'a claim is lost: it is given up without being removed',
-    file: 'study/store/claim-file.js',
+    file: 'study/store/claims/claim-file.js',
     text: 'await rm(this.path, { force: true });\n',
     instead: ';\n',
   },
   {
     name: 'a short read of a header is taken for all of it',
-    file: 'core/models/checkpoint/read-block.js',
+    file: 'core/models/checkpoint/files/read-block.js',
     text: 'if (bytesRead === 0)',
     instead: 'if (bytesRead < buffer.length)',
     workload: 'relayout',
@@ -123,7 +123,7 @@ export const bugs = [
   },
   {
     name: 'a cache whose records cannot be examined is taken for whole files',
-    file: 'core/base/unless-missing.js',
+    file: 'core/base/files/unless-missing.js',
     text: 'if (isMissing(cause))',
     instead: 'if (true)',
     workload: 'download',
@@ -146,21 +146,21 @@ export const bugs = [
   },
   {
     name: 'a push reports what the hub did not take',
-    file: 'core/models/sources/hub/push/upload.js',
+    file: 'core/models/sources/hub/push/upload/upload.js',
     text: 'await Promise.race([commitOf(events), failure.promise]);',
     instead: 'await Promise.race([commitOf(events), failure.promise]).catch(() => undefined);',
     workload: 'push',
   },
   {
     name: 'the parts of a file are sent to addresses of one another',
-    file: 'core/models/sources/hub/push/answers.js',
+    file: 'core/models/sources/hub/push/upload/answers.js',
     text: 'String(index + 1)',
     instead: 'String(parts.length - index)',
     workload: 'push in parts',
   },
   {
     name: 'the failure of a part is swallowed',
-    file: 'core/models/sources/hub/push/upload-fetch.js',
+    file: 'core/models/sources/hub/push/upload/upload-fetch.js',
     text: 'sent.add(-ofThis);\n',
     instead: `sent.add(-ofThis);
       if (init.body instanceof UploadBlob && init.body.isPart) return new Response('{}', { headers: { etag: '""' } });\n`,
@@ -168,14 +168,14 @@ export const bugs = [
   },
   {
     name: 'bytes of a part that is sent again are counted again',
-    file: 'core/models/sources/hub/push/upload-fetch.js',
+    file: 'core/models/sources/hub/push/upload/upload-fetch.js',
     text: 'sent.add(-ofThis);',
     instead: '',
     workload: 'push in parts',
   },
   {
     name: 'copies that the hub refuses are taken for done',
-    file: 'core/models/sources/hub/push/copy-from-sources.js',
+    file: 'core/models/sources/hub/push/upload/copy-from-sources.js',
     text: "if (!isObject(answer))\n            continue;\n        const failed = Array.isArray(answer['failed'])",
     instead: "const failed = Array.isArray(answer?.['failed'])",
     workload: 'push with copies',
@@ -189,7 +189,7 @@ export const bugs = [
   },
   {
     name: 'a claim of a live process is taken over',
-    file: 'study/store/claim-file.js',
+    file: 'study/store/claims/claim-file.js',
     text: "life === 'dead' ||",
     instead: "life !== 'unknown' ||",
     schedules: true,
@@ -211,7 +211,7 @@ export const bugs = [
   },
   {
     name: 'a listing of results that fails is one without results',
-    file: 'core/base/unless-missing.js',
+    file: 'core/base/files/unless-missing.js',
     text: 'const missing = [',
     instead: "const missing = ['EACCES', 'EMFILE', 'EIO', ",
     workload: 'evaluate',

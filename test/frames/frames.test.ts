@@ -3,7 +3,7 @@ import { readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, inject, it } from 'vitest';
-import { packageRoot } from '../../src/core/base/shipped.js';
+import { packageRoot } from '../../src/core/base/files/shipped.js';
 import { analyze, evaluateExperiment, runExperiment } from '../../src/index.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { stubHarness } from '../fixtures/evaluation-errors.js';

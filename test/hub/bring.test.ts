@@ -11,13 +11,13 @@ import {
 } from 'node:fs';
 import { basename, join, relative } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { readSideFile } from '../../src/core/models/checkpoint/small-file.js';
+import { readSideFile } from '../../src/core/models/checkpoint/files/small-file.js';
 import { openModel as openCheckpoint } from '../../src/core/models/reading/read-model.js';
 import { bringHeaders } from '../../src/core/models/sources/hub/bring-headers.js';
 import { bringRanges } from '../../src/core/models/sources/hub/bring-ranges.js';
 import { contentOf } from '../../src/core/models/sources/hub/cache/content.js';
 import { rangeCacheOf } from '../../src/core/models/sources/hub/cache/range-folders.js';
-import { missingRanges } from '../../src/core/models/sources/ranges/folder.js';
+import { missingRanges } from '../../src/core/models/sources/ranges/folder/folder.js';
 import type { DownloadProgress } from '../../src/core/models/sources/source.js';
 import { llama, temporaryDirectory, writeCheckpoint, writeLarge } from '../fixtures/checkpoints.js';
 import { hubUser, impatient } from '../fixtures/hub-client.js';

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import net, { type AddressInfo } from 'node:net';
 import { request } from 'undici';
 import { expect, it, onTestFinished, vi } from 'vitest';
-import { openConnections } from '../../src/core/models/sources/hub/requests/proxy.js';
+import { openConnections } from '../../src/core/models/sources/hub/requests/session/proxy.js';
 
 it('closes also a connection that failed before, and was then made for a request that waited', async () => {
   const server = createServer((_, response) => response.end('here'));

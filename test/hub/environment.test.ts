@@ -7,7 +7,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { bringHeaders } from '../../src/core/models/sources/hub/bring-headers.js';
 import { bringRanges } from '../../src/core/models/sources/hub/bring-ranges.js';
 import { hubEnvironment } from '../../src/core/models/sources/hub/environment.js';
-import { proxyFor } from '../../src/core/models/sources/hub/requests/proxy.js';
+import { proxyFor } from '../../src/core/models/sources/hub/requests/session/proxy.js';
 import { assemble, llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { hubUser, impatient } from '../fixtures/hub-client.js';
 import { fileOnDisk, startHub } from '../fixtures/hub-server.js';

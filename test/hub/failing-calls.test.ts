@@ -2,11 +2,11 @@ import { existsSync, readdirSync, readlinkSync, rmSync, symlinkSync, writeFileSy
 import { open, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import { putInPlace } from '../../src/core/base/put-in-place.js';
+import { putInPlace } from '../../src/core/base/files/put-in-place.js';
 import { promote } from '../../src/core/models/sources/hub/cache/promote.js';
-import { holdersPath } from '../../src/core/models/sources/ranges/folder.js';
-import { holdRangeFolder } from '../../src/core/models/sources/ranges/hold.js';
-import { lockNow } from '../../src/core/models/sources/ranges/lock.js';
+import { holdersPath } from '../../src/core/models/sources/ranges/folder/folder.js';
+import { holdRangeFolder } from '../../src/core/models/sources/ranges/folder/hold.js';
+import { lockNow } from '../../src/core/models/sources/ranges/folder/lock.js';
 import { RangeFile } from '../../src/core/models/sources/ranges/range-file.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { someCommit } from '../fixtures/range-cache.js';

@@ -6,7 +6,7 @@ import { hasAllWeights } from '../../src/core/models/checkpoint/whole.js';
 import { bringHeaders } from '../../src/core/models/sources/hub/bring-headers.js';
 import { bringRanges } from '../../src/core/models/sources/hub/bring-ranges.js';
 import { locateText } from '../../src/core/models/sources/locate.js';
-import { isUsable, missingRanges } from '../../src/core/models/sources/ranges/folder.js';
+import { isUsable, missingRanges } from '../../src/core/models/sources/ranges/folder/folder.js';
 import { layerSwap } from '../../src/index.js';
 import { writeFamily } from '../fixtures/family.js';
 import { hubUser, impatient } from '../fixtures/hub-client.js';

@@ -5,7 +5,7 @@ import { describe, expect, it } from 'vitest';
 import { bringHeaders } from '../../src/core/models/sources/hub/bring-headers.js';
 import { bringRanges } from '../../src/core/models/sources/hub/bring-ranges.js';
 import { alteredBy, bodyRange } from '../../src/core/models/sources/hub/requests/plain-body.js';
-import { missingRanges } from '../../src/core/models/sources/ranges/folder.js';
+import { missingRanges } from '../../src/core/models/sources/ranges/folder/folder.js';
 import { llama, temporaryDirectory, writeCheckpoint, writeLarge } from '../fixtures/checkpoints.js';
 import { hubUser, impatient } from '../fixtures/hub-client.js';
 import { type FileAnswer, startHub } from '../fixtures/hub-server.js';

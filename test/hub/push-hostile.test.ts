@@ -3,7 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { push } from '../../src/api/push.js';
-import { checkAnswer } from '../../src/core/models/sources/hub/push/answers.js';
+import { checkAnswer } from '../../src/core/models/sources/hub/push/upload/answers.js';
 import { layerSwap } from '../../src/index.js';
 import { cli } from '../fixtures/cli.js';
 import { writeFamily } from '../fixtures/family.js';

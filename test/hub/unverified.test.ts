@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, it, onTestFinished, vi } from 'vitest';
 import { openWhole } from '../../src/core/models/reading/open-whole.js';
 import { bringHeaders } from '../../src/core/models/sources/hub/bring-headers.js';
-import { rangeRecordPath } from '../../src/core/models/sources/ranges/folder.js';
+import { rangeRecordPath } from '../../src/core/models/sources/ranges/folder/folder.js';
 import { type LayerloomError, layerSwap } from '../../src/index.js';
 import { weightsIn } from '../fixtures/contents.js';
 import { writeFamily } from '../fixtures/family.js';

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { noStatistics } from '../../src/core/methods/framework/method.js';
+import { noStatistics } from '../../src/core/methods/framework/declaration/method.js';
 import { type LayerSwapParameters, layerSwap } from '../../src/core/methods/swaps/layer-swap.js';
 import type { Place } from '../../src/core/models/architecture/architecture.js';
 import { zoneOf } from '../fixtures/merged.js';

@@ -1,7 +1,7 @@
 import { existsSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { mergeCommand } from '../../src/cli/work/merge.js';
+import { mergeCommand } from '../../src/cli/work/merging/merge.js';
 import { LayerloomError, planMerge } from '../../src/index.js';
 import { llama, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { type Family, writeFamily } from '../fixtures/family.js';

@@ -1,7 +1,7 @@
 import { readFileSync, utimesSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { checkPlan } from '../../src/core/plan/check-plan.js';
+import { checkPlan } from '../../src/core/plan/check/check-plan.js';
 import { analyze, merge, planMerge, type RevertParameters, revert } from '../../src/index.js';
 import {
   fill,

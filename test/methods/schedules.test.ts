@@ -1,7 +1,7 @@
 import { readFileSync, rmSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { scheduleWeights } from '../../src/core/methods/framework/schedules.js';
+import { scheduleWeights } from '../../src/core/methods/framework/declaration/schedules.js';
 import { exportRecipe, merge, planMerge, type RecipeInput, soup } from '../../src/index.js';
 import { lora, writeAdapter } from '../fixtures/adapters.js';
 import { llamaShapes, type Tensors, temporaryDirectory } from '../fixtures/checkpoints.js';

@@ -6,7 +6,7 @@ import {
   resolveSetting,
   Setting,
   share,
-} from '../../src/core/methods/framework/settings.js';
+} from '../../src/core/methods/framework/declaration/settings.js';
 
 const setting = (input: unknown, spec: ParameterSpec = anyNumber()): Setting =>
   new Setting(spec, input, ['models', 0, 'weight']);

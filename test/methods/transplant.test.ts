@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import { itemAt } from '../../src/core/base/lookup.js';
+import { itemAt } from '../../src/core/base/errors/lookup.js';
 import {
   exportRecipe,
   LayerloomError,

@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { setTimeout } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { itemAt } from '../../src/core/base/lookup.js';
+import { itemAt } from '../../src/core/base/errors/lookup.js';
 import { exchange, run, tryLock } from '../../src/core/native/addon.js';
 import { control, type Job, type JobStatus, type StoredSource } from '../../src/core/native/job.js';
 import { arithmeticDtypes, bitsOf } from '../../src/core/tensor/dtype.js';

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { itemAt } from '../../src/core/base/lookup.js';
+import { itemAt } from '../../src/core/base/errors/lookup.js';
 import { control, type NodeOperation } from '../../src/core/native/job.js';
 import { type Measure, sizeOf } from '../../src/core/native/measure.js';
 import { newTally, talliedElements, tallyAt } from '../../src/core/native/tally.js';

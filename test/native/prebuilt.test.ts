@@ -14,7 +14,7 @@ import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { beforeAll, describe, expect, it } from 'vitest';
 import { targets } from '../../scripts/prebuilds/targets.mjs';
-import { packageRoot } from '../../src/core/base/shipped.js';
+import { packageRoot } from '../../src/core/base/files/shipped.js';
 import { checkBuildTools } from '../../src/core/native/build-tools.js';
 import { elfProblem } from '../../src/core/native/elf.js';
 import { loadFailure } from '../../src/core/native/load-failure.js';

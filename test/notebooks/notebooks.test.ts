@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, readdirSync, writeFileSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { packageRoot } from '../../src/core/base/shipped.js';
+import { packageRoot } from '../../src/core/base/files/shipped.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { linkPackage, python, skipped } from './package.js';
 

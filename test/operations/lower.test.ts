@@ -1,12 +1,12 @@
 import { describe, expect, it } from 'vitest';
-import { itemAt, valueAt } from '../../src/core/base/lookup.js';
-import type { Pruning } from '../../src/core/methods/operations/consensus.js';
+import { itemAt, valueAt } from '../../src/core/base/errors/lookup.js';
 import type { Formula } from '../../src/core/methods/operations/formula.js';
 import { operationOf } from '../../src/core/methods/operations/index.js';
-import type { Lowering } from '../../src/core/methods/operations/lowering.js';
-import type { Measurer } from '../../src/core/methods/operations/measurer.js';
-import { Program, type Value } from '../../src/core/methods/operations/program.js';
-import type { Sparsifier } from '../../src/core/methods/operations/sparsifiers.js';
+import type { Lowering } from '../../src/core/methods/operations/program/lowering.js';
+import type { Measurer } from '../../src/core/methods/operations/program/measurer.js';
+import { Program, type Value } from '../../src/core/methods/operations/program/program.js';
+import type { Pruning } from '../../src/core/methods/operations/votes/consensus.js';
+import type { Sparsifier } from '../../src/core/methods/operations/votes/sparsifiers.js';
 import type { MagnitudeBound } from '../../src/core/native/job.js';
 import type { Window } from '../../src/core/native/measure.js';
 import { computedTensor } from '../../src/core/plan/operands/computed.js';

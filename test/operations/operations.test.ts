@@ -1,5 +1,4 @@
 import { describe, expect, it } from 'vitest';
-import type { Pruning } from '../../src/core/methods/operations/consensus.js';
 import type { Formula } from '../../src/core/methods/operations/formula.js';
 import {
   isMove,
@@ -10,6 +9,7 @@ import {
   statisticsOf,
   threadBytesOf,
 } from '../../src/core/methods/operations/index.js';
+import type { Pruning } from '../../src/core/methods/operations/votes/consensus.js';
 
 const byMagnitude: Pruning = { sparsifier: { by: 'magnitude', density: 0.2, least: 0 }, rescale: 'norm' };
 const byRandom: Pruning = { sparsifier: { by: 'random', density: 0.5, seed: 's' }, rescale: 'density' };

@@ -4,7 +4,7 @@ import {
   mostIterations,
   type RuleParameters,
   ruleNamed,
-} from '../../src/core/methods/operations/rules.js';
+} from '../../src/core/methods/operations/program/rules.js';
 
 type Vector = readonly number[];
 

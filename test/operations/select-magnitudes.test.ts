@@ -1,10 +1,10 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { CountSums } from '../../src/core/methods/operations/count-sums.js';
-import { boundsOf } from '../../src/core/methods/operations/magnitude-bounds.js';
-import type { Counted, Measurer, TiedElement } from '../../src/core/methods/operations/measurer.js';
-import { Program } from '../../src/core/methods/operations/program.js';
-import { selectMagnitudes } from '../../src/core/methods/operations/select-magnitudes.js';
+import { CountSums } from '../../src/core/methods/operations/program/count-sums.js';
+import { boundsOf } from '../../src/core/methods/operations/program/magnitude-bounds.js';
+import type { Counted, Measurer, TiedElement } from '../../src/core/methods/operations/program/measurer.js';
+import { Program } from '../../src/core/methods/operations/program/program.js';
+import { selectMagnitudes } from '../../src/core/methods/operations/program/select-magnitudes.js';
 import type { MagnitudeBound } from '../../src/core/native/job.js';
 import type { Window } from '../../src/core/native/measure.js';
 import { merge, type RecipeInput } from '../../src/index.js';

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { concatenate } from '../../src/core/methods/operations/concatenate.js';
-import { Program } from '../../src/core/methods/operations/program.js';
-import { sharedList, sharedNumbers } from '../../src/core/methods/operations/shared-list.js';
+import { Program } from '../../src/core/methods/operations/program/program.js';
+import { sharedList, sharedNumbers } from '../../src/core/methods/operations/program/shared-list.js';
+import { concatenate } from '../../src/core/methods/operations/rows/concatenate.js';
 import type { StoredTensor } from '../../src/core/tensor/stored-tensor.js';
 
 /** Runs that put two matrices with this many rows side by side. */

@@ -1,8 +1,8 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
-import { LayerloomError } from '../../src/core/base/errors.js';
-import { valueAt } from '../../src/core/base/lookup.js';
+import { LayerloomError } from '../../src/core/base/errors/errors.js';
+import { valueAt } from '../../src/core/base/errors/lookup.js';
 import type { AnalysedExpert } from '../../src/core/measure/partition/analysed-expert.js';
 import { formatPartition } from '../../src/core/measure/partition/formats/index.js';
 import type { PartitionFormat } from '../../src/core/measure/partition/formats/names.js';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { LayerloomError } from '../../src/core/base/errors.js';
+import { LayerloomError } from '../../src/core/base/errors/errors.js';
 import type { AnalysedExpert } from '../../src/core/measure/partition/analysed-expert.js';
 import type { Partition } from '../../src/core/measure/partition/partition.js';
 import { partitionOf } from '../../src/core/measure/partition/partition-of.js';

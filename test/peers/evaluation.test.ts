@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { itemAt } from '../../src/core/base/lookup.js';
+import { itemAt } from '../../src/core/base/errors/lookup.js';
 import { findHarnessResults } from '../../src/study/evaluation/harness/harness-output.js';
 import type { ProblemResult, Score } from '../../src/study/evaluation/result.js';
 import type { ExperimentRecord } from '../../src/study/experiment/record/experiment-record.js';

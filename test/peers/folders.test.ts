@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
-import { LayerloomError } from '../../src/core/base/errors.js';
+import { LayerloomError } from '../../src/core/base/errors/errors.js';
 import { relayout } from '../../src/index.js';
 import { pathToLoad } from '../../src/study/evaluation/harness/loadable.js';
 

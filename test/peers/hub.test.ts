@@ -10,7 +10,7 @@ import { describe, expect, it, onTestFinished } from 'vitest';
 import { openModel as openCheckpoint } from '../../src/core/models/reading/read-model.js';
 import { bringHeaders } from '../../src/core/models/sources/hub/bring-headers.js';
 import { bringRanges } from '../../src/core/models/sources/hub/bring-ranges.js';
-import { missingRanges } from '../../src/core/models/sources/ranges/folder.js';
+import { missingRanges } from '../../src/core/models/sources/ranges/folder/folder.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { hubUser, impatient } from '../fixtures/hub-client.js';
 import { type HubServer, startHub } from '../fixtures/hub-server.js';

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { cpSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { itemAt } from '../../src/core/base/lookup.js';
+import { itemAt } from '../../src/core/base/errors/lookup.js';
 import { weightServers } from '../../src/study/evaluation/servers/weight-servers.js';
 import type { ExperimentRecord } from '../../src/study/experiment/record/experiment-record.js';
 import { cli, finished, startCli } from '../fixtures/cli.js';

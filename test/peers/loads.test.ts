@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { LayerloomError } from '../../src/core/base/errors.js';
-import { itemAt } from '../../src/core/base/lookup.js';
+import { LayerloomError } from '../../src/core/base/errors/errors.js';
+import { itemAt } from '../../src/core/base/errors/lookup.js';
 import { checkLoading } from '../../src/core/loading/check-loading.js';
 import {
   extractLora,

@@ -1,11 +1,11 @@
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { beforeAll, describe, expect, it } from 'vitest';
+import { comparePaired, holm, mcnemarExact } from '../../src/study/scores/comparing/paired.js';
 import { crossedSpread, spreadOf } from '../../src/study/scores/intervals/crossed.js';
 import { meanOfModels } from '../../src/study/scores/intervals/scaled.js';
 import { wilson } from '../../src/study/scores/intervals/shares.js';
 import { t95 } from '../../src/study/scores/intervals/student.js';
-import { comparePaired, holm, mcnemarExact } from '../../src/study/scores/paired.js';
 import { constructedResult, exactMatch, outcomes } from '../fixtures/scored.js';
 
 const { LAYERLOOM_PYTHON: python } = process.env;

@@ -12,7 +12,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { itemAt } from '../../src/core/base/lookup.js';
+import { itemAt } from '../../src/core/base/errors/lookup.js';
 import type { CheckpointIndex } from '../../src/core/models/checkpoint/checkpoint.js';
 import { listSideFiles } from '../../src/core/models/checkpoint/side-files.js';
 import { mergeVocabularies } from '../../src/core/models/tokenizer/merge-vocabularies.js';

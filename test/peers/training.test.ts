@@ -6,7 +6,7 @@ import { promisify } from 'node:util';
 import { describe, expect, it } from 'vitest';
 import { partition, type TrainingParameters, type TrainingRun, trainInit } from '../../src/index.js';
 import { trainingPresets } from '../../src/study/paper/training.js';
-import { type Trainer, trainingMethods } from '../../src/study/training/choices.js';
+import { type Trainer, trainingMethods } from '../../src/study/training/settings/choices.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 
 const pythons = {

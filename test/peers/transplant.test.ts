@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { itemAt } from '../../src/core/base/lookup.js';
+import { itemAt } from '../../src/core/base/errors/lookup.js';
 import { solve } from '../../src/core/native/addon.js';
 import { control, type NativeProgram } from '../../src/core/native/job.js';
 import { sizeOfSolution, solutionNumbers } from '../../src/core/native/solve.js';

@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { checkPlan } from '../../src/core/plan/check-plan.js';
+import { checkPlan } from '../../src/core/plan/check/check-plan.js';
 import type { PlannedExpression } from '../../src/core/plan/plan.js';
 import type { StoredTensor } from '../../src/core/tensor/stored-tensor.js';
 import { type MergePlan, planMerge, type RecipeInput, relayout, runPlan } from '../../src/index.js';

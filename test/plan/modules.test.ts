@@ -1,7 +1,7 @@
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { checkPlan } from '../../src/core/plan/check-plan.js';
+import { checkPlan } from '../../src/core/plan/check/check-plan.js';
 import {
   layerSwap,
   merge,

@@ -1,5 +1,5 @@
 import { expect, describe as group, it } from 'vitest';
-import type { Sparsifier } from '../../src/core/methods/operations/sparsifiers.js';
+import type { Sparsifier } from '../../src/core/methods/operations/votes/sparsifiers.js';
 import { computedTensor } from '../../src/core/plan/operands/computed.js';
 import {
   describe,

@@ -2,7 +2,7 @@ import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { planMerge } from '../../src/api/plan-merge.js';
-import { version } from '../../src/core/base/version.js';
+import { version } from '../../src/core/base/files/version.js';
 import { encodeHeader } from '../../src/core/models/checkpoint/containers/safetensors/header.js';
 import { quantisedTensors } from '../../src/core/plan/compile/quantised.js';
 import { sourcesOf } from '../../src/core/plan/operands.js';

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it, vi } from 'vitest';
-import { checkPlan } from '../../src/core/plan/check-plan.js';
+import { checkPlan } from '../../src/core/plan/check/check-plan.js';
 import { merge, planMerge, type RecipeInput, recipeOf, relayout } from '../../src/index.js';
 import { type TensorFixture, temporaryDirectory } from '../fixtures/checkpoints.js';
 import { cli } from '../fixtures/cli.js';

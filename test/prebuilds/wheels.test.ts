@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { checksumLine } from '../../scripts/prebuilds/shippable.mjs';
 import { targets } from '../../scripts/prebuilds/targets.mjs';
-import { version } from '../../src/core/base/version.js';
+import { version } from '../../src/core/base/files/version.js';
 import { temporaryDirectory, writePair } from '../fixtures/checkpoints.js';
 import { platforms, treeRoot, withReason } from './platforms.js';
 import { nodes, Root } from './roots.js';

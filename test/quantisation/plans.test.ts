@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { checkPlan } from '../../src/core/plan/check-plan.js';
+import { checkPlan } from '../../src/core/plan/check/check-plan.js';
 import { planMerge, runPlan } from '../../src/index.js';
 import { temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { readTensors } from '../fixtures/merged.js';

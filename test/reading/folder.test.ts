@@ -25,7 +25,7 @@ import {
 import { pathToLoad } from '../../src/study/evaluation/harness/loadable.js';
 import { weightsArguments } from '../../src/study/evaluation/harness/loaded-model.js';
 import { tryModels } from '../../src/study/evaluation/try-models.js';
-import { weightsOfModel } from '../../src/study/store/weights.js';
+import { weightsOfModel } from '../../src/study/store/files/weights.js';
 import { adaptedTensors } from '../fixtures/adapted.js';
 import { lora, writeAdapter } from '../fixtures/adapters.js';
 import {

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { summariseCheckpoint } from '../../src/cli/text/inspect.js';
+import { summariseCheckpoint } from '../../src/cli/text/models/inspect.js';
 import { applyAdapter } from '../../src/core/models/adapters/apply.js';
 import { diff, openCheckpoint, soup } from '../../src/index.js';
 import { lora, writeAdapter } from '../fixtures/adapters.js';

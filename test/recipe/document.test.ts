@@ -1,9 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
-import { LayerloomError } from '../../src/core/base/errors.js';
-import { parseDocuments } from '../../src/core/methods/recipe/document.js';
-import { locate, toPlain } from '../../src/core/methods/recipe/tree.js';
+import { LayerloomError } from '../../src/core/base/errors/errors.js';
+import { parseDocuments } from '../../src/core/methods/recipe/document/document.js';
+import { locate, toPlain } from '../../src/core/methods/recipe/document/tree.js';
 import { yaml } from './recipes.js';
 
 const parse = (text: string): unknown[] => parseDocuments(text, 'a.yaml').map((root) => toPlain(root));

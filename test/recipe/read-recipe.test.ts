@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { stringify } from 'yaml';
-import { LayerloomError } from '../../src/core/base/errors.js';
+import { LayerloomError } from '../../src/core/base/errors/errors.js';
 import { type Path, readRecipe, withPlace } from '../../src/core/methods/recipe/read-recipe.js';
 import { parseRecipe } from '../../src/core/methods/recipe/recipe.js';
 import { type Files, read, refusal, writeFiles, yaml } from './recipes.js';

@@ -1,6 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
-import { LayerloomError } from '../../src/core/base/errors.js';
+import { LayerloomError } from '../../src/core/base/errors/errors.js';
 import { type ReadRecipe, readRecipe } from '../../src/core/methods/recipe/read-recipe.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 

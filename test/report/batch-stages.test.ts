@@ -1,6 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
-import { describeStages } from '../../src/cli/text/batch-text.js';
+import { describeStages } from '../../src/cli/text/studies/batch-text.js';
 import { planExperiment } from '../../src/study/experiment/run-experiment.js';
 import { writeExperiment } from '../fixtures/experiment.js';
 

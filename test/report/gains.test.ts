@@ -1,8 +1,8 @@
 import { h } from 'preact';
 import { render } from 'preact-render-to-string';
 import { describe, expect, it } from 'vitest';
-import type { ReportData } from '../../src/study/pages/components/data.js';
-import { Gains } from '../../src/study/pages/components/gains.js';
+import { Gains } from '../../src/study/pages/components/charts/gains.js';
+import type { ReportData } from '../../src/study/pages/components/data/data.js';
 
 /** Pixel widths of characters in DejaVu Sans at 12 px, one of the widest fonts in use. */
 const widthOf = (text: string): number =>

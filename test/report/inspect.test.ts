@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { describeCheckpoint, summariseCheckpoint } from '../../src/cli/text/inspect.js';
+import { describeCheckpoint, summariseCheckpoint } from '../../src/cli/text/models/inspect.js';
 import type { CheckpointIndex } from '../../src/core/models/checkpoint/checkpoint.js';
 
 const opened = (names: readonly string[], perFile: number): CheckpointIndex => ({

@@ -1,12 +1,12 @@
 import { beforeAll, describe, expect, it } from 'vitest';
-import { valueAt } from '../../src/core/base/lookup.js';
+import { valueAt } from '../../src/core/base/errors/lookup.js';
 import { gridsOf } from '../../src/study/pages/report/grid-data.js';
 import { headlineSentence } from '../../src/study/pages/report/headline.js';
 import { tasksOf } from '../../src/study/pages/report/result-data.js';
 import { StringPool } from '../../src/study/pages/report/string-pool.js';
 import { layouts } from '../../src/study/paper/layouts.js';
-import { Board } from '../../src/study/scores/board.js';
-import { type Cell, pText, type TableRow } from '../../src/study/scores/score-table.js';
+import { Board } from '../../src/study/scores/boards/board.js';
+import { type Cell, pText, type TableRow } from '../../src/study/scores/reading/score-table.js';
 import { tablesOn } from '../../src/study/scores/tables.js';
 import { randomStudy } from '../scores/invariance.js';
 

@@ -6,7 +6,7 @@ import { chromium, type Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { readVectors } from '../../src/core/measure/analysis/vectors-file.js';
 import { analyze } from '../../src/index.js';
-import { sixDecimals, spaced } from '../../src/study/pages/components/numbers.js';
+import { sixDecimals, spaced } from '../../src/study/pages/components/data/numbers.js';
 import { violationsOn } from '../fixtures/accessibility.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 

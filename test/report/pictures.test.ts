@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { chromium } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { PageOverlap } from '../../src/study/pages/components/data.js';
+import type { PageOverlap } from '../../src/study/pages/components/data/data.js';
 import { drawPicture } from '../../src/study/pages/pictures/draw-picture.js';
 import { HeatMap } from '../../src/study/pages/pictures/heat-map.js';
 import { OverlapPicture } from '../../src/study/pages/pictures/overlap.js';

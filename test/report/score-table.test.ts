@@ -3,7 +3,7 @@ import Papa from 'papaparse';
 import { describe, expect, it } from 'vitest';
 import { formatTables } from '../../src/api/format-tables.js';
 import type { TextFormat } from '../../src/study/pages/score-table/formats.js';
-import type { ScoreTable } from '../../src/study/scores/score-table.js';
+import type { ScoreTable } from '../../src/study/scores/reading/score-table.js';
 
 const table: ScoreTable = {
   id: 'table-1',

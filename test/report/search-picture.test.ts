@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { describeSearch } from '../../src/cli/text/search-text.js';
+import { describeSearch } from '../../src/cli/text/studies/search-text.js';
 import { drawPicture } from '../../src/study/pages/pictures/draw-picture.js';
 import { SearchPicture } from '../../src/study/pages/pictures/search.js';
-import type { HeldOutComparison } from '../../src/study/search/landscape.js';
 import type { SearchRecord } from '../../src/study/search/run-search.js';
 import { searchSpace } from '../../src/study/search/search.js';
+import type { HeldOutComparison } from '../../src/study/search/space/landscape.js';
 import { landscapeOf, paperSpace, shapes } from '../search/landscapes.js';
 
 const space = paperSpace();

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { constructedExperiment, writeRecord } from '../../bench/constructed-experiment.mjs';
 import { analyze, runExperiment, writeReport } from '../../src/index.js';
-import type { ReportData } from '../../src/study/pages/components/data.js';
+import type { ReportData } from '../../src/study/pages/components/data/data.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { writeExperiment } from '../fixtures/experiment.js';
 import { writeReportOf } from '../fixtures/tables.js';

@@ -5,8 +5,8 @@ import {
   fewestProblems,
   sentenceOf,
   whyNoBest,
-} from '../../src/study/scores/conclusion.js';
-import { mcnemarExact } from '../../src/study/scores/paired.js';
+} from '../../src/study/scores/comparing/conclusion.js';
+import { mcnemarExact } from '../../src/study/scores/comparing/paired.js';
 import { exactMatch, seeded } from '../fixtures/scored.js';
 
 const facts: ComparedFacts = {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import type { TableOptions } from '../../src/study/scores/board.js';
+import type { TableOptions } from '../../src/study/scores/boards/board.js';
+import { compareRows } from '../../src/study/scores/comparing/paired.js';
 import { pairRows } from '../../src/study/scores/intervals/paired-scores.js';
 import { rowOf } from '../../src/study/scores/intervals/rows.js';
-import { compareRows } from '../../src/study/scores/paired.js';
-import { cellText, type ScoreTable } from '../../src/study/scores/score-table.js';
-import type { ScoredExperiment } from '../../src/study/scores/scored-experiment.js';
+import { cellText, type ScoreTable } from '../../src/study/scores/reading/score-table.js';
+import type { ScoredExperiment } from '../../src/study/scores/reading/scored-experiment.js';
 import { constructedExperiment, exactMatch, mgsm, type RightAnswers } from '../fixtures/scored.js';
 import { tablesOf } from '../fixtures/tables.js';
 

@@ -3,7 +3,7 @@ import tCdf from '@stdlib/stats-base-dists-t-cdf';
 import padjust from '@stdlib/stats-padjust';
 import { describe, expect, it } from 'vitest';
 // The compiled module is the bundle, which the package ships instead of the libraries.
-import * as bundled from '../../dist/study/scores/distributions.js';
+import * as bundled from '../../dist/study/scores/statistics/distributions.js';
 
 const range = (count: number, value: (at: number) => number): number[] =>
   Array.from({ length: count }, (_, at) => value(at));

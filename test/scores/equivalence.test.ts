@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { Column } from '../../src/study/scores/align.js';
-import { equivalenceOf } from '../../src/study/scores/equivalence.js';
+import { equivalenceOf } from '../../src/study/scores/comparing/equivalence.js';
 import {
   meanOfPaired,
   type PairedScores,
@@ -9,6 +8,7 @@ import {
 } from '../../src/study/scores/intervals/paired-scores.js';
 import type { Scaled } from '../../src/study/scores/intervals/scaled.js';
 import { tAbove } from '../../src/study/scores/intervals/student.js';
+import type { Column } from '../../src/study/scores/reading/align.js';
 import { constructedResult, exactMatch, outcomes, seeded } from '../fixtures/scored.js';
 
 const column = (scores: readonly number[]): Column => ({

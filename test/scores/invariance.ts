@@ -5,9 +5,9 @@ import { regressionsOf } from '../../src/study/pages/report/regressions.js';
 import { tasksOf } from '../../src/study/pages/report/result-data.js';
 import { StringPool } from '../../src/study/pages/report/string-pool.js';
 import { layouts } from '../../src/study/paper/layouts.js';
-import { Board } from '../../src/study/scores/board.js';
-import type { Cell, ScoreTable } from '../../src/study/scores/score-table.js';
-import type { ScoredExperiment, ScoredModel } from '../../src/study/scores/scored-experiment.js';
+import { Board } from '../../src/study/scores/boards/board.js';
+import type { Cell, ScoreTable } from '../../src/study/scores/reading/score-table.js';
+import type { ScoredExperiment, ScoredModel } from '../../src/study/scores/reading/scored-experiment.js';
 import { tablesOn } from '../../src/study/scores/tables.js';
 import { constructedResult, exactMatch, scoredModel, seeded } from '../fixtures/scored.js';
 

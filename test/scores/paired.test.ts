@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
-import type { LayerloomError } from '../../src/core/base/errors.js';
+import type { LayerloomError } from '../../src/core/base/errors/errors.js';
 import type { EvaluationResult } from '../../src/study/evaluation/result.js';
-import { chooseOnHalf } from '../../src/study/scores/choose-on-half.js';
-import { comparePaired, comparePooled, holm, mcnemarExact } from '../../src/study/scores/paired.js';
+import { chooseOnHalf } from '../../src/study/scores/comparing/choose-on-half.js';
+import { comparePaired, comparePooled, holm, mcnemarExact } from '../../src/study/scores/comparing/paired.js';
 import { constructedResult, exactMatch, outcomes, seeded } from '../fixtures/scored.js';
 
 const pair = (both: number, onlyA: number, onlyB: number): [EvaluationResult, EvaluationResult] => {

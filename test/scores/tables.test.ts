@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { TableOptions } from '../../src/study/scores/board.js';
-import { cellText, type ScoreTable } from '../../src/study/scores/score-table.js';
-import type { ScoredExperiment } from '../../src/study/scores/scored-experiment.js';
+import type { TableOptions } from '../../src/study/scores/boards/board.js';
+import { cellText, type ScoreTable } from '../../src/study/scores/reading/score-table.js';
+import type { ScoredExperiment } from '../../src/study/scores/reading/scored-experiment.js';
 import {
   constructedExperiment,
   constructedResult,

@@ -1,11 +1,11 @@
 import { existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { describeSearch } from '../../src/cli/text/search-text.js';
-import { itemAt } from '../../src/core/base/lookup.js';
+import { describeSearch } from '../../src/cli/text/studies/search-text.js';
+import { itemAt } from '../../src/core/base/errors/lookup.js';
 import { searchExperiment } from '../../src/index.js';
-import type { Scorer } from '../../src/study/search/experiment-landscape.js';
-import type { Rows } from '../../src/study/search/landscape.js';
+import type { Scorer } from '../../src/study/search/space/experiment-landscape.js';
+import type { Rows } from '../../src/study/search/space/landscape.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { experimentText, recordIn, writeExperiment } from '../fixtures/experiment.js';
 import { constructedResult, seeded } from '../fixtures/scored.js';

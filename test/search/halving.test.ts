@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { itemAt } from '../../src/core/base/lookup.js';
-import type { Landscape } from '../../src/study/search/landscape.js';
+import { itemAt } from '../../src/core/base/errors/lookup.js';
 import { searchSpace } from '../../src/study/search/search.js';
-import { distanceOf, linesThrough, neighboursOf } from '../../src/study/search/space.js';
+import type { Landscape } from '../../src/study/search/space/landscape.js';
+import { distanceOf, linesThrough, neighboursOf } from '../../src/study/search/space/space.js';
+import type { SearchStep, Strategy } from '../../src/study/search/space/trace.js';
 import { rungsOf } from '../../src/study/search/successive-halving.js';
-import type { SearchStep, Strategy } from '../../src/study/search/trace.js';
 import { landscapeOf, paperSpace, type SyntheticLandscape, shapes } from './landscapes.js';
 
 const space = paperSpace();

@@ -1,9 +1,9 @@
 import { uniformFloat64 } from 'pure-rand/distribution/uniformFloat64';
 import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus';
-import { itemAt } from '../../src/core/base/lookup.js';
-import { mcnemarExact } from '../../src/study/scores/paired.js';
-import type { Landscape } from '../../src/study/search/landscape.js';
-import { distanceOf, type SearchSpace } from '../../src/study/search/space.js';
+import { itemAt } from '../../src/core/base/errors/lookup.js';
+import { mcnemarExact } from '../../src/study/scores/comparing/paired.js';
+import type { Landscape } from '../../src/study/search/space/landscape.js';
+import { distanceOf, type SearchSpace } from '../../src/study/search/space/space.js';
 
 /** The paper's grid (§4.2): bottom 3 to 5, top and both transitions 0 to 2; its default is 5, 2, 0, 0. */
 export const paperSpace = (): SearchSpace => {

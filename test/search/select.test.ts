@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { describeSelection } from '../../src/cli/text/selection-text.js';
+import { describeSelection } from '../../src/cli/text/studies/selection-text.js';
 import { type SelectParameters, selectCheckpoints, selectFromFiles } from '../../src/index.js';
 import { ResultFiles } from '../../src/study/evaluation/result-files.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';

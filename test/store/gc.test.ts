@@ -14,7 +14,7 @@ import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import type { ShardStore } from '../../src/index.js';
 import { forget } from '../../src/study/store/experiments.js';
-import type { StorePaths } from '../../src/study/store/paths.js';
+import type { StorePaths } from '../../src/study/store/files/paths.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import {
   contentOf,
@@ -214,9 +214,9 @@ describe('collecting garbage', () => {
     ],
   ])('keeps what is %s while it works', async (_, happen) => {
     const { store, root } = await filled();
-    const aside = await import('../../src/study/store/set-aside.js');
+    const aside = await import('../../src/study/store/files/set-aside.js');
     vi.resetModules();
-    vi.doMock('../../src/study/store/set-aside.js', () => ({
+    vi.doMock('../../src/study/store/files/set-aside.js', () => ({
       ...aside,
       setAside: async (paths: StorePaths, tokens: ReadonlyMap<string, string>) => {
         await happen(store, root);
@@ -224,8 +224,8 @@ describe('collecting garbage', () => {
       },
     }));
     const { collect } = await import('../../src/study/store/gc.js');
-    vi.doUnmock('../../src/study/store/set-aside.js');
-    const { pathsOf } = await import('../../src/study/store/paths.js');
+    vi.doUnmock('../../src/study/store/files/set-aside.js');
+    const { pathsOf } = await import('../../src/study/store/files/paths.js');
     const { removed } = await collect(pathsOf(store.directory), {});
     expect(removed.map(({ key }) => key).sort()).toEqual([b, c].sort());
     expect(await there(store)).toEqual([a]);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { itemAt } from '../../src/core/base/lookup.js';
+import { itemAt } from '../../src/core/base/errors/lookup.js';
 import { searchSpace } from '../../src/study/search/search.js';
-import type { SearchTrace, Strategy } from '../../src/study/search/trace.js';
+import type { SearchTrace, Strategy } from '../../src/study/search/space/trace.js';
 import {
   landscapeOf,
   paperSpace,

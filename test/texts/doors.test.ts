@@ -41,17 +41,17 @@ describe('texts of strangers', () => {
     // Texts from this process or its own package: serialised from existing values.
     const own = [
       ...[
-        'core/base/version.ts',
+        'core/base/files/version.ts',
         'core/models/checkpoint/containers/torch/reader.ts',
         'cli/serve.ts',
-        'cli/work/partition.ts',
+        'cli/work/merging/partition.ts',
       ],
       ...[
         'study/pages/components/alive.tsx',
         'core/plan/export/mergekit-recipe.ts',
         'core/plan/export/mergekit-slices.ts',
       ],
-      ...['core/measure/verification/compare-record.ts', 'core/plan/plan-schema.ts'],
+      ...['core/measure/verification/compare-record.ts', 'core/plan/check/plan-schema.ts'],
     ];
     const found = users(/JSON\s*\.\s*parse\b|\bparseTree\b/g).map((line) => line.replace(/:.*/s, ''));
     expect([...new Set(found)]).toEqual(own.toSorted());
@@ -66,7 +66,7 @@ describe('texts of strangers', () => {
   it('run their expressions in a thread of their own', () => {
     expect(importsOf('@huggingface/tokenizers')).toHaveLength(1);
     // The main thread loads only the module's address.
-    for (const module of ['core/models/tokenizer/text-splitter', 'core/texts/expressions']) {
+    for (const module of ['core/models/tokenizer/files/text-splitter', 'core/texts/expressions']) {
       expect(libraryModules).toContain(module);
       const name = module.split('/').at(-1);
       expect(users(new RegExp(`(from|import\\() ?'[^']*/${name}\\.js'`, 'g'))).toEqual([]);
@@ -85,18 +85,18 @@ describe('texts of strangers', () => {
   it('make no expression of this process', () => {
     // Each is made of constants of the same file.
     const own = [
-      ...['cli/text/painted-bar.ts', 'study/evaluation/data/local-data.ts'],
+      ...['cli/text/painted-bar.ts', 'study/evaluation/data/local/local-data.ts'],
       ...[
         'core/models/adapters/tensor-names.ts',
         'core/models/architecture/stacks.ts',
         'core/models/experts/dense-layouts.ts',
       ],
-      'core/methods/recipe/document.ts',
+      'core/methods/recipe/document/document.ts',
       ...[
-        'core/models/sources/hub/push/answers.ts',
-        'core/models/sources/ranges/folder.ts',
+        'core/models/sources/hub/push/upload/answers.ts',
+        'core/models/sources/ranges/folder/folder.ts',
         'core/models/sources/remove-ranges.ts',
-        'study/store/paths.ts',
+        'study/store/files/paths.ts',
       ],
     ];
     const found = users(/\bRegExp\(/g).map((line) => line.replace(/:.*/s, ''));
@@ -109,7 +109,7 @@ describe('texts of strangers', () => {
       'core/measure/verification/mistaken-inputs.ts: .match(commitNames',
       'core/models/adapters/check-complete.ts: .match(layerNumber',
       'core/models/sources/hub/push/local-paths.ts: .match(path',
-      'study/pages/components/text-search.ts: .search(query',
+      'study/pages/components/data/text-search.ts: .search(query',
       'study/search/search.ts: .search(searching',
     ]);
   });

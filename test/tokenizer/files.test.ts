@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { TokenizerReader } from '../../src/core/models/tokenizer/read-tokenizer.js';
+import { TokenizerReader } from '../../src/core/models/tokenizer/files/read-tokenizer.js';
 import { abc, added, bpe, fileOf, merged, model, unigram } from './fixtures.js';
 
 const ids = async (files: string | Readonly<Record<string, string>>) =>

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { readIds } from '../../src/core/models/tokenizer/read-ids.js';
+import { readIds } from '../../src/core/models/tokenizer/files/read-ids.js';
 
 const token = fc.oneof(
   fc.string({

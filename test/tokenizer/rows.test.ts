@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { itemAt } from '../../src/core/base/lookup.js';
+import { itemAt } from '../../src/core/base/errors/lookup.js';
+import { type ModelTokens, makeTokenizer } from '../../src/core/models/tokenizer/files/tokenizer.js';
 import { rowsOf } from '../../src/core/models/tokenizer/rows.js';
-import { type ModelTokens, makeTokenizer } from '../../src/core/models/tokenizer/tokenizer.js';
 import { generator } from '../fixtures/numbers.js';
 import { rowsBy } from './fixtures.js';
 

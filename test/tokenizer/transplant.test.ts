@@ -1,6 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { TokenTexts } from '../../src/core/models/tokenizer/token-texts.js';
-import { type ModelTokens, makeTokenizer, type Spelling } from '../../src/core/models/tokenizer/tokenizer.js';
+import { TokenTexts } from '../../src/core/models/tokenizer/files/token-texts.js';
+import {
+  type ModelTokens,
+  makeTokenizer,
+  type Spelling,
+} from '../../src/core/models/tokenizer/files/tokenizer.js';
 import { type TransplantedRows, transplantRows } from '../../src/core/models/tokenizer/transplant.js';
 
 interface Given {

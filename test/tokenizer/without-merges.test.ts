@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { withoutMerges } from '../../src/core/models/tokenizer/without-merges.js';
+import { withoutMerges } from '../../src/core/models/tokenizer/files/without-merges.js';
 
 // Brackets, quotes and escapes, which may mislead a search for the end of the list.
 const token = fc.string({ unit: fc.constantFrom('[', ']', '"', '\\', ':', ',', 'a', 'ä', 'Ġ', '\n', '𝕏') });

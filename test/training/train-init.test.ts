@@ -5,7 +5,7 @@ import { parse } from 'yaml';
 import { type TrainingParameters, trainInit } from '../../src/index.js';
 import { trainingPresets } from '../../src/study/paper/training.js';
 import { expertRuns } from '../../src/study/paper/training-runs.js';
-import { trainers, trainingMethods } from '../../src/study/training/choices.js';
+import { trainers, trainingMethods } from '../../src/study/training/settings/choices.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 
 const rowsFile = (): string => {

@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { describeOutput } from '../../src/cli/text/verification-text.js';
+import { describeOutput } from '../../src/cli/text/models/verification-text.js';
 import { mayStand } from '../../src/core/measure/verification/may-stand.js';
 import { extractLora, layerSwap, runExperiment, soup, verify } from '../../src/index.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { LayerloomError } from '../../core/base/errors.js';
+import { LayerloomError } from '../../core/base/errors/errors.js';
 import { findAddon, instructionSets } from '../../core/native/addon.js';
 import { checksumsFile, currentHost, libcVersion } from '../../core/native/prebuilt.js';
 import { type Finding, ok, problem, warning } from './finding.js';

@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { mkdtemp, readFile, realpath, rm, statfs, writeFile } from 'node:fs/promises';
 import { join, resolve, sep } from 'node:path';
-import { layerloomCommand } from '../../core/base/command-line.js';
-import { reasonOf } from '../../core/base/errors.js';
+import { layerloomCommand } from '../../core/base/errors/command-line.js';
+import { reasonOf } from '../../core/base/errors/errors.js';
 import { formatBytes } from '../../core/base/format.js';
 import { type Link, linkFileBy } from '../../core/engine/output/link.js';
 import { type Finding, ok, problem, warning } from './finding.js';

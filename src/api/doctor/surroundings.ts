@@ -1,8 +1,8 @@
 import { execFileSync } from 'node:child_process';
 import { closeSync, openSync, readdirSync, readSync } from 'node:fs';
-import { layerloomCommand } from '../../core/base/command-line.js';
-import { reasonOf } from '../../core/base/errors.js';
-import { isMissing } from '../../core/base/unless-missing.js';
+import { layerloomCommand } from '../../core/base/errors/command-line.js';
+import { reasonOf } from '../../core/base/errors/errors.js';
+import { isMissing } from '../../core/base/files/unless-missing.js';
 import { hubCacheRoot } from '../../core/models/sources/hub/cache/hub-cache.js';
 import { findHarness, harnessName } from '../../study/evaluation/harness/harness-command.js';
 import { knownHarnessVersion } from '../../study/evaluation/harness/harness-process.js';

@@ -82,5 +82,5 @@ export const analyze = command({
       'draw an earlier analysis with another threshold, without reading weights',
     ],
   ],
-  run: async (given) => (await import('../work/analyze.js')).analyzeCommand(given),
+  run: async (given) => (await import('../work/models/analyze.js')).analyzeCommand(given),
 });

@@ -22,7 +22,7 @@ export const apply = command({
     ],
   ],
   run: async ({ base, adapter, ...given }) => {
-    const { methodCommand } = await import('../work/merge.js');
+    const { methodCommand } = await import('../work/merging/merge.js');
     const options = { ...given, model: `${base}+${adapter}` };
     await methodCommand('relayout', options);
   },

@@ -36,5 +36,5 @@ export const batch = command({
       'continue after an interruption or a change of the file',
     ],
   ],
-  run: async (given) => (await import('../work/batch.js')).batchCommand(given),
+  run: async (given) => (await import('../work/studies/batch.js')).batchCommand(given),
 });

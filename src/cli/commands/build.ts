@@ -8,5 +8,5 @@ export const build = command({
     ['layerloom build', 'build it into the installed package'],
     ['CXX=clang++ layerloom build --quiet', 'with another compiler, and without its output'],
   ],
-  run: async (given) => (await import('../work/build.js')).buildCommand(given),
+  run: async (given) => (await import('../work/models/build.js')).buildCommand(given),
 });

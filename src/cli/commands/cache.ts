@@ -9,7 +9,7 @@ const ls = command({
     ['layerloom cache ls', 'list the models'],
     ['layerloom cache ls --json', 'the same with every file, as JSON'],
   ],
-  run: async (given) => (await import('../work/cache.js')).cacheLsCommand(given),
+  run: async (given) => (await import('../work/models/cache.js')).cacheLsCommand(given),
 });
 
 const gc = command({
@@ -25,7 +25,7 @@ const gc = command({
     ['layerloom cache gc --older-than 30d', 'remove models that were not used for a month'],
     ['layerloom cache gc --all --dry-run', 'print what the models take on the disk'],
   ],
-  run: async (given) => (await import('../work/cache.js')).cacheGcCommand(given),
+  run: async (given) => (await import('../work/models/cache.js')).cacheGcCommand(given),
 });
 
 export const cache = commandOfCommands({

@@ -35,5 +35,5 @@ export const diff = command({
       'how much of what was learnt is left in four bits',
     ],
   ],
-  run: async (given) => (await import('../work/diff.js')).diffCommand(given),
+  run: async (given) => (await import('../work/models/diff.js')).diffCommand(given),
 });

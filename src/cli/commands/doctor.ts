@@ -14,5 +14,5 @@ export const doctor = command({
     ['layerloom doctor', 'check the installation and this directory'],
     ['layerloom doctor /scratch --json', 'check another disk, for a program to read'],
   ],
-  run: async (given) => (await import('../work/doctor.js')).doctorCommand(given),
+  run: async (given) => (await import('../work/models/doctor.js')).doctorCommand(given),
 });

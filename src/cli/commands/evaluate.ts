@@ -77,5 +77,5 @@ export const evaluate = command({
     ],
     ['layerloom evaluate ./study --import ./results', 'take results that were computed on another machine'],
   ],
-  run: async (given) => (await import('../work/evaluate.js')).evaluateCommand(given),
+  run: async (given) => (await import('../work/studies/evaluate.js')).evaluateCommand(given),
 });

@@ -64,7 +64,7 @@ const init = command({
       'write a file for two task experts and one language expert',
     ],
   ],
-  run: async (given) => (await import('../work/experiment.js')).experimentInitCommand(given),
+  run: async (given) => (await import('../work/studies/experiment.js')).experimentInitCommand(given),
 });
 
 export const experiment = commandOfCommands({

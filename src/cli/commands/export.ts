@@ -48,5 +48,5 @@ export const exportModel = command({
       'four bits, by the programs of a checkout',
     ],
   ],
-  run: async (given) => (await import('../work/export.js')).exportModelCommand(given),
+  run: async (given) => (await import('../work/models/export.js')).exportModelCommand(given),
 });

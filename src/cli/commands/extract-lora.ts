@@ -54,5 +54,5 @@ export const extractLora = command({
       'in each matrix the rank that keeps 90 % of its change',
     ],
   ],
-  run: async (given) => (await import('../work/extract-lora.js')).extractLoraCommand(given),
+  run: async (given) => (await import('../work/merging/extract-lora.js')).extractLoraCommand(given),
 });

@@ -12,5 +12,5 @@ export const inspect = command({
     ['layerloom inspect ./math-1/model.safetensors --json', 'one file, as JSON'],
     ['layerloom inspect ./math-lora', 'an adapter: ranks, scales and modules'],
   ],
-  run: async (given) => (await import('../work/inspect.js')).inspectCommand(given),
+  run: async (given) => (await import('../work/models/inspect.js')).inspectCommand(given),
 });

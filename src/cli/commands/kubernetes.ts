@@ -34,7 +34,7 @@ export const kubernetes = command({
       'score the models too, each pod on one GPU',
     ],
   ],
-  run: async (given) => (await import('../work/schedulers.js')).experimentKubernetesCommand(given),
+  run: async (given) => (await import('../work/studies/schedulers.js')).experimentKubernetesCommand(given),
 });
 
 export const trainKubernetes = command({
@@ -59,5 +59,5 @@ export const trainKubernetes = command({
       'two pods, a day at most',
     ],
   ],
-  run: async (given) => (await import('../work/schedulers.js')).trainKubernetesCommand(given),
+  run: async (given) => (await import('../work/studies/schedulers.js')).trainKubernetesCommand(given),
 });

@@ -44,8 +44,8 @@ export const merge = command({
   ],
   run: async (given) => {
     const [{ loadPlugins }, { mergeCommand }] = await Promise.all([
-      import('../work/plugin.js'),
-      import('../work/merge.js'),
+      import('../work/merging/plugin.js'),
+      import('../work/merging/merge.js'),
     ]);
     await loadPlugins(given.plugin ?? []);
     await mergeCommand(given.recipe, given);

@@ -67,5 +67,5 @@ export const partition = command({
       'each module to the expert that changed it more',
     ],
   ],
-  run: async (given) => (await import('../work/partition.js')).partitionCommand(given),
+  run: async (given) => (await import('../work/merging/partition.js')).partitionCommand(given),
 });

@@ -24,5 +24,5 @@ export const push = command({
     ['layerloom push ./merged my-org/my-merge --dry-run', 'list the files, and check the model card'],
     ['layerloom push ./merged my-org/my-merge --private', 'upload them; run it again after an interruption'],
   ],
-  run: async (given) => (await import('../work/push.js')).pushCommand(given),
+  run: async (given) => (await import('../work/models/push.js')).pushCommand(given),
 });

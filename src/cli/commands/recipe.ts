@@ -25,7 +25,7 @@ const recipeExport = command({
     ['layerloom recipe export swap.yaml -o swap.mergekit.yaml', 'a recipe of a swap for mergekit-yaml'],
     ['layerloom recipe export ./merged/layerloom.json', 'the recipe of a merge that is done'],
   ],
-  run: async (given) => (await import('../work/export-recipe.js')).exportCommand(given),
+  run: async (given) => (await import('../work/merging/export-recipe.js')).exportCommand(given),
 });
 
 const recipeChoose = command({
@@ -76,7 +76,7 @@ const recipeChoose = command({
       'each module from the expert that changed it more, else of both',
     ],
   ],
-  run: async (given) => (await import('../work/choose-parts.js')).chooseCommand(given),
+  run: async (given) => (await import('../work/merging/choose-parts.js')).chooseCommand(given),
 });
 
 export const recipe = commandOfCommands({

@@ -15,5 +15,5 @@ export const relayout = command({
       'shards of up to 2 GB',
     ],
   ],
-  run: async (given) => (await import('../work/merge.js')).methodCommand('relayout', given),
+  run: async (given) => (await import('../work/merging/merge.js')).methodCommand('relayout', given),
 });

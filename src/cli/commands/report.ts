@@ -45,5 +45,5 @@ export const report = command({
     ],
     ['layerloom report ./study -o study.html --csv study.csv', 'with every number that the page draws'],
   ],
-  run: async (given) => (await import('../work/report.js')).reportCommand(given),
+  run: async (given) => (await import('../work/studies/report.js')).reportCommand(given),
 });

@@ -88,5 +88,5 @@ export const revert = command({
       "keep exactly the task's part of a partition",
     ],
   ],
-  run: async (given) => (await import('../work/merge.js')).methodCommand('revert', given),
+  run: async (given) => (await import('../work/merging/merge.js')).methodCommand('revert', given),
 });

@@ -71,5 +71,5 @@ export const search = command({
       'one step at a time, beginning where the experts changed most',
     ],
   ],
-  run: async (given) => (await import('../work/search.js')).searchCommand(given),
+  run: async (given) => (await import('../work/studies/search.js')).searchCommand(given),
 });

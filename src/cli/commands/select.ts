@@ -58,5 +58,5 @@ export const select = command({
       'by reading and translation, of those that are as good as the base in MGSM',
     ],
   ],
-  run: async (given) => (await import('../work/select.js')).selectCommand(given),
+  run: async (given) => (await import('../work/studies/select.js')).selectCommand(given),
 });

@@ -28,7 +28,7 @@ export const slurm = command({
       'score the models too, on another partition',
     ],
   ],
-  run: async (given) => (await import('../work/schedulers.js')).experimentSlurmCommand(given),
+  run: async (given) => (await import('../work/studies/schedulers.js')).experimentSlurmCommand(given),
 });
 
 export const trainSlurm = command({
@@ -40,5 +40,5 @@ export const trainSlurm = command({
     ['layerloom train slurm ./train-math --time 12:00:00 > submit.sh', 'a job for each run'],
     ['layerloom train slurm ./train-math --parts 2 --partition gpu > submit.sh', 'two jobs, on a partition'],
   ],
-  run: async (given) => (await import('../work/schedulers.js')).trainSlurmCommand(given),
+  run: async (given) => (await import('../work/studies/schedulers.js')).trainSlurmCommand(given),
 });

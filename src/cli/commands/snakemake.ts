@@ -26,7 +26,7 @@ export const snakemake = command({
       'with limits, as sbatch spells them',
     ],
   ],
-  run: async (given) => (await import('../work/schedulers.js')).experimentSnakemakeCommand(given),
+  run: async (given) => (await import('../work/studies/schedulers.js')).experimentSnakemakeCommand(given),
 });
 
 export const trainSnakemake = command({
@@ -38,5 +38,5 @@ export const trainSnakemake = command({
     ['layerloom train snakemake ./train-math --memory 64G > Snakefile', 'a job for each run'],
     ['layerloom train snakemake ./train-math --parts 2 --retries 0 > Snakefile', 'two jobs, each tried once'],
   ],
-  run: async (given) => (await import('../work/schedulers.js')).trainSnakemakeCommand(given),
+  run: async (given) => (await import('../work/studies/schedulers.js')).trainSnakemakeCommand(given),
 });

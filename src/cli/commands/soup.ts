@@ -1,4 +1,8 @@
-import { decayNames, defaultSettings, scheduleNames } from '../../core/methods/framework/schedules.js';
+import {
+  decayNames,
+  defaultSettings,
+  scheduleNames,
+} from '../../core/methods/framework/declaration/schedules.js';
 import { argument, command } from '../framework/command.js';
 import { option } from '../framework/option.js';
 import { analysis, modelWords } from '../options/common.js';
@@ -67,5 +71,5 @@ export const soup = command({
       'an adapter whose averages have rank 16',
     ],
   ],
-  run: async (given) => (await import('../work/merge.js')).methodCommand('soup', given),
+  run: async (given) => (await import('../work/merging/merge.js')).methodCommand('soup', given),
 });

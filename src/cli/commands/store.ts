@@ -11,7 +11,7 @@ const ls = command({
     ['layerloom store ls ./study/.store', 'list the shards of a batch'],
     ['layerloom store ls ./study/.store --json', 'the same as JSON'],
   ],
-  run: async (given) => (await import('../work/store.js')).storeLsCommand(given),
+  run: async (given) => (await import('../work/studies/store.js')).storeLsCommand(given),
 });
 
 const verify = command({
@@ -23,7 +23,7 @@ const verify = command({
     ['layerloom store verify ./study/.store', 'find damaged shards'],
     ['layerloom store verify ./study/.store -j 2', 'the same with two threads'],
   ],
-  run: async (given) => (await import('../work/store.js')).storeVerifyCommand(given),
+  run: async (given) => (await import('../work/studies/store.js')).storeVerifyCommand(given),
 });
 
 const gc = command({
@@ -35,7 +35,7 @@ const gc = command({
     ['layerloom store gc ./study/.store --dry-run', 'print what would be removed'],
     ['layerloom store gc ./study/.store', 'remove it'],
   ],
-  run: async (given) => (await import('../work/store.js')).storeGcCommand(given),
+  run: async (given) => (await import('../work/studies/store.js')).storeGcCommand(given),
 });
 
 export const store = commandOfCommands({

@@ -97,5 +97,5 @@ export const swap = command({
       'two bare LoRA adapters give an adapter',
     ],
   ],
-  run: async (given) => (await import('../work/merge.js')).methodCommand('layer_swap', given),
+  run: async (given) => (await import('../work/merging/merge.js')).methodCommand('layer_swap', given),
 });

@@ -50,5 +50,5 @@ export const table = command({
       'write all tables for pandas, polars, DuckDB',
     ],
   ],
-  run: async (given) => (await import('../work/table.js')).tableCommand(given),
+  run: async (given) => (await import('../work/studies/table.js')).tableCommand(given),
 });

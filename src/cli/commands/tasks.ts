@@ -8,7 +8,7 @@ const list = command({
     ['layerloom tasks list', 'the names that evaluate: takes'],
     ['layerloom tasks list --json', 'the same, for a program'],
   ],
-  run: async (given) => (await import('../work/tasks.js')).tasksListCommand(given),
+  run: async (given) => (await import('../work/studies/tasks.js')).tasksListCommand(given),
 });
 
 const data = command({
@@ -20,7 +20,7 @@ const data = command({
     ['layerloom tasks data ./mgsm', 'what could be measured without the hub'],
     ['layerloom tasks data ./mgsm --json', 'the same, for a program'],
   ],
-  run: async (given) => (await import('../work/tasks.js')).tasksDataCommand(given),
+  run: async (given) => (await import('../work/studies/tasks.js')).tasksDataCommand(given),
 });
 
 export const tasks = commandOfCommands({

@@ -1,5 +1,5 @@
 import { trainingPresets } from '../../study/paper/training.js';
-import { trainers, trainingMethods, trainingWays } from '../../study/training/choices.js';
+import { trainers, trainingMethods, trainingWays } from '../../study/training/settings/choices.js';
 import { argument, command, commandOfCommands } from '../framework/command.js';
 import { optionGroups } from '../framework/help.js';
 import { option } from '../framework/option.js';
@@ -91,7 +91,7 @@ const trainInit = command({
       'both kinds of data in one run, for axolotl',
     ],
   ],
-  run: async (given) => (await import('../work/train.js')).trainInitCommand(given),
+  run: async (given) => (await import('../work/studies/train.js')).trainInitCommand(given),
 });
 
 const trainStatus = command({
@@ -103,7 +103,7 @@ const trainStatus = command({
     ['layerloom train status ./train-math ./train-swh', 'the runs of two sweeps, and what comes next'],
     ['layerloom train status ./train-math --json', 'for a script: exit 4 until every run is finished'],
   ],
-  run: async (given) => (await import('../work/train.js')).trainStatusCommand(given),
+  run: async (given) => (await import('../work/studies/train.js')).trainStatusCommand(given),
 });
 
 export const train = commandOfCommands({

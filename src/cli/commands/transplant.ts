@@ -31,5 +31,5 @@ export const transplant = command({
       'new rows are means of the old tokens that they are made of',
     ],
   ],
-  run: async (given) => (await import('../work/merge.js')).methodCommand('transplant', given),
+  run: async (given) => (await import('../work/merging/merge.js')).methodCommand('transplant', given),
 });

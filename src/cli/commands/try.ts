@@ -36,5 +36,5 @@ export const tryModels = command({
       'the default configuration of each pair',
     ],
   ],
-  run: async (given) => (await import('../work/try.js')).tryCommand(given),
+  run: async (given) => (await import('../work/studies/try.js')).tryCommand(given),
 });

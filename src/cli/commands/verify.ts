@@ -23,5 +23,5 @@ export const verify = command({
     ['layerloom verify ./merged --against-inputs --sample 0.05', 'a twentieth of them'],
     ['layerloom verify ./merged --loads', 'ask transformers whether each tensor is there, and no other'],
   ],
-  run: async (given) => (await import('../work/verify.js')).verifyCommand(given),
+  run: async (given) => (await import('../work/models/verify.js')).verifyCommand(given),
 });

@@ -1,4 +1,4 @@
-import { invalidParameter } from '../../core/base/invalid-parameter.js';
+import { invalidParameter } from '../../core/base/errors/invalid-parameter.js';
 import type { ArgumentDescription, CommandDescription, OptionDescription } from '../framework/describe.js';
 
 /** Values that a shell offers for an argument: words, names of files or directories, or nothing. */

@@ -1,6 +1,6 @@
 import { Argument, type Command } from 'commander';
-import { LayerloomError } from '../../core/base/errors.js';
-import { tildeIn } from '../../core/base/tilde.js';
+import { LayerloomError } from '../../core/base/errors/errors.js';
+import { tildeIn } from '../../core/base/files/tilde.js';
 import { orNoDirectories } from '../../core/engine/output/durable.js';
 import { type OutputOptions, outputOptions } from '../options/output.js';
 import { isForShell } from '../options/spellings.js';

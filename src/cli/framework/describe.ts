@@ -1,5 +1,5 @@
 import type { Command, Option } from 'commander';
-import { groupBy } from '../../core/base/lookup.js';
+import { groupBy } from '../../core/base/errors/lookup.js';
 import { ExampleCommand } from './help.js';
 import { defaultOf, isRepeatable, requirementOf } from './option.js';
 

@@ -1,4 +1,4 @@
-import { invalidParameter } from '../../core/base/invalid-parameter.js';
+import { invalidParameter } from '../../core/base/errors/invalid-parameter.js';
 import {
   type BenchmarkName,
   benchmarkNames,

@@ -1,5 +1,5 @@
-import { LayerloomError } from '../../core/base/errors.js';
-import { invalidParameter } from '../../core/base/invalid-parameter.js';
+import { LayerloomError } from '../../core/base/errors/errors.js';
+import { invalidParameter } from '../../core/base/errors/invalid-parameter.js';
 
 /**
  * Parses a number. Returns other text unchanged; the called function then refuses it and names the parameter.

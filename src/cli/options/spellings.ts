@@ -1,4 +1,4 @@
-import { type OptionSpelling, spellBy } from '../../core/base/option-name.js';
+import { type OptionSpelling, spellBy } from '../../core/base/errors/option-name.js';
 
 interface OtherSpellings {
   /** Accepted, not shown. */

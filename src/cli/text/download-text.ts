@@ -1,5 +1,5 @@
+import { groupBy } from '../../core/base/errors/lookup.js';
 import { formatBytes } from '../../core/base/format.js';
-import { groupBy } from '../../core/base/lookup.js';
 import type { PlannedDownload } from '../../core/plan/plan.js';
 
 /** `2 × 16.1 GB`, `16.1 GB + 8.0 GB` */

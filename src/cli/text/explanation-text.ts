@@ -1,7 +1,7 @@
 import { stringify } from 'yaml';
+import { visibleLine } from '../../core/base/errors/visible.js';
 import { plainTable } from '../../core/base/table.js';
-import { visibleLine } from '../../core/base/visible.js';
-import { decimals } from '../../core/methods/operations/words.js';
+import { decimals } from '../../core/methods/operations/program/words.js';
 import type { Explanation } from '../../core/plan/compile/explanation.js';
 
 /** Four significant digits for people; `--json` has all. */

@@ -1,5 +1,5 @@
+import { groupBy } from '../../core/base/errors/lookup.js';
 import { formatBytes, formatSeconds, formatPercent as percent } from '../../core/base/format.js';
-import { groupBy } from '../../core/base/lookup.js';
 import { plainTable } from '../../core/base/table.js';
 import type { ExtractedTensor, ExtractionResult } from '../../core/measure/extraction/extraction.js';
 

@@ -1,6 +1,6 @@
 import type { Colors } from 'picocolors/types.js';
-import { itemAt } from '../../core/base/lookup.js';
-import { visibleLine } from '../../core/base/visible.js';
+import { itemAt } from '../../core/base/errors/lookup.js';
+import { visibleLine } from '../../core/base/errors/visible.js';
 import { wrap } from '../../core/base/wrap.js';
 import { drawChart } from '../../core/plan/card/layer-chart-text.js';
 import { type LayerPicture, pictureOf } from '../../core/plan/card/layer-picture.js';

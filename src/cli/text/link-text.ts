@@ -1,4 +1,4 @@
-import { layerloomCommand } from '../../core/base/command-line.js';
+import { layerloomCommand } from '../../core/base/errors/command-line.js';
 import { formatBytes, formatRate, formatSeconds } from '../../core/base/format.js';
 import type { MergeResult } from '../../core/engine/run-plan.js';
 import { type MergePlan, verbatimPath } from '../../core/plan/plan.js';

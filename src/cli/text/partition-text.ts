@@ -1,8 +1,8 @@
 import type { Colors } from 'picocolors/types.js';
+import { groupBy } from '../../core/base/errors/lookup.js';
+import { visibleLine } from '../../core/base/errors/visible.js';
 import { formatCount, formatPercent } from '../../core/base/format.js';
-import { groupBy } from '../../core/base/lookup.js';
 import { plainTable } from '../../core/base/table.js';
-import { visibleLine } from '../../core/base/visible.js';
 import type { Partition, PartName } from '../../core/measure/partition/partition.js';
 import { partNames } from '../../core/measure/partition/partition.js';
 import { splitterOf } from '../../core/measure/partition/regexes.js';

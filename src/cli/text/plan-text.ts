@@ -1,13 +1,13 @@
 import type { Colors } from 'picocolors/types.js';
+import { visibleLine } from '../../core/base/errors/visible.js';
 import { counted, formatBytes, formatCount } from '../../core/base/format.js';
 import { plainTable, shardRows } from '../../core/base/table.js';
-import { visibleLine } from '../../core/base/visible.js';
 import { wrap } from '../../core/base/wrap.js';
 import { mostThreads } from '../../core/engine/threads/fit-threads.js';
-import { decimals } from '../../core/methods/operations/words.js';
-import { memoryOf, memoryWith } from '../../core/plan/memory.js';
+import { decimals } from '../../core/methods/operations/program/words.js';
 import { passesOf } from '../../core/plan/operands.js';
 import type { MergePlan } from '../../core/plan/plan.js';
+import { memoryOf, memoryWith } from '../../core/plan/reports/memory.js';
 import { downloadRows } from './download-text.js';
 import { drawLayers } from './layer-stack.js';
 

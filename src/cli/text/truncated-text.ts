@@ -1,7 +1,7 @@
+import { groupBy, itemAt } from '../../core/base/errors/lookup.js';
 import { formatPercent as percent } from '../../core/base/format.js';
-import { groupBy, itemAt } from '../../core/base/lookup.js';
 import { plainTable } from '../../core/base/table.js';
-import type { TruncatedProduct } from '../../core/engine/output/truncated.js';
+import type { TruncatedProduct } from '../../core/engine/output/record/truncated.js';
 
 export const describeTruncated = (products: readonly TruncatedProduct[]): string => {
   const table = [['layer', 'merged modules', 'rank', 'error']];

@@ -1,5 +1,5 @@
 import Table from 'cli-table3';
-import { visibleLine } from './visible.js';
+import { visibleLine } from './errors/visible.js';
 
 const borders = ['top', 'bottom', 'left', 'right', 'mid'].flatMap((side) => [
   side,

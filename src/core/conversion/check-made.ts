@@ -1,7 +1,7 @@
 import { lstat, open } from 'node:fs/promises';
 import { basename } from 'node:path';
-import { LayerloomError, reasonOf } from '../base/errors.js';
-import { unlessMissing } from '../base/unless-missing.js';
+import { LayerloomError, reasonOf } from '../base/errors/errors.js';
+import { unlessMissing } from '../base/files/unless-missing.js';
 import { countGguf } from '../models/checkpoint/containers/gguf/header.js';
 import { ggufReader } from '../models/checkpoint/containers/gguf/reader.js';
 import { readHeaderOf } from '../models/checkpoint/containers/read-header.js';

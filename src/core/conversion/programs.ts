@@ -1,8 +1,8 @@
 import { join, resolve } from 'node:path';
-import { shellWord } from '../base/command-line.js';
-import { LayerloomError } from '../base/errors.js';
-import { exists } from '../base/exists.js';
-import { optionName } from '../base/option-name.js';
+import { shellWord } from '../base/errors/command-line.js';
+import { LayerloomError } from '../base/errors/errors.js';
+import { optionName } from '../base/errors/option-name.js';
+import { exists } from '../base/files/exists.js';
 import { findProgram } from '../programs/find-program.js';
 
 export interface Program {

@@ -1,6 +1,6 @@
 import type { ChildProcess } from 'node:child_process';
 import { readFile } from 'node:fs/promises';
-import { checkInterrupt, LayerloomError } from '../base/errors.js';
+import { checkInterrupt, LayerloomError } from '../base/errors/errors.js';
 import { openToAppend, sizeOf } from '../engine/output/durable.js';
 import { endGroup, endingOf, notStarted, spawnGroup } from '../programs/process.js';
 import { watchLog } from '../programs/watch-log.js';

@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
-import { LayerloomError } from '../base/errors.js';
-import { invalidParameter } from '../base/invalid-parameter.js';
+import { LayerloomError } from '../base/errors/errors.js';
+import { invalidParameter } from '../base/errors/invalid-parameter.js';
 import { checkMade, type Made } from './check-made.js';
 import type { ConvertedType, GgufType } from './gguf-types.js';
 import { findLlamaProgram, type Program, type ProgramPlaces } from './programs.js';

@@ -1,8 +1,8 @@
-import { LayerloomError } from '../base/errors.js';
-import { gigabytes } from '../base/gigabytes.js';
+import { LayerloomError } from '../base/errors/errors.js';
+import { gigabytes } from '../base/errors/gigabytes.js';
 import { bringRanges } from '../models/sources/bring-ranges.js';
 import type { Download, DownloadProgress, FetchOptions } from '../models/sources/source.js';
-import type { MissingWeights } from '../plan/missing-weights.js';
+import type { MissingWeights } from '../plan/reports/missing-weights.js';
 
 /** @throws LayerloomError DOWNLOAD_NEEDED if weights are missing and may not be fetched */
 export const requireWeights = (

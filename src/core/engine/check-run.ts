@@ -1,11 +1,11 @@
 import { dirname, resolve } from 'node:path';
-import { type ErrorCode, LayerloomError } from '../base/errors.js';
-import { checkSpace } from '../models/checkpoint/disk-space.js';
+import { type ErrorCode, LayerloomError } from '../base/errors/errors.js';
+import { checkSpace } from '../models/checkpoint/files/disk-space.js';
 import { instructionSets } from '../native/addon.js';
-import { memoryOf } from '../plan/memory.js';
-import { missingForPlan, verbatimFiles } from '../plan/missing-weights.js';
 import { sourcesOfTensors } from '../plan/operands.js';
 import type { MergePlan } from '../plan/plan.js';
+import { memoryOf } from '../plan/reports/memory.js';
+import { missingForPlan, verbatimFiles } from '../plan/reports/missing-weights.js';
 import { requireWeights } from './bring-weights.js';
 import { InputFiles } from './input-files.js';
 import { realPathOf } from './output/apart.js';

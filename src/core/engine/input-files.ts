@@ -1,9 +1,9 @@
 import { constants, type FileHandle, open, stat } from 'node:fs/promises';
-import { LayerloomError } from '../base/errors.js';
-import { itemAt } from '../base/lookup.js';
-import { reading } from '../base/writing.js';
+import { LayerloomError } from '../base/errors/errors.js';
+import { itemAt } from '../base/errors/lookup.js';
+import { reading } from '../base/files/writing.js';
 import type { FileIdentity, FileState } from '../models/checkpoint/checkpoint.js';
-import { observe, observeAgain } from '../models/checkpoint/identity.js';
+import { observe, observeAgain } from '../models/checkpoint/same/identity.js';
 import type { PlannedInput } from '../plan/plan.js';
 import type { IdOfSource, StoredTensor } from '../tensor/stored-tensor.js';
 

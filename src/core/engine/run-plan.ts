@@ -1,13 +1,13 @@
 import { dirname } from 'node:path';
-import { LayerloomError } from '../base/errors.js';
-import { invalidParameter } from '../base/invalid-parameter.js';
-import type { MethodReport } from '../methods/framework/method.js';
-import { checkSpace } from '../models/checkpoint/disk-space.js';
-import { checkPlan } from '../plan/check-plan.js';
-import { reportOf } from '../plan/method-report.js';
-import { verbatimFiles } from '../plan/missing-weights.js';
+import { LayerloomError } from '../base/errors/errors.js';
+import { invalidParameter } from '../base/errors/invalid-parameter.js';
+import type { MethodReport } from '../methods/framework/declaration/method.js';
+import { checkSpace } from '../models/checkpoint/files/disk-space.js';
+import { checkPlan } from '../plan/check/check-plan.js';
 import { sourcesOfTensors } from '../plan/operands.js';
 import type { MergePlan, PlannedShard } from '../plan/plan.js';
+import { reportOf } from '../plan/reports/method-report.js';
+import { verbatimFiles } from '../plan/reports/missing-weights.js';
 import type { StoredTensor } from '../tensor/stored-tensor.js';
 import { isDone, makeShards } from './compute/make-shards.js';
 import { bytesOf, groupOfOne, tasksOf } from './compute/tasks.js';
@@ -15,12 +15,12 @@ import type { InputFiles } from './input-files.js';
 import { computeChecksums } from './output/checksums.js';
 import { orNoDirectories } from './output/durable.js';
 import { JournalledShards } from './output/journalled-shards.js';
-import { describeKeptChanges, type QuantisedOutput } from './output/kept-changes.js';
 import { checkLink, type Link, linkShards, verifyLinks } from './output/link.js';
 import { checkOutput, type Output } from './output/output.js';
-import { describeShards, type ShardRecord, writeSideFiles } from './output/provenance.js';
+import { describeKeptChanges, type QuantisedOutput } from './output/record/kept-changes.js';
+import { describeShards, type ShardRecord, writeSideFiles } from './output/record/provenance.js';
+import { describeTruncated, type TruncatedProduct } from './output/record/truncated.js';
 import { openStaging, type Staging } from './output/staging.js';
-import { describeTruncated, type TruncatedProduct } from './output/truncated.js';
 import { type Progress, Run, type RunControls, type RunCost, resumable } from './run.js';
 
 export interface RunOptions extends RunControls {

@@ -1,11 +1,11 @@
-import { type ErrorCode, type ErrorDetails, LayerloomError } from '../base/errors.js';
-import { invalidParameter } from '../base/invalid-parameter.js';
-import { withCode } from '../base/writing.js';
+import { type ErrorCode, type ErrorDetails, LayerloomError } from '../base/errors/errors.js';
+import { invalidParameter } from '../base/errors/invalid-parameter.js';
+import { withCode } from '../base/files/writing.js';
 import type { Download } from '../models/sources/source.js';
 import { instructionSets } from '../native/addon.js';
-import { memoryOf } from '../plan/memory.js';
-import { missingWeights } from '../plan/missing-weights.js';
 import type { PlannedInput } from '../plan/plan.js';
+import { memoryOf } from '../plan/reports/memory.js';
+import { missingWeights } from '../plan/reports/missing-weights.js';
 import { bytesOfSources, type StoredTensor } from '../tensor/stored-tensor.js';
 import { bringWeights } from './bring-weights.js';
 import { InputFiles } from './input-files.js';

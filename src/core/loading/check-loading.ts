@@ -1,9 +1,9 @@
 import { execFile } from 'node:child_process';
 import { z } from 'zod';
-import { shellWord } from '../base/command-line.js';
-import { checkInterrupt, LayerloomError, reasonOf } from '../base/errors.js';
-import { optionName } from '../base/option-name.js';
-import { shipped } from '../base/shipped.js';
+import { shellWord } from '../base/errors/command-line.js';
+import { checkInterrupt, LayerloomError, reasonOf } from '../base/errors/errors.js';
+import { optionName } from '../base/errors/option-name.js';
+import { shipped } from '../base/files/shipped.js';
 import type { LoadingVerdict } from '../measure/verification/loading-verdict.js';
 import { findProgram } from '../programs/find-program.js';
 import { pythonOfHarness } from '../programs/python-of-harness.js';

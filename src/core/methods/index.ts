@@ -1,4 +1,4 @@
-import { LayerloomError } from '../base/errors.js';
+import { LayerloomError } from '../base/errors/errors.js';
 import { fisher } from './averages/fisher.js';
 import { karcher } from './averages/karcher.js';
 import { linear } from './averages/linear.js';
@@ -9,8 +9,8 @@ import { nuslerp } from './averages/nuslerp.js';
 import { regmean } from './averages/regmean.js';
 import { slerp } from './averages/slerp.js';
 import { soup } from './averages/soup.js';
-import type { Method } from './framework/method.js';
-import { type GramRule, registerRule } from './operations/rules.js';
+import type { Method } from './framework/declaration/method.js';
+import { type GramRule, registerRule } from './operations/program/rules.js';
 import type { RecipesByMethod } from './recipes.js';
 import { layerSwap } from './swaps/layer-swap.js';
 import { mixture } from './swaps/mixture.js';

@@ -32,7 +32,7 @@ import type { TsvMParameters } from './vectors/tsv-m.js';
 
 // Parameters contain models, and models may be recipes: this table extends an interface that is declared
 // before the methods.
-declare module './framework/recipe-input.js' {
+declare module './framework/declaration/recipe-input.js' {
   // methods/index.ts has the methods; it does not compile unless both tables have the same names.
   interface RecipesByMethod {
     layer_swap: LayerSwapParameters | SwapOfParts;
@@ -78,8 +78,8 @@ export type { NuslerpParameters } from './averages/nuslerp.js';
 export type { RegmeanParameters } from './averages/regmean.js';
 export type { SlerpParameters } from './averages/slerp.js';
 export type { SoupParameters } from './averages/soup.js';
+export type * from './framework/declaration/recipe-input.js';
 export type { PartParameters } from './framework/parts.js';
-export type * from './framework/recipe-input.js';
 export type { TensorParts } from './framework/tensors/tensor-parts.js';
 export type { LayerSwapParameters, SwapOfParts } from './swaps/layer-swap.js';
 export type { MixtureExpert, MixtureParameters } from './swaps/mixture.js';

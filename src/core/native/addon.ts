@@ -1,7 +1,7 @@
 import { createRequire } from 'node:module';
 import { constants } from 'node:os';
 import { resolve } from 'node:path';
-import { LayerloomError } from '../base/errors.js';
+import { LayerloomError } from '../base/errors/errors.js';
 import { elfProblem } from './elf.js';
 import type { HashedRange } from './hash.js';
 import type { Job, JobStatus } from './job.js';

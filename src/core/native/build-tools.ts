@@ -1,5 +1,5 @@
 import { spawnSync } from 'node:child_process';
-import { LayerloomError } from '../base/errors.js';
+import { LayerloomError } from '../base/errors/errors.js';
 
 const toolAdvice =
   'install CMake 3.20 or later and a C++20 compiler (GCC 11, Clang 14): `apt install cmake g++ make`, ' +

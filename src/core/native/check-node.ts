@@ -1,4 +1,4 @@
-import { LayerloomError } from '../base/errors.js';
+import { LayerloomError } from '../base/errors/errors.js';
 import { nodeProblem } from './prebuilt.js';
 
 // Import this first: an older Node.js would otherwise fail at a function it lacks.

@@ -1,8 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { layerloomCommand } from '../base/command-line.js';
-import { LayerloomError, reasonOf } from '../base/errors.js';
-import { packageRoot } from '../base/shipped.js';
+import { layerloomCommand } from '../base/errors/command-line.js';
+import { LayerloomError, reasonOf } from '../base/errors/errors.js';
+import { packageRoot } from '../base/files/shipped.js';
 import { isShipped, libcVersion, oldestGlibc } from './prebuilt.js';
 
 export interface SoughtAddon {

@@ -1,8 +1,8 @@
 import { createRequire } from 'node:module';
 import { endianness } from 'node:os';
 import { join } from 'node:path';
-import { LayerloomError } from '../base/errors.js';
-import { packageRoot } from '../base/shipped.js';
+import { LayerloomError } from '../base/errors/errors.js';
+import { packageRoot } from '../base/files/shipped.js';
 
 /** Targets whose addon the package contains; `layerloom build` builds others. */
 export const shippedTargets = [

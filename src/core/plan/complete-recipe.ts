@@ -1,5 +1,5 @@
 import { snakeCase } from '../methods/framework/tensors/tensor-method.js';
-import { renameKeys } from '../methods/recipe/case.js';
+import { renameKeys } from '../methods/recipe/document/case.js';
 import { replaceModels, type WrittenModel } from '../methods/recipe/model-places.js';
 import type { Recipe } from '../methods/recipe/recipe.js';
 import { torchName } from '../tensor/dtype.js';

@@ -1,5 +1,5 @@
-import { invalidParameter } from '../base/invalid-parameter.js';
-import { groupBy } from '../base/lookup.js';
+import { invalidParameter } from '../base/errors/invalid-parameter.js';
+import { groupBy } from '../base/errors/lookup.js';
 import { adapterWeightsName } from '../models/adapters/peft-config.js';
 import type { Place } from '../models/architecture/architecture.js';
 import { writer } from '../models/checkpoint/containers/containers.js';

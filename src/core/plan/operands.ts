@@ -6,8 +6,8 @@ import {
   operationOf,
   statisticsOf as statisticsOfFormula,
 } from '../methods/operations/index.js';
-import type { Lowering } from '../methods/operations/lowering.js';
-import type { Value } from '../methods/operations/program.js';
+import type { Lowering } from '../methods/operations/program/lowering.js';
+import type { Value } from '../methods/operations/program/program.js';
 import { type ArithmeticDtype, arithmeticOf, type Dtype } from '../tensor/dtype.js';
 import { distinctSources, operandKind, type StoredTensor } from '../tensor/stored-tensor.js';
 import { averaged } from './operands/averaged.js';

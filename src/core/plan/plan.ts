@@ -1,6 +1,6 @@
-import type { Copy } from '../methods/operations/copy.js';
 import type { Computation } from '../methods/operations/formula.js';
-import type { Same } from '../methods/operations/same.js';
+import type { Copy } from '../methods/operations/rows/copy.js';
+import type { Same } from '../methods/operations/rows/same.js';
 import type { Origin } from '../models/address/found-model.js';
 import type { AdaptedFrom, FileIdentity } from '../models/checkpoint/checkpoint.js';
 import type { Dtype } from '../tensor/dtype.js';

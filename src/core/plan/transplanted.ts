@@ -1,6 +1,6 @@
-import { LayerloomError } from '../base/errors.js';
-import { itemAt } from '../base/lookup.js';
-import type { RowRange } from '../methods/operations/assemble.js';
+import { LayerloomError } from '../base/errors/errors.js';
+import { itemAt } from '../base/errors/lookup.js';
+import type { RowRange } from '../methods/operations/rows/assemble.js';
 import type { TransplantedRows } from '../models/tokenizer/transplant.js';
 import type { RowRun } from '../models/tokenizer/vocabulary.js';
 import { isFloating } from '../tensor/dtype.js';

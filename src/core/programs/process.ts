@@ -2,7 +2,7 @@ import { type ChildProcess, type SpawnOptions, spawn } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises';
 import type { Writable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
-import { LayerloomError, reasonOf } from '../base/errors.js';
+import { LayerloomError, reasonOf } from '../base/errors/errors.js';
 
 /** Milliseconds from SIGTERM to SIGKILL, and between checks. */
 const [graceMs, lookEveryMs] = [10_000, 50];

@@ -1,6 +1,6 @@
 import { open } from 'node:fs/promises';
-import { shellWord } from '../base/command-line.js';
-import { readBlock } from '../models/checkpoint/read-block.js';
+import { shellWord } from '../base/errors/command-line.js';
+import { readBlock } from '../models/checkpoint/files/read-block.js';
 import { findProgram } from './find-program.js';
 
 /** Programs that run a command in a Python environment and pass its input and output through. */

@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import { type SettingWords, wordsOf } from '../base/setting.js';
-import { modelSchema } from '../methods/framework/parameters.js';
-import type { ParameterSpec } from '../methods/framework/settings.js';
+import { type SettingWords, wordsOf } from '../base/errors/setting.js';
+import { modelSchema } from '../methods/framework/declaration/parameters.js';
+import type { ParameterSpec } from '../methods/framework/declaration/settings.js';
 import { spelt } from '../methods/recipe/block.js';
 import { expertSchema } from '../methods/swaps/mixture.js';
 

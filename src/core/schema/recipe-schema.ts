@@ -1,7 +1,7 @@
 import type { z } from 'zod';
-import { commonSettings, outputSettings } from '../methods/framework/common-settings.js';
-import type { Method } from '../methods/framework/method.js';
-import { factsOf, type ParameterFacts } from '../methods/framework/parameter-facts.js';
+import { commonSettings, outputSettings } from '../methods/framework/declaration/common-settings.js';
+import type { Method } from '../methods/framework/declaration/method.js';
+import { factsOf, type ParameterFacts } from '../methods/framework/declaration/parameter-facts.js';
 import { methods } from '../methods/index.js';
 import { spelt } from '../methods/recipe/block.js';
 import {

@@ -1,10 +1,10 @@
-import { LayerloomError } from '../base/errors.js';
-import type { UncheckedRecipe } from '../methods/framework/unchecked-recipe.js';
+import { LayerloomError } from '../base/errors/errors.js';
+import type { UncheckedRecipe } from '../methods/framework/declaration/unchecked-recipe.js';
 import { methods } from '../methods/index.js';
 import { mapModels, modelsOf } from '../methods/recipe/model-places.js';
 import { parseAddress, printAddress } from '../models/address/address.js';
 import { withName } from '../models/address/name.js';
-import { isGiven } from '../models/checkpoint/json.js';
+import { isGiven } from '../models/checkpoint/files/json.js';
 import { isBareAdapter } from '../models/reading/read-model.js';
 import { locate } from '../models/sources/locate.js';
 import { baseOf, withBaseIn } from '../plan/compile/adapters/named-base.js';

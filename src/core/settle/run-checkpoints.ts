@@ -1,9 +1,9 @@
 import { join } from 'node:path';
-import { LayerloomError } from '../base/errors.js';
-import { invalidParameter } from '../base/invalid-parameter.js';
-import { itemAt } from '../base/lookup.js';
-import { invalidSetting } from '../methods/framework/settings.js';
-import type { UncheckedRecipe } from '../methods/framework/unchecked-recipe.js';
+import { LayerloomError } from '../base/errors/errors.js';
+import { invalidParameter } from '../base/errors/invalid-parameter.js';
+import { itemAt } from '../base/errors/lookup.js';
+import { invalidSetting } from '../methods/framework/declaration/settings.js';
+import type { UncheckedRecipe } from '../methods/framework/declaration/unchecked-recipe.js';
 import { mapModels, replaceModels } from '../methods/recipe/model-places.js';
 import {
   type ModelAddress,
@@ -11,8 +11,8 @@ import {
   parseAddress,
   printAddress,
 } from '../models/address/address.js';
-import { isGiven } from '../models/checkpoint/json.js';
-import { listCheckpoints, type RunCheckpoint } from '../models/checkpoint/run-folder.js';
+import { isGiven } from '../models/checkpoint/files/json.js';
+import { listCheckpoints, type RunCheckpoint } from '../models/checkpoint/files/run-folder.js';
 import { locate } from '../models/sources/locate.js';
 import { openModelOrAdapter } from '../plan/compile/inputs/models.js';
 

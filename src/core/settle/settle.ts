@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { patternsOf } from '../measure/partition/patterns.js';
 import { readPartition } from '../measure/partition/read-partition.js';
-import type { UncheckedRecipe } from '../methods/framework/unchecked-recipe.js';
+import type { UncheckedRecipe } from '../methods/framework/declaration/unchecked-recipe.js';
 import { modelsOf } from '../methods/recipe/model-places.js';
 import { parseRecipe, type Recipe, withMethod } from '../methods/recipe/recipe.js';
 import { splitName } from '../models/address/name.js';

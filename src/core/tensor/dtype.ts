@@ -1,4 +1,4 @@
-import { valueAt } from '../base/lookup.js';
+import { valueAt } from '../base/errors/lookup.js';
 
 /**
  * Bits per element of each safetensors dtype. The reference implementation writes tensors of later dtypes

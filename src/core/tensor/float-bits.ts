@@ -1,4 +1,4 @@
-import { itemAt } from '../base/lookup.js';
+import { itemAt } from '../base/errors/lookup.js';
 
 export const bitsOfFloat = (x: number): number => itemAt(new Uint32Array(Float32Array.of(x).buffer), 0);
 

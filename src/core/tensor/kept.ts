@@ -1,4 +1,4 @@
-import { itemAt } from '../base/lookup.js';
+import { itemAt } from '../base/errors/lookup.js';
 
 /** Encodes rows (1 or 0 each) as a bit set in base64, lowest bit first. */
 export const encodeKept = (kept: Uint8Array): string => {

@@ -1,4 +1,4 @@
-import { itemAt } from '../base/lookup.js';
+import { itemAt } from '../base/errors/lookup.js';
 import { bitsOf, type Dtype } from './dtype.js';
 
 /** The key of an operand's kind. A symbol, so that a plan's JSON does not contain it. */

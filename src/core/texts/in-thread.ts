@@ -1,6 +1,6 @@
 import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
-import { withCode } from '../base/writing.js';
+import { withCode } from '../base/files/writing.js';
 
 /** A library exceeded its time for a text. */
 export class TookTooLong extends Error {}

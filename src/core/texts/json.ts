@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import { itemAt } from '../base/lookup.js';
+import { itemAt } from '../base/errors/lookup.js';
 import { TextRefused } from './text-refused.js';
 import { placeIn, walkJson } from './walk-json.js';
 

@@ -1,23 +1,23 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, readdir, realpath, rename, rm, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { LayerloomError } from '../../core/base/errors.js';
-import { exists } from '../../core/base/exists.js';
-import { foreignDirectory } from '../../core/base/own-directory.js';
-import { writeFailed } from '../../core/base/writing.js';
+import { LayerloomError } from '../../core/base/errors/errors.js';
+import { exists } from '../../core/base/files/exists.js';
+import { foreignDirectory } from '../../core/base/files/own-directory.js';
+import { writeFailed } from '../../core/base/files/writing.js';
 import type { InputFiles } from '../../core/engine/input-files.js';
 import { makeDirectories, syncDirectory } from '../../core/engine/output/durable.js';
 import { type Link, type Linked, linkFileBy, linkRefused } from '../../core/engine/output/link.js';
 import { checkOutput, foreignFiles } from '../../core/engine/output/output.js';
-import { writeSideFiles } from '../../core/engine/output/provenance.js';
+import { writeSideFiles } from '../../core/engine/output/record/provenance.js';
 import { nameBeside, takePlace } from '../../core/engine/output/staging.js';
-import { provenanceName } from '../../core/models/checkpoint/file-names.js';
-import { readSmallFile } from '../../core/models/checkpoint/small-file.js';
+import { provenanceName } from '../../core/models/checkpoint/files/file-names.js';
+import { readSmallFile } from '../../core/models/checkpoint/files/small-file.js';
 import type { MergePlan, PlannedInput } from '../../core/plan/plan.js';
 import { ownFile, parseJson } from '../../core/texts/json.js';
-import type { LinkedShard } from '../store/link-shard.js';
+import type { LinkedShard } from '../store/files/link-shard.js';
 import type { ShardStore } from '../store/shard-store.js';
-import type { MergeShard } from './merge-shards.js';
+import type { MergeShard } from './planning/merge-shards.js';
 
 export interface Assembled {
   readonly inputs: readonly PlannedInput[];

@@ -4,15 +4,15 @@ import { checkWritable, existingAbove, makeDirectories } from '../../core/engine
 import type { Link } from '../../core/engine/output/link.js';
 import type { Run } from '../../core/engine/run.js';
 import type { StatisticsOptions } from '../../core/measure/analysis/statistics.js';
-import { checkSpace } from '../../core/models/checkpoint/disk-space.js';
+import { checkSpace } from '../../core/models/checkpoint/files/disk-space.js';
 import { ShardStore } from '../store/shard-store.js';
-import type { BatchMerge } from './batch-merge.js';
-import type { BatchPlan } from './batch-plan.js';
-import { checkDevices, checkPlaces, namesOf, openThere } from './check-batch.js';
-import { type BatchCost, costOf } from './cost.js';
-import { linkedIn, sourcesIn } from './inputs-of.js';
-import { keysOfPart, type Part } from './part.js';
-import { type Stage, stagesOf } from './stages.js';
+import type { BatchMerge } from './planning/batch-merge.js';
+import type { BatchPlan } from './planning/batch-plan.js';
+import { checkDevices, checkPlaces, namesOf, openThere } from './planning/check-batch.js';
+import { type BatchCost, costOf } from './planning/cost.js';
+import { linkedIn, sourcesIn } from './planning/inputs-of.js';
+import { keysOfPart, type Part } from './planning/part.js';
+import { type Stage, stagesOf } from './planning/stages.js';
 
 interface BeginOptions extends StatisticsOptions {
   readonly out: string;

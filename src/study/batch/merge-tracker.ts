@@ -1,21 +1,21 @@
 import { join } from 'node:path';
-import { LayerloomError } from '../../core/base/errors.js';
-import { itemAt } from '../../core/base/lookup.js';
-import { withCode } from '../../core/base/writing.js';
-import { refusedNonFinite } from '../../core/engine/compute/non-finite.js';
+import { LayerloomError } from '../../core/base/errors/errors.js';
+import { itemAt } from '../../core/base/errors/lookup.js';
+import { withCode } from '../../core/base/files/writing.js';
+import { refusedNonFinite } from '../../core/engine/compute/measures/non-finite.js';
 import type { InputFiles } from '../../core/engine/input-files.js';
 import type { Link } from '../../core/engine/output/link.js';
 import type { WorkerPool } from '../../core/engine/threads/pool.js';
 import type { PlanOptions } from '../../core/plan/compile/plan-recipe.js';
 import { sourcesOfTensors } from '../../core/plan/operands.js';
 import { idByPath } from '../../core/tensor/stored-tensor.js';
+import { weightsOfShards } from '../store/files/weights.js';
 import type { ShardStore } from '../store/shard-store.js';
-import { weightsOfShards } from '../store/weights.js';
 import { assemble, isAssembled } from './assemble.js';
-import type { BatchMerge, MergeState, RefusedMerge } from './batch-merge.js';
-import { type BatchPlan, type PlannedMerge, plannedInputsOf, planOf } from './batch-plan.js';
-import type { Part } from './part.js';
-import type { Stage } from './stages.js';
+import type { BatchMerge, MergeState, RefusedMerge } from './planning/batch-merge.js';
+import { type BatchPlan, type PlannedMerge, plannedInputsOf, planOf } from './planning/batch-plan.js';
+import type { Part } from './planning/part.js';
+import type { Stage } from './planning/stages.js';
 import { storedNonFinite } from './stored-non-finite.js';
 
 /** Outcome of a merge of a batch. */

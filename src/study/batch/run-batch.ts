@@ -1,5 +1,5 @@
-import { LayerloomError } from '../../core/base/errors.js';
-import { valueAt } from '../../core/base/lookup.js';
+import { LayerloomError } from '../../core/base/errors/errors.js';
+import { valueAt } from '../../core/base/errors/lookup.js';
 import { makeShards } from '../../core/engine/compute/make-shards.js';
 import type { InputFiles } from '../../core/engine/input-files.js';
 import { checkLink, type Link } from '../../core/engine/output/link.js';
@@ -7,13 +7,13 @@ import { type Progress, Run, type RunCost, resumable } from '../../core/engine/r
 import type { WorkerPool } from '../../core/engine/threads/pool.js';
 import type { PlanOptions } from '../../core/plan/compile/plan-recipe.js';
 import type { ShardStore } from '../store/shard-store.js';
-import type { BatchMerge } from './batch-merge.js';
-import { type BatchPlan, type BatchPlanOptions, narrowed, planBatch } from './batch-plan.js';
 import { beginBatch, registration } from './begin-batch.js';
-import type { BatchCost } from './cost.js';
-import { type DistinctShard, groupShards } from './groups.js';
 import { failureOf, type MergeOutcome, MergeTracker, readsOf } from './merge-tracker.js';
-import type { Part } from './part.js';
+import type { BatchMerge } from './planning/batch-merge.js';
+import { type BatchPlan, type BatchPlanOptions, narrowed, planBatch } from './planning/batch-plan.js';
+import type { BatchCost } from './planning/cost.js';
+import { type DistinctShard, groupShards } from './planning/groups.js';
+import type { Part } from './planning/part.js';
 import { StoreSink } from './store-sink.js';
 
 /** Options of a batch. */

@@ -1,16 +1,16 @@
 import { type FileHandle, open } from 'node:fs/promises';
-import { LayerloomError } from '../../core/base/errors.js';
-import { writeFailed } from '../../core/base/writing.js';
+import { LayerloomError } from '../../core/base/errors/errors.js';
+import { writeFailed } from '../../core/base/files/writing.js';
 import type { ShardSink } from '../../core/engine/compute/make-shards.js';
-import { type NonFiniteValue, refusedNonFinite } from '../../core/engine/compute/non-finite.js';
+import { type NonFiniteValue, refusedNonFinite } from '../../core/engine/compute/measures/non-finite.js';
 import type { InputFiles } from '../../core/engine/input-files.js';
 import { beginShardFile } from '../../core/engine/output/shard-file.js';
 import type { WorkerPool } from '../../core/engine/threads/pool.js';
 import { sourcesOfTensors } from '../../core/plan/operands.js';
-import type { Claim } from '../store/claim.js';
-import type { StoredShard } from '../store/record.js';
+import type { Claim } from '../store/claims/claim.js';
+import type { StoredShard } from '../store/files/record.js';
 import type { ShardStore } from '../store/shard-store.js';
-import type { DistinctShard } from './groups.js';
+import type { DistinctShard } from './planning/groups.js';
 
 export interface ShardEvents {
   /** Called when the shard is in the store, made here or found there. */

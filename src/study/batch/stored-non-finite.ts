@@ -1,5 +1,9 @@
 import { open } from 'node:fs/promises';
-import { describeNonFinite, firstOf, type NonFiniteValue } from '../../core/engine/compute/non-finite.js';
+import {
+  describeNonFinite,
+  firstOf,
+  type NonFiniteValue,
+} from '../../core/engine/compute/measures/non-finite.js';
 import { failureOf } from '../../core/engine/threads/errors.js';
 import type { WorkerPool } from '../../core/engine/threads/pool.js';
 import { keepsBits } from '../../core/plan/operands.js';
@@ -7,7 +11,7 @@ import type { PlannedTensor } from '../../core/plan/plan.js';
 import { arithmeticOf } from '../../core/tensor/dtype.js';
 import { elementsOf } from '../../core/tensor/reference.js';
 import type { ShardStore } from '../store/shard-store.js';
-import type { DistinctShard } from './groups.js';
+import type { DistinctShard } from './planning/groups.js';
 
 /**
  * Returns the first NaN or infinity in a stored shard or its inputs; null if all are finite. If an earlier

@@ -1,4 +1,4 @@
-import { itemAt, valueAt } from '../../core/base/lookup.js';
+import { itemAt, valueAt } from '../../core/base/errors/lookup.js';
 import type { ContentPart, ModelContents } from './model-contents.js';
 
 /** The model lacks the tensor. */

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { type Given, type InFile, setting } from '../../core/base/setting.js';
+import { type Given, type InFile, setting } from '../../core/base/errors/setting.js';
 
 /** Longest timer of Node, in seconds; it treats larger values as 0. */
 const mostSeconds = 2_147_483;

@@ -1,20 +1,20 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { itemAt, valueAt } from '../../core/base/lookup.js';
-import { reading } from '../../core/base/writing.js';
+import { itemAt, valueAt } from '../../core/base/errors/lookup.js';
+import { reading } from '../../core/base/files/writing.js';
 import { parseAddress } from '../../core/models/address/address.js';
 import type { CheckpointIndex } from '../../core/models/checkpoint/checkpoint.js';
 import { indexFileName } from '../../core/models/checkpoint/containers/safetensors/shard-index.js';
-import { withFewFiles } from '../../core/models/checkpoint/few-at-once.js';
-import { cardName, provenanceName } from '../../core/models/checkpoint/file-names.js';
-import { observePath } from '../../core/models/checkpoint/identity.js';
+import { withFewFiles } from '../../core/models/checkpoint/files/few-at-once.js';
+import { cardName, provenanceName } from '../../core/models/checkpoint/files/file-names.js';
+import { observePath } from '../../core/models/checkpoint/same/identity.js';
 import { isBareAdapter, openModel } from '../../core/models/reading/read-model.js';
 import { keyOfStored } from '../../core/plan/operands/stored.js';
 import { shardKey } from '../../core/plan/shard-key.js';
 import type { TensorReference } from '../../core/tensor/reference.js';
 import { storedTensor } from '../../core/tensor/stored-tensor.js';
-import { type KeyedShard, shardsOfMerge } from '../store/weights.js';
+import { type KeyedShard, shardsOfMerge } from '../store/files/weights.js';
 
 /** A tensor's name, dtype and shape. */
 export interface Slot {

@@ -1,4 +1,4 @@
-import { groupBy } from '../../core/base/lookup.js';
+import { groupBy } from '../../core/base/errors/lookup.js';
 import { type Benchmark, taskOf } from './data/task-facts.js';
 import type { ResultSummary } from './result-files.js';
 import type { Rows } from './settings.js';

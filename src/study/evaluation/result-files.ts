@@ -2,14 +2,14 @@ import { createHash, randomUUID } from 'node:crypto';
 import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import * as z from 'zod';
-import { layerloomCommand } from '../../core/base/command-line.js';
-import { LayerloomError } from '../../core/base/errors.js';
-import { exists } from '../../core/base/exists.js';
-import { groupBy } from '../../core/base/lookup.js';
-import { isUnreadable, namesIn, unlessMissing } from '../../core/base/unless-missing.js';
-import { readFailed, writing } from '../../core/base/writing.js';
+import { layerloomCommand } from '../../core/base/errors/command-line.js';
+import { LayerloomError } from '../../core/base/errors/errors.js';
+import { groupBy } from '../../core/base/errors/lookup.js';
+import { exists } from '../../core/base/files/exists.js';
+import { isUnreadable, namesIn, unlessMissing } from '../../core/base/files/unless-missing.js';
+import { readFailed, writing } from '../../core/base/files/writing.js';
 import { makeDirectories, replaceFile, syncDirectory } from '../../core/engine/output/durable.js';
-import { readJsonFile } from '../../core/models/checkpoint/json-file.js';
+import { readJsonFile } from '../../core/models/checkpoint/files/json-file.js';
 import type { EvaluationResult, ProblemResult, ProblemTexts, ResultIdentity } from './result.js';
 
 /** A result without its problems. */

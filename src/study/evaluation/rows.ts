@@ -1,4 +1,4 @@
-import { invalidParameter } from '../../core/base/invalid-parameter.js';
+import { invalidParameter } from '../../core/base/errors/invalid-parameter.js';
 
 /** Rows of a task's data, the end excluded. */
 export type Rows = readonly [from: number, to: number];

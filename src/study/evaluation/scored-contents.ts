@@ -1,15 +1,15 @@
 import { createHash } from 'node:crypto';
 import { basename, join, resolve } from 'node:path';
 import * as z from 'zod';
-import { itemAt, valueAt } from '../../core/base/lookup.js';
-import { namesIn } from '../../core/base/unless-missing.js';
-import { writing } from '../../core/base/writing.js';
+import { itemAt, valueAt } from '../../core/base/errors/lookup.js';
+import { namesIn } from '../../core/base/files/unless-missing.js';
+import { writing } from '../../core/base/files/writing.js';
 import { makeDirectories, replaceFile } from '../../core/engine/output/durable.js';
 import type { FileIdentity } from '../../core/models/checkpoint/checkpoint.js';
-import { contentOf, identityUnder, observePath } from '../../core/models/checkpoint/identity.js';
-import { readFileIfAny } from '../../core/models/checkpoint/small-file.js';
+import { readFileIfAny } from '../../core/models/checkpoint/files/small-file.js';
+import { contentOf, identityUnder, observePath } from '../../core/models/checkpoint/same/identity.js';
 import { jsonOrNone } from '../../core/texts/json.js';
-import type { IdentitiesOf } from '../store/weights.js';
+import type { IdentitiesOf } from '../store/files/weights.js';
 import { evaluationsName } from './result-files.js';
 
 // A file's identity, found without reading it whole, includes inode and time, which copying or moving

@@ -1,4 +1,4 @@
-import { isObject } from '../../core/models/checkpoint/json.js';
+import { isObject } from '../../core/models/checkpoint/files/json.js';
 import type { Rows } from './rows.js';
 
 /** Formats rows as `selected_by` and `problems` of `evaluate:`: `0-49`, or `all`. */

@@ -1,10 +1,10 @@
 import { resolve } from 'node:path';
 import type { z } from 'zod';
-import { ownValue } from '../../core/base/lookup.js';
+import { ownValue } from '../../core/base/errors/lookup.js';
 import { faultIn, parseSettings, spelt } from '../../core/methods/recipe/block.js';
-import { nearest } from '../../core/methods/recipe/nearest.js';
-import { isObject } from '../../core/models/checkpoint/json.js';
-import { misspelt } from './data/local-data.js';
+import { nearest } from '../../core/methods/recipe/document/nearest.js';
+import { isObject } from '../../core/models/checkpoint/files/json.js';
+import { misspelt } from './data/local/local-data.js';
 import { generatesNothing, isZeroShot } from './data/task-facts.js';
 import { evaluationSchema } from './evaluation-block.js';
 import type { Rows } from './rows.js';

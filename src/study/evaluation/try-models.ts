@@ -1,8 +1,8 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { checkInterrupt, LayerloomError } from '../../core/base/errors.js';
-import { invalidParameter } from '../../core/base/invalid-parameter.js';
+import { checkInterrupt, LayerloomError } from '../../core/base/errors/errors.js';
+import { invalidParameter } from '../../core/base/errors/invalid-parameter.js';
 import { endingOf } from '../../core/programs/process.js';
 import { checkHarness, harnessCommand } from './harness/harness-command.js';
 import { HarnessProcess, knownHarnessVersion, type LoadedWeights } from './harness/harness-process.js';

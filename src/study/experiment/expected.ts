@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { LayerloomError } from '../../core/base/errors.js';
-import { invalidParameter } from '../../core/base/invalid-parameter.js';
-import { version } from '../../core/base/version.js';
+import { LayerloomError } from '../../core/base/errors/errors.js';
+import { invalidParameter } from '../../core/base/errors/invalid-parameter.js';
+import { version } from '../../core/base/files/version.js';
 
 const digits = 16;
 

@@ -1,6 +1,6 @@
-import { commonSettings, outputSettings } from '../../core/methods/framework/common-settings.js';
-import type { Method } from '../../core/methods/framework/method.js';
-import { factsOf } from '../../core/methods/framework/parameter-facts.js';
+import { commonSettings, outputSettings } from '../../core/methods/framework/declaration/common-settings.js';
+import type { Method } from '../../core/methods/framework/declaration/method.js';
+import { factsOf } from '../../core/methods/framework/declaration/parameter-facts.js';
 import { methods } from '../../core/methods/index.js';
 import { spelt } from '../../core/methods/recipe/block.js';
 import { partWords } from '../../core/methods/recipe/model-places.js';
@@ -17,7 +17,7 @@ import {
   text,
 } from '../../core/schema/json-schema.js';
 import { shapeOf } from '../../core/schema/recipe-schema.js';
-import { experimentSchema as fileSchema } from './file/experiment-block.js';
+import { experimentSchema as fileSchema } from './file/blocks/experiment-block.js';
 
 const grid = (value: JsonSchema): JsonSchema => ({
   ...('description' in value ? { description: value['description'] } : {}),

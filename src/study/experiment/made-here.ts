@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto';
 import { mkdir, realpath, rename, writeFile } from 'node:fs/promises';
 import { homedir } from 'node:os';
 import { isAbsolute, join } from 'node:path';
-import { LayerloomError } from '../../core/base/errors.js';
-import { isObject } from '../../core/models/checkpoint/json.js';
-import { readSmallFile } from '../../core/models/checkpoint/small-file.js';
+import { LayerloomError } from '../../core/base/errors/errors.js';
+import { isObject } from '../../core/models/checkpoint/files/json.js';
+import { readSmallFile } from '../../core/models/checkpoint/files/small-file.js';
 import { parseJson } from '../../core/texts/json.js';
 import type { EvaluationSettings } from '../evaluation/settings.js';
 

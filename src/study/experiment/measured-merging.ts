@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path';
-import type { BatchCost } from '../batch/cost.js';
+import type { BatchCost } from '../batch/planning/cost.js';
 import { readExperiments } from '../store/experiments.js';
-import { openStore } from '../store/open-store.js';
+import { openStore } from '../store/files/open-store.js';
 import { type ExperimentRecord, readRecord } from './record/experiment-record.js';
 
 /** An earlier run of merges on this machine. */

@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
-import { invalidParameter } from '../../core/base/invalid-parameter.js';
-import { mergeSettings } from './file/experiment-block.js';
+import { invalidParameter } from '../../core/base/errors/invalid-parameter.js';
+import { mergeSettings } from './file/blocks/experiment-block.js';
 import type { Experiment } from './file/read-experiment.js';
 import type { RecordedOptions } from './record/experiment-record.js';
 

@@ -1,37 +1,43 @@
 import { readdir, rm } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { LayerloomError } from '../../core/base/errors.js';
-import { exists } from '../../core/base/exists.js';
-import { invalidParameter } from '../../core/base/invalid-parameter.js';
-import { version } from '../../core/base/version.js';
-import { writing } from '../../core/base/writing.js';
+import { LayerloomError } from '../../core/base/errors/errors.js';
+import { invalidParameter } from '../../core/base/errors/invalid-parameter.js';
+import { exists } from '../../core/base/files/exists.js';
+import { version } from '../../core/base/files/version.js';
+import { writing } from '../../core/base/files/writing.js';
 import { checkApartFrom } from '../../core/engine/output/apart.js';
 import { makeDirectories, openToAppend, orNoDirectories } from '../../core/engine/output/durable.js';
 import { matches } from '../../core/methods/framework/match-names.js';
 import { withPlace } from '../../core/methods/recipe/read-recipe.js';
 import { tryLock } from '../../core/native/addon.js';
-import { missingWeights } from '../../core/plan/missing-weights.js';
 import type { PlannedDownload } from '../../core/plan/plan.js';
+import { missingWeights } from '../../core/plan/reports/missing-weights.js';
 import { clearStaging, isAssembled } from '../batch/assemble.js';
-import { type BatchPlan, narrowed, planBatch } from '../batch/batch-plan.js';
-import { checkBatch, checkPlaces, type DiskNeed, diskNeedOf, openThere } from '../batch/check-batch.js';
-import { type BatchCost, costOf } from '../batch/cost.js';
-import { linkedIn, sourcesIn } from '../batch/inputs-of.js';
 import type { MergeOutcome } from '../batch/merge-tracker.js';
-import { endedRuns, experimentExists, hasRecord, lockName } from '../batch/record-names.js';
+import { type BatchPlan, narrowed, planBatch } from '../batch/planning/batch-plan.js';
+import {
+  checkBatch,
+  checkPlaces,
+  type DiskNeed,
+  diskNeedOf,
+  openThere,
+} from '../batch/planning/check-batch.js';
+import { type BatchCost, costOf } from '../batch/planning/cost.js';
+import { linkedIn, sourcesIn } from '../batch/planning/inputs-of.js';
+import { endedRuns, experimentExists, hasRecord, lockName } from '../batch/planning/record-names.js';
+import { type Stage, stagesOf } from '../batch/planning/stages.js';
 import { type BatchOptions, type BatchResult, runBatch } from '../batch/run-batch.js';
-import { type Stage, stagesOf } from '../batch/stages.js';
 import { movedIn } from '../evaluation/scored-contents.js';
 import { selectedNote } from '../evaluation/selected-by.js';
 import { parseEvaluation } from '../evaluation/settings.js';
-import { ownClaimant } from '../store/claimant.js';
+import { ownClaimant } from '../store/claims/claimant.js';
+import { shardsOfMerge, weightsOfShards } from '../store/files/weights.js';
 import type { ShardStore } from '../store/shard-store.js';
-import { shardsOfMerge, weightsOfShards } from '../store/weights.js';
 import { checkExpected, stampOf } from './expected.js';
+import type { ExperimentInput } from './file/blocks/experiment-block.js';
+import { requirePartitions } from './file/blocks/partitions.js';
 import { type ExperimentMerge, expandExperiment } from './file/expand.js';
-import type { ExperimentInput } from './file/experiment-block.js';
 import { missingReferences } from './file/missing-references.js';
-import { requirePartitions } from './file/partitions.js';
 import { type Experiment, parseExperiment, readExperiment } from './file/read-experiment.js';
 import { experimentReferences } from './file/references.js';
 import { type CostInPlace, costInPlace } from './in-place/cost-in-place.js';
@@ -40,8 +46,8 @@ import { type MeasuredMerging, measuredMerging, mergingSeconds, workOf } from '.
 import { type ExperimentRecord, formerRecord, type MergeRecord } from './record/experiment-record.js';
 import { RecordFile } from './record/record-file.js';
 import { recordedOptions, withOptions } from './recorded-options.js';
-import { batchAtWork } from './scoring/batch-at-work.js';
-import { describeLeft } from './scoring/left-results.js';
+import { batchAtWork } from './scoring/progress/batch-at-work.js';
+import { describeLeft } from './scoring/requests/left-results.js';
 
 /** Options of `runExperiment`. */
 export interface ExperimentOptions extends Omit<BatchOptions, 'write'> {

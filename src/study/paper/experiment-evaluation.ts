@@ -1,10 +1,10 @@
-import { layerloomCommand } from '../../core/base/command-line.js';
-import { LayerloomError } from '../../core/base/errors.js';
-import { invalidParameter } from '../../core/base/invalid-parameter.js';
-import { optionName } from '../../core/base/option-name.js';
+import { layerloomCommand } from '../../core/base/errors/command-line.js';
+import { LayerloomError } from '../../core/base/errors/errors.js';
+import { invalidParameter } from '../../core/base/errors/invalid-parameter.js';
+import { optionName } from '../../core/base/errors/option-name.js';
 import { type BenchmarkName, type BenchmarkTasks, benchmarks } from '../evaluation/data/benchmarks.js';
-import { type EvaluationLanguage, mgsmLanguages } from '../evaluation/data/languages.js';
-import { isLocalOnly } from '../evaluation/data/local-data.js';
+import { type EvaluationLanguage, mgsmLanguages } from '../evaluation/data/local/languages.js';
+import { isLocalOnly } from '../evaluation/data/local/local-data.js';
 import { isZeroShot, taskOf } from '../evaluation/data/task-facts.js';
 
 /** Omitted choices become comments or the paper's values. */

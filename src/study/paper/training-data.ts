@@ -1,4 +1,4 @@
-import type { Category, DataSet } from '../training/preset.js';
+import type { Category, DataSet } from '../training/settings/preset.js';
 
 const questionAndAnswer = { prompt: ['question'], completion: 'answer' };
 const alpaca = { prompt: ['instruction', 'input'], completion: 'output' };

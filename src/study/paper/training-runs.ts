@@ -1,4 +1,4 @@
-import type { TrainingRow } from '../training/preset.js';
+import type { TrainingRow } from '../training/settings/preset.js';
 
 type Cells = readonly [
   learningRate: number,

@@ -1,4 +1,4 @@
-import { invalidParameter } from '../../core/base/invalid-parameter.js';
+import { invalidParameter } from '../../core/base/errors/invalid-parameter.js';
 
 /** @throws LayerloomError INVALID_PARAMETER unless `value` is a whole number of at least `least` */
 export const checkCount = (parameter: string, value: number, least = 1): void => {

@@ -1,6 +1,6 @@
 import { stringify } from 'yaml';
-import { shellWord } from '../../core/base/command-line.js';
-import { invalidParameter } from '../../core/base/invalid-parameter.js';
+import { shellWord } from '../../core/base/errors/command-line.js';
+import { invalidParameter } from '../../core/base/errors/invalid-parameter.js';
 import { checkTexts, isPlain, mebibytesOf, secondsOf } from './checks.js';
 import {
   type EvaluationJobs,

@@ -1,5 +1,5 @@
-import { shellWord } from '../../core/base/command-line.js';
-import { invalidParameter } from '../../core/base/invalid-parameter.js';
+import { shellWord } from '../../core/base/errors/command-line.js';
+import { invalidParameter } from '../../core/base/errors/invalid-parameter.js';
 import { checkCount, checkTexts, mebibytesOf, secondsOf } from './checks.js';
 import {
   type EvaluationJobs,

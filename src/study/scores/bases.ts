@@ -1,10 +1,10 @@
-import { groupBy, itemAt } from '../../core/base/lookup.js';
-import { Board, type TableOptions } from './board.js';
-import { idOf } from './cells.js';
-import { meanOf } from './mean.js';
-import { scoresOf } from './model-score.js';
-import type { Cell, ScoreTable, TableRow } from './score-table.js';
-import type { ScoredExperiment } from './scored-experiment.js';
+import { groupBy, itemAt } from '../../core/base/errors/lookup.js';
+import { Board, type TableOptions } from './boards/board.js';
+import { idOf } from './boards/cells.js';
+import { scoresOf } from './reading/model-score.js';
+import type { Cell, ScoreTable, TableRow } from './reading/score-table.js';
+import type { ScoredExperiment } from './reading/scored-experiment.js';
+import { meanOf } from './statistics/mean.js';
 import { type Layouts, tablesOf } from './tables.js';
 
 export interface Base {

@@ -1,13 +1,13 @@
 import { realpath } from 'node:fs/promises';
 import { basename, resolve } from 'node:path';
-import { LayerloomError } from '../../core/base/errors.js';
-import { existsIn } from '../../core/base/exists.js';
-import { invalidParameter } from '../../core/base/invalid-parameter.js';
-import { itemAt } from '../../core/base/lookup.js';
+import { LayerloomError } from '../../core/base/errors/errors.js';
+import { invalidParameter } from '../../core/base/errors/invalid-parameter.js';
+import { itemAt } from '../../core/base/errors/lookup.js';
+import { existsIn } from '../../core/base/files/exists.js';
 import { splitName } from '../../core/models/address/name.js';
 import { type Base, meanName } from './bases.js';
-import { loadScores } from './load-scores.js';
-import type { ScoredExperiment } from './scored-experiment.js';
+import { loadScores } from './reading/load-scores.js';
+import type { ScoredExperiment } from './reading/scored-experiment.js';
 
 export interface LoadedBases {
   readonly bases: readonly Base[];

@@ -1,6 +1,6 @@
-import { LayerloomError } from '../../core/base/errors.js';
-import { nearest } from '../../core/methods/recipe/nearest.js';
-import { Board, type TableOptions } from './board.js';
+import { LayerloomError } from '../../core/base/errors/errors.js';
+import { nearest } from '../../core/methods/recipe/document/nearest.js';
+import { Board, type TableOptions } from './boards/board.js';
 import { ablationLayers, ablationTransition } from './layouts/ablations.js';
 import { alpha } from './layouts/alpha.js';
 import { comparisons } from './layouts/comparisons.js';
@@ -11,8 +11,8 @@ import { patterns } from './layouts/patterns.js';
 import { regressions } from './layouts/regressions.js';
 import { reverted } from './layouts/reverted.js';
 import { windows } from './layouts/windows.js';
-import { hasCells, type ScoreTable, type TableRow } from './score-table.js';
-import type { ScoredExperiment } from './scored-experiment.js';
+import { hasCells, type ScoreTable, type TableRow } from './reading/score-table.js';
+import type { ScoredExperiment } from './reading/scored-experiment.js';
 
 /** Makers of tables by layout name. */
 export type Layouts = Readonly<Record<string, (board: Board) => ScoreTable[]>>;

@@ -1,8 +1,8 @@
-import { LayerloomError } from '../../core/base/errors.js';
-import { itemAt } from '../../core/base/lookup.js';
-import { optionName } from '../../core/base/option-name.js';
-import type { Forecaster } from './forecast.js';
-import { distanceOf, linesThrough } from './space.js';
+import { LayerloomError } from '../../core/base/errors/errors.js';
+import { itemAt } from '../../core/base/errors/lookup.js';
+import { optionName } from '../../core/base/errors/option-name.js';
+import type { Forecaster } from './space/forecast.js';
+import { distanceOf, linesThrough } from './space/space.js';
 import { candidateOf, noneScored, type Searching } from './successive-halving.js';
 
 /** Rows of the first descents, and the factor by which the limit grows. */

@@ -1,15 +1,15 @@
-import { itemAt } from '../../core/base/lookup.js';
+import { itemAt } from '../../core/base/errors/lookup.js';
 import type { PlannedDownload } from '../../core/plan/plan.js';
-import type { BatchCost } from '../batch/cost.js';
-import type { ExperimentInput } from '../experiment/file/experiment-block.js';
+import type { BatchCost } from '../batch/planning/cost.js';
+import type { ExperimentInput } from '../experiment/file/blocks/experiment-block.js';
 import type { CostInPlace } from '../experiment/in-place/cost-in-place.js';
 import { type ExperimentOptions, planExperiment } from '../experiment/run-experiment.js';
-import { pairOf } from './experiment-space.js';
-import type { ForecastStep } from './forecast.js';
-import type { Rows } from './landscape.js';
 import { prepareSearch, type SearchQuestion } from './prepare-search.js';
 import { forecastSearch } from './search.js';
-import type { Strategy } from './trace.js';
+import { pairOf } from './space/experiment-space.js';
+import type { ForecastStep } from './space/forecast.js';
+import type { Rows } from './space/landscape.js';
+import type { Strategy } from './space/trace.js';
 
 export interface PlanSearchOptions
   extends SearchQuestion,

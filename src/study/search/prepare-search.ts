@@ -1,17 +1,21 @@
-import { LayerloomError } from '../../core/base/errors.js';
-import { invalidParameter } from '../../core/base/invalid-parameter.js';
-import { itemAt, ownValue } from '../../core/base/lookup.js';
-import { optionName } from '../../core/base/option-name.js';
+import { LayerloomError } from '../../core/base/errors/errors.js';
+import { invalidParameter } from '../../core/base/errors/invalid-parameter.js';
+import { itemAt, ownValue } from '../../core/base/errors/lookup.js';
+import { optionName } from '../../core/base/errors/option-name.js';
 import { checkOptions } from '../../core/methods/recipe/block.js';
 import type { Rows } from '../evaluation/rows.js';
 import { parseEvaluation } from '../evaluation/settings.js';
+import type { ExperimentInput } from '../experiment/file/blocks/experiment-block.js';
+import {
+  type SearchBlock,
+  type SearchSettings,
+  searchSchema,
+} from '../experiment/file/blocks/search-block.js';
 import { expandExperiment } from '../experiment/file/expand.js';
-import type { ExperimentInput } from '../experiment/file/experiment-block.js';
 import { type Experiment, parseExperiment, readExperiment } from '../experiment/file/read-experiment.js';
-import { type SearchBlock, type SearchSettings, searchSchema } from '../experiment/file/search-block.js';
-import { type ExperimentPoint, experimentSpace, pairOf } from './experiment-space.js';
-import { type Analysed, orderByAnalysis, orderBySeed } from './promising-order.js';
-import type { SearchSpace } from './space.js';
+import { type ExperimentPoint, experimentSpace, pairOf } from './space/experiment-space.js';
+import { type Analysed, orderByAnalysis, orderBySeed } from './space/promising-order.js';
+import type { SearchSpace } from './space/space.js';
 
 export interface SearchQuestion extends SearchBlock {
   /** Folder for relative paths, if the experiment is given as an object. */

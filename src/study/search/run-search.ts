@@ -1,22 +1,22 @@
 import { resolve } from 'node:path';
-import { checkInterrupt, LayerloomError } from '../../core/base/errors.js';
-import { itemAt } from '../../core/base/lookup.js';
-import { hasRecord } from '../batch/record-names.js';
+import { checkInterrupt, LayerloomError } from '../../core/base/errors/errors.js';
+import { itemAt } from '../../core/base/errors/lookup.js';
+import { hasRecord } from '../batch/planning/record-names.js';
 import type { EvaluationResult } from '../evaluation/result.js';
 import { ResultFiles } from '../evaluation/result-files.js';
-import type { ExperimentInput } from '../experiment/file/experiment-block.js';
+import type { ExperimentInput } from '../experiment/file/blocks/experiment-block.js';
 import { readRecord } from '../experiment/record/experiment-record.js';
 import { type ExperimentOptions, runExperiment } from '../experiment/run-experiment.js';
 import { evaluateExperiment } from '../experiment/scoring/evaluate-experiment.js';
 import { type EvaluateOptions, settingsOf } from '../experiment/scoring/evaluation-options.js';
-import { resultOf } from '../experiment/scoring/wanted-results.js';
-import { ExperimentLandscape, type Merger, type Scorer } from './experiment-landscape.js';
-import { type ExperimentPoint, pairOf } from './experiment-space.js';
-import type { Rows } from './landscape.js';
+import { resultOf } from '../experiment/scoring/requests/wanted-results.js';
 import { prepareSearch, type SearchQuestion } from './prepare-search.js';
-import { type Analysed, pairsProposing } from './promising-order.js';
 import { searchSpace } from './search.js';
-import type { SearchStep, SearchTrace } from './trace.js';
+import { ExperimentLandscape, type Merger, type Scorer } from './space/experiment-landscape.js';
+import { type ExperimentPoint, pairOf } from './space/experiment-space.js';
+import type { Rows } from './space/landscape.js';
+import { type Analysed, pairsProposing } from './space/promising-order.js';
+import type { SearchStep, SearchTrace } from './space/trace.js';
 
 export interface SearchOptions
   extends SearchQuestion,

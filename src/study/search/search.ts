@@ -1,13 +1,13 @@
-import { itemAt } from '../../core/base/lookup.js';
-import { type Conclusion, conclude } from '../scores/conclusion.js';
+import { itemAt } from '../../core/base/errors/lookup.js';
+import { type Conclusion, conclude } from '../scores/comparing/conclusion.js';
 import { coordinateDescent, descentForecast } from './coordinate-descent.js';
-import { type Estimator, estimatorOf } from './estimate.js';
-import type { Forecaster, SearchForecast } from './forecast.js';
-import type { HeldOutComparison, Landscape, Rows } from './landscape.js';
-import { Outcomes } from './outcomes.js';
-import { checkSpace, type SearchSpace } from './space.js';
+import { type Estimator, estimatorOf } from './space/estimate.js';
+import type { Forecaster, SearchForecast } from './space/forecast.js';
+import type { HeldOutComparison, Landscape, Rows } from './space/landscape.js';
+import { Outcomes } from './space/outcomes.js';
+import { checkSpace, type SearchSpace } from './space/space.js';
+import type { SearchStep, SearchTrace, Strategy } from './space/trace.js';
 import { halvingForecast, type Searching, successiveHalving } from './successive-halving.js';
-import type { SearchStep, SearchTrace, Strategy } from './trace.js';
 
 export interface SearchParameters {
   readonly strategy: Strategy;

@@ -1,11 +1,11 @@
-import { LayerloomError } from '../../core/base/errors.js';
-import { itemAt } from '../../core/base/lookup.js';
-import { optionName } from '../../core/base/option-name.js';
-import type { Estimator } from './estimate.js';
-import type { Forecaster } from './forecast.js';
-import type { Outcomes } from './outcomes.js';
-import type { SearchSpace } from './space.js';
-import type { SearchStep } from './trace.js';
+import { LayerloomError } from '../../core/base/errors/errors.js';
+import { itemAt } from '../../core/base/errors/lookup.js';
+import { optionName } from '../../core/base/errors/option-name.js';
+import type { Estimator } from './space/estimate.js';
+import type { Forecaster } from './space/forecast.js';
+import type { Outcomes } from './space/outcomes.js';
+import type { SearchSpace } from './space/space.js';
+import type { SearchStep } from './space/trace.js';
 
 export interface Rung {
   readonly count: number;

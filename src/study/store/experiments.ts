@@ -3,15 +3,15 @@ import { randomUUID } from 'node:crypto';
 import { readdir, realpath, rename, rm, stat } from 'node:fs/promises';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
-import { codeOf, LayerloomError } from '../../core/base/errors.js';
-import { writing } from '../../core/base/writing.js';
+import { codeOf, LayerloomError } from '../../core/base/errors/errors.js';
+import { writing } from '../../core/base/files/writing.js';
 import { makeDirectories, replaceFile, syncDirectory } from '../../core/engine/output/durable.js';
-import { isObject } from '../../core/models/checkpoint/json.js';
-import { readSmallFile } from '../../core/models/checkpoint/small-file.js';
+import { isObject } from '../../core/models/checkpoint/files/json.js';
+import { readSmallFile } from '../../core/models/checkpoint/files/small-file.js';
 import { jsonOrNone } from '../../core/texts/json.js';
-import { absent } from './failures.js';
-import { isKey, type StorePaths } from './paths.js';
-import { moved } from './record.js';
+import { absent } from './files/failures.js';
+import { isKey, type StorePaths } from './files/paths.js';
+import { moved } from './files/record.js';
 
 /** The shards of an experiment's merges. */
 export interface ExperimentShards {

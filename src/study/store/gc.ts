@@ -1,11 +1,11 @@
-import { checkInterrupt } from '../../core/base/errors.js';
-import { acquire, type ClaimFile, examine } from './claim-file.js';
-import { clockAt } from './clock.js';
+import { checkInterrupt } from '../../core/base/errors/errors.js';
+import { acquire, type ClaimFile, examine } from './claims/claim-file.js';
+import { clockAt } from './claims/clock.js';
 import { type ExperimentFound, forget, readExperiments } from './experiments.js';
+import type { StorePaths } from './files/paths.js';
+import { readEntry, type StoreEntry, storedKeys } from './files/record.js';
+import { namesAside, putBack, removeAside, setAside } from './files/set-aside.js';
 import { clearLeftovers, type Leftovers } from './leftovers.js';
-import type { StorePaths } from './paths.js';
-import { readEntry, type StoreEntry, storedKeys } from './record.js';
-import { namesAside, putBack, removeAside, setAside } from './set-aside.js';
 
 /** Options of `ShardStore.gc`. */
 export interface GcOptions {

@@ -1,12 +1,12 @@
 import { readdir, rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { writing } from '../../core/base/writing.js';
-import { acquire, examine, staleAfterMs } from './claim-file.js';
-import { clockAt, type StoreClock } from './clock.js';
+import { writing } from '../../core/base/files/writing.js';
+import { acquire, examine, staleAfterMs } from './claims/claim-file.js';
+import { clockAt, type StoreClock } from './claims/clock.js';
 import { clearPartialRegistrations } from './experiments.js';
-import { absent } from './failures.js';
-import { parsePartialName, type StorePaths } from './paths.js';
-import { putBack } from './set-aside.js';
+import { absent } from './files/failures.js';
+import { parsePartialName, type StorePaths } from './files/paths.js';
+import { putBack } from './files/set-aside.js';
 
 /** Files of processes that ended before publishing a shard. */
 export interface Leftovers {

@@ -1,11 +1,11 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { examine } from './claim-file.js';
-import type { Claimant } from './claimant.js';
-import { clockAt } from './clock.js';
-import { absent } from './failures.js';
-import { isKey, type StorePaths } from './paths.js';
-import { readEntry, type StoredShard, type StoreEntry, storedKeys } from './record.js';
+import { examine } from './claims/claim-file.js';
+import type { Claimant } from './claims/claimant.js';
+import { clockAt } from './claims/clock.js';
+import { absent } from './files/failures.js';
+import { isKey, type StorePaths } from './files/paths.js';
+import { readEntry, type StoredShard, type StoreEntry, storedKeys } from './files/record.js';
 
 export interface ListedShard extends StoredShard {
   readonly file: string;

@@ -1,22 +1,22 @@
 import { rm } from 'node:fs/promises';
-import { LayerloomError } from '../../core/base/errors.js';
-import { writing } from '../../core/base/writing.js';
-import type { NonFiniteValue } from '../../core/engine/compute/non-finite.js';
+import { LayerloomError } from '../../core/base/errors/errors.js';
+import { writing } from '../../core/base/files/writing.js';
+import type { NonFiniteValue } from '../../core/engine/compute/measures/non-finite.js';
 import { hashHere } from '../../core/engine/output/checksums.js';
 import type { Link } from '../../core/engine/output/link.js';
-import { Claim } from './claim.js';
-import { acquire } from './claim-file.js';
-import { clockAt } from './clock.js';
+import { Claim } from './claims/claim.js';
+import { acquire } from './claims/claim-file.js';
+import { clockAt } from './claims/clock.js';
+import { waitForAny } from './claims/wait.js';
 import { type ExperimentShards, noteRegistration, register } from './experiments.js';
+import { type LinkedShard, linkShard } from './files/link-shard.js';
+import { openStore } from './files/open-store.js';
+import { checkKey, type StorePaths } from './files/paths.js';
+import { isInDoubt, readEntry, type StoredShard, sizedOf, wholeOf } from './files/record.js';
 import { type Collection, collect, type GcOptions } from './gc.js';
 import { clearLeftovers, type Leftovers } from './leftovers.js';
-import { type LinkedShard, linkShard } from './link-shard.js';
 import { listStore, type StoreListing } from './list.js';
-import { openStore } from './open-store.js';
-import { checkKey, type StorePaths } from './paths.js';
-import { isInDoubt, readEntry, type StoredShard, sizedOf, wholeOf } from './record.js';
 import { noteNonFinite, type Verification, type VerifyOptions, verifyShard, verifyStore } from './verify.js';
-import { waitForAny } from './wait.js';
 
 /**
  * A content-addressed store of shards, for any number of merges, processes and hosts. To obtain a shard:

@@ -1,11 +1,11 @@
 import { rm } from 'node:fs/promises';
-import { reasonOf } from '../../core/base/errors.js';
-import type { NonFiniteValue } from '../../core/engine/compute/non-finite.js';
+import { reasonOf } from '../../core/base/errors/errors.js';
+import type { NonFiniteValue } from '../../core/engine/compute/measures/non-finite.js';
 import { withFile } from '../../core/engine/output/durable.js';
 import { Run, type RunControls } from '../../core/engine/run.js';
-import { acquire } from './claim-file.js';
-import { clockAt } from './clock.js';
-import type { StorePaths } from './paths.js';
+import { acquire } from './claims/claim-file.js';
+import { clockAt } from './claims/clock.js';
+import type { StorePaths } from './files/paths.js';
 import {
   placeRecord,
   readEntry,
@@ -14,7 +14,7 @@ import {
   type StoreEntry,
   storedKeys,
   writeRecord,
-} from './record.js';
+} from './files/record.js';
 
 /** Progress counts files, in phase `checksums`. */
 export type VerifyOptions = RunControls;

@@ -1,9 +1,9 @@
 import { open, stat } from 'node:fs/promises';
-import { LayerloomError, reasonOf } from '../../core/base/errors.js';
-import { optionName } from '../../core/base/option-name.js';
-import { readFailed } from '../../core/base/writing.js';
-import { isObject } from '../../core/models/checkpoint/json.js';
-import { readBlock } from '../../core/models/checkpoint/read-block.js';
+import { LayerloomError, reasonOf } from '../../core/base/errors/errors.js';
+import { optionName } from '../../core/base/errors/option-name.js';
+import { readFailed } from '../../core/base/files/writing.js';
+import { isObject } from '../../core/models/checkpoint/files/json.js';
+import { readBlock } from '../../core/models/checkpoint/files/read-block.js';
 import { jsonOrNone } from '../../core/texts/json.js';
 
 const endings = ['.jsonl', '.json', '.csv', '.parquet'];

@@ -1,8 +1,8 @@
 import { isAbsolute, resolve } from 'node:path';
 import { stringify } from 'yaml';
-import { hubIdOf, type MixedSet, type MixPart, preparedFile, preparedPart } from './data-mix.js';
-import { headlineOf } from './headline.js';
-import type { TrainingRun } from './training-run.js';
+import { hubIdOf, type MixedSet, type MixPart, preparedFile, preparedPart } from './settings/data-mix.js';
+import { headlineOf } from './settings/headline.js';
+import type { TrainingRun } from './settings/training-run.js';
 
 /** Returns `data.yaml`, which tells `prepare_data.py` which rows of each data set to take. */
 export const dataConfig = (run: TrainingRun): string =>

@@ -1,14 +1,14 @@
 import { join } from 'node:path';
-import { argument, layerloomCommand, shellPath } from '../../core/base/command-line.js';
-import { itemAt } from '../../core/base/lookup.js';
+import { argument, layerloomCommand, shellPath } from '../../core/base/errors/command-line.js';
+import { itemAt } from '../../core/base/errors/lookup.js';
 import type { Side } from '../../core/measure/partition/partition.js';
 import { spelt } from '../../core/methods/recipe/block.js';
-import type { Trainer } from './choices.js';
-import { preparedFile } from './data-mix.js';
-import { kindOf } from './preset.js';
-import { canResume } from './resume.js';
+import type { Trainer } from './settings/choices.js';
+import { preparedFile } from './settings/data-mix.js';
+import { kindOf } from './settings/preset.js';
+import { canResume } from './settings/resume.js';
+import type { TrainingRun } from './settings/training-run.js';
 import { partitionCopy, trlProgram } from './trainers/trl.js';
-import type { TrainingRun } from './training-run.js';
 
 /** Commands to type in a run's directory, with their purposes. */
 export type Instruction = readonly [command: string, purpose: string];

@@ -1,11 +1,11 @@
 import { join } from 'node:path';
 import * as z from 'zod';
-import { LayerloomError } from '../../core/base/errors.js';
-import { version } from '../../core/base/version.js';
-import { readJsonFile } from '../../core/models/checkpoint/json-file.js';
+import { LayerloomError } from '../../core/base/errors/errors.js';
+import { version } from '../../core/base/files/version.js';
+import { readJsonFile } from '../../core/models/checkpoint/files/json-file.js';
 import { type TextHashes, trainingName } from '../evaluation/data/trained-texts.js';
-import { kindOf } from './preset.js';
-import type { TrainingRun } from './training-run.js';
+import { kindOf } from './settings/preset.js';
+import type { TrainingRun } from './settings/training-run.js';
 
 export const manifestName = trainingName;
 

@@ -1,6 +1,6 @@
 import { basename } from 'node:path';
-import { LayerloomError } from '../../core/base/errors.js';
-import { optionName } from '../../core/base/option-name.js';
+import { LayerloomError } from '../../core/base/errors/errors.js';
+import { optionName } from '../../core/base/errors/option-name.js';
 import { type Partition, partNames } from '../../core/measure/partition/partition.js';
 import { readPartition } from '../../core/measure/partition/read-partition.js';
 import { parseAddress } from '../../core/models/address/address.js';

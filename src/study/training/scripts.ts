@@ -1,14 +1,14 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { shellWord } from '../../core/base/command-line.js';
-import { itemAt } from '../../core/base/lookup.js';
-import { packageRoot } from '../../core/base/shipped.js';
-import { preparedFile, preparedPart } from './data-mix.js';
+import { shellWord } from '../../core/base/errors/command-line.js';
+import { itemAt } from '../../core/base/errors/lookup.js';
+import { packageRoot } from '../../core/base/files/shipped.js';
 import { finishingSteps, installCommands, preparingCommand, trainingCommand } from './instructions.js';
-import { canResume, resumeWords } from './resume.js';
 import { lockSeconds, runFiles, runStates, trainerFiles } from './run-state.js';
+import { preparedFile, preparedPart } from './settings/data-mix.js';
+import { canResume, resumeWords } from './settings/resume.js';
+import type { TrainingRun } from './settings/training-run.js';
 import { partitionCopy, trlProgram } from './trainers/trl.js';
-import type { TrainingRun } from './training-run.js';
 
 export const shippedPrograms = join(packageRoot, 'training');
 

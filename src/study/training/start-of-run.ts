@@ -1,10 +1,10 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { exists } from '../../core/base/exists.js';
-import { namesIn } from '../../core/base/unless-missing.js';
-import { readSmallFile } from '../../core/models/checkpoint/small-file.js';
+import { exists } from '../../core/base/files/exists.js';
+import { namesIn } from '../../core/base/files/unless-missing.js';
+import { readSmallFile } from '../../core/models/checkpoint/files/small-file.js';
 import { jsonOrNone } from '../../core/texts/json.js';
-import { type Claimant, isClaimant, lifeOf } from '../store/claimant.js';
+import { type Claimant, isClaimant, lifeOf } from '../store/claims/claimant.js';
 import { lockSeconds, runFiles, trainerFiles } from './run-state.js';
 
 /** A running start of a run's script. */

@@ -1,8 +1,8 @@
 import { copyFile, mkdir, readdir, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { LayerloomError } from '../../core/base/errors.js';
-import { shipped } from '../../core/base/shipped.js';
-import { writeFailed } from '../../core/base/writing.js';
+import { LayerloomError } from '../../core/base/errors/errors.js';
+import { shipped } from '../../core/base/files/shipped.js';
+import { writeFailed } from '../../core/base/files/writing.js';
 import { partitionJson } from '../../core/measure/partition/formats/index.js';
 import type { TextHashes } from '../evaluation/data/trained-texts.js';
 import { dataConfig } from './data-config.js';
@@ -10,11 +10,11 @@ import { readmeOf, readmeOfSweep } from './instructions.js';
 import { manifestName, manifestOf } from './manifest.js';
 import { runFiles } from './run-state.js';
 import { scriptOfRun, scriptOfRuns, shippedPrograms } from './scripts.js';
+import type { TrainingRun } from './settings/training-run.js';
 import { accelerateConfig } from './trainers/accelerate.js';
 import { axolotlConfig } from './trainers/axolotl.js';
 import { datasetInfo, datasetInfoFile, llamaFactoryConfig } from './trainers/llama-factory.js';
 import { partitionCopy, trlConfig, trlProgram } from './trainers/trl.js';
-import type { TrainingRun } from './training-run.js';
 
 const shippedPackage = 'layerloom_train';
 

@@ -4,8 +4,8 @@ import { crossedSpread, spreadOf } from '../../../src/study/scores/intervals/cro
 import { meanOfModels } from '../../../src/study/scores/intervals/scaled.js';
 import { bonettPrice, wilson } from '../../../src/study/scores/intervals/shares.js';
 import { freedomAt, t95, tTest } from '../../../src/study/scores/intervals/student.js';
-import { meanOf, sumOf } from '../../../src/study/scores/mean.js';
-import { unbounded } from '../../../src/study/scores/metrics.js';
+import { unbounded } from '../../../src/study/scores/reading/metrics.js';
+import { meanOf, sumOf } from '../../../src/study/scores/statistics/mean.js';
 import { seeded } from '../../fixtures/scored.js';
 
 const table = (rows: number, columns: number, problems: number, seed = 1): number[][][] => {

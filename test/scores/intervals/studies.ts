@@ -1,5 +1,6 @@
 import type { EvaluationResult } from '../../../src/study/evaluation/result.js';
-import { conclude } from '../../../src/study/scores/conclusion.js';
+import { conclude } from '../../../src/study/scores/comparing/conclusion.js';
+import { compareRows, type PairedComparison } from '../../../src/study/scores/comparing/paired.js';
 import {
   type Estimate,
   estimateOfChosen,
@@ -7,10 +8,9 @@ import {
   estimateOfMean,
 } from '../../../src/study/scores/intervals/estimates.js';
 import { onlyThese, rowOf } from '../../../src/study/scores/intervals/rows.js';
-import { meanOf } from '../../../src/study/scores/mean.js';
-import { type ModelScore, scoresOf } from '../../../src/study/scores/model-score.js';
-import { compareRows, type PairedComparison } from '../../../src/study/scores/paired.js';
-import type { ScoredModel } from '../../../src/study/scores/scored-experiment.js';
+import { type ModelScore, scoresOf } from '../../../src/study/scores/reading/model-score.js';
+import type { ScoredModel } from '../../../src/study/scores/reading/scored-experiment.js';
+import { meanOf } from '../../../src/study/scores/statistics/mean.js';
 import { constructedResult, exactMatch, scoredModel, seeded } from '../../fixtures/scored.js';
 
 // Simulated studies with known true scores. A model answers right with the logistic of a level, its experts'

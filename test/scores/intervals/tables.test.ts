@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { Cell, ScoreTable } from '../../../src/study/scores/score-table.js';
-import type { ScoredExperiment } from '../../../src/study/scores/scored-experiment.js';
+import type { Cell, ScoreTable } from '../../../src/study/scores/reading/score-table.js';
+import type { ScoredExperiment } from '../../../src/study/scores/reading/scored-experiment.js';
 import { constructedExperiment } from '../../fixtures/scored.js';
 import { tablesOf } from '../../fixtures/tables.js';
 

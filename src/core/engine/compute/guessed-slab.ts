@@ -1,14 +1,14 @@
-import { itemAt } from '../../base/lookup.js';
-import type { BoundToFind, GuessedBounds } from '../../methods/operations/bound-to-find.js';
-import { mayGuessBounds } from '../../methods/operations/consensus.js';
+import { itemAt } from '../../base/errors/lookup.js';
 import { operandsOf } from '../../methods/operations/index.js';
-import type { Program } from '../../methods/operations/program.js';
+import type { BoundToFind, GuessedBounds } from '../../methods/operations/program/bound-to-find.js';
+import type { Program } from '../../methods/operations/program/program.js';
+import { mayGuessBounds } from '../../methods/operations/votes/consensus.js';
 import type { MagnitudeBound } from '../../native/job.js';
 import { newTally, type Tally, talliedElements, tallyAt } from '../../native/tally.js';
 import { isStored } from '../../plan/operands.js';
 import { type Extent, joinExtents } from '../../tensor/extent.js';
 import { elementsOf } from '../../tensor/reference.js';
-import type { BlockMeasurer } from './measure.js';
+import type { BlockMeasurer } from './measures/measure.js';
 import type { Slab, Task } from './tasks.js';
 
 // Thresholds and values in one pass: a slab is computed with bounds guessed from a sample, while its votes

@@ -1,11 +1,11 @@
-import { itemAt, valueAt } from '../../base/lookup.js';
+import { itemAt, valueAt } from '../../base/errors/lookup.js';
 import { isMove } from '../../methods/operations/index.js';
-import type { Emitted } from '../../methods/operations/program.js';
+import type { Emitted } from '../../methods/operations/program/program.js';
 import type { Job, Location } from '../../native/job.js';
 import { sourcesOf } from '../../plan/operands.js';
 import { arithmeticOf } from '../../tensor/dtype.js';
 import type { StoredTensor } from '../../tensor/stored-tensor.js';
-import { nativeProgram } from './native-program.js';
+import { nativeProgram } from './measures/native-program.js';
 import { isMoved, isScales, type Piece, type SlabOutput } from './tasks.js';
 
 export interface OpenFiles<S> {

@@ -1,4 +1,4 @@
-import { itemAt } from '../../base/lookup.js';
+import { itemAt } from '../../base/errors/lookup.js';
 import { sourcesOf } from '../../plan/operands.js';
 import type { Extent } from '../../tensor/extent.js';
 import type { InputFiles } from '../input-files.js';
@@ -13,7 +13,7 @@ import {
   firstOf,
   NonFiniteShards,
   type NonFiniteValue,
-} from './non-finite.js';
+} from './measures/non-finite.js';
 import { type ProgramSink, Programs } from './programs.js';
 import {
   computedOf,

@@ -1,11 +1,11 @@
-import { LayerloomError } from '../../base/errors.js';
-import { itemAt, valueAt } from '../../base/lookup.js';
-import { optionName } from '../../base/option-name.js';
-import type { Factor } from '../../methods/operations/factor.js';
+import { LayerloomError } from '../../base/errors/errors.js';
+import { itemAt, valueAt } from '../../base/errors/lookup.js';
+import { optionName } from '../../base/errors/option-name.js';
 import { isWhole, type MadeWhole } from '../../methods/operations/index.js';
-import { undefinedMerge } from '../../methods/operations/lowering.js';
-import type { RegMean } from '../../methods/operations/reg-mean.js';
-import type { Spectral } from '../../methods/operations/spectral.js';
+import type { Factor } from '../../methods/operations/means/factor.js';
+import type { RegMean } from '../../methods/operations/means/reg-mean.js';
+import type { Spectral } from '../../methods/operations/means/spectral.js';
+import { undefinedMerge } from '../../methods/operations/program/lowering.js';
 import type { Location } from '../../native/job.js';
 import { factorDtypes } from '../../native/solve.js';
 import { computedTensor } from '../../plan/operands/computed.js';
@@ -15,11 +15,11 @@ import { arithmeticOf } from '../../tensor/dtype.js';
 import { distinctSources } from '../../tensor/stored-tensor.js';
 import type { InputFiles } from '../input-files.js';
 import type { WorkerPool } from '../threads/pool.js';
-import { type Factors, factorisation, factorsOf } from './factorise.js';
 import type { OpenFiles } from './jobs.js';
-import { BlockMeasurer } from './measure.js';
-import { describeNonFinite, firstOf, type NonFiniteShards } from './non-finite.js';
-import { type Lowerer, lowerMatrices, type Solving, solve } from './solve.js';
+import { type Factors, factorisation, factorsOf } from './measures/factorise.js';
+import { BlockMeasurer } from './measures/measure.js';
+import { describeNonFinite, firstOf, type NonFiniteShards } from './measures/non-finite.js';
+import { type Lowerer, lowerMatrices, type Solving, solve } from './measures/solve.js';
 import { computedOf, type Slab } from './tasks.js';
 
 export interface WholeSink<S> {

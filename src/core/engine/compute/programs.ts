@@ -1,6 +1,6 @@
-import { itemAt, valueAt } from '../../base/lookup.js';
-import type { KeptSums } from '../../methods/operations/lowering.js';
-import { type Emitted, Program, type Value } from '../../methods/operations/program.js';
+import { itemAt, valueAt } from '../../base/errors/lookup.js';
+import type { KeptSums } from '../../methods/operations/program/lowering.js';
+import { type Emitted, Program, type Value } from '../../methods/operations/program/program.js';
 import { factorsIn, keyOf, lowerTensor } from '../../plan/operands.js';
 import type { PlannedTensor } from '../../plan/plan.js';
 import type { Extent } from '../../tensor/extent.js';
@@ -9,8 +9,8 @@ import { distinctSources } from '../../tensor/stored-tensor.js';
 import type { InputFiles } from '../input-files.js';
 import type { WorkerPool } from '../threads/pool.js';
 import { correctBounds, type GuessedSlab, guessedSlab } from './guessed-slab.js';
-import { BlockMeasurer, type OnNonFinite } from './measure.js';
-import type { NonFiniteShards } from './non-finite.js';
+import { BlockMeasurer, type OnNonFinite } from './measures/measure.js';
+import type { NonFiniteShards } from './measures/non-finite.js';
 import { computedOf, isMadeWhole, isMoved, isScales, type Slab, type SlabOutput } from './tasks.js';
 
 /** Enough for the slabs in progress; not more, since tables of rows take memory. */

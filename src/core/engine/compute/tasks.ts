@@ -1,6 +1,6 @@
-import { itemAt } from '../../base/lookup.js';
+import { itemAt } from '../../base/errors/lookup.js';
 import { isMove, isPart, isWhole } from '../../methods/operations/index.js';
-import { gridOfMatrix } from '../../methods/operations/quantise.js';
+import { gridOfMatrix } from '../../methods/operations/quantised/quantise.js';
 import { rowsTogether } from '../../plan/operands.js';
 import type { PlannedShard, PlannedTensor } from '../../plan/plan.js';
 import { bitsOf } from '../../tensor/dtype.js';

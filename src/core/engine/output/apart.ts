@@ -1,9 +1,9 @@
 import { lstat, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join, relative, resolve, sep } from 'node:path';
-import { LayerloomError } from '../../base/errors.js';
+import { LayerloomError } from '../../base/errors/errors.js';
 import { parseAddress, partsOf } from '../../models/address/address.js';
 import { type FoundWithAdapter, foundModels } from '../../models/address/found-model.js';
-import { storeMarkerName } from '../../models/checkpoint/file-names.js';
+import { storeMarkerName } from '../../models/checkpoint/files/file-names.js';
 import { locateIfHere } from '../../models/sources/locate.js';
 
 // Keeps outputs apart from inputs, after resolving links and `..`.

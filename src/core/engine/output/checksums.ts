@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
 import { createReadStream } from 'node:fs';
 import { join } from 'node:path';
-import { LayerloomError } from '../../base/errors.js';
-import { statedSha256 } from '../../models/checkpoint/identity.js';
+import { LayerloomError } from '../../base/errors/errors.js';
+import { statedSha256 } from '../../models/checkpoint/same/identity.js';
 import { type MergePlan, verbatimPath } from '../../plan/plan.js';
 import type { InputFiles } from '../input-files.js';
 import type { WorkerPool } from '../threads/pool.js';

@@ -17,9 +17,9 @@ import {
   writeFile,
 } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
-import { removeAbandoned } from '../../base/abandoned.js';
-import { codeOf, withPath } from '../../base/errors.js';
-import { writeFailed, writing } from '../../base/writing.js';
+import { codeOf, withPath } from '../../base/errors/errors.js';
+import { removeAbandoned } from '../../base/files/abandoned.js';
+import { writeFailed, writing } from '../../base/files/writing.js';
 
 /** Closes the file even if `use` throws. */
 export const withFile = async <T>(

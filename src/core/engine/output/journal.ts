@@ -1,7 +1,7 @@
 import { type FileHandle, open } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { isObject } from '../../models/checkpoint/json.js';
-import { readSmallFile } from '../../models/checkpoint/small-file.js';
+import { isObject } from '../../models/checkpoint/files/json.js';
+import { readSmallFile } from '../../models/checkpoint/files/small-file.js';
 import type { Extent } from '../../tensor/extent.js';
 import { jsonOrNone } from '../../texts/json.js';
 import { replaceFile, syncDirectory } from './durable.js';

@@ -1,8 +1,8 @@
 import { chmod, constants, copyFile, link as linkFile, realpath, rm, stat, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
-import { LayerloomError, reasonOf } from '../../base/errors.js';
-import { invalidParameter } from '../../base/invalid-parameter.js';
-import { optionName } from '../../base/option-name.js';
+import { LayerloomError, reasonOf } from '../../base/errors/errors.js';
+import { invalidParameter } from '../../base/errors/invalid-parameter.js';
+import { optionName } from '../../base/errors/option-name.js';
 import { type MergePlan, verbatimPath } from '../../plan/plan.js';
 import type { InputFiles } from '../input-files.js';
 import { withFile } from './durable.js';

@@ -1,7 +1,7 @@
 import { basename, join } from 'node:path';
 import { foundModels, isLocal, originOf } from '../../models/address/found-model.js';
 import type { FileIdentity } from '../../models/checkpoint/checkpoint.js';
-import { adapterConfigName } from '../../models/checkpoint/file-names.js';
+import { adapterConfigName } from '../../models/checkpoint/files/file-names.js';
 import type { MergePlan, PlannedInput } from '../../plan/plan.js';
 
 /** The parts of a plan that must match to continue a staging. */

@@ -1,5 +1,5 @@
-import { LayerloomError } from '../../base/errors.js';
-import { itemAt } from '../../base/lookup.js';
+import { LayerloomError } from '../../base/errors/errors.js';
+import { itemAt } from '../../base/errors/lookup.js';
 import type { JobStatus } from '../../native/job.js';
 
 /** A tensor that a job reads, and writes if it has a file. */

@@ -1,6 +1,6 @@
-import { LayerloomError } from '../../base/errors.js';
-import { gigabytes } from '../../base/gigabytes.js';
-import { type MemoryNeed, memoryWith } from '../../plan/memory.js';
+import { LayerloomError } from '../../base/errors/errors.js';
+import { gigabytes } from '../../base/errors/gigabytes.js';
+import { type MemoryNeed, memoryWith } from '../../plan/reports/memory.js';
 import { type UsableMemory, usableMemory } from './memory.js';
 
 export interface FittingThreads {

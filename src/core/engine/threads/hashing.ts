@@ -1,4 +1,4 @@
-import { itemAt } from '../../base/lookup.js';
+import { itemAt } from '../../base/errors/lookup.js';
 import { stateWords } from '../../native/hash.js';
 import type { ChecksumResult, HashResult, PartOfFile } from './task.js';
 

@@ -1,8 +1,8 @@
 import { pathToFileURL } from 'node:url';
 import type { Piscina } from 'piscina';
-import { codeOf, LayerloomError, reasonOf } from '../../base/errors.js';
-import { shipped } from '../../base/shipped.js';
-import { withCode } from '../../base/writing.js';
+import { codeOf, LayerloomError, reasonOf } from '../../base/errors/errors.js';
+import { shipped } from '../../base/files/shipped.js';
+import { withCode } from '../../base/files/writing.js';
 import type { Message, Results, TaskName } from './task.js';
 
 /**

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { fstatSync, readSync } from 'node:fs';
-import { reasonOf } from '../../base/errors.js';
+import { reasonOf } from '../../base/errors/errors.js';
 import * as addon from '../../native/addon.js';
 import { stateWords } from '../../native/hash.js';
 import { control, type JobStatus } from '../../native/job.js';

@@ -1,6 +1,6 @@
-import { valueAt } from '../../base/lookup.js';
-import type { BaseConcern } from '../../methods/framework/method.js';
-import { meanMavOf } from '../../methods/framework/parameters.js';
+import { valueAt } from '../../base/errors/lookup.js';
+import type { BaseConcern } from '../../methods/framework/declaration/method.js';
+import { meanMavOf } from '../../methods/framework/declaration/parameters.js';
 import type { FileIdentity } from '../../models/checkpoint/checkpoint.js';
 import type { Rows } from '../../tensor/rows.js';
 

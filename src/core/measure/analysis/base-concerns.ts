@@ -1,8 +1,8 @@
-import { itemAt } from '../../base/lookup.js';
-import type { ReducedTensor } from '../../engine/compute/reduce.js';
-import type { BaseConcern } from '../../methods/framework/method.js';
+import { itemAt } from '../../base/errors/lookup.js';
+import type { ReducedTensor } from '../../engine/compute/measures/reduce.js';
+import type { BaseConcern } from '../../methods/framework/declaration/method.js';
 import type { Architecture } from '../../models/architecture/architecture.js';
-import type { PlannedReduction } from '../../plan/reduction.js';
+import type { PlannedReduction } from '../../plan/reports/reduction.js';
 import { pairIndex } from '../../tensor/pair-index.js';
 
 /** Layers to sample, one matrix each. */

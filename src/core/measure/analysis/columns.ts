@@ -1,4 +1,4 @@
-import { itemAt } from '../../base/lookup.js';
+import { itemAt } from '../../base/errors/lookup.js';
 import type { TensorRows } from './analysis.js';
 
 export type PlacedMatrix = Pick<TensorRows, 'layer' | 'module' | 'rows' | 'parametersPerRow'>;

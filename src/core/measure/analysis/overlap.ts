@@ -1,6 +1,6 @@
-import { itemAt, propertyAt, valueAt } from '../../base/lookup.js';
-import type { ReducedTensor } from '../../engine/compute/reduce.js';
-import type { ReductionPlan } from '../../plan/reduction.js';
+import { itemAt, propertyAt, valueAt } from '../../base/errors/lookup.js';
+import type { ReducedTensor } from '../../engine/compute/measures/reduce.js';
+import type { ReductionPlan } from '../../plan/reports/reduction.js';
 import { pairIndex } from '../../tensor/pair-index.js';
 import type { MavVectors } from './analysis.js';
 

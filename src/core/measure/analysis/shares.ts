@@ -1,4 +1,4 @@
-import { itemAt } from '../../base/lookup.js';
+import { itemAt } from '../../base/errors/lookup.js';
 import type { MavVectors } from './analysis.js';
 
 /** An expert's change by location: shares of Σ|Δ|, which add up to 1; all 0 if nothing changed. */

@@ -1,16 +1,20 @@
 import { access } from 'node:fs/promises';
 import { join } from 'node:path';
-import { LayerloomError } from '../../base/errors.js';
-import { invalidParameter } from '../../base/invalid-parameter.js';
-import { itemAt, valueAt } from '../../base/lookup.js';
-import type { ReduceOptions } from '../../engine/compute/reduce.js';
-import { type ComparedTensor, findTrimming, sumMagnitudes } from '../../engine/compute/whole-models.js';
+import { LayerloomError } from '../../base/errors/errors.js';
+import { invalidParameter } from '../../base/errors/invalid-parameter.js';
+import { itemAt, valueAt } from '../../base/errors/lookup.js';
+import type { ReduceOptions } from '../../engine/compute/measures/reduce.js';
+import {
+  type ComparedTensor,
+  findTrimming,
+  sumMagnitudes,
+} from '../../engine/compute/measures/whole-models.js';
 import {
   type NeededStatistics,
   noStatistics,
   type Statistics,
   type TaskVectorStatistics,
-} from '../../methods/framework/method.js';
+} from '../../methods/framework/declaration/method.js';
 import { same } from '../../methods/framework/tensors/tensor-recipe.js';
 import { mergedModels, type Recipe } from '../../methods/recipe/recipe.js';
 import type { ModelInput } from '../../methods/recipes.js';

@@ -1,9 +1,13 @@
-import { LayerloomError } from '../../base/errors.js';
-import { emptyTable, itemAt } from '../../base/lookup.js';
-import { type ReducedTensor, type ReduceOptions, runReductions } from '../../engine/compute/reduce.js';
-import { concernsAmong } from '../../methods/framework/method.js';
+import { LayerloomError } from '../../base/errors/errors.js';
+import { emptyTable, itemAt } from '../../base/errors/lookup.js';
+import {
+  type ReducedTensor,
+  type ReduceOptions,
+  runReductions,
+} from '../../engine/compute/measures/reduce.js';
+import { concernsAmong } from '../../methods/framework/declaration/method.js';
 import type { OpenedCheckpoint } from '../../plan/compile/inputs/models.js';
-import { type PlannedReduction, rowsOf } from '../../plan/reduction.js';
+import { type PlannedReduction, rowsOf } from '../../plan/reports/reduction.js';
 import type { Rows } from '../../tensor/rows.js';
 import type { AnalysedModel, MavVectors, TensorRows } from './analysis.js';
 import { baseConcerns, sampleOf } from './base-concerns.js';

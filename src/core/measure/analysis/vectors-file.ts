@@ -1,10 +1,10 @@
 import * as z from 'zod';
-import { LayerloomError } from '../../base/errors.js';
-import { reading } from '../../base/writing.js';
+import { LayerloomError } from '../../base/errors/errors.js';
+import { reading } from '../../base/files/writing.js';
 import { layerCount, layerNumber } from '../../models/architecture/layer-numbers.js';
 import { encodeHeader } from '../../models/checkpoint/containers/safetensors/header.js';
 import { safetensorsReader } from '../../models/checkpoint/containers/safetensors/reader.js';
-import { readSmallFile } from '../../models/checkpoint/small-file.js';
+import { readSmallFile } from '../../models/checkpoint/files/small-file.js';
 import { jsonOrNone, ownFile } from '../../texts/json.js';
 import type { MavVectors } from './analysis.js';
 

@@ -1,5 +1,5 @@
-import { LayerloomError } from '../../base/errors.js';
-import { itemAt } from '../../base/lookup.js';
+import { LayerloomError } from '../../base/errors/errors.js';
+import { itemAt } from '../../base/errors/lookup.js';
 import { type ExpertChange, type MeasuredModule, measuredModules } from './expert-change.js';
 import type { Statistic, UnitKind } from './rules.js';
 

@@ -1,9 +1,9 @@
 import * as z from 'zod';
-import { LayerloomError } from '../../base/errors.js';
+import { LayerloomError } from '../../base/errors/errors.js';
 import { familyOfType } from '../../models/architecture/families.js';
 import { layerCount, layerNumber } from '../../models/architecture/layer-numbers.js';
 import { roleInside } from '../../models/architecture/roles.js';
-import { readJsonFile } from '../../models/checkpoint/json-file.js';
+import { readJsonFile } from '../../models/checkpoint/files/json-file.js';
 import { isLayerMatrix } from '../analysis/columns.js';
 import { factsSchema } from '../analysis/vectors-file.js';
 

@@ -1,5 +1,5 @@
-import { itemAt } from '../../base/lookup.js';
-import { type ComparedTensor, runComparisons } from '../../engine/compute/compare.js';
+import { itemAt } from '../../base/errors/lookup.js';
+import { type ComparedTensor, runComparisons } from '../../engine/compute/measures/compare.js';
 import type { RunControls } from '../../engine/run.js';
 import type { OpenedCheckpoint } from '../../plan/compile/inputs/models.js';
 import { bitsOf, isFloating } from '../../tensor/dtype.js';

@@ -1,4 +1,4 @@
-import { LayerloomError } from '../../base/errors.js';
+import { LayerloomError } from '../../base/errors/errors.js';
 import { inSpelling } from '../../plan/compile/in-spelling.js';
 import { type OpenedCheckpoint, openModels } from '../../plan/compile/inputs/models.js';
 

@@ -1,7 +1,7 @@
 import { operandOf } from '../../plan/adapted.js';
-import type { ComparisonPlan, PlannedComparison } from '../../plan/comparison.js';
 import { type OpenedCheckpoint, plannedInput } from '../../plan/compile/inputs/models.js';
 import type { Operand } from '../../plan/plan.js';
+import type { ComparisonPlan, PlannedComparison } from '../../plan/reports/comparison.js';
 import { bitsOf, isFloating } from '../../tensor/dtype.js';
 import { elementsOf, type TensorReference } from '../../tensor/reference.js';
 import type { StoredAs, TensorComparison, TensorState } from './comparison.js';

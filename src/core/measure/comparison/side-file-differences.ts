@@ -1,6 +1,6 @@
-import { ownValue } from '../../base/lookup.js';
+import { ownValue } from '../../base/errors/lookup.js';
 import type { CheckpointIndex } from '../../models/checkpoint/checkpoint.js';
-import { isObject } from '../../models/checkpoint/json.js';
+import { isObject } from '../../models/checkpoint/files/json.js';
 import { sideFileContent } from '../../models/checkpoint/side-file-content.js';
 import { jsonOrNone } from '../../texts/json.js';
 

@@ -1,7 +1,7 @@
 import { pathToFileURL } from 'node:url';
-import { LayerloomError, reasonOf } from '../../base/errors.js';
-import { invalidParameter } from '../../base/invalid-parameter.js';
-import { shipped } from '../../base/shipped.js';
+import { LayerloomError, reasonOf } from '../../base/errors/errors.js';
+import { invalidParameter } from '../../base/errors/invalid-parameter.js';
+import { shipped } from '../../base/files/shipped.js';
 import type { Architecture } from '../../models/architecture/architecture.js';
 import { isFloating } from '../../tensor/dtype.js';
 import type { TensorReference } from '../../tensor/reference.js';

@@ -1,10 +1,10 @@
-import { LayerloomError } from '../../base/errors.js';
-import { itemAt } from '../../base/lookup.js';
-import { BlockMeasurer } from '../../engine/compute/measure.js';
-import { runReductions } from '../../engine/compute/reduce.js';
+import { LayerloomError } from '../../base/errors/errors.js';
+import { itemAt } from '../../base/errors/lookup.js';
+import { BlockMeasurer } from '../../engine/compute/measures/measure.js';
+import { runReductions } from '../../engine/compute/measures/reduce.js';
 import type { InputFiles } from '../../engine/input-files.js';
 import type { Run, RunControls } from '../../engine/run.js';
-import { Program } from '../../methods/operations/program.js';
+import { Program } from '../../methods/operations/program/program.js';
 import { lowerOperand } from '../../plan/operands.js';
 import type { ExtractionPlan, PlannedNorm } from './plan-extraction.js';
 

@@ -1,5 +1,5 @@
-import { LayerloomError } from '../../base/errors.js';
-import { valueAt } from '../../base/lookup.js';
+import { LayerloomError } from '../../base/errors/errors.js';
+import { valueAt } from '../../base/errors/lookup.js';
 import { isConv1d } from '../../models/adapters/conv1d.js';
 import { peftWarnings } from '../../models/architecture/not-loaded.js';
 import { type FactorDtype, factorDtypes } from '../../native/solve.js';

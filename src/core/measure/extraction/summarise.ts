@@ -1,6 +1,6 @@
-import { valueAt } from '../../base/lookup.js';
-import { optionName } from '../../base/option-name.js';
-import type { Factors } from '../../engine/compute/factorise.js';
+import { valueAt } from '../../base/errors/lookup.js';
+import { optionName } from '../../base/errors/option-name.js';
+import type { Factors } from '../../engine/compute/measures/factorise.js';
 import { moduleOf } from './choose-tensors.js';
 import type { Extraction } from './extraction.js';
 import type { ExtractionPlan } from './plan-extraction.js';

@@ -1,16 +1,16 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { layerloomCommand } from '../../base/command-line.js';
-import { LayerloomError, reasonOf } from '../../base/errors.js';
-import { readFailed } from '../../base/writing.js';
-import { nearest } from '../../methods/recipe/nearest.js';
+import { layerloomCommand } from '../../base/errors/command-line.js';
+import { LayerloomError, reasonOf } from '../../base/errors/errors.js';
+import { readFailed } from '../../base/files/writing.js';
+import { nearest } from '../../methods/recipe/document/nearest.js';
 import { parseAddress } from '../../models/address/address.js';
 import type { CheckpointIndex } from '../../models/checkpoint/checkpoint.js';
-import type { JsonFault } from '../../models/checkpoint/json-file.js';
+import type { JsonFault } from '../../models/checkpoint/files/json-file.js';
 import { readWhole } from '../../models/reading/read-model.js';
 import { locateIfHere } from '../../models/sources/locate.js';
+import { expertFile, readFacts } from '../analysis/advice/saved-analysis.js';
 import { type MavVectors, vectorsName } from '../analysis/analysis.js';
-import { expertFile, readFacts } from '../analysis/saved-analysis.js';
 import { sameFiles } from '../analysis/statistics.js';
 import { readVectors } from '../analysis/vectors-file.js';
 

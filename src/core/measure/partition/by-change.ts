@@ -1,6 +1,6 @@
-import { LayerloomError } from '../../base/errors.js';
-import { groupBy, itemAt, ownValue, valueAt } from '../../base/lookup.js';
-import { meanMavOf } from '../../methods/framework/parameters.js';
+import { LayerloomError } from '../../base/errors/errors.js';
+import { groupBy, itemAt, ownValue, valueAt } from '../../base/errors/lookup.js';
+import { meanMavOf } from '../../methods/framework/declaration/parameters.js';
 import type { Place } from '../../models/architecture/architecture.js';
 import type { AnalysedExpert } from './analysed-expert.js';
 import type { Granularity, PartitionBase, Side } from './partition.js';

@@ -1,7 +1,7 @@
-import { LayerloomError } from '../../base/errors.js';
-import { invalidParameter } from '../../base/invalid-parameter.js';
-import { itemAt, valueAt } from '../../base/lookup.js';
-import { optionName } from '../../base/option-name.js';
+import { LayerloomError } from '../../base/errors/errors.js';
+import { invalidParameter } from '../../base/errors/invalid-parameter.js';
+import { itemAt, valueAt } from '../../base/errors/lookup.js';
+import { optionName } from '../../base/errors/option-name.js';
 import { paperCounts, paperLayers, scaledCount } from '../../methods/framework/counts.js';
 import { type Architecture, type Place, requireLayers } from '../../models/architecture/architecture.js';
 import { isFloating } from '../../tensor/dtype.js';

@@ -1,9 +1,9 @@
 import * as z from 'zod';
-import { layerloomCommand } from '../../base/command-line.js';
-import { LayerloomError } from '../../base/errors.js';
-import { readFailed } from '../../base/writing.js';
+import { layerloomCommand } from '../../base/errors/command-line.js';
+import { LayerloomError } from '../../base/errors/errors.js';
+import { readFailed } from '../../base/files/writing.js';
 import { layerCount } from '../../models/architecture/layer-numbers.js';
-import { readJsonFile } from '../../models/checkpoint/json-file.js';
+import { readJsonFile } from '../../models/checkpoint/files/json-file.js';
 import { granularities, type Partition, partitionFormat, partNames } from './partition.js';
 
 const names = z.array(z.string().min(1).max(1_000));

@@ -1,4 +1,4 @@
-import { groupBy, valueAt } from '../../base/lookup.js';
+import { groupBy, valueAt } from '../../base/errors/lookup.js';
 import { type Partition, partNames } from './partition.js';
 
 interface LayerName {

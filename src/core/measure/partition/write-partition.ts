@@ -1,9 +1,9 @@
 import { stat } from 'node:fs/promises';
 import { basename, dirname, extname, join, resolve } from 'node:path';
-import { LayerloomError } from '../../base/errors.js';
-import { invalidParameter } from '../../base/invalid-parameter.js';
-import { optionName } from '../../base/option-name.js';
-import { writing } from '../../base/writing.js';
+import { LayerloomError } from '../../base/errors/errors.js';
+import { invalidParameter } from '../../base/errors/invalid-parameter.js';
+import { optionName } from '../../base/errors/option-name.js';
+import { writing } from '../../base/files/writing.js';
 import { makeDirectories, writeWhole } from '../../engine/output/durable.js';
 import { formatPartition, type PartitionFile } from './formats/index.js';
 import { type PartitionFormat, partitionFormats } from './formats/names.js';

@@ -1,7 +1,7 @@
-import { invalidParameter } from '../../base/invalid-parameter.js';
-import { itemAt } from '../../base/lookup.js';
-import { runKeptChanges } from '../../engine/compute/kept-changes.js';
-import { type QuantisedOutput, summarise } from '../../engine/output/kept-changes.js';
+import { invalidParameter } from '../../base/errors/invalid-parameter.js';
+import { itemAt } from '../../base/errors/lookup.js';
+import { runKeptChanges } from '../../engine/compute/measures/kept-changes.js';
+import { type QuantisedOutput, summarise } from '../../engine/output/record/kept-changes.js';
 import type { RunControls, RunCost } from '../../engine/run.js';
 import {
   blockOf,

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { recipeBlock } from '../../methods/recipe/recorded-recipe.js';
-import { cardName } from '../../models/checkpoint/file-names.js';
-import { readSmallFile } from '../../models/checkpoint/small-file.js';
+import { cardName } from '../../models/checkpoint/files/file-names.js';
+import { readSmallFile } from '../../models/checkpoint/files/small-file.js';
 import type { VerifiedFile } from './verification.js';
 import { notAFile } from './verify-files.js';
 

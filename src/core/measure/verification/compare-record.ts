@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
-import { originsOf } from '../../engine/output/provenance.js';
-import { provenanceName } from '../../models/checkpoint/file-names.js';
-import { isObject } from '../../models/checkpoint/json.js';
+import { originsOf } from '../../engine/output/record/provenance.js';
+import { provenanceName } from '../../models/checkpoint/files/file-names.js';
+import { isObject } from '../../models/checkpoint/files/json.js';
 import type { MergePlan } from '../../plan/plan.js';
 import type { VerifiedFile } from './verification.js';
 import type { WrittenRecord } from './written-record.js';

@@ -2,7 +2,7 @@ import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { recompute, type Sample } from '../../engine/compute/recompute.js';
 import type { RunControls, RunCost } from '../../engine/run.js';
-import { recipeYaml } from '../../methods/recipe/recipe-yaml.js';
+import { recipeYaml } from '../../methods/recipe/document/recipe-yaml.js';
 import { nameWithCommit } from '../../models/address/found-model.js';
 import type { MergePlan, PlannedInput, PlannedShard } from '../../plan/plan.js';
 import type { RecomputedTiles, VerifiedFile, VerifiedInput } from './verification.js';

@@ -1,7 +1,7 @@
 import type { Dirent } from 'node:fs';
 import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { unlessMissing } from '../../base/unless-missing.js';
+import { unlessMissing } from '../../base/files/unless-missing.js';
 import { isWeightsName } from '../../models/checkpoint/containers/containers.js';
 import { kindOfFolder, mayStand } from './may-stand.js';
 import type { VerifiedFile } from './verification.js';

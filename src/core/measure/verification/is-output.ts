@@ -1,12 +1,12 @@
 import { lstat, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { LayerloomError } from '../../base/errors.js';
-import { exists } from '../../base/exists.js';
-import { optionName } from '../../base/option-name.js';
-import { unlessMissing } from '../../base/unless-missing.js';
+import { LayerloomError } from '../../base/errors/errors.js';
+import { optionName } from '../../base/errors/option-name.js';
+import { exists } from '../../base/files/exists.js';
+import { unlessMissing } from '../../base/files/unless-missing.js';
 import { recipeBlock } from '../../methods/recipe/recorded-recipe.js';
-import { cardName, provenanceName } from '../../models/checkpoint/file-names.js';
-import { readFileIfAny } from '../../models/checkpoint/small-file.js';
+import { cardName, provenanceName } from '../../models/checkpoint/files/file-names.js';
+import { readFileIfAny } from '../../models/checkpoint/files/small-file.js';
 
 /**
  * True if a folder has a record. Without a record, a card with a recipe suffices if the folder is compared

@@ -1,7 +1,7 @@
 import { realpath } from 'node:fs/promises';
 import { recipeBlock } from '../../methods/recipe/recorded-recipe.js';
 import { type ModelAddress, parseAddress, partsOf } from '../../models/address/address.js';
-import { cardName, provenanceName } from '../../models/checkpoint/file-names.js';
+import { cardName, provenanceName } from '../../models/checkpoint/files/file-names.js';
 import { readCard } from './card-recipes.js';
 import type { VerifiedFile, VerifiedInput } from './verification.js';
 import type { WrittenRecord } from './written-record.js';

@@ -1,13 +1,13 @@
 import { join } from 'node:path';
 import * as z from 'zod';
-import { LayerloomError, reasonOf } from '../../base/errors.js';
-import { sealedText, sealName } from '../../engine/output/record-seal.js';
-import { recipeYaml } from '../../methods/recipe/recipe-yaml.js';
+import { LayerloomError, reasonOf } from '../../base/errors/errors.js';
+import { sealedText, sealName } from '../../engine/output/record/record-seal.js';
+import { recipeYaml } from '../../methods/recipe/document/recipe-yaml.js';
 import { staysInside } from '../../models/address/file-name.js';
-import { provenanceName } from '../../models/checkpoint/file-names.js';
-import { isObject } from '../../models/checkpoint/json.js';
-import { readJsonFile } from '../../models/checkpoint/json-file.js';
-import { readSmallFile } from '../../models/checkpoint/small-file.js';
+import { provenanceName } from '../../models/checkpoint/files/file-names.js';
+import { isObject } from '../../models/checkpoint/files/json.js';
+import { readJsonFile } from '../../models/checkpoint/files/json-file.js';
+import { readSmallFile } from '../../models/checkpoint/files/small-file.js';
 import { extractionMethod } from '../extraction/adapter-files.js';
 
 const name = z.string().refine(staysInside, { error: 'a name inside the directory' });

@@ -1,7 +1,11 @@
 import * as z from 'zod';
-import { itemAt } from '../../base/lookup.js';
+import { itemAt } from '../../base/errors/lookup.js';
 import { isFloating } from '../../tensor/dtype.js';
-import { schemaOf } from '../framework/declared.js';
+import { schemaOf } from '../framework/declaration/declared.js';
+import type { Method } from '../framework/declaration/method.js';
+import { fisherMerging } from '../framework/declaration/papers.js';
+import { modelSchema } from '../framework/declaration/parameters.js';
+import type { ModelInput } from '../framework/declaration/recipe-input.js';
 import {
   averagedPlainly,
   type FilesOfModels,
@@ -13,10 +17,6 @@ import {
   sharesSchema,
   withFiles,
 } from '../framework/files-of-models.js';
-import type { Method } from '../framework/method.js';
-import { fisherMerging } from '../framework/papers.js';
-import { modelSchema } from '../framework/parameters.js';
-import type { ModelInput } from '../framework/recipe-input.js';
 import type { Expression } from '../operations/expression.js';
 
 /** Parameters of `fisher`. */

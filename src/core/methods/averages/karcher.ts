@@ -1,8 +1,8 @@
-import { mergekit, riemannianCenter } from '../framework/papers.js';
-import { numberParameter, type SettingInput } from '../framework/settings.js';
+import { mergekit, riemannianCenter } from '../framework/declaration/papers.js';
+import { numberParameter, type SettingInput } from '../framework/declaration/settings.js';
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
-import { mostIterations } from '../operations/rules.js';
+import { mostIterations } from '../operations/program/rules.js';
 
 /** Parameters of `karcher` besides its models. */
 export interface KarcherParameters {

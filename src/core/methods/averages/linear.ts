@@ -1,6 +1,6 @@
-import { itemAt } from '../../base/lookup.js';
-import { modelSoups } from '../framework/papers.js';
-import { anyNumber, flag, invalidSetting, type SettingInput } from '../framework/settings.js';
+import { itemAt } from '../../base/errors/lookup.js';
+import { modelSoups } from '../framework/declaration/papers.js';
+import { anyNumber, flag, invalidSetting, type SettingInput } from '../framework/declaration/settings.js';
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 import type { Expression } from '../operations/expression.js';

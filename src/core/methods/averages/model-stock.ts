@@ -1,5 +1,5 @@
-import { modelStockPaper } from '../framework/papers.js';
-import { flag, type SettingInput } from '../framework/settings.js';
+import { modelStockPaper } from '../framework/declaration/papers.js';
+import { flag, type SettingInput } from '../framework/declaration/settings.js';
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 

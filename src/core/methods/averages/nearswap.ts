@@ -1,5 +1,5 @@
-import { mergekit } from '../framework/papers.js';
-import { anyNumber, type SettingInput } from '../framework/settings.js';
+import { mergekit } from '../framework/declaration/papers.js';
+import { anyNumber, type SettingInput } from '../framework/declaration/settings.js';
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 

@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import { schemaOf } from '../framework/declared.js';
-import type { Method } from '../framework/method.js';
-import { modelSoups } from '../framework/papers.js';
+import { schemaOf } from '../framework/declaration/declared.js';
+import type { Method } from '../framework/declaration/method.js';
+import { modelSoups } from '../framework/declaration/papers.js';
 import {
   countOf,
   magnitudeStatistics,
@@ -12,8 +12,8 @@ import {
   resolvedWeights,
   weightingSchema,
   weightNotes,
-} from '../framework/parameters.js';
-import type { ModelInput } from '../framework/recipe-input.js';
+} from '../framework/declaration/parameters.js';
+import type { ModelInput } from '../framework/declaration/recipe-input.js';
 import {
   citationsOf,
   type Decay,
@@ -24,7 +24,7 @@ import {
   scheduleNames,
   scheduleWeights,
   settingOf,
-} from '../framework/schedules.js';
+} from '../framework/declaration/schedules.js';
 import type { Expression } from '../operations/expression.js';
 
 /** Parameters of `soup` (paper §5). */

@@ -1,9 +1,9 @@
-import { itemAt } from '../../base/lookup.js';
+import { itemAt } from '../../base/errors/lookup.js';
 import { isFloating } from '../../tensor/dtype.js';
 import type { Expression } from '../operations/expression.js';
-import type { SpectralRule } from '../operations/spectral.js';
-import type { CompileContext, Compiled, ModelReference } from './method.js';
-import type { ModelInput } from './recipe-input.js';
+import type { SpectralRule } from '../operations/means/spectral.js';
+import type { CompileContext, Compiled, ModelReference } from './declaration/method.js';
+import type { ModelInput } from './declaration/recipe-input.js';
 
 interface Parameters {
   readonly base: ModelInput;

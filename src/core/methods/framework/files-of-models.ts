@@ -1,10 +1,10 @@
 import * as z from 'zod';
-import { itemAt } from '../../base/lookup.js';
+import { itemAt } from '../../base/errors/lookup.js';
 import { isFloating } from '../../tensor/dtype.js';
-import type { ModelReference, ModelView, RecipePath } from './method.js';
-import { normalise, weightsSchema } from './parameters.js';
-import type { ModelInput } from './recipe-input.js';
-import { invalidSetting } from './settings.js';
+import type { ModelReference, ModelView, RecipePath } from './declaration/method.js';
+import { normalise, weightsSchema } from './declaration/parameters.js';
+import type { ModelInput } from './declaration/recipe-input.js';
+import { invalidSetting } from './declaration/settings.js';
 
 /** A parameter that lists a file of tensors for each model, such as importances. */
 export interface FilesOfModels {

@@ -1,13 +1,13 @@
-import { itemAt } from '../../base/lookup.js';
+import { itemAt } from '../../base/errors/lookup.js';
 import type { Place } from '../../models/architecture/architecture.js';
 import { roleInside } from '../../models/architecture/roles.js';
 import { type MixtureLayout, mixtureLayouts } from '../../models/experts/dense-layouts.js';
 import { isFloating } from '../../tensor/dtype.js';
 import type { Shape } from '../../tensor/reference.js';
 import type { Expression } from '../operations/expression.js';
-import type { CompileContext, Compiled, ModelView, OutputTensor, RecipePath } from './method.js';
-import type { ModelInput } from './recipe-input.js';
-import { invalidSetting } from './settings.js';
+import type { CompileContext, Compiled, ModelView, OutputTensor, RecipePath } from './declaration/method.js';
+import type { ModelInput } from './declaration/recipe-input.js';
+import { invalidSetting } from './declaration/settings.js';
 import { same } from './tensors/tensor-recipe.js';
 
 export interface Expert {

@@ -1,12 +1,12 @@
 import * as z from 'zod';
-import { LayerloomError } from '../../base/errors.js';
-import { itemAt } from '../../base/lookup.js';
+import { LayerloomError } from '../../base/errors/errors.js';
+import { itemAt } from '../../base/errors/lookup.js';
 import type { Place } from '../../models/architecture/architecture.js';
 import type { Role } from '../../models/architecture/role.js';
+import type { RecipePath } from './declaration/method.js';
+import { modelSchema, normalise, weightsSchema } from './declaration/parameters.js';
+import type { ModelInput } from './declaration/recipe-input.js';
 import { formatLayers, type LayerSet, layerSetSchema, parseLayers } from './layer-set.js';
-import type { RecipePath } from './method.js';
-import { modelSchema, normalise, weightsSchema } from './parameters.js';
-import type { ModelInput } from './recipe-input.js';
 
 /** Groups of tensors that a part may be limited to. */
 export const moduleNames = ['attention', 'feed_forward', 'norms', 'embeddings', 'head'] as const;

@@ -1,7 +1,14 @@
-import { itemAt } from '../../base/lookup.js';
-import type { Consensus, Pruning } from '../operations/consensus.js';
+import { itemAt } from '../../base/errors/lookup.js';
 import type { Expression, ModelTensor } from '../operations/expression.js';
-import { anyNumber, flag, invalidSetting, numberParameter, oneOf, type SettingInput } from './settings.js';
+import type { Consensus, Pruning } from '../operations/votes/consensus.js';
+import {
+  anyNumber,
+  flag,
+  invalidSetting,
+  numberParameter,
+  oneOf,
+  type SettingInput,
+} from './declaration/settings.js';
 
 // Parts of methods that add task vectors to their base: b + λ · Σ wᵢδ′ᵢ / divisor, where δ′ᵢ is a sparsified
 // δᵢ = xᵢ − b (mergekit's generalised task arithmetic).

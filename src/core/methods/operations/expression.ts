@@ -1,5 +1,5 @@
 import type { Formula } from './formula.js';
-import type { Same } from './same.js';
+import type { Same } from './rows/same.js';
 
 /** A tensor of a recipe's model; `tensor` defaults to the output tensor's name. */
 export interface ModelTensor {

@@ -1,22 +1,22 @@
-import type { Assemble } from './assemble.js';
-import type { Concatenate } from './concatenate.js';
-import type { Consensus } from './consensus.js';
-import type { Copy } from './copy.js';
-import type { Factor } from './factor.js';
-import type { Fisher } from './fisher.js';
-import type { Fusion } from './fusion.js';
-import type { GramFormula } from './gram.js';
-import type { Linear } from './linear.js';
-import type { NearSwap } from './near-swap.js';
-import type { PadRows } from './pad-rows.js';
-import type { Quantise } from './quantise.js';
-import type { Ram } from './ram.js';
-import type { Random } from './random.js';
-import type { RegMean } from './reg-mean.js';
-import type { RowSelect } from './row-select.js';
-import type { Same } from './same.js';
-import type { Sce } from './sce.js';
-import type { Spectral } from './spectral.js';
+import type { Factor } from './means/factor.js';
+import type { Fisher } from './means/fisher.js';
+import type { GramFormula } from './means/gram.js';
+import type { Linear } from './means/linear.js';
+import type { RegMean } from './means/reg-mean.js';
+import type { Spectral } from './means/spectral.js';
+import type { Quantise } from './quantised/quantise.js';
+import type { Assemble } from './rows/assemble.js';
+import type { Concatenate } from './rows/concatenate.js';
+import type { Copy } from './rows/copy.js';
+import type { NearSwap } from './rows/near-swap.js';
+import type { PadRows } from './rows/pad-rows.js';
+import type { Random } from './rows/random.js';
+import type { RowSelect } from './rows/row-select.js';
+import type { Same } from './rows/same.js';
+import type { Consensus } from './votes/consensus.js';
+import type { Fusion } from './votes/fusion.js';
+import type { Ram } from './votes/ram.js';
+import type { Sce } from './votes/sce.js';
 
 /** The kinds of formula. A new operation has a line here and one in index.ts. */
 export interface Formulas<T> {

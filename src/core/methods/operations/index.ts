@@ -1,28 +1,28 @@
 import type { Shape } from '../../tensor/reference.js';
-import { assemble } from './assemble.js';
-import { concatenate } from './concatenate.js';
-import { consensus } from './consensus.js';
-import { type Copy, copy } from './copy.js';
-import { type Factor, factor } from './factor.js';
-import { fisher } from './fisher.js';
 import type { Formula, FormulaKind, Formulas } from './formula.js';
-import { fusion } from './fusion.js';
-import { gram } from './gram.js';
-import { linear } from './linear.js';
-import { nearSwap } from './near-swap.js';
-import type { Operation, Statistic } from './operation.js';
-import { padRows } from './pad-rows.js';
-import type { Value } from './program.js';
-import { type Quantise, quantise } from './quantise.js';
-import { ram } from './ram.js';
-import { random } from './random.js';
-import { regMean } from './reg-mean.js';
-import { rowSelect } from './row-select.js';
-import { type Same, same } from './same.js';
-import { sce } from './sce.js';
-import { spectral } from './spectral.js';
+import { type Factor, factor } from './means/factor.js';
+import { fisher } from './means/fisher.js';
+import { gram } from './means/gram.js';
+import { linear } from './means/linear.js';
+import { regMean } from './means/reg-mean.js';
+import { spectral } from './means/spectral.js';
+import type { Operation, Statistic } from './program/operation.js';
+import type { Value } from './program/program.js';
+import { type Quantise, quantise } from './quantised/quantise.js';
+import { assemble } from './rows/assemble.js';
+import { concatenate } from './rows/concatenate.js';
+import { type Copy, copy } from './rows/copy.js';
+import { nearSwap } from './rows/near-swap.js';
+import { padRows } from './rows/pad-rows.js';
+import { random } from './rows/random.js';
+import { rowSelect } from './rows/row-select.js';
+import { type Same, same } from './rows/same.js';
+import { consensus } from './votes/consensus.js';
+import { fusion } from './votes/fusion.js';
+import { ram } from './votes/ram.js';
+import { sce } from './votes/sce.js';
 
-export type { Operation, Statistic, Target } from './operation.js';
+export type { Operation, Statistic, Target } from './program/operation.js';
 
 type OperationOf<K extends FormulaKind> = Operation<
   Formulas<unknown>[K],

@@ -1,5 +1,5 @@
-import { isGiven, isObject } from '../../models/checkpoint/json.js';
-import { isUncheckedRecipe, type UncheckedRecipe } from '../framework/unchecked-recipe.js';
+import { isGiven, isObject } from '../../models/checkpoint/files/json.js';
+import { isUncheckedRecipe, type UncheckedRecipe } from '../framework/declaration/unchecked-recipe.js';
 
 /** A model as a recipe writes it: its text, or a nested recipe. */
 export type WrittenModel = string | UncheckedRecipe;

@@ -1,4 +1,4 @@
-import { LayerloomError } from '../../base/errors.js';
+import { LayerloomError } from '../../base/errors/errors.js';
 import {
   eachOf,
   expectKey,
@@ -10,11 +10,9 @@ import {
   notAModel,
   readFields,
   type Scope,
-} from './fields.js';
-import { invalidRecipe } from './invalid.js';
-import { partWords } from './model-places.js';
-import { locationOf } from './source.js';
-import { ourSource, ourTokenizer } from './tokenizer-block.js';
+} from './document/fields.js';
+import { invalidRecipe } from './document/invalid.js';
+import { locationOf } from './document/source.js';
 import {
   type Entries,
   isText,
@@ -24,7 +22,9 @@ import {
   mapping,
   type Text,
   type Tree,
-} from './tree.js';
+} from './document/tree.js';
+import { partWords } from './model-places.js';
+import { ourSource, ourTokenizer } from './tokenizer-block.js';
 
 /**
  * Reads a recipe in our own dialect (`method:`). Resolves relative paths against the file's folder. Nested

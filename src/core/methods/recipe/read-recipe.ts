@@ -1,15 +1,15 @@
-import { LayerloomError } from '../../base/errors.js';
-import type { UncheckedRecipe } from '../framework/unchecked-recipe.js';
+import { LayerloomError } from '../../base/errors/errors.js';
+import type { UncheckedRecipe } from '../framework/declaration/unchecked-recipe.js';
+import type { Location } from './document/source.js';
+import { locate, type Path, toPlain } from './document/tree.js';
+import type { RecipeWarning } from './document/warning.js';
 import { Reading } from './reading.js';
 import type { RecordedInputs } from './recorded-inputs.js';
-import type { Location } from './source.js';
-import { locate, type Path, toPlain } from './tree.js';
-import type { RecipeWarning } from './warning.js';
 
+export type { Location } from './document/source.js';
+export type { Path } from './document/tree.js';
+export type { RecipeWarning } from './document/warning.js';
 export type { MergekitValue } from './settings.js';
-export type { Location } from './source.js';
-export type { Path } from './tree.js';
-export type { RecipeWarning } from './warning.js';
 
 /** The result of reading a recipe's file. */
 export interface ReadRecipe {

@@ -1,16 +1,19 @@
 import { stat } from 'node:fs/promises';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
-import { layerloomCommand } from '../../base/command-line.js';
-import { LayerloomError } from '../../base/errors.js';
-import { unlessMissing } from '../../base/unless-missing.js';
+import { layerloomCommand } from '../../base/errors/command-line.js';
+import { LayerloomError } from '../../base/errors/errors.js';
+import { unlessMissing } from '../../base/files/unless-missing.js';
 import { parseAddress, partsOf, printAddress, resolveAddress } from '../../models/address/address.js';
 import { locateIfHere } from '../../models/sources/locate.js';
-import type { Scope } from './fields.js';
-import { invalidRecipe, unknownKey } from './invalid.js';
+import type { Scope } from './document/fields.js';
+import { invalidRecipe, unknownKey } from './document/invalid.js';
+import { nearest } from './document/nearest.js';
+import type { Mark } from './document/source.js';
+import type { Mapping } from './document/tree.js';
+import { type RecipeWarning, warningOf } from './document/warning.js';
 import { readMergekit } from './mergekit/mergekit.js';
 import { isMergekitMoe, readMergekitMoe } from './mergekit/mergekit-moe.js';
 import { refuseOtherTools } from './mergekit/other-tools.js';
-import { nearest } from './nearest.js';
 import { readOurs } from './our-dialect.js';
 import {
   isRecipeText,
@@ -21,9 +24,6 @@ import {
 } from './recipe-file.js';
 import type { RecordedInputs } from './recorded-inputs.js';
 import type { RecordedRecipe } from './recorded-recipe.js';
-import type { Mark } from './source.js';
-import type { Mapping } from './tree.js';
-import { type RecipeWarning, warningOf } from './warning.js';
 
 /** Limit on expanded recipes: documents that use each other twice double at each step. */
 const mostMerges = 1000;

@@ -1,18 +1,18 @@
 import { readdir } from 'node:fs/promises';
 import { basename, dirname, extname, join } from 'node:path';
-import { LayerloomError, reasonOf } from '../../base/errors.js';
-import { readSmallFile } from '../../models/checkpoint/small-file.js';
+import { LayerloomError, reasonOf } from '../../base/errors/errors.js';
+import { readSmallFile } from '../../models/checkpoint/files/small-file.js';
 import {
   type DocumentKind,
   parseDocuments,
   type RepeatedKey,
   recipeKind,
   refuseRepeated,
-} from './document.js';
-import { invalidRecipe } from './invalid.js';
-import { nearest } from './nearest.js';
+} from './document/document.js';
+import { invalidRecipe } from './document/invalid.js';
+import { nearest } from './document/nearest.js';
+import { isText, type Mapping, mapping } from './document/tree.js';
 import { cardRecipe, provenanceRecipe, type RecordedRecipe } from './recorded-recipe.js';
-import { isText, type Mapping, mapping } from './tree.js';
 
 export interface RecipeDocument {
   readonly name: string | undefined;

@@ -1,13 +1,13 @@
 import type { z } from 'zod';
-import { LayerloomError } from '../../base/errors.js';
-import { isGiven } from '../../models/checkpoint/json.js';
+import { LayerloomError } from '../../base/errors/errors.js';
+import { isGiven } from '../../models/checkpoint/files/json.js';
 import type { Layout } from '../../models/checkpoint/layouts.js';
 import type { ExpertLayout } from '../../models/experts/layouts.js';
 import type { WrittenName } from '../../models/quantisation/quantising.js';
 import { chatTemplateOf } from '../../models/tokenizer/chat-templates/chat-template.js';
 import type { TokenizerRequest, TransplantRequest } from '../../models/tokenizer/vocabulary.js';
 import { type ArithmeticDtype, parseDtype } from '../../tensor/dtype.js';
-import { commonSettings, layoutSettings, outputSettings } from '../framework/common-settings.js';
+import { commonSettings, layoutSettings, outputSettings } from '../framework/declaration/common-settings.js';
 import type {
   Citation,
   CompileContext,
@@ -16,16 +16,16 @@ import type {
   ModelReference,
   NeededStatistics,
   RecipePath,
-} from '../framework/method.js';
-import { invalidSetting } from '../framework/settings.js';
+} from '../framework/declaration/method.js';
+import { invalidSetting } from '../framework/declaration/settings.js';
+import { isUncheckedRecipe, type UncheckedRecipe } from '../framework/declaration/unchecked-recipe.js';
 import { same } from '../framework/tensors/tensor-recipe.js';
-import { isUncheckedRecipe, type UncheckedRecipe } from '../framework/unchecked-recipe.js';
 import { methods } from '../index.js';
 import type { ModelInput, RecipeInput } from '../recipes.js';
 import { checkOptions } from './block.js';
-import { toSnakeCase } from './case.js';
 import { checkTokenizer } from './check-tokenizer.js';
-import { nearest } from './nearest.js';
+import { toSnakeCase } from './document/case.js';
+import { nearest } from './document/nearest.js';
 
 /** A checked recipe, which later code trusts. No model is open yet. */
 export interface Recipe {

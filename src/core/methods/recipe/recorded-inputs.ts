@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { allWithinReach } from '../../base/exists.js';
+import { allWithinReach } from '../../base/files/exists.js';
 import { type FoundModel, foundModels } from '../../models/address/found-model.js';
 import { recordedOriginShape } from '../../models/address/origin-schema.js';
 import type { AdaptedFrom } from '../../models/checkpoint/checkpoint.js';

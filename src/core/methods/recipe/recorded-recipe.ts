@@ -1,13 +1,13 @@
 import { dirname, join } from 'node:path';
-import { LayerloomError } from '../../base/errors.js';
-import { exists } from '../../base/exists.js';
-import { provenanceName } from '../../models/checkpoint/file-names.js';
-import { isObject } from '../../models/checkpoint/json.js';
-import { readSmallFile } from '../../models/checkpoint/small-file.js';
+import { LayerloomError } from '../../base/errors/errors.js';
+import { exists } from '../../base/files/exists.js';
+import { provenanceName } from '../../models/checkpoint/files/file-names.js';
+import { isObject } from '../../models/checkpoint/files/json.js';
+import { readSmallFile } from '../../models/checkpoint/files/small-file.js';
 import { objectPlaces } from '../../texts/edit-json.js';
 import { jsonOrNone, ownFile } from '../../texts/json.js';
 import { fencedBlocks } from '../../texts/markdown.js';
-import type { TextPart } from './document.js';
+import type { TextPart } from './document/document.js';
 import { inputsSchema, RecordedInputs } from './recorded-inputs.js';
 
 // Files of an output that contain its recipe: the card and layerloom.json.

@@ -1,11 +1,11 @@
-import type { ParameterFacts } from '../framework/parameter-facts.js';
-import type { ParameterSpec } from '../framework/settings.js';
+import type { ParameterFacts } from '../framework/declaration/parameter-facts.js';
+import type { ParameterSpec } from '../framework/declaration/settings.js';
 import { snakeCase } from '../framework/tensors/tensor-method.js';
-import { isSnakeCase, toCamelCase } from './case.js';
-import { expectKey, expectMapping, inCamelCase } from './fields.js';
-import { invalidRecipe } from './invalid.js';
-import { nearest } from './nearest.js';
-import type { Mark } from './source.js';
+import { isSnakeCase, toCamelCase } from './document/case.js';
+import { expectKey, expectMapping, inCamelCase } from './document/fields.js';
+import { invalidRecipe } from './document/invalid.js';
+import { nearest } from './document/nearest.js';
+import type { Mark } from './document/source.js';
 import {
   type Entries,
   type Leaf,
@@ -16,8 +16,8 @@ import {
   type MappingEntry,
   mapping,
   type Tree,
-} from './tree.js';
-import { type Oddity, warnOfUnknown } from './warning.js';
+} from './document/tree.js';
+import { type Oddity, warnOfUnknown } from './document/warning.js';
 
 type Scalar = boolean | number | string;
 

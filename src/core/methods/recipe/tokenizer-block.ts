@@ -8,9 +8,8 @@ import {
   present,
   readEntry,
   readFields,
-} from './fields.js';
-import { checkKeys, invalidRecipe } from './invalid.js';
-import { sourceWords } from './model-places.js';
+} from './document/fields.js';
+import { checkKeys, invalidRecipe } from './document/invalid.js';
 import {
   entriesOf,
   isText,
@@ -20,7 +19,8 @@ import {
   type MappingEntry,
   mapping,
   type Tree,
-} from './tree.js';
+} from './document/tree.js';
+import { sourceWords } from './model-places.js';
 
 // Reads `tokenizer:` of both dialects as `TokenizerParameters`.
 

@@ -1,13 +1,12 @@
 import * as z from 'zod';
-import { LayerloomError } from '../../base/errors.js';
-import { valueAt } from '../../base/lookup.js';
-import { optionName } from '../../base/option-name.js';
+import { LayerloomError } from '../../base/errors/errors.js';
+import { valueAt } from '../../base/errors/lookup.js';
+import { optionName } from '../../base/errors/option-name.js';
 import type { Place } from '../../models/architecture/architecture.js';
 import { paperCounts } from '../framework/counts.js';
-import { schemaOf } from '../framework/declared.js';
-import { type LayerSet, layerSetSchema } from '../framework/layer-set.js';
-import type { Compiled, Method } from '../framework/method.js';
-import { layerSwapping } from '../framework/papers.js';
+import { schemaOf } from '../framework/declaration/declared.js';
+import type { Compiled, Method } from '../framework/declaration/method.js';
+import { layerSwapping } from '../framework/declaration/papers.js';
 import {
   countSchema,
   magnitudeStatistics,
@@ -17,10 +16,11 @@ import {
   resolvedWeights,
   weightingSchema,
   weightNotes,
-} from '../framework/parameters.js';
+} from '../framework/declaration/parameters.js';
+import type { ModelInput } from '../framework/declaration/recipe-input.js';
+import { type LayerSet, layerSetSchema } from '../framework/layer-set.js';
 import type { PartName } from '../framework/part-names.js';
 import { divide, type PartParameters, partSchema, type Share } from '../framework/parts.js';
-import type { ModelInput } from '../framework/recipe-input.js';
 import { PartOfTensor, partitionSchema, type TensorParts } from '../framework/tensors/tensor-parts.js';
 import type { Expression } from '../operations/expression.js';
 import { checkCounts, countsFor, ofFewLayers } from './swap-counts.js';

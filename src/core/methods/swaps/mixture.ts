@@ -1,10 +1,10 @@
 import * as z from 'zod';
-import { schemaOf } from '../framework/declared.js';
-import type { Method, ModelReference } from '../framework/method.js';
+import { schemaOf } from '../framework/declaration/declared.js';
+import type { Method, ModelReference } from '../framework/declaration/method.js';
+import { mergekit } from '../framework/declaration/papers.js';
+import { modelSchema } from '../framework/declaration/parameters.js';
+import type { ModelInput } from '../framework/declaration/recipe-input.js';
 import { compileMixture, type Expert } from '../framework/mixture-outputs.js';
-import { mergekit } from '../framework/papers.js';
-import { modelSchema } from '../framework/parameters.js';
-import type { ModelInput } from '../framework/recipe-input.js';
 
 export const gateModes = [
   'hidden',

@@ -1,8 +1,8 @@
 import * as z from 'zod';
-import { schemaOf } from '../framework/declared.js';
-import type { Method } from '../framework/method.js';
-import { modelSchema } from '../framework/parameters.js';
-import type { ModelInput } from '../framework/recipe-input.js';
+import { schemaOf } from '../framework/declaration/declared.js';
+import type { Method } from '../framework/declaration/method.js';
+import { modelSchema } from '../framework/declaration/parameters.js';
+import type { ModelInput } from '../framework/declaration/recipe-input.js';
 
 /** Parameters of `relayout`. */
 export interface RelayoutParameters {

@@ -1,8 +1,8 @@
-import { emptyTable, itemAt } from '../../base/lookup.js';
+import { emptyTable, itemAt } from '../../base/errors/lookup.js';
 import { decodeKept } from '../../tensor/kept.js';
 import { elementsOf } from '../../tensor/reference.js';
 import type { Rows } from '../../tensor/rows.js';
-import type { Kept, MethodReport, ReportedPlan } from '../framework/method.js';
+import type { Kept, MethodReport, ReportedPlan } from '../framework/declaration/method.js';
 
 /** Counts what a plan of `revert` keeps from the expert, in all and for each tensor. */
 export const keptOf = ({ inputs, shards, recipe }: ReportedPlan): NonNullable<MethodReport['kept']> => {

@@ -1,18 +1,18 @@
 import * as z from 'zod';
-import { LayerloomError } from '../../base/errors.js';
+import { LayerloomError } from '../../base/errors/errors.js';
 import type { Place } from '../../models/architecture/architecture.js';
 import { encodeKept } from '../../tensor/kept.js';
 import { paperCounts } from '../framework/counts.js';
-import { schemaOf } from '../framework/declared.js';
-import type { Compiled, Method, TaskVectorStatistics } from '../framework/method.js';
-import { layerSwapping } from '../framework/papers.js';
-import { countSchema, modelSchema } from '../framework/parameters.js';
+import { schemaOf } from '../framework/declaration/declared.js';
+import type { Compiled, Method, TaskVectorStatistics } from '../framework/declaration/method.js';
+import { layerSwapping } from '../framework/declaration/papers.js';
+import { countSchema, modelSchema } from '../framework/declaration/parameters.js';
+import type { ModelInput } from '../framework/declaration/recipe-input.js';
 import { type Side, sides } from '../framework/part-names.js';
-import type { ModelInput } from '../framework/recipe-input.js';
 import { filtersSchema, TensorFilter } from '../framework/tensors/tensor-filter.js';
 import { PartOfTensor, partitionSchema, type TensorParts } from '../framework/tensors/tensor-parts.js';
 import type { Expression } from '../operations/expression.js';
-import { decimals } from '../operations/words.js';
+import { decimals } from '../operations/program/words.js';
 import { keptOf } from './revert-kept.js';
 import { thresholdThatKeeps, type WeighedRows } from './threshold-that-keeps.js';
 

@@ -1,5 +1,5 @@
-import { LayerloomError } from '../../base/errors.js';
-import { optionName } from '../../base/option-name.js';
+import { LayerloomError } from '../../base/errors/errors.js';
+import { optionName } from '../../base/errors/option-name.js';
 import { paperCounts, scaledCount } from '../framework/counts.js';
 
 /** Numbers of layers of a swap (paper, Algorithm 1). */

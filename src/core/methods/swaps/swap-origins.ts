@@ -1,4 +1,4 @@
-import { invalidParameter } from '../../base/invalid-parameter.js';
+import { invalidParameter } from '../../base/errors/invalid-parameter.js';
 import type { Role } from '../../models/architecture/role.js';
 import { claimsOf, partOf, type Share } from '../framework/parts.js';
 import { layerSwap } from './layer-swap.js';

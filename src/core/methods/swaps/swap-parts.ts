@@ -1,10 +1,10 @@
-import { LayerloomError } from '../../base/errors.js';
-import { optionName } from '../../base/option-name.js';
-import { isObject } from '../../models/checkpoint/json.js';
+import { LayerloomError } from '../../base/errors/errors.js';
+import { optionName } from '../../base/errors/option-name.js';
+import { isObject } from '../../models/checkpoint/files/json.js';
+import type { ModelReference } from '../framework/declaration/method.js';
+import type { ModelInput } from '../framework/declaration/recipe-input.js';
 import { formatLayers, type LayerSet, parseLayers } from '../framework/layer-set.js';
-import type { ModelReference } from '../framework/method.js';
 import { type Part, type PartParameters, partOf, type Share } from '../framework/parts.js';
-import type { ModelInput } from '../framework/recipe-input.js';
 import { same } from '../framework/tensors/tensor-recipe.js';
 import type { Counts } from './swap-counts.js';
 

@@ -1,8 +1,8 @@
+import type { ModelView } from '../framework/declaration/method.js';
+import { repeatableWeights, resolvedWeights } from '../framework/declaration/parameters.js';
+import type { ModelInput } from '../framework/declaration/recipe-input.js';
 import type { LayerSet } from '../framework/layer-set.js';
-import type { ModelView } from '../framework/method.js';
-import { repeatableWeights, resolvedWeights } from '../framework/parameters.js';
 import { type Part, type PartParameters, spellPart } from '../framework/parts.js';
-import type { ModelInput } from '../framework/recipe-input.js';
 import type { Counts } from './swap-counts.js';
 import { spellLayers } from './swap-parts.js';
 

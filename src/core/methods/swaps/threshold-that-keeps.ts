@@ -1,4 +1,4 @@
-import { itemAt } from '../../base/lookup.js';
+import { itemAt } from '../../base/errors/lookup.js';
 
 /** Rows of a tensor: MAVs (NaN if not finite), and parameters per row. */
 export interface WeighedRows {

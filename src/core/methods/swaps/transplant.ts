@@ -1,12 +1,12 @@
 import * as z from 'zod';
-import { itemAt } from '../../base/lookup.js';
+import { itemAt } from '../../base/errors/lookup.js';
 import { newRows } from '../../models/tokenizer/vocabulary.js';
 import { mostChosen } from '../../native/solve.js';
-import { schemaOf } from '../framework/declared.js';
-import type { Method } from '../framework/method.js';
-import { tokenizerTransplantation } from '../framework/papers.js';
-import { modelSchema } from '../framework/parameters.js';
-import type { ModelInput } from '../framework/recipe-input.js';
+import { schemaOf } from '../framework/declaration/declared.js';
+import type { Method } from '../framework/declaration/method.js';
+import { tokenizerTransplantation } from '../framework/declaration/papers.js';
+import { modelSchema } from '../framework/declaration/parameters.js';
+import type { ModelInput } from '../framework/declaration/recipe-input.js';
 import { transplantedRows, transplantNotes } from './transplanted.js';
 
 /** Parameters of `transplant`. */

@@ -1,4 +1,4 @@
-import type { MethodReport, ReportedPlan } from '../framework/method.js';
+import type { MethodReport, ReportedPlan } from '../framework/declaration/method.js';
 import type { Formula } from '../operations/formula.js';
 
 type Rows = NonNullable<MethodReport['transplanted']>;

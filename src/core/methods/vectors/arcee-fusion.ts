@@ -1,4 +1,4 @@
-import { mergekit } from '../framework/papers.js';
+import { mergekit } from '../framework/declaration/papers.js';
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 

@@ -1,4 +1,4 @@
-import { modelBreadcrumbs, tiesMerging } from '../framework/papers.js';
+import { modelBreadcrumbs, tiesMerging } from '../framework/declaration/papers.js';
 import {
   byOutliers,
   changesWithoutOutliers,

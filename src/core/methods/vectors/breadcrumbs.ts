@@ -1,4 +1,4 @@
-import { modelBreadcrumbs } from '../framework/papers.js';
+import { modelBreadcrumbs } from '../framework/declaration/papers.js';
 import {
   byOutliers,
   changesWithoutOutliers,

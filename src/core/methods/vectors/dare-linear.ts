@@ -1,4 +1,4 @@
-import { superMario } from '../framework/papers.js';
+import { superMario } from '../framework/declaration/papers.js';
 import {
   byChance,
   type RandomParameters,

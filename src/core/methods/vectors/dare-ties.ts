@@ -1,4 +1,4 @@
-import { superMario, tiesMerging } from '../framework/papers.js';
+import { superMario, tiesMerging } from '../framework/declaration/papers.js';
 import {
   byChance,
   elected,

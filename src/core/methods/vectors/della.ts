@@ -1,4 +1,4 @@
-import { dellaMerging } from '../framework/papers.js';
+import { dellaMerging } from '../framework/declaration/papers.js';
 import {
   byRank,
   elected,

@@ -1,10 +1,10 @@
 import * as z from 'zod';
 import { bySingularValues, spectralOf } from '../framework/by-singular-values.js';
-import { schemaOf } from '../framework/declared.js';
-import type { Method } from '../framework/method.js';
-import { isotropicMerging } from '../framework/papers.js';
-import { modelSchema } from '../framework/parameters.js';
-import type { ModelInput } from '../framework/recipe-input.js';
+import { schemaOf } from '../framework/declaration/declared.js';
+import type { Method } from '../framework/declaration/method.js';
+import { isotropicMerging } from '../framework/declaration/papers.js';
+import { modelSchema } from '../framework/declaration/parameters.js';
+import type { ModelInput } from '../framework/declaration/recipe-input.js';
 
 /** Parameters of `iso_c`. */
 export interface IsoCParameters {

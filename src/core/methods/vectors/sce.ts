@@ -1,5 +1,5 @@
-import { fuseChat } from '../framework/papers.js';
-import { flag, type SettingInput, share } from '../framework/settings.js';
+import { fuseChat } from '../framework/declaration/papers.js';
+import { flag, type SettingInput, share } from '../framework/declaration/settings.js';
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 

@@ -1,4 +1,4 @@
-import { taskVectors } from '../framework/papers.js';
+import { taskVectors } from '../framework/declaration/papers.js';
 import { summed, sumOf, type TaskVectorParameters, wholeChanges } from '../framework/task-vectors.js';
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';

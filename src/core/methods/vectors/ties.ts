@@ -1,5 +1,5 @@
-import { itemAt } from '../../base/lookup.js';
-import { tiesMerging } from '../framework/papers.js';
+import { itemAt } from '../../base/errors/lookup.js';
+import { tiesMerging } from '../framework/declaration/papers.js';
 import {
   byMagnitude,
   changesOf,
@@ -10,8 +10,8 @@ import {
 } from '../framework/task-vectors.js';
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
-import type { Consensus } from '../operations/consensus.js';
 import type { Expression, ModelTensor } from '../operations/expression.js';
+import type { Consensus } from '../operations/votes/consensus.js';
 
 /** Parameters of `ties` besides its models. */
 export type TiesParameters = SparseParameters;

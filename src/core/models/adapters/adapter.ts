@@ -2,7 +2,7 @@ import type { TensorReference } from '../../tensor/reference.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import type { AdapterKind, ExpertRows } from './kinds/kind.js';
 import type { AdapterChange } from './kinds/kinds.js';
-import type { NumberOf } from './module-numbers.js';
+import type { NumberOf } from './pattern/module-numbers.js';
 
 /** The LoRA factors of one parameter. */
 export interface LowRankPair {

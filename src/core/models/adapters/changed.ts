@@ -1,11 +1,11 @@
-import { argument, layerloomCommand } from '../../base/command-line.js';
-import { LayerloomError } from '../../base/errors.js';
-import { itemAt } from '../../base/lookup.js';
+import { argument, layerloomCommand } from '../../base/errors/command-line.js';
+import { LayerloomError } from '../../base/errors/errors.js';
+import { itemAt } from '../../base/errors/lookup.js';
 import { isFloating } from '../../tensor/dtype.js';
 import type { Shape, TensorReference } from '../../tensor/reference.js';
 import { embeddingOf, headOf, isTied } from '../architecture/ties.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
-import { vocabularyEdits } from '../checkpoint/token-ids.js';
+import { vocabularyEdits } from '../checkpoint/config/token-ids.js';
 import type { Adapter, LowRankPair } from './adapter.js';
 import { checkComplete } from './check-complete.js';
 import { isConv1d } from './conv1d.js';

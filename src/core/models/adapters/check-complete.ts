@@ -1,7 +1,7 @@
-import { LayerloomError } from '../../base/errors.js';
-import { itemAt } from '../../base/lookup.js';
+import { LayerloomError } from '../../base/errors/errors.js';
+import { itemAt } from '../../base/errors/lookup.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
-import { isObject } from '../checkpoint/json.js';
+import { isObject } from '../checkpoint/files/json.js';
 import type { Adapter } from './adapter.js';
 
 /**

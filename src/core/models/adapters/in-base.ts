@@ -1,5 +1,5 @@
-import { LayerloomError } from '../../base/errors.js';
-import { itemAt } from '../../base/lookup.js';
+import { LayerloomError } from '../../base/errors/errors.js';
+import { itemAt } from '../../base/errors/lookup.js';
 import { byCanonicalName, canonicalName, prefixOf } from '../architecture/canonical-names.js';
 import { embeddingOf, headOf, isTied } from '../architecture/ties.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';

@@ -1,12 +1,12 @@
 import * as z from 'zod';
-import { LayerloomError } from '../../base/errors.js';
-import { ownValue } from '../../base/lookup.js';
-import { entriesInOrder, isObject, parseJsonObject } from '../checkpoint/json.js';
+import { LayerloomError } from '../../base/errors/errors.js';
+import { ownValue } from '../../base/errors/lookup.js';
+import { entriesInOrder, isObject, parseJsonObject } from '../checkpoint/files/json.js';
 import type { AdapterConfig, ExpertLayout } from './adapter.js';
 import { keyedKinds, plainLora } from './kinds/kinds.js';
-import { type NumbersByPattern, numbersByModule } from './module-numbers.js';
+import { type NumbersByPattern, numbersByModule } from './pattern/module-numbers.js';
 
-export { adapterConfigName, adapterWeightsName } from '../checkpoint/file-names.js';
+export { adapterConfigName, adapterWeightsName } from '../checkpoint/files/file-names.js';
 
 /** Keys that do not affect a trained adapter's result. */
 const ignored = new Set([

@@ -1,5 +1,5 @@
-import { LayerloomError } from '../../base/errors.js';
-import { itemAt } from '../../base/lookup.js';
+import { LayerloomError } from '../../base/errors/errors.js';
+import { itemAt } from '../../base/errors/lookup.js';
 import { isFloating } from '../../tensor/dtype.js';
 import { elementsOf, type TensorReference } from '../../tensor/reference.js';
 import type { Adapter, AdapterConfig, LowRankPair } from './adapter.js';

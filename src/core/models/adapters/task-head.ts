@@ -1,10 +1,10 @@
-import { LayerloomError } from '../../base/errors.js';
-import { itemAt } from '../../base/lookup.js';
+import { LayerloomError } from '../../base/errors/errors.js';
+import { itemAt } from '../../base/errors/lookup.js';
 import type { TensorReference } from '../../tensor/reference.js';
 import { canonicalName, prefixOf } from '../architecture/canonical-names.js';
 import { classesIn, isOfTask, stemOfClass } from '../architecture/classes.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
-import { isObject } from '../checkpoint/json.js';
+import { isObject } from '../checkpoint/files/json.js';
 import type { Adapter } from './adapter.js';
 
 /** Class name suffixes in transformers, by PEFT's task type. */

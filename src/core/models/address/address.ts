@@ -1,7 +1,7 @@
 import { isAbsolute, resolve } from 'node:path';
-import { LayerloomError } from '../../base/errors.js';
-import { existsIn } from '../../base/exists.js';
-import { tildeIn } from '../../base/tilde.js';
+import { LayerloomError } from '../../base/errors/errors.js';
+import { existsIn } from '../../base/files/exists.js';
+import { tildeIn } from '../../base/files/tilde.js';
 import { splitName, withName } from './name.js';
 import { checkRemote, isRemote } from './remote.js';
 

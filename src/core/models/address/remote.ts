@@ -1,4 +1,4 @@
-import { invalidParameter } from '../../base/invalid-parameter.js';
+import { invalidParameter } from '../../base/errors/invalid-parameter.js';
 
 // Spellings of models that are not existing paths. Names and revisions become parts of paths and URLs, so
 // that they are checked here, by the rules of the hub and Git.

@@ -1,6 +1,6 @@
-import { LayerloomError } from '../../base/errors.js';
+import { LayerloomError } from '../../base/errors/errors.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
-import { isObject } from '../checkpoint/json.js';
+import { isObject } from '../checkpoint/files/json.js';
 import { classesIn, givesTokens, stemOfClass } from './classes.js';
 import { type Family, familyOfType, typesIn } from './families.js';
 import { mostLayers } from './layer-numbers.js';

@@ -1,5 +1,5 @@
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
-import { isObject } from '../checkpoint/json.js';
+import { isObject } from '../checkpoint/files/json.js';
 import type { Role } from './role.js';
 
 /** Name patterns and their roles; the first match wins. */

@@ -1,5 +1,5 @@
-import { LayerloomError } from '../../base/errors.js';
-import { invalidParameter } from '../../base/invalid-parameter.js';
+import { LayerloomError } from '../../base/errors/errors.js';
+import { invalidParameter } from '../../base/errors/invalid-parameter.js';
 import { type Family, families, usualStacks } from './families.js';
 import { otherTower } from './roles.js';
 

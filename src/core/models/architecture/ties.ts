@@ -1,5 +1,5 @@
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
-import { isObject } from '../checkpoint/json.js';
+import { isObject } from '../checkpoint/files/json.js';
 import { byCanonicalName } from './canonical-names.js';
 
 /** A tensor that is a copy of another if embeddings are tied. */

@@ -1,9 +1,9 @@
 import { readdir, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import { argument, layerloomCommand } from '../../base/command-line.js';
-import { LayerloomError } from '../../base/errors.js';
-import { exists } from '../../base/exists.js';
-import { reading } from '../../base/writing.js';
+import { argument, layerloomCommand } from '../../base/errors/command-line.js';
+import { LayerloomError } from '../../base/errors/errors.js';
+import { exists } from '../../base/files/exists.js';
+import { reading } from '../../base/files/writing.js';
 import type { ContainerReader, WeightsIndex } from './containers/container-reader.js';
 import {
   findWeights,
@@ -15,11 +15,11 @@ import {
   type WeightsFound,
   whyNoWeights,
 } from './containers/containers.js';
-import { adapterWeightsNames, configName } from './file-names.js';
-import { readJsonObject } from './json.js';
+import { adapterWeightsNames, configName } from './files/file-names.js';
+import { readJsonObject } from './files/json.js';
+import { checkpointName } from './files/run-folder.js';
+import { readSideFile } from './files/small-file.js';
 import { listModuleWeights, modulesName } from './module-folders.js';
-import { checkpointName } from './run-folder.js';
-import { readSideFile } from './small-file.js';
 
 export interface ShardIndexFile {
   readonly path: string;

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { CheckpointIndex } from './checkpoint.js';
-import { parseJsonObject } from './json.js';
-import { readSideFile } from './small-file.js';
+import { parseJsonObject } from './files/json.js';
+import { readSideFile } from './files/small-file.js';
 
 export type SideFilePlace = Pick<CheckpointIndex, 'path' | 'folder' | 'adapted' | 'carried'>;
 

@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { staysInside } from '../address/file-name.js';
 import { isWeightsName } from './containers/containers.js';
-import { cardName, provenanceName } from './file-names.js';
+import { cardName, provenanceName } from './files/file-names.js';
 import { moduleFolder } from './module-folders.js';
 
 /** Files that belong to a model: read by transformers, vLLM or llama.cpp, or its licence. */

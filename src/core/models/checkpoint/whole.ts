@@ -1,10 +1,10 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { allExist } from '../../base/exists.js';
-import { namesIn } from '../../base/unless-missing.js';
+import { allExist } from '../../base/files/exists.js';
+import { namesIn } from '../../base/files/unless-missing.js';
 import { findWeights, isIndexRead, isWeightsName } from './containers/containers.js';
-import { adapterConfigName, adapterWeightsName } from './file-names.js';
-import { readSideFile } from './small-file.js';
+import { adapterConfigName, adapterWeightsName } from './files/file-names.js';
+import { readSideFile } from './files/small-file.js';
 
 /**
  * True if a directory has all its weights: a single file, an index with all its shards, or an adapter's two

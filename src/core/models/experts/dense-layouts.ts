@@ -1,6 +1,6 @@
-import { ownValue } from '../../base/lookup.js';
-import { floatingNumber } from '../checkpoint/config.js';
-import { isObject } from '../checkpoint/json.js';
+import { ownValue } from '../../base/errors/lookup.js';
+import { floatingNumber } from '../checkpoint/config/config.js';
+import { isObject } from '../checkpoint/files/json.js';
 import type { ExpertLayout } from './layouts.js';
 
 type Config = Readonly<Record<string, unknown>>;

@@ -1,6 +1,6 @@
-import { ownValue } from '../../base/lookup.js';
+import { ownValue } from '../../base/errors/lookup.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
-import { isObject } from '../checkpoint/json.js';
+import { isObject } from '../checkpoint/files/json.js';
 
 /** Names of mixtures' parameters in a family's files, for which transformers fuses experts. */
 export interface ExpertNames {

@@ -1,6 +1,6 @@
 import type { TensorReference } from '../../tensor/reference.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
-import { isObject } from '../checkpoint/json.js';
+import { isObject } from '../checkpoint/files/json.js';
 import type { FoundTensor, QuantisationScheme } from './scheme.js';
 import { awq } from './schemes/awq.js';
 import { bitsandbytes } from './schemes/bitsandbytes.js';

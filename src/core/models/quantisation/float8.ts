@@ -1,4 +1,4 @@
-import { itemAt } from '../../base/lookup.js';
+import { itemAt } from '../../base/errors/lookup.js';
 import { elementCount, type TensorReference } from '../../tensor/reference.js';
 import { checkShape, type FoundTensor, invalidQuantisation, type QuantisedCheckpoint } from './scheme.js';
 

@@ -1,4 +1,4 @@
-import { itemAt } from '../../base/lookup.js';
+import { itemAt } from '../../base/errors/lookup.js';
 import type { CodeOrder } from '../../tensor/quantisation-layout.js';
 import type { TensorReference } from '../../tensor/reference.js';
 import {

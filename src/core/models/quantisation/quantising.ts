@@ -1,4 +1,4 @@
-import { invalidParameter } from '../../base/invalid-parameter.js';
+import { invalidParameter } from '../../base/errors/invalid-parameter.js';
 import type { QuantisingScheme } from '../../native/job.js';
 import { type Dtype, isFloating } from '../../tensor/dtype.js';
 import { elementsOf, type Shape } from '../../tensor/reference.js';

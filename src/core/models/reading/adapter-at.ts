@@ -1,14 +1,18 @@
 import { dirname, join } from 'node:path';
-import { LayerloomError } from '../../base/errors.js';
-import { namesIn } from '../../base/unless-missing.js';
+import { LayerloomError } from '../../base/errors/errors.js';
+import { namesIn } from '../../base/files/unless-missing.js';
 import type { Adapter } from '../adapters/adapter.js';
 import { parseAdapterConfig } from '../adapters/peft-config.js';
 import { readAdapterTensors } from '../adapters/read-tensors.js';
 import { type FoundModel, originOf } from '../address/found-model.js';
-import { adapterConfigName, adapterWeightsName, adapterWeightsNames } from '../checkpoint/file-names.js';
+import {
+  adapterConfigName,
+  adapterWeightsName,
+  adapterWeightsNames,
+} from '../checkpoint/files/file-names.js';
+import { readSideFile } from '../checkpoint/files/small-file.js';
 import { type KnownOfFiles, openFound } from '../checkpoint/open.js';
 import { listSideFiles } from '../checkpoint/side-files.js';
-import { readSideFile } from '../checkpoint/small-file.js';
 import { renamed } from './renamed.js';
 import { plainAdapterName } from './wrappers.js';
 

@@ -1,5 +1,5 @@
-import { argument, layerloomCommand } from '../../base/command-line.js';
-import { LayerloomError } from '../../base/errors.js';
+import { argument, layerloomCommand } from '../../base/errors/command-line.js';
+import { LayerloomError } from '../../base/errors/errors.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 
 /**

@@ -2,7 +2,7 @@ import { isWhole } from '../architecture/canonical-names.js';
 import { type Family, familyOfType, typesIn, usualStacks, usualWholes } from '../architecture/families.js';
 import { findStacks } from '../architecture/stacks.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
-import { isObject } from '../checkpoint/json.js';
+import { isObject } from '../checkpoint/files/json.js';
 import { moduleOf } from '../checkpoint/module-folders.js';
 
 /**

@@ -1,11 +1,11 @@
 import { stat } from 'node:fs/promises';
 import { basename, resolve, sep } from 'node:path';
-import { LayerloomError } from '../../base/errors.js';
-import { optionName } from '../../base/option-name.js';
+import { LayerloomError } from '../../base/errors/errors.js';
+import { optionName } from '../../base/errors/option-name.js';
 import { bytesOf } from '../../tensor/extent.js';
 import { parseAddress } from '../address/address.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
-import { isUnverified, missingRanges } from '../sources/ranges/folder.js';
+import { isUnverified, missingRanges } from '../sources/ranges/folder/folder.js';
 import { refuseUnlikeLoaders } from './as-loaded.js';
 import { readWhole } from './read-model.js';
 

@@ -1,14 +1,14 @@
 import { join } from 'node:path';
-import { LayerloomError } from '../../base/errors.js';
-import { itemAt } from '../../base/lookup.js';
+import { LayerloomError } from '../../base/errors/errors.js';
+import { itemAt } from '../../base/errors/lookup.js';
 import type { TensorReference } from '../../tensor/reference.js';
 import { changedBy } from '../adapters/changed.js';
 import { parseAdapterConfig } from '../adapters/peft-config.js';
 import { readAdapterTensors } from '../adapters/read-tensors.js';
 import { parseAdapterTensor } from '../adapters/tensor-names.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
-import { adapterConfigName } from '../checkpoint/file-names.js';
-import { readSideFile } from '../checkpoint/small-file.js';
+import { adapterConfigName } from '../checkpoint/files/file-names.js';
+import { readSideFile } from '../checkpoint/files/small-file.js';
 import { familyOf } from '../experts/family.js';
 import { separated } from '../experts/separated.js';
 import { dequantised } from '../quantisation/dequantised.js';

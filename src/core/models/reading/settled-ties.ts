@@ -1,5 +1,5 @@
-import { LayerloomError } from '../../base/errors.js';
-import { valueAt } from '../../base/lookup.js';
+import { LayerloomError } from '../../base/errors/errors.js';
+import { valueAt } from '../../base/errors/lookup.js';
 import { lostHead } from '../architecture/canonical-names.js';
 import { classesIn, givesTokens } from '../architecture/classes.js';
 import {
@@ -14,9 +14,9 @@ import {
 } from '../architecture/ties.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import type { MissingBytes } from '../checkpoint/descriptions.js';
-import { configName } from '../checkpoint/file-names.js';
-import { isObject } from '../checkpoint/json.js';
-import { type Sameness, sameValues } from '../checkpoint/same-values.js';
+import { configName } from '../checkpoint/files/file-names.js';
+import { isObject } from '../checkpoint/files/json.js';
+import { type Sameness, sameValues } from '../checkpoint/same/same-values.js';
 import { sideFilePath } from '../checkpoint/side-file-content.js';
 
 /**

@@ -1,5 +1,5 @@
-import { LayerloomError } from '../../base/errors.js';
-import { itemAt } from '../../base/lookup.js';
+import { LayerloomError } from '../../base/errors/errors.js';
+import { itemAt } from '../../base/errors/lookup.js';
 import { familyOfType, typesIn } from '../architecture/families.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { moduleOf } from '../checkpoint/module-folders.js';

@@ -1,4 +1,4 @@
-import { checkInterrupt } from '../../base/errors.js';
+import { checkInterrupt } from '../../base/errors/errors.js';
 import { parseAddress, partsOf } from '../address/address.js';
 import type { Download, DownloadProgress, FetchOptions } from './source.js';
 import { remoteSources } from './sources.js';

@@ -1,5 +1,5 @@
 import { basename, resolve } from 'node:path';
-import { existsIn } from '../../base/exists.js';
+import { existsIn } from '../../base/files/exists.js';
 import { originOf } from '../address/found-model.js';
 import { withoutExtension } from '../checkpoint/containers/containers.js';
 import type { ModelSource } from './source.js';

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { LayerloomError } from '../../base/errors.js';
+import { LayerloomError } from '../../base/errors/errors.js';
 import { type ModelAddress, parseAddress, printAddress } from '../address/address.js';
 import type { FoundModel } from '../address/found-model.js';
 import { localFiles } from './local-files.js';

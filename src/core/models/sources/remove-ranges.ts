@@ -1,14 +1,14 @@
 import { readdir, rename, rm, rmdir } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { LayerloomError } from '../../base/errors.js';
-import { exists } from '../../base/exists.js';
-import { foreignBelow, foreignDirectory } from '../../base/own-directory.js';
-import { writing } from '../../base/writing.js';
-import { rangeFolderAt } from './ranges/folder.js';
-import { cacheLock, isHeld } from './ranges/hold.js';
+import { LayerloomError } from '../../base/errors/errors.js';
+import { exists } from '../../base/files/exists.js';
+import { foreignBelow, foreignDirectory } from '../../base/files/own-directory.js';
+import { writing } from '../../base/files/writing.js';
+import { rangeFolderAt } from './ranges/folder/folder.js';
+import { cacheLock, isHeld } from './ranges/folder/hold.js';
+import { withLock } from './ranges/folder/lock.js';
+import { rangeCacheRoot } from './ranges/folder/root.js';
 import { listRangeCache, type RangeCacheEntry } from './ranges/list.js';
-import { withLock } from './ranges/lock.js';
-import { rangeCacheRoot } from './ranges/root.js';
 import { remoteSources } from './sources.js';
 
 /** Models to remove from the cache of ranges, besides useless ones. */

@@ -1,6 +1,6 @@
 import type { Extent } from '../../tensor/extent.js';
 import type { FoundModel, Origin } from '../address/found-model.js';
-import type { RangeFolder } from './ranges/folder.js';
+import type { RangeFolder } from './ranges/folder/folder.js';
 
 /**
  * How much of remote models to fetch: nothing, all that is needed, or only headers and small files (a dry

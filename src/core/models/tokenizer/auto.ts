@@ -1,9 +1,9 @@
-import { LayerloomError } from '../../base/errors.js';
-import { itemAt } from '../../base/lookup.js';
-import { optionName } from '../../base/option-name.js';
-import type { ModelTokens } from './tokenizer.js';
+import { LayerloomError } from '../../base/errors/errors.js';
+import { itemAt } from '../../base/errors/lookup.js';
+import { optionName } from '../../base/errors/option-name.js';
+import type { ModelTokens } from './files/tokenizer.js';
+import { quote } from './files/words.js';
 import { type OutputTokens, plainTokensWithout, uniteTokens } from './unite.js';
-import { quote } from './words.js';
 
 const remedy = () =>
   `Give ${optionName('tokenizer', 'union')}, \`base\` or a model to say whose vocabulary the output has, or merge experts of one tokenizer`;

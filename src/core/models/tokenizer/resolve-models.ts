@@ -1,8 +1,8 @@
-import { LayerloomError } from '../../base/errors.js';
-import { itemAt } from '../../base/lookup.js';
+import { LayerloomError } from '../../base/errors/errors.js';
+import { itemAt } from '../../base/errors/lookup.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
-import type { TokenizerFiles, TokenizerReader } from './read-tokenizer.js';
-import type { ModelTokens, Tokenizer } from './tokenizer.js';
+import type { TokenizerFiles, TokenizerReader } from './files/read-tokenizer.js';
+import type { ModelTokens, Tokenizer } from './files/tokenizer.js';
 
 export interface VocabularyModel {
   readonly checkpoint: CheckpointIndex;

@@ -1,9 +1,9 @@
-import { LayerloomError } from '../../base/errors.js';
-import { itemAt, valueAt } from '../../base/lookup.js';
+import { LayerloomError } from '../../base/errors/errors.js';
+import { itemAt, valueAt } from '../../base/errors/lookup.js';
+import { endOf, type ModelTokens } from './files/tokenizer.js';
+import { quote } from './files/words.js';
 import { Runs } from './runs.js';
-import { endOf, type ModelTokens } from './tokenizer.js';
 import type { ModelRows, RowFill, TokenizerRequest, TokenSource } from './vocabulary.js';
-import { quote } from './words.js';
 
 interface Row {
   readonly model: number;

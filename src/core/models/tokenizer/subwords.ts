@@ -1,20 +1,20 @@
 import { pathToFileURL } from 'node:url';
-import { LayerloomError, reasonOf } from '../../base/errors.js';
-import { itemAt } from '../../base/lookup.js';
-import { shipped } from '../../base/shipped.js';
+import { LayerloomError, reasonOf } from '../../base/errors/errors.js';
+import { itemAt } from '../../base/errors/lookup.js';
+import { shipped } from '../../base/files/shipped.js';
 import { LibraryThread, TookTooLong } from '../../texts/in-thread.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
-import { isObject } from '../checkpoint/json.js';
+import { isObject } from '../checkpoint/files/json.js';
 import { sideFileObject } from '../checkpoint/side-file-content.js';
-import type { TokenTexts } from './token-texts.js';
-import { mostTokenizerValues } from './tokenizer.js';
+import type { TokenTexts } from './files/token-texts.js';
+import { mostTokenizerValues } from './files/tokenizer.js';
 import type { LackingToken } from './transplant.js';
 
 /** A token, and the model's rows whose mean replaces it. */
 export type Subwords = readonly [id: number, ...rows: readonly number[]];
 
 /** The compiled module for the thread, even when this file runs from source. */
-const splitter = pathToFileURL(shipped('dist/core/models/tokenizer/text-splitter.cjs'));
+const splitter = pathToFileURL(shipped('dist/core/models/tokenizer/files/text-splitter.cjs'));
 
 const together = 256;
 

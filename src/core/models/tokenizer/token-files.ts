@@ -1,8 +1,8 @@
 import { editJson } from '../../texts/edit-json.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
-import { isObject, parseJsonObject } from '../checkpoint/json.js';
+import { isObject, parseJsonObject } from '../checkpoint/files/json.js';
 import { sideFileContent, sideFileObject, sideFilePath } from '../checkpoint/side-file-content.js';
-import { mostTokenizerValues } from './tokenizer.js';
+import { mostTokenizerValues } from './files/tokenizer.js';
 import type { OutputTokens } from './unite.js';
 import type { MergedVocabulary } from './vocabulary.js';
 

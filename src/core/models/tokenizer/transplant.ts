@@ -1,7 +1,7 @@
-import { LayerloomError } from '../../base/errors.js';
+import { LayerloomError } from '../../base/errors/errors.js';
+import { TokenTexts } from './files/token-texts.js';
+import { endOf, type ModelTokens } from './files/tokenizer.js';
 import { Runs } from './runs.js';
-import { TokenTexts } from './token-texts.js';
-import { endOf, type ModelTokens } from './tokenizer.js';
 import type { RowRun } from './vocabulary.js';
 
 /** The rows of a model that gets a donor's tokenizer, numbered by the donor's ids. */

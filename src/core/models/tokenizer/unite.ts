@@ -1,8 +1,8 @@
-import { LayerloomError } from '../../base/errors.js';
-import { itemAt, valueAt } from '../../base/lookup.js';
-import { type AddedToken, AddedVocabulary, plainToken, sameSettings } from './added-vocabulary.js';
-import { idsOf, type ModelTokens, makeTokenizer, type Tokenizer, tokensWhere } from './tokenizer.js';
-import { someTokens } from './words.js';
+import { LayerloomError } from '../../base/errors/errors.js';
+import { itemAt, valueAt } from '../../base/errors/lookup.js';
+import { type AddedToken, AddedVocabulary, plainToken, sameSettings } from './files/added-vocabulary.js';
+import { idsOf, type ModelTokens, makeTokenizer, type Tokenizer, tokensWhere } from './files/tokenizer.js';
+import { someTokens } from './files/words.js';
 
 /** An output's tokens, and how they differ from those in the donor's files. */
 export interface OutputTokens {

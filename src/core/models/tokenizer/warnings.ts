@@ -1,7 +1,7 @@
-import { itemAt } from '../../base/lookup.js';
+import { itemAt } from '../../base/errors/lookup.js';
+import { type ModelTokens, tokensWhere } from './files/tokenizer.js';
+import { joined, quoted, someTokens } from './files/words.js';
 import type { Missing } from './rows.js';
-import { type ModelTokens, tokensWhere } from './tokenizer.js';
-import { joined, quoted, someTokens } from './words.js';
 
 export const missingWarnings = (models: readonly ModelTokens[], missing: readonly Missing[]): string[] => {
   const name = (model: number) => itemAt(models, model).name;

@@ -1,5 +1,5 @@
 import { parseHubId } from '../../models/address/remote.js';
-import { isObject } from '../../models/checkpoint/json.js';
+import { isObject } from '../../models/checkpoint/files/json.js';
 import { fenced } from './markdown.js';
 
 type Config = Readonly<Record<string, unknown>>;

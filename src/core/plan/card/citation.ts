@@ -1,4 +1,4 @@
-import type { Citation } from '../../methods/framework/method.js';
+import type { Citation } from '../../methods/framework/declaration/method.js';
 
 export const bibtexOf = ({ key, title, authors, year, source }: Citation): string => {
   const fields: Record<string, string> = {

@@ -1,5 +1,5 @@
-import { visibleLine } from '../../base/visible.js';
-import { decimals } from '../../methods/operations/words.js';
+import { visibleLine } from '../../base/errors/visible.js';
+import { decimals } from '../../methods/operations/program/words.js';
 import { heights, zero } from './chart-characters.js';
 import type { ChartRow } from './layer-chart.js';
 

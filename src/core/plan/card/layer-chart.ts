@@ -1,5 +1,5 @@
-import { groupBy } from '../../base/lookup.js';
-import type { Figure } from '../../methods/operations/operation.js';
+import { groupBy } from '../../base/errors/lookup.js';
+import type { Figure } from '../../methods/operations/program/operation.js';
 import { familyOfType } from '../../models/architecture/families.js';
 import type { Role } from '../../models/architecture/role.js';
 import { roleInside } from '../../models/architecture/roles.js';

@@ -1,7 +1,7 @@
-import { itemAt } from '../../base/lookup.js';
+import { itemAt } from '../../base/errors/lookup.js';
 import type { Formula } from '../../methods/operations/formula.js';
 import { mapOperands, operationOf } from '../../methods/operations/index.js';
-import type { Figure } from '../../methods/operations/operation.js';
+import type { Figure } from '../../methods/operations/program/operation.js';
 import { adaptedIn, formulaOf, sourcesOfOperand, weightsOf } from '../operands.js';
 import type { Operand, PlannedInput, PlannedTensor } from '../plan.js';
 

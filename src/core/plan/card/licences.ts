@@ -1,8 +1,8 @@
-import { isUnreadable } from '../../base/unless-missing.js';
+import { isUnreadable } from '../../base/files/unless-missing.js';
 import type { CheckpointIndex } from '../../models/checkpoint/checkpoint.js';
-import { isObject } from '../../models/checkpoint/json.js';
+import { isObject } from '../../models/checkpoint/files/json.js';
+import { readSideFile } from '../../models/checkpoint/files/small-file.js';
 import { sideFilePath } from '../../models/checkpoint/side-file-content.js';
-import { readSideFile } from '../../models/checkpoint/small-file.js';
 import { frontMatterOf } from '../../texts/markdown.js';
 import { YamlRefused, yamlValue } from '../../texts/yaml.js';
 import { tableRow } from './markdown.js';

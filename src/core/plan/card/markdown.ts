@@ -1,4 +1,4 @@
-import { visibleLine } from '../../base/visible.js';
+import { visibleLine } from '../../base/errors/visible.js';
 
 /** Returns a code block whose fence is longer than any run of backticks in the text. */
 export const fenced = (language: string, text: string): string[] => {

@@ -1,8 +1,8 @@
 import { stringify } from 'yaml';
-import { layerloomCommand } from '../../base/command-line.js';
-import { version } from '../../base/version.js';
-import type { Citation } from '../../methods/framework/method.js';
-import { recipeYaml } from '../../methods/recipe/recipe-yaml.js';
+import { layerloomCommand } from '../../base/errors/command-line.js';
+import { version } from '../../base/files/version.js';
+import type { Citation } from '../../methods/framework/declaration/method.js';
+import { recipeYaml } from '../../methods/recipe/document/recipe-yaml.js';
 import type { CheckpointIndex } from '../../models/checkpoint/checkpoint.js';
 import type { CompleteRecipe } from '../complete-recipe.js';
 import { adapterFrontMatter, adapterUsageText, usageFrontMatter, usageText } from './card-usage.js';

@@ -1,7 +1,7 @@
-import { itemAt, valueAt } from '../../base/lookup.js';
+import { itemAt, valueAt } from '../../base/errors/lookup.js';
 import type { Role } from '../../models/architecture/role.js';
 import { roleInside } from '../../models/architecture/roles.js';
-import { isObject } from '../../models/checkpoint/json.js';
+import { isObject } from '../../models/checkpoint/files/json.js';
 import { describe } from '../operands.js';
 import type { MergePlan, PlannedExpression, PlannedInput, PlannedTensor } from '../plan.js';
 

@@ -1,5 +1,5 @@
-import { LayerloomError } from '../../base/errors.js';
-import { itemAt } from '../../base/lookup.js';
+import { LayerloomError } from '../../base/errors/errors.js';
+import { itemAt } from '../../base/errors/lookup.js';
 import type { Expression, ModelTensor } from '../../methods/operations/expression.js';
 import type { Computation } from '../../methods/operations/formula.js';
 import { mapOperands, operandShapes, operandsOf, operationOf } from '../../methods/operations/index.js';

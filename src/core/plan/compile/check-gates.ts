@@ -1,7 +1,7 @@
 import { open } from 'node:fs/promises';
-import { itemAt } from '../../base/lookup.js';
-import { reading } from '../../base/writing.js';
-import { invalidSetting } from '../../methods/framework/settings.js';
+import { itemAt } from '../../base/errors/lookup.js';
+import { reading } from '../../base/files/writing.js';
+import { invalidSetting } from '../../methods/framework/declaration/settings.js';
 import { isFloating } from '../../tensor/dtype.js';
 import type { TensorReference } from '../../tensor/reference.js';
 import type { OpenedModel } from './inputs/models.js';

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
-import { LayerloomError } from '../../base/errors.js';
+import { LayerloomError } from '../../base/errors/errors.js';
 import type { RecordedFile, RecordedInput, RecordedInputs } from '../../methods/recipe/recorded-inputs.js';
 import type { CheckpointIndex, FileIdentity } from '../../models/checkpoint/checkpoint.js';
-import { adapterConfigName } from '../../models/checkpoint/file-names.js';
-import { observePath } from '../../models/checkpoint/identity.js';
+import { adapterConfigName } from '../../models/checkpoint/files/file-names.js';
 import { recordedName } from '../../models/checkpoint/recorded-name.js';
+import { observePath } from '../../models/checkpoint/same/identity.js';
 import type { OpenedInputs } from './inputs/opened-inputs.js';
 
 /**

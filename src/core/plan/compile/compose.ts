@@ -1,12 +1,12 @@
-import { itemAt } from '../../base/lookup.js';
-import { optionName } from '../../base/option-name.js';
+import { itemAt } from '../../base/errors/lookup.js';
+import { optionName } from '../../base/errors/option-name.js';
 import {
   concernsAmong,
   type ModelReference,
   noStatistics,
   type Statistics,
-} from '../../methods/framework/method.js';
-import { invalidSetting } from '../../methods/framework/settings.js';
+} from '../../methods/framework/declaration/method.js';
+import { invalidSetting } from '../../methods/framework/declaration/settings.js';
 import { same } from '../../methods/framework/tensors/tensor-recipe.js';
 import type { WrittenModel } from '../../methods/recipe/model-places.js';
 import type { Recipe } from '../../methods/recipe/recipe.js';

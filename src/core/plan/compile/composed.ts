@@ -1,6 +1,6 @@
-import { LayerloomError } from '../../base/errors.js';
-import { optionName } from '../../base/option-name.js';
-import type { Compiled, Statistics } from '../../methods/framework/method.js';
+import { LayerloomError } from '../../base/errors/errors.js';
+import { optionName } from '../../base/errors/option-name.js';
+import type { Compiled, Statistics } from '../../methods/framework/declaration/method.js';
 import type { Recipe } from '../../methods/recipe/recipe.js';
 import type { ArithmeticDtype } from '../../tensor/dtype.js';
 import type { CompleteRecipe } from '../complete-recipe.js';

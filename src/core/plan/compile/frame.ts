@@ -1,5 +1,5 @@
-import { itemAt, valueAt } from '../../base/lookup.js';
-import type { Compiled, ModelReference, OutputTensor } from '../../methods/framework/method.js';
+import { itemAt, valueAt } from '../../base/errors/lookup.js';
+import type { Compiled, ModelReference, OutputTensor } from '../../methods/framework/declaration/method.js';
 import type { Expression } from '../../methods/operations/expression.js';
 import type { Recipe } from '../../methods/recipe/recipe.js';
 import { moduleOf } from '../../models/checkpoint/module-folders.js';

@@ -1,18 +1,18 @@
 import { basename, relative } from 'node:path';
-import { exists } from '../../base/exists.js';
-import { invalidParameter } from '../../base/invalid-parameter.js';
-import { groupBy, itemAt } from '../../base/lookup.js';
-import { optionName } from '../../base/option-name.js';
-import { version } from '../../base/version.js';
+import { invalidParameter } from '../../base/errors/invalid-parameter.js';
+import { groupBy, itemAt } from '../../base/errors/lookup.js';
+import { optionName } from '../../base/errors/option-name.js';
+import { exists } from '../../base/files/exists.js';
+import { version } from '../../base/files/version.js';
 import { isBuiltIn, methods } from '../../methods/index.js';
 import { allRecipes, type Recipe } from '../../methods/recipe/recipe.js';
 import type { CheckpointIndex } from '../../models/checkpoint/checkpoint.js';
 import { indexNames, readerOf, writer } from '../../models/checkpoint/containers/containers.js';
-import { adapterConfigName, cardName } from '../../models/checkpoint/file-names.js';
+import { adapterConfigName, cardName } from '../../models/checkpoint/files/file-names.js';
+import { checkSideFile } from '../../models/checkpoint/files/small-file.js';
 import { type Layout, layouts } from '../../models/checkpoint/layouts.js';
 import { sideFilePath } from '../../models/checkpoint/side-file-content.js';
 import { listOtherFiles } from '../../models/checkpoint/side-files.js';
-import { checkSideFile } from '../../models/checkpoint/small-file.js';
 import { storedTensors } from '../../models/checkpoint/stored-tensors.js';
 import type { ExpertLayout } from '../../models/experts/layouts.js';
 import { elementCount } from '../../tensor/reference.js';
@@ -33,9 +33,9 @@ import {
   layOut,
   parseShardSize,
 } from '../layout.js';
-import { notesOf } from '../method-report.js';
 import { keepsBits, passesOf, sourcesOf, sourcesRead } from '../operands.js';
 import type { Cost, MergePlan, PlannedFile, PlannedShard } from '../plan.js';
+import { notesOf } from '../reports/method-report.js';
 import { compose } from './compose.js';
 import { type Composed, requireMatches, type StatisticsByRecipe } from './composed.js';
 import { isNoModel, type OpenedCheckpoint, type OpenedModel, plannedInput } from './inputs/models.js';

@@ -1,7 +1,7 @@
-import { invalidParameter } from '../../base/invalid-parameter.js';
-import { optionName } from '../../base/option-name.js';
+import { invalidParameter } from '../../base/errors/invalid-parameter.js';
+import { optionName } from '../../base/errors/option-name.js';
 import { isWhole } from '../../methods/operations/index.js';
-import { codeDtypeOf, gridOfMatrix, type Quantise } from '../../methods/operations/quantise.js';
+import { codeDtypeOf, gridOfMatrix, type Quantise } from '../../methods/operations/quantised/quantise.js';
 import { fp8Warnings } from '../../models/architecture/not-loaded.js';
 import { moduleOf } from '../../models/quantisation/dequantised.js';
 import {

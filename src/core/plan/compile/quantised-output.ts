@@ -1,7 +1,7 @@
-import { itemAt, valueAt } from '../../base/lookup.js';
+import { itemAt, valueAt } from '../../base/errors/lookup.js';
 import { allRecipes } from '../../methods/recipe/recipe.js';
 import type { CheckpointIndex, Quantisation } from '../../models/checkpoint/checkpoint.js';
-import { isObject } from '../../models/checkpoint/json.js';
+import { isObject } from '../../models/checkpoint/files/json.js';
 import { moduleOf } from '../../models/quantisation/dequantised.js';
 import type { QuantisationLayout } from '../../tensor/quantisation-layout.js';
 import type { TensorReference } from '../../tensor/reference.js';

@@ -1,7 +1,7 @@
-import type { RecipePath } from '../../methods/framework/method.js';
-import { invalidSetting } from '../../methods/framework/settings.js';
+import type { RecipePath } from '../../methods/framework/declaration/method.js';
+import { invalidSetting } from '../../methods/framework/declaration/settings.js';
 import type { CheckpointIndex } from '../../models/checkpoint/checkpoint.js';
-import { isObject } from '../../models/checkpoint/json.js';
+import { isObject } from '../../models/checkpoint/files/json.js';
 import { jsonOrNone } from '../../texts/json.js';
 
 /**

@@ -1,9 +1,9 @@
-import { itemAt } from '../../base/lookup.js';
+import { itemAt } from '../../base/errors/lookup.js';
 import type { CheckpointIndex } from '../../models/checkpoint/checkpoint.js';
-import { editConfig, withoutKey } from '../../models/checkpoint/config.js';
-import { parseJsonObject } from '../../models/checkpoint/json.js';
+import { editConfig, withoutKey } from '../../models/checkpoint/config/config.js';
+import { parseJsonObject } from '../../models/checkpoint/files/json.js';
+import { checkSideFile } from '../../models/checkpoint/files/small-file.js';
 import { carriedText, sideFileContent, sideFilePath } from '../../models/checkpoint/side-file-content.js';
-import { checkSideFile } from '../../models/checkpoint/small-file.js';
 import { checkChatTemplate } from '../../models/tokenizer/chat-templates/chat-template.js';
 import {
   chatTemplateFile,

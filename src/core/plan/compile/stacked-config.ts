@@ -1,8 +1,8 @@
-import { LayerloomError } from '../../base/errors.js';
-import { itemAt } from '../../base/lookup.js';
-import type { Compiled } from '../../methods/framework/method.js';
-import { Unsaid } from '../../models/architecture/layer-settings/saying.js';
+import { LayerloomError } from '../../base/errors/errors.js';
+import { itemAt } from '../../base/errors/lookup.js';
+import type { Compiled } from '../../methods/framework/declaration/method.js';
 import { type StackedConfig, stackedConfig } from '../../models/architecture/layer-settings/stacked.js';
+import { Unsaid } from '../../models/architecture/layer-settings/traits/saying.js';
 import type { OpenedModel } from './inputs/models.js';
 
 const unchanged: StackedConfig = { edits: {}, warnings: [] };

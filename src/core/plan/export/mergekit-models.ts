@@ -1,5 +1,5 @@
 import { splitName } from '../../models/address/name.js';
-import { isObject } from '../../models/checkpoint/json.js';
+import { isObject } from '../../models/checkpoint/files/json.js';
 import { cannotSay } from './mergekit-unsupported.js';
 
 // Models in mergekit's dialect.

@@ -1,5 +1,5 @@
-import { itemAt } from '../../base/lookup.js';
-import { tensorParameters } from '../../methods/framework/parameter-facts.js';
+import { itemAt } from '../../base/errors/lookup.js';
+import { tensorParameters } from '../../methods/framework/declaration/parameter-facts.js';
 import { snakeCase } from '../../methods/framework/tensors/tensor-method.js';
 import { isBuiltIn, methods } from '../../methods/index.js';
 import { parseDtype, torchName } from '../../tensor/dtype.js';

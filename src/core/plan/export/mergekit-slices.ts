@@ -1,5 +1,5 @@
-import { itemAt, valueAt } from '../../base/lookup.js';
-import { normalise } from '../../methods/framework/parameters.js';
+import { itemAt, valueAt } from '../../base/errors/lookup.js';
+import { normalise } from '../../methods/framework/declaration/parameters.js';
 import { type SwapModels, swapModels } from '../../methods/swaps/swap-parts.js';
 import { familyOfType } from '../../models/architecture/families.js';
 import { roleOutside } from '../../models/architecture/roles.js';

@@ -1,4 +1,4 @@
-import { LayerloomError } from '../../base/errors.js';
+import { LayerloomError } from '../../base/errors/errors.js';
 
 /** @throws always: LayerloomError EXPORT_UNSUPPORTED */
 export const cannotSay = (what: string, remedy: string): never => {

@@ -1,6 +1,6 @@
 import { wayFrom } from '../../base/way.js';
+import { recipeYaml } from '../../methods/recipe/document/recipe-yaml.js';
 import { replaceModels } from '../../methods/recipe/model-places.js';
-import { recipeYaml } from '../../methods/recipe/recipe-yaml.js';
 import { foundModels, sharedAddress } from '../../models/address/found-model.js';
 import { byPortableText, localText, modelOfText } from '../../models/sources/found-text.js';
 import type { CompleteRecipe } from '../complete-recipe.js';

@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { rowWidth } from '../../methods/operations/assemble.js';
-import { Program } from '../../methods/operations/program.js';
+import { Program } from '../../methods/operations/program/program.js';
+import { rowWidth } from '../../methods/operations/rows/assemble.js';
 import { isFloating } from '../../tensor/dtype.js';
 import { elementsIn, operandKind, type StoredTensor } from '../../tensor/stored-tensor.js';
 import { count, isCount, parseBy } from '../parse.js';

@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import { itemAt } from '../../base/lookup.js';
-import { commonWidth } from '../../methods/operations/concatenate.js';
-import { sharedList } from '../../methods/operations/shared-list.js';
+import { itemAt } from '../../base/errors/lookup.js';
+import { sharedList } from '../../methods/operations/program/shared-list.js';
+import { commonWidth } from '../../methods/operations/rows/concatenate.js';
 import { bitsOf, type Dtype } from '../../tensor/dtype.js';
 import { operandKind, type StoredTensor } from '../../tensor/stored-tensor.js';
 import { count, dtype, parseBy } from '../parse.js';

@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import { itemAt } from '../../base/lookup.js';
-import { undefinedMerge } from '../../methods/operations/lowering.js';
-import { Program } from '../../methods/operations/program.js';
+import { itemAt } from '../../base/errors/lookup.js';
+import { undefinedMerge } from '../../methods/operations/program/lowering.js';
+import { Program } from '../../methods/operations/program/program.js';
 import { type ArithmeticDtype, bitsOf, isFloating } from '../../tensor/dtype.js';
 import { elementsIn, operandKind, type StoredTensor } from '../../tensor/stored-tensor.js';
 import { dtype, parseBy } from '../parse.js';

@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { refuseRanges, rowWidth } from '../../methods/operations/assemble.js';
+import { refuseRanges, rowWidth } from '../../methods/operations/rows/assemble.js';
 import type { RowRun } from '../../models/tokenizer/vocabulary.js';
 import { bitsOf, type Dtype } from '../../tensor/dtype.js';
 import { operandKind, type StoredTensor } from '../../tensor/stored-tensor.js';

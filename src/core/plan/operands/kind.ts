@@ -1,7 +1,7 @@
-import type { Assemble } from '../../methods/operations/assemble.js';
-import type { Copy } from '../../methods/operations/copy.js';
-import type { Lowering } from '../../methods/operations/lowering.js';
-import type { Value } from '../../methods/operations/program.js';
+import type { Lowering } from '../../methods/operations/program/lowering.js';
+import type { Value } from '../../methods/operations/program/program.js';
+import type { Assemble } from '../../methods/operations/rows/assemble.js';
+import type { Copy } from '../../methods/operations/rows/copy.js';
 import type { ArithmeticDtype, Dtype } from '../../tensor/dtype.js';
 import type { Shape } from '../../tensor/reference.js';
 import type { StoredTensor } from '../../tensor/stored-tensor.js';

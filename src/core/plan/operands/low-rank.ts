@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import { takeRows } from '../../methods/operations/lowering.js';
+import { takeRows } from '../../methods/operations/program/lowering.js';
 import type { ExpertRows } from '../../models/adapters/kinds/kind.js';
 import { isFloating } from '../../tensor/dtype.js';
 import { elementsIn, operandKind, type StoredTensor } from '../../tensor/stored-tensor.js';

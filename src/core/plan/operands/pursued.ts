@@ -1,6 +1,6 @@
 import * as z from 'zod';
-import { itemAt } from '../../base/lookup.js';
-import { refuseRanges, rowWidth } from '../../methods/operations/assemble.js';
+import { itemAt } from '../../base/errors/lookup.js';
+import { refuseRanges, rowWidth } from '../../methods/operations/rows/assemble.js';
 import type { RowRun } from '../../models/tokenizer/vocabulary.js';
 import { mostChosen } from '../../native/solve.js';
 import { isFloating } from '../../tensor/dtype.js';

@@ -1,4 +1,4 @@
-import { isObject } from '../../models/checkpoint/json.js';
+import { isObject } from '../../models/checkpoint/files/json.js';
 import { arithmeticOf, bitsOf, isDtype } from '../../tensor/dtype.js';
 import { type StoredTensor, storedTensor } from '../../tensor/stored-tensor.js';
 import { isCount } from '../parse.js';

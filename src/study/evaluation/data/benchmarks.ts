@@ -1,5 +1,5 @@
-import { floresTasksOf } from './flores-task.js';
-import type { EvaluationLanguage } from './languages.js';
+import { floresTasksOf } from './local/flores-task.js';
+import type { EvaluationLanguage } from './local/languages.js';
 
 /** A benchmark, and the harness's tasks that measure it. */
 export interface BenchmarkTasks {

@@ -1,7 +1,7 @@
 import { readdir, readFile } from 'node:fs/promises';
 import { dirname, join, resolve, sep } from 'node:path';
-import { LayerloomError, reasonOf } from '../../../core/base/errors.js';
-import { isObject } from '../../../core/models/checkpoint/json.js';
+import { LayerloomError, reasonOf } from '../../../core/base/errors/errors.js';
+import { isObject } from '../../../core/models/checkpoint/files/json.js';
 import { YamlRefused, yamlValue } from '../../../core/texts/yaml.js';
 
 // A user's folders of task files (`include:`). The harness only logs a second file that defines a task, so

@@ -1,10 +1,10 @@
 import { mkdir, writeFile } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { stringify } from 'yaml';
-import { LayerloomError } from '../../../core/base/errors.js';
-import { shipped } from '../../../core/base/shipped.js';
+import { LayerloomError } from '../../../core/base/errors/errors.js';
+import { shipped } from '../../../core/base/files/shipped.js';
 import { readIncludedTasks } from './included-tasks.js';
-import { isLocalOnly, localTaskOf } from './local-data.js';
+import { isLocalOnly, localTaskOf } from './local/local-data.js';
 import { runsCode } from './task-facts.js';
 
 /** The package's task files, with data from the hub. */

@@ -1,4 +1,4 @@
-import { type EvaluationLanguage, mgsmLanguages } from './languages.js';
+import { type EvaluationLanguage, mgsmLanguages } from './local/languages.js';
 
 export type Benchmark = 'MGSM' | 'BELEBELE' | 'FLORES' | 'MBPP' | 'MMLU' | 'perplexity';
 

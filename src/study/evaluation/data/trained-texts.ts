@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { open, stat } from 'node:fs/promises';
-import { reading } from '../../../core/base/writing.js';
-import { isObject } from '../../../core/models/checkpoint/json.js';
+import { reading } from '../../../core/base/files/writing.js';
+import { isObject } from '../../../core/models/checkpoint/files/json.js';
 import { jsonOrNone } from '../../../core/texts/json.js';
 
 // Hashes of training texts: they reveal whether a problem is among them, but not the texts.

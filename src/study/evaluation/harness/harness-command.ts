@@ -1,8 +1,8 @@
 import { spawnSync } from 'node:child_process';
 import { accessSync, constants, statSync } from 'node:fs';
 import { delimiter, join } from 'node:path';
-import { isPlainWord, shellWord } from '../../../core/base/command-line.js';
-import { LayerloomError } from '../../../core/base/errors.js';
+import { isPlainWord, shellWord } from '../../../core/base/errors/command-line.js';
+import { LayerloomError } from '../../../core/base/errors/errors.js';
 
 export const harnessName = 'lm_eval';
 

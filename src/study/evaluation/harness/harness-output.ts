@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto';
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { reasonOf } from '../../../core/base/errors.js';
-import { ownValue } from '../../../core/base/lookup.js';
-import { isObject } from '../../../core/models/checkpoint/json.js';
-import { readSmallFile } from '../../../core/models/checkpoint/small-file.js';
+import { reasonOf } from '../../../core/base/errors/errors.js';
+import { ownValue } from '../../../core/base/errors/lookup.js';
+import { isObject } from '../../../core/models/checkpoint/files/json.js';
+import { readSmallFile } from '../../../core/models/checkpoint/files/small-file.js';
 import { parseJson } from '../../../core/texts/json.js';
 import { generatesNothing } from '../data/task-facts.js';
 import type { ProblemResult, ProblemTexts } from '../result.js';

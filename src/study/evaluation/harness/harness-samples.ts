@@ -1,8 +1,8 @@
 import { constants } from 'node:buffer';
-import { reasonOf } from '../../../core/base/errors.js';
-import { ownValue } from '../../../core/base/lookup.js';
-import { isObject } from '../../../core/models/checkpoint/json.js';
-import { readSmallFile } from '../../../core/models/checkpoint/small-file.js';
+import { reasonOf } from '../../../core/base/errors/errors.js';
+import { ownValue } from '../../../core/base/errors/lookup.js';
+import { isObject } from '../../../core/models/checkpoint/files/json.js';
+import { readSmallFile } from '../../../core/models/checkpoint/files/small-file.js';
 import { parseJson } from '../../../core/texts/json.js';
 import type { ProblemResult, ProblemScore, ProblemTexts } from '../result.js';
 import { invalidResult } from '../result-files.js';

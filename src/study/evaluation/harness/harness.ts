@@ -1,10 +1,10 @@
 import type { ChildProcess } from 'node:child_process';
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import { shellWord } from '../../../core/base/command-line.js';
-import { checkInterrupt, LayerloomError } from '../../../core/base/errors.js';
-import { foreignDirectory } from '../../../core/base/own-directory.js';
-import { writing } from '../../../core/base/writing.js';
+import { shellWord } from '../../../core/base/errors/command-line.js';
+import { checkInterrupt, LayerloomError } from '../../../core/base/errors/errors.js';
+import { foreignDirectory } from '../../../core/base/files/own-directory.js';
+import { writing } from '../../../core/base/files/writing.js';
 import { openToAppend, sizeOf } from '../../../core/engine/output/durable.js';
 import {
   endGroup,

@@ -1,5 +1,5 @@
-import { LayerloomError } from '../../../core/base/errors.js';
-import { optionName } from '../../../core/base/option-name.js';
+import { LayerloomError } from '../../../core/base/errors/errors.js';
+import { optionName } from '../../../core/base/errors/option-name.js';
 import { parseAddress, printAddress } from '../../../core/models/address/address.js';
 import { refuseUnlikeLoaders } from '../../../core/models/reading/as-loaded.js';
 import { isBareAdapter, openModel } from '../../../core/models/reading/read-model.js';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
-import { exists } from '../../../core/base/exists.js';
-import { isObject, readJsonObject } from '../../../core/models/checkpoint/json.js';
+import { exists } from '../../../core/base/files/exists.js';
+import { isObject, readJsonObject } from '../../../core/models/checkpoint/files/json.js';
 
 /** The context length in `config.json`, in the harness's order. */
 const lengthKeys = ['n_positions', 'max_position_embeddings', 'n_ctx'];

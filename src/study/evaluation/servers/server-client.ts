@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { reasonOf } from '../../../core/base/errors.js';
+import { reasonOf } from '../../../core/base/errors/errors.js';
 import { jsonOrNone } from '../../../core/texts/json.js';
 
 /** A failure that another server may not have. */

@@ -1,8 +1,8 @@
 import type { ChildProcess } from 'node:child_process';
 import { createServer } from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
-import { isPlainWord, shellWord } from '../../../core/base/command-line.js';
-import { checkInterrupt, LayerloomError, reasonOf } from '../../../core/base/errors.js';
+import { isPlainWord, shellWord } from '../../../core/base/errors/command-line.js';
+import { checkInterrupt, LayerloomError, reasonOf } from '../../../core/base/errors/errors.js';
 import { openToAppend } from '../../../core/engine/output/durable.js';
 import { endGroup, spawnGroup } from '../../../core/programs/process.js';
 

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
 import { z } from 'zod';
-import { itemAt, ownValue } from '../../../core/base/lookup.js';
+import { itemAt, ownValue } from '../../../core/base/errors/lookup.js';
 import { bitsOf } from '../../../core/tensor/dtype.js';
-import { chunkBytes, FilesToRead, hashRanges, type Range, sampledRanges } from '../data/file-ranges.js';
+import { chunkBytes, FilesToRead, hashRanges, type Range, sampledRanges } from '../data/local/file-ranges.js';
 import type { ComparedShare } from '../evaluation-block.js';
 import type { TensorToLoad } from './weights-to-load.js';
 

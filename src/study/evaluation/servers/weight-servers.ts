@@ -1,5 +1,5 @@
 import { delimiter } from 'node:path';
-import { shipped } from '../../../core/base/shipped.js';
+import { shipped } from '../../../core/base/files/shipped.js';
 import type { WeightServerKind } from '../evaluation-block.js';
 import { isOfThisMachine } from '../reach.js';
 import { sglang } from './sglang-server.js';

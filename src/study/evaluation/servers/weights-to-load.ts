@@ -1,8 +1,8 @@
-import { itemAt, ownValue, valueAt } from '../../../core/base/lookup.js';
+import { itemAt, ownValue, valueAt } from '../../../core/base/errors/lookup.js';
 import { parseAddress } from '../../../core/models/address/address.js';
 import { isBareAdapter, openModel } from '../../../core/models/reading/read-model.js';
 import { bitsOf, type Dtype } from '../../../core/tensor/dtype.js';
-import { FilesToRead, hashRanges, type Range, sampledRanges } from '../data/file-ranges.js';
+import { FilesToRead, hashRanges, type Range, sampledRanges } from '../data/local/file-ranges.js';
 import type { ComparedShare } from '../evaluation-block.js';
 
 /** A tensor, and where its bytes are. */

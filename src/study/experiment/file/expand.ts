@@ -1,14 +1,12 @@
-import { layerloomCommand } from '../../../core/base/command-line.js';
-import { LayerloomError } from '../../../core/base/errors.js';
-import { itemAt } from '../../../core/base/lookup.js';
-import type { Method } from '../../../core/methods/framework/method.js';
+import { layerloomCommand } from '../../../core/base/errors/command-line.js';
+import { LayerloomError } from '../../../core/base/errors/errors.js';
+import { itemAt } from '../../../core/base/errors/lookup.js';
+import type { Method } from '../../../core/methods/framework/declaration/method.js';
 import { methods } from '../../../core/methods/index.js';
-import { expectKey, expectList } from '../../../core/methods/recipe/fields.js';
-import { invalidRecipe } from '../../../core/methods/recipe/invalid.js';
-import { nearest } from '../../../core/methods/recipe/nearest.js';
-import { withPlace } from '../../../core/methods/recipe/read-recipe.js';
-import { parseRecipe, refuseLayout } from '../../../core/methods/recipe/recipe.js';
-import { locationOf } from '../../../core/methods/recipe/source.js';
+import { expectKey, expectList } from '../../../core/methods/recipe/document/fields.js';
+import { invalidRecipe } from '../../../core/methods/recipe/document/invalid.js';
+import { nearest } from '../../../core/methods/recipe/document/nearest.js';
+import { locationOf } from '../../../core/methods/recipe/document/source.js';
 import {
   isText,
   locate,
@@ -16,13 +14,15 @@ import {
   mapping,
   type Text,
   toPlain,
-} from '../../../core/methods/recipe/tree.js';
+} from '../../../core/methods/recipe/document/tree.js';
+import { withPlace } from '../../../core/methods/recipe/read-recipe.js';
+import { parseRecipe, refuseLayout } from '../../../core/methods/recipe/recipe.js';
 import type { ModelInput, RecipeInput } from '../../../core/methods/recipes.js';
-import { checkDirectories } from './directories.js';
-import { mergeSettings } from './experiment-block.js';
-import { type Configuration, configurationsOf, dimensionsOf, sizeOf } from './grid.js';
+import { checkDirectories } from './blocks/directories.js';
+import { mergeSettings } from './blocks/experiment-block.js';
+import { type Configuration, configurationsOf, dimensionsOf, sizeOf } from './blocks/grid.js';
+import { refuseOtherModels } from './blocks/part-models.js';
 import { mergedBy, shapeOf } from './merged-by.js';
-import { refuseOtherModels } from './part-models.js';
 import type { Experiment, MergeEntry } from './read-experiment.js';
 import { Models, type Subject } from './subjects.js';
 

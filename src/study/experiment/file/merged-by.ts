@@ -1,10 +1,10 @@
 import type { z } from 'zod';
-import type { Method } from '../../../core/methods/framework/method.js';
-import { invalidRecipe } from '../../../core/methods/recipe/invalid.js';
-import type { Mapping } from '../../../core/methods/recipe/tree.js';
-import type { Configuration } from './grid.js';
+import type { Method } from '../../../core/methods/framework/declaration/method.js';
+import { invalidRecipe } from '../../../core/methods/recipe/document/invalid.js';
+import type { Mapping } from '../../../core/methods/recipe/document/tree.js';
+import type { Configuration } from './blocks/grid.js';
+import { isOfRuns } from './blocks/runs.js';
 import type { Experiment } from './read-experiment.js';
-import { isOfRuns } from './runs.js';
 import { type Models, pairsOf, type Subject, singlesOf } from './subjects.js';
 import { windowsOf } from './windows.js';
 

@@ -1,4 +1,4 @@
-import { LayerloomError } from '../../../core/base/errors.js';
+import { LayerloomError } from '../../../core/base/errors/errors.js';
 import { openModel } from '../../../core/models/reading/read-model.js';
 import type { Experiment } from './read-experiment.js';
 

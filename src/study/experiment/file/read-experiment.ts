@@ -1,16 +1,20 @@
 import { dirname, resolve } from 'node:path';
 import { stringify } from 'yaml';
 import type { z } from 'zod';
-import { layerloomCommand } from '../../../core/base/command-line.js';
-import { LayerloomError } from '../../../core/base/errors.js';
-import { emptyTable } from '../../../core/base/lookup.js';
+import { layerloomCommand } from '../../../core/base/errors/command-line.js';
+import { LayerloomError } from '../../../core/base/errors/errors.js';
+import { emptyTable } from '../../../core/base/errors/lookup.js';
 import { keysOf } from '../../../core/methods/recipe/block.js';
-import { isSnakeCase, toSnakeCase } from '../../../core/methods/recipe/case.js';
-import { type DocumentKind, parseDocuments } from '../../../core/methods/recipe/document.js';
-import { expectKey, expectList, expectMapping, inCamelCase } from '../../../core/methods/recipe/fields.js';
-import { checkKeys, invalidRecipe } from '../../../core/methods/recipe/invalid.js';
-import { isRecipeText, readText, recipeKeys } from '../../../core/methods/recipe/recipe-file.js';
-import type { Location, Mark } from '../../../core/methods/recipe/source.js';
+import { isSnakeCase, toSnakeCase } from '../../../core/methods/recipe/document/case.js';
+import { type DocumentKind, parseDocuments } from '../../../core/methods/recipe/document/document.js';
+import {
+  expectKey,
+  expectList,
+  expectMapping,
+  inCamelCase,
+} from '../../../core/methods/recipe/document/fields.js';
+import { checkKeys, invalidRecipe } from '../../../core/methods/recipe/document/invalid.js';
+import type { Location, Mark } from '../../../core/methods/recipe/document/source.js';
 import {
   type Entries,
   isText,
@@ -22,17 +26,18 @@ import {
   mapping,
   type Path,
   type Tree,
-} from '../../../core/methods/recipe/tree.js';
+} from '../../../core/methods/recipe/document/tree.js';
+import { isRecipeText, readText, recipeKeys } from '../../../core/methods/recipe/recipe-file.js';
 import { splitName } from '../../../core/models/address/name.js';
 import type { EvaluationBlock } from '../../evaluation/evaluation-block.js';
-import { evaluationOf, expectText, plainSettingsOf, searchOf } from './blocks.js';
-import { type ExperimentInput, experimentSchema, type plainSettings } from './experiment-block.js';
-import { type FurtherReference, referencesOf } from './further-references.js';
-import { absoluteModel, nameOfModel } from './models.js';
-import { checkName, folded, ModelNames, placeOf } from './names.js';
-import { type Partitions, partitionsOf } from './partitions.js';
-import { checkpointReferences, isOfRuns, type Runs, runsOf } from './runs.js';
-import type { SearchSettings } from './search-block.js';
+import { evaluationOf, expectText, plainSettingsOf, searchOf } from './blocks/blocks.js';
+import { type ExperimentInput, experimentSchema, type plainSettings } from './blocks/experiment-block.js';
+import { type FurtherReference, referencesOf } from './blocks/further-references.js';
+import { absoluteModel, nameOfModel } from './blocks/models.js';
+import { checkName, folded, ModelNames, placeOf } from './blocks/names.js';
+import { type Partitions, partitionsOf } from './blocks/partitions.js';
+import { checkpointReferences, isOfRuns, type Runs, runsOf } from './blocks/runs.js';
+import type { SearchSettings } from './blocks/search-block.js';
 
 /**
  * An experiment that has been read: names are unique and paths absolute. Parameters of methods are not

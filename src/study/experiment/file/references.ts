@@ -1,5 +1,5 @@
+import { nameOfModel } from './blocks/models.js';
 import { evaluatedLanguagesOf, measuredLanguages } from './measured-languages.js';
-import { nameOfModel } from './models.js';
 import type { Experiment } from './read-experiment.js';
 
 /** A model that merges are compared with. */

@@ -1,7 +1,7 @@
-import { expectList } from '../../../core/methods/recipe/fields.js';
-import { invalidRecipe } from '../../../core/methods/recipe/invalid.js';
-import { nearest } from '../../../core/methods/recipe/nearest.js';
-import { isText, type Mapping } from '../../../core/methods/recipe/tree.js';
+import { expectList } from '../../../core/methods/recipe/document/fields.js';
+import { invalidRecipe } from '../../../core/methods/recipe/document/invalid.js';
+import { nearest } from '../../../core/methods/recipe/document/nearest.js';
+import { isText, type Mapping } from '../../../core/methods/recipe/document/tree.js';
 import type { ModelInput, RecipeInput } from '../../../core/methods/recipes.js';
 import type { Experiment, Experts } from './read-experiment.js';
 

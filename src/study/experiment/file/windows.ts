@@ -1,9 +1,14 @@
-import { valueAt } from '../../../core/base/lookup.js';
-import { expectList } from '../../../core/methods/recipe/fields.js';
-import { invalidRecipe } from '../../../core/methods/recipe/invalid.js';
-import { nearest } from '../../../core/methods/recipe/nearest.js';
-import { isText, type Mapping, type MappingEntry, type Tree } from '../../../core/methods/recipe/tree.js';
-import type { Runs } from './runs.js';
+import { valueAt } from '../../../core/base/errors/lookup.js';
+import { expectList } from '../../../core/methods/recipe/document/fields.js';
+import { invalidRecipe } from '../../../core/methods/recipe/document/invalid.js';
+import { nearest } from '../../../core/methods/recipe/document/nearest.js';
+import {
+  isText,
+  type Mapping,
+  type MappingEntry,
+  type Tree,
+} from '../../../core/methods/recipe/document/tree.js';
+import type { Runs } from './blocks/runs.js';
 import { allLanguages, type Subject } from './subjects.js';
 
 /**

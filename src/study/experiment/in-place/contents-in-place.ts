@@ -1,8 +1,13 @@
-import { valueAt } from '../../../core/base/lookup.js';
-import { readSideFile } from '../../../core/models/checkpoint/small-file.js';
+import { valueAt } from '../../../core/base/errors/lookup.js';
+import { readSideFile } from '../../../core/models/checkpoint/files/small-file.js';
 import type { MergePlan } from '../../../core/plan/plan.js';
-import type { BatchMerge } from '../../batch/batch-merge.js';
-import { type BatchPlan, type BatchPlanOptions, type PlannedMerge, planOf } from '../../batch/batch-plan.js';
+import type { BatchMerge } from '../../batch/planning/batch-merge.js';
+import {
+  type BatchPlan,
+  type BatchPlanOptions,
+  type PlannedMerge,
+  planOf,
+} from '../../batch/planning/batch-plan.js';
 import {
   formOfFiles,
   isOfTheModel,

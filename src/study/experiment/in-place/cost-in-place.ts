@@ -1,6 +1,6 @@
-import type { BatchMerge } from '../../batch/batch-merge.js';
-import type { BatchPlan } from '../../batch/batch-plan.js';
-import { scratchPlace } from '../../store/scratch.js';
+import type { BatchMerge } from '../../batch/planning/batch-merge.js';
+import type { BatchPlan } from '../../batch/planning/batch-plan.js';
+import { scratchPlace } from '../../store/claims/scratch.js';
 import { type PlacedMerges, placeMerges } from './plan-in-place.js';
 
 /** Data made to score unwritten merges. */

@@ -1,22 +1,22 @@
 import { mkdir, rm, symlink, writeFile } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
-import type { LayerloomError } from '../../../core/base/errors.js';
-import { exists } from '../../../core/base/exists.js';
-import { valueAt } from '../../../core/base/lookup.js';
-import { writing } from '../../../core/base/writing.js';
+import type { LayerloomError } from '../../../core/base/errors/errors.js';
+import { valueAt } from '../../../core/base/errors/lookup.js';
+import { exists } from '../../../core/base/files/exists.js';
+import { writing } from '../../../core/base/files/writing.js';
 import { makeShards } from '../../../core/engine/compute/make-shards.js';
-import { refusedNonFinite } from '../../../core/engine/compute/non-finite.js';
+import { refusedNonFinite } from '../../../core/engine/compute/measures/non-finite.js';
 import type { InputFiles } from '../../../core/engine/input-files.js';
 import { Run, type RunControls } from '../../../core/engine/run.js';
 import type { CheckpointIndex } from '../../../core/models/checkpoint/checkpoint.js';
 import { indexNames } from '../../../core/models/checkpoint/containers/containers.js';
-import { cardName } from '../../../core/models/checkpoint/file-names.js';
-import { readSideFile } from '../../../core/models/checkpoint/small-file.js';
+import { cardName } from '../../../core/models/checkpoint/files/file-names.js';
+import { readSideFile } from '../../../core/models/checkpoint/files/small-file.js';
 import { storedTensors } from '../../../core/models/checkpoint/stored-tensors.js';
 import { sourcesOfTensors } from '../../../core/plan/operands.js';
 import { placedInFile } from '../../../core/plan/tensors-in-file.js';
 import { assemble } from '../../batch/assemble.js';
-import type { BatchMerge } from '../../batch/batch-merge.js';
+import type { BatchMerge } from '../../batch/planning/batch-merge.js';
 import {
   type BatchPlan,
   type BatchPlanOptions,
@@ -24,16 +24,16 @@ import {
   planBatch,
   plannedInputsOf,
   planOf,
-} from '../../batch/batch-plan.js';
-import { type DistinctShard, groupShards } from '../../batch/groups.js';
-import { linkedIn } from '../../batch/inputs-of.js';
+} from '../../batch/planning/batch-plan.js';
+import { type DistinctShard, groupShards } from '../../batch/planning/groups.js';
+import { linkedIn } from '../../batch/planning/inputs-of.js';
 import { makeLeft } from '../../batch/run-batch.js';
 import { StoreSink } from '../../batch/store-sink.js';
 import { storedNonFinite } from '../../batch/stored-non-finite.js';
 import type { PlacedTensor, WeightsInPlace } from '../../evaluation/servers/weights-to-load.js';
-import { Scratch } from '../../store/scratch.js';
+import { Scratch } from '../../store/claims/scratch.js';
+import { weightsOfShards } from '../../store/files/weights.js';
 import { ShardStore } from '../../store/shard-store.js';
-import { weightsOfShards } from '../../store/weights.js';
 import { ContentsInPlace } from './contents-in-place.js';
 import { type PlacedMerge, type PlacedMerges, placeMerges } from './plan-in-place.js';
 

@@ -1,4 +1,4 @@
-import { groupBy, itemAt, valueAt } from '../../../core/base/lookup.js';
+import { groupBy, itemAt, valueAt } from '../../../core/base/errors/lookup.js';
 import type { CheckpointIndex } from '../../../core/models/checkpoint/checkpoint.js';
 import { storedTensors } from '../../../core/models/checkpoint/stored-tensors.js';
 import { partOfShard } from '../../../core/plan/layout.js';
@@ -6,10 +6,10 @@ import { keyOfStored } from '../../../core/plan/operands/stored.js';
 import { type Identify, shardKey } from '../../../core/plan/shard-key.js';
 import { placedInFile } from '../../../core/plan/tensors-in-file.js';
 import { type StoredTensor, storedTensor } from '../../../core/tensor/stored-tensor.js';
-import type { BatchMerge } from '../../batch/batch-merge.js';
-import type { BatchPlan, PlannedMerge } from '../../batch/batch-plan.js';
-import type { DistinctShard } from '../../batch/groups.js';
-import type { MergeShard } from '../../batch/merge-shards.js';
+import type { BatchMerge } from '../../batch/planning/batch-merge.js';
+import type { BatchPlan, PlannedMerge } from '../../batch/planning/batch-plan.js';
+import type { DistinctShard } from '../../batch/planning/groups.js';
+import type { MergeShard } from '../../batch/planning/merge-shards.js';
 import { type ContentPart, slotOf } from '../../evaluation/model-contents.js';
 import { exchangedDtypes, type PlacedTensor } from '../../evaluation/servers/weights-to-load.js';
 

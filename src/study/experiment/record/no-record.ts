@@ -1,8 +1,8 @@
 import { readdir, stat } from 'node:fs/promises';
-import { argument, layerloomCommand } from '../../../core/base/command-line.js';
-import { LayerloomError } from '../../../core/base/errors.js';
+import { argument, layerloomCommand } from '../../../core/base/errors/command-line.js';
+import { LayerloomError } from '../../../core/base/errors/errors.js';
 import { findWeights, isWeightsName } from '../../../core/models/checkpoint/containers/containers.js';
-import { adapterConfigName } from '../../../core/models/checkpoint/file-names.js';
+import { adapterConfigName } from '../../../core/models/checkpoint/files/file-names.js';
 
 /** The error of a directory without a record. */
 export const noRecord = async (directory: string): Promise<LayerloomError<'EXPERIMENT_MISSING'>> => {

@@ -1,12 +1,12 @@
 import { lstat, readdir, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { exists } from '../../../core/base/exists.js';
-import { writing } from '../../../core/base/writing.js';
+import { exists } from '../../../core/base/files/exists.js';
+import { writing } from '../../../core/base/files/writing.js';
 import { replaceFile, syncDirectory } from '../../../core/engine/output/durable.js';
-import { recordName } from '../../batch/record-names.js';
+import { recordName } from '../../batch/planning/record-names.js';
 import { evaluationsName } from '../../evaluation/result-files.js';
-import { holdClaim } from '../../store/hold-claim.js';
-import { Scoreboard } from '../scoring/scoreboard.js';
+import { holdClaim } from '../../store/claims/hold-claim.js';
+import { Scoreboard } from '../scoring/progress/scoreboard.js';
 import { type ExperimentRecord, formerRecord } from './experiment-record.js';
 
 const partialName = /^experiment\.json\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;

@@ -1,6 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { recordName } from '../../batch/record-names.js';
+import { recordName } from '../../batch/planning/record-names.js';
 import { type ExperimentRecord, readRecord } from './experiment-record.js';
 
 /** Reads a record repeatedly while others write it. */

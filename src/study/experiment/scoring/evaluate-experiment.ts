@@ -1,7 +1,7 @@
 import { basename, resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { checkInterrupt, LayerloomError } from '../../../core/base/errors.js';
-import { optionName } from '../../../core/base/option-name.js';
+import { checkInterrupt, LayerloomError } from '../../../core/base/errors/errors.js';
+import { optionName } from '../../../core/base/errors/option-name.js';
 import { harnessCommand } from '../../evaluation/harness/harness-command.js';
 import {
   exchangesWeights,
@@ -20,19 +20,19 @@ import { checkMadeHere } from '../made-here.js';
 import { type ExperimentRecord, readRecord } from '../record/experiment-record.js';
 import { RecordFile } from '../record/record-file.js';
 import { WatchedRecord } from '../record/watched-record.js';
-import { asksOf } from './asks.js';
-import { isBatchWorking } from './batch-at-work.js';
 import { type EvaluateOptions, inTurn, selectModels, settingsOf } from './evaluation-options.js';
 import { checkInPlace, openInPlace } from './in-place.js';
-import { describeLeft } from './left-results.js';
-import { lackingIn, type ModelToScore, modelsToScore, weightsOf } from './models-to-score.js';
-import { noteContents } from './note-contents.js';
 import { prepareScoring, type Scoring } from './prepare-scoring.js';
-import { ScoreFailures } from './score-failures.js';
+import { isBatchWorking } from './progress/batch-at-work.js';
+import { noteContents } from './progress/note-contents.js';
+import { ScoreFailures } from './progress/score-failures.js';
+import { ScoringOrder } from './progress/scoring-order.js';
+import { asksOf } from './requests/asks.js';
+import { describeLeft } from './requests/left-results.js';
+import { lackingIn, type ModelToScore, modelsToScore, weightsOf } from './requests/models-to-score.js';
+import { type OpenModel, TimeLeft } from './requests/time-left.js';
+import { describeTrained } from './requests/trained-problems.js';
 import { environmentOf, type ScoringContext, type ScoringOutcome, scoreModel } from './score-model.js';
-import { ScoringOrder } from './scoring-order.js';
-import { type OpenModel, TimeLeft } from './time-left.js';
-import { describeTrained } from './trained-problems.js';
 
 /** Models that an evaluation scored, kept, and could not score. */
 export interface EvaluationOutcome {

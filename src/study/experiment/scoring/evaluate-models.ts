@@ -1,19 +1,19 @@
 import { basename, resolve } from 'node:path';
-import { argument, layerloomCommand } from '../../../core/base/command-line.js';
-import { invalidParameter } from '../../../core/base/invalid-parameter.js';
+import { argument, layerloomCommand } from '../../../core/base/errors/command-line.js';
+import { invalidParameter } from '../../../core/base/errors/invalid-parameter.js';
 import { splitName } from '../../../core/models/address/name.js';
-import { hasRecord } from '../../batch/record-names.js';
+import { hasRecord } from '../../batch/planning/record-names.js';
 import { type BenchmarkName, benchmarks } from '../../evaluation/data/benchmarks.js';
-import { type EvaluationLanguage, mgsmLanguages } from '../../evaluation/data/languages.js';
+import { type EvaluationLanguage, mgsmLanguages } from '../../evaluation/data/local/languages.js';
 import type { Evaluation } from '../../evaluation/evaluation-block.js';
 import { checkHarness, harnessCommand } from '../../evaluation/harness/harness-command.js';
-import { absoluteModel, nameOfModel } from '../file/models.js';
-import { folded } from '../file/names.js';
+import { absoluteModel, nameOfModel } from '../file/blocks/models.js';
+import { folded } from '../file/blocks/names.js';
 import { type ExperimentRecord, readRecord } from '../record/experiment-record.js';
 import { runExperiment } from '../run-experiment.js';
 import { type EvaluationOutcome, evaluateExperiment } from './evaluate-experiment.js';
 import type { EvaluateOptions } from './evaluation-options.js';
-import { pathOf } from './models-to-score.js';
+import { pathOf } from './requests/models-to-score.js';
 import { usualScores } from './usual-scores.js';
 
 /** Options of `evaluateModels`. */

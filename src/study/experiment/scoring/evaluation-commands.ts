@@ -3,8 +3,8 @@ import { harnessCommand } from '../../evaluation/harness/harness-command.js';
 import { ResultFiles } from '../../evaluation/result-files.js';
 import { readRecord } from '../record/experiment-record.js';
 import { type EvaluateOptions, inTurn, selectModels, settingsOf } from './evaluation-options.js';
-import { modelsToScore } from './models-to-score.js';
 import { prepareScoring } from './prepare-scoring.js';
+import { modelsToScore } from './requests/models-to-score.js';
 import { commandsOf } from './score-model.js';
 
 /**

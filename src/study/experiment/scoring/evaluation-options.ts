@@ -1,15 +1,15 @@
 import { join } from 'node:path';
-import { argument, layerloomCommand } from '../../../core/base/command-line.js';
-import { LayerloomError } from '../../../core/base/errors.js';
-import { invalidParameter } from '../../../core/base/invalid-parameter.js';
+import { argument, layerloomCommand } from '../../../core/base/errors/command-line.js';
+import { LayerloomError } from '../../../core/base/errors/errors.js';
+import { invalidParameter } from '../../../core/base/errors/invalid-parameter.js';
 import { matches } from '../../../core/methods/framework/match-names.js';
-import { checkPart, type Part } from '../../batch/part.js';
+import { checkPart, type Part } from '../../batch/planning/part.js';
 import { rowsToScore } from '../../evaluation/rows.js';
 import { type EvaluationSettings, parseEvaluation } from '../../evaluation/settings.js';
 import type { ExperimentRecord, ScoreError } from '../record/experiment-record.js';
-import type { ModelToScore } from './models-to-score.js';
+import type { ModelToScore } from './requests/models-to-score.js';
+import type { RunningRequests } from './requests/time-left.js';
 import type { ScoringOutcome } from './score-model.js';
-import type { RunningRequests } from './time-left.js';
 
 /** Options of `evaluateExperiment`. */
 export interface EvaluateOptions {

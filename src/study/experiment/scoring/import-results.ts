@@ -1,11 +1,11 @@
 import { realpath, stat } from 'node:fs/promises';
 import { basename, join, resolve, sep } from 'node:path';
-import { LayerloomError } from '../../../core/base/errors.js';
-import { version } from '../../../core/base/version.js';
-import { reading } from '../../../core/base/writing.js';
-import { provenanceName } from '../../../core/models/checkpoint/file-names.js';
+import { LayerloomError } from '../../../core/base/errors/errors.js';
+import { version } from '../../../core/base/files/version.js';
+import { reading } from '../../../core/base/files/writing.js';
+import { provenanceName } from '../../../core/models/checkpoint/files/file-names.js';
 import { openModel } from '../../../core/models/reading/read-model.js';
-import { hasRecord } from '../../batch/record-names.js';
+import { hasRecord } from '../../batch/planning/record-names.js';
 import {
   findHarnessResults,
   type HarnessResult,
@@ -16,16 +16,16 @@ import { ScoredContents } from '../../evaluation/scored-contents.js';
 import type { EvaluationSettings } from '../../evaluation/settings.js';
 import { type ExperimentRecord, readRecord } from '../record/experiment-record.js';
 import { RecordFile } from '../record/record-file.js';
-import { checkEvaluationFolders } from './evaluation-folders.js';
 import { settingsOf } from './evaluation-options.js';
+import { ScoreFailures } from './progress/score-failures.js';
+import { checkEvaluationFolders } from './requests/evaluation-folders.js';
 import {
   type ModelToScore,
   modelsToScore,
   pathOf,
   weightsOf,
   weightsOfReference,
-} from './models-to-score.js';
-import { ScoreFailures } from './score-failures.js';
+} from './requests/models-to-score.js';
 
 /** Results that `importResults` took, and files that it refused. */
 export interface ImportOutcome {

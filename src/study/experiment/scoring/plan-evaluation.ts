@@ -1,25 +1,25 @@
 import { resolve } from 'node:path';
-import { LayerloomError } from '../../../core/base/errors.js';
-import { itemAt, valueAt } from '../../../core/base/lookup.js';
-import type { BatchPlan } from '../../batch/batch-plan.js';
+import { LayerloomError } from '../../../core/base/errors/errors.js';
+import { itemAt, valueAt } from '../../../core/base/errors/lookup.js';
+import type { BatchPlan } from '../../batch/planning/batch-plan.js';
 import { harnessCommand } from '../../evaluation/harness/harness-command.js';
 import { exchangesWeights } from '../../evaluation/harness/harness-process.js';
 import { paceOf } from '../../evaluation/pace.js';
 import { type FoundResult, ResultFiles } from '../../evaluation/result-files.js';
 import { ScoredContents } from '../../evaluation/scored-contents.js';
 import { type EvaluationSettings, parseEvaluation } from '../../evaluation/settings.js';
-import { weightsOfShards } from '../../store/weights.js';
+import { weightsOfShards } from '../../store/files/weights.js';
 import { type ExperimentMerge, expandExperiment } from '../file/expand.js';
 import type { Experiment } from '../file/read-experiment.js';
 import { experimentReferences } from '../file/references.js';
 import type { CostInPlace } from '../in-place/cost-in-place.js';
 import { formerRecord, type MergeRecord, readRecord, type ScoreError } from '../record/experiment-record.js';
-import { checkExperimentTasks } from './check-tasks.js';
 import { type EvaluateOptions, selectModels, settingsOf } from './evaluation-options.js';
 import { checkInPlace, planInPlace } from './in-place.js';
-import { lackingIn, type ModelToScore, modelsToScore, weightsOf } from './models-to-score.js';
-import { ScoringOrder } from './scoring-order.js';
-import { resultOf } from './wanted-results.js';
+import { ScoringOrder } from './progress/scoring-order.js';
+import { checkExperimentTasks } from './requests/check-tasks.js';
+import { lackingIn, type ModelToScore, modelsToScore, weightsOf } from './requests/models-to-score.js';
+import { resultOf } from './requests/wanted-results.js';
 
 /** A task, and the models without a result in it. */
 export interface PlannedTask {

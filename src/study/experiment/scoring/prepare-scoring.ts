@@ -7,9 +7,14 @@ import { evaluationsName } from '../../evaluation/result-files.js';
 import { ScoredContents } from '../../evaluation/scored-contents.js';
 import type { EvaluationSettings } from '../../evaluation/settings.js';
 import type { ScoreError } from '../record/experiment-record.js';
-import type { Asks } from './asks.js';
-import { tasksOf, unknownTasks } from './check-tasks.js';
-import { checkEvaluationFolders, claimIn, removeLeftovers, taskFolder } from './evaluation-folders.js';
+import type { Asks } from './requests/asks.js';
+import { tasksOf, unknownTasks } from './requests/check-tasks.js';
+import {
+  checkEvaluationFolders,
+  claimIn,
+  removeLeftovers,
+  taskFolder,
+} from './requests/evaluation-folders.js';
 
 /** Shared by all models of a run. */
 export interface Scoring extends AsyncDisposable {

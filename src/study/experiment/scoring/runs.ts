@@ -1,14 +1,14 @@
 import { createHash } from 'node:crypto';
 import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { groupBy } from '../../../core/base/lookup.js';
-import { namesIn, unlessMissing } from '../../../core/base/unless-missing.js';
+import { groupBy } from '../../../core/base/errors/lookup.js';
+import { namesIn, unlessMissing } from '../../../core/base/files/unless-missing.js';
 import type { HarnessRun } from '../../evaluation/harness/harness.js';
 import type { FoundResult } from '../../evaluation/result-files.js';
 import type { EvaluationSettings, Rows } from '../../evaluation/settings.js';
-import type { ModelToScore } from './models-to-score.js';
 import type { Scoring } from './prepare-scoring.js';
-import { backendIn } from './wanted-results.js';
+import type { ModelToScore } from './requests/models-to-score.js';
+import { backendIn } from './requests/wanted-results.js';
 
 type RunPlace = Pick<HarnessRun, 'path' | 'inPlace' | 'server' | 'servedName'> & { readonly weights: string };
 

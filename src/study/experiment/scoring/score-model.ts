@@ -1,7 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { LayerloomError } from '../../../core/base/errors.js';
-import { version } from '../../../core/base/version.js';
+import { LayerloomError } from '../../../core/base/errors/errors.js';
+import { version } from '../../../core/base/files/version.js';
 import { makeDirectories } from '../../../core/engine/output/durable.js';
 import { splitName } from '../../../core/models/address/name.js';
 import {
@@ -20,14 +20,14 @@ import { exchangeEnvironment } from '../../evaluation/servers/weight-servers.js'
 import type { HeldModel, WeightSwapServer } from '../../evaluation/servers/weight-swap-server.js';
 import type { MergeToLoad } from '../in-place/merges-in-place.js';
 import type { ScoreError } from '../record/experiment-record.js';
-import { bringWholeModel } from './bring-whole-model.js';
-import { claimIn } from './evaluation-folders.js';
-import { loadPathOf, type ModelToScore, placeOf, weightsOf } from './models-to-score.js';
 import type { Scoring } from './prepare-scoring.js';
-import { logNameOf } from './running-requests.js';
+import type { ScoreFailures } from './progress/score-failures.js';
+import { bringWholeModel } from './requests/bring-whole-model.js';
+import { claimIn } from './requests/evaluation-folders.js';
+import { loadPathOf, type ModelToScore, placeOf, weightsOf } from './requests/models-to-score.js';
+import { logNameOf } from './requests/running-requests.js';
+import { backendIn, resultOf } from './requests/wanted-results.js';
 import { answersLeft, removeAll, runOf, runsOf } from './runs.js';
-import type { ScoreFailures } from './score-failures.js';
-import { backendIn, resultOf } from './wanted-results.js';
 
 /** Outcome of scoring one model. */
 export interface ScoringOutcome {

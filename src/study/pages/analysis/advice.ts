@@ -1,10 +1,10 @@
+import { groupBy, itemAt } from '../../../core/base/errors/lookup.js';
 import { formatPercent } from '../../../core/base/format.js';
-import { groupBy, itemAt } from '../../../core/base/lookup.js';
-import type { ExpertRoles } from '../../../core/measure/analysis/expert-roles.js';
+import type { ExpertRoles } from '../../../core/measure/analysis/advice/expert-roles.js';
 import type { Overlap } from '../../../core/measure/analysis/overlap.js';
 import type { Shares } from '../../../core/measure/analysis/shares.js';
 import type { Side } from '../../../core/methods/framework/part-names.js';
-import { groupsOfPairs, isNamedByRoles } from '../components/pair-groups.js';
+import { groupsOfPairs, isNamedByRoles } from '../components/data/pair-groups.js';
 
 /** Relative deviation from an even spread over the layers below which a share counts as even. */
 const even = 0.1;

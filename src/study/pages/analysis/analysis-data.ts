@@ -1,26 +1,26 @@
 import { join } from 'node:path';
-import { LayerloomError } from '../../../core/base/errors.js';
-import { itemAt, propertyAt, valueAt } from '../../../core/base/lookup.js';
-import { namesIn } from '../../../core/base/unless-missing.js';
-import { readFailed } from '../../../core/base/writing.js';
-import { analyseAt, defaultThreshold, type MavVectors } from '../../../core/measure/analysis/analysis.js';
-import { autoThreshold } from '../../../core/measure/analysis/auto-threshold.js';
-import { columnsOf } from '../../../core/measure/analysis/columns.js';
-import type { ExpertRoles } from '../../../core/measure/analysis/expert-roles.js';
-import type { Overlap } from '../../../core/measure/analysis/overlap.js';
+import { LayerloomError } from '../../../core/base/errors/errors.js';
+import { itemAt, propertyAt, valueAt } from '../../../core/base/errors/lookup.js';
+import { namesIn } from '../../../core/base/files/unless-missing.js';
+import { readFailed } from '../../../core/base/files/writing.js';
+import { autoThreshold } from '../../../core/measure/analysis/advice/auto-threshold.js';
+import type { ExpertRoles } from '../../../core/measure/analysis/advice/expert-roles.js';
 import {
   overlapsName,
   readOverlaps,
   readThreshold,
   readTopOverlaps,
   topOverlapsName,
-} from '../../../core/measure/analysis/saved-analysis.js';
+} from '../../../core/measure/analysis/advice/saved-analysis.js';
+import type { TopOverlap } from '../../../core/measure/analysis/advice/top-overlap.js';
+import { analyseAt, defaultThreshold, type MavVectors } from '../../../core/measure/analysis/analysis.js';
+import { columnsOf } from '../../../core/measure/analysis/columns.js';
+import type { Overlap } from '../../../core/measure/analysis/overlap.js';
 import { sharesOf } from '../../../core/measure/analysis/shares.js';
-import type { TopOverlap } from '../../../core/measure/analysis/top-overlap.js';
 import { readVectors } from '../../../core/measure/analysis/vectors-file.js';
 import { paperCounts } from '../../../core/methods/framework/counts.js';
-import type { JsonFault } from '../../../core/models/checkpoint/json-file.js';
-import type { PageAnalysis, PageExpert } from '../components/data.js';
+import type { JsonFault } from '../../../core/models/checkpoint/files/json-file.js';
+import type { PageAnalysis, PageExpert } from '../components/data/data.js';
 import { advice } from './advice.js';
 import { finiteRows, type PublishedTable, shortName } from './analysis-table.js';
 import { countsAt, stopsOf } from './mav-counts.js';

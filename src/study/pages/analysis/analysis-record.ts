@@ -1,6 +1,6 @@
 import { lstat, readFile, rm } from 'node:fs/promises';
 import { basename, join } from 'node:path';
-import { isObject } from '../../../core/models/checkpoint/json.js';
+import { isObject } from '../../../core/models/checkpoint/files/json.js';
 import { jsonOrNone } from '../../../core/texts/json.js';
 
 /** The page, which is written last and lists the files of the analysis at its end. */

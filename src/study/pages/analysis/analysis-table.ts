@@ -1,7 +1,7 @@
-import { itemAt, propertyAt, valueAt } from '../../../core/base/lookup.js';
+import { itemAt, propertyAt, valueAt } from '../../../core/base/errors/lookup.js';
 import { countAbove, type MavVectors } from '../../../core/measure/analysis/analysis.js';
 import { type Column, columnsOf } from '../../../core/measure/analysis/columns.js';
-import { sixDecimals } from '../components/numbers.js';
+import { sixDecimals } from '../components/data/numbers.js';
 
 export interface AnalysisTable {
   readonly columns: readonly Column[];

@@ -1,4 +1,4 @@
-import { itemAt } from '../../../core/base/lookup.js';
+import { itemAt } from '../../../core/base/errors/lookup.js';
 import type { MavVectors } from '../../../core/measure/analysis/analysis.js';
 
 /**

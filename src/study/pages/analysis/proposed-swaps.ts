@@ -1,10 +1,10 @@
 import { basename } from 'node:path';
-import { argument, layerloomCommand } from '../../../core/base/command-line.js';
+import { argument, layerloomCommand } from '../../../core/base/errors/command-line.js';
+import { valueAt } from '../../../core/base/errors/lookup.js';
 import { formatPercent } from '../../../core/base/format.js';
-import { valueAt } from '../../../core/base/lookup.js';
+import type { ExpertRoles } from '../../../core/measure/analysis/advice/expert-roles.js';
+import { type Concern, type Proposal, proposalsOf } from '../../../core/measure/analysis/advice/proposal.js';
 import { fileName, type MavVectors } from '../../../core/measure/analysis/analysis.js';
-import type { ExpertRoles } from '../../../core/measure/analysis/expert-roles.js';
-import { type Concern, type Proposal, proposalsOf } from '../../../core/measure/analysis/proposal.js';
 
 /** A proposal with its command and warnings. */
 export interface ProposedSwap extends Proposal {

@@ -1,6 +1,6 @@
 import Papa from 'papaparse';
-import { visibleLine } from '../../../core/base/visible.js';
-import type { TopOverlap } from '../../../core/measure/analysis/top-overlap.js';
+import { visibleLine } from '../../../core/base/errors/visible.js';
+import type { TopOverlap } from '../../../core/measure/analysis/advice/top-overlap.js';
 
 const fields = [
   'expert',

@@ -1,11 +1,18 @@
 import { readdir } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { LayerloomError } from '../../../core/base/errors.js';
-import { invalidParameter } from '../../../core/base/invalid-parameter.js';
-import { itemAt } from '../../../core/base/lookup.js';
-import { version } from '../../../core/base/version.js';
-import { reading, writing } from '../../../core/base/writing.js';
+import { LayerloomError } from '../../../core/base/errors/errors.js';
+import { invalidParameter } from '../../../core/base/errors/invalid-parameter.js';
+import { itemAt } from '../../../core/base/errors/lookup.js';
+import { version } from '../../../core/base/files/version.js';
+import { reading, writing } from '../../../core/base/files/writing.js';
 import { makeDirectories, writeWhole } from '../../../core/engine/output/durable.js';
+import type { ExpertRoles } from '../../../core/measure/analysis/advice/expert-roles.js';
+import {
+  overlapsName,
+  proposalsName,
+  topOverlapsName,
+} from '../../../core/measure/analysis/advice/saved-analysis.js';
+import { type TopOverlap, topOverlapsOf } from '../../../core/measure/analysis/advice/top-overlap.js';
 import {
   type Analysis,
   analyseAt,
@@ -13,18 +20,11 @@ import {
   type MavVectors,
   vectorsName,
 } from '../../../core/measure/analysis/analysis.js';
-import type { ExpertRoles } from '../../../core/measure/analysis/expert-roles.js';
 import type { Overlap } from '../../../core/measure/analysis/overlap.js';
-import {
-  overlapsName,
-  proposalsName,
-  topOverlapsName,
-} from '../../../core/measure/analysis/saved-analysis.js';
 import { type Shares, sharesOf } from '../../../core/measure/analysis/shares.js';
-import { type TopOverlap, topOverlapsOf } from '../../../core/measure/analysis/top-overlap.js';
 import { encodeVectors } from '../../../core/measure/analysis/vectors-file.js';
 import { findWeights } from '../../../core/models/checkpoint/containers/containers.js';
-import { readSmallFile } from '../../../core/models/checkpoint/small-file.js';
+import { readSmallFile } from '../../../core/models/checkpoint/files/small-file.js';
 import { mostCsvBytes } from '../../../core/texts/csv.js';
 import { drawPicture } from '../pictures/draw-picture.js';
 import { describeRows, HeatMap } from '../pictures/heat-map.js';

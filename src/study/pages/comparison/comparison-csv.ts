@@ -1,5 +1,5 @@
 import Papa from 'papaparse';
-import { visibleLine } from '../../../core/base/visible.js';
+import { visibleLine } from '../../../core/base/errors/visible.js';
 import type { Comparison, TensorComparison } from '../../../core/measure/comparison/comparison.js';
 
 const fields = [

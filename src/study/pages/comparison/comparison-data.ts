@@ -1,5 +1,5 @@
 import type { Comparison, TensorComparison } from '../../../core/measure/comparison/comparison.js';
-import type { PageComparison, PageTable } from '../components/data.js';
+import type { PageComparison, PageTable } from '../components/data/data.js';
 import type { HeatMapData } from '../pictures/heat-map.js';
 import { layerTable, mostIn } from './layer-table.js';
 import { verdictOf } from './verdict.js';

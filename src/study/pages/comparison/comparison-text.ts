@@ -1,5 +1,5 @@
+import { itemAt } from '../../../core/base/errors/lookup.js';
 import { formatBytes, formatCount, formatPercent, formatSeconds } from '../../../core/base/format.js';
-import { itemAt } from '../../../core/base/lookup.js';
 import { joinRuns, plainTable } from '../../../core/base/table.js';
 import { wrap } from '../../../core/base/wrap.js';
 import type {
@@ -8,7 +8,7 @@ import type {
   TensorComparison,
 } from '../../../core/measure/comparison/comparison.js';
 import type { SideFileDifference } from '../../../core/measure/comparison/side-file-differences.js';
-import { showNumber, twoDigits } from '../components/numbers.js';
+import { showNumber, twoDigits } from '../components/data/numbers.js';
 import { cellOf, isSame, type LayerCell, layerTable, mostIn } from './layer-table.js';
 import { verdictOf } from './verdict.js';
 

@@ -1,4 +1,4 @@
-import { itemAt, valueAt } from '../../../core/base/lookup.js';
+import { itemAt, valueAt } from '../../../core/base/errors/lookup.js';
 import { columnsOf, type PlacedMatrix } from '../../../core/measure/analysis/columns.js';
 import type { Comparison, TensorComparison } from '../../../core/measure/comparison/comparison.js';
 

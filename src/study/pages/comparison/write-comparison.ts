@@ -1,7 +1,7 @@
 import { extname } from 'node:path';
 import { h } from 'preact';
 import { render } from 'preact-render-to-string';
-import { invalidParameter } from '../../../core/base/invalid-parameter.js';
+import { invalidParameter } from '../../../core/base/errors/invalid-parameter.js';
 import type { Comparison } from '../../../core/measure/comparison/comparison.js';
 import { ComparisonPage } from '../components/comparison-page.js';
 import { htmlPage } from '../html-page.js';

@@ -1,5 +1,5 @@
 import { type ComponentType, hydrate } from 'preact';
-import { printing } from './printing.js';
+import { printing } from './data/printing.js';
 
 const element = (id: string): HTMLElement => {
   const found = document.getElementById(id);

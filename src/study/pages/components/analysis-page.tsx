@@ -1,9 +1,9 @@
-import type { PageAnalysis } from './data.js';
-import { analysedThresholds, Experts } from './experts.js';
-import { showThresholds } from './numbers.js';
-import { Overlaps, TopOverlaps, topLead } from './overlaps.js';
-import { Proposals, proposalsLead } from './proposals.js';
-import { Section } from './section.js';
+import { Overlaps, TopOverlaps, topLead } from './charts/overlaps.js';
+import { Section } from './charts/section.js';
+import type { PageAnalysis } from './data/data.js';
+import { showThresholds } from './data/numbers.js';
+import { analysedThresholds, Experts } from './tables/experts.js';
+import { Proposals, proposalsLead } from './tables/proposals.js';
 import { ThemeChoice } from './theme.js';
 
 export const AnalysisPage = ({ data }: { data: PageAnalysis }) => (

@@ -1,8 +1,8 @@
-import type { PageComparison } from './data.js';
-import { DataTable } from './data-table.js';
-import { HeatTable } from './heat-table.js';
-import { twoDigits } from './numbers.js';
-import { Section } from './section.js';
+import { HeatTable } from './charts/heat-table.js';
+import { Section } from './charts/section.js';
+import type { PageComparison } from './data/data.js';
+import { twoDigits } from './data/numbers.js';
+import { DataTable } from './tables/data-table.js';
 import { ThemeChoice } from './theme.js';
 
 export const ComparisonPage = ({ data }: { data: PageComparison }) => (

@@ -1,17 +1,17 @@
 import type { ComponentChildren } from 'preact';
-import { Curves, hasCurves } from './curves.js';
-import type { Fact, ReportData } from './data.js';
-import { DataTable } from './data-table.js';
-import { Experts } from './experts.js';
-import { Gains, hasGains } from './gains.js';
-import { Grids } from './grids.js';
-import { hasMatrices, Matrices } from './matrices.js';
-import { Merges } from './merges.js';
-import { Overlaps, TopOverlaps, topLead } from './overlaps.js';
-import { Proposals, proposalsLead } from './proposals.js';
-import { hasScores } from './results.js';
-import { hasScatter, Scatter } from './scatter.js';
-import { Section } from './section.js';
+import { Curves, hasCurves } from './charts/curves.js';
+import { Gains, hasGains } from './charts/gains.js';
+import { Grids } from './charts/grids.js';
+import { hasMatrices, Matrices } from './charts/matrices.js';
+import { Overlaps, TopOverlaps, topLead } from './charts/overlaps.js';
+import { hasScatter, Scatter } from './charts/scatter.js';
+import { Section } from './charts/section.js';
+import type { Fact, ReportData } from './data/data.js';
+import { hasScores } from './data/results.js';
+import { DataTable } from './tables/data-table.js';
+import { Experts } from './tables/experts.js';
+import { Merges } from './tables/merges.js';
+import { Proposals, proposalsLead } from './tables/proposals.js';
 import { ThemeChoice } from './theme.js';
 
 const Facts = ({ facts }: { facts: readonly Fact[] }) => (

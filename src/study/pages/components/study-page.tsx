@@ -1,7 +1,7 @@
 import { formatBytes, formatSeconds } from '../../../core/base/format.js';
 import { runStates } from '../../training/run-state.js';
 import type { Amount, StudyState } from '../study/study-state.js';
-import { Section, Wide } from './section.js';
+import { Section, Wide } from './charts/section.js';
 
 const mostRuns = 60;
 

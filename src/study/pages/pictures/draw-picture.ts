@@ -1,6 +1,6 @@
 import { type ComponentType, h } from 'preact';
 import { render } from 'preact-render-to-string';
-import { visible } from '../../../core/base/visible.js';
+import { visible } from '../../../core/base/errors/visible.js';
 
 /**
  * Renders a picture as SVG. XML forbids control characters and `]]>` in texts, which HTML's escapes keep;

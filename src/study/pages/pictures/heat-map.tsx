@@ -1,5 +1,5 @@
 import { scaleLinear } from 'd3-scale';
-import { showNumber, sixDecimals } from '../components/numbers.js';
+import { showNumber, sixDecimals } from '../components/data/numbers.js';
 import { ink, Picture, tenths } from './picture.js';
 
 export interface HeatMapData {

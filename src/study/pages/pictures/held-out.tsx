@@ -1,5 +1,5 @@
 import { scaleLinear } from 'd3-scale';
-import { fixed } from '../../scores/score-table.js';
+import { fixed } from '../../scores/reading/score-table.js';
 import type { SearchRecord } from '../../search/run-search.js';
 import { ink, tenths } from './picture.js';
 import { colours, plot, unitsOf } from './search-plot.js';

@@ -1,6 +1,6 @@
 import { scaleLinear } from 'd3-scale';
-import type { PageOverlap, PageTopOverlap } from '../components/data.js';
-import { percent } from '../components/numbers.js';
+import type { PageOverlap, PageTopOverlap } from '../components/data/data.js';
+import { percent } from '../components/data/numbers.js';
 import { ink, Picture, tenths } from './picture.js';
 
 /**

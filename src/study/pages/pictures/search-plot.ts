@@ -1,5 +1,5 @@
-import { scaleOf } from '../../scores/metrics.js';
-import { fixed } from '../../scores/score-table.js';
+import { scaleOf } from '../../scores/reading/metrics.js';
+import { fixed } from '../../scores/reading/score-table.js';
 
 export const colours = {
   choice: '#00441b',

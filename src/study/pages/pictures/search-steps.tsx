@@ -1,7 +1,7 @@
 import type { ScaleLinear } from 'd3-scale';
-import { groupBy, itemAt } from '../../../core/base/lookup.js';
+import { groupBy, itemAt } from '../../../core/base/errors/lookup.js';
 import type { SearchRecord } from '../../search/run-search.js';
-import type { Candidate, SearchStep } from '../../search/trace.js';
+import type { Candidate, SearchStep } from '../../search/space/trace.js';
 import { ink, tenths } from './picture.js';
 import { colours, plot } from './search-plot.js';
 

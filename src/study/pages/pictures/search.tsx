@@ -1,6 +1,6 @@
 import { scaleLinear } from 'd3-scale';
 import type { SearchRecord } from '../../search/run-search.js';
-import { rangeOf } from '../components/heat.js';
+import { rangeOf } from '../components/data/heat.js';
 import { HeldOut } from './held-out.js';
 import { ink, Picture, tenths } from './picture.js';
 import { colours, formatterOf, plot } from './search-plot.js';

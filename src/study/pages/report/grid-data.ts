@@ -1,13 +1,17 @@
-import { groupBy, itemAt, ownValue, valueAt } from '../../../core/base/lookup.js';
-import type { Board, Subject } from '../../scores/board.js';
-import { chooseOnHalf } from '../../scores/choose-on-half.js';
-import { sentenceOf, whyNoBest } from '../../scores/conclusion.js';
-import { type Configuration, defaultOf, distinctConfigurations } from '../../scores/configurations.js';
-import { configurationsIn, type Group } from '../../scores/groups.js';
-import { compare, judged, judgedIn } from '../../scores/judged.js';
-import type { ScoredModel } from '../../scores/scored-experiment.js';
-import { summarise } from '../../scores/summaries.js';
-import type { PageFinding, PageGrid } from '../components/data.js';
+import { groupBy, itemAt, ownValue, valueAt } from '../../../core/base/errors/lookup.js';
+import type { Board, Subject } from '../../scores/boards/board.js';
+import { configurationsIn, type Group } from '../../scores/boards/groups.js';
+import { compare, judged, judgedIn } from '../../scores/boards/judged.js';
+import { summarise } from '../../scores/boards/summaries.js';
+import { chooseOnHalf } from '../../scores/comparing/choose-on-half.js';
+import { sentenceOf, whyNoBest } from '../../scores/comparing/conclusion.js';
+import {
+  type Configuration,
+  defaultOf,
+  distinctConfigurations,
+} from '../../scores/reading/configurations.js';
+import type { ScoredModel } from '../../scores/reading/scored-experiment.js';
+import type { PageFinding, PageGrid } from '../components/data/data.js';
 import type { TaskData } from './result-data.js';
 
 const order = ['bottom', 'top', 'bottomTransition', 'topTransition', 'weights'];

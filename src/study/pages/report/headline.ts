@@ -1,11 +1,11 @@
-import { groupBy, itemAt } from '../../../core/base/lookup.js';
-import type { Board, Subject } from '../../scores/board.js';
-import { sentenceOf, type Verdict } from '../../scores/conclusion.js';
-import { type Group, groupsOf, isMerged } from '../../scores/groups.js';
-import { compare, type Judged, judged, judgedIn } from '../../scores/judged.js';
-import { type Summary, summarise } from '../../scores/summaries.js';
-import type { PageTask } from '../components/data.js';
-import { showScore } from '../components/numbers.js';
+import { groupBy, itemAt } from '../../../core/base/errors/lookup.js';
+import type { Board, Subject } from '../../scores/boards/board.js';
+import { type Group, groupsOf, isMerged } from '../../scores/boards/groups.js';
+import { compare, type Judged, judged, judgedIn } from '../../scores/boards/judged.js';
+import { type Summary, summarise } from '../../scores/boards/summaries.js';
+import { sentenceOf, type Verdict } from '../../scores/comparing/conclusion.js';
+import type { PageTask } from '../components/data/data.js';
+import { showScore } from '../components/data/numbers.js';
 import type { TaskData } from './result-data.js';
 
 interface Finding {

@@ -1,8 +1,8 @@
-import { groupBy, ownValue } from '../../../core/base/lookup.js';
-import { decimals } from '../../../core/methods/operations/words.js';
+import { groupBy, ownValue } from '../../../core/base/errors/lookup.js';
+import { decimals } from '../../../core/methods/operations/program/words.js';
 import { type SwapOrigin, swapOrigins } from '../../../core/methods/swaps/swap-origins.js';
-import type { ScoredModel } from '../../scores/scored-experiment.js';
-import type { Band } from '../components/data.js';
+import type { ScoredModel } from '../../scores/reading/scored-experiment.js';
+import type { Band } from '../components/data/data.js';
 
 export interface Drawn {
   readonly bands: readonly Band[];

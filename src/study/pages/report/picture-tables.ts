@@ -1,6 +1,6 @@
-import { itemAt } from '../../../core/base/lookup.js';
-import { numberCell, textCell } from '../../scores/cells.js';
-import type { Cell, ScoreTable, TableColumn, TableRow } from '../../scores/score-table.js';
+import { itemAt } from '../../../core/base/errors/lookup.js';
+import { numberCell, textCell } from '../../scores/boards/cells.js';
+import type { Cell, ScoreTable, TableColumn, TableRow } from '../../scores/reading/score-table.js';
 import type {
   PageAnalysis,
   PageCell,
@@ -9,7 +9,7 @@ import type {
   PageTable,
   PageTask,
   ReportData,
-} from '../components/data.js';
+} from '../components/data/data.js';
 
 type Made = Pick<ScoreTable, 'id' | 'title' | 'columns' | 'rows'> & Partial<ScoreTable>;
 

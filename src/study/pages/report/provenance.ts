@@ -1,7 +1,7 @@
-import { argument, layerloomCommand } from '../../../core/base/command-line.js';
-import { version } from '../../../core/base/version.js';
+import { argument, layerloomCommand } from '../../../core/base/errors/command-line.js';
+import { version } from '../../../core/base/files/version.js';
 import type { EvaluationResult } from '../../evaluation/result.js';
-import type { Fact, ReportData } from '../components/data.js';
+import type { Fact, ReportData } from '../components/data/data.js';
 import type { ReportSections } from './report-sections.js';
 import type { TaskData } from './result-data.js';
 

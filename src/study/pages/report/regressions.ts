@@ -1,11 +1,11 @@
-import { groupBy } from '../../../core/base/lookup.js';
-import type { Board, Subject } from '../../scores/board.js';
-import { distinctMerges } from '../../scores/configurations.js';
-import { type Judged, judged, judgedIn } from '../../scores/judged.js';
-import { scaleOf } from '../../scores/metrics.js';
-import { compareRows, type PairedComparison } from '../../scores/paired.js';
-import type { ScoredModel } from '../../scores/scored-experiment.js';
-import type { PageTable } from '../components/data.js';
+import { groupBy } from '../../../core/base/errors/lookup.js';
+import type { Board, Subject } from '../../scores/boards/board.js';
+import { type Judged, judged, judgedIn } from '../../scores/boards/judged.js';
+import { compareRows, type PairedComparison } from '../../scores/comparing/paired.js';
+import { distinctMerges } from '../../scores/reading/configurations.js';
+import { scaleOf } from '../../scores/reading/metrics.js';
+import type { ScoredModel } from '../../scores/reading/scored-experiment.js';
+import type { PageTable } from '../components/data/data.js';
 import type { TaskData } from './result-data.js';
 
 interface Compared {

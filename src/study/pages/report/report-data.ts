@@ -1,11 +1,11 @@
 import { join, relative, resolve } from 'node:path';
-import { LayerloomError } from '../../../core/base/errors.js';
-import { version } from '../../../core/base/version.js';
-import { recordName } from '../../batch/record-names.js';
+import { LayerloomError } from '../../../core/base/errors/errors.js';
+import { version } from '../../../core/base/files/version.js';
+import { recordName } from '../../batch/planning/record-names.js';
 import type { MergeRecord } from '../../experiment/record/experiment-record.js';
-import { scoreOf } from '../../scores/model-score.js';
-import type { ScoredExperiment, ScoredModel } from '../../scores/scored-experiment.js';
-import type { PageModel, ReportData } from '../components/data.js';
+import { scoreOf } from '../../scores/reading/model-score.js';
+import type { ScoredExperiment, ScoredModel } from '../../scores/reading/scored-experiment.js';
+import type { PageModel, ReportData } from '../components/data/data.js';
 import { gridsOf } from './grid-data.js';
 import { headlineSentence } from './headline.js';
 import { bandsOf, type Drawn } from './layer-bands.js';

@@ -1,6 +1,6 @@
 import type { ExperimentRecord } from '../../experiment/record/experiment-record.js';
-import type { Board } from '../../scores/board.js';
-import type { PageAnalysis, PageTable } from '../components/data.js';
+import type { Board } from '../../scores/boards/board.js';
+import type { PageAnalysis, PageTable } from '../components/data/data.js';
 
 export interface ReportSections {
   readonly board: Board;

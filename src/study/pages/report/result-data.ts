@@ -1,12 +1,12 @@
-import { itemAt, ownValue } from '../../../core/base/lookup.js';
+import { itemAt, ownValue } from '../../../core/base/errors/lookup.js';
 import type { EvaluationResult, ProblemResult } from '../../evaluation/result.js';
-import type { Board } from '../../scores/board.js';
-import { whyNoBest } from '../../scores/conclusion.js';
-import { isHigherBetter, scaleOf } from '../../scores/metrics.js';
-import { scoreOf, scoresOf } from '../../scores/model-score.js';
-import type { ScoredExperiment, ScoredModel } from '../../scores/scored-experiment.js';
-import { encodeBits } from '../components/bits.js';
-import type { PageResult, PageTask } from '../components/data.js';
+import type { Board } from '../../scores/boards/board.js';
+import { whyNoBest } from '../../scores/comparing/conclusion.js';
+import { isHigherBetter, scaleOf } from '../../scores/reading/metrics.js';
+import { scoreOf, scoresOf } from '../../scores/reading/model-score.js';
+import type { ScoredExperiment, ScoredModel } from '../../scores/reading/scored-experiment.js';
+import { encodeBits } from '../components/data/bits.js';
+import type { PageResult, PageTask } from '../components/data/data.js';
 import type { StringPool } from './string-pool.js';
 
 const longestResponse = 4000;

@@ -1,6 +1,6 @@
 import Papa from 'papaparse';
-import { visibleLine } from '../../../core/base/visible.js';
-import type { ScoreTable } from '../../scores/score-table.js';
+import { visibleLine } from '../../../core/base/errors/visible.js';
+import type { ScoreTable } from '../../scores/reading/score-table.js';
 import { type LongRow, longRows } from './long-rows.js';
 
 const fields = [

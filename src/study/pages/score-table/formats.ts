@@ -1,5 +1,5 @@
-import { LayerloomError } from '../../../core/base/errors.js';
-import { nearest } from '../../../core/methods/recipe/nearest.js';
+import { LayerloomError } from '../../../core/base/errors/errors.js';
+import { nearest } from '../../../core/methods/recipe/document/nearest.js';
 
 export const tableFormats = ['text', 'markdown', 'csv', 'latex', 'json', 'parquet'] as const;
 

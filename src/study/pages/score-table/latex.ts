@@ -1,5 +1,5 @@
-import { visibleLine } from '../../../core/base/visible.js';
-import type { ScoreTable } from '../../scores/score-table.js';
+import { visibleLine } from '../../../core/base/errors/visible.js';
+import type { ScoreTable } from '../../scores/reading/score-table.js';
 import { hasComputed, headOf, linesBelow, type Shown, shownCell } from './shown.js';
 
 const signs: Readonly<Record<string, string>> = {

@@ -1,4 +1,4 @@
-import type { Cell, ScoreTable } from '../../scores/score-table.js';
+import type { Cell, ScoreTable } from '../../scores/reading/score-table.js';
 
 /** A row of a long table: a filled cell with all its facts, or a derived figure. */
 export interface LongRow {

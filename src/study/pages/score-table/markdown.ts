@@ -1,5 +1,5 @@
 import { markdownText } from '../../../core/plan/card/markdown.js';
-import type { ScoreTable } from '../../scores/score-table.js';
+import type { ScoreTable } from '../../scores/reading/score-table.js';
 import { plainCell } from './plain.js';
 import { hasComputed, headOf, linesBelow, shownCell } from './shown.js';
 

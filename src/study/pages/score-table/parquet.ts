@@ -1,5 +1,5 @@
-import { version } from '../../../core/base/version.js';
-import type { ScoreTable } from '../../scores/score-table.js';
+import { version } from '../../../core/base/files/version.js';
+import type { ScoreTable } from '../../scores/reading/score-table.js';
 import { type LongRow, longRows } from './long-rows.js';
 import type { ParquetColumn } from './parquet-library.js';
 

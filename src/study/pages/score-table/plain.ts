@@ -1,7 +1,7 @@
+import { visibleLine } from '../../../core/base/errors/visible.js';
 import { plainTable } from '../../../core/base/table.js';
-import { visibleLine } from '../../../core/base/visible.js';
 import { wrap } from '../../../core/base/wrap.js';
-import type { ScoreTable } from '../../scores/score-table.js';
+import type { ScoreTable } from '../../scores/reading/score-table.js';
 import { hasComputed, headOf, linesBelow, type Shown, shownCell } from './shown.js';
 
 /** `32.4 ± 0.8 [31.9] *†` */

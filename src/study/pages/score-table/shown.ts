@@ -1,5 +1,11 @@
-import { visibleLine } from '../../../core/base/visible.js';
-import { type Cell, cellText, fixed, type ScoreTable, type TableColumn } from '../../scores/score-table.js';
+import { visibleLine } from '../../../core/base/errors/visible.js';
+import {
+  type Cell,
+  cellText,
+  fixed,
+  type ScoreTable,
+  type TableColumn,
+} from '../../scores/reading/score-table.js';
 
 export interface Shown {
   readonly value: string;

@@ -1,15 +1,19 @@
 import { basename, resolve } from 'node:path';
-import { LayerloomError } from '../../../core/base/errors.js';
+import { LayerloomError } from '../../../core/base/errors/errors.js';
 import { ResultFiles } from '../../evaluation/result-files.js';
 import type { ExperimentRecord } from '../../experiment/record/experiment-record.js';
 import { WatchedRecord } from '../../experiment/record/watched-record.js';
-import { asksNow } from '../../experiment/scoring/asks.js';
-import { isBatchWorking } from '../../experiment/scoring/batch-at-work.js';
 import { selectModels, settingsOf } from '../../experiment/scoring/evaluation-options.js';
-import { modelsToScore } from '../../experiment/scoring/models-to-score.js';
-import { runningRequests } from '../../experiment/scoring/running-requests.js';
-import { ScoreFailures } from '../../experiment/scoring/score-failures.js';
-import { type OpenModel, type RunningRequests, TimeLeft } from '../../experiment/scoring/time-left.js';
+import { isBatchWorking } from '../../experiment/scoring/progress/batch-at-work.js';
+import { ScoreFailures } from '../../experiment/scoring/progress/score-failures.js';
+import { asksNow } from '../../experiment/scoring/requests/asks.js';
+import { modelsToScore } from '../../experiment/scoring/requests/models-to-score.js';
+import { runningRequests } from '../../experiment/scoring/requests/running-requests.js';
+import {
+  type OpenModel,
+  type RunningRequests,
+  TimeLeft,
+} from '../../experiment/scoring/requests/time-left.js';
 import { type RunStatus, trainingStatusOf } from '../../training/status.js';
 
 /** Progress of countable work. */

@@ -1,9 +1,9 @@
-import type { Board } from '../../scores/board.js';
-import { figure, idOf, isMoreBetter, markBestIn, statistics } from '../../scores/cells.js';
-import { labelOf } from '../../scores/groups.js';
+import type { Board } from '../../scores/boards/board.js';
+import { figure, idOf, isMoreBetter, markBestIn, statistics } from '../../scores/boards/cells.js';
+import { labelOf } from '../../scores/boards/groups.js';
 import { benchmarkNotes, extremeNote, halfNote, hasIntervals } from '../../scores/layouts/notes.js';
-import { meanOf } from '../../scores/mean.js';
-import type { Cell, Derived, ScoreTable, TableRow } from '../../scores/score-table.js';
+import type { Cell, Derived, ScoreTable, TableRow } from '../../scores/reading/score-table.js';
+import { meanOf } from '../../scores/statistics/mean.js';
 
 const groups = ['base', 'language', 'task', 'soup-best', 'swap-default', 'swap-best'];
 

@@ -1,12 +1,12 @@
-import { groupBy } from '../../../core/base/lookup.js';
+import { groupBy } from '../../../core/base/errors/lookup.js';
 import { taskOf } from '../../evaluation/data/task-facts.js';
-import type { Board, Subject } from '../../scores/board.js';
-import { figure, markBestIn, meanCell, meanOverLanguages, scaleFor } from '../../scores/cells.js';
-import { allLanguages } from '../../scores/imported.js';
-import type { Scale } from '../../scores/metrics.js';
-import type { Cell, ScoreTable, TableRow } from '../../scores/score-table.js';
-import type { ScoredModel } from '../../scores/scored-experiment.js';
-import { summarise } from '../../scores/summaries.js';
+import type { Board, Subject } from '../../scores/boards/board.js';
+import { figure, markBestIn, meanCell, meanOverLanguages, scaleFor } from '../../scores/boards/cells.js';
+import { summarise } from '../../scores/boards/summaries.js';
+import { allLanguages } from '../../scores/reading/imported.js';
+import type { Scale } from '../../scores/reading/metrics.js';
+import type { Cell, ScoreTable, TableRow } from '../../scores/reading/score-table.js';
+import type { ScoredModel } from '../../scores/reading/scored-experiment.js';
 
 /** In Table 5 shares have three digits, as in the paper. */
 const shown = (scale: Scale): Scale =>

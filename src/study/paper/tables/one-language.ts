@@ -1,4 +1,4 @@
-import type { Board, Subject } from '../../scores/board.js';
+import type { Board, Subject } from '../../scores/boards/board.js';
 import {
   type CellKey,
   figure,
@@ -9,11 +9,17 @@ import {
   meanOverLanguages,
   scaleFor,
   statistics,
-} from '../../scores/cells.js';
-import { groupsOf, labelOf, sortGroups } from '../../scores/groups.js';
-import { allLanguages } from '../../scores/imported.js';
+} from '../../scores/boards/cells.js';
+import { groupsOf, labelOf, sortGroups } from '../../scores/boards/groups.js';
 import { benchmarkNotes, extremeNote, halfNote, hasIntervals } from '../../scores/layouts/notes.js';
-import { type Cell, type Derived, fixed, type ScoreTable, type TableRow } from '../../scores/score-table.js';
+import { allLanguages } from '../../scores/reading/imported.js';
+import {
+  type Cell,
+  type Derived,
+  fixed,
+  type ScoreTable,
+  type TableRow,
+} from '../../scores/reading/score-table.js';
 
 /** The languages of "all languages" (Table 2 of the paper; its caption says nine): MGSM's without Thai. */
 const tenLanguages = [

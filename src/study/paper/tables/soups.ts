@@ -1,7 +1,7 @@
-import type { Board } from '../../scores/board.js';
-import { figure, idOf, isMoreBetter, markBestIn } from '../../scores/cells.js';
+import type { Board } from '../../scores/boards/board.js';
+import { figure, idOf, isMoreBetter, markBestIn } from '../../scores/boards/cells.js';
 import { benchmarkNotes } from '../../scores/layouts/notes.js';
-import type { ScoreTable } from '../../scores/score-table.js';
+import type { ScoreTable } from '../../scores/reading/score-table.js';
 
 const columns = [
   { id: 'soup-best', label: 'soup of pairs, best (mean)', kind: 'number' },

@@ -1,4 +1,4 @@
-import type { Range } from '../metrics.js';
+import type { Range } from '../reading/metrics.js';
 import type { Spread } from './crossed.js';
 import type { Interval } from './shares.js';
 import { t95, tTest } from './student.js';

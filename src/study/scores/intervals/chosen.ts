@@ -1,7 +1,7 @@
-import { itemAt } from '../../../core/base/lookup.js';
-import { meanOf, sumOf } from '../mean.js';
-import { defaultResampling, type Resampling, resamplesOf } from '../resample.js';
-import { inOrder, type RowScores, scoreOfRow, scoreOn } from '../row-score.js';
+import { itemAt } from '../../../core/base/errors/lookup.js';
+import { inOrder, type RowScores, scoreOfRow, scoreOn } from '../reading/row-score.js';
+import { meanOf, sumOf } from '../statistics/mean.js';
+import { defaultResampling, type Resampling, resamplesOf } from '../statistics/resample.js';
 import { type Spread, spreadOf } from './crossed.js';
 import { orderOfProblems } from './problem-order.js';
 import type { Scaled } from './scaled.js';

@@ -1,4 +1,4 @@
-import { sumOf, sumsOf } from '../mean.js';
+import { sumOf, sumsOf } from '../statistics/mean.js';
 import type { Scaled } from './scaled.js';
 import { freedomAt, t95 } from './student.js';
 

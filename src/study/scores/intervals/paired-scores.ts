@@ -1,6 +1,6 @@
-import { groupBy, itemAt } from '../../../core/base/lookup.js';
-import { type Aligned, alignResults, type Column, pseudoValues, whyUnpaired } from '../align.js';
-import { type Range, rangeOfDifference, unbounded } from '../metrics.js';
+import { groupBy, itemAt } from '../../../core/base/errors/lookup.js';
+import { type Aligned, alignResults, type Column, pseudoValues, whyUnpaired } from '../reading/align.js';
+import { type Range, rangeOfDifference, unbounded } from '../reading/metrics.js';
 import type { Row } from './rows.js';
 import { estimandOf, type Factor, factorsOfDifference } from './sampled.js';
 import { less, meanOfModels, meanOfScaled, type Scaled } from './scaled.js';

@@ -1,5 +1,5 @@
-import { groupBy } from '../../../core/base/lookup.js';
-import type { RowScores } from '../row-score.js';
+import { groupBy } from '../../../core/base/errors/lookup.js';
+import type { RowScores } from '../reading/row-score.js';
 
 /** Rounds of colour refinement between problems and rows. */
 const rounds = 3;

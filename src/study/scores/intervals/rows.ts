@@ -1,5 +1,5 @@
 import type { EvaluationResult } from '../../evaluation/result.js';
-import type { ScoredModel } from '../scored-experiment.js';
+import type { ScoredModel } from '../reading/scored-experiment.js';
 import { isOnePair, type Sampling, samplingOf } from './sampled.js';
 
 /** A side of a comparison: the models whose mean it is, in one task. */

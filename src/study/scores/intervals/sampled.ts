@@ -1,6 +1,6 @@
-import { itemAt } from '../../../core/base/lookup.js';
-import { isPair } from '../configurations.js';
-import type { ScoredModel } from '../scored-experiment.js';
+import { itemAt } from '../../../core/base/errors/lookup.js';
+import { isPair } from '../reading/configurations.js';
+import type { ScoredModel } from '../reading/scored-experiment.js';
 import type { Levels } from './crossed.js';
 import { less, meanOfModels, type Scaled } from './scaled.js';
 

@@ -1,4 +1,4 @@
-import { sumOf, sumsOf } from '../mean.js';
+import { sumOf, sumsOf } from '../statistics/mean.js';
 
 /**
  * Numbers by problem with a common divisor: `values[k] / divisor`. Sums over models of scores 0 and 1 stay

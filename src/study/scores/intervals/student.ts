@@ -1,4 +1,4 @@
-import { tCdf } from '../distributions.js';
+import { tCdf } from '../statistics/distributions.js';
 
 /** From here on Student's t is normal to ten digits. */
 const most = 1e8;

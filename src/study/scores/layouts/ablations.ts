@@ -1,9 +1,15 @@
-import type { Board, Subject } from '../board.js';
-import { extremeCell, idOf, isMoreBetter, meanCell, meanOfCells } from '../cells.js';
-import { configurationsOf, defaultOf, isPair, type SwapSetting, swapSetting } from '../configurations.js';
-import type { Cell, ScoreTable, TableColumn, TableRow } from '../score-table.js';
-import type { ScoredModel } from '../scored-experiment.js';
-import { summarise } from '../summaries.js';
+import type { Board, Subject } from '../boards/board.js';
+import { extremeCell, idOf, isMoreBetter, meanCell, meanOfCells } from '../boards/cells.js';
+import { summarise } from '../boards/summaries.js';
+import {
+  configurationsOf,
+  defaultOf,
+  isPair,
+  type SwapSetting,
+  swapSetting,
+} from '../reading/configurations.js';
+import type { Cell, ScoreTable, TableColumn, TableRow } from '../reading/score-table.js';
+import type { ScoredModel } from '../reading/scored-experiment.js';
 import { type Contrast, differences, type Sides } from './differences.js';
 import { benchmarkNotes, extremeNote, hasIntervals } from './notes.js';
 

@@ -1,11 +1,11 @@
-import { groupBy } from '../../../core/base/lookup.js';
-import type { Board, Subject } from '../board.js';
-import { idOf, meanCell, modelCell } from '../cells.js';
-import { type Curve, curvesOf, kindLabels } from '../curves.js';
-import { mixedModel } from '../mixed-results.js';
-import type { Cell, ScoreTable, TableRow } from '../score-table.js';
-import type { ScoredModel } from '../scored-experiment.js';
-import { summarise } from '../summaries.js';
+import { groupBy } from '../../../core/base/errors/lookup.js';
+import type { Board, Subject } from '../boards/board.js';
+import { idOf, meanCell, modelCell } from '../boards/cells.js';
+import { type Curve, curvesOf, kindLabels } from '../boards/curves.js';
+import { mixedModel } from '../boards/mixed-results.js';
+import { summarise } from '../boards/summaries.js';
+import type { Cell, ScoreTable, TableRow } from '../reading/score-table.js';
+import type { ScoredModel } from '../reading/scored-experiment.js';
 import { type Contrast, differences, type Sides } from './differences.js';
 import { benchmarkNotes } from './notes.js';
 

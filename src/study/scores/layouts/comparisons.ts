@@ -1,8 +1,8 @@
-import type { Board } from '../board.js';
-import { numberCell, textCell } from '../cells.js';
-import { areAlone, type Group } from '../groups.js';
-import { type Judged, judgedIn } from '../judged.js';
-import type { Cell, ScoreTable, TableRow } from '../score-table.js';
+import type { Board } from '../boards/board.js';
+import { numberCell, textCell } from '../boards/cells.js';
+import { areAlone, type Group } from '../boards/groups.js';
+import { type Judged, judgedIn } from '../boards/judged.js';
+import type { Cell, ScoreTable, TableRow } from '../reading/score-table.js';
 
 /**
  * Paired comparisons of every group of merges with every other group; without merges, of a few models.

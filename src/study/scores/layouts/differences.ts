@@ -1,13 +1,13 @@
-import type { Board, Subject } from '../board.js';
-import { differenceCell, numberCell, textCell } from '../cells.js';
-import { type Conclusion, isUnsaid } from '../conclusion.js';
-import { type Equivalence, equivalenceOf } from '../equivalence.js';
+import type { Board, Subject } from '../boards/board.js';
+import { differenceCell, numberCell, textCell } from '../boards/cells.js';
+import { judged } from '../boards/judged.js';
+import { type Conclusion, isUnsaid } from '../comparing/conclusion.js';
+import { type Equivalence, equivalenceOf } from '../comparing/equivalence.js';
+import { compareRows, meanOfComparisons, type PairedComparison } from '../comparing/paired.js';
 import { meanOfPaired, type PairedScores, pairRows } from '../intervals/paired-scores.js';
 import { rowOf } from '../intervals/rows.js';
-import { judged } from '../judged.js';
-import { compareRows, meanOfComparisons, type PairedComparison } from '../paired.js';
-import { type Cell, fixed, pText, type ScoreTable, type TableRow } from '../score-table.js';
-import type { ScoredModel } from '../scored-experiment.js';
+import { type Cell, fixed, pText, type ScoreTable, type TableRow } from '../reading/score-table.js';
+import type { ScoredModel } from '../reading/scored-experiment.js';
 
 export interface Contrast {
   readonly id: string;

@@ -1,13 +1,21 @@
-import type { Board, Subject } from '../board.js';
-import { differenceCell, idOf, isMoreBetter, meanOfCells } from '../cells.js';
-import { distinctGroups, type Group, groupsOf, isMerged, labelIn, rowIn, sortGroups } from '../groups.js';
+import type { Board, Subject } from '../boards/board.js';
+import { differenceCell, idOf, isMoreBetter, meanOfCells } from '../boards/cells.js';
+import {
+  distinctGroups,
+  type Group,
+  groupsOf,
+  isMerged,
+  labelIn,
+  rowIn,
+  sortGroups,
+} from '../boards/groups.js';
+import { compare } from '../boards/judged.js';
+import { summarise } from '../boards/summaries.js';
+import { compareRows, type PairedComparison } from '../comparing/paired.js';
 import { onlyThese, rowOf } from '../intervals/rows.js';
-import { compare } from '../judged.js';
-import type { ModelScore } from '../model-score.js';
-import { compareRows, type PairedComparison } from '../paired.js';
-import type { Cell, ScoreTable, TableRow } from '../score-table.js';
-import type { ScoredModel } from '../scored-experiment.js';
-import { summarise } from '../summaries.js';
+import type { ModelScore } from '../reading/model-score.js';
+import type { Cell, ScoreTable, TableRow } from '../reading/score-table.js';
+import type { ScoredModel } from '../reading/scored-experiment.js';
 import { benchmarkNotes, halfNote } from './notes.js';
 
 const baselines = ['expert', 'base'] as const;

@@ -1,8 +1,8 @@
-import type { Board, Subject } from '../board.js';
-import { estimateOf, extremeCell, meanCell, numberCell, textCell } from '../cells.js';
-import { distinctGroups, type Group, groupsOf, rowIn } from '../groups.js';
-import type { Cell, ScoreTable, TableRow } from '../score-table.js';
-import { summarise } from '../summaries.js';
+import type { Board, Subject } from '../boards/board.js';
+import { estimateOf, extremeCell, meanCell, numberCell, textCell } from '../boards/cells.js';
+import { distinctGroups, type Group, groupsOf, rowIn } from '../boards/groups.js';
+import { summarise } from '../boards/summaries.js';
+import type { Cell, ScoreTable, TableRow } from '../reading/score-table.js';
 
 /**
  * Intervals of every group's mean, lowest and highest score, beside the standard error that treats models as

@@ -1,8 +1,8 @@
-import type { Board } from '../board.js';
-import { modelCell } from '../cells.js';
-import { scaleOf } from '../metrics.js';
-import { scoreOf } from '../model-score.js';
-import type { ScoreTable } from '../score-table.js';
+import type { Board } from '../boards/board.js';
+import { modelCell } from '../boards/cells.js';
+import { scaleOf } from '../reading/metrics.js';
+import { scoreOf } from '../reading/model-score.js';
+import type { ScoreTable } from '../reading/score-table.js';
 
 export const models = (board: Board): ScoreTable[] => {
   const { experiment } = board;

@@ -1,8 +1,8 @@
-import { groupBy } from '../../../core/base/lookup.js';
-import type { Board, Subject } from '../board.js';
-import { type Group, groupsOf, undecidedIn } from '../groups.js';
-import { fixed, type TableRow } from '../score-table.js';
-import { summarise } from '../summaries.js';
+import { groupBy } from '../../../core/base/errors/lookup.js';
+import type { Board, Subject } from '../boards/board.js';
+import { type Group, groupsOf, undecidedIn } from '../boards/groups.js';
+import { summarise } from '../boards/summaries.js';
+import { fixed, type TableRow } from '../reading/score-table.js';
 
 interface NoteScope {
   readonly languages?: readonly string[];

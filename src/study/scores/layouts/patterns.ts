@@ -1,10 +1,10 @@
-import { groupBy, itemAt } from '../../../core/base/lookup.js';
-import type { Board, Subject } from '../board.js';
-import { idOf, numberCell, textCell } from '../cells.js';
-import { compete, configurationsOf, isPair, swapSetting } from '../configurations.js';
-import { meanOf } from '../mean.js';
-import type { Cell, ScoreTable, TableRow } from '../score-table.js';
-import type { ScoredModel } from '../scored-experiment.js';
+import { groupBy, itemAt } from '../../../core/base/errors/lookup.js';
+import type { Board, Subject } from '../boards/board.js';
+import { idOf, numberCell, textCell } from '../boards/cells.js';
+import { compete, configurationsOf, isPair, swapSetting } from '../reading/configurations.js';
+import type { Cell, ScoreTable, TableRow } from '../reading/score-table.js';
+import type { ScoredModel } from '../reading/scored-experiment.js';
+import { meanOf } from '../statistics/mean.js';
 import { benchmarkNotes } from './notes.js';
 
 /**

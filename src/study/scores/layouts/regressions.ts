@@ -1,10 +1,10 @@
-import type { Board, Subject } from '../board.js';
-import { differenceCell, meanCell, textCell } from '../cells.js';
-import { isUnsaid } from '../conclusion.js';
-import { distinctGroups, type Group, groupsOf, isMerged } from '../groups.js';
-import { type Compared, compare, type Judged, judged, judgedIn } from '../judged.js';
-import type { Cell, ScoreTable, TableRow } from '../score-table.js';
-import { summarise } from '../summaries.js';
+import type { Board, Subject } from '../boards/board.js';
+import { differenceCell, meanCell, textCell } from '../boards/cells.js';
+import { distinctGroups, type Group, groupsOf, isMerged } from '../boards/groups.js';
+import { type Compared, compare, type Judged, judged, judgedIn } from '../boards/judged.js';
+import { summarise } from '../boards/summaries.js';
+import { isUnsaid } from '../comparing/conclusion.js';
+import type { Cell, ScoreTable, TableRow } from '../reading/score-table.js';
 
 const references = ['base', 'language', 'task'] as const;
 

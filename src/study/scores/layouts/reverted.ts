@@ -1,10 +1,10 @@
-import { groupBy } from '../../../core/base/lookup.js';
-import type { Board, Subject } from '../board.js';
-import { idOf, meanCell, meanOfCells } from '../cells.js';
-import { distinctMerges } from '../configurations.js';
-import type { Cell, ScoreTable, TableRow } from '../score-table.js';
-import type { ScoredModel } from '../scored-experiment.js';
-import { summarise } from '../summaries.js';
+import { groupBy } from '../../../core/base/errors/lookup.js';
+import type { Board, Subject } from '../boards/board.js';
+import { idOf, meanCell, meanOfCells } from '../boards/cells.js';
+import { summarise } from '../boards/summaries.js';
+import { distinctMerges } from '../reading/configurations.js';
+import type { Cell, ScoreTable, TableRow } from '../reading/score-table.js';
+import type { ScoredModel } from '../reading/scored-experiment.js';
 import { differences, type Sides } from './differences.js';
 import { benchmarkNotes } from './notes.js';
 

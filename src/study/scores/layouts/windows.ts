@@ -1,8 +1,8 @@
-import { groupBy } from '../../../core/base/lookup.js';
-import type { Board, Subject } from '../board.js';
-import { idOf, modelCell } from '../cells.js';
-import type { ScoreTable, TableRow } from '../score-table.js';
-import type { ScoredModel } from '../scored-experiment.js';
+import { groupBy } from '../../../core/base/errors/lookup.js';
+import type { Board, Subject } from '../boards/board.js';
+import { idOf, modelCell } from '../boards/cells.js';
+import type { ScoreTable, TableRow } from '../reading/score-table.js';
+import type { ScoredModel } from '../reading/scored-experiment.js';
 import { differences, type Sides } from './differences.js';
 import { benchmarkNotes } from './notes.js';
 

@@ -1,5 +1,5 @@
-import { settingsText } from '../settings.js';
-import type { TrainingRun } from '../training-run.js';
+import { settingsText } from '../settings/settings.js';
+import type { TrainingRun } from '../settings/training-run.js';
 
 /** Returns the configuration of `accelerate`, which shards the model over several devices. */
 export const accelerateConfig = ({ devices, cpu }: TrainingRun): string =>

@@ -1,11 +1,11 @@
-import { layerloomCommand } from '../../../core/base/command-line.js';
+import { layerloomCommand } from '../../../core/base/errors/command-line.js';
 import { axolotlOptions } from '../../../core/measure/partition/formats/axolotl.js';
 import { peftTargets } from '../../../core/measure/partition/formats/peft.js';
-import { choices } from '../choices.js';
-import { preparedFile } from '../data-mix.js';
-import { headlineOf, notes, sourceOf } from '../headline.js';
-import { ours, type Setting, settingsText } from '../settings.js';
-import type { TrainingRun } from '../training-run.js';
+import { choices } from '../settings/choices.js';
+import { preparedFile } from '../settings/data-mix.js';
+import { headlineOf, notes, sourceOf } from '../settings/headline.js';
+import { ours, type Setting, settingsText } from '../settings/settings.js';
+import type { TrainingRun } from '../settings/training-run.js';
 import { adamSettings, checkpointSettings, scheduleOf, wsdOf } from './transformers-settings.js';
 
 /** For `axolotl train` (axolotl 0.19). */

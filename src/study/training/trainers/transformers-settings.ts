@@ -1,8 +1,8 @@
-import { choices } from '../choices.js';
-import { notes, sourceOf } from '../headline.js';
-import { canResume } from '../resume.js';
-import { ours, type Setting } from '../settings.js';
-import type { TrainingRun } from '../training-run.js';
+import { choices } from '../settings/choices.js';
+import { notes, sourceOf } from '../settings/headline.js';
+import { canResume } from '../settings/resume.js';
+import { ours, type Setting } from '../settings/settings.js';
+import type { TrainingRun } from '../settings/training-run.js';
 
 /**
  * Optimiser and schedule as transformers' `TrainingArguments`, which TRL and LLaMA-Factory share.

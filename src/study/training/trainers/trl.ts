@@ -1,11 +1,11 @@
-import { layerloomCommand } from '../../../core/base/command-line.js';
+import { layerloomCommand } from '../../../core/base/errors/command-line.js';
 import { adaptedBy, isMixture, trainedBy } from '../../../core/measure/partition/partition.js';
 import { wholePattern } from '../../../core/measure/partition/regexes.js';
-import { choices } from '../choices.js';
-import { preparedFile, preparedPart } from '../data-mix.js';
-import { headlineOf, notes, sourceOf } from '../headline.js';
-import { ours, type Setting, settingsText } from '../settings.js';
-import type { TrainingRun } from '../training-run.js';
+import { choices } from '../settings/choices.js';
+import { preparedFile, preparedPart } from '../settings/data-mix.js';
+import { headlineOf, notes, sourceOf } from '../settings/headline.js';
+import { ours, type Setting, settingsText } from '../settings/settings.js';
+import type { TrainingRun } from '../settings/training-run.js';
 import { checkpointSettings, optimiserSettings, seedSettings } from './transformers-settings.js';
 
 export const partitionCopy = 'partition.json';

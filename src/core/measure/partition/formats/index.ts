@@ -1,6 +1,6 @@
 import { stringify } from 'yaml';
-import { LayerloomError } from '../../../base/errors.js';
-import { version } from '../../../base/version.js';
+import { LayerloomError } from '../../../base/errors/errors.js';
+import { version } from '../../../base/files/version.js';
 import { isMixture, type Partition, type Side, sides, trainedBy } from '../partition.js';
 import { patternsOf } from '../regexes.js';
 import { axolotlOptions } from './axolotl.js';

@@ -1,4 +1,4 @@
-import { optionName } from '../../../base/option-name.js';
+import { optionName } from '../../../base/errors/option-name.js';
 import { type Partition, partNames, type Side } from '../partition.js';
 import { splitterOf } from '../regexes.js';
 import { someTrainedBy, unsupported } from './unsupported.js';

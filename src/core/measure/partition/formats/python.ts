@@ -1,4 +1,4 @@
-import { layerloomCommand } from '../../../base/command-line.js';
+import { layerloomCommand } from '../../../base/errors/command-line.js';
 import { type Partition, partNames } from '../partition.js';
 import { patternsOf } from '../regexes.js';
 

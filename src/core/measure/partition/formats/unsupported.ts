@@ -1,4 +1,4 @@
-import { LayerloomError } from '../../../base/errors.js';
+import { LayerloomError } from '../../../base/errors/errors.js';
 import { type Partition, type Side, trainedBy } from '../partition.js';
 
 export const unsupported = (format: string, what: string, remedy: string): LayerloomError =>

@@ -1,6 +1,6 @@
 import * as z from 'zod';
+import type { RecipePath } from '../declaration/method.js';
 import { matches } from '../match-names.js';
-import type { RecipePath } from '../method.js';
 
 const expected = 'parts of tensors\' names, such as q_proj,k_proj or "*.mlp.*"';
 

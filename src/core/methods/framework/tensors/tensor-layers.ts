@@ -1,8 +1,8 @@
-import { LayerloomError } from '../../../base/errors.js';
+import { LayerloomError } from '../../../base/errors/errors.js';
 import type { Place } from '../../../models/architecture/architecture.js';
-import type { CompileContext, Compiled, OutputTensor } from '../method.js';
-import type { ModelInput } from '../recipe-input.js';
-import { invalidSetting } from '../settings.js';
+import type { CompileContext, Compiled, OutputTensor } from '../declaration/method.js';
+import type { ModelInput } from '../declaration/recipe-input.js';
+import { invalidSetting } from '../declaration/settings.js';
 import type { LayerSlice, TensorRecipe } from './tensor-recipe.js';
 
 /** A layer of the output: its slice, and its index and position (0 to 1) in it. */

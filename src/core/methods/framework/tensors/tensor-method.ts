@@ -1,11 +1,11 @@
 import * as z from 'zod';
 import type { Place } from '../../../models/architecture/architecture.js';
 import type { ModelTensor } from '../../operations/expression.js';
-import type { CompileContext, Compiled, ModelReference, RecipePath } from '../method.js';
-import type { ParameterFacts } from '../parameter-facts.js';
-import { modelSchema } from '../parameters.js';
-import type { ModelInput } from '../recipe-input.js';
-import { invalidSetting, type ParameterSpec, resolveSetting, type Scalar } from '../settings.js';
+import type { CompileContext, Compiled, ModelReference, RecipePath } from '../declaration/method.js';
+import type { ParameterFacts } from '../declaration/parameter-facts.js';
+import { modelSchema } from '../declaration/parameters.js';
+import type { ModelInput } from '../declaration/recipe-input.js';
+import { invalidSetting, type ParameterSpec, resolveSetting, type Scalar } from '../declaration/settings.js';
 import { checkRanges, layersOf, nameIn, placeIn, stacked, wholeModels } from './tensor-layers.js';
 import type * as parameters from './tensor-parameters.js';
 import {

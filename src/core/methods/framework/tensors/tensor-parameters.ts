@@ -1,6 +1,6 @@
-import type { Method } from '../method.js';
-import type { ModelInput } from '../recipe-input.js';
-import type { Scalar, SettingInput } from '../settings.js';
+import type { Method } from '../declaration/method.js';
+import type { ModelInput } from '../declaration/recipe-input.js';
+import type { Scalar, SettingInput } from '../declaration/settings.js';
 import type { TensorRecipe } from './tensor-recipe.js';
 import type { BaseUse } from './tensor-spec.js';
 

@@ -1,8 +1,8 @@
 import * as z from 'zod';
-import { layerloomCommand } from '../../../base/command-line.js';
-import { LayerloomError } from '../../../base/errors.js';
+import { layerloomCommand } from '../../../base/errors/command-line.js';
+import { LayerloomError } from '../../../base/errors/errors.js';
+import type { RecipePath } from '../declaration/method.js';
 import { matches } from '../match-names.js';
-import type { RecipePath } from '../method.js';
 import { type PartName, partNames } from '../part-names.js';
 
 /** The tensors of each part: names, or patterns of whole names with `*`. */

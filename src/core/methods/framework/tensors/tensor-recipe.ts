@@ -1,7 +1,7 @@
 import { isDeepStrictEqual } from 'node:util';
-import type { RecipePath } from '../method.js';
-import type { ModelInput } from '../recipe-input.js';
-import { invalidSetting, type ParameterSpec, Setting } from '../settings.js';
+import type { RecipePath } from '../declaration/method.js';
+import type { ModelInput } from '../declaration/recipe-input.js';
+import { invalidSetting, type ParameterSpec, Setting } from '../declaration/settings.js';
 import type { TensorMethodSpec } from './tensor-spec.js';
 
 export type Settings = Readonly<Record<string, Setting>>;

@@ -1,7 +1,7 @@
 import type { Expression, ModelTensor } from '../../operations/expression.js';
-import type { Citation, MajoritySign, NeededStatistics, RecipePath } from '../method.js';
-import type { ModelInput } from '../recipe-input.js';
-import type { ParameterSpecs, Scalar } from '../settings.js';
+import type { Citation, MajoritySign, NeededStatistics, RecipePath } from '../declaration/method.js';
+import type { ModelInput } from '../declaration/recipe-input.js';
+import type { ParameterSpecs, Scalar } from '../declaration/settings.js';
 
 /** Values of parameters for one tensor, by name. */
 export type Values = Readonly<Record<string, Scalar>>;

@@ -1,9 +1,17 @@
-import { existsIn } from '../../../base/exists.js';
-import { expectKey, expectMapping, type Field, isRecipe, notAModel, present, type Scope } from '../fields.js';
-import { invalidRecipe, unknownKey } from '../invalid.js';
-import { nearest } from '../nearest.js';
-import { isText, leaf, type Mapping, type MappingEntry, type Tree } from '../tree.js';
-import { warnOfUnknown } from '../warning.js';
+import { existsIn } from '../../../base/files/exists.js';
+import {
+  expectKey,
+  expectMapping,
+  type Field,
+  isRecipe,
+  notAModel,
+  present,
+  type Scope,
+} from '../document/fields.js';
+import { invalidRecipe, unknownKey } from '../document/invalid.js';
+import { nearest } from '../document/nearest.js';
+import { isText, leaf, type Mapping, type MappingEntry, type Tree } from '../document/tree.js';
+import { warnOfUnknown } from '../document/warning.js';
 
 /** Returns the value of a required key. If the key is missing, the error names a similar key as misspelt. */
 export const expectNamed = (of: Mapping, key: string, place: string): MappingEntry => {

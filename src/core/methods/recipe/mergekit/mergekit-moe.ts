@@ -1,6 +1,14 @@
-import { eachOf, expectMapping, type Field, present, readEntry, renamed, type Scope } from '../fields.js';
-import { type Entries, entriesOf, leaf, type Mapping, type MappingEntry, mapping } from '../tree.js';
-import { warnOfUnknown } from '../warning.js';
+import {
+  eachOf,
+  expectMapping,
+  type Field,
+  present,
+  readEntry,
+  renamed,
+  type Scope,
+} from '../document/fields.js';
+import { type Entries, entriesOf, leaf, type Mapping, type MappingEntry, mapping } from '../document/tree.js';
+import { warnOfUnknown } from '../document/warning.js';
 import { expectNamed, mergekitModel } from './mergekit-model.js';
 
 /** Keys that identify a file of mergekit-moe. */

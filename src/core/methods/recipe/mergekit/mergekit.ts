@@ -3,7 +3,7 @@ import {
   chatTemplateOf,
   chatTemplateWords,
 } from '../../../models/tokenizer/chat-templates/chat-template.js';
-import { tensorParameters } from '../../framework/parameter-facts.js';
+import { tensorParameters } from '../../framework/declaration/parameter-facts.js';
 import { snakeCase } from '../../framework/tensors/tensor-method.js';
 import { methods } from '../../index.js';
 import {
@@ -15,11 +15,9 @@ import {
   present,
   renamed,
   type Scope,
-} from '../fields.js';
-import { invalidRecipe, unknownKey } from '../invalid.js';
-import { nearest } from '../nearest.js';
-import { overlay, type ParameterPlace, readParameters } from '../settings.js';
-import { readMergekitTokenizer } from '../tokenizer-block.js';
+} from '../document/fields.js';
+import { invalidRecipe, unknownKey } from '../document/invalid.js';
+import { nearest } from '../document/nearest.js';
 import {
   type Entries,
   isText,
@@ -30,8 +28,10 @@ import {
   mapping,
   type Tree,
   toPlain,
-} from '../tree.js';
-import { warnOfUnknown } from '../warning.js';
+} from '../document/tree.js';
+import { warnOfUnknown } from '../document/warning.js';
+import { overlay, type ParameterPlace, readParameters } from '../settings.js';
+import { readMergekitTokenizer } from '../tokenizer-block.js';
 import { expectNamed, mergekitModel } from './mergekit-model.js';
 
 const recipeKeys = [

@@ -1,6 +1,6 @@
-import { layerloomCommand } from '../../../base/command-line.js';
-import { invalidRecipe } from '../invalid.js';
-import type { Entries } from '../tree.js';
+import { layerloomCommand } from '../../../base/errors/command-line.js';
+import { invalidRecipe } from '../document/invalid.js';
+import type { Entries } from '../document/tree.js';
 
 interface OtherTool {
   readonly program: string;

@@ -1,8 +1,8 @@
-import { isGiven } from '../../checkpoint/json.js';
+import { isGiven } from '../../checkpoint/files/json.js';
 import { common, type LayerSettings } from './families.js';
-import { type Section, Unsaid } from './saying.js';
-import { countOf, type FoundSection, sectionsOf, sideOf } from './sections.js';
-import type { Trait } from './trait.js';
+import { type Section, Unsaid } from './traits/saying.js';
+import { countOf, type FoundSection, sectionsOf, sideOf } from './traits/sections.js';
+import type { Trait } from './traits/trait.js';
 import { isAlike, settingsOf, typeOf } from './types.js';
 
 export interface ModelOfLayers {

@@ -1,8 +1,8 @@
 import { short } from '../../checkpoint/containers/short-name.js';
 import { describingSections } from './describing.js';
-import { type Section, saysTheSame, Unsaid } from './saying.js';
-import { countOf, sectionsOf } from './sections.js';
-import { nameOf, readTrait } from './trait.js';
+import { type Section, saysTheSame, Unsaid } from './traits/saying.js';
+import { countOf, sectionsOf } from './traits/sections.js';
+import { nameOf, readTrait } from './traits/trait.js';
 
 /**
  * Describes where two configurations set the same layer up differently, which experts of one base never do. A

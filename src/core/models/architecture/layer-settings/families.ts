@@ -1,7 +1,7 @@
-import { isGiven } from '../../checkpoint/json.js';
-import { firstOfEach, from, lastOfEach, oneOfEach, range, rule } from './numbers.js';
-import { byNumber, cycle, indices, letters, list, listOrOne, repeats, type Saying } from './saying.js';
-import type { Trait } from './trait.js';
+import { isGiven } from '../../checkpoint/files/json.js';
+import { firstOfEach, from, lastOfEach, oneOfEach, range, rule } from './traits/numbers.js';
+import { byNumber, cycle, indices, letters, list, listOrOne, repeats, type Saying } from './traits/saying.js';
+import type { Trait } from './traits/trait.js';
 import {
   all,
   byItsNumber,
@@ -37,7 +37,7 @@ import {
   typesWith,
   window,
   windowsFrom,
-} from './traits.js';
+} from './traits/traits.js';
 
 /** How a family configures its layers in `config.json`, as read by transformers 5.24. */
 export interface LayerSettings {

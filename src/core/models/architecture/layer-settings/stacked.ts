@@ -1,16 +1,16 @@
-import { itemAt } from '../../../base/lookup.js';
-import { isObject } from '../../checkpoint/json.js';
+import { itemAt } from '../../../base/errors/lookup.js';
+import { isObject } from '../../checkpoint/files/json.js';
 import {
   type DescribingSection,
   describingSections,
   type ModelOfLayers,
   refuseDependent,
 } from './describing.js';
-import { refuseDifferent } from './of-all-layers.js';
-import { type Described, type Edits, type Section, saysTheSame, Unsaid } from './saying.js';
-import { decoderCount } from './sections.js';
-import { edited, isSaid, nameOf, readTrait, type Trait, writeTrait } from './trait.js';
-import { refuseLists, refuseSuspicions } from './unknown.js';
+import { refuseDifferent } from './traits/of-all-layers.js';
+import { type Described, type Edits, type Section, saysTheSame, Unsaid } from './traits/saying.js';
+import { decoderCount } from './traits/sections.js';
+import { edited, isSaid, nameOf, readTrait, type Trait, writeTrait } from './traits/trait.js';
+import { refuseLists, refuseSuspicions } from './traits/unknown.js';
 
 /** A layer of the model with this index. */
 export interface LayerOf {

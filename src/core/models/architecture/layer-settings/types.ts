@@ -1,6 +1,6 @@
-import { alikeTypes } from './alike.js';
 import { type LayerSettings, layerSettings } from './families.js';
-import type { Section } from './saying.js';
+import { alikeTypes } from './traits/alike.js';
+import type { Section } from './traits/saying.js';
 
 const byType = new Map(layerSettings.flatMap((one) => one.types.map((type) => [type, one] as const)));
 const alike = new Set(alikeTypes);

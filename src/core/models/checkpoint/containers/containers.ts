@@ -1,4 +1,4 @@
-import { adapterConfigName, adapterWeightsName } from '../file-names.js';
+import { adapterConfigName, adapterWeightsName } from '../files/file-names.js';
 import type { ContainerReader, WeightsIndex } from './container-reader.js';
 import type { ContainerWriter } from './container-writer.js';
 import { ggufReader } from './gguf/reader.js';

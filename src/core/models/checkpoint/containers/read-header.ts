@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
-import { readRange } from '../read-block.js';
+import { readRange } from '../files/read-block.js';
 import type { ContainerReader } from './container-reader.js';
 
 /**

@@ -1,4 +1,4 @@
-import { LayerloomError } from '../../../base/errors.js';
+import { LayerloomError } from '../../../base/errors/errors.js';
 
 export const short = (name: string): string => (name.length > 100 ? `${name.slice(0, 100)}…` : name);
 

@@ -1,7 +1,7 @@
-import { itemAt } from '../../../base/lookup.js';
+import { itemAt } from '../../../base/errors/lookup.js';
 import { type CodeKind, type CodeOrder, gridOf } from '../../../tensor/quantisation-layout.js';
 import { elementCount, type TensorReference } from '../../../tensor/reference.js';
-import { isObject } from '../../checkpoint/json.js';
+import { isObject } from '../../checkpoint/files/json.js';
 import { asBlockSize, type BlockSize, inEightBits } from '../float8.js';
 import {
   checkShape,

@@ -1,4 +1,4 @@
-import { isObject } from '../../checkpoint/json.js';
+import { isObject } from '../../checkpoint/files/json.js';
 import { groupSize, inWords, modulesInWords } from '../int32-words.js';
 import { hasConv1D, type QuantisationScheme, type QuantisedCheckpoint } from '../scheme.js';
 

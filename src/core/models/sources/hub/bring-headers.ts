@@ -1,16 +1,16 @@
 import { join } from 'node:path';
-import { LayerloomError } from '../../../base/errors.js';
-import { allExist, exists } from '../../../base/exists.js';
-import { invalidParameter } from '../../../base/invalid-parameter.js';
+import { LayerloomError } from '../../../base/errors/errors.js';
+import { invalidParameter } from '../../../base/errors/invalid-parameter.js';
+import { allExist, exists } from '../../../base/files/exists.js';
 import { type Extent, subtractExtents } from '../../../tensor/extent.js';
 import { type HubModel, isCommit, parseHubId } from '../../address/remote.js';
 import type { CheckpointFiles } from '../ranges/choose-files.js';
 import { eachOf } from '../ranges/each.js';
 import { fetchHeader, fetchInto } from '../ranges/fetch-into.js';
-import { isUsable, type RangeCacheModel, writeRangeModel } from '../ranges/folder.js';
-import { holdRangeFolder } from '../ranges/hold.js';
+import { isUsable, type RangeCacheModel, writeRangeModel } from '../ranges/folder/folder.js';
+import { holdRangeFolder } from '../ranges/folder/hold.js';
+import type { ListedFile } from '../ranges/folder/record.js';
 import { RangeFile } from '../ranges/range-file.js';
-import type { ListedFile } from '../ranges/record.js';
 import { bringSideFiles } from './bring-side-files.js';
 import {
   blobPath,
@@ -27,8 +27,8 @@ import type { BroughtModel, HubOptions } from './hub.js';
 import { findOffline } from './offline.js';
 import { askCommit, listFiles } from './requests/api.js';
 import { RangesIgnored, RemoteFile } from './requests/remote-file.js';
-import { type HubSession, mostRequests, openHub } from './requests/session.js';
-import { unavailable } from './requests/unavailable.js';
+import { type HubSession, mostRequests, openHub } from './requests/session/session.js';
+import { unavailable } from './requests/session/unavailable.js';
 
 /**
  * Fetches a hub model's side files into the hub's cache, and its headers and descriptions into the cache of

@@ -1,4 +1,4 @@
-import { checkInterrupt, LayerloomError } from '../../../base/errors.js';
+import { checkInterrupt, LayerloomError } from '../../../base/errors/errors.js';
 import type { FoundModel } from '../../address/found-model.js';
 import { isCommit, parseHubId } from '../../address/remote.js';
 import { hasAllWeights } from '../../checkpoint/whole.js';

@@ -1,14 +1,14 @@
 import { dirname } from 'node:path';
-import { checkInterrupt, LayerloomError } from '../../../base/errors.js';
-import { itemAt } from '../../../base/lookup.js';
+import { checkInterrupt, LayerloomError } from '../../../base/errors/errors.js';
+import { itemAt } from '../../../base/errors/lookup.js';
 import { bytesOf, type Extent } from '../../../tensor/extent.js';
-import { checkSpace } from '../../checkpoint/disk-space.js';
+import { checkSpace } from '../../checkpoint/files/disk-space.js';
 import { eachOf } from '../ranges/each.js';
-import { holdRangeFolder } from '../ranges/hold.js';
+import { holdRangeFolder } from '../ranges/folder/hold.js';
+import { isComplete } from '../ranges/folder/record.js';
 import { type FileNeed, findNeeds } from '../ranges/needs.js';
 import { cutIntoParts, decideExtents } from '../ranges/parts.js';
 import { RangeFile } from '../ranges/range-file.js';
-import { isComplete } from '../ranges/record.js';
 import type { NeededRanges } from '../source.js';
 import { checkOwnFolders } from './cache/cache-writer.js';
 import { rangeFolders } from './cache/hub-cache.js';
@@ -17,7 +17,7 @@ import { promote } from './cache/promote.js';
 import { hubEnvironment } from './environment.js';
 import { FileDownload } from './file-download.js';
 import type { HubOptions } from './hub.js';
-import { type HubSession, mostRequests, openHub } from './requests/session.js';
+import { type HubSession, mostRequests, openHub } from './requests/session/session.js';
 
 /**
  * Fetches the missing ranges that a run needs, over several connections. Records what arrives, so that it is

@@ -1,11 +1,11 @@
-import { LayerloomError } from '../../../base/errors.js';
-import { mostSideFileBytes, readSideFile } from '../../checkpoint/small-file.js';
+import { LayerloomError } from '../../../base/errors/errors.js';
+import { mostSideFileBytes, readSideFile } from '../../checkpoint/files/small-file.js';
 import { type CheckpointFiles, chooseFiles } from '../ranges/choose-files.js';
 import { eachOf } from '../ranges/each.js';
-import type { ListedFile } from '../ranges/record.js';
+import type { ListedFile } from '../ranges/folder/record.js';
 import { contentCheck, type HubCacheCommit, pointerPath, putSmallFile } from './cache/cache-writer.js';
 import { RemoteFile } from './requests/remote-file.js';
-import { type HubSession, mostRequests } from './requests/session.js';
+import { type HubSession, mostRequests } from './requests/session/session.js';
 
 /**
  * Fetches a commit's side files into the hub's cache, first the index, which lists the weights.

@@ -1,9 +1,9 @@
 import { join } from 'node:path';
-import { unlessMissing } from '../../../base/unless-missing.js';
-import { readSmallFile } from '../../checkpoint/small-file.js';
-import { rangeCacheRoot } from '../ranges/root.js';
+import { unlessMissing } from '../../../base/files/unless-missing.js';
+import { readSmallFile } from '../../checkpoint/files/small-file.js';
+import { rangeCacheRoot } from '../ranges/folder/root.js';
 import { expandPath, hubCacheRoot, hubHome } from './cache/hub-cache.js';
-import { withoutCredentials } from './requests/server-address.js';
+import { withoutCredentials } from './requests/session/server-address.js';
 import { variable } from './variables.js';
 
 /** The hub and the user's settings. */

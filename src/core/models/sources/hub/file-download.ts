@@ -1,11 +1,11 @@
 import { bytesOf, type Extent } from '../../../tensor/extent.js';
 import { fetchInto } from '../ranges/fetch-into.js';
+import type { ListedFile } from '../ranges/folder/record.js';
 import { RangeFile } from '../ranges/range-file.js';
-import type { ListedFile } from '../ranges/record.js';
 import type { HubCacheCommit } from './cache/cache-writer.js';
 import { promote } from './cache/promote.js';
 import { RangesIgnored, RemoteFile } from './requests/remote-file.js';
-import type { HubSession } from './requests/session.js';
+import type { HubSession } from './requests/session/session.js';
 
 /**
  * Downloads ranges of one file over several connections. Opens it with the first part and closes it after the

@@ -1,4 +1,4 @@
-import { allExist } from '../../../base/exists.js';
+import { allExist } from '../../../base/files/exists.js';
 import { isHubId } from '../../address/remote.js';
 import type { RemoteSource } from '../source.js';
 import { pointerPath } from './cache/cache-writer.js';

@@ -1,6 +1,6 @@
 import type { HubModel } from '../../address/remote.js';
 import { hasAllWeights } from '../../checkpoint/whole.js';
-import { holdRangeFolder } from '../ranges/hold.js';
+import { holdRangeFolder } from '../ranges/folder/hold.js';
 import { repositoryPath, snapshotPath } from './cache/cache-writer.js';
 import { cachedCommit } from './cache/hub-cache.js';
 import { commitOfSnapshot } from './cache/own-repository.js';

@@ -1,4 +1,4 @@
-import type { SettingWords } from '../../../base/setting.js';
+import type { SettingWords } from '../../../base/errors/setting.js';
 
 // Environment variables for the hub and its files, mostly those of the hub's library. Not a zod object, so
 // that commands need not load zod for them.

@@ -1,9 +1,9 @@
-import { LayerloomError } from '../../../base/errors.js';
-import { valueAt } from '../../../base/lookup.js';
-import { visible } from '../../../base/visible.js';
+import { LayerloomError } from '../../../base/errors/errors.js';
+import { valueAt } from '../../../base/errors/lookup.js';
+import { visible } from '../../../base/errors/visible.js';
 import type { ContainerReader } from '../../checkpoint/containers/container-reader.js';
 import { findWeights, isIndexRead, whyNoWeights } from '../../checkpoint/containers/containers.js';
-import { adapterConfigName, adapterWeightsNames } from '../../checkpoint/file-names.js';
+import { adapterConfigName, adapterWeightsNames } from '../../checkpoint/files/file-names.js';
 import { moduleWeightsAmong } from '../../checkpoint/module-folders.js';
 import { isFetchedSideFile } from '../../checkpoint/side-files.js';
 

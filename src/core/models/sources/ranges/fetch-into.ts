@@ -1,4 +1,4 @@
-import { LayerloomError } from '../../../base/errors.js';
+import { LayerloomError } from '../../../base/errors/errors.js';
 import { type Extent, subtractExtents } from '../../../tensor/extent.js';
 import { readerOf } from '../../checkpoint/containers/containers.js';
 import { readHeader } from '../../checkpoint/containers/read-header.js';

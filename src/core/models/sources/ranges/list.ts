@@ -1,11 +1,11 @@
 import { lstat, readdir, stat } from 'node:fs/promises';
 import { join, relative, sep } from 'node:path';
-import { namesIn } from '../../../base/unless-missing.js';
+import { namesIn } from '../../../base/files/unless-missing.js';
 import { bytesOf } from '../../../tensor/extent.js';
 import { isWeightsName } from '../../checkpoint/containers/containers.js';
-import { lastUse, type RangeFolder, rangeFolderAt, rangeRecordPath } from './folder.js';
-import { readRangeRecord } from './record.js';
-import { rangeCacheRoot } from './root.js';
+import { lastUse, type RangeFolder, rangeFolderAt, rangeRecordPath } from './folder/folder.js';
+import { readRangeRecord } from './folder/record.js';
+import { rangeCacheRoot } from './folder/root.js';
 
 /** A weight file in the cache of ranges. */
 export interface RangeCacheFile {

@@ -1,8 +1,8 @@
-import { LayerloomError } from '../../../base/errors.js';
+import { LayerloomError } from '../../../base/errors/errors.js';
 import type { Extent } from '../../../tensor/extent.js';
 import type { NeededRanges } from '../source.js';
-import { placeOf, type RangeCachePlace, rangeRecordPath } from './folder.js';
-import { type ListedFile, type RangeRecord, readRangeRecord } from './record.js';
+import { placeOf, type RangeCachePlace, rangeRecordPath } from './folder/folder.js';
+import { type ListedFile, type RangeRecord, readRangeRecord } from './folder/record.js';
 
 export interface FileNeed {
   readonly place: RangeCachePlace;

@@ -1,14 +1,14 @@
 import { type FileHandle, lstat, mkdir, open, stat } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { LayerloomError } from '../../../base/errors.js';
-import { unlessMissing } from '../../../base/unless-missing.js';
-import { reading, writeFailed } from '../../../base/writing.js';
+import type { LayerloomError } from '../../../base/errors/errors.js';
+import { unlessMissing } from '../../../base/files/unless-missing.js';
+import { reading, writeFailed } from '../../../base/files/writing.js';
 import { type Extent, joinExtents } from '../../../tensor/extent.js';
-import { readRange } from '../../checkpoint/read-block.js';
-import { readOpenFile } from '../../checkpoint/small-file.js';
-import { modelRecordPath, rangeRecordPath } from './folder.js';
-import { lockFile } from './lock.js';
-import { removeRangeFile } from './own-folder.js';
+import { readRange } from '../../checkpoint/files/read-block.js';
+import { readOpenFile } from '../../checkpoint/files/small-file.js';
+import { modelRecordPath, rangeRecordPath } from './folder/folder.js';
+import { lockFile } from './folder/lock.js';
+import { removeRangeFile } from './folder/own-folder.js';
 import {
   contentLine,
   isComplete,
@@ -17,7 +17,7 @@ import {
   type RangeRecord,
   rangeLines,
   servedLine,
-} from './record.js';
+} from './folder/record.js';
 
 /** Bytes written between two records. */
 const recordEvery = 4 * 1024 * 1024;

@@ -1,5 +1,5 @@
-import { LayerloomError, reasonOf } from '../../../base/errors.js';
-import { ownValue } from '../../../base/lookup.js';
+import { LayerloomError, reasonOf } from '../../../base/errors/errors.js';
+import { ownValue } from '../../../base/errors/lookup.js';
 import { chatTemplates } from './formats.js';
 
 /** Completes "expected …". */

@@ -1,5 +1,5 @@
 import type { CheckpointIndex } from '../../checkpoint/checkpoint.js';
-import { isObject } from '../../checkpoint/json.js';
+import { isObject } from '../../checkpoint/files/json.js';
 import { type SideFilePlace, sideFileContent, sideFileObject } from '../../checkpoint/side-file-content.js';
 
 /** The file of a chat template since transformers 4.43. */

@@ -1,4 +1,4 @@
-import { itemAt } from '../../../base/lookup.js';
+import { itemAt } from '../../../base/errors/lookup.js';
 import type { Adapter, AdapterConfig } from '../../../models/adapters/adapter.js';
 import { adapterConfigText } from '../../../models/adapters/peft-config.js';
 import type { AdapterModel } from './adapter-model.js';

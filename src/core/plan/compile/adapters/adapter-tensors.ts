@@ -1,4 +1,4 @@
-import { valueAt } from '../../../base/lookup.js';
+import { valueAt } from '../../../base/errors/lookup.js';
 import { factorNames, parseAdapterTensor, wholeName } from '../../../models/adapters/tensor-names.js';
 import type { Place } from '../../../models/architecture/architecture.js';
 import type { ArithmeticDtype, Dtype } from '../../../tensor/dtype.js';

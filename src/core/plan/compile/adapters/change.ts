@@ -1,5 +1,5 @@
-import { LayerloomError } from '../../../base/errors.js';
-import { itemAt } from '../../../base/lookup.js';
+import { LayerloomError } from '../../../base/errors/errors.js';
+import { itemAt } from '../../../base/errors/lookup.js';
 import type { LowRankPair } from '../../../models/adapters/adapter.js';
 import type { TensorReference } from '../../../tensor/reference.js';
 import { type StoredTensor, storedTensor } from '../../../tensor/stored-tensor.js';

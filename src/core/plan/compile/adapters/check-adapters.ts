@@ -1,7 +1,7 @@
 import { realpath } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { LayerloomError } from '../../../base/errors.js';
-import { optionName } from '../../../base/option-name.js';
+import { LayerloomError } from '../../../base/errors/errors.js';
+import { optionName } from '../../../base/errors/option-name.js';
 import type { Adapter } from '../../../models/adapters/adapter.js';
 import { applyAdapter } from '../../../models/adapters/apply.js';
 import { adapterConfigName } from '../../../models/adapters/peft-config.js';

@@ -1,10 +1,10 @@
-import { LayerloomError } from '../../../base/errors.js';
-import { itemAt, valueAt } from '../../../base/lookup.js';
-import type { Compiled } from '../../../methods/framework/method.js';
-import type { Consensus } from '../../../methods/operations/consensus.js';
+import { LayerloomError } from '../../../base/errors/errors.js';
+import { itemAt, valueAt } from '../../../base/errors/lookup.js';
+import type { Compiled } from '../../../methods/framework/declaration/method.js';
 import type { Expression, ModelTensor } from '../../../methods/operations/expression.js';
 import { mapOperands, operandsOf } from '../../../methods/operations/index.js';
-import type { Sce } from '../../../methods/operations/sce.js';
+import type { Consensus } from '../../../methods/operations/votes/consensus.js';
+import type { Sce } from '../../../methods/operations/votes/sce.js';
 import type { Place } from '../../../models/architecture/architecture.js';
 import type { ArithmeticDtype } from '../../../tensor/dtype.js';
 import type { TensorReference } from '../../../tensor/reference.js';

@@ -1,7 +1,7 @@
-import { LayerloomError } from '../../../base/errors.js';
-import { itemAt, valueAt } from '../../../base/lookup.js';
-import { optionName } from '../../../base/option-name.js';
-import { noStatistics, type Statistics } from '../../../methods/framework/method.js';
+import { LayerloomError } from '../../../base/errors/errors.js';
+import { itemAt, valueAt } from '../../../base/errors/lookup.js';
+import { optionName } from '../../../base/errors/option-name.js';
+import { noStatistics, type Statistics } from '../../../methods/framework/declaration/method.js';
 import type { Recipe } from '../../../methods/recipe/recipe.js';
 import type { Architecture } from '../../../models/architecture/architecture.js';
 import { describeArchitecture, type Place } from '../../../models/architecture/architecture.js';

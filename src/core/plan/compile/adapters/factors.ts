@@ -1,8 +1,8 @@
-import { LayerloomError } from '../../../base/errors.js';
-import { itemAt } from '../../../base/lookup.js';
-import { optionName } from '../../../base/option-name.js';
-import { invalidSetting } from '../../../methods/framework/settings.js';
-import type { Factor as FactorFormula } from '../../../methods/operations/factor.js';
+import { LayerloomError } from '../../../base/errors/errors.js';
+import { itemAt } from '../../../base/errors/lookup.js';
+import { optionName } from '../../../base/errors/option-name.js';
+import { invalidSetting } from '../../../methods/framework/declaration/settings.js';
+import type { Factor as FactorFormula } from '../../../methods/operations/means/factor.js';
 import { type FactorDtype, factorDtypes } from '../../../native/solve.js';
 import { type ArithmeticDtype, bitsOf, type Dtype, torchName } from '../../../tensor/dtype.js';
 import type { Shape } from '../../../tensor/reference.js';

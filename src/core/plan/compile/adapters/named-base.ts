@@ -1,5 +1,5 @@
-import { LayerloomError } from '../../../base/errors.js';
-import { isForbidden } from '../../../base/unless-missing.js';
+import { LayerloomError } from '../../../base/errors/errors.js';
+import { isForbidden } from '../../../base/files/unless-missing.js';
 import { type ModelAddress, parseAddress, printAddress } from '../../../models/address/address.js';
 import { splitName, withName } from '../../../models/address/name.js';
 import { isBareAdapter, readAdapter } from '../../../models/reading/read-model.js';

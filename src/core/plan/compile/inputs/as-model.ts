@@ -1,5 +1,5 @@
-import { itemAt } from '../../../base/lookup.js';
-import type { ModelReference } from '../../../methods/framework/method.js';
+import { itemAt } from '../../../base/errors/lookup.js';
+import type { ModelReference } from '../../../methods/framework/declaration/method.js';
 import type { Place } from '../../../models/architecture/architecture.js';
 import { operandOf } from '../../adapted.js';
 import { computedTensor } from '../../operands/computed.js';

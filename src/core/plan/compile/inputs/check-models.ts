@@ -1,4 +1,4 @@
-import { LayerloomError } from '../../../base/errors.js';
+import { LayerloomError } from '../../../base/errors/errors.js';
 import type { Recipe } from '../../../methods/recipe/recipe.js';
 import { layerDifferences } from '../../../models/architecture/layer-settings/differing.js';
 import { checkCompatible, type Fit, warningOf } from './compatible.js';

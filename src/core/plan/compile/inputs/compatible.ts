@@ -1,15 +1,15 @@
-import { LayerloomError } from '../../../base/errors.js';
+import { LayerloomError } from '../../../base/errors/errors.js';
 import type { Architecture } from '../../../models/architecture/architecture.js';
 import { canonicalName } from '../../../models/architecture/canonical-names.js';
 import { classesIn, isOfTask, stemOfClass } from '../../../models/architecture/classes.js';
 import { saysByLayer } from '../../../models/architecture/layer-settings/keys.js';
 import { isTokenHead } from '../../../models/architecture/roles.js';
 import type { CheckpointIndex } from '../../../models/checkpoint/checkpoint.js';
-import { configDifferences } from '../../../models/checkpoint/config.js';
+import { configDifferences } from '../../../models/checkpoint/config/config.js';
 import { sideFileContent, sideFileObject } from '../../../models/checkpoint/side-file-content.js';
 import { readChatTemplate } from '../../../models/tokenizer/chat-templates/read.js';
-import { TokenizerReader } from '../../../models/tokenizer/read-tokenizer.js';
-import { tokenDifferences } from '../../../models/tokenizer/tokenizer.js';
+import { TokenizerReader } from '../../../models/tokenizer/files/read-tokenizer.js';
+import { tokenDifferences } from '../../../models/tokenizer/files/tokenizer.js';
 import { isFloating } from '../../../tensor/dtype.js';
 import { quantisedTensors } from '../quantised.js';
 

@@ -1,4 +1,4 @@
-import type { ModelView } from '../../../methods/framework/method.js';
+import type { ModelView } from '../../../methods/framework/declaration/method.js';
 import type { OpenedModel } from './models.js';
 
 export const viewOf = ({ checkpoint, architecture, recipe }: OpenedModel): ModelView => ({

@@ -1,10 +1,10 @@
 import { readdir } from 'node:fs/promises';
 import { basename, dirname, resolve, sep } from 'node:path';
-import { type ErrorDetails, LayerloomError } from '../../../base/errors.js';
-import { itemAt } from '../../../base/lookup.js';
-import type { RecipePath } from '../../../methods/framework/method.js';
-import { invalidSetting } from '../../../methods/framework/settings.js';
-import { nearest } from '../../../methods/recipe/nearest.js';
+import { type ErrorDetails, LayerloomError } from '../../../base/errors/errors.js';
+import { itemAt } from '../../../base/errors/lookup.js';
+import type { RecipePath } from '../../../methods/framework/declaration/method.js';
+import { invalidSetting } from '../../../methods/framework/declaration/settings.js';
+import { nearest } from '../../../methods/recipe/document/nearest.js';
 import type { Adapter } from '../../../models/adapters/adapter.js';
 import { type ModelAddress, parseAddress } from '../../../models/address/address.js';
 import { nameWithCommit, originOf } from '../../../models/address/found-model.js';

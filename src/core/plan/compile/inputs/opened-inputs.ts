@@ -1,11 +1,11 @@
 import { basename } from 'node:path';
-import { LayerloomError } from '../../../base/errors.js';
-import { itemAt, valueAt } from '../../../base/lookup.js';
-import type { ModelReference } from '../../../methods/framework/method.js';
+import { LayerloomError } from '../../../base/errors/errors.js';
+import { itemAt, valueAt } from '../../../base/errors/lookup.js';
+import type { ModelReference } from '../../../methods/framework/declaration/method.js';
 import type { Recipe } from '../../../methods/recipe/recipe.js';
 import { splitName, withName } from '../../../models/address/name.js';
 import type { CheckpointIndex, FileIdentity, FileState } from '../../../models/checkpoint/checkpoint.js';
-import { observePath } from '../../../models/checkpoint/identity.js';
+import { observePath } from '../../../models/checkpoint/same/identity.js';
 import { portableText } from '../../../models/sources/found-text.js';
 import { type OpenedCheckpoint, openEach, openModelOrAdapter, settleNames } from './models.js';
 import { type Cached, PlanningSession } from './session.js';

@@ -1,5 +1,5 @@
-import { itemAt } from '../../../base/lookup.js';
-import type { ModelReference } from '../../../methods/framework/method.js';
+import { itemAt } from '../../../base/errors/lookup.js';
+import type { ModelReference } from '../../../methods/framework/declaration/method.js';
 import type { Recipe } from '../../../methods/recipe/recipe.js';
 import { describeArchitecture, requireLayers } from '../../../models/architecture/architecture.js';
 import { inSpellingOf } from '../in-spelling.js';

@@ -1,4 +1,4 @@
-import { lookAlike } from '../../../models/checkpoint/look-alike.js';
+import { lookAlike } from '../../../models/checkpoint/same/look-alike.js';
 import type { OpenedModel } from './models.js';
 
 /** Roles that need different models. Lists may include the base, as in mergekit. */

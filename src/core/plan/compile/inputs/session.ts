@@ -1,5 +1,5 @@
-import { keep } from '../../../base/lookup.js';
-import { TokenizerReader } from '../../../models/tokenizer/read-tokenizer.js';
+import { keep } from '../../../base/errors/lookup.js';
+import { TokenizerReader } from '../../../models/tokenizer/files/read-tokenizer.js';
 
 /** A kind of cached results, at most `most`. */
 export interface Cached<T> {

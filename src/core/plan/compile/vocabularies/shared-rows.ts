@@ -1,9 +1,9 @@
-import { LayerloomError } from '../../../base/errors.js';
-import { itemAt } from '../../../base/lookup.js';
+import { LayerloomError } from '../../../base/errors/errors.js';
+import { itemAt } from '../../../base/errors/lookup.js';
 import { vocabularyTensors } from '../../../models/architecture/vocabulary-tensors.js';
-import { vocabularyEdits } from '../../../models/checkpoint/token-ids.js';
-import type { TokenizerReader } from '../../../models/tokenizer/read-tokenizer.js';
-import { quote } from '../../../models/tokenizer/words.js';
+import { vocabularyEdits } from '../../../models/checkpoint/config/token-ids.js';
+import type { TokenizerReader } from '../../../models/tokenizer/files/read-tokenizer.js';
+import { quote } from '../../../models/tokenizer/files/words.js';
 import type { TensorReference } from '../../../tensor/reference.js';
 import type { Model } from '../inputs/compatible.js';
 

@@ -1,20 +1,20 @@
-import { LayerloomError } from '../../../base/errors.js';
-import { optionName } from '../../../base/option-name.js';
+import { LayerloomError } from '../../../base/errors/errors.js';
+import { optionName } from '../../../base/errors/option-name.js';
 import type { Recipe } from '../../../methods/recipe/recipe.js';
 import {
   type VocabularyTensors,
   vocabularyTensors,
 } from '../../../models/architecture/vocabulary-tensors.js';
-import { isObject } from '../../../models/checkpoint/json.js';
+import { idsOfUses, vocabularyEdits } from '../../../models/checkpoint/config/token-ids.js';
+import { isObject } from '../../../models/checkpoint/files/json.js';
 import { sideFileObject } from '../../../models/checkpoint/side-file-content.js';
-import { idsOfUses, vocabularyEdits } from '../../../models/checkpoint/token-ids.js';
 import { readChatTemplate } from '../../../models/tokenizer/chat-templates/read.js';
+import { TokenTexts } from '../../../models/tokenizer/files/token-texts.js';
+import type { ModelTokens } from '../../../models/tokenizer/files/tokenizer.js';
+import { someTokens } from '../../../models/tokenizer/files/words.js';
 import { withoutTokenizer } from '../../../models/tokenizer/resolve-models.js';
 import { subwordsOf } from '../../../models/tokenizer/subwords.js';
-import { TokenTexts } from '../../../models/tokenizer/token-texts.js';
-import type { ModelTokens } from '../../../models/tokenizer/tokenizer.js';
 import { type TransplantedRows, transplantRows } from '../../../models/tokenizer/transplant.js';
-import { someTokens } from '../../../models/tokenizer/words.js';
 import type { TensorReference } from '../../../tensor/reference.js';
 import type { VocabularyTensor } from '../../in-vocabulary.js';
 import type { Operand } from '../../plan.js';

@@ -1,21 +1,21 @@
-import { argument, layerloomCommand } from '../../../base/command-line.js';
-import { LayerloomError } from '../../../base/errors.js';
-import { itemAt, valueAt } from '../../../base/lookup.js';
+import { argument, layerloomCommand } from '../../../base/errors/command-line.js';
+import { LayerloomError } from '../../../base/errors/errors.js';
+import { itemAt, valueAt } from '../../../base/errors/lookup.js';
 import type { Recipe } from '../../../methods/recipe/recipe.js';
 import {
   type VocabularyTensors,
   vocabularyTensors,
 } from '../../../models/architecture/vocabulary-tensors.js';
-import { sideFileObject } from '../../../models/checkpoint/side-file-content.js';
-import { isTokenizerFile } from '../../../models/checkpoint/side-files.js';
 import {
   idsOfUses,
   movedIds,
   type TokenMove,
   vocabularyEdits,
-} from '../../../models/checkpoint/token-ids.js';
+} from '../../../models/checkpoint/config/token-ids.js';
+import { sideFileObject } from '../../../models/checkpoint/side-file-content.js';
+import { isTokenizerFile } from '../../../models/checkpoint/side-files.js';
+import type { TokenizerReader } from '../../../models/tokenizer/files/read-tokenizer.js';
 import { mergeVocabularies } from '../../../models/tokenizer/merge-vocabularies.js';
-import type { TokenizerReader } from '../../../models/tokenizer/read-tokenizer.js';
 import type { MergedVocabulary, RowRun, TokenizerRequest } from '../../../models/tokenizer/vocabulary.js';
 import type { TensorReference } from '../../../tensor/reference.js';
 import { inVocabulary, isUnmoved, type VocabularyTensor } from '../../in-vocabulary.js';

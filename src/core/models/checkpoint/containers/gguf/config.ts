@@ -1,4 +1,4 @@
-import { itemAt } from '../../../../base/lookup.js';
+import { itemAt } from '../../../../base/errors/lookup.js';
 import type { GgufHeader, GgufTensor } from './header.js';
 import { positionFactors } from './names.js';
 import type { MetadataValue } from './scanner.js';

@@ -1,4 +1,4 @@
-import { LayerloomError } from '../../../../base/errors.js';
+import { LayerloomError } from '../../../../base/errors/errors.js';
 import { type BlockType, blockTypes, bytesOfRow } from '../../../../tensor/block-layout.js';
 import { elementCount, type Shape } from '../../../../tensor/reference.js';
 import { checkTensorName, short } from '../short-name.js';

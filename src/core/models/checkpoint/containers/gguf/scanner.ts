@@ -1,4 +1,4 @@
-import { LayerloomError } from '../../../../base/errors.js';
+import { LayerloomError } from '../../../../base/errors/errors.js';
 import { short } from '../short-name.js';
 
 /** Thrown if the bytes read so far end too soon. */

@@ -1,9 +1,9 @@
-import { LayerloomError, reasonOf } from '../../../../base/errors.js';
+import { LayerloomError, reasonOf } from '../../../../base/errors/errors.js';
 import { compareDtypes, type Dtype, isDtype } from '../../../../tensor/dtype.js';
 import { byteLength, elementCount, type Shape } from '../../../../tensor/reference.js';
 import { KeyTwice, keyOf, parseJson } from '../../../../texts/json.js';
 import { walkJson } from '../../../../texts/walk-json.js';
-import { isObject } from '../../json.js';
+import { isObject } from '../../files/json.js';
 import { checkTensorName } from '../short-name.js';
 
 /** The reference implementation's limit. */

@@ -1,7 +1,7 @@
-import { LayerloomError, reasonOf } from '../../../../base/errors.js';
+import { LayerloomError, reasonOf } from '../../../../base/errors/errors.js';
 import { parseJson } from '../../../../texts/json.js';
 import { staysInside } from '../../../address/file-name.js';
-import { isObject } from '../../json.js';
+import { isObject } from '../../files/json.js';
 
 export const singleFileName = 'model.safetensors';
 export const indexFileName = 'model.safetensors.index.json';

@@ -1,4 +1,4 @@
-import { LayerloomError } from '../../../../base/errors.js';
+import { LayerloomError } from '../../../../base/errors/errors.js';
 import type { Dtype } from '../../../../tensor/dtype.js';
 import { short } from '../short-name.js';
 import { invalidTorchFile, unsupported } from './refusals.js';

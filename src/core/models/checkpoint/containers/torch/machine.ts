@@ -1,4 +1,4 @@
-import { itemAt } from '../../../../base/lookup.js';
+import { itemAt } from '../../../../base/errors/lookup.js';
 import { invalidTorchFile, unsupported } from './refusals.js';
 import { isDict, type Value } from './values.js';
 

@@ -1,4 +1,4 @@
-import { LayerloomError } from '../../../../base/errors.js';
+import { LayerloomError } from '../../../../base/errors/errors.js';
 import type { Extent } from '../../../../tensor/extent.js';
 import type { ContainerReader, WeightsIndex } from '../container-reader.js';
 import { parseShardIndex } from '../safetensors/shard-index.js';

@@ -1,4 +1,4 @@
-import { LayerloomError } from '../../../../base/errors.js';
+import { LayerloomError } from '../../../../base/errors/errors.js';
 
 /** For bytes that PyTorch does not write. */
 export const invalidTorchFile = (file: string, reason: string): LayerloomError =>

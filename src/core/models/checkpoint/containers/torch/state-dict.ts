@@ -1,4 +1,4 @@
-import { LayerloomError } from '../../../../base/errors.js';
+import { LayerloomError } from '../../../../base/errors/errors.js';
 import type { Extent } from '../../../../tensor/extent.js';
 import { byteLength, elementCount } from '../../../../tensor/reference.js';
 import type { TensorInFile } from '../container-reader.js';

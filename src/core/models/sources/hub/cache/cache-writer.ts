@@ -1,13 +1,13 @@
 import { createHash, type Hash } from 'node:crypto';
 import { copyFile, link, mkdir, open, symlink, writeFile } from 'node:fs/promises';
 import { dirname, join, relative } from 'node:path';
-import { LayerloomError } from '../../../../base/errors.js';
-import { exists } from '../../../../base/exists.js';
-import { linkBelow } from '../../../../base/own-directory.js';
-import { putInPlace } from '../../../../base/put-in-place.js';
-import { writing } from '../../../../base/writing.js';
-import { withLock } from '../../ranges/lock.js';
-import type { ListedFile } from '../../ranges/record.js';
+import { LayerloomError } from '../../../../base/errors/errors.js';
+import { exists } from '../../../../base/files/exists.js';
+import { linkBelow } from '../../../../base/files/own-directory.js';
+import { putInPlace } from '../../../../base/files/put-in-place.js';
+import { writing } from '../../../../base/files/writing.js';
+import { withLock } from '../../ranges/folder/lock.js';
+import type { ListedFile } from '../../ranges/folder/record.js';
 import { modelFolder } from './hub-cache.js';
 import { readRef } from './own-repository.js';
 

@@ -1,8 +1,8 @@
 import { readlink, realpath } from 'node:fs/promises';
 import { dirname, resolve, sep } from 'node:path';
-import { allWithinReach } from '../../../../base/exists.js';
-import { placeOf, recordOf } from '../../ranges/folder.js';
-import type { FileContent } from '../../ranges/record.js';
+import { allWithinReach } from '../../../../base/files/exists.js';
+import { placeOf, recordOf } from '../../ranges/folder/folder.js';
+import type { FileContent } from '../../ranges/folder/record.js';
 import { commitPathOf } from './hub-cache.js';
 import { rangeFolder } from './range-folders.js';
 

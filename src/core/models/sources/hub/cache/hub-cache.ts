@@ -1,6 +1,6 @@
 import { homedir } from 'node:os';
 import { join, sep } from 'node:path';
-import { exists } from '../../../../base/exists.js';
+import { exists } from '../../../../base/files/exists.js';
 import type { HubRevision } from '../../../address/found-model.js';
 import {
   type HubModel,

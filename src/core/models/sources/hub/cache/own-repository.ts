@@ -1,10 +1,10 @@
 import { lstat, readdir, realpath } from 'node:fs/promises';
 import { basename, dirname, join, sep } from 'node:path';
-import { LayerloomError } from '../../../../base/errors.js';
-import { linkBelow } from '../../../../base/own-directory.js';
-import { unlessMissing } from '../../../../base/unless-missing.js';
+import { LayerloomError } from '../../../../base/errors/errors.js';
+import { linkBelow } from '../../../../base/files/own-directory.js';
+import { unlessMissing } from '../../../../base/files/unless-missing.js';
 import { isCommit, isRevision } from '../../../address/remote.js';
-import { readFileIfAny } from '../../../checkpoint/small-file.js';
+import { readFileIfAny } from '../../../checkpoint/files/small-file.js';
 
 // Caches are shared and untrusted: a ref may hold a path, a snapshot may be a link. A repository's files must
 // lie in its folder after resolving all links. Links in place of the cache or of the repository's folder are

@@ -1,8 +1,8 @@
 import { createReadStream } from 'node:fs';
-import { checkInterrupt, LayerloomError } from '../../../../base/errors.js';
-import { reading } from '../../../../base/writing.js';
+import { checkInterrupt, LayerloomError } from '../../../../base/errors/errors.js';
+import { reading } from '../../../../base/files/writing.js';
+import type { ListedFile } from '../../ranges/folder/record.js';
 import type { RangeFile } from '../../ranges/range-file.js';
-import type { ListedFile } from '../../ranges/record.js';
 import { blobPath, contentCheck, type HubCacheCommit, placeLink, putWholeFile } from './cache-writer.js';
 
 /**

@@ -1,9 +1,9 @@
 import { dirname, join } from 'node:path';
-import { LayerloomError } from '../../../../base/errors.js';
+import { LayerloomError } from '../../../../base/errors/errors.js';
 import type { FoundModel, HubRevision } from '../../../address/found-model.js';
 import { parseHubId } from '../../../address/remote.js';
-import { isUsable } from '../../ranges/folder.js';
-import { rangeCacheRoot } from '../../ranges/root.js';
+import { isUsable } from '../../ranges/folder/folder.js';
+import { rangeCacheRoot } from '../../ranges/folder/root.js';
 import { cachedCommit, commitPathOf, modelFolder } from './hub-cache.js';
 import { checkRangeFolder, commitOfSnapshot } from './own-repository.js';
 

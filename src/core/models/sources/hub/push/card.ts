@@ -1,7 +1,7 @@
 import { frontMatterOf } from '../../../../texts/markdown.js';
 import { YamlRefused, yamlValue } from '../../../../texts/yaml.js';
 import { isHubId } from '../../../address/remote.js';
-import { isObject } from '../../../checkpoint/json.js';
+import { isObject } from '../../../checkpoint/files/json.js';
 
 /**
  * Checks a model card's `base_model` and `license`, which the hub uses.

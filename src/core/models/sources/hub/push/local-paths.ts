@@ -1,7 +1,7 @@
 import { homedir } from 'node:os';
 import { isWeightsName } from '../../../checkpoint/containers/containers.js';
-import { readSideFile } from '../../../checkpoint/small-file.js';
-import type { FileToPush } from './files-to-push.js';
+import { readSideFile } from '../../../checkpoint/files/small-file.js';
+import type { FileToPush } from './upload/files-to-push.js';
 
 /** Larger files are vocabularies, whose words may look like paths. */
 const mostBytes = 1024 * 1024;

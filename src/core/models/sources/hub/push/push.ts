@@ -1,22 +1,22 @@
 import { join, resolve } from 'node:path';
-import { LayerloomError } from '../../../../base/errors.js';
-import { exists } from '../../../../base/exists.js';
-import { invalidParameter } from '../../../../base/invalid-parameter.js';
-import { optionName } from '../../../../base/option-name.js';
+import { LayerloomError } from '../../../../base/errors/errors.js';
+import { invalidParameter } from '../../../../base/errors/invalid-parameter.js';
+import { optionName } from '../../../../base/errors/option-name.js';
+import { exists } from '../../../../base/files/exists.js';
 import { isRepositoryName, isRevision, parseHubId } from '../../../address/remote.js';
 import type { CheckpointIndex } from '../../../checkpoint/checkpoint.js';
-import { cardName, provenanceName } from '../../../checkpoint/file-names.js';
-import { isObject, readJsonObject } from '../../../checkpoint/json.js';
-import { readSideFile } from '../../../checkpoint/small-file.js';
+import { cardName, provenanceName } from '../../../checkpoint/files/file-names.js';
+import { isObject, readJsonObject } from '../../../checkpoint/files/json.js';
+import { readSideFile } from '../../../checkpoint/files/small-file.js';
 import { hubEnvironment } from '../environment.js';
-import { type HubSession, openHub } from '../requests/session.js';
+import { type HubSession, openHub } from '../requests/session/session.js';
 import { checkCard } from './card.js';
-import type { Source } from './copy-from-sources.js';
-import { filesToPush } from './files-to-push.js';
 import { localPathsIn } from './local-paths.js';
-import type { PushOptions, PushResult } from './push-result.js';
 import { pushError } from './refusal.js';
-import { upload } from './upload.js';
+import type { Source } from './upload/copy-from-sources.js';
+import { filesToPush } from './upload/files-to-push.js';
+import type { PushOptions, PushResult } from './upload/push-result.js';
+import { upload } from './upload/upload.js';
 
 /**
  * Uploads a checkpoint to the Hugging Face hub in one commit: weights, side files and model card. Creates the

@@ -1,6 +1,6 @@
-import { LayerloomError } from '../../../../base/errors.js';
-import type { HubSession } from '../requests/session.js';
-import { HubApiError } from './hub-library.js';
+import { LayerloomError } from '../../../../base/errors/errors.js';
+import type { HubSession } from '../requests/session/session.js';
+import { HubApiError } from './upload/hub-library.js';
 
 /** Converts an error of the hub's library, adding a remedy. */
 export const pushError = (hub: HubSession, model: string, error: unknown): unknown => {

@@ -1,15 +1,15 @@
 import { staysInside } from '../../../address/file-name.js';
 import { type HubModel, isCommit } from '../../../address/remote.js';
-import { isObject } from '../../../checkpoint/json.js';
-import { isContentName } from '../../ranges/record.js';
-import { patiently } from './patience.js';
+import { isObject } from '../../../checkpoint/files/json.js';
+import { isContentName } from '../../ranges/folder/record.js';
 import { jsonHeaders, parseJson, readAll } from './read-json.js';
 import { refusalOf } from './refusal.js';
 import type { HubFile } from './remote-file.js';
 import { send } from './send.js';
-import { parseAddress } from './server-address.js';
-import type { HubSession } from './session.js';
-import { unavailable } from './unavailable.js';
+import { patiently } from './session/patience.js';
+import { parseAddress } from './session/server-address.js';
+import type { HubSession } from './session/session.js';
+import { unavailable } from './session/unavailable.js';
 
 interface JsonAnswer {
   readonly value: unknown;

@@ -1,10 +1,10 @@
 import { pipeline, type Readable } from 'node:stream';
 import { createUnzip } from 'node:zlib';
 import { parseJson as parseText } from '../../../../texts/json.js';
-import { BadAnswerError, networkError } from './patience.js';
 import { type Answer, hostOf, isPage, pageError } from './send.js';
-import type { HubSession } from './session.js';
-import { unavailable } from './unavailable.js';
+import { BadAnswerError, networkError } from './session/patience.js';
+import type { HubSession } from './session/session.js';
+import { unavailable } from './session/unavailable.js';
 
 export const jsonHeaders = { accept: 'application/json', 'accept-encoding': 'gzip' };
 

@@ -1,7 +1,7 @@
-import { LayerloomError } from '../../../../base/errors.js';
+import { LayerloomError } from '../../../../base/errors/errors.js';
 import { type Answer, isPage, pageError, reasonGiven } from './send.js';
-import type { HubSession } from './session.js';
-import { unavailable } from './unavailable.js';
+import type { HubSession } from './session/session.js';
+import { unavailable } from './session/unavailable.js';
 
 export interface Asked {
   readonly id: string;

@@ -1,14 +1,14 @@
-import { LayerloomError } from '../../../../base/errors.js';
+import { LayerloomError } from '../../../../base/errors/errors.js';
 import type { Extent } from '../../../../tensor/extent.js';
 import type { RemoteBytes, Sink } from '../../ranges/fetch-into.js';
-import type { ListedFile } from '../../ranges/record.js';
+import type { ListedFile } from '../../ranges/folder/record.js';
 import { batches, type LeastPace } from './batches.js';
-import { Attempts, BadAnswerError, networkError, TooSlowError, TransientError } from './patience.js';
 import { alteredBy, bodyRange, plainRange } from './plain-body.js';
 import { refusalOf } from './refusal.js';
 import { type Answer, discard, hostOf, isPage, pageError, send } from './send.js';
-import type { HubSession } from './session.js';
-import { unavailable } from './unavailable.js';
+import { Attempts, BadAnswerError, networkError, TooSlowError, TransientError } from './session/patience.js';
+import type { HubSession } from './session/session.js';
+import { unavailable } from './session/unavailable.js';
 
 export interface HubFile extends ListedFile {
   /** The content's name in Xet storage, needed to copy it. */

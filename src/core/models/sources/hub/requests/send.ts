@@ -1,12 +1,12 @@
 import { addAbortListener, setMaxListeners } from 'node:events';
 import type { Readable } from 'node:stream';
 import { type Dispatcher, request } from 'undici';
-import type { LayerloomError } from '../../../../base/errors.js';
-import { version } from '../../../../base/version.js';
-import { networkError, retryAfter, TransientError } from './patience.js';
-import { parseAddress } from './server-address.js';
-import type { HubSession } from './session.js';
-import { unavailable } from './unavailable.js';
+import type { LayerloomError } from '../../../../base/errors/errors.js';
+import { version } from '../../../../base/files/version.js';
+import { networkError, retryAfter, TransientError } from './session/patience.js';
+import { parseAddress } from './session/server-address.js';
+import type { HubSession } from './session/session.js';
+import { unavailable } from './session/unavailable.js';
 
 export interface Answer {
   readonly status: number;

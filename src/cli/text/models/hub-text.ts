@@ -1,0 +1,64 @@
+import { formatBytes } from '../../../core/base/format.js';
+import { plainTable } from '../../../core/base/table.js';
+import type { PushResult } from '../../../core/models/sources/hub/push/upload/push-result.js';
+import type { RangeCacheEntry } from '../../../core/models/sources/ranges/list.js';
+import type { RangeCacheRemoval } from '../../../core/models/sources/remove-ranges.js';
+
+const states: Readonly<Record<PushResult['files'][number]['state'], string>> = {
+  sent: 'sent',
+  there: 'there already',
+  copied: 'copied by the hub from a merged model',
+  planned: '',
+};
+
+export const describePush = ({ url, revision, commit, files, bytesSent }: PushResult): string => {
+  const isPlanned = files.every(({ state }) => state === 'planned');
+  const bytes = files.reduce((total, file) => total + file.bytes, 0);
+  return [
+    plainTable(files.map(({ name, bytes: size, state }) => [name, formatBytes(size), states[state]])),
+    '',
+    isPlanned
+      ? `${url}: ${files.length} files, ${formatBytes(bytes)}, to ${revision}`
+      : commit === undefined
+        ? `${url}: nothing to change, ${revision} has these files`
+        : `${url}: ${formatBytes(bytesSent)} sent, ${revision} is now ${commit}`,
+  ].join('\n');
+};
+
+const present = ({ files }: RangeCacheEntry): string => {
+  const sum = (of: (file: RangeCacheEntry['files'][number]) => number) =>
+    files.reduce((total, file) => total + of(file), 0);
+  return `${formatBytes(sum((file) => file.present))} of ${formatBytes(sum(({ bytes }) => bytes))}`;
+};
+
+const rowOf = (entry: RangeCacheEntry): readonly string[] => [
+  `${entry.id}@${entry.commit.slice(0, 7)}`,
+  present(entry),
+  `in ${entry.files.length} ${entry.files.length === 1 ? 'file' : 'files'}`,
+  entry.lastUse === undefined ? 'never used' : `used ${entry.lastUse.toISOString().slice(0, 10)}`,
+];
+
+export const describeRangeCache = ({
+  directory,
+  models,
+  bytes,
+}: {
+  readonly directory: string;
+  readonly models: readonly RangeCacheEntry[];
+  readonly bytes: number;
+}): string =>
+  [
+    `${directory}: ${models.length} ${models.length === 1 ? 'model' : 'models'}, ${formatBytes(bytes)} on the disk`,
+    ...(models.length === 0 ? [] : [plainTable(models.map(rowOf))]),
+  ].join('\n');
+
+export const describeClearedCache = (
+  { removed, inUse, foreign, freed }: RangeCacheRemoval,
+  isDryRun: boolean,
+): string =>
+  [
+    `${isDryRun ? 'would remove' : 'removed'} ${removed.length} ${removed.length === 1 ? 'model' : 'models'}, ${formatBytes(freed)}`,
+    ...(removed.length === 0 ? [] : [plainTable(removed.map(rowOf))]),
+    ...inUse.map(({ id, commit }) => `kept ${id}@${commit.slice(0, 7)}, which a process is using`),
+    ...foreign.map((reason) => `kept what is in it: ${reason}`),
+  ].join('\n');

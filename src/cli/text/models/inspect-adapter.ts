@@ -1,0 +1,108 @@
+import { visibleLine } from '../../../core/base/errors/visible.js';
+import { formatBytes, formatCount } from '../../../core/base/format.js';
+import { countTensors, plainTable } from '../../../core/base/table.js';
+import type { Adapter } from '../../../core/models/adapters/adapter.js';
+import { elementsOf } from '../../../core/tensor/reference.js';
+
+export interface AdaptedModules {
+  /** The module without its layer: `self_attn.q_proj`. */
+  readonly module: string;
+  /** Layers with the module; empty outside the layers. */
+  readonly layers: readonly number[];
+  readonly rank: number;
+  readonly alpha: number;
+  /** s, the factor of B · A. */
+  readonly scale: number;
+  readonly tensors: number;
+  readonly parameters: number;
+}
+
+export interface AdapterSummary {
+  readonly kind: 'adapter';
+  readonly name: string;
+  readonly path: string;
+  readonly base: string | null;
+  readonly rank: number;
+  readonly alpha: number;
+  readonly rsLora: boolean;
+  readonly tensors: number;
+  readonly parameters: number;
+  readonly bytes: number;
+  readonly modules: readonly AdaptedModules[];
+  readonly replaced: readonly string[];
+}
+
+const inLayer = /(?:^|\.)(?:layers|h|blocks)\.(?<layer>\d+)\.(?<rest>.+)$/;
+
+export const summariseAdapter = ({ checkpoint, config, pairs, replaced }: Adapter): AdapterSummary => {
+  const modules = new Map<string, { of: AdaptedModules; layers: number[] }>();
+  for (const [parameter, { a, b, rank, alpha, scale }] of pairs) {
+    const whole = parameter.replace(/\.weight$/, '');
+    const { layer, rest } = inLayer.exec(whole)?.groups ?? {};
+    const module = rest ?? whole;
+    const key = `${module} ${rank} ${alpha} ${scale}`;
+    const found = modules.get(key) ?? {
+      of: { module, layers: [], rank, alpha, scale, tensors: 0, parameters: 0 },
+      layers: [],
+    };
+    if (layer !== undefined) found.layers.push(Number(layer));
+    const { tensors, parameters } = found.of;
+    const more = elementsOf(a.shape) + elementsOf(b.shape);
+    modules.set(key, { ...found, of: { ...found.of, tensors: tensors + 2, parameters: parameters + more } });
+  }
+  const references = [...checkpoint.tensors.values()];
+  return {
+    kind: 'adapter',
+    name: checkpoint.name,
+    path: checkpoint.path,
+    base: config.base ?? null,
+    rank: config.rank,
+    alpha: config.alpha,
+    rsLora: config.rsLora,
+    tensors: references.length,
+    parameters: references.reduce((total, { shape }) => total + elementsOf(shape), 0),
+    bytes: references.reduce((total, { begin, end }) => total + end - begin, 0),
+    modules: [...modules.values()].map(({ of, layers }) => ({ ...of, layers: layers.sort((a, b) => a - b) })),
+    replaced: [...replaced.keys()],
+  };
+};
+
+/** `layers 0–31`, `layers 0–3, 7`; empty outside the layers. */
+const layersText = (layers: readonly number[]): string => {
+  const runs: [number, number][] = [];
+  for (const layer of layers) {
+    const run = runs.at(-1);
+    if (run !== undefined && run[1] === layer - 1) run[1] = layer;
+    else runs.push([layer, layer]);
+  }
+  const words = runs.map(([first, last]) => (first === last ? `${first}` : `${first}–${last}`));
+  return words.length === 0 ? '' : `${layers.length === 1 ? 'layer' : 'layers'} ${words.join(', ')}`;
+};
+
+const short = (number: number): string => String(Number(number.toPrecision(6)));
+
+export const describeAdapter = (summary: AdapterSummary): string => {
+  const { rank, alpha, rsLora, modules, replaced } = summary;
+  const ofModules = modules.map((one) => [
+    one.module,
+    layersText(one.layers),
+    `rank ${one.rank}`,
+    `alpha ${short(one.alpha)}`,
+    `scale ${short(one.scale)}`,
+    countTensors(one.tensors),
+    formatCount(one.parameters),
+  ]);
+  return [
+    visibleLine(summary.path),
+    '',
+    plainTable([
+      ['adapter', `LoRA of rank ${rank}, alpha ${short(alpha)}${rsLora ? ', scaled by √rank (rsLoRA)' : ''}`],
+      ['base', summary.base ?? 'not named'],
+      ['parameters', formatCount(summary.parameters)],
+      ['size', formatBytes(summary.bytes)],
+    ]),
+    '',
+    plainTable(ofModules, 2),
+    ...(replaced.length === 0 ? [] : ['', `  replaced whole: ${visibleLine(replaced.join(', '))}`]),
+  ].join('\n');
+};

@@ -1,0 +1,33 @@
+import { formatPercent as percent } from '../../../core/base/format.js';
+import { plainTable } from '../../../core/base/table.js';
+import type { QuantisedOutput } from '../../../core/engine/output/record/kept-changes.js';
+import { isLost, type KeptChange } from '../../../core/methods/operations/quantised/kept-change.js';
+
+const row = (name: string, { share, cosine }: KeptChange): string[] => [
+  name,
+  share === null ? 'unchanged' : percent(share),
+  cosine === null ? '' : cosine.toFixed(3),
+];
+
+export const describeQuantised = ({ scheme, layers, all }: QuantisedOutput): string =>
+  [
+    plainTable(
+      [
+        ['layer', 'norm left', 'cosine'],
+        ...layers.map((layer) => row(String(layer.layer), layer)),
+        row('all', all),
+      ],
+      1,
+    ),
+    '',
+    `of the change from the base once both are in ${scheme}: its norm as a share of what it was (above 100 % rounding adds more), and the cosine between both`,
+  ].join('\n');
+
+export const warningsOfQuantised = ({ scheme, layers, all }: QuantisedOutput): string[] => {
+  const lost = layers.filter(isLost);
+  if (lost.length === 0 && !isLost(all)) return [];
+  const which = lost.length === layers.length ? 'every layer' : `${lost.length} of ${layers.length} layers`;
+  return [
+    `in ${scheme} less than half of the change survives in ${which} (norm left or cosine below one half): the quantised model may not have learnt what the model did`,
+  ];
+};

@@ -1,0 +1,104 @@
+import { optionName } from '../../../core/base/errors/option-name.js';
+import { visibleLine } from '../../../core/base/errors/visible.js';
+import { formatBytes } from '../../../core/base/format.js';
+import { plainTable } from '../../../core/base/table.js';
+import type { OutputVerification, VerifiedFile } from '../../../core/measure/verification/verification.js';
+
+const count = (number: number, what: string): string => `${number} ${what}${number === 1 ? '' : 's'}`;
+
+const mostNames = 8;
+
+const listed = (names: readonly string[]): string => {
+  const shown = names.slice(0, mostNames).map(visibleLine).join(', ');
+  return names.length <= mostNames ? shown : `${shown}, … (${names.length} in all)`;
+};
+
+export const describeOutput = (found: OutputVerification): string => {
+  const { out, layerloom, structure, files, unlisted, againstInputs } = found;
+  const of = (state: VerifiedFile['state']) => files.filter((file) => file.state === state);
+  const [equal, edited] = [of('equal'), of('edited')];
+  const wrong = [...of('different'), ...of('missing')];
+  const allowed = unlisted.filter((name) => !wrong.some(({ file }) => file === name));
+  return [
+    `${out}: ${verdictOf(found)}`,
+    `${count(files.length, 'file')}, ${layerloom === null ? 'with no record' : `written by layerloom ${layerloom}`}`,
+    ...(structure === null ? [] : [`it cannot be opened as it is: ${structure}`]),
+    ...(equal.length > 0 ? [`${count(equal.length, 'file')} as written`] : []),
+    ...describeUnrecorded(of('unrecorded'), againstInputs !== null),
+    ...(edited.length > 0 ? [`edited since: ${listed(edited.map(({ file }) => file))}`] : []),
+    ...(allowed.length > 0 ? [`added since, and read by no loader: ${listed(allowed)}`] : []),
+    ...(againstInputs === null
+      ? []
+      : [
+          describeTiles(againstInputs),
+          plainTable(againstInputs.inputs.map(({ name, path, commit }) => [name, commit ?? path])),
+        ]),
+    ...(wrong.length > 0 ? [plainTable(wrong.map(({ file, reason = '' }) => [file, reason]))] : []),
+    ...(againstInputs !== null && againstInputs.different.length > 0
+      ? [
+          plainTable(
+            againstInputs.different.map(({ file, tensor, at }) => [
+              file,
+              tensor ?? 'header',
+              `from byte ${at} of the file`,
+            ]),
+          ),
+        ]
+      : []),
+  ].join('\n');
+};
+
+/** Names the damage, and the remedy. */
+export const damageOf = ({ structure, files, unlisted, againstInputs }: OutputVerification) => {
+  const wrong = files.filter(({ state }) => state === 'different' || state === 'missing');
+  const damage = [
+    ...(structure === null ? [] : [structure]),
+    ...wrong.map(({ file, reason }) => `${file} ${reason ?? 'differs'}`),
+    ...(againstInputs?.different ?? []).map(({ file, tensor }) => `${tensor ?? 'the header'} of ${file}`),
+  ];
+  const added = wrong.filter(({ file }) => unlisted.includes(file)).length;
+  const remedies = [
+    ...(added > 0 ? ['remove what was added'] : []),
+    ...(added < damage.length ? ['merge it again'] : []),
+  ];
+  return { damage, remedy: remedies.join(', and ') };
+};
+
+const verdictOf = ({ verdict, againstInputs }: OutputVerification): string => {
+  if (verdict !== 'intact-by-size') return verdict;
+  return againstInputs === null
+    ? 'intact by size; contents not checked'
+    : `intact by size; ${shareOf(againstInputs)} of the weights checked`;
+};
+
+const describeUnrecorded = (files: readonly VerifiedFile[], isSample: boolean): string[] => {
+  const named = files.filter(({ reason }) => reason !== undefined);
+  const sized = files.length - named.length;
+  const compares = `${optionName('againstInputs')} compares their contents`;
+  return [
+    ...(sized === 0
+      ? []
+      : [
+          isSample
+            ? `${count(sized, 'file')} compared by size and in the sample`
+            : `${count(sized, 'file')} of the recorded size, whose SHA-256 the merge did not record: ${compares}`,
+        ]),
+    ...(named.length === 0
+      ? []
+      : [
+          `${count(named.length, 'file')} recorded by name alone (${listed(named.map(({ file }) => file))}): ${compares}`,
+        ]),
+  ];
+};
+
+type Tiles = NonNullable<OutputVerification['againstInputs']>;
+
+const shareOf = ({ share }: Tiles): string => `${Number((100 * share).toPrecision(3))} %`;
+
+const describeTiles = (found: Tiles): string => {
+  const { share, seed, tiles, recomputed, bytes } = found;
+  const amount = `${recomputed} of ${count(tiles, 'tile')} computed again from the inputs (${formatBytes(bytes)})`;
+  return share === 1
+    ? amount
+    : `${amount}, by seed ${seed}: one that is wrong is found with a probability of ${shareOf(found)}`;
+};

@@ -1,0 +1,136 @@
+import { counted, formatBytes } from '../../../core/base/format.js';
+import { plainTable } from '../../../core/base/table.js';
+import { sentenceOf } from '../../../study/scores/comparing/conclusion.js';
+import { scaleOf } from '../../../study/scores/reading/metrics.js';
+import { fixed } from '../../../study/scores/reading/score-table.js';
+import type { SearchPlan } from '../../../study/search/plan-search.js';
+import type { SearchRecord } from '../../../study/search/run-search.js';
+import type { SearchStep } from '../../../study/search/space/trace.js';
+import { downloadRows } from '../download-text.js';
+import { describeRefused } from './batch-text.js';
+import { inPlaceRows } from './in-place-text.js';
+
+export const describeStep = ({ title, limit, candidates, kept, spent }: SearchStep): string =>
+  `${title}: ${candidates.length} configurations on ${limit} problems, ${spent} problem-evaluations so far; ` +
+  (kept.length <= 1 ? `first: ${kept[0] ?? 'none'}` : `${kept.length} go on, first ${kept[0]}`);
+
+export const describeSearch = (search: SearchRecord): string => {
+  const { steps, choice, heldOut, spent, budget, grid, failed } = search;
+  const path = plainTable(
+    [
+      ['step', 'configurations', 'problems', 'go on', 'spent', 'first'],
+      ...steps.map(({ title, candidates, limit, kept, spent: until }) => [
+        title,
+        String(candidates.length),
+        String(limit),
+        String(kept.length),
+        String(until),
+        kept[0] ?? '–',
+      ]),
+    ],
+    6,
+  );
+  return [
+    path,
+    '',
+    ...proposalLines(search),
+    `choice: ${choice} (${search.language}, ${search.pairs.length} ${search.pairs.length === 1 ? 'pair' : 'pairs'})`,
+    ...heldOutLines(search),
+    `spent: ${spent} problem-evaluations of ${budget} allowed, ${((100 * spent) / grid).toFixed(1)} % of the grid's ${grid}`,
+    ...(heldOut === null ? [] : ['The held-out problems took no part in the choice.']),
+    ...(failed.length === 0 ? [] : [`could not be scored: ${failed.join(', ')}`]),
+    ...leftOutLines(search),
+  ].join('\n');
+};
+
+const strategyNames = { halving: 'successive halving', descent: 'coordinate descent' } as const;
+
+export const describeSearchPlan = (plan: SearchPlan): string => {
+  const { strategy, configurations, pairs, language, task, rows, holdOut, steps, evaluations } = plan;
+  const { merges, tried, budget, grid, cost } = plan;
+  const all = evaluations.search + evaluations.heldOut;
+  return [
+    `${strategyNames[strategy]} over ${counted(configurations, 'configuration')} of ${counted(pairs.length, 'pair')} (${language}), by ${task}`,
+    '',
+    plainTable(
+      [
+        ['step', 'configurations', 'problems', 'problem-evaluations'],
+        ...steps.map(({ title, configurations: count, limit, evaluations: own }) => [
+          title,
+          count === null ? '–' : String(count),
+          String(limit),
+          String(own),
+        ]),
+        ['held-out comparison', '2', `${rows[1]} to ${rows[1] + holdOut - 1}`, String(evaluations.heldOut)],
+      ],
+      4,
+    ),
+    '',
+    `at most ${all} problem-evaluations of ${budget} allowed, ${((100 * all) / grid).toFixed(1)} % of the grid's ${grid}`,
+    `configurations scored: ${rangeOf(tried)} of ${configurations}; merges made: ${rangeOf(merges)}`,
+    plainTable([
+      ['first step', `${counted(cost.merges, 'merge')}, ${formatBytes(cost.bytesToWrite)} to write`],
+      ...inPlaceRows(plan.inPlace),
+      ...downloadRows(plan.download),
+    ]),
+    ...notTriedLines(plan),
+    ...(plan.refused.length === 0 ? [] : [describeRefused(plan.refused)]),
+  ].join('\n');
+};
+
+const rangeOf = ({ fewest, most }: SearchPlan['tried']): string =>
+  fewest === most ? String(most) : `${fewest} to ${most}`;
+
+const someOf = (names: readonly string[]): string =>
+  `${names.slice(0, mostNamed).join(', ')}${names.length > mostNamed ? ', …' : ''}`;
+
+const notTriedLines = ({ notTried, otherPairs, strategy, first, tried }: SearchPlan): string[] => {
+  const condition = strategy === 'halving' ? 'their neighbours do well' : 'a descent comes by them';
+  const unless = tried.most > tried.fewest ? `, unless ${condition}` : '';
+  return [
+    ...(notTried.length === 0
+      ? ['not tried: none, all are on the first step']
+      : [
+          `first: ${someOf(first)}`,
+          `not tried${unless}: ${notTried.length} (raise --budget): ${someOf(notTried)}`,
+        ]),
+    ...(otherPairs.length === 0
+      ? []
+      : [`never tried, since they merge other models than the default: ${someOf(otherPairs)}`]),
+  ];
+};
+
+const proposalLines = ({ proposal, pairs }: SearchRecord): string[] =>
+  proposal === null
+    ? []
+    : [`first: ${proposal.name}, which the analysis proposes for ${proposal.pairs} of ${pairs.length} pairs`];
+
+const mostNamed = 8;
+
+const leftOutLines = ({ leftOut, configurations, strategy }: SearchRecord): string[] => {
+  if (leftOut.length === 0) return [];
+  const why = strategy === 'halving' ? 'the budget does not cover them' : 'no descent came by them';
+  return [
+    `never scored: ${leftOut.length} of ${configurations} configurations, since ${why} (raise --budget): ${someOf(leftOut)}`,
+  ];
+};
+
+const heldOutLines = ({
+  heldOut,
+  conclusion,
+  choice,
+  default: standard,
+  recommended,
+}: SearchRecord): string[] => {
+  if (heldOut === null || conclusion === null)
+    return ['The search chose the default: there is nothing to compare.'];
+  const { factor, digits } = scaleOf(heldOut.metric);
+  const show = (value: number) => fixed(value * factor, digits);
+  const { n, test } = heldOut;
+  return [
+    `on ${n} held-out problems: ${show(heldOut.choice)}, default ${standard}: ${show(heldOut.default)}` +
+      (test === null ? '' : ` (${test === 'mcnemar' ? 'exact McNemar test' : 'paired t-test'})`),
+    sentenceOf(conclusion, 'The choice', 'the default'),
+    `recommended: ${recommended}${recommended === choice ? '' : ', the default'}`,
+  ];
+};

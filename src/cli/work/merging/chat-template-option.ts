@@ -1,0 +1,44 @@
+import { LayerloomError, reasonOf } from '../../../core/base/errors/errors.js';
+import { nearest } from '../../../core/methods/recipe/document/nearest.js';
+import { readSmallFile } from '../../../core/models/checkpoint/files/small-file.js';
+import {
+  chatTemplateNames,
+  chatTemplateOf,
+  checkChatTemplate,
+} from '../../../core/models/tokenizer/chat-templates/chat-template.js';
+
+const largest = 1_000_000;
+
+/**
+ * Returns the chat template for `--chat-template`: a name or a template's text unchanged, otherwise the
+ * content of the file with that path.
+ *
+ * @throws LayerloomError INVALID_PARAMETER for any other value, TEMPLATE_INVALID if the file's text has an
+ *   error
+ */
+export const chatTemplateOption = async (value: string | undefined): Promise<string | undefined> => {
+  if (value === undefined || chatTemplateOf(value) !== undefined) return value;
+  const refuse = (what: string, cause?: unknown) =>
+    new LayerloomError(
+      'INVALID_PARAMETER',
+      {
+        parameter: 'chatTemplate',
+        value,
+        expected: `${chatTemplateNames.join(', ')} or the file of a Jinja template (${what})`,
+        nearest: nearest(value, chatTemplateNames),
+      },
+      { cause, context: { option: '--chat-template' } },
+    );
+  let text: string;
+  try {
+    text = (await readSmallFile(value, { most: largest, what: 'a chat template', pipes: true })).toString();
+  } catch (cause) {
+    throw refuse(reasonOf(cause), cause);
+  }
+  if (!text.includes('{')) throw refuse('the file has no tag, so that its text would be the whole prompt');
+  // Checked here to name the option; later errors would name the recipe's file.
+  await checkChatTemplate(text).catch((error: unknown) => {
+    throw error instanceof LayerloomError ? error.with({ option: '--chat-template' }) : error;
+  });
+  return text;
+};

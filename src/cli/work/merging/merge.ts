@@ -1,0 +1,160 @@
+import { explainTensor, type MergePlanOptions, planMerge } from '../../../api/plan-merge.js';
+import { optionName } from '../../../core/base/errors/option-name.js';
+import { checkRun } from '../../../core/engine/check-run.js';
+import { checkThreads } from '../../../core/engine/run.js';
+import { type MergeResult, runPlan } from '../../../core/engine/run-plan.js';
+import type { Kept } from '../../../core/methods/framework/declaration/method.js';
+import { methods } from '../../../core/methods/index.js';
+import type { RecipeInput, RecipesByMethod } from '../../../core/methods/recipes.js';
+import type { ExpertLayout } from '../../../core/models/experts/layouts.js';
+import type { WrittenName } from '../../../core/models/quantisation/quantising.js';
+import type { OutputForm } from '../../../core/plan/compile/adapters/output-forms.js';
+import type { MergePlan } from '../../../core/plan/plan.js';
+import { notesOf } from '../../../core/plan/reports/method-report.js';
+import type { DtypeName } from '../../../core/tensor/dtype.js';
+import { note, stdoutColours, warn } from '../../print.js';
+import { describeExplanation } from '../../text/explanation-text.js';
+import { drawLayers } from '../../text/layer-stack.js';
+import { describeWritten, whyNotLinked } from '../../text/link-text.js';
+import { describeQuantised, warningsOfQuantised } from '../../text/models/quantised-text.js';
+import { describePlan, describeRecipe } from '../../text/plan-text.js';
+import { describeTruncated } from '../../text/truncated-text.js';
+import { interruptible } from '../running/interrupt.js';
+import { requireOut } from '../running/require-out.js';
+import { reported, show } from '../running/show.js';
+import { chatTemplateOption } from './chat-template-option.js';
+import type { CommonOptions } from './merge-options.js';
+import { saveRecipe } from './save-recipe.js';
+
+export interface MergeCommandOptions extends CommonOptions {
+  readonly dtype?: string;
+  readonly as?: OutputForm;
+  readonly experts?: ExpertLayout;
+  readonly quantize?: WrittenName;
+  readonly rank?: number;
+  readonly strict?: boolean;
+  readonly explain?: string;
+  readonly allowChanged?: boolean;
+  readonly saveRecipe?: string;
+  readonly chatTemplate?: string;
+}
+
+export const mergeCommand = async (
+  recipe: RecipeInput | string,
+  options: MergeCommandOptions,
+): Promise<void> => {
+  if (options.explain !== undefined) return await explainCommand(recipe, options.explain, options);
+  if (!options.dryRun) requireOut(options);
+  // A signal between two handlers would be lost.
+  await interruptible((signal) => planAndRun(recipe, options, signal));
+};
+
+/** Options that override any recipe are left to planning. */
+export const methodCommand = (method: keyof RecipesByMethod, options: MergeCommandOptions): Promise<void> => {
+  const parameters = [...Object.keys(methods.get(method)?.schema.shape ?? {}), 'stack'];
+  const given = Object.entries(options).filter(([name]) => parameters.includes(name));
+  return mergeCommand({ method, ...Object.fromEntries(given) } as unknown as RecipeInput, options);
+};
+
+const planOptions = async ({
+  layout,
+  experts,
+  quantize,
+  analysis,
+  strict,
+  allowChanged,
+  as,
+  rank,
+  allowNonFinite,
+  download,
+  tokenizer,
+  maxShardSize,
+  ...options
+}: MergeCommandOptions): Promise<MergePlanOptions> => ({
+  layout,
+  experts,
+  quantize,
+  maxShardSize,
+  analysis,
+  strict,
+  allowChanged,
+  as,
+  rank,
+  allowNonFinite,
+  tokenizer,
+  dtype: options.dtype as DtypeName | undefined,
+  chatTemplate: await chatTemplateOption(options.chatTemplate),
+  threads: checkThreads(options.threads),
+  // A dry run fetches no weights.
+  download: download && options.dryRun ? 'headers' : download,
+});
+
+const planAndRun = async (
+  recipe: RecipeInput | string,
+  options: MergeCommandOptions,
+  signal: AbortSignal,
+): Promise<void> => {
+  const planning = await planOptions(options);
+  const plan = await reported(options, (onProgress) =>
+    planMerge(recipe, { ...planning, signal, onProgress }),
+  );
+  if (!options.quiet) {
+    plan.warnings.forEach(warn);
+    notesOf(plan).forEach(note);
+    const unlinked = options.link === 'hard' || options.link === 'symbolic' ? whyNotLinked(plan) : undefined;
+    if (unlinked !== undefined) warn(`${optionName('link', options.link)}: ${unlinked}`);
+  }
+  if (options.saveRecipe !== undefined) await saveRecipe(plan, options.saveRecipe, options.force ?? false);
+  if (options.dryRun) {
+    await warnOfRun(plan, options);
+    return show(plan, options, () => describePlan(plan, checkThreads(options.threads), stdoutColours()));
+  }
+  const { resume, force, checksums, link, download } = options;
+  const { threads } = planning;
+  const out = requireOut(options);
+  const result = await reported(options, (onProgress) =>
+    runPlan(plan, { out, threads, resume, force, checksums, link, download, signal, onProgress }),
+  );
+  if (!options.quiet) {
+    result.warnings.slice(plan.warnings.length).forEach(warn);
+    if (result.quantised !== undefined) warningsOfQuantised(result.quantised).forEach(warn);
+  }
+  show(result, options, () => describeResult(plan, result));
+};
+
+/** Runs the checks of the real run; errors that an option would avoid are only warnings. */
+const warnOfRun = async (plan: MergePlan, options: MergeCommandOptions): Promise<void> => {
+  const { out, quiet } = options;
+  const { wanted, warnings } = await checkRun(plan, options);
+  if (quiet) return;
+  warnings.forEach(warn);
+  for (const { code, message } of wanted)
+    warn(
+      code === 'OUTPUT_EXISTS'
+        ? `${out} exists: the merge needs ${optionName('force')}, or another output`
+        : message,
+    );
+};
+
+const explainCommand = async (
+  recipe: RecipeInput | string,
+  tensor: string,
+  options: MergeCommandOptions,
+): Promise<void> =>
+  show(await explainTensor(recipe, tensor, await planOptions(options)), options, describeExplanation);
+
+const describeResult = (plan: MergePlan, result: MergeResult): string =>
+  [
+    describeRecipe(plan),
+    '',
+    drawLayers(plan, stdoutColours()),
+    ...(result.truncated === undefined ? [] : ['', describeTruncated(result.truncated)]),
+    ...(result.quantised === undefined ? [] : ['', describeQuantised(result.quantised)]),
+    ...(result.kept === undefined ? [] : ['', describeKept(result.kept.all)]),
+    '',
+    result.out,
+    describeWritten(result),
+  ].join('\n');
+
+const describeKept = ({ rows, rowsKept, parameters, parametersKept }: Kept): string =>
+  `  kept from the expert: ${rowsKept} of ${rows} rows, ${((100 * parametersKept) / parameters).toFixed(2)} % of the parameters\n  (per tensor in layerloom.json)`;

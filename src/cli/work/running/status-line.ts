@@ -1,0 +1,40 @@
+import { visibleLine } from '../../../core/base/errors/visible.js';
+
+const lineMs = 60_000;
+
+/**
+ * Shows a state in one line of stderr. On a terminal, the line is overwritten. Elsewhere, a new line is
+ * printed when the subject of the state changes, and once a minute.
+ */
+export class StatusLine {
+  readonly #stream: NodeJS.WriteStream;
+  readonly #now: () => number;
+  #shown: { readonly text: string; readonly subject: string; readonly at: number } | undefined;
+
+  constructor(stream: NodeJS.WriteStream, now: () => number = () => performance.now()) {
+    this.#stream = stream;
+    this.#now = now;
+  }
+
+  show(text: string, subject: string): void {
+    const at = this.#now();
+    if (text === this.#shown?.text) return;
+    if (this.#stream.isTTY) this.#stream.write(`\r\x1b[K${fitting(text, this.#stream.columns || 80)}`);
+    else if (this.#shown?.subject !== subject || at - this.#shown.at >= lineMs)
+      this.#stream.write(`${visibleLine(text)}\n`);
+    else return;
+    this.#shown = { text, subject, at };
+  }
+
+  /** Ends the line on a terminal, so that the last state stays. */
+  end(): void {
+    if (this.#shown !== undefined && this.#stream.isTTY) this.#stream.write('\n');
+    this.#shown = undefined;
+  }
+}
+
+/** Cuts a text to a terminal's line, whose last column stays free. */
+const fitting = (text: string, columns: number): string => {
+  const characters = [...visibleLine(text)];
+  return characters.length < columns ? characters.join('') : `${characters.slice(0, columns - 2).join('')}…`;
+};

@@ -1,0 +1,277 @@
+import { formatTables } from '../../../api/format-tables.js';
+import { scoreTables } from '../../../api/score-tables.js';
+import { argument, layerloomCommand } from '../../../core/base/errors/command-line.js';
+import { LayerloomError } from '../../../core/base/errors/errors.js';
+import { TextRefused } from '../../../core/texts/text-refused.js';
+import { yamlValue } from '../../../core/texts/yaml.js';
+import { hasRecord } from '../../../study/batch/planning/record-names.js';
+import type { BenchmarkName } from '../../../study/evaluation/data/benchmarks.js';
+import {
+  type EvaluationOutcome,
+  evaluateExperiment,
+} from '../../../study/experiment/scoring/evaluate-experiment.js';
+import { evaluateModels } from '../../../study/experiment/scoring/evaluate-models.js';
+import { evaluationCommands } from '../../../study/experiment/scoring/evaluation-commands.js';
+import type { EvaluateOptions } from '../../../study/experiment/scoring/evaluation-options.js';
+import { importResults } from '../../../study/experiment/scoring/import-results.js';
+import { planEvaluation } from '../../../study/experiment/scoring/plan-evaluation.js';
+import { usualScores } from '../../../study/experiment/scoring/usual-scores.js';
+import type { OutputOptions } from '../../options/output.js';
+import { toPart } from '../../options/parse.js';
+import { note, printEvent, printJson, printLine, printNext, printText, warn } from '../../print.js';
+import type { EvaluationCommands, EvaluationDone, Imported } from '../../printed.js';
+import {
+  describeEvaluation,
+  describeEvaluationPlan,
+  describeImport,
+  describeScoring,
+  failedModels,
+} from '../../text/studies/evaluation-text.js';
+import { interruptible } from '../running/interrupt.js';
+import { show } from '../running/show.js';
+import { StatusLine } from '../running/status-line.js';
+
+export interface EvaluateCommandOptions extends OutputOptions {
+  readonly models: readonly string[];
+  readonly tasks?: readonly string[];
+  readonly benchmarks?: readonly BenchmarkName[];
+  readonly languages?: readonly string[];
+  readonly set?: readonly string[];
+  readonly out?: string;
+  readonly lmEval?: string;
+  readonly only?: readonly string[];
+  readonly part?: string;
+  readonly expect?: string;
+  readonly jobs?: number;
+  readonly limit?: number;
+  readonly resume?: boolean;
+  readonly force?: boolean;
+  readonly inPlace?: boolean;
+  readonly separate?: boolean;
+  readonly download?: boolean;
+  readonly allowServe?: boolean;
+  readonly print?: boolean;
+  readonly dryRun?: boolean;
+  readonly import?: string;
+}
+
+/** Options that say how to score models without an experiment. */
+const ofModels = {
+  '--tasks': 'tasks',
+  '--benchmarks': 'benchmarks',
+  '--lang': 'languages',
+  '--set': 'set',
+  '--out': 'out',
+} as const;
+
+/** Options that only an experiment has a use for. */
+const ofExperiments = {
+  '--only': 'only',
+  '--part': 'part',
+  '--expect': 'expect',
+  '--in-place': 'inPlace',
+  '--print': 'print',
+  '--dry-run': 'dryRun',
+  '--import': 'import',
+} as const;
+
+const givenOf = (
+  options: EvaluateCommandOptions,
+  names: Readonly<Record<string, keyof EvaluateCommandOptions>>,
+) => Object.entries(names).find(([, key]) => options[key] !== undefined)?.[0];
+
+/** @throws LayerloomError USAGE for options of the other use */
+export const evaluateCommand = async (options: EvaluateCommandOptions): Promise<void> => {
+  const { models } = options;
+  const [ofModel, ofExperiment] = [givenOf(options, ofModels), givenOf(options, ofExperiments)];
+  const refuse = (reason: string): never => {
+    throw new LayerloomError('USAGE', { reason });
+  };
+  const [only = ''] = models;
+  const experiments = await Promise.all(models.map(hasRecord));
+  const experiment = models[experiments.indexOf(true)];
+  if (experiment === undefined) {
+    if (ofModel === undefined && models.length === 1) return await experimentCommand(only, options);
+    if (ofModel !== undefined && ofExperiment !== undefined)
+      refuse(`${ofExperiment} is for experiments; ${models.join(', ')}: no experiment.json is there`);
+    return await modelsCommand(options);
+  }
+  if (models.length > 1) refuse(`${experiment} is an experiment: evaluate it by itself, or name models`);
+  if (ofModel !== undefined)
+    refuse(
+      `${ofModel} is for models, and ${experiment} is an experiment, whose evaluate: block says what to measure`,
+    );
+  await experimentCommand(experiment, options);
+};
+
+const experimentCommand = async (directory: string, options: EvaluateCommandOptions): Promise<void> => {
+  const { lmEval, only, jobs, limit, force, json, quiet, inPlace, separate, expect } = options;
+  const [first, second] = Object.entries({
+    '--print': options.print,
+    '--dry-run': options.dryRun,
+    '--import': options.import,
+  }).flatMap(([name, isGiven]) => (isGiven ? [name] : []));
+  if (second !== undefined)
+    throw new LayerloomError('USAGE', {
+      reason: `${first} and ${second} stand for different work; give one of them`,
+    });
+  if (inPlace && options.print)
+    throw new LayerloomError('USAGE', {
+      reason: '--print gives commands for directories, which merges that are scored --in-place have not',
+    });
+  const part = options.part === undefined ? undefined : toPart('part', options.part);
+  const given = { lmEval, only, part, jobs, limit };
+  if (options.print) {
+    const commands = await evaluationCommands(directory, { ...given, force });
+    if (json) printJson({ commands } satisfies EvaluationCommands);
+    else if (commands.length > 0) printText(commands.map(({ command }) => command).join('\n'));
+    else if (!quiet) note('every model that is there has its results');
+    return;
+  }
+  if (options.import !== undefined) return await importCommand(directory, options.import, options);
+  if (options.dryRun) return await dryRun(directory, { ...given, force, inPlace, separate }, options);
+  const outcome = await scored(options, (watched) =>
+    evaluateExperiment(directory, { ...given, ...watched, inPlace, expect }),
+  );
+  ended(outcome, nextOf(directory, outcome), describeEvaluation(outcome), options);
+};
+
+const modelsCommand = async (options: EvaluateCommandOptions): Promise<void> => {
+  const { models, tasks, benchmarks, languages, set = [], out, limit, jobs, lmEval } = options;
+  const outcome = await scored(options, (watched) =>
+    evaluateModels(models, {
+      ...watched,
+      ...{ tasks, benchmarks, languages, settings: settingsIn(set), out, limit, jobs, lmEval },
+    }),
+  );
+  const directory = out ?? usualScores;
+  const { tables } = await scoreTables(directory, { tables: ['models', 'comparisons'] });
+  const text = [
+    // Scores before their comparisons.
+    formatTables(tables.toReversed(), 'text', process.stdout.columns),
+    describeEvaluation({ ...outcome, scored: [], kept: [] }),
+  ].join('\n\n');
+  ended(outcome, reportOf(directory, outcome), text, options);
+};
+
+/** Reads `KEY=VALUE`; the value is YAML: `8`, `cuda`, `[0, 1]`, `{dtype: bfloat16}`. @throws LayerloomError USAGE */
+const settingsIn = (texts: readonly string[]): Record<string, unknown> => {
+  const settings = new Map<string, unknown>();
+  for (const text of texts) {
+    const [, key, value] = /^([a-z_]{1,40})=(.*)$/s.exec(text) ?? [];
+    if (key === undefined || value === undefined)
+      throw new LayerloomError('USAGE', { reason: `${text}: expected KEY=VALUE` });
+    if (settings.has(key)) throw new LayerloomError('USAGE', { reason: `${key} is set twice` });
+    try {
+      settings.set(key, yamlValue(value, 'none'));
+    } catch (cause) {
+      if (!(cause instanceof TextRefused)) throw cause;
+      throw new LayerloomError(
+        'USAGE',
+        { reason: `${text}: the value is no YAML (${cause.message})` },
+        { cause },
+      );
+    }
+  }
+  return Object.fromEntries(settings);
+};
+
+/** Scores, and shows the progress. */
+const scored = async (
+  { resume, force, separate, download, allowServe, json, quiet }: EvaluateCommandOptions,
+  work: (options: EvaluateOptions) => Promise<EvaluationOutcome>,
+): Promise<EvaluationOutcome> => {
+  const display = new StatusLine(process.stderr);
+  return await interruptible((signal) =>
+    work({
+      ...{ resume, force, separate, download, allowServe, signal },
+      onImpossible: (task, { message }) => {
+        if (!quiet) warn(`${task}: ${message}`);
+      },
+      onProgress: (progress) => {
+        if (quiet) return;
+        if (json) printEvent('progress', progress);
+        else display.show(describeScoring(progress), `${progress.done} ${progress.running.join(' ')}`);
+      },
+      onScored: ({ results, ...outcome }) => {
+        if (json)
+          printEvent('model', {
+            ...outcome,
+            results: results.map(({ file, result: { task, metrics } }) => ({ file, task, metrics })),
+          });
+      },
+    }),
+  ).finally(() => display.end());
+};
+
+/** @throws LayerloomError EVALUATION_INCOMPLETE, after the outcome, if a model has no score */
+const ended = (
+  outcome: EvaluationOutcome,
+  next: string | undefined,
+  text: string,
+  { json, quiet }: EvaluateCommandOptions,
+): void => {
+  if (!quiet) outcome.warnings.forEach(warn);
+  if (json) {
+    const { experiment: _experiment, ...rest } = outcome;
+    const done = { ...rest, ...(next === undefined ? {} : { next }) };
+    printEvent('done', done satisfies Omit<EvaluationDone, 'event'>);
+  } else if (!quiet) {
+    printLine(text);
+    printNext(next);
+  }
+  const failed = failedModels(outcome.failed);
+  if (failed.length > 0)
+    throw new LayerloomError('EVALUATION_INCOMPLETE', {
+      directory: outcome.directory,
+      failed,
+      scores: outcome.results.made + outcome.results.there,
+    });
+};
+
+/**
+ * The next command: for checkpoints alone the selection, for merges the report; undefined if scores are
+ * missing.
+ */
+const nextOf = (directory: string, outcome: EvaluationOutcome): string | undefined =>
+  hasAll(outcome) && outcome.experiment.merges.length === 0
+    ? layerloomCommand('select', '--scores', argument(directory), '-o', 'selection.json')
+    : reportOf(directory, outcome);
+
+const hasAll = ({ results, failed, missing }: EvaluationOutcome): boolean =>
+  results.made + results.there > 0 && failed.length + missing.length === 0;
+
+const reportOf = (directory: string, outcome: EvaluationOutcome): string | undefined =>
+  hasAll(outcome)
+    ? layerloomCommand('report', argument(directory), '-o', argument(`${directory.replace(/\/+$/, '')}.html`))
+    : undefined;
+
+const dryRun = async (
+  directory: string,
+  given: EvaluateOptions,
+  { json, quiet }: EvaluateCommandOptions,
+): Promise<void> => {
+  const plan = await interruptible((signal) => planEvaluation(directory, { ...given, signal }));
+  show(plan, { json, quiet }, (found) => describeEvaluationPlan(found, directory));
+  const failed = [...plan.impossible.map(({ task, message }) => ({ model: task, message })), ...plan.failed];
+  if (failed.length > 0)
+    throw new LayerloomError('EVALUATION_INCOMPLETE', { directory, failed, scores: plan.there });
+};
+
+const importCommand = async (
+  directory: string,
+  from: string,
+  { json, quiet }: EvaluateCommandOptions,
+): Promise<void> => {
+  const outcome = await importResults(directory, from);
+  const { experiment: _experiment, ...rest } = outcome;
+  if (!quiet) outcome.warnings.forEach(warn);
+  if (json) printJson(rest satisfies Imported);
+  else if (!quiet) printLine(describeImport(outcome));
+  if (outcome.failed.length > 0)
+    throw new LayerloomError('EVALUATION_INCOMPLETE', {
+      directory,
+      failed: outcome.failed.map(({ file, message }) => ({ model: file, message })),
+      scores: outcome.imported.length,
+    });
+};

@@ -1,0 +1,35 @@
+import { LayerloomError } from '../../../core/base/errors/errors.js';
+import { tryModels } from '../../../study/evaluation/try-models.js';
+import type { OutputOptions } from '../../options/output.js';
+import { printJson, printText } from '../../print.js';
+import { describeTrials } from '../../text/studies/trials-text.js';
+import { interruptible } from '../running/interrupt.js';
+import { StatusLine } from '../running/status-line.js';
+
+interface TryCommandOptions extends OutputOptions {
+  readonly words: readonly string[];
+  readonly maxTokens?: number;
+  readonly chat?: boolean;
+  readonly device?: string;
+  readonly modelArgs?: Readonly<Record<string, string | number | boolean>>;
+  readonly lmEval?: string;
+}
+
+export const tryCommand = async ({ words, json, quiet, ...options }: TryCommandOptions): Promise<void> => {
+  const [models, prompt] = [words.slice(0, -1), words.at(-1)];
+  if (prompt === undefined || models.length === 0)
+    throw new LayerloomError('USAGE', { reason: 'try takes one model or several, and then the prompt' });
+  const display = new StatusLine(process.stderr);
+  const report = (done: number) => {
+    if (!quiet) display.show(`${done} of ${models.length} models; ${models[done] ?? 'done'}`, `${done}`);
+  };
+  const trials = await interruptible((signal) =>
+    tryModels(models, prompt, {
+      ...options,
+      signal,
+      onModel: report,
+    }),
+  ).finally(() => display.end());
+  if (json) printJson({ prompt, trials });
+  else printText(describeTrials(trials, process.stdout.columns || 80));
+};

@@ -1,0 +1,137 @@
+import { itemAt } from '../../../base/errors/lookup.js';
+import type { Emitted, Program } from '../../../methods/operations/program/program.js';
+import type { NonFiniteElement } from '../../../native/job.js';
+import { type Measure, sizeOf } from '../../../native/measure.js';
+import type { InputFiles } from '../../input-files.js';
+import { failureOf } from '../../threads/errors.js';
+import type { WorkerPool } from '../../threads/pool.js';
+import { nativeProgram } from './native-program.js';
+
+/** Part of the numeric contract: sums are taken within blocks, then in block order. */
+const blockElements = 4 * 1024 * 1024;
+
+/** Whole rows, in elements. */
+export interface ElementRange {
+  readonly index: number;
+  readonly first: number;
+  readonly count: number;
+}
+
+/**
+ * @param most elements, unless one row has more
+ * @param rowsTogether blocks are multiples of this many rows
+ */
+export const blocksOf = (
+  { elements, columns }: Pick<Program, 'elements' | 'columns'>,
+  most = blockElements,
+  rowsTogether = 1,
+): ElementRange[] => {
+  const together = rowsTogether * columns;
+  const size = Math.max(1, Math.floor(most / together)) * together;
+  return Array.from({ length: Math.ceil(elements / size) }, (_, index) => ({
+    index,
+    first: index * size,
+    count: Math.min(size, elements - index * size),
+  }));
+};
+
+/** Divides blocks, in order, into parts of at most `most` elements. */
+export const inParts = (blocks: readonly ElementRange[], most: number): ElementRange[][] => {
+  const parts: ElementRange[][] = [];
+  let elements = Number.POSITIVE_INFINITY;
+  for (const block of blocks) {
+    if (elements + block.count > most) {
+      parts.push([]);
+      elements = 0;
+    }
+    parts.at(-1)?.push(block);
+    elements += block.count;
+  }
+  return parts;
+};
+
+/** Measures with results by row; other results add up. */
+const ofRows: ReadonlySet<Measure['kind']> = new Set(['rowGram', 'rowMagnitudes', 'divergence']);
+
+/** Sums block results in block order, however workers finish, so that every run gives the same total. */
+export class BlockSums {
+  /** By measure. */
+  readonly found: readonly Float64Array[];
+  readonly #measures: readonly Measure[];
+  readonly #elements: number;
+  readonly #columns: number;
+  readonly #waiting = new Map<number, { block: ElementRange; found: readonly Float64Array[] }>();
+  #next = 0;
+  #folded = 0;
+
+  constructor({ elements, columns }: Pick<Program, 'elements' | 'columns'>, measures: readonly Measure[]) {
+    this.#elements = elements;
+    this.#columns = columns;
+    this.#measures = measures;
+    this.found = measures.map((measure) => new Float64Array(sizeOf(measure, { count: elements, columns })));
+  }
+
+  get isWhole(): boolean {
+    return this.#folded === this.#elements;
+  }
+
+  add(block: ElementRange, found: readonly Float64Array[]): void {
+    this.#waiting.set(block.index, { block, found });
+    for (
+      let ready = this.#waiting.get(this.#next);
+      ready !== undefined;
+      ready = this.#waiting.get(this.#next)
+    ) {
+      this.#waiting.delete(this.#next);
+      this.#next += 1;
+      this.#folded += ready.block.count;
+      this.#fold(ready.block, ready.found);
+    }
+  }
+
+  #fold({ first, count }: ElementRange, found: readonly Float64Array[]): void {
+    for (const [index, { kind }] of this.#measures.entries()) {
+      const [whole, part] = [itemAt(this.found, index), itemAt(found, index)];
+      const rows = count / this.#columns;
+      if (ofRows.has(kind)) whole.set(part, (first / this.#columns) * (part.length / rows));
+      else addTo(whole, part);
+    }
+  }
+}
+
+const addTo = (whole: Float64Array, part: Float64Array): void => {
+  if (part.length !== whole.length)
+    throw new RangeError(`${part.length} sums of a block for ${whole.length}`);
+  // Iterating entries would allocate a pair for each number.
+  for (let at = 0; at < part.length; at += 1) whole[at] = (whole[at] ?? 0) + (part[at] ?? 0);
+};
+
+export interface TensorMeasures {
+  readonly tensor: string;
+  readonly emitted: Emitted;
+  readonly measures: readonly Measure[];
+}
+
+export interface Measured {
+  /** By measure. */
+  readonly found: readonly Float64Array[];
+  /** NaN and infinity among watched values. */
+  readonly nonFinite: readonly NonFiniteElement[];
+}
+
+/**
+ * Measures a block in a worker thread.
+ *
+ * @throws LayerloomError INPUT_SHRANK, READ_FAILED; and the reason why the pool was stopped
+ */
+export const measureBlock = async (
+  pool: WorkerPool,
+  inputs: InputFiles,
+  { tensor, emitted, measures }: TensorMeasures,
+  block: ElementRange,
+): Promise<Measured> => {
+  const program = nativeProgram(emitted, inputs.fdOf, block);
+  const result = await pool.measure({ program, measures });
+  if (result.ok) return result;
+  throw failureOf(result.status, { tensor }, emitted.sources.map(inputs.pathOf));
+};

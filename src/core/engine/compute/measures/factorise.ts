@@ -1,0 +1,84 @@
+import { createHash } from 'node:crypto';
+import { itemAt } from '../../../base/errors/lookup.js';
+import type { Location } from '../../../native/job.js';
+import type { FactorDtype } from '../../../native/solve.js';
+import type { Operand } from '../../../plan/plan.js';
+import type { InputFiles } from '../../input-files.js';
+import type { WorkerPool } from '../../threads/pool.js';
+import { BlockMeasurer } from './measure.js';
+import { type Lowerer, lowerMatrices, type Solving, solve } from './solve.js';
+
+export interface FactorTarget {
+  /** For errors; with the seed, selects the random numbers. */
+  readonly tensor: string;
+  readonly seed: string;
+  readonly shape: readonly [number, number];
+  /** The matrix Δ. */
+  readonly matrix: Operand;
+  /** Maximum rank, from 1 to the smaller extent. */
+  readonly rank: number;
+  /** Take the smallest rank up to `rank` that keeps this share of ‖Δ‖²_F, if any. Default: `rank`. */
+  readonly share?: number | undefined;
+  readonly dtype: FactorDtype;
+  /**
+   * Write left as [rank, rows] and right as [columns, rank], as for `lora_embedding_A` and `_B`, and for
+   * `fan_in_fan_out`.
+   */
+  readonly transposed: boolean;
+  /** `rows · rank` elements: `lora_B`; transposed, `lora_A`. */
+  readonly left: Location;
+  /** `rank · columns` elements: `lora_A`; transposed, `lora_B`. */
+  readonly right: Location;
+}
+
+export interface Factors {
+  /** 0, and nothing is written, if Δ is 0 or contains NaN or infinity. */
+  readonly rank: number;
+  /** ‖Δ‖²_F */
+  readonly squares: number;
+  /** ‖Δ − left · right‖²_F, with rounded factors. */
+  readonly error: number;
+  /** NaN and infinite elements of Δ. */
+  readonly nonFinite: number;
+  /** The `rank` largest of Δ, descending. */
+  readonly singularValues: readonly number[];
+}
+
+/**
+ * A truncated singular value decomposition with a randomised range finder. Each factor is multiplied by √σ.
+ * Computes the matrix five times, tile by tile.
+ */
+export const factorisation = async (
+  { seed, shape, matrix, share = 1, tensor, ...how }: FactorTarget,
+  lowerer: Lowerer,
+): Promise<Solving> => {
+  const { program, values, paths } = await lowerMatrices([matrix], shape, lowerer);
+  const key = createHash('sha256').update(`${seed}\n${tensor}`).digest().readBigUInt64BE();
+  return {
+    solver: { kind: 'factorise', program, value: itemAt(values, 0), share, key, ...how },
+    sources: [paths],
+  };
+};
+
+export const factorsOf = (found: Float64Array): Factors => {
+  const [rank = 0, squares = 0, error = 0, nonFinite = 0, ...values] = found;
+  return { rank, squares, error, nonFinite, singularValues: values.slice(0, rank) };
+};
+
+/**
+ * Factorises a matrix.
+ *
+ * @param file for errors
+ * @throws LayerloomError MERGE_UNDEFINED, and the codes of `solve`
+ */
+export const factoriseMatrix = async (
+  pool: WorkerPool,
+  inputs: InputFiles,
+  target: FactorTarget,
+  file: string,
+): Promise<Factors> => {
+  const { tensor, dtype } = target;
+  const measurer = new BlockMeasurer(pool, inputs, tensor);
+  const solving = await factorisation(target, { tensor, measurer, inputs });
+  return factorsOf((await solve(pool, solving, { tensor, dtype, file })).found);
+};

@@ -1,0 +1,23 @@
+import type { Emitted } from '../../../methods/operations/program/program.js';
+import type { NativeProgram } from '../../../native/job.js';
+import { arithmeticOf } from '../../../tensor/dtype.js';
+import type { StoredTensor } from '../../../tensor/stored-tensor.js';
+
+/** Binds a program to open files, for elements [first, first + count). */
+export const nativeProgram = (
+  { sources, nodes, columns, watched }: Emitted,
+  fdOf: (source: StoredTensor) => number,
+  { first, count }: { readonly first: number; readonly count: number },
+): NativeProgram => ({
+  sources: sources.map((source) => ({
+    fd: fdOf(source),
+    begin: source.begin,
+    dtype: arithmeticOf(source.dtype),
+    ...(source.sliced ?? { slicing: 'elements' }),
+  })),
+  nodes,
+  first,
+  count,
+  columns,
+  watched,
+});

@@ -1,0 +1,200 @@
+import { itemAt } from '../../../base/errors/lookup.js';
+import type { Lowering } from '../../../methods/operations/program/lowering.js';
+import type { Measurer } from '../../../methods/operations/program/measurer.js';
+import { Program, type Value } from '../../../methods/operations/program/program.js';
+import type { Measure } from '../../../native/measure.js';
+import { lowerOperand } from '../../../plan/operands.js';
+import {
+  type PlannedReduction,
+  type ReductionPlan,
+  rowsOf,
+  sourcesOfReduction,
+} from '../../../plan/reports/reduction.js';
+import { pairIndex } from '../../../tensor/pair-index.js';
+import { overInputs, type RunControls } from '../../run.js';
+import { BlockSums, blocksOf, type ElementRange, measureBlock, type TensorMeasures } from './blocks.js';
+import { BlockMeasurer } from './measure.js';
+
+export type ReduceOptions = RunControls;
+
+export interface ReducedTensor {
+  /** Σ |expert − base| of each row, for each expert. */
+  readonly magnitudes: readonly Float64Array[];
+  /** Σ |base| if sampled, else NaN. */
+  readonly base: number;
+  /**
+   * For each pair of experts i ≤ j: Σ δᵢδⱼ, number of elements both changed, number of those with equal
+   * signs.
+   */
+  readonly pairs: Float64Array;
+  /** NaN and infinite elements: base, then each expert. */
+  readonly nonFinite: readonly number[];
+}
+
+export interface Reduced<T> {
+  /** In plan order. */
+  readonly tensors: readonly T[];
+  readonly bytesRead: number;
+  readonly threads: number;
+  readonly seconds: number;
+}
+
+interface Reducing {
+  readonly wanted: TensorMeasures;
+  /** Supplies the numbers of elements and columns. */
+  readonly program: Program;
+  readonly isEmpty: boolean;
+  /** @param found for each measure, over all blocks */
+  readonly resultOf: (found: readonly Float64Array[]) => ReducedTensor;
+}
+
+interface BlockOf {
+  readonly index: number;
+  readonly tensor: Reducing;
+  readonly block: ElementRange;
+  readonly sums: BlockSums;
+}
+
+interface Lowered {
+  readonly base: Value | undefined;
+  /** Experts that differ from the base, in order. */
+  readonly experts: readonly {
+    readonly index: number;
+    /** The tensor if it is read, else the difference. */
+    readonly value: Value;
+    readonly difference: Value;
+  }[];
+}
+
+const lowerReduction = async ({ base, experts }: PlannedReduction, to: Lowering): Promise<Lowered> => {
+  const ofBase = base === null ? undefined : await lowerOperand(base, to);
+  const lowered: Lowered['experts'][number][] = [];
+  for (const [index, expert] of experts.entries()) {
+    if (expert.kind === 'change') {
+      const change = await lowerOperand(expert.change, to);
+      const difference = to.program.linear([change], [expert.scale]);
+      lowered.push({ index, value: difference, difference });
+    } else if (expert.kind === 'tensor') {
+      if (ofBase === undefined) throw new Error(`${to.tensor} has no base`);
+      const value = await lowerOperand(expert.tensor, to);
+      lowered.push({ index, value, difference: to.program.linear([value, ofBase], [1, -1]) });
+    }
+  }
+  return { base: ofBase, experts: lowered };
+};
+
+/** Experts equal to the base are not in the program. */
+const reducing = async (
+  reduction: PlannedReduction,
+  pairs: boolean,
+  measurer: Measurer,
+): Promise<Reducing> => {
+  const { name: tensor, shape, rows } = reduction;
+  const program = new Program(shape);
+  const { base, experts } = await lowerReduction(reduction, { tensor, program, measurer });
+  const emitted = program.emit([
+    ...(base === undefined ? [] : [base]),
+    ...experts.map(({ value }) => value),
+    ...experts.map(({ difference }) => difference),
+  ]);
+  const values = emitted.values.slice(emitted.values.length - experts.length);
+  const ids = emitted.values.slice(-2 * experts.length, emitted.values.length - experts.length);
+  const kind = rows === 'input' ? 'columnMagnitudes' : 'rowMagnitudes';
+  const isSampled = reduction.isSampled === true && base !== undefined;
+  const hasPairs = pairs || isSampled;
+  const measures: Measure[] =
+    experts.length === 0
+      ? []
+      : [
+          // If the base is not read, it has no NaN or infinity to exclude.
+          { kind: 'nonFinite', base: itemAt(emitted.values, 0), experts: ids, differences: values },
+          ...(hasPairs ? [{ kind: 'overlaps', values } as const] : []),
+          ...values.map((value) => ({ kind, value }) as const),
+          ...(isSampled ? [{ kind, value: itemAt(emitted.values, 0) } as const] : []),
+        ];
+  const firstMagnitudes = hasPairs ? 2 : 1;
+  const places = reduction.experts.map((_, expert) => experts.findIndex(({ index }) => index === expert));
+  const [count] = rowsOf(reduction);
+  return {
+    wanted: { tensor, emitted, measures },
+    program,
+    isEmpty: experts.length === 0 || program.elements === 0,
+    resultOf: (found) => {
+      const nonFinite = found[0] ?? new Float64Array(1);
+      return {
+        nonFinite: [
+          base === undefined ? 0 : itemAt(nonFinite, 0),
+          ...places.map((place) => (place === -1 ? 0 : itemAt(nonFinite, 1 + place))),
+        ],
+        magnitudes: places.map((place) =>
+          place === -1 ? new Float64Array(count) : itemAt(found, firstMagnitudes + place),
+        ),
+        base:
+          (isSampled ? found[firstMagnitudes + experts.length] : undefined)?.reduce(
+            (total, row) => total + row,
+            0,
+          ) ?? Number.NaN,
+        pairs: hasPairs ? pairsOf(places, found[1]) : new Float64Array(),
+      };
+    },
+  };
+};
+
+/** NaN and infinity are counted; the caller refuses them. */
+const leaveAlone = (): void => undefined;
+
+/** Pair sums of all experts; 0 for an expert equal to the base. */
+const pairsOf = (places: readonly number[], found: Float64Array | undefined): Float64Array => {
+  const differing = places.filter((place) => place !== -1).length;
+  const sums: number[] = [];
+  for (const [i, a] of places.entries())
+    for (const b of places.slice(i)) {
+      const at = a === -1 || b === -1 ? undefined : 3 * pairIndex(a, b, differing);
+      for (const sum of [0, 1, 2])
+        sums.push(at === undefined || found === undefined ? 0 : itemAt(found, at + sum));
+    }
+  return Float64Array.from(sums);
+};
+
+/** Lazily, so that only tensors in progress hold sums. */
+const blocksInOrder = function* (tensors: readonly Reducing[]): Generator<BlockOf> {
+  for (const [index, tensor] of tensors.entries()) {
+    if (tensor.isEmpty) continue;
+    const sums = new BlockSums(tensor.program, tensor.wanted.measures);
+    for (const block of blocksOf(tensor.program)) yield { index, tensor, block, sums };
+  }
+};
+
+/**
+ * Carries out reductions: reads every input byte once, on all threads. Sums do not depend on the number of
+ * threads.
+ *
+ * @param keep returns what to keep of a tensor: the float64 sums of all rows of a large model take gigabytes
+ * @throws LayerloomError INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, INVALID_PARAMETER, INTERRUPTED
+ */
+export const runReductions = async <T>(
+  plan: ReductionPlan,
+  options: ReduceOptions,
+  keep: (tensor: ReducedTensor, reduction: PlannedReduction) => T,
+): Promise<Reduced<T>> => {
+  const kept: T[] = [];
+  const sources = plan.tensors.flatMap(sourcesOfReduction);
+  const { cost } = await overInputs(options, 'analysis', plan.inputs, sources, async (pool, inputs) => {
+    const tensors: Reducing[] = [];
+    for (const tensor of plan.tensors)
+      tensors.push(
+        await reducing(tensor, plan.pairs, new BlockMeasurer(pool, inputs, tensor.name, leaveAlone)),
+      );
+    const finish = (index: number, found: readonly Float64Array[]): void => {
+      kept[index] = keep(itemAt(tensors, index).resultOf(found), itemAt(plan.tensors, index));
+    };
+    await pool.eachInLanes(blocksInOrder(tensors), async ({ index, tensor, block, sums }) => {
+      sums.add(block, (await measureBlock(pool, inputs, tensor.wanted, block)).found);
+      if (sums.isWhole) finish(index, sums.found);
+    });
+    for (const [index, { isEmpty, program, wanted }] of tensors.entries())
+      if (isEmpty) finish(index, new BlockSums(program, wanted.measures).found);
+  });
+  const { bytesRead, threads, seconds } = cost;
+  return { tensors: kept, bytesRead, threads, seconds };
+};

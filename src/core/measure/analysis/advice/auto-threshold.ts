@@ -1,0 +1,48 @@
+import { itemAt } from '../../../base/errors/lookup.js';
+import type { MavVectors } from '../analysis.js';
+import { isLayerMatrix } from '../columns.js';
+
+const aboveShare = 1 / 3;
+
+/** Finite rows of all experts' matrices in layers, ascending. */
+export const sortedRows = (experts: readonly MavVectors[]): Float32Array => {
+  const vectors = experts.flatMap(({ tensors, vectors: all }) =>
+    Object.entries(tensors).flatMap(([name, tensor]) => (isLayerMatrix(tensor) ? (all.get(name) ?? []) : [])),
+  );
+  const length = vectors.reduce((total, vector) => total + vector.length, 0);
+  const together = new Float32Array(length);
+  let at = 0;
+  for (const vector of vectors) {
+    together.set(vector, at);
+    at += vector.length;
+  }
+  // In place: `filter` would box each number, and models of 400 billion parameters have 38 million rows. NaN
+  // sorts last.
+  together.sort();
+  return together.subarray(
+    0,
+    firstAt(together, (mav) => !(mav >= 0)),
+  );
+};
+
+/** Binary search for the first index from which all numbers have the property. */
+const firstAt = (sorted: Float32Array, has: (mav: number) => boolean): number => {
+  let [from, to] = [0, sorted.length];
+  while (from < to) {
+    const middle = (from + to) >> 1;
+    if (has(itemAt(sorted, middle))) to = middle;
+    else from = middle + 1;
+  }
+  return from;
+};
+
+/**
+ * Returns the threshold that a third of the changed rows exceed, over all experts' matrices in layers;
+ * undefined if no row changed. With this threshold, pictures show where an expert changed most, whether it
+ * changed much or little.
+ */
+export const autoThreshold = (experts: readonly MavVectors[]): number | undefined => {
+  const sorted = sortedRows(experts);
+  const changed = sorted.subarray(firstAt(sorted, (mav) => mav > 0));
+  return changed.length === 0 ? undefined : itemAt(changed, Math.floor(changed.length * (1 - aboveShare)));
+};

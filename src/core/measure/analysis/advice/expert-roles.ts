@@ -1,0 +1,85 @@
+import { LayerloomError } from '../../../base/errors/errors.js';
+import { invalidParameter } from '../../../base/errors/invalid-parameter.js';
+import { type Side, sides } from '../../../methods/framework/part-names.js';
+import { nearest } from '../../../methods/recipe/document/nearest.js';
+import {
+  type ModelAddress,
+  parseAddress,
+  printAddress,
+  resolveAllPaths,
+} from '../../../models/address/address.js';
+import { parseHubId } from '../../../models/address/remote.js';
+import { locateIfHere } from '../../../models/sources/locate.js';
+
+/** By name; experts may have none. */
+export type ExpertRoles = ReadonlyMap<string, Side>;
+
+/** By role: names of experts, or models. */
+export type GivenRoles = Readonly<Record<Side, readonly string[] | undefined>>;
+
+/** @throws LayerloomError INVALID_PARAMETER for an unknown name, or one with both roles */
+export const rolesOf = (experts: readonly string[], given: GivenRoles): ExpertRoles => {
+  const roles = new Map<string, Side>();
+  for (const side of sides)
+    for (const name of given[side] ?? []) {
+      if (!experts.includes(name))
+        throw new LayerloomError('INVALID_PARAMETER', {
+          parameter: side,
+          value: name,
+          expected: `the name of an expert: ${experts.join(', ')}`,
+          nearest: nearest(name, experts),
+        });
+      const other = roles.get(name);
+      if (other !== undefined && other !== side)
+        throw invalidParameter(side, name, `one role for an expert; ${name} is given as ${other} too`);
+      roles.set(name, side);
+    }
+  return roles;
+};
+
+/**
+ * Adds to the experts the models that only a role names. An expert's name is never taken for a model. Other
+ * texts are models if they have a name or a slash, if they exist, or if no experts are given.
+ *
+ * @returns also `rolesOf` by the names of the open experts
+ * @throws LayerloomError the codes of `parseAddress`
+ */
+export const withRoles = async (given: readonly string[], roles: GivenRoles) => {
+  const experts = [...given];
+  const known = await Promise.all(given.map(identityOf));
+  const positions = new Map<string, number>();
+  for (const text of [...(roles.task ?? []), ...(roles.language ?? [])]) {
+    if (known.some(({ name }) => name === text)) continue;
+    const one = await identityOf(text);
+    const same = known.findIndex(({ name, place }) => place === one.place && (one.given ?? name) === name);
+    if (same >= 0) positions.set(text, same);
+    else if (one.isModel || given.length === 0) {
+      positions.set(text, experts.push(text) - 1);
+      known.push(one);
+    }
+  }
+  const namesIn = (names: readonly string[], texts: readonly string[] = []) =>
+    texts.map((text) => names[positions.get(text) ?? -1] ?? text);
+  return {
+    experts,
+    rolesIn: (names: readonly string[]): ExpertRoles =>
+      rolesOf(names, { task: namesIn(names, roles.task), language: namesIn(names, roles.language) }),
+  };
+};
+
+const identityOf = async (text: string) => {
+  const address = await parseAddress(text);
+  const { name: given, ...plain } = address;
+  return {
+    given,
+    name: await nameOf(address),
+    place: printAddress(resolveAllPaths(plain, '.')),
+    isModel: given !== undefined || text.includes('/') || address.kind === 'adapted' || address.isHere,
+  };
+};
+
+const nameOf = async (model: ModelAddress): Promise<string | undefined> =>
+  model.name ??
+  (model.kind === 'adapted'
+    ? await nameOf(model.adapter)
+    : ((await locateIfHere(model))?.name ?? parseHubId(model.at)?.id));

@@ -1,0 +1,103 @@
+import { itemAt } from '../../../base/errors/lookup.js';
+import { paperCounts, scaledCount } from '../../../methods/framework/counts.js';
+import type { MavVectors } from '../analysis.js';
+import type { ExpertRoles } from './expert-roles.js';
+import { layerProfile } from './layer-profile.js';
+
+/** A reason to doubt a proposal. */
+export type Concern =
+  /** The swap takes less of the language expert's largest changes than an even spread over layers would. */
+  | 'language in the middle'
+  /** The experts' largest changes are in the same layers. */
+  | 'same layers'
+  /** No layers are taken from either end. */
+  | 'no layers';
+
+/**
+ * Numbers of layers to swap, proposed for a pair of experts by where each of them changed. The heuristic is
+ * our own.
+ */
+export interface Proposal {
+  readonly task: string;
+  readonly language: string;
+  readonly bottom: number;
+  readonly top: number;
+  /** The smallest and largest counts that the experts' changes support. */
+  readonly bottomRange: readonly [number, number];
+  readonly topRange: readonly [number, number];
+  /** Share of each expert's largest changes in the layers that the swap takes from it. */
+  readonly kept: { readonly task: number; readonly language: number };
+  /** Share of the largest changes in common: Σ over layers of the smaller share. */
+  readonly common: number;
+  readonly concerns: readonly Concern[];
+}
+
+/** A layer goes to an expert whose share is larger by at least this fraction of an even share. */
+const margin = 1 / 4;
+
+/** Common share from which two experts change the same layers. */
+const mostCommon = 0.9;
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
+
+/**
+ * Returns the smallest and largest number of layers to take from one end. The smallest counts leading layers
+ * that the margin gives to the language expert; the largest stops at the first layer that it gives to the
+ * task expert.
+ *
+ * @param excess language share minus task share from that end on, in units of an even share
+ */
+const rangeFrom = (excess: readonly number[]): readonly [number, number] => {
+  const until = (isEnd: (of: number) => boolean) => {
+    const end = excess.findIndex(isEnd);
+    return end === -1 ? excess.length : end;
+  };
+  return [until((of) => !(of > margin)), until((of) => of < -margin)];
+};
+
+const within = (count: number, [fewest, most]: readonly [number, number]): number =>
+  Math.min(most, Math.max(fewest, count));
+
+/**
+ * Proposes the paper's default, scaled to the models' layers and clamped to what the experts' largest changes
+ * support.
+ *
+ * @param task each layer's share of the task expert's largest changes, from `layerProfile`
+ * @param language the same for the language expert
+ */
+export const proposalOf = (
+  task: readonly number[],
+  language: readonly number[],
+): Omit<Proposal, 'task' | 'language'> => {
+  const layers = task.length;
+  const excess = language.map((of, layer) => (of - itemAt(task, layer)) * layers);
+  const bottomRange = rangeFrom(excess);
+  const bottom = within(scaledCount(paperCounts.bottom, layers), bottomRange);
+  const topRange = rangeFrom(excess.slice(bottom).reverse());
+  const top = within(scaledCount(paperCounts.top, layers), topRange);
+  const ends = (of: readonly number[]) => sum(of.slice(0, bottom)) + sum(of.slice(layers - top));
+  const kept = { task: 1 - ends(task), language: ends(language) };
+  const common = sum(task.map((of, layer) => Math.min(of, itemAt(language, layer))));
+  const concerns: Concern[] = [];
+  if (bottom + top === 0) concerns.push('no layers');
+  else if (kept.language < (bottom + top) / layers) concerns.push('language in the middle');
+  if (common > mostCommon) concerns.push('same layers');
+  return { bottom, top, bottomRange, topRange, kept, common, concerns };
+};
+
+/** Returns a proposal for each pair of a task and a language expert; skips experts that changed nothing. */
+export const proposalsOf = (experts: readonly MavVectors[], roles: ExpertRoles): Proposal[] => {
+  const profiles = (role: 'task' | 'language') =>
+    experts.flatMap((mav) => {
+      const profile = roles.get(mav.name) === role ? layerProfile(mav) : undefined;
+      return profile === undefined ? [] : [{ name: mav.name, profile }];
+    });
+  const ofLanguages = profiles('language');
+  return profiles('task').flatMap((task) =>
+    ofLanguages.map((language) => ({
+      task: task.name,
+      language: language.name,
+      ...proposalOf(task.profile, language.profile),
+    })),
+  );
+};

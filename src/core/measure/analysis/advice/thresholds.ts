@@ -1,0 +1,44 @@
+import { LayerloomError } from '../../../base/errors/errors.js';
+import { invalidParameter } from '../../../base/errors/invalid-parameter.js';
+import { nearest } from '../../../methods/recipe/document/nearest.js';
+import { defaultThreshold, type MavVectors } from '../analysis.js';
+import { autoThreshold } from './auto-threshold.js';
+
+/** Thresholds for all experts, with overrides by name. */
+export interface Thresholds {
+  readonly all: number | 'auto';
+  readonly own: ReadonlyMap<string, number>;
+}
+
+export const isThreshold = (value: unknown): value is number =>
+  typeof value === 'number' && value >= 0 && Number.isFinite(value);
+
+/** @throws LayerloomError INVALID_PARAMETER for an invalid threshold */
+export const readThresholds = (
+  all: number | 'auto' = defaultThreshold,
+  own: Readonly<Record<string, number>> = {},
+): Thresholds => {
+  if (all !== 'auto' && !isThreshold(all))
+    throw invalidParameter('threshold', all, 'a number, 0 or more, or auto');
+  for (const [name, value] of Object.entries(own))
+    if (!isThreshold(value)) throw invalidParameter('thresholds', value, `a number, 0 or more, for ${name}`);
+  return { all, own: new Map(Object.entries(own)) };
+};
+
+/** @throws LayerloomError INVALID_PARAMETER for a name that is not an expert's */
+export const checkThresholdNames = ({ own }: Thresholds, experts: readonly string[]): void => {
+  for (const name of own.keys())
+    if (!experts.includes(name))
+      throw new LayerloomError('INVALID_PARAMETER', {
+        parameter: 'thresholds',
+        value: name,
+        expected: `the name of an expert: ${experts.join(', ')}`,
+        nearest: nearest(name, experts),
+      });
+};
+
+/** `auto` is one threshold, found over all experts. */
+export const thresholdsOf = ({ all, own }: Thresholds, experts: readonly MavVectors[]): number[] => {
+  const common = all === 'auto' ? (autoThreshold(experts) ?? defaultThreshold) : all;
+  return experts.map(({ name }) => own.get(name) ?? common);
+};

@@ -1,0 +1,118 @@
+import * as z from 'zod';
+import { setting } from '../../../base/errors/setting.js';
+import { layouts } from '../../../models/checkpoint/layouts.js';
+import { expertLayouts } from '../../../models/experts/layouts.js';
+import { writtenNames } from '../../../models/quantisation/quantising.js';
+import {
+  chatTemplateNames,
+  chatTemplateOf,
+  chatTemplateWords,
+} from '../../../models/tokenizer/chat-templates/chat-template.js';
+import { type DtypeName, dtypeNames, parseDtype } from '../../../tensor/dtype.js';
+
+const mostRank = 4096;
+
+/** Matches a name in any case, since JSON Schema has no flag for it. */
+const anyCase = (name: string): string =>
+  name.replace(/[a-z]/g, (letter) => `[${letter}${letter.toUpperCase()}]`);
+
+/** Accepts every spelling of a floating dtype; offers the shortest. */
+export const dtypeSchema = z
+  .custom<DtypeName>((value) => typeof value === 'string' && parseDtype(value) !== undefined)
+  .meta({
+    anyOf: [
+      { enum: dtypeNames },
+      {
+        type: 'string',
+        pattern: `^([Tt][Oo][Rr][Cc][Hh]\\.)?(${dtypeNames.map(anyCase).join('|')})$`,
+      },
+    ],
+  });
+
+export const dtypeWords = { expected: `one of ${dtypeNames.join(', ')}`, names: dtypeNames };
+
+/** A size; units are checked where shards are laid out. */
+const sizeSchema = z
+  .custom<string | number>((value) => typeof value === 'string' || typeof value === 'number')
+  .meta({
+    anyOf: [
+      { type: 'string', minLength: 1 },
+      { type: 'integer', minimum: 1 },
+    ],
+  });
+
+/** Settings of an output's files: of top-level recipes and experiments. */
+export const layoutSettings = {
+  layout: setting(z.enum(layouts).optional(), {
+    meaning:
+      'Shards of the output: `layer`, one for each layer, or `size`, as full as `max_shard_size` allows. The option `--layout` overrides it.',
+    otherwise: '`layer`',
+  }),
+  maxShardSize: setting(sizeSchema.optional(), {
+    meaning:
+      'Tensor data in a shard, at most: `5GB`, `500MB`, or bytes. The option `--max-shard-size` overrides it.',
+    expected: 'a size such as 5GB or 500MB',
+    otherwise: '`5GB`',
+  }),
+};
+
+/** Settings of all recipes, nested ones included. */
+export const commonSettings = z.strictObject({
+  dtype: setting(dtypeSchema.optional(), {
+    meaning: 'The floating dtype of the output: every floating tensor is converted, copied ones too.',
+    ...dtypeWords,
+    otherwise: 'that of each tensor in the first model',
+  }),
+  outDtype: setting(dtypeSchema.optional(), {
+    meaning: 'The same as `dtype`, which it overrides.',
+    ...dtypeWords,
+  }),
+  chatTemplate: setting(
+    z
+      .custom<string>((value) => chatTemplateOf(value) !== undefined)
+      .meta({ type: 'string', minLength: 1 })
+      .optional(),
+    {
+      meaning: `The [chat template](#chat-templates): ${chatTemplateWords}.`,
+      expected: chatTemplateWords,
+      names: chatTemplateNames,
+      otherwise: "that of the tokenizer's model",
+    },
+  ),
+  stack: setting(z.string().min(1).optional(), {
+    meaning:
+      'Which stack of layers is meant in models that have several ([families](families.md)): `encoder`, `decoder`, or what stands before the numbers, such as `transformer_blocks`. The layers of the others count as tensors outside the layers.',
+    expected: 'the name of a stack, such as encoder or decoder',
+    otherwise: 'the only one',
+  }),
+});
+
+/** Settings of top-level recipes only. */
+export const outputSettings = z.strictObject({
+  as: setting(z.enum(['adapter', 'full']).optional(), {
+    meaning: 'The form of the output: a LoRA adapter, or full weights. The option `--as` overrides it.',
+    otherwise: 'an adapter where all models are bare adapters',
+  }),
+  rank: setting(z.int().min(1).max(mostRank).optional(), {
+    meaning:
+      'For an adapter as the output: the highest rank of averaged products, and of merges by TIES, DARE and the like, which need it. Products of a higher rank are truncated; copies keep their rank.',
+    expected: `a whole number from 1 to ${mostRank}`,
+    otherwise: 'all that they have together',
+  }),
+  allowNonFinite: setting(z.boolean().optional(), {
+    meaning:
+      'Compute with values that are NaN or infinite, and write what comes of them, instead of refusing them. Copies are never looked at.',
+    otherwise: '`false`',
+  }),
+  experts: setting(z.enum(expertLayouts).optional(), {
+    meaning:
+      'The experts of mixtures in the output: `fused`, those of a layer in one parameter, or `separate`, each by itself ([Mixtures](mixtures.md)). The option `--experts` overrides it.',
+    otherwise: 'those of the first model',
+  }),
+  quantize: setting(z.enum(writtenNames).optional(), {
+    meaning:
+      'The scheme that the matrices of layers are quantised in ([Quantised models](quantised.md#quantising-an-output)). The option `--quantise` overrides it.',
+    otherwise: 'not quantised',
+  }),
+  ...layoutSettings,
+});

@@ -1,0 +1,144 @@
+import * as z from 'zod';
+import { LayerloomError } from '../../../base/errors/errors.js';
+import { invalidParameter } from '../../../base/errors/invalid-parameter.js';
+import { isObject } from '../../../models/checkpoint/files/json.js';
+import type { NeededStatistics, ReportedPlan, TaskVectorStatistics } from './method.js';
+import type { ModelInput } from './recipe-input.js';
+import { isUncheckedRecipe } from './unchecked-recipe.js';
+
+// Parameters of several methods. Error messages end the sentence "PARAMETER: expected …".
+
+const isModel = (value: unknown): value is ModelInput =>
+  typeof value === 'string' ? value !== '' : isUncheckedRecipe(value);
+
+/** Converts `{ model, name }` to NAME=MODEL. */
+const named = (value: ModelInput): unknown => {
+  const given: unknown = value;
+  if (typeof given !== 'object' || given === null || !('model' in given) || 'method' in given) return given;
+  const { model, name, ...rest } = given as { model: unknown; name?: unknown };
+  if (Object.keys(rest).length > 0) return value;
+  return typeof model === 'string' && typeof name === 'string' ? `${name}=${model}` : model;
+};
+
+/** A model: its location, or a nested recipe. */
+export const modelSchema = z.preprocess(
+  named,
+  z.custom<ModelInput>(isModel, {
+    error: 'a model: a directory, a file of weights, org/name, or a recipe with its method',
+  }),
+);
+
+export const countOf = (what: string): z.ZodInt =>
+  z
+    .int({ error: `a whole number of ${what}, 0 or more` })
+    .nonnegative({ error: `a whole number of ${what}, 0 or more` });
+
+export const countSchema = countOf('layers');
+
+const sum = (weights: readonly number[]): number => weights.reduce((total, weight) => total + weight, 0);
+
+/** True for a sum of 0 up to rounding, which must not be a divisor. */
+const sumsToZero = (weights: readonly number[]): boolean =>
+  Math.abs(sum(weights)) <= 1e-8 * Math.max(...weights.map(Math.abs));
+
+/** A weight for each model. Negative ones are allowed, but not a sum of 0. */
+export const weightsSchema = z
+  .array(z.number({ error: 'finite numbers' }), { error: 'a list of numbers' })
+  .min(1, { error: 'a weight for each model' })
+  .refine((weights) => !sumsToZero(weights) && Number.isFinite(sum(weights)), {
+    error: 'weights whose sum is finite and not 0, since they are normalised',
+  });
+
+/** Weights as numbers, or from `magnitudeWeights`. */
+export const weightingSchema = z.union([z.literal('magnitude'), weightsSchema], {
+  error: 'numbers, or magnitude',
+});
+
+/**
+ * Magnitude-adjusted weights (paper §5): for each expert, 1 / the mean of its task vector's MAV (mean
+ * absolute value of a row) over all rows.
+ *
+ * @throws LayerloomError MAV_UNDEFINED for an expert that equals its base
+ */
+export const magnitudeWeights = (experts: readonly TaskVectorStatistics[]): number[] =>
+  experts.map(({ name, base, tensors }) => {
+    const mean = meanMavOf(Object.values(tensors));
+    if (!(mean > 0)) throw new LayerloomError('MAV_UNDEFINED', { expert: name, base: base.name });
+    return 1 / mean;
+  });
+
+export const magnitudeStatistics = (
+  base: ModelInput | undefined,
+  experts: readonly ModelInput[],
+): NeededStatistics => {
+  if (base === undefined)
+    throw invalidParameter(
+      'base',
+      null,
+      'the model that the experts were fine-tuned from, which magnitude weights need',
+    );
+  return { base, experts, what: { kind: 'rows', rows: 'input', eachRow: false } };
+};
+
+/**
+ * Lists weights that were computed from magnitudes or by a schedule: `magnitude weights: math-1 0.5112, swh-1
+ * 0.4888`.
+ */
+export const weightNotes = ({ recipe, inputs }: ReportedPlan): string[] => {
+  const found: readonly (readonly [kind: unknown, weights: unknown])[] = [
+    ['magnitude', recipe['magnitude_weights']],
+    [recipe['schedule'], recipe['schedule_weights']],
+  ];
+  const merged = mergedIn(recipe) ?? inputs.map(({ name }) => name);
+  return found.flatMap(([kind, weights]) => {
+    if (!Array.isArray(weights)) return [];
+    const named = weights.map((weight, index) => `${nameOf(merged[index])} ${Number(weight).toFixed(4)}`);
+    return [`${kind} weights: ${named.join(', ')}`];
+  });
+};
+
+/** The merged models that a plan's recipe names; undefined if all are plain inputs. */
+const mergedIn = ({ models, task, language, model }: Readonly<Record<string, unknown>>) => {
+  if (Array.isArray(models)) return models as readonly unknown[];
+  if (task !== undefined) return [task, language];
+  return model === undefined ? undefined : [model];
+};
+
+/** A model's name, or `soup(math-1, math-2)` for a recipe. */
+const nameOf = (model: unknown): string =>
+  isObject(model) ? `${model['method']}(${(mergedIn(model) ?? []).map(nameOf).join(', ')})` : String(model);
+
+/** Returns weights as records hold them: as given, and for `magnitude` also the numbers computed. */
+export const resolvedWeights = (
+  weights: readonly number[] | 'magnitude',
+  used: readonly number[],
+): Record<string, unknown> =>
+  weights === 'magnitude' ? { weights, magnitude_weights: normalise(used) } : { weights };
+
+/**
+ * Returns weights that give the same shares when used again: the shares themselves if normalising them
+ * changes no bit, else the weights.
+ */
+export const repeatableWeights = (used: readonly number[]): readonly number[] => {
+  const shares = normalise(used);
+  return normalise(shares).every((share, index) => share === shares[index]) ? shares : used;
+};
+
+/** Mean MAV over all rows of all tensors, without rows with NaN or infinity. */
+export const meanMavOf = (
+  tensors: readonly { readonly rows: number; readonly meanMav: number; readonly nonFiniteRows: number }[],
+): number => {
+  let [sum, rows] = [0, 0];
+  for (const tensor of tensors) {
+    const finite = tensor.rows - tensor.nonFiniteRows;
+    if (finite > 0) sum += tensor.meanMav * finite;
+    rows += finite;
+  }
+  return sum / rows;
+};
+
+/** w / Σw in float64; kernels round it to their precision. */
+export const normalise = (weights: readonly number[]): number[] => {
+  const total = sum(weights);
+  return weights.map((weight) => weight / total);
+};

@@ -1,0 +1,207 @@
+import { LayerloomError } from '../../../base/errors/errors.js';
+import type { RecipePath } from './method.js';
+
+/** A parameter's value for one tensor. */
+export type Scalar = number | boolean | string;
+
+/**
+ * A parameter in a recipe: one value; a list, which is a gradient over the layers; or values with filters, of
+ * which the first match counts. A filter is a part of a tensor's name; an absent filter or `*` matches all.
+ */
+export type SettingInput<Value extends Scalar = Scalar> =
+  | Value
+  | readonly Value[]
+  | FilteredValue<Value>
+  | readonly FilteredValue<Value>[];
+
+interface FilteredValue<Value extends Scalar = Scalar> {
+  readonly filter?: string | undefined;
+  readonly value: Value | readonly Value[];
+}
+
+/** Valid values of a method's parameter, and its default. */
+export interface ParameterSpec<Value extends Scalar = Scalar> {
+  /** Ends the sentence "PARAMETER: expected …". */
+  readonly expected: string;
+  /** Returns true if the value is allowed. */
+  accepts(value: unknown): value is Value;
+  /** If absent, the recipe must give a value. */
+  readonly default?: Value;
+  /** JSON Schema of a value, for editors; accepts at least what `accepts` does. */
+  readonly json?: Readonly<Record<string, unknown>>;
+}
+
+/** Specs by the parameters' names. */
+export type ParameterSpecs<Values> = {
+  readonly [Name in keyof Values]: ParameterSpec<Values[Name] & Scalar>;
+};
+
+/**
+ * Specifies a finite number.
+ *
+ * @param expected ends the sentence "PARAMETER: expected …"
+ * @param preset the default; without it the parameter is required
+ * @param json bounds in JSON Schema
+ */
+export const numberParameter = (
+  expected: string,
+  accepts: (value: number) => boolean,
+  preset?: number,
+  json: Readonly<Record<string, unknown>> = {},
+): ParameterSpec<number> => ({
+  expected,
+  json: { type: 'number', ...json },
+  accepts: (value): value is number => typeof value === 'number' && Number.isFinite(value) && accepts(value),
+  ...(preset === undefined ? {} : { default: preset }),
+});
+
+/** A parameter that is any finite number. */
+export const anyNumber = (preset?: number): ParameterSpec<number> =>
+  numberParameter('a finite number', () => true, preset);
+
+/** A parameter that is a share: above 0, at most 1. */
+export const share = (preset?: number): ParameterSpec<number> =>
+  numberParameter('a share above 0, at most 1', (value) => value > 0 && value <= 1, preset, {
+    exclusiveMinimum: 0,
+    maximum: 1,
+  });
+
+/** A parameter that is true or false. */
+export const flag = (preset: boolean): ParameterSpec<boolean> => ({
+  expected: 'true or false',
+  json: { type: 'boolean' },
+  accepts: (value) => typeof value === 'boolean',
+  default: preset,
+});
+
+/** A parameter that is one of a few values. */
+export const oneOf = <const Value extends Scalar>(
+  expected: string,
+  values: readonly Value[],
+  preset: NoInfer<Value>,
+): ParameterSpec<Value> => ({
+  expected,
+  json: { enum: values },
+  accepts: (value): value is Value => (values as readonly unknown[]).includes(value),
+  default: preset,
+});
+
+const isScalar = (value: unknown): value is Scalar => ['number', 'boolean', 'string'].includes(typeof value);
+
+const isFiltered = (value: unknown): value is FilteredValue =>
+  typeof value === 'object' && value !== null && 'value' in value;
+
+/** A parameter's values over tensors. Remembers which filters have matched. */
+export class Setting {
+  readonly path: RecipePath;
+  readonly input: SettingInput;
+  readonly #cases: readonly { filter: string | undefined; values: readonly Scalar[]; path: RecipePath }[];
+  readonly #matched = new Set<number>();
+
+  /** @throws LayerloomError INVALID_PARAMETER */
+  constructor(spec: ParameterSpec, input: unknown, path: RecipePath) {
+    this.path = path;
+    this.input = input as SettingInput;
+    const list = Array.isArray(input) ? (input as unknown[]) : [input];
+    const filtered = list.some(isFiltered);
+    this.#cases = filtered
+      ? list.map((entry, index) => {
+          const at = Array.isArray(input) ? [...path, index] : path;
+          const { filter, value } = checkFiltered(entry, at);
+          const values = checkValues(spec, Array.isArray(value) ? value : [value], [...at, 'value']);
+          return { filter: filter === '*' ? undefined : filter, values, path: at };
+        })
+      : [{ filter: undefined, values: checkValues(spec, list, path, Array.isArray(input)), path }];
+  }
+
+  /**
+   * Returns the value for a tensor.
+   *
+   * @param t position of the layer in its slice, from 0 (first, or outside the layers) to 1 (last)
+   * @returns undefined if no filter matches
+   */
+  at(tensor: string, t: number): Scalar | undefined {
+    const index = this.#cases.findIndex(({ filter }) => filter === undefined || tensor.includes(filter));
+    const found = this.#cases[index];
+    if (found === undefined) return undefined;
+    this.#matched.add(index);
+    return interpolate(found.values, t);
+  }
+
+  /** Filters without a match so far. */
+  unused(): { what: string; path: RecipePath }[] {
+    return this.#cases.flatMap(({ filter, path }, index) =>
+      filter === undefined || this.#matched.has(index) ? [] : [{ what: `filter ${filter}`, path }],
+    );
+  }
+}
+
+const checkFiltered = (entry: unknown, path: RecipePath): FilteredValue => {
+  const known = ['filter', 'value'];
+  const isSound =
+    isFiltered(entry) &&
+    Object.keys(entry).every((key) => known.includes(key)) &&
+    (entry.filter === undefined || entry.filter === null || typeof entry.filter === 'string');
+  if (!isSound) throw invalidSetting(path, entry, 'a value, a list of values, or a list of {filter, value}');
+  return { filter: entry.filter ?? undefined, value: entry.value };
+};
+
+const checkValues = (
+  spec: ParameterSpec,
+  values: readonly unknown[],
+  path: RecipePath,
+  isList = false,
+): readonly Scalar[] => {
+  if (values.length === 0) throw invalidSetting(path, values, `${spec.expected}, or a list of such`);
+  for (const [index, value] of values.entries())
+    if (!isScalar(value) || !spec.accepts(value))
+      throw invalidSetting(isList ? [...path, index] : path, value, spec.expected);
+  return values as readonly Scalar[];
+};
+
+/**
+ * Returns the value at `t` (0 to 1) of a list of equidistant values: numbers are interpolated; of others, the
+ * last one at or before `t` is taken.
+ */
+const interpolate = (values: readonly Scalar[], t: number): Scalar => {
+  const scaled = t * (values.length - 1);
+  const index = Math.floor(scaled);
+  const [a, b] = [values[index] as Scalar, values[Math.min(values.length - 1, index + 1)] as Scalar];
+  if (typeof a !== 'number' || typeof b !== 'number') return a;
+  const fraction = scaled - index;
+  return (1 - fraction) * a + fraction * b;
+};
+
+/** The error of an invalid value in a recipe. */
+export const invalidSetting = (path: RecipePath, value: unknown, expected: string): LayerloomError =>
+  new LayerloomError(
+    'INVALID_PARAMETER',
+    { parameter: path.join('.'), value: value ?? null, expected },
+    { context: { recipePath: path } },
+  );
+
+/**
+ * Returns a parameter's value for a tensor: from the first setting that has one, else the default.
+ *
+ * @param settings most specific first
+ * @throws LayerloomError INVALID_PARAMETER without any
+ */
+export const resolveSetting = (
+  name: string,
+  spec: ParameterSpec,
+  settings: readonly (Setting | undefined)[],
+  { tensor, t }: { tensor: string; t: number },
+  needed: { by: string; path: RecipePath },
+): Scalar => {
+  for (const setting of settings) {
+    const value = setting?.at(tensor, t);
+    if (value !== undefined) return value;
+  }
+  if (spec.default !== undefined) return spec.default;
+  const expected = `${spec.expected}, which ${needed.by} needs for ${tensor}`;
+  throw new LayerloomError(
+    'INVALID_PARAMETER',
+    { parameter: [...needed.path, name].join('.'), value: null, expected },
+    { context: { recipePath: needed.path } },
+  );
+};

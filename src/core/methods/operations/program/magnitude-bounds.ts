@@ -1,0 +1,96 @@
+import { itemAt } from '../../../base/errors/lookup.js';
+import type { MagnitudeBound } from '../../../native/job.js';
+import type { BoundToFind, GuessedBounds } from './bound-to-find.js';
+import type { Lowering } from './lowering.js';
+import type { TiedElement } from './measurer.js';
+import type { Program, Value } from './program.js';
+import { type Count, sampleMagnitudes, selectMagnitudes } from './select-magnitudes.js';
+
+/** A bound that no element is above. */
+export const nothing: MagnitudeBound = { bits: 0xffff_ffff, cutoff: 0, early: true };
+/** A bound that every element is above. */
+const everything: MagnitudeBound = { bits: 0, cutoff: Number.MAX_SAFE_INTEGER, early: true };
+
+/**
+ * Finds for each value the bound that exactly `kept` elements are above; the index breaks ties. All searches
+ * use the same passes over the data.
+ *
+ * @param guessed allows guesses, if a sample makes good ones
+ */
+export const boundsOf = async (
+  { program, measurer }: Lowering,
+  wanted: readonly BoundToFind[],
+  guessed?: GuessedBounds,
+): Promise<readonly MagnitudeBound[]> => {
+  if (guessed?.bounds !== undefined) return guessed.bounds;
+  const { elements } = program;
+  const bounds = wanted.map(({ kept }): MagnitudeBound => (kept <= 0 ? nothing : everything));
+  const searched = wanted.flatMap((one, index) =>
+    one.kept > 0 && (one.kept < elements || one.threshold) ? [{ ...one, index }] : [],
+  );
+  const ranks = searched.map(({ kept }) => ({ rank: kept }));
+  const count: Count = (indexes, windows, bins, sample) =>
+    measurer.histogram(
+      program,
+      indexes.map((index) => itemAt(searched, index).value),
+      windows,
+      bins,
+      sample,
+    );
+  const sample = measurer.sampleSize(program);
+  const sampled =
+    guessed !== undefined && sample > 0 && searched.length > 0
+      ? await sampleMagnitudes(ranks, elements, count, sample)
+      : undefined;
+  if (guessed !== undefined && sampled?.every(({ guess }) => guess !== undefined)) {
+    for (const [position, { index, early }] of searched.entries()) {
+      const { bits, share } = itemAt(sampled, position).guess ?? { bits: 0, share: 0 };
+      bounds[index] = boundAt(program, bits, share, early);
+    }
+    guessed.bounds = bounds;
+    guessed.wanted = searched;
+    return bounds;
+  }
+  const statistics = await selectMagnitudes(ranks, elements, count, sample, sampled);
+  const tied: (TiedElement & { readonly index: number; readonly early: boolean })[] = [];
+  for (const [position, { index, kept, early, value, threshold }] of searched.entries()) {
+    const { bits, above, equal, ofBlocks } = itemAt(statistics, position);
+    const rest = kept - above;
+    bounds[index] = { bits, cutoff: early ? elements : 0, early };
+    // Kept and dropped zeros are both 0.
+    if (rest < equal && threshold !== true && bits > 0)
+      tied.push({ index, value, early, bits, ordinal: early ? rest : equal - rest + 1, ofBlocks });
+  }
+  if (tied.length === 0) return bounds;
+  const cutoffs = await measurer.findTies(program, tied);
+  for (const [position, { index, early, bits }] of tied.entries()) {
+    const found = itemAt(cutoffs, position);
+    bounds[index] = { bits, cutoff: early ? found + 1 : found, early };
+  }
+  return bounds;
+};
+
+/**
+ * A bound with a share of a magnitude's elements above it, assuming they are spread evenly. The cutoff is
+ * between rows.
+ */
+const boundAt = (
+  { elements, columns }: Program,
+  bits: number,
+  share: number,
+  early: boolean,
+): MagnitudeBound => {
+  // Whether zeros are kept makes no difference.
+  if (bits === 0) return { bits, cutoff: 0, early: true };
+  const rows = elements / columns;
+  const above = Math.min(rows, Math.round(share * rows)) * columns;
+  return { bits, cutoff: early ? above : elements - above, early };
+};
+
+/** Returns the largest magnitude; 0 for an empty value, NaN and infinity. */
+export const largestMagnitude = async (to: Lowering, value: Value): Promise<number> => {
+  if (to.program.elements === 0) return 0;
+  const bounds = await boundsOf(to, [{ value, kept: 1, early: true, threshold: true }]);
+  const [largest = 0] = new Float32Array(Uint32Array.of(itemAt(bounds, 0).bits).buffer);
+  return Number.isFinite(largest) ? largest : 0;
+};

@@ -1,0 +1,437 @@
+import { itemAt, valueAt } from '../../../base/errors/lookup.js';
+import type {
+  Dequantisation,
+  Election,
+  MagnitudeBound,
+  NodeOperation,
+  ProgramNode,
+  Quantisation,
+  RowSlicing,
+  WholeSlicing,
+} from '../../../native/job.js';
+import type { BlockLayout } from '../../../tensor/block-layout.js';
+import { type ArithmeticDtype, arithmeticOf } from '../../../tensor/dtype.js';
+import type { Rows } from '../../../tensor/rows.js';
+import { elementsIn, type IdOfSource, type StoredTensor, sourceId } from '../../../tensor/stored-tensor.js';
+import { sharedNumbers } from './shared-list.js';
+import { watchedFor } from './watched.js';
+
+/** A stored tensor or a node's result. */
+export type Value = { readonly source: number } | { readonly node: number };
+
+interface Node {
+  readonly operation: NodeOperation;
+  readonly inputs: readonly Value[];
+  readonly dtype: ArithmeticDtype;
+}
+
+/** A stored tensor, and how it is sliced if not element by element. */
+export interface ProgramSource extends StoredTensor {
+  readonly sliced?: RowSlicing | WholeSlicing;
+}
+
+/** Row r is the sum of terms `starts[r]` to `starts[r + 1]`. */
+export interface RowSums {
+  readonly starts: ArrayLike<number>;
+  /** Pairs of a row index and a coefficient. */
+  readonly terms: ArrayLike<number>;
+}
+
+/** A program as workers get it, reduced to what the wanted values depend on. */
+export interface Emitted {
+  readonly sources: readonly ProgramSource[];
+  readonly nodes: readonly ProgramNode[];
+  readonly values: readonly number[];
+  /**
+   * Values that are checked for NaN and infinity. `watchedOf[i]` lists those on which wanted value i depends.
+   */
+  readonly watched: readonly number[];
+  readonly watchedOf: readonly (readonly number[])[];
+  readonly columns: number;
+  /** Slices are multiples of this many rows, except at the tensor's end. */
+  readonly rowsTogether: number;
+}
+
+/**
+ * Builds a program for tensors of one shape. Methods append a node (native/jobs/program.hpp) and return its
+ * value, rounded to `dtype` (default float32).
+ */
+export class Program {
+  readonly shape: readonly number[];
+  readonly elements: number;
+  #rows: 'first' | 'last' | undefined;
+  readonly #sources: ProgramSource[] = [];
+  readonly #nodes: Node[] = [];
+  readonly #results: Value[] = [];
+
+  readonly #idOf: IdOfSource;
+
+  /** @param idOf identifies equal byte ranges; default by input and file */
+  constructor(shape: readonly number[], idOf: IdOfSource = sourceId) {
+    this.#idOf = idOf;
+    this.shape = shape;
+    this.elements = shape.reduce((product, extent) => product * extent, 1);
+  }
+
+  /** Elements of a row: the extent of the last dimension, or the product of all but the first. */
+  get columns(): number {
+    const [first = 1] = this.shape;
+    return Math.max(1, (this.#rows === 'first' ? this.elements / first : this.shape.at(-1)) ?? 1);
+  }
+
+  /**
+   * Makes rows run along the last dimension, or for input rows along the first. Up to two dimensions, both
+   * are the same.
+   *
+   * @returns false if the program already uses the other kind of rows
+   */
+  rowsAlong(dimension: 'first' | 'last'): boolean {
+    if (this.shape.length <= 2 || this.elements === 0) return true;
+    this.#rows ??= dimension;
+    return this.#rows === dimension;
+  }
+
+  /** Equal byte ranges of equal dtype share a source. */
+  source(source: StoredTensor): Value {
+    return this.#source(source);
+  }
+
+  /**
+   * Gathers rows of `width` elements: rows [to, to + count) are the source's rows [from, from + count);
+   * others are 0.
+   *
+   * @param runs (to, from, count), ascending by `to` and disjoint; or flat
+   */
+  gather(
+    source: StoredTensor,
+    width: number,
+    runs: readonly (readonly [to: number, from: number, count: number])[] | Float64Array,
+  ): Value {
+    const numbers = sharedNumbers(runs instanceof Float64Array ? runs : runs.flat());
+    return this.#source({ ...source, sliced: { slicing: 'rows', width, runs: numbers } });
+  }
+
+  /** B · A or its transpose; `a` is [rank, in], `b` [out, rank]. */
+  product(
+    a: StoredTensor,
+    b: StoredTensor,
+    how: Omit<Extract<NodeOperation, { readonly kind: 'product' }>, 'kind'>,
+  ): Value {
+    return this.#add({ kind: 'product', ...how }, [this.#whole(a), this.#whole(b)]);
+  }
+
+  /** Sums rows of a tensor into rows of `width` elements, in float64, rounded to float32. */
+  combineRows(source: StoredTensor, width: number, { starts, terms }: RowSums): Value {
+    return this.#add(
+      { kind: 'combineRows', width, starts: sharedNumbers(starts), terms: sharedNumbers(terms) },
+      [this.#whole(source)],
+    );
+  }
+
+  /** @param sources in the order of the node's inputs (`native/jobs/program.hpp`) */
+  dequantise(sources: readonly StoredTensor[], how: Dequantisation): Value {
+    return this.#add(
+      { kind: 'dequantise', ...how },
+      sources.map((source) => this.#whole(source)),
+    );
+  }
+
+  unpack(source: StoredTensor, { type, width, head, plus }: BlockLayout): Value {
+    return this.#add({ kind: 'unpack', type, width, head, plus }, [this.#whole(source)]);
+  }
+
+  /** Returns decoded values in float32, or codes as bytes labelled F8_E4M3. */
+  quantise(value: Value, how: Quantisation, as: 'values' | 'codes' = 'values'): Value {
+    const codes = as === 'codes';
+    return this.#add({ kind: 'quantise', codes, ...how }, [value], codes ? 'F8_E4M3' : 'F32');
+  }
+
+  #whole(source: StoredTensor): Value {
+    return this.#source({ ...source, sliced: { slicing: 'whole', elements: elementsIn(source) } });
+  }
+
+  #source(source: ProgramSource): Value {
+    const isSame = (other: ProgramSource): boolean =>
+      this.#idOf(other) === this.#idOf(source) &&
+      other.dtype === source.dtype &&
+      isSameSlicing(other, source);
+    const known = this.#sources.findIndex(isSame);
+    return { source: known === -1 ? this.#sources.push(source) - 1 : known };
+  }
+
+  dtypeOf(value: Value): ArithmeticDtype {
+    return 'source' in value
+      ? arithmeticOf(itemAt(this.#sources, value.source).dtype)
+      : itemAt(this.#nodes, value.node).dtype;
+  }
+
+  /** Σ weightᵢ · valueᵢ in float32, in the order of values, rounded once to `dtype`. */
+  linear(values: readonly Value[], weights: readonly number[], dtype: ArithmeticDtype = 'F32'): Value {
+    return this.#add({ kind: 'linear', weights }, values, dtype);
+  }
+
+  /** `linear` with weights for each row: `weights[row · values.length + value]`. */
+  rowLinear({
+    values,
+    rows,
+    weights,
+    dtype,
+  }: {
+    values: readonly Value[];
+    rows: Rows;
+    weights: ArrayLike<number>;
+    dtype: ArithmeticDtype;
+  }): Value {
+    return this.#add({ kind: 'rowLinear', rows, weights: sharedNumbers(weights) }, values, dtype);
+  }
+
+  keep({
+    value,
+    by,
+    lower,
+    upper,
+    scale,
+  }: {
+    value: Value;
+    by: Value;
+    lower: MagnitudeBound;
+    upper: MagnitudeBound;
+    scale: number;
+  }): Value {
+    return this.#add({ kind: 'keep', lower, upper, scale }, [value, by]);
+  }
+
+  drop({
+    value,
+    key,
+    probability,
+    scale,
+  }: {
+    value: Value;
+    key: bigint;
+    probability: number;
+    scale: number;
+  }): Value {
+    return this.#add({ kind: 'drop', key, probability, scale }, [value]);
+  }
+
+  /** `drop` by the magnitude's rank in its row. */
+  dropRanked({
+    value,
+    key,
+    lowest,
+    highest,
+    scale,
+  }: {
+    value: Value;
+    key: bigint;
+    lowest: number;
+    highest: number;
+    scale: number;
+  }): Value {
+    return this.#add({ kind: 'dropRanked', key, lowest, highest, scale }, [value]);
+  }
+
+  random({
+    dtype,
+    ...how
+  }: Omit<Extract<NodeOperation, { readonly kind: 'random' }>, 'kind'> & {
+    readonly dtype: ArithmeticDtype;
+  }): Value {
+    return this.#add({ kind: 'random', ...how }, [], dtype);
+  }
+
+  /** For the settings see `vote` in `src/core/native/job.ts`. */
+  vote({
+    base,
+    changes,
+    weights,
+    election,
+    divisor,
+    least,
+    scale,
+    dtype,
+  }: {
+    base: Value;
+    changes: readonly Value[];
+    weights: readonly number[];
+    election: Election | null;
+    divisor: 'none' | 'weights' | 'count';
+    least: number;
+    scale: number;
+    dtype: ArithmeticDtype;
+  }): Value {
+    const operation = { kind: 'vote', weights, election, divisor, least, scale } as const;
+    return this.#add(operation, [base, ...changes], dtype);
+  }
+
+  variance(values: readonly Value[]): Value {
+    return this.#add({ kind: 'variance' }, values);
+  }
+
+  nearSwap({
+    base,
+    value,
+    t,
+    dtype,
+  }: {
+    base: Value;
+    value: Value;
+    t: number;
+    dtype: ArithmeticDtype;
+  }): Value {
+    return this.#add({ kind: 'nearSwap', t }, [base, value], dtype);
+  }
+
+  fisher({
+    values,
+    importances,
+    weights,
+    eps,
+    dtype,
+  }: {
+    values: readonly Value[];
+    importances: readonly Value[];
+    weights: readonly number[];
+    eps: number;
+    dtype: ArithmeticDtype;
+  }): Value {
+    return this.#add({ kind: 'fisher', weights, eps }, [...values, ...importances], dtype);
+  }
+
+  importance({
+    value,
+    base,
+    divergences,
+  }: {
+    value: Value;
+    base: Value;
+    divergences: ArrayLike<number>;
+  }): Value {
+    return this.#add({ kind: 'importance', divergences: sharedNumbers(divergences) }, [value, base]);
+  }
+
+  select({
+    value,
+    base,
+    rows,
+    kept,
+    dtype,
+  }: {
+    value: Value;
+    base: Value;
+    rows: Rows;
+    kept: Uint8Array;
+    dtype: ArithmeticDtype;
+  }): Value {
+    return this.#add({ kind: 'select', rows, kept: sharedBytes(kept) }, [value, base], dtype);
+  }
+
+  /**
+   * Copies bits of rows of `width` elements from several values of `dtype`; others are 0.
+   *
+   * @param runs triples (first row, index of the value, rows), ascending and disjoint
+   */
+  assemble({
+    values,
+    width,
+    runs,
+    dtype,
+  }: {
+    values: readonly Value[];
+    width: number;
+    runs: ArrayLike<number>;
+    dtype: ArithmeticDtype;
+  }): Value {
+    return this.#add({ kind: 'assemble', width, runs: sharedNumbers(runs) }, values, dtype);
+  }
+
+  /** `value` bit by bit, except rows from `from` on: they are `values`. */
+  fillRows({
+    value,
+    from,
+    values,
+    dtype,
+  }: {
+    value: Value;
+    from: number;
+    values: ArrayLike<number>;
+    dtype: ArithmeticDtype;
+  }): Value {
+    return this.#add({ kind: 'fillRows', from, values: sharedNumbers(values) }, [value], dtype);
+  }
+
+  /** Marks a nested recipe's result, to check it like a written one. */
+  markResult(value: Value): void {
+    this.#results.push(value);
+  }
+
+  #add(operation: NodeOperation, inputs: readonly Value[], dtype: ArithmeticDtype = 'F32'): Value {
+    return { node: this.#nodes.push({ operation, inputs, dtype }) - 1 };
+  }
+
+  /**
+   * Returns the program of some values, without unneeded nodes and sources.
+   *
+   * @param watch which values to check for NaN and infinity. `results`: written values, but not stored ones,
+   *   which are only copied. `all`: stored ones too, since measurements compute with them
+   */
+  emit(wanted: readonly Value[], watch: 'results' | 'all' | 'nothing' = 'nothing'): Emitted {
+    const [sources, nodes] = [new Set<number>(), new Set<number>()];
+    const visit = (value: Value): void => {
+      if ('source' in value) sources.add(value.source);
+      else if (!nodes.has(value.node)) {
+        itemAt(this.#nodes, value.node).inputs.forEach(visit);
+        nodes.add(value.node);
+      }
+    };
+    wanted.forEach(visit);
+    const sourceIds = new Map([...sources].sort((a, b) => a - b).map((source, id) => [source, id]));
+    const nodeIds = new Map(
+      [...nodes].sort((a, b) => a - b).map((node, index) => [node, sourceIds.size + index]),
+    );
+    const idOf = (value: Value): number =>
+      'source' in value ? valueAt(sourceIds, value.source) : valueAt(nodeIds, value.node);
+    const emitted = [...nodeIds.keys()].map((index): ProgramNode => {
+      const { operation, inputs, dtype } = itemAt(this.#nodes, index);
+      return { ...operation, inputs: inputs.map(idOf), dtype };
+    });
+    const values = wanted.map(idOf);
+    const nested = this.#results.filter((value) => 'node' in value && nodes.has(value.node)).map(idOf);
+    const watchedOf = values.map((value) =>
+      watch === 'nothing'
+        ? []
+        : [
+            ...watchedFor(emitted, sourceIds.size, value, [...values, ...nested]),
+            ...(watch === 'all' ? [value] : []),
+          ],
+    );
+    return {
+      sources: [...sourceIds.keys()].map((source) => itemAt(this.#sources, source)),
+      nodes: emitted,
+      values,
+      watched: [...new Set(watchedOf.flat())].sort((a, b) => a - b),
+      watchedOf,
+      columns: this.columns,
+      rowsTogether: emitted.reduce(
+        (most, node) => Math.max(most, node.kind === 'quantise' ? node.blockRows : 1),
+        1,
+      ),
+    };
+  }
+}
+
+const isSameSlicing = ({ sliced: a }: ProgramSource, { sliced: b }: ProgramSource): boolean => {
+  if (a?.slicing !== 'rows' || b?.slicing !== 'rows') return a?.slicing === b?.slicing;
+  return (
+    a.width === b.width &&
+    (a.runs === b.runs ||
+      (a.runs.length === b.runs.length && a.runs.every((number, index) => number === b.runs[index])))
+  );
+};
+
+const sharedBytes = (bytes: Uint8Array): Uint8Array => {
+  const shared = new Uint8Array(new SharedArrayBuffer(bytes.length));
+  shared.set(bytes);
+  return shared;
+};

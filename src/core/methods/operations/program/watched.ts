@@ -1,0 +1,69 @@
+import { itemAt } from '../../../base/errors/lookup.js';
+import type { ProgramNode } from '../../../native/job.js';
+
+const movesBits: ReadonlySet<ProgramNode['kind']> = new Set(['select', 'assemble', 'fillRows']);
+
+/** Operations whose inputs are whole tensors, not values at the same elements. */
+const ofWhole: ReadonlySet<ProgramNode['kind']> = new Set(['product', 'combineRows']);
+
+/** True if the node is NaN or infinite wherever this input is. */
+const passesOn = (node: ProgramNode, input: number): boolean => {
+  if (node.kind === 'vote') return node.election === null || input === 0;
+  return node.kind === 'linear' || node.kind === 'rowLinear' || node.kind === 'nearSwap';
+};
+
+/**
+ * Returns the values to check so that every NaN and infinity in a result or its computation is found. A sum
+ * reveals NaN and infinity of its terms, so only the sum is checked; a value that may be pruned is checked
+ * itself. Each result is handled separately, since another may not contain the same terms.
+ *
+ * @param result a value that is written
+ * @param results values that are written, or rounded as if they were
+ */
+export const watchedFor = (
+  nodes: readonly ProgramNode[],
+  sources: number,
+  result: number,
+  results: readonly number[],
+): number[] => {
+  const parts = partsOf(nodes, sources, result);
+  const watched = new Set<number>();
+  // A dequantised or unpacked tensor is checked instead of the stored tensors behind it.
+  const isInput = (value: number) =>
+    value < sources || ['dequantise', 'unpack'].includes(itemAt(nodes, value - sources).kind);
+  // Checks the input of `quantise`, not its codes.
+  const isComputed = (value: number) => {
+    if (isInput(value)) return false;
+    const { kind } = itemAt(nodes, value - sources);
+    return kind !== 'quantise' && !movesBits.has(kind);
+  };
+  /** Values whose NaN and infinity a watched value shows. */
+  const told = new Set<number>();
+  const watchComputed = (value: number): void => {
+    if (isComputed(value)) watched.add(value);
+    else if (!isInput(value)) itemAt(nodes, value - sources).inputs.forEach(watchComputed);
+  };
+  for (const one of results) if (parts.has(one)) watchComputed(one);
+  const taken = new Set<number>();
+  // A node's inputs precede it.
+  for (const [index, node] of [...nodes.entries()].reverse()) {
+    const value = sources + index;
+    if (parts.has(value) && node.kind === 'quantise') taken.add(itemAt(node.inputs, 0));
+    if (!parts.has(value) || !isComputed(value) || ofWhole.has(node.kind)) continue;
+    const tells = watched.has(value) || told.has(value);
+    for (const [at, input] of node.inputs.entries())
+      if (tells && passesOn(node, at)) told.add(input);
+      else if (!isComputed(input)) taken.add(input);
+  }
+  for (const value of taken) if (!told.has(value)) watched.add(value);
+  return [...watched];
+};
+
+/** Returns a value and everything it is computed from. */
+const partsOf = (nodes: readonly ProgramNode[], sources: number, value: number): ReadonlySet<number> => {
+  const parts = new Set([value]);
+  // Iterating a set includes elements added meanwhile.
+  for (const part of parts)
+    if (part >= sources) for (const input of itemAt(nodes, part - sources).inputs) parts.add(input);
+  return parts;
+};

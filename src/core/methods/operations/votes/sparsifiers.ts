@@ -1,0 +1,160 @@
+import * as z from 'zod';
+import type { MagnitudeBound } from '../../../native/job.js';
+import { bitsOfFloat } from '../../../tensor/float-bits.js';
+import type { BoundToFind } from '../program/bound-to-find.js';
+import { nothing } from '../program/magnitude-bounds.js';
+import type { Program, Value } from '../program/program.js';
+import { decimals } from '../program/words.js';
+import { randomKey } from '../rows/random-key.js';
+
+/** Keeps the ⌊density · n⌋ largest magnitudes, at least `least`; ties go to the lower index. */
+export interface ByMagnitude {
+  readonly by: 'magnitude';
+  readonly density: number;
+  readonly least: number;
+}
+
+/** Drops the ⌊gamma · n⌋ largest and keeps the ⌊density · n⌋ next; ties go to the higher index. */
+export interface ByOutliers {
+  readonly by: 'outliers';
+  readonly density: number;
+  readonly gamma: number;
+}
+
+/** Keeps each element independently with probability `density`. */
+export interface ByRandom {
+  readonly by: 'random';
+  readonly density: number;
+  readonly seed: string;
+}
+
+/**
+ * Keeps each element independently with a probability rising from density − epsilon to density + epsilon with
+ * its rank in the row.
+ */
+export interface ByRank {
+  readonly by: 'rank';
+  readonly density: number;
+  readonly epsilon: number;
+  readonly seed: string;
+}
+
+/** Keeps elements of at least this magnitude, found over the whole model. */
+export interface ByThreshold {
+  readonly by: 'threshold';
+  readonly atLeast: number;
+}
+
+/** A choice of the elements of a task vector that stay; the others become 0. */
+export type Sparsifier = ByMagnitude | ByOutliers | ByRandom | ByRank | ByThreshold;
+
+/** Everything the other code knows about a sparsifier. */
+interface SparsifierKind<S> {
+  readonly schema: z.ZodType<S>;
+  /** True if the program ranks elements within whole rows. */
+  readonly needsRows?: true;
+  /** The magnitude bounds that `append` needs. */
+  cuts?(sparsifier: S, elements: number): readonly Omit<BoundToFind, 'value' | 'tallied'>[];
+  /** Appends the sparsified value times `scale`; `bounds` are those of `cuts`. */
+  append(
+    program: Program,
+    value: Value,
+    sparsifier: S,
+    bounds: readonly MagnitudeBound[],
+    scale: number,
+  ): Value;
+  /** Returns words: `50 % by magnitude`. */
+  describe(sparsifier: S): string;
+}
+
+const share = z.number().nonnegative().max(1);
+
+const describeDensity = ({ by, density }: { by: string; density: number }): string =>
+  `${decimals(100 * density)} % by ${by}`;
+
+const keepAbove = (program: Program, value: Value, lower: MagnitudeBound, scale: number): Value =>
+  program.keep({ value, by: value, lower, upper: nothing, scale });
+
+/** Keeps elements of magnitude `atLeast` or more, times `scale`. */
+export const keepReaching = (program: Program, value: Value, atLeast: number, scale: number): Value =>
+  keepAbove(program, value, { bits: bitsOfFloat(atLeast), cutoff: program.elements, early: true }, scale);
+
+const magnitude: SparsifierKind<ByMagnitude> = {
+  schema: z.strictObject({ by: z.literal('magnitude'), density: share, least: z.int().nonnegative() }),
+  cuts: ({ density, least }, elements) => [
+    { kept: Math.max(least, Math.floor(density * elements)), early: true },
+  ],
+  append: (program, value, _, [bound = nothing], scale) => keepAbove(program, value, bound, scale),
+  describe: describeDensity,
+};
+
+const outliers: SparsifierKind<ByOutliers> = {
+  schema: z.strictObject({
+    by: z.literal('outliers'),
+    density: share,
+    gamma: z.number().min(0).max(1),
+  }),
+  cuts: ({ density, gamma }, elements) => {
+    const target = Math.floor(density * elements);
+    const top = Math.floor(gamma * elements);
+    const dropped = Math.max(0, elements - target - top);
+    return [
+      { kept: elements - dropped, early: false },
+      { kept: elements - dropped - target, early: false },
+    ];
+  },
+  append: (program, value, _, [lower = nothing, upper = nothing], scale) =>
+    program.keep({ value, by: value, lower, upper, scale }),
+  describe: describeDensity,
+};
+
+const random: SparsifierKind<ByRandom> = {
+  schema: z.strictObject({ by: z.literal('random'), density: share, seed: z.string() }),
+  append: (program, value, { density, seed }, _, scale) =>
+    program.drop({ value, key: randomKey(seed), probability: density, scale }),
+  describe: describeDensity,
+};
+
+const rank: SparsifierKind<ByRank> = {
+  schema: z
+    .strictObject({
+      by: z.literal('rank'),
+      density: share,
+      epsilon: z.number().nonnegative(),
+      seed: z.string(),
+    })
+    .refine(({ density, epsilon }) => density - epsilon >= 0 && density + epsilon <= 1, {
+      error: 'density − epsilon and density + epsilon must lie between 0 and 1',
+    }),
+  needsRows: true,
+  append: (program, value, { density, epsilon, seed }, _, scale) =>
+    program.dropRanked({
+      value,
+      key: randomKey(seed),
+      lowest: density - epsilon,
+      highest: density + epsilon,
+      scale,
+    }),
+  describe: describeDensity,
+};
+
+const threshold: SparsifierKind<ByThreshold> = {
+  schema: z.strictObject({ by: z.literal('threshold'), atLeast: z.number().nonnegative() }),
+  append: (program, value, { atLeast }, _, scale) => keepReaching(program, value, atLeast, scale),
+  describe: ({ atLeast }) => `from ${atLeast.toPrecision(4)} on`,
+};
+
+type SparsifiersByKind = {
+  readonly [By in Sparsifier['by']]: SparsifierKind<Extract<Sparsifier, { by: By }>>;
+};
+
+const sparsifiers: SparsifiersByKind = { magnitude, outliers, random, rank, threshold };
+
+/** Accepts only sparsifiers of its kind, which the types cannot express. */
+export const kindOf = (sparsifier: Sparsifier): SparsifierKind<Sparsifier> =>
+  sparsifiers[sparsifier.by] as SparsifierKind<Sparsifier>;
+
+export const sparsifierSchema = z.discriminatedUnion(
+  'by',
+  Object.values(sparsifiers).map(({ schema }) => schema) as never,
+) as unknown as z.ZodType<Sparsifier>;

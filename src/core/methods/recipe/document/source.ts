@@ -1,0 +1,63 @@
+import { LineCounter } from 'yaml';
+import { itemAt } from '../../../base/errors/lookup.js';
+
+/** A place as editors count: lines and columns (in UTF-16 units) from 1. */
+export interface Location {
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+  /** The line, and a caret under the column; empty if it must not be quoted. */
+  readonly excerpt: string;
+}
+
+export interface RecipeText {
+  readonly file: string;
+  readonly text: string;
+  /** The recipe's part: a card has other text around it. */
+  readonly begin: number;
+  readonly end: number;
+  readonly lines: LineCounter;
+  /** Set for a text without any expected key: it may be any file, so messages do not quote it. */
+  readonly foreign?: { readonly reason: string; readonly expected: string };
+}
+
+/** A place as an offset, converted to a `Location` only for messages. */
+export interface Mark {
+  readonly source: RecipeText;
+  readonly offset: number;
+}
+
+export const sourceOf = (
+  file: string,
+  text: string,
+  { begin, end, foreign }: Pick<RecipeText, 'begin' | 'end'> & { foreign: RecipeText['foreign'] | undefined },
+): RecipeText => {
+  const lines = new LineCounter();
+  lines.addNewLine(0);
+  for (let at = text.indexOf('\n'); at >= 0; at = text.indexOf('\n', at + 1)) lines.addNewLine(at + 1);
+  return { file, text, begin, end, lines, ...(foreign === undefined ? {} : { foreign }) };
+};
+
+export const locationOf = ({ source: { file, text, lines, foreign }, offset }: Mark): Location => {
+  if (foreign !== undefined) return { file, line: 1, column: 1, excerpt: '' };
+  const { line, col: column } = lines.linePos(Math.min(offset, text.length));
+  const start = itemAt(lines.lineStarts, line - 1);
+  // A file may be one long line with thousands of places.
+  const shown = text.slice(start, start + column - 1 + before + after);
+  const end = shown.indexOf('\n', column - 1);
+  return { file, line, column, excerpt: excerptOf(end < 0 ? shown : shown.slice(0, end), column) };
+};
+
+/** Characters shown before and after the column. */
+const before = 60;
+const after = 60;
+
+/** Control characters become spaces, since a terminal would interpret them. */
+const excerptOf = (line: string, column: number): string => {
+  const from = line.length > before + after ? Math.max(0, column - 1 - before) : 0;
+  const shown = line
+    .slice(from, from + before + after)
+    .replace(/\p{Cc}/gu, ' ')
+    .trimEnd();
+  return `  ${shown}\n  ${' '.repeat(column - 1 - from)}^`;
+};

@@ -1,0 +1,31 @@
+import { readFile, statfs } from 'node:fs/promises';
+import { freemem } from 'node:os';
+import { LayerloomError } from '../../../base/errors/errors.js';
+
+/** Linux's `statfs` type of tmpfs. */
+const tmpfs = 0x01021994;
+
+/**
+ * Returns free memory plus swap, since tmpfs may promise more. In a container, returns at most its limit: how
+ * much of it is used is not known, because caches count as used.
+ */
+const freeMemory = async (): Promise<number> => {
+  const swap = /^SwapFree: +(?<kilobytes>\d+) kB$/m.exec(await readFile('/proc/meminfo', 'utf8'));
+  const free = freemem() + 1024 * Number(swap?.groups?.['kilobytes'] ?? 0);
+  return Math.min(free, process.constrainedMemory?.() || free);
+};
+
+/**
+ * Checks that a file system has `needed` free bytes; for tmpfs, also that memory has. Does not check quotas,
+ * which fail later with WRITE_FAILED.
+ *
+ * @param directory an existing directory of that file system
+ * @param out the output, for the error
+ * @throws LayerloomError DISK_SPACE
+ */
+export const checkSpace = async (directory: string, out: string, needed: number): Promise<void> => {
+  const { bavail, bsize, type } = await statfs(directory);
+  const room = bavail * bsize;
+  const available = type === tmpfs ? Math.min(room, await freeMemory()) : room;
+  if (needed > available) throw new LayerloomError('DISK_SPACE', { out, needed, available });
+};

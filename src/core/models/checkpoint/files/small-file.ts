@@ -1,0 +1,184 @@
+import type { Stats } from 'node:fs';
+import { constants, type FileHandle, open, readdir, readlink, realpath } from 'node:fs/promises';
+import { basename, dirname } from 'node:path';
+import { codeOf, withPath } from '../../../base/errors/errors.js';
+import { isUnreadable } from '../../../base/files/unless-missing.js';
+import { readFailed, reading } from '../../../base/files/writing.js';
+
+interface Limit {
+  readonly most: number;
+  /** The kind of file and a remedy, for messages. */
+  readonly what: string;
+  readonly remedy?: string;
+  /** True if it may be a pipe, such as `/dev/stdin`; opening then blocks until a writer opens it. */
+  readonly pipes?: boolean;
+}
+
+/**
+ * The largest tokenizers and shard indexes have about 40 MB. The limit keeps endless or misplaced files from
+ * filling memory.
+ */
+const usual: Limit = { most: 256 * 1024 * 1024, what: 'such a file' };
+export const mostSideFileBytes = usual.most;
+const besideWeights: Limit = {
+  ...usual,
+  what: 'a file beside weights',
+  remedy: '; remove it, or put a smaller one in its place',
+};
+
+/**
+ * Reads a small file of ours, or one that a user names. It must be a regular file or a link to one; a pipe is
+ * refused without blocking, unless `limit` allows it. Never reads past the limit.
+ *
+ * @throws system errors, also for refused files; `reasonOf` gives the reason
+ */
+export const readSmallFile = (path: string, limit = usual): Promise<Buffer> =>
+  unlessStale(async () =>
+    withRegularFile(path, await open(path, limit.pipes ? 'r' : withoutWaiting), limit, (file, bytes) =>
+      readAll(path, file, bytes, limit),
+    ),
+  );
+
+/**
+ * `readSmallFile`, but undefined if the file is missing or refused, such as a folder. @throws LayerloomError
+ * READ_FAILED
+ */
+export const readFileIfAny = (path: string, limit = usual): Promise<Buffer | undefined> =>
+  readSmallFile(path, limit).catch((cause: unknown) => {
+    if (!isUnreadable(cause)) return undefined;
+    throw readFailed(path, cause);
+  });
+
+/** Retries on ESTALE: over NFS, another host may replace a file that is open here. */
+const unlessStale = async <T>(read: () => Promise<T>): Promise<T> => {
+  for (let left = 3; ; left -= 1)
+    try {
+      return await read();
+    } catch (error) {
+      if (codeOf(error) !== 'ESTALE' || left === 1) throw error;
+    }
+};
+
+/**
+ * Reads a file beside a checkpoint's weights. The directory is untrusted, so a link must satisfy
+ * `mayBeLinked`.
+ *
+ * @throws LayerloomError READ_FAILED
+ */
+export const readSideFile = (path: string): Promise<Buffer> =>
+  withSideFile(path, (file, bytes) => readAll(path, file, bytes, besideWeights));
+
+/** Checks what `readSideFile` checks, without reading. @throws LayerloomError READ_FAILED */
+export const checkSideFile = (path: string): Promise<void> => withSideFile(path, async () => undefined);
+
+/** Does not block on a FIFO. */
+const withoutWaiting = constants.O_RDONLY | constants.O_NONBLOCK;
+
+const withSideFile = <T>(path: string, use: (file: FileHandle, bytes: number) => Promise<T>): Promise<T> =>
+  reading(path, () =>
+    unlessStale(async () => withRegularFile(path, await openBeside(path), besideWeights, use)),
+  );
+
+/**
+ * Resolves a link and opens its target without following further links, so that the checked path is the
+ * opened one.
+ */
+const openBeside = async (path: string): Promise<FileHandle> => {
+  try {
+    return await open(path, withoutWaiting | constants.O_NOFOLLOW);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ELOOP') throw error;
+  }
+  const target = await realpath(path);
+  if (!(await mayBeLinked(path, target)))
+    throw refusal(
+      path,
+      `it is a link to ${target}, a file of another name or beside no model, and in no hub cache; if that belongs to the checkpoint, put a copy of it in the link's place`,
+    );
+  const file = await open(target, withoutWaiting | constants.O_NOFOLLOW);
+  // Detects a parent directory swapped for a link meanwhile. Without /proc this check is skipped.
+  if ((await readlink(`/proc/self/fd/${file.fd}`).catch(() => target)) === target) return file;
+  await file.close();
+  throw refusal(path, `its target ${target} was replaced while it was opened; run again`);
+};
+
+/** Content-addressed directories: the hub's cache, blobs shared by its models, and a store of shards. */
+const contentAddressed = [
+  /\/(models|datasets|spaces)--[^/]+\/blobs\/[^/]+$/,
+  /\/blobs\/(?<prefix>[0-9a-f]{2})\/\k<prefix>[0-9a-f]{62}$/,
+  /\/shards\/[0-9a-f]{2}\/[0-9a-f]{16,}\.\w+$/,
+];
+
+/** Names that other programs also use, some for secrets: `~/.docker/config.json`. */
+const isCommonName = (name: string): boolean => /^(config|params)\.json$|\.py$/.test(name);
+
+/** Files found only in folders of models. */
+const isOfModels = (name: string): boolean =>
+  /\.(safetensors|bin|pth?|gguf)$|^(tokenizer|adapter|generation|preprocessor)_?\w*\.(json|model)$/.test(
+    name,
+  );
+
+/**
+ * Stops an untrusted link from bringing any file of this machine into an output. The target must be in the
+ * same directory, be content-addressed, or have the same name; common names also need a model's files beside
+ * them.
+ */
+const mayBeLinked = async (path: string, target: string): Promise<boolean> => {
+  const folder = dirname(target);
+  if (folder === (await realpath(dirname(path)))) return true;
+  if (contentAddressed.some((pattern) => pattern.test(target))) return true;
+  if (basename(target) !== basename(path)) return false;
+  return !isCommonName(basename(path)) || (await readdir(folder)).some(isOfModels);
+};
+
+/** Calls `use` with a file checked to be regular, and its size; always closes it. */
+const withRegularFile = async <T>(
+  path: string,
+  file: FileHandle,
+  limit: Limit,
+  use: (file: FileHandle, bytes: number) => Promise<T>,
+): Promise<T> => {
+  try {
+    const found = await file.stat();
+    if (found.isDirectory()) throw refusal(path, 'EISDIR: illegal operation on a directory');
+    if (!found.isFile() && !(limit.pipes && found.isFIFO()))
+      throw refusal(path, `it is a ${kindOf(found)}; put a regular file in its place`);
+    if (found.size > limit.most) throw tooLarge(path, `${found.size}`, limit);
+    return await use(file, found.size);
+  } catch (error) {
+    throw withPath(error, path);
+  } finally {
+    await file.close();
+  }
+};
+
+/** Reads an open file to its end. Node's `readFile` stops at the first short read. */
+export const readOpenFile = (path: string, file: FileHandle): Promise<Buffer> =>
+  readAll(path, file, 4095, usual);
+
+/** Reads to the end, which may be past `bytes`: files grow, and those in /proc report size 0. */
+const readAll = async (path: string, file: FileHandle, bytes: number, limit: Limit): Promise<Buffer> => {
+  let content = Buffer.allocUnsafe(bytes + 1);
+  for (let length = 0; ; ) {
+    const { bytesRead } = await file.read(
+      content,
+      length,
+      Math.min(content.length - length, 2 ** 30),
+      limit.pipes ? null : length,
+    );
+    if (bytesRead === 0) return content.subarray(0, length);
+    length += bytesRead;
+    if (length > limit.most) throw tooLarge(path, `more than ${limit.most}`, limit);
+    if (length === content.length) content = Buffer.concat([content], Math.min(2 * length, limit.most) + 1);
+  }
+};
+
+const kindOf = (found: Stats): string => {
+  if (found.isFIFO()) return 'pipe';
+  return found.isSocket() ? 'socket' : 'device';
+};
+
+const tooLarge = (path: string, bytes: string, { most, what, remedy = '' }: Limit): Error =>
+  refusal(path, `it has ${bytes} bytes, and ${what} at most ${most}${remedy}`);
+
+const refusal = (path: string, reason: string): Error => new Error(`${reason}, open '${path}'`);

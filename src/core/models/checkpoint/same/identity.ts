@@ -1,0 +1,189 @@
+import { createHash } from 'node:crypto';
+import { constants, type FileHandle, open } from 'node:fs/promises';
+import { checkInterrupt, LayerloomError } from '../../../base/errors/errors.js';
+import { reading } from '../../../base/files/writing.js';
+import type { FileIdentity, FileState } from '../checkpoint.js';
+import { readerOf } from '../containers/containers.js';
+import { readHeaderOf } from '../containers/read-header.js';
+import { withFewFiles } from '../files/few-at-once.js';
+import { readBlock } from '../files/read-block.js';
+
+/** Number of evenly spaced blocks sampled from a file, and their size. */
+const samples = 64;
+const sampleBytes = 4096;
+
+const chunkBytes = 1024 * 1024;
+
+export interface FileStamp {
+  readonly mtimeNs: string;
+  readonly ino: string;
+}
+
+const stampOf = async (handle: FileHandle, { mtimeNs }: FileIdentity): Promise<FileStamp> => ({
+  mtimeNs,
+  ino: String((await handle.stat({ bigint: true })).ino),
+});
+
+/**
+ * Identifies a file without reading all of it: a hex hash of size, mtime, inode, header and sampled blocks.
+ * The inode distinguishes files written in the same clock tick that differ only between samples.
+ */
+const sampleIdentity = async (
+  handle: FileHandle,
+  { bytes, header }: FileIdentity,
+  { mtimeNs, ino }: FileStamp,
+): Promise<string> => {
+  const hash = createHash('sha256').update(`sampled ${bytes} ${mtimeNs} ${ino} ${header}\n`);
+  const block = Buffer.alloc(sampleBytes);
+  for (let sample = 0; sample < samples; sample += 1) {
+    const position = Math.floor((Math.max(0, bytes - sampleBytes) * sample) / (samples - 1));
+    hash.update(await readBlock(handle, block, position));
+  }
+  return hash.digest('hex');
+};
+
+/** Identifies a file by the hub's hash: missing bytes cannot be sampled. */
+const statedIdentity = (content: string): string =>
+  createHash('sha256').update(`hub ${content}\n`).digest('hex');
+
+/** Returns the hub's SHA-256 of the whole file, if it states one. */
+export const statedSha256 = ({ content }: FileIdentity): string | undefined =>
+  content !== undefined && /^[0-9a-f]{64}$/.test(content) ? content : undefined;
+
+/** SHA-256 of the whole file, in hex. @throws LayerloomError INTERRUPTED */
+const fullIdentity = async (handle: FileHandle, signal?: AbortSignal): Promise<string> => {
+  const hash = createHash('sha256');
+  const chunk = Buffer.allocUnsafeSlow(chunkBytes);
+  for (let position = 0; ; ) {
+    checkInterrupt(signal);
+    const { bytesRead } = await handle.read(chunk, 0, chunkBytes, position);
+    if (bytesRead === 0) return hash.digest('hex');
+    hash.update(chunk.subarray(0, bytesRead));
+    position += bytesRead;
+  }
+};
+
+const hashBy: Readonly<
+  Record<FileState['hashOf'], (handle: FileHandle, file: FileIdentity) => Promise<string>>
+> = {
+  samples: async (handle, file) =>
+    file.content === undefined
+      ? await sampleIdentity(handle, file, await stampOf(handle, file))
+      : statedIdentity(file.content),
+  bytes: async (handle, file) =>
+    statedSha256(file) ??
+    (file.content === undefined ? await fullIdentity(handle) : statedIdentity(file.content)),
+};
+
+const changed = ({ path }: FileIdentity, reason: string): LayerloomError =>
+  new LayerloomError('INPUT_CHANGED', { file: path, reason });
+
+/** Returns the file's status, having checked size and mtime against its identity. */
+const statOf = async (handle: FileHandle, file: FileIdentity) => {
+  const now = await handle.stat({ bigint: true });
+  if (now.size !== BigInt(file.bytes))
+    throw changed(file, `has changed from ${file.bytes} to ${now.size} bytes`);
+  // Other runs that fetch more of it change times and links.
+  if (file.content !== undefined) return { ctimeNs: '0', links: 1 };
+  if (String(now.mtimeNs) !== file.mtimeNs) throw changed(file, 'has been written');
+  return { ctimeNs: String(now.ctimeNs), links: Number(now.nlink) };
+};
+
+/**
+ * Records a file's state before its first weight is read.
+ *
+ * @param handle the file, open for reading
+ * @throws LayerloomError INPUT_CHANGED if it is no longer the identified file; READ_FAILED
+ */
+export const observe = (
+  handle: FileHandle,
+  file: FileIdentity,
+  hashOf: FileState['hashOf'] = 'samples',
+): Promise<FileState> =>
+  reading(file.path, async () => {
+    // Status first: any later write changes the next status.
+    const status = await statOf(handle, file);
+    const { hash } = await readHeaderOf(readerOf(file.path), handle, file.path, file.bytes);
+    if (hash !== file.header) throw changed(file, 'has another header');
+    return { ...status, hash: await hashBy[hashOf](handle, file), hashOf };
+  });
+
+export const observePath = (file: FileIdentity, hashOf: FileState['hashOf']): Promise<FileState> =>
+  withFewFiles(() =>
+    reading(file.path, async () => {
+      const handle = await open(file.path, constants.O_RDONLY | constants.O_NONBLOCK);
+      try {
+        return await observe(handle, file, hashOf);
+      } finally {
+        await handle.close();
+      }
+    }),
+  );
+
+/**
+ * Reads a file, checking before and after that it has not changed. @throws LayerloomError INPUT_CHANGED,
+ * READ_FAILED
+ */
+const readUnchanged = <T>(file: FileIdentity, read: (handle: FileHandle) => Promise<T>): Promise<T> =>
+  withFewFiles(() =>
+    reading(file.path, async () => {
+      const handle = await open(file.path, constants.O_RDONLY | constants.O_NONBLOCK);
+      try {
+        await statOf(handle, file);
+        const found = await read(handle);
+        await statOf(handle, file);
+        return found;
+      } finally {
+        await handle.close();
+      }
+    }),
+  );
+
+/**
+ * Reads a whole file. Returns its SHA-256 in hex, and its stamp.
+ *
+ * @throws LayerloomError INPUT_CHANGED, READ_FAILED, INTERRUPTED
+ */
+export const contentOf = (
+  file: FileIdentity,
+  signal?: AbortSignal,
+): Promise<FileStamp & { readonly sha256: string }> =>
+  readUnchanged(file, async (handle) => ({
+    sha256: await fullIdentity(handle, signal),
+    ...(await stampOf(handle, file)),
+  }));
+
+/**
+ * Returns the sampled identity that a file would have with another stamp. @throws LayerloomError
+ * INPUT_CHANGED, READ_FAILED
+ */
+export const identityUnder = (file: FileIdentity, stamp: FileStamp): Promise<string> =>
+  readUnchanged(file, (handle) => sampleIdentity(handle, file, stamp));
+
+/**
+ * Returns a file's new state if its content has not changed since `before`. Hard links change ctime too. The
+ * content is therefore hashed again if the number of links changed, this process may have linked the file, or
+ * `before` has a full hash. Any other change of ctime is refused: the file may have been written and its
+ * mtime set back.
+ *
+ * @param relinked true if this process added or removed links of the file since
+ * @throws LayerloomError INPUT_CHANGED, READ_FAILED
+ */
+export const observeAgain = (
+  handle: FileHandle,
+  file: FileIdentity,
+  before: FileState,
+  relinked: boolean,
+): Promise<FileState> =>
+  reading(file.path, async () => {
+    const status = await statOf(handle, file);
+    if (status.ctimeNs === before.ctimeNs) return before;
+    const isExplained = relinked || status.links !== before.links || before.hashOf === 'bytes';
+    if (!isExplained)
+      throw changed(
+        file,
+        'has a new status-change time beside its old size and modification time: it was written and its time put back, or its mode or owner changed,',
+      );
+    if ((await hashBy[before.hashOf](handle, file)) !== before.hash) throw changed(file, 'has been written');
+    return { ...before, ...status };
+  });

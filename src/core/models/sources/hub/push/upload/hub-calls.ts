@@ -1,0 +1,17 @@
+import type { HubFile } from '../../requests/remote-file.js';
+
+export interface RemoteEntry {
+  readonly path: string;
+  readonly size: number;
+  readonly oid?: string;
+  readonly lfs?: { readonly oid: string };
+}
+
+export interface HubCalls {
+  /** Lists files at a revision, omitting missing ones. */
+  pathsInfo(id: string, revision: string, paths: string[]): Promise<RemoteEntry[]>;
+  /** Lists all files of a commit; empty if the model is gone or not accessible. */
+  listFiles(id: string, commit: string): Promise<readonly HubFile[]>;
+  /** Undefined if the API refuses. */
+  post(path: string, body: object): Promise<unknown>;
+}

@@ -1,0 +1,160 @@
+import { statfs } from 'node:fs/promises';
+import { join, resolve } from 'node:path';
+import { LayerloomError } from '../../../core/base/errors/errors.js';
+import { namesIn } from '../../../core/base/files/unless-missing.js';
+import { type Checked, checkMemory, orWanted } from '../../../core/engine/check-run.js';
+import { checkApart, checkOutsideStores, isInside, realPathOf } from '../../../core/engine/output/apart.js';
+import { checkWritable, existingAbove } from '../../../core/engine/output/durable.js';
+import { checkDevice, checkLink, type Link } from '../../../core/engine/output/link.js';
+import { isLocked } from '../../../core/engine/output/staging.js';
+import type { FoundWithAdapter } from '../../../core/models/address/found-model.js';
+import { checkSpace } from '../../../core/models/checkpoint/files/disk-space.js';
+import { instructionSets } from '../../../core/native/addon.js';
+import { markerName } from '../../store/files/paths.js';
+import { ShardStore } from '../../store/shard-store.js';
+import type { BatchMerge } from './batch-merge.js';
+import type { BatchPlan } from './batch-plan.js';
+import { keysOfPart, type Part } from './part.js';
+import { experimentExists, hasRecord, lockName } from './record-names.js';
+
+export interface CheckedBatch {
+  /** If absent, outputs are not checked. */
+  readonly out?: string | undefined;
+  readonly store?: string | undefined;
+  readonly link?: Link | undefined;
+  readonly range?: Part | undefined;
+  readonly resume?: boolean | undefined;
+  readonly force?: boolean | undefined;
+  readonly threads?: number | undefined;
+}
+
+/**
+ * Checks an experiment before its first weight, except the merges themselves. Writes nothing.
+ *
+ * @param present keys of existing shards
+ * @returns MEMORY_NEEDED, DISK_SPACE, and OUTPUT_EXISTS without `resume`, as errors in `wanted`; a warning if
+ *   fewer threads are used
+ * @throws LayerloomError OUTPUT_BUSY, WRITE_FAILED, STORE_INVALID, LINK_REFUSED, INVALID_PARAMETER,
+ *   INSTRUCTION_SET, and the codes of `checkPlaces`
+ */
+export const checkBatch = async (
+  plan: BatchPlan<BatchMerge>,
+  { out: given, store, link = 'hard', range, resume, force, threads }: CheckedBatch,
+  present: ReadonlySet<string>,
+): Promise<Checked> => {
+  instructionSets();
+  checkLink(link);
+  const mine = keysOfPart(plan, range);
+  const wanted: LayerloomError[] = [];
+  const shards = [...plan.shards].filter(([key]) => mine.has(key));
+  const tensors = shards.flatMap(([, shard]) => shard.tensors);
+  const warnings = await checkMemory(tensors, threads, wanted);
+  if (given === undefined) return { wanted, warnings };
+  const out = resolve(given);
+  await checkPlaces(namesOf(plan), plan.inputs, { out, store });
+  await checkWritable(out);
+  if (range === undefined) {
+    if (await isLocked(join(out, lockName)))
+      throw new LayerloomError('OUTPUT_BUSY', { out, staging: join(out, lockName) });
+    if ((await hasRecord(out)) && !resume && !force) wanted.push(experimentExists(out));
+  }
+  const directory = resolve(store ?? join(out, '.store'));
+  const above = await existingAbove(directory);
+  await checkDevices(directory, out, link);
+  const missing = missingBytes(plan, mine, present);
+  await orWanted('DISK_SPACE', wanted, () => checkSpace(above, directory, missing));
+  return { wanted, warnings };
+};
+
+/**
+ * Refuses an output or store inside an input, an output inside a store, and a store in the place of a merge.
+ *
+ * @param names of the merges
+ * @throws LayerloomError OUTPUT_INSIDE_INPUT, OUTPUT_INVALID, STORE_INVALID
+ */
+export const checkPlaces = async (
+  names: readonly string[],
+  inputs: readonly FoundWithAdapter[],
+  { out, store = join(out, '.store') }: Pick<CheckedBatch, 'store'> & { readonly out: string },
+): Promise<void> => {
+  await checkApart(out, inputs);
+  await checkApart(store, inputs);
+  await checkOutsideStores(out);
+  const [output, directory] = await Promise.all([realPathOf(resolve(out)), realPathOf(resolve(store))]);
+  if (isInside(output, directory))
+    throw new LayerloomError('OUTPUT_INVALID', {
+      out: output,
+      reason: `is in the store ${directory}; choose another output`,
+    });
+  const own = names.find((name) => isInside(directory, join(output, name)));
+  if (own !== undefined)
+    throw new LayerloomError('STORE_INVALID', {
+      store: directory,
+      reason: `is in the place of the merge ${own}; choose another directory`,
+    });
+};
+
+export const namesOf = ({ merges }: BatchPlan<BatchMerge>): string[] => merges.map(({ merge }) => merge.name);
+
+/** Disk space in bytes. */
+export interface DiskNeed {
+  /** Missing shards. */
+  readonly shards: number;
+  /** Adds all bytes of copied merges. */
+  readonly needed: number;
+  /** Free on the store's file system; null if unknown. */
+  readonly free: number | null;
+}
+
+/**
+ * Returns the disk space that a run needs and has.
+ *
+ * @param present keys of existing shards
+ * @throws LayerloomError STORE_INVALID, WRITE_FAILED
+ */
+export const diskNeedOf = async (
+  plan: BatchPlan<BatchMerge>,
+  { out = '.', store, link = 'hard', range }: CheckedBatch,
+  present: ReadonlySet<string>,
+): Promise<DiskNeed> => {
+  const directory = resolve(store ?? join(out, '.store'));
+  const shards = missingBytes(plan, keysOfPart(plan, range), present);
+  const free = await statfs(await existingAbove(directory)).catch(() => undefined);
+  return {
+    shards,
+    needed: shards + (link === 'copy' && range === undefined ? plan.bytesPlain : 0),
+    free: free === undefined ? null : free.bavail * free.bsize,
+  };
+};
+
+const missingBytes = (
+  plan: BatchPlan<BatchMerge>,
+  mine: Pick<ReadonlySet<string>, 'has'>,
+  present: ReadonlySet<string>,
+): number => {
+  let missing = 0;
+  for (const [key, { bytes }] of plan.shards) if (mine.has(key) && !present.has(key)) missing += bytes;
+  return missing;
+};
+
+/**
+ * @throws LayerloomError LINK_REFUSED if links from the store to the output would fail; either may not exist
+ *   yet
+ */
+export const checkDevices = async (store: string, out: string, link: Link): Promise<void> => {
+  if (link === 'hard' || link === 'reflink')
+    await checkDevice(await existingAbove(store), await existingAbove(out), link);
+};
+
+/**
+ * Opens a store, if it exists.
+ *
+ * @throws LayerloomError STORE_INVALID, WRITE_FAILED
+ */
+export const openThere = async (directory: string): Promise<ShardStore | undefined> => {
+  await checkWritable(directory);
+  const names = await namesIn(directory);
+  // A temporary marker: its process died, or is making the store.
+  const isBegun = names.some((name) => name === markerName || !name.startsWith(markerName));
+  return isBegun ? await ShardStore.open(directory) : undefined;
+};

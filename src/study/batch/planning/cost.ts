@@ -1,0 +1,96 @@
+import { itemAt } from '../../../core/base/errors/lookup.js';
+import type { StatisticsOptions } from '../../../core/measure/analysis/statistics.js';
+import { allRecipes, mergedModels } from '../../../core/methods/recipe/recipe.js';
+import { passesOf } from '../../../core/plan/operands.js';
+import { bytesOfSources } from '../../../core/tensor/stored-tensor.js';
+import type { BatchMerge } from './batch-merge.js';
+import { type BatchPlan, groupsOf } from './batch-plan.js';
+import type { ShardGroup } from './groups.js';
+import { passOf } from './measure-merges.js';
+import type { Stage } from './stages.js';
+
+/** The cost of a batch. */
+export interface BatchCost {
+  readonly merges: number;
+  /** Bytes of all merges, each written separately. */
+  readonly bytesPlain: number;
+  /** Bytes of the distinct shards. */
+  readonly bytesDistinct: number;
+  /** Bytes of the missing shards. */
+  readonly bytesToWrite: number;
+  /** Input bytes to read, once a stage; excludes statistics. */
+  readonly bytesToRead: number;
+  /** For statistics of whole models and tensors; excludes a further pass and sample for magnitudes. */
+  readonly bytesToMeasure: number;
+  /** Part of `bytesToRead`, read by an earlier stage too: the price of finishing the first merges early. */
+  readonly bytesReadAgain: number;
+  /** Bytes of linked input files. */
+  readonly bytesVerbatim: number;
+  readonly shards: number;
+  readonly shardsToWrite: number;
+  /** An estimate, for a disk of 1 GB/s. */
+  readonly seconds: number;
+}
+
+/** Bytes per second that the assumed disk writes; it reads twice as fast. */
+const assumedRate = 1e9;
+
+/** @param analysis the saved analysis with statistics of whole models, if any */
+export const costOf = (
+  plan: BatchPlan<BatchMerge>,
+  stages: readonly Stage<BatchMerge>[],
+  { analysis }: StatisticsOptions = {},
+): BatchCost => {
+  const groups = stages.flatMap((stage) => stage.groups);
+  const toWrite = groups.flatMap(({ shards }) => shards);
+  const keys = new Set(toWrite.map(({ key }) => key));
+  const bytesToWrite = stages.reduce((total, stage) => total + stage.bytesToWrite, 0);
+  const bytesToRead = readsIn(groups);
+  const bytesToMeasure = (analysis === undefined ? measuredOfModels(plan) : 0) + measuredOfTensors(groups);
+  const readOnce = stages.length < 2 ? bytesToRead : readsIn(groupsOf(plan, (key) => keys.has(key)));
+  return {
+    merges: plan.merges.length,
+    bytesPlain: plan.bytesPlain,
+    bytesDistinct: plan.bytesDistinct,
+    bytesToWrite,
+    bytesToRead,
+    bytesToMeasure,
+    bytesReadAgain: Math.max(0, bytesToRead - readOnce),
+    bytesVerbatim: plan.bytesVerbatim,
+    shards: plan.shards.size,
+    shardsToWrite: toWrite.length,
+    seconds: Math.max(bytesToWrite, (bytesToRead + bytesToMeasure) / 2) / assumedRate,
+  };
+};
+
+const readsIn = (groups: readonly ShardGroup[]): number =>
+  groups.flatMap(({ slabs }) => slabs).reduce((total, slab) => total + slab.bytesToRead, 0);
+
+const measuredOfTensors = (groups: readonly ShardGroup[]): number =>
+  groups
+    .flatMap(({ shards }) => shards)
+    .flatMap(({ tensors }) => tensors)
+    .flatMap(({ expression }) => passesOf(expression))
+    .reduce((total, { sources }) => total + bytesOfSources(sources), 0);
+
+/** Models measured in one pass count once. */
+const measuredOfModels = ({ merges, opened }: BatchPlan<BatchMerge>): number => {
+  const passes = new Map<string, Set<number>>();
+  const measured = merges.filter(({ isMade }) => !isMade);
+  for (const recipe of measured.flatMap((merge) => allRecipes(merge.recipe))) {
+    const { statistics } = recipe;
+    if (statistics === undefined) continue;
+    const pass = passOf(recipe);
+    const models = passes.get(pass) ?? new Set();
+    passes.set(pass, models);
+    for (const model of mergedModels(recipe, [statistics.base, ...statistics.experts]))
+      models.add(opened.indexOf(model));
+  }
+  const bytesOf = (index: number): number => {
+    const { tensors } = itemAt(opened.checkpoints, index).checkpoint;
+    return [...tensors.values()].reduce((total, { begin, end }) => total + (end - begin), 0);
+  };
+  return [...passes.values()]
+    .flatMap((models) => [...models])
+    .reduce((total, index) => total + bytesOf(index), 0);
+};

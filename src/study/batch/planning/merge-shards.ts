@@ -1,0 +1,103 @@
+import { itemAt } from '../../../core/base/errors/lookup.js';
+import type { Composed } from '../../../core/plan/compile/composed.js';
+import type { PlanningSession } from '../../../core/plan/compile/inputs/session.js';
+import {
+  divide,
+  type InputFileOf,
+  type LayoutOptions,
+  placeIn,
+  type UnplacedTensor,
+} from '../../../core/plan/layout.js';
+import { type PlannedInput, type PlannedShard, verbatimPath } from '../../../core/plan/plan.js';
+import { type Identify, shardKey } from '../../../core/plan/shard-key.js';
+import type { DistinctShard } from './groups.js';
+
+/** A shard of a merge: the store's file of that key, or an unchanged input file. */
+export interface MergeShard {
+  readonly file: string;
+  readonly bytes: number;
+  readonly key: string;
+  /** The path of the input file, if it is one. */
+  readonly verbatim?: string;
+}
+
+interface ShardRules {
+  readonly layout: LayoutOptions;
+  readonly inputFileOf: InputFileOf;
+  readonly identify: Identify;
+  readonly inputs: readonly PlannedInput[];
+  readonly session: PlanningSession;
+}
+
+/** Files of the merges of one frame, with the shards decided so far. */
+interface Files {
+  readonly file: string;
+  readonly indexes: readonly number[];
+  /** Keyed by the ids of the tensors. */
+  readonly decided: Map<string, MergeShard>;
+}
+
+/**
+ * Decides the shards of merges. Shares each shard's layout, key and object between merges over the same
+ * models: a plan then keeps little more than lists of references.
+ */
+export class MergeShards {
+  readonly #rules: ShardRules;
+  /** By key, in the order of merges; excludes input files. */
+  readonly distinct = new Map<string, DistinctShard>();
+  /** Bytes of linked input files, by path. */
+  readonly verbatim = new Map<string, number>();
+  /** Keyed by the ids of frames. */
+  readonly #files = new Map<number, readonly Files[]>();
+
+  constructor(rules: ShardRules) {
+    this.#rules = rules;
+  }
+
+  of({ tensors, frame, adapter }: Composed): MergeShard[] {
+    const { session } = this.#rules;
+    const id = frame === undefined ? undefined : session.idOf(frame);
+    const files =
+      (id === undefined ? undefined : this.#files.get(id)) ?? this.#divide(tensors, adapter && 'adapter');
+    if (id !== undefined) this.#files.set(id, files);
+    return files.map(({ file, indexes, decided }) => {
+      const inFile = indexes.map((index) => itemAt(tensors, index));
+      const numbers = inFile.map((tensor) => session.idOf(tensor)).join();
+      const known = decided.get(numbers) ?? this.#decide(placeIn(file, inFile, this.#rules.inputFileOf));
+      decided.set(numbers, known);
+      return known;
+    });
+  }
+
+  /** Returns a merge's shards without adding them to `distinct`: a run may never make them. */
+  alone(composed: Composed): {
+    readonly shards: readonly MergeShard[];
+    readonly distinct: ReadonlyMap<string, DistinctShard>;
+  } {
+    const alone = new MergeShards(this.#rules);
+    const shards = alone.of(composed);
+    for (const { bytes, verbatim } of shards) if (verbatim !== undefined) this.verbatim.set(verbatim, bytes);
+    return { shards, distinct: alone.distinct };
+  }
+
+  #divide(tensors: readonly UnplacedTensor[], form: 'adapter' | undefined): Files[] {
+    const indexes = new Map(tensors.map((tensor, index) => [tensor, index]));
+    return divide(tensors, this.#rules.layout, form).map(({ file, tensors: inFile }) => ({
+      file,
+      indexes: inFile.map((tensor) => indexes.get(tensor) as number),
+      decided: new Map(),
+    }));
+  }
+
+  #decide(shard: PlannedShard): MergeShard {
+    const { file, bytes, tensors } = shard;
+    const key = shardKey(tensors, this.#rules.identify);
+    const from = verbatimPath(shard, this.#rules.inputs);
+    if (from !== undefined) {
+      this.verbatim.set(from, bytes);
+      return { file, bytes, key, verbatim: from };
+    }
+    if (!this.distinct.has(key)) this.distinct.set(key, { key, bytes, tensors });
+    return { file, bytes, key };
+  }
+}

@@ -1,0 +1,34 @@
+import { lstat } from 'node:fs/promises';
+import { join } from 'node:path';
+import { LayerloomError } from '../../../core/base/errors/errors.js';
+import { optionName } from '../../../core/base/errors/option-name.js';
+import { unlessMissing } from '../../../core/base/files/unless-missing.js';
+
+/** An experiment's record. */
+export const recordName = 'experiment.json';
+
+/** Lock of a run. */
+export const lockName = '.layerloom-lock';
+
+/**
+ * Directories where emptying the lock of an ended run failed. Other processes consider that run alive until
+ * this process ends.
+ */
+export const endedRuns = new Set<string>();
+
+/**
+ * True if a directory has an experiment's record, or anything of that name.
+ *
+ * @throws LayerloomError READ_FAILED
+ */
+export const hasRecord = async (directory: string): Promise<boolean> => {
+  const record = join(directory, recordName);
+  return (await unlessMissing(record, lstat(record))) !== undefined;
+};
+
+export const experimentExists = (out: string): LayerloomError =>
+  new LayerloomError('OUTPUT_EXISTS', {
+    out,
+    reason: 'holds an experiment',
+    remedy: `choose another output, or ${optionName('resume')} to make what is missing of this one`,
+  });

@@ -1,0 +1,36 @@
+import { readFile } from 'node:fs/promises';
+import { LayerloomError } from '../../../../core/base/errors/errors.js';
+import { itemAt } from '../../../../core/base/errors/lookup.js';
+
+/** A sentence and its translation. */
+export interface FloresRow {
+  readonly source: string;
+  readonly target: string;
+}
+
+const linesOf = async (file: string): Promise<readonly string[]> =>
+  (await readFile(file, 'utf8')).replace(/\r?\n$/, '').split(/\r?\n/);
+
+/**
+ * Reads parallel files with one sentence a line.
+ *
+ * @throws LayerloomError DATA_INVALID for different numbers of lines, or an empty line
+ */
+export const readFlores = async (source: string, target: string): Promise<readonly FloresRow[]> => {
+  const [sources, targets] = await Promise.all([linesOf(source), linesOf(target)]);
+  if (sources.length !== targets.length)
+    throw new LayerloomError('DATA_INVALID', {
+      file: target,
+      reason: `${targets.length} lines, though ${source} has ${sources.length}`,
+    });
+  return sources.map((text, index) => {
+    const row = { source: text, target: itemAt(targets, index) };
+    if (row.source.trim() === '' || row.target.trim() === '')
+      throw new LayerloomError('DATA_INVALID', {
+        file: row.source.trim() === '' ? source : target,
+        line: index + 1,
+        reason: 'the line is empty',
+      });
+    return row;
+  });
+};

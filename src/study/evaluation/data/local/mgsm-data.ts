@@ -1,0 +1,76 @@
+import { readFile } from 'node:fs/promises';
+import * as z from 'zod';
+import { LayerloomError, reasonOf } from '../../../../core/base/errors/errors.js';
+import { itemAt } from '../../../../core/base/errors/lookup.js';
+import { parseJson } from '../../../../core/texts/json.js';
+
+/**
+ * A row of MGSM with the fields of `juletxara/mgsm`. Problems have no worked answer; no template reads the
+ * equations, which `exemplars.json` lacks.
+ */
+export interface MgsmRow {
+  readonly question: string;
+  readonly answer: string | null;
+  readonly answer_number: number;
+  readonly equation_solution: null;
+}
+
+/**
+ * Reads lines `question TAB answer`, without header and quoting.
+ *
+ * @throws LayerloomError DATA_INVALID for the first invalid line
+ */
+export const readProblems = async (file: string): Promise<readonly MgsmRow[]> => {
+  const lines = (await readFile(file, 'utf8')).replace(/\r?\n$/, '').split(/\r?\n/);
+  return lines.map((text, index) => {
+    const [question = '', answer = '', ...more] = text.split('\t');
+    // The harness and the hub write 2125 for 2,125.
+    const digits = answer.replace(/(?<=\d),(?=\d{3}(?:,|$))/g, '');
+    if (question === '' || more.length > 0 || !/^\d+$/.test(digits))
+      throw new LayerloomError('DATA_INVALID', {
+        file,
+        line: index + 1,
+        reason: `expected a question, one tab and a whole number, got ${JSON.stringify(text.slice(0, 80))}`,
+      });
+    return { question, answer: null, answer_number: Number(digits), equation_solution: null };
+  });
+};
+
+const exemplar = z.object({ q: z.string().min(1), a: z.string().regex(/\d/, 'an answer has a number') });
+const exemplars = z.record(z.string(), z.record(z.string().regex(/^\d+$/), exemplar));
+
+const readJson = (file: string, text: string): unknown => {
+  try {
+    return parseJson(text);
+  } catch (error) {
+    throw new LayerloomError('DATA_INVALID', { file, reason: reasonOf(error) }, { cause: error });
+  }
+};
+
+/**
+ * Reads worked examples, with their labels: `{LANGUAGE: {"1": {q, a}, …}}`. The last number in an answer's
+ * text counts.
+ *
+ * @returns undefined if the file lacks the language
+ * @throws LayerloomError DATA_INVALID
+ */
+export const readExemplars = async (
+  file: string,
+  language: string,
+): Promise<readonly MgsmRow[] | undefined> => {
+  const parsed = exemplars.safeParse(readJson(file, await readFile(file, 'utf8')));
+  if (!parsed.success) {
+    const { path, message } = itemAt(parsed.error.issues, 0);
+    throw new LayerloomError('DATA_INVALID', { file, reason: `${path.join('.')}: ${message}` });
+  }
+  const own = parsed.data[language];
+  if (own === undefined) return undefined;
+  return Object.entries(own)
+    .sort(([a], [b]) => Number(a) - Number(b))
+    .map(([, { q, a }]) => ({
+      question: q,
+      answer: a,
+      answer_number: Number(a.match(/\d+/g)?.at(-1)),
+      equation_solution: null,
+    }));
+};

@@ -1,0 +1,65 @@
+import { invalidRecipe } from '../../../../core/methods/recipe/document/invalid.js';
+import { locationOf, type Mark } from '../../../../core/methods/recipe/document/source.js';
+
+/** Names become directories, where `+` joins two; `=` and `/` have a meaning in `NAME=PATH`. */
+const soundName = /^[\p{L}\p{N}][\p{L}\p{N}._-]{0,63}$/u;
+
+/** Words with another meaning in an expert's place. */
+const reservedExperts = ['soup', 'all-soup', 'task', 'language', 'base'];
+
+/** Names beside the directories of languages. */
+const reservedLanguages = ['all', 'experiment.json'];
+
+/** Some file systems ignore case and Unicode composition. */
+export const folded = (name: string): string => name.normalize('NFC').toLowerCase();
+
+const reserved = {
+  expert: reservedExperts,
+  reference: reservedExperts,
+  language: reservedLanguages,
+  merge: [] as string[],
+  /** A model of an experiment without merges: no word means a kind of expert. */
+  model: [] as string[],
+};
+
+/** @throws LayerloomError RECIPE_INVALID for a reserved name, or one that cannot be a directory */
+export const checkName = (name: string, mark: Mark, kind: keyof typeof reserved): void => {
+  if (!soundName.test(name))
+    throw invalidRecipe(mark, {
+      key: name,
+      reason: `not a valid name of ${kind === 'expert' ? 'an expert' : `a ${kind}`}`,
+      expected: 'letters, digits, . _ and -, at most 64, since it names a directory',
+    });
+  if (reserved[kind].includes(folded(name)))
+    throw invalidRecipe(mark, {
+      key: name,
+      reason: 'this name has another meaning in an experiment',
+      expected: 'another name',
+    });
+};
+
+/** `FILE:LINE:COLUMN`, for messages about a second place. */
+export const placeOf = (mark: Mark): string => {
+  const { file, line, column } = locationOf(mark);
+  return `${file}:${line}:${column}`;
+};
+
+/** All names of models. They must be unique: directories and reports use the name alone. */
+export class ModelNames {
+  readonly #taken = new Map<string, { name: string; what: string; path: string; mark: Mark }>();
+
+  /**
+   * @throws LayerloomError RECIPE_INVALID if another model has the name; an expert may belong to several
+   *   languages
+   */
+  add(name: string, what: string, path: string, mark: Mark): void {
+    const former = this.#taken.get(folded(name));
+    if (former === undefined) this.#taken.set(folded(name), { name, what, path, mark });
+    else if (former.name !== name || former.what !== what || former.path !== path)
+      throw invalidRecipe(mark, {
+        key: name,
+        reason: `two models have this name: ${former.what} at ${placeOf(former.mark)} (${former.path}), and here ${what} (${path})`,
+        expected: 'names that tell them apart',
+      });
+  }
+}

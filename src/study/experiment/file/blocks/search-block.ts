@@ -1,0 +1,51 @@
+import * as z from 'zod';
+import { type Given, setting } from '../../../../core/base/errors/setting.js';
+
+/** A share of all evaluations: `25%`. */
+export const budgetText = /^\d+(\.\d+)?%$/;
+
+/** `search:` of an experiment: defaults of options. */
+export const searchSchema = z.strictObject({
+  strategy: setting(z.enum(['halving', 'descent']).default('halving'), {
+    meaning: '[How to search](#successive-halving): `halving` or `descent`.',
+  }),
+  budget: setting(z.union([z.int().min(1), z.string().regex(budgetText)]).default('25%'), {
+    meaning:
+      'Problem-evaluations (one model on one problem is one), or a share of those of the whole grid; the final comparison is paid from it.',
+    expected: 'a number of problem-evaluations, or a share such as 25%',
+  }),
+  problems: setting(z.int().min(2).default(250), { meaning: "Number of the task's problems." }),
+  holdOut: setting(z.int().min(1).optional(), {
+    meaning: 'Last problems, which only the final comparison uses.',
+    otherwise: 'a third, in tens (80 of 250)',
+  }),
+  default: setting(z.string().min(1).optional(), {
+    meaning: 'The configuration to compare with: `default`, `grid/b5-u2-tb0-tu0`.',
+    expected: 'the name of a configuration',
+    otherwise: 'the entry `default`, else the first',
+  }),
+  entries: setting(z.array(z.string().min(1)).min(1).optional(), {
+    meaning: 'Names of the entries of `merges` to search.',
+    expected: 'a list of names of entries',
+    otherwise: 'all',
+  }),
+  task: setting(z.string().min(1).optional(), {
+    meaning: 'The task to search by.',
+    expected: 'the name of a task',
+    otherwise: "the language's first",
+  }),
+  metric: setting(z.string().min(1).optional(), {
+    meaning: 'The metric to search by, as the harness names it: `exact_match,flexible-extract`.',
+    expected: 'a metric as the harness names it: exact_match,flexible-extract',
+    otherwise: 'the one that tables show',
+  }),
+  seed: setting(z.int().default(0), {
+    meaning: 'Seed of the order in which configurations are tried without an analysis.',
+  }),
+});
+
+/** `search:` of an experiment given as an object; files use snake case. */
+export type SearchBlock = Given<z.input<typeof searchSchema>>;
+
+/** The settings of a search, with defaults. */
+export type SearchSettings = z.output<typeof searchSchema>;

@@ -1,0 +1,89 @@
+import { createHash } from 'node:crypto';
+import { rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import * as z from 'zod';
+import { namesIn } from '../../../../core/base/files/unless-missing.js';
+import { writing } from '../../../../core/base/files/writing.js';
+import { makeDirectories, writeDurably } from '../../../../core/engine/output/durable.js';
+import { readFileIfAny } from '../../../../core/models/checkpoint/files/small-file.js';
+import { jsonOrNone } from '../../../../core/texts/json.js';
+import { evaluationsName, type FoundResult } from '../../../evaluation/result-files.js';
+import type { ScoreError } from '../../record/experiment-record.js';
+
+export interface ScoreFailure extends ScoreError {
+  readonly weights: string;
+  readonly model: string;
+  readonly task: string;
+  /** ISO 8601. */
+  readonly at: string;
+}
+
+const schema: z.ZodType<ScoreFailure> = z.object({
+  weights: z.string(),
+  model: z.string(),
+  task: z.string(),
+  code: z.string(),
+  message: z.string(),
+  at: z.string(),
+});
+
+/** Returns undefined for an incomplete or foreign text. */
+const failureIn = (text: string): ScoreFailure | undefined => schema.safeParse(jsonOrNone(text)).data;
+
+/** Records failed attempts as files in `evaluations/failures/`, removed once there is a result. */
+export class ScoreFailures {
+  readonly #directory: string;
+
+  /** @param experiment the experiment's directory */
+  constructor(experiment: string) {
+    this.#directory = join(experiment, evaluationsName, 'failures');
+  }
+
+  /** @throws LayerloomError READ_FAILED */
+  async list(): Promise<ScoreFailure[]> {
+    const names = await namesIn(this.#directory);
+    const read = await Promise.all(
+      names.map(async (name) => {
+        // Removed meanwhile, or half-written by a process that died.
+        const text = await readFileIfAny(join(this.#directory, name));
+        return failureIn(text?.toString() ?? '') ?? [];
+      }),
+    );
+    return read.flat();
+  }
+
+  /** @throws LayerloomError WRITE_FAILED */
+  async write(failure: ScoreFailure): Promise<void> {
+    const file = this.#fileOf(failure);
+    await writing(file, async () => {
+      await makeDirectories(this.#directory);
+      await writeDurably(file, `${JSON.stringify(failure)}\n`);
+    });
+  }
+
+  async remove(failure: Pick<ScoreFailure, 'weights' | 'task'>): Promise<void> {
+    await rm(this.#fileOf(failure), { force: true });
+  }
+
+  /**
+   * Removes failures older than their result, left by a process that died in between. A newer failure is of
+   * other settings.
+   *
+   * @throws LayerloomError READ_FAILED
+   */
+  async removeVoid(results: readonly FoundResult[]): Promise<void> {
+    const there = await namesIn(this.#directory);
+    if (there.length === 0) return;
+    for (const { result } of results) {
+      const text = await readFileIfAny(this.#fileOf(result));
+      if (text === undefined) continue;
+      const at = failureIn(text.toString())?.at;
+      if (at === undefined || Date.parse(at) <= Date.parse(result.started)) await this.remove(result);
+    }
+  }
+
+  #fileOf({ weights, task }: Pick<ScoreFailure, 'weights' | 'task'>): string {
+    const name = createHash('sha256').update(`${weights} ${task}`).digest('hex').slice(0, 32);
+    return join(this.#directory, `${name}.json`);
+  }
+}

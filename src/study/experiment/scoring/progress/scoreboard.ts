@@ -1,0 +1,164 @@
+import { join } from 'node:path';
+import { LayerloomError } from '../../../../core/base/errors/errors.js';
+import { groupBy } from '../../../../core/base/errors/lookup.js';
+import { headlineMetric } from '../../../evaluation/data/task-facts.js';
+import type { Score, Scores } from '../../../evaluation/result.js';
+import { evaluationsName, type FoundResult, ResultFiles } from '../../../evaluation/result-files.js';
+import { isWithin } from '../../../evaluation/rows.js';
+import { ScoredContents } from '../../../evaluation/scored-contents.js';
+import { type EvaluationSettings, parseEvaluation } from '../../../evaluation/settings.js';
+import { weightsOfMerge } from '../../../store/files/weights.js';
+import type { ExperimentRecord, MergeRecord, Scored } from '../../record/experiment-record.js';
+import { leftResults } from '../requests/left-results.js';
+import { weightsOfReference } from '../requests/models-to-score.js';
+import { ScoreFailures } from './score-failures.js';
+
+/** Joins an experiment's results to its models by weights. */
+export class Scoreboard {
+  readonly #directory: string;
+  readonly #results: ResultFiles;
+  readonly #failures: ScoreFailures;
+  readonly #contents: ScoredContents;
+  readonly #weights = new Map<string, Promise<string | undefined>>();
+
+  constructor(directory: string) {
+    this.#directory = directory;
+    this.#results = new ResultFiles(directory);
+    this.#failures = new ScoreFailures(directory);
+    this.#contents = ScoredContents.of(directory);
+  }
+
+  /**
+   * Returns the record with the present scores and failures, and the results that no longer count.
+   *
+   * @param former the record in the file: a missing checkpoint keeps its scores
+   */
+  async fill(record: ExperimentRecord, former: ExperimentRecord | undefined): Promise<ExperimentRecord> {
+    const found = await this.#results.list();
+    const results = groupBy(found, ({ result }) => result.weights);
+    const weightsByName = new Map<string, string>();
+    const failures = groupBy(await this.#failures.list(), ({ weights }) => weights);
+    const settings = settingsOf(record);
+    const scored = <Entry extends Scored & { readonly name: string }>(
+      entry: Entry,
+      weights: string | undefined,
+    ): Entry => {
+      const { scores: _scores, scoreErrors: _errors, ...rest } = entry;
+      if (weights === undefined) return rest as Entry;
+      weightsByName.set(entry.name, weights);
+      const scores = scoresOf(results.get(weights) ?? [], settings);
+      const errors = (failures.get(weights) ?? []).map(
+        ({ task, code, message }) => [task, { code, message }] as const,
+      );
+      return {
+        ...(rest as Entry),
+        ...(Object.keys(scores).length === 0 ? {} : { scores }),
+        ...(errors.length === 0 ? {} : { scoreErrors: Object.fromEntries(errors) }),
+      };
+    };
+    const { left: _left, ...rest } = record;
+    const filled: ExperimentRecord = {
+      ...rest,
+      merges: await Promise.all(
+        record.merges.map(async (merge) => {
+          const weights = await this.#weightsOfMerge(merge);
+          // An unreadable merge keeps its entry.
+          if (weights === 'unreadable')
+            return former?.merges.find(({ name }) => name === merge.name) ?? merge;
+          return scored(weights === undefined ? merge : { ...merge, weights }, weights);
+        }),
+      ),
+      references: await Promise.all(
+        record.references.map(async (reference) => {
+          const weights = await this.#weightsOf(reference.model);
+          const { model } = reference;
+          return weights === undefined
+            ? (former?.references.find((each) => each.model === model) ?? reference)
+            : scored(reference, weights);
+        }),
+      ),
+    };
+    const left = leftResults(filled, former, weightsByName, found);
+    return left.length === 0 ? filled : { ...filled, left };
+  }
+
+  /** Records of earlier versions lack weights. @returns undefined if the merge does not exist */
+  async #weightsOfMerge({ weights, state, path }: MergeRecord): Promise<string | 'unreadable' | undefined> {
+    if (weights !== undefined || state !== 'done') return weights;
+    return await weightsOfMerge(join(this.#directory, path)).catch((error: unknown) => {
+      if (error instanceof LayerloomError && error.code === 'READ_FAILED') return 'unreadable';
+      throw error;
+    });
+  }
+
+  /** @returns undefined if unreadable, which evaluating reports */
+  #weightsOf(model: string): Promise<string | undefined> {
+    const known =
+      this.#weights.get(model) ?? weightsOfReference(model, this.#contents, true).catch(() => undefined);
+    this.#weights.set(model, known);
+    return known;
+  }
+}
+
+/** @returns undefined without `evaluate:`, or for another program */
+const settingsOf = ({ evaluate }: ExperimentRecord): EvaluationSettings | undefined => {
+  try {
+    return evaluate === undefined ? undefined : parseEvaluation(evaluate, '/');
+  } catch {
+    // Evaluating reports the error.
+    return undefined;
+  }
+};
+
+/**
+ * Chooses one result per task, with the experiment's shots, seed, answer length and range. Prefers the stated
+ * rows, then most problems, then the newest.
+ */
+export const scoresOf = (found: readonly FoundResult[], settings: EvaluationSettings | undefined): Scores => {
+  const scores: [task: string, score: Score][] = [];
+  for (const [task, results] of groupBy(found, ({ result }) => result.task)) {
+    const [best] = results
+      .filter(({ result }) => settings === undefined || isWanted(result, settings))
+      .sort(
+        (a, b) => order(b, settings) - order(a, settings) || (a.result.started < b.result.started ? 1 : -1),
+      );
+    if (best === undefined) continue;
+    const { taskVersion, fewshot, n, rows, metrics, maxTokens } = best.result;
+    const headline = headlineOf(task, metrics);
+    scores.push([
+      task,
+      {
+        taskVersion,
+        fewshot,
+        n,
+        rows,
+        ...(maxTokens === null ? {} : { maxTokens }),
+        metrics,
+        ...(headline === undefined ? {} : { headline }),
+        result: `${evaluationsName}/${best.file}`,
+      },
+    ]);
+  }
+  return Object.fromEntries(scores.sort(([a], [b]) => (a < b ? -1 : 1)));
+};
+
+/** Chooses the metric to show from this result alone, whereas tables choose one metric for all models. */
+const headlineOf = (task: string, metrics: Score['metrics']): string | undefined =>
+  headlineMetric(
+    task,
+    Object.keys(metrics).filter((metric) => metrics[metric] !== null),
+  );
+
+const isWanted = (
+  { task, fewshot, seed, maxTokens, rows }: FoundResult['result'],
+  settings: EvaluationSettings,
+): boolean =>
+  isWithin(rows, settings.rangeOf(task)) &&
+  seed === settings.seed &&
+  fewshot === (settings.fewshotOf(task) ?? fewshot) &&
+  maxTokens === settings.maxTokensOf(task);
+
+const order = ({ result }: FoundResult, settings: EvaluationSettings | undefined): number => {
+  const isAsStated = settings !== undefined && String(result.rows) === String(settings.rowsOf(result.task));
+  return isAsStated ? Number.POSITIVE_INFINITY : result.n;
+};

@@ -1,0 +1,50 @@
+import { join } from 'node:path';
+import * as z from 'zod';
+import { namesIn } from '../../../../core/base/files/unless-missing.js';
+import type { Part } from '../../../batch/planning/part.js';
+import { evaluationsName } from '../../../evaluation/result-files.js';
+import type { AskedRows } from '../../../evaluation/rows.js';
+import { examine } from '../../../store/claims/claim-file.js';
+import { taskFolder } from './evaluation-folders.js';
+
+/** The part of an experiment to evaluate. */
+export interface Asks extends AskedRows {
+  readonly only?: readonly string[] | undefined;
+  readonly part?: Part | undefined;
+  readonly tasks?: readonly string[] | undefined;
+}
+
+export const asksOf = ({ only, part, tasks, limit, rows }: Asks): Asks => ({
+  only,
+  part,
+  tasks,
+  limit,
+  rows,
+});
+
+const texts = z.array(z.string()).readonly();
+const row = z.int().min(0);
+const schema = z.object({
+  only: texts.exactOptional(),
+  part: z.object({ index: row, count: z.int().min(1) }).exactOptional(),
+  tasks: texts.exactOptional(),
+  limit: z.int().min(1).exactOptional(),
+  rows: z.tuple([row, row]).readonly().exactOptional(),
+});
+
+/**
+ * Returns the options of each running evaluation of an experiment.
+ *
+ * @throws LayerloomError READ_FAILED
+ */
+export const asksNow = async (experiment: string): Promise<Asks[]> => {
+  const claims = join(experiment, evaluationsName, '.claims');
+  const asks: Asks[] = [];
+  for (const name of (await namesIn(claims)).filter((each) => each.startsWith(taskFolder))) {
+    // Uses this host's clock: the store's is read by writing.
+    const { state, claimant } = await examine(join(claims, name), () => Promise.resolve(Date.now()));
+    const found = schema.safeParse((claimant as { asks?: unknown } | undefined)?.asks).data;
+    if (state === 'live' && found !== undefined) asks.push(found);
+  }
+  return asks;
+};

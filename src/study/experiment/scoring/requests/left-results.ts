@@ -1,0 +1,102 @@
+import { argument, layerloomCommand } from '../../../../core/base/errors/command-line.js';
+import { evaluationsName, type FoundResult } from '../../../evaluation/result-files.js';
+import type { ExperimentRecord, LeftResults, Scored } from '../../record/experiment-record.js';
+
+type Scores = Pick<ExperimentRecord, 'merges' | 'references' | 'left'>;
+
+const entriesOf = ({ merges, references }: Scores) =>
+  new Map<string, Scored & { readonly weights?: string }>(
+    [...references, ...merges].map((entry) => [entry.name, entry]),
+  );
+
+/**
+ * Returns existing results that counted for a model in the earlier record and no longer count, unless the
+ * model now has another score in the task.
+ *
+ * @param weightsOf the present weights of each entry, if known
+ * @param found the results in the directory
+ */
+export const leftResults = (
+  record: Scores,
+  former: Scores | undefined,
+  weightsOf: ReadonlyMap<string, string>,
+  found: readonly FoundResult[],
+): LeftResults[] => {
+  if (former === undefined) return [];
+  const entries = entriesOf(record);
+  const used = new Set(
+    [...entries.values()].flatMap(({ scores = {} }) => Object.values(scores).map(({ result }) => result)),
+  );
+  const there = new Map(found.map(({ file, result }) => [`${evaluationsName}/${file}`, result]));
+  const counted = [
+    ...(former.left ?? []).flatMap(({ model, results }) =>
+      Object.entries(results).map(([task, file]) => ({ model, task, file })),
+    ),
+    ...[...entriesOf(former)].flatMap(([model, { scores = {} }]) =>
+      Object.entries(scores).map(([task, { result: file }]) => ({ model, task, file })),
+    ),
+  ];
+  const left = new Map<string, { reason: LeftResults['reason']; results: Record<string, string> }>();
+  for (const { model, task, file } of counted) {
+    const result = there.get(file);
+    const entry = entries.get(model);
+    if (result === undefined || used.has(file) || entry?.scores?.[task] !== undefined) continue;
+    const reason = entry === undefined ? 'gone' : reasonOf(weightsOf.get(model), result.weights);
+    const of = left.get(model) ?? { reason, results: {} };
+    left.set(model, { reason, results: { ...of.results, [task]: file } });
+  }
+  return [...left].map(([model, of]) => ({ model, ...of }));
+};
+
+const reasonOf = (now: string | undefined, scored: string): LeftResults['reason'] => {
+  if (now === undefined) return 'unmade';
+  return now === scored ? 'settings' : 'weights';
+};
+
+/** Why results no longer count, and the remedy. */
+const words: Readonly<Record<LeftResults['reason'], readonly [why: string, remedy: string]>> = {
+  weights: [
+    'its files or those that it is made of have other contents than when it was scored',
+    'put the former files back, or name their place in the experiment',
+  ],
+  settings: ['the experiment asks for other examples, another seed or longest answer', 'ask for these again'],
+  unmade: ['it cannot be made now', 'mend what is said of it'],
+  gone: ['it is not in the experiment any more', 'name its models in the experiment again'],
+};
+
+const mostNamed = 3;
+
+/**
+ * Describes such results, one line per reason.
+ *
+ * @param before results already reported
+ */
+export const describeLeft = (
+  { left = [], merges }: Pick<ExperimentRecord, 'left' | 'merges'>,
+  directory: string,
+  before: Pick<ExperimentRecord, 'left'> = {},
+): string[] => {
+  const told = new Set((before.left ?? []).flatMap(({ results }) => Object.values(results)));
+  return (Object.keys(words) as LeftResults['reason'][]).flatMap((reason) => {
+    const models = left
+      .filter((each) => each.reason === reason)
+      .map(({ model, results }) => ({
+        model,
+        count: Object.values(results).filter((file) => !told.has(file)).length,
+      }))
+      .filter(({ count }) => count > 0);
+    if (models.length === 0) return [];
+    const count = models.reduce((sum, each) => sum + each.count, 0);
+    const names = models.slice(0, mostNamed).map(({ model }) => model);
+    const others = models.length - names.length;
+    const [why, remedy] = words[reason];
+    // Models alone may have no file of an experiment.
+    const again =
+      merges.length === 0
+        ? remedy
+        : `${remedy} and run \`${layerloomCommand('batch', 'EXPERIMENT.yaml', '-o', argument(directory), '--resume')}\``;
+    return [
+      `${count} ${count === 1 ? 'result counts' : 'results count'} no more, of ${names.join(', ')}${others > 0 ? ` and ${others} others` : ''}: ${why}. ${count === 1 ? 'It stays' : 'They stay'} in ${directory}/${evaluationsName}; to count again, ${again}`,
+    ];
+  });
+};

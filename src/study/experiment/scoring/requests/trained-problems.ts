@@ -1,0 +1,107 @@
+import { dirname, join, resolve } from 'node:path';
+import * as z from 'zod';
+import { LayerloomError } from '../../../../core/base/errors/errors.js';
+import { parseAddress, partsOf } from '../../../../core/models/address/address.js';
+import { splitName } from '../../../../core/models/address/name.js';
+import { readFileIfAny } from '../../../../core/models/checkpoint/files/small-file.js';
+import { jsonOrNone } from '../../../../core/texts/json.js';
+import {
+  hashesOfFiles,
+  isAmong,
+  type TextHashes,
+  trainingName,
+} from '../../../evaluation/data/trained-texts.js';
+import type { ProblemTexts } from '../../../evaluation/result.js';
+import type { ExperimentRecord } from '../../record/experiment-record.js';
+
+/** Levels above a checkpoint to search for its training. */
+const mostAbove = 4;
+
+const schema = z.looseObject({
+  trainedOn: z.object({ hashes: z.array(z.string()), isSample: z.boolean() }).exactOptional(),
+});
+
+interface Training {
+  readonly directory: string;
+  readonly texts: TextHashes;
+  readonly set: ReadonlySet<string>;
+}
+
+/**
+ * Finds the trainings of an experiment's models, with hashes of rows from `train init` and from prepared
+ * data.
+ */
+const trainingsOf = async ({ references }: Pick<ExperimentRecord, 'references'>): Promise<Training[]> => {
+  const found = new Map<string, Set<string>>();
+  const notes = new Map<string, TextHashes>();
+  for (const { model } of references)
+    for (const path of await pathsOf(splitName(model).rest)) {
+      const folders = foldersAbove(path);
+      for (const [index, folder] of folders.entries()) {
+        const text = await readFileIfAny(join(folder, trainingName)).catch(() => undefined);
+        const list = text === undefined ? undefined : schema.safeParse(jsonOrNone(text.toString())).data;
+        if (list === undefined) continue;
+        if (list.trainedOn !== undefined) notes.set(folder, list.trainedOn);
+        const prepared = found.get(folder) ?? new Set();
+        // The run's own folder is this one, or the one below it.
+        for (const run of folders.slice(Math.max(0, index - 1), index + 1))
+          prepared.add(join(run, 'data', 'train.jsonl'));
+        found.set(folder, prepared);
+        break;
+      }
+    }
+  return await Promise.all(
+    [...found].map(async ([directory, prepared]) => {
+      const noted = notes.get(directory) ?? { hashes: [], isSample: false };
+      const made = await Promise.all(
+        [...prepared].map((file) => hashesOfFiles([file]).catch(() => undefined)),
+      );
+      const all = [noted, ...made.flatMap((each) => each ?? [])];
+      const hashes = [...new Set(all.flatMap((each) => each.hashes))].sort();
+      const texts = { hashes, isSample: all.some(({ isSample }) => isSample) };
+      return { directory, texts, set: new Set(hashes) };
+    }),
+  );
+};
+
+const pathsOf = async (model: string): Promise<string[]> => {
+  try {
+    return partsOf(await parseAddress(model)).flatMap((part) =>
+      part.kind === 'model' && part.isHere ? [resolve(part.at)] : [],
+    );
+  } catch (error) {
+    if (error instanceof LayerloomError) return [];
+    throw error;
+  }
+};
+
+const foldersAbove = (path: string): string[] => {
+  const folders: string[] = [];
+  for (let at = path; folders.length < mostAbove && dirname(at) !== at; at = dirname(at)) folders.push(at);
+  return folders;
+};
+
+/**
+ * Reports tasks with problems from a model's training.
+ *
+ * @param tasks the texts of scored problems, by task
+ */
+export const describeTrained = async (
+  record: Pick<ExperimentRecord, 'references'>,
+  tasks: ReadonlyMap<string, ProblemTexts>,
+): Promise<string[]> => {
+  const trainings = tasks.size === 0 ? [] : await trainingsOf(record);
+  return [...tasks].flatMap(([task, texts]) => {
+    const questions = Object.values(texts).map(({ question }) => question);
+    return trainings.flatMap(({ directory, texts: trained, set }) => {
+      const answers = questions.map((question) => isAmong(question, trained, set));
+      const known = answers.filter((answer) => answer !== undefined).length;
+      const count = answers.filter((answer) => answer === true).length;
+      return count === 0
+        ? []
+        : [
+            `${count} of ${known} problems of ${task} that were scored are among the rows of ${directory}, on which models of this experiment were trained: their scores say little of other problems. Score others: \`problems: FIRST-LAST\` under evaluate`,
+          ];
+    });
+  });
+};

@@ -1,0 +1,191 @@
+import type { ComponentChildren } from 'preact';
+import {
+  describeOverlap,
+  describeTopOverlap,
+  type LayerFigures,
+  LayerLines,
+  Line,
+  type Measure,
+  measures,
+  plotSize,
+  showMeasure,
+  topMeasures,
+} from '../../pictures/overlap.js';
+import type { PageAnalysis, PageOverlap, PageTopOverlap } from '../data/data.js';
+import { percent } from '../data/numbers.js';
+import { groupsOfPairs } from '../data/pair-groups.js';
+import { Wide } from './section.js';
+
+export const Key = ({ of }: { of: readonly Measure[] }) => (
+  <p class="key">
+    {of.map((measure) => (
+      <span key={measure.key} class="entry">
+        <svg viewBox="0 0 26 8" width="26" height="8" aria-hidden="true">
+          <Line measure={measure} d="M0 4h26" />
+        </svg>{' '}
+        {measure.label}
+      </span>
+    ))}
+  </p>
+);
+
+export const LayerFigure = <Name extends string>({
+  title,
+  label,
+  parts,
+  whole,
+  ofWhole,
+  measures: lines,
+  most,
+  children,
+}: {
+  title: string;
+  label: string;
+  parts: readonly LayerFigures<Name>[];
+  whole?: LayerFigures<Name> | undefined;
+  ofWhole?: string | undefined;
+  measures: readonly Measure<Name>[];
+  most?: number | undefined;
+  children?: ComponentChildren;
+}) => {
+  const { width, height } = plotSize(parts);
+  const cells = (part: LayerFigures<Name>) =>
+    lines.map(({ key }) => <td key={key}>{showMeasure(part[key])}</td>);
+  return (
+    <figure>
+      <figcaption>
+        <b>{title}</b>
+        {children}
+      </figcaption>
+      <svg
+        viewBox={`0 0 ${width} ${height + 12}`}
+        width={width}
+        height={height + 12}
+        role="img"
+        aria-label={`${label}. The numbers follow as a table.`}
+      >
+        <LayerLines {...{ parts, most }} measures={lines} top={12} />
+      </svg>
+      <details>
+        <summary>Numbers</summary>
+        <Wide label={label}>
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">Layer</th>
+                {lines.map((line) => (
+                  <th key={line.key} scope="col">
+                    {line.label}
+                  </th>
+                ))}
+              </tr>
+            </thead>
+            <tbody>
+              {parts.toReversed().map((part) => (
+                <tr key={part.layer}>
+                  <th scope="row">{part.layer ?? 'outside'}</th>
+                  {cells(part)}
+                </tr>
+              ))}
+              {whole === undefined ? null : (
+                <tr>
+                  <th scope="row">{ofWhole}</th>
+                  {cells(whole)}
+                </tr>
+              )}
+            </tbody>
+          </table>
+        </Wide>
+      </details>
+    </figure>
+  );
+};
+
+const Grouped = <Pair extends { readonly experts: readonly [string, string] }>({
+  pairs,
+  roles,
+  draw,
+}: {
+  pairs: readonly Pair[];
+  roles: PageAnalysis['roles'];
+  draw: (pair: Pair) => ComponentChildren;
+}) => (
+  <>
+    {groupsOfPairs(pairs, roles).map(({ title, isOpen, pairs: of }) => {
+      const figures = <div class="figures">{of.map(draw)}</div>;
+      if (title === null) return figures;
+      return (
+        <details key={title} class="group" open={isOpen}>
+          <summary>
+            {title} ({of.length} {of.length === 1 ? 'pair' : 'pairs'})
+          </summary>
+          {figures}
+        </details>
+      );
+    })}
+  </>
+);
+
+export const Overlaps = ({
+  overlaps,
+  roles,
+}: {
+  overlaps: readonly PageOverlap[];
+  roles: PageAnalysis['roles'];
+}) => (
+  <>
+    <Key of={measures} />
+    <Grouped
+      pairs={overlaps}
+      {...{ roles }}
+      draw={(overlap) => (
+        <LayerFigure
+          key={overlap.experts.join('\n')}
+          title={overlap.experts.join(' and ')}
+          label={describeOverlap(overlap)}
+          parts={overlap.parts}
+          whole={overlap.whole}
+          ofWhole="whole model"
+          measures={measures}
+        >
+          {' '}
+          cosine {showMeasure(overlap.whole.cosine)} in the whole model
+        </LayerFigure>
+      )}
+    />
+  </>
+);
+
+export const topLead = ({ topOverlaps, rows }: Pick<PageAnalysis, 'topOverlaps' | 'rows'>): string =>
+  `The share of rows that both experts have among the ${percent(topOverlaps[0]?.topShare ?? 0)} with the largest MAV of ${rows} rows in each matrix; beside it, the share for rows drawn at random.`;
+
+export const TopOverlaps = ({
+  overlaps,
+  roles,
+}: {
+  overlaps: readonly PageTopOverlap[];
+  roles: PageAnalysis['roles'];
+}) => (
+  <>
+    <Key of={topMeasures} />
+    <Grouped
+      pairs={overlaps}
+      {...{ roles }}
+      draw={(overlap) => (
+        <LayerFigure
+          key={overlap.experts.join('\n')}
+          title={overlap.experts.join(' and ')}
+          label={describeTopOverlap(overlap)}
+          parts={overlap.parts}
+          whole={overlap.whole}
+          ofWhole="all layers"
+          measures={topMeasures}
+        >
+          {' '}
+          {showMeasure(overlap.whole.shared)} of {overlap.whole.rows} rows, by chance{' '}
+          {showMeasure(overlap.whole.chance)}
+        </LayerFigure>
+      )}
+    />
+  </>
+);

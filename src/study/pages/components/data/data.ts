@@ -1,0 +1,251 @@
+import type { Proposal } from '../../../../core/measure/analysis/advice/proposal.js';
+import type { Verdict } from '../../../scores/comparing/conclusion.js';
+import type { ScoredModel } from '../../../scores/reading/scored-experiment.js';
+
+export interface PageCell {
+  readonly value: number | string;
+  readonly digits: number;
+  readonly n?: number | undefined;
+  readonly stderr?: number | undefined;
+  readonly model?: string | undefined;
+  readonly configuration?: string | undefined;
+  readonly otherHalf?: number | undefined;
+  readonly interval?: readonly [number, number] | undefined;
+  readonly p?: number | undefined;
+  readonly mark?: 'best' | undefined;
+  readonly flag?: string | undefined;
+}
+
+export interface PageTable {
+  readonly id: string;
+  readonly title: string;
+  readonly caption: string;
+  readonly notes: readonly string[];
+  readonly derived?: readonly { readonly label: string; readonly value: number; readonly digits: number }[];
+  /** Heading of the rows' labels. Default: for screen readers only. */
+  readonly rowLabel?: string;
+  readonly columns: readonly { readonly id: string; readonly label: string }[];
+  readonly rows: readonly {
+    readonly id: string;
+    readonly label: string;
+    readonly cells: readonly (PageCell | null)[];
+  }[];
+  readonly refusals?: readonly string[];
+}
+
+export interface PageTask {
+  readonly name: string;
+  readonly languages: readonly string[];
+  /** `metric,filter`, or null if results state none. */
+  readonly metric: string | null;
+  /** Shares are shown in percent. */
+  readonly unit: 'percent' | 'number';
+  readonly digits: number;
+  readonly higherIsBetter: boolean;
+  /** Why no model may be called the best; null if one may. */
+  readonly undecided: string | null;
+  readonly version: string;
+  readonly fewshot: number;
+  readonly n: number;
+  /**
+   * The problems whose texts are in the page: position among the task's problems, and indices of question and
+   * expected answer in `strings`.
+   */
+  readonly kept: readonly {
+    readonly at: number;
+    readonly id: number;
+    readonly question: number;
+    readonly target: number;
+  }[];
+}
+
+export interface PageResult {
+  readonly task: number;
+  /** The score in the unit of the task; a share is between 0 and 1. */
+  readonly value: number | null;
+  readonly stderr: number | null;
+  readonly n: number;
+  /** Correctly answered problems, as base64 of a bit set; null if scores are not binary. */
+  readonly right: string | null;
+  /** Problems with a result, likewise; null for all. */
+  readonly seen: string | null;
+  /**
+   * By kept problem: indices in `strings` of the filtered answer and of the whole response; null for a
+   * missing problem. Null without texts.
+   */
+  readonly answers: readonly (readonly [answer: number, response: number] | null)[] | null;
+}
+
+/** Consecutive layers with one origin, from the embeddings on. */
+export interface Band {
+  readonly first: number;
+  readonly last: number;
+  readonly from: 'task' | 'language' | 'mixed' | 'other';
+  readonly label: string;
+}
+
+export interface PageModel extends Omit<ScoredModel, 'results'> {
+  readonly state: string | null;
+  readonly error: string | null;
+  /** The merge's cost, under the keys of `costs`. */
+  readonly cost: Readonly<Record<string, number>>;
+  readonly bands: readonly Band[];
+  readonly outside: string | null;
+  readonly results: readonly PageResult[];
+}
+
+export interface PageFinding {
+  readonly verdict: Verdict;
+  readonly sentence: string;
+}
+
+/** Means over the pairs of one language. */
+export interface PageGrid {
+  readonly entry: string;
+  readonly language: string;
+  readonly task: number;
+  /** The varying parameters in camel case, with values in ascending order. */
+  readonly axes: readonly { readonly name: string; readonly values: readonly string[] }[];
+  readonly cells: readonly {
+    readonly at: readonly number[];
+    readonly variant: string;
+    readonly value: number;
+    readonly stderr: number | null;
+    readonly pairs: number;
+  }[];
+  /** Indices of cells; the best is null if the problems cannot decide. */
+  readonly best: number | null;
+  readonly usual: number | null;
+  /** The reason why no configuration is called the best; null if one is. */
+  readonly undecided: string | null;
+  /** The best against the default; null without a default, or if results are not of the same problems. */
+  readonly finding: PageFinding | null;
+  /** Score of the best on one half of the problems, on the other half: free of the luck of the choice. */
+  readonly otherHalf: number | null;
+}
+
+/** Rows above each threshold, by layer and matrix. */
+export interface PageExpert {
+  readonly name: string;
+  /** Index of the threshold with which the expert was analysed. */
+  readonly analysed: number;
+  /** The model's own name, the whole module's name, and the published name. */
+  readonly columns: readonly { readonly label: string; readonly title: string; readonly published: string }[];
+  /** By layer, then column; null if the layer has no such matrix. */
+  readonly cells: readonly (readonly (null | {
+    readonly rows: number;
+    readonly above: readonly number[];
+  })[])[];
+  readonly meanMav: number;
+  readonly inverseMav: number | null;
+  /** Shares of the change in the first layers, the middle, the last layers and outside. */
+  readonly shares: readonly [number, number, number, number];
+}
+
+/** A published table of fractions, by layer, then column. */
+export interface PagePublished {
+  readonly name: string;
+  readonly columns: readonly string[];
+  readonly cells: readonly (readonly (number | null)[])[];
+}
+
+/** Overlap of two experts' changes: in each layer, outside the layers (null), and in the whole model. */
+export interface PageOverlap {
+  readonly experts: readonly [string, string];
+  readonly parts: readonly OverlapFigures[];
+  readonly whole: OverlapFigures;
+}
+
+export interface OverlapFigures {
+  readonly layer: number | null;
+  readonly cosine: number | null;
+  readonly signAgreement: number | null;
+  readonly rowsAboveInBoth: number;
+}
+
+export interface PageTopOverlap {
+  readonly experts: readonly [string, string];
+  readonly topShare: number;
+  readonly parts: readonly TopFigures[];
+  readonly whole: TopFigures;
+}
+
+export interface TopFigures {
+  readonly layer: number | null;
+  readonly rows: number;
+  readonly inBoth: number;
+  readonly shared: number | null;
+  readonly chance: number | null;
+}
+
+export interface PageProposal extends Omit<Proposal, 'common' | 'concerns'> {
+  readonly command: string;
+  readonly warnings: readonly string[];
+}
+
+export interface PageAnalysis {
+  readonly base: string;
+  readonly rows: string;
+  readonly bottom: number;
+  readonly top: number;
+  readonly stops: readonly number[];
+  readonly opening: number;
+  readonly experts: readonly PageExpert[];
+  readonly published: readonly PagePublished[];
+  readonly overlaps: readonly PageOverlap[];
+  /** Empty unless overlaps of the largest changes were requested. */
+  readonly topOverlaps: readonly PageTopOverlap[];
+  /** Empty without pairs of a task and a language expert. */
+  readonly proposals: readonly PageProposal[];
+  /** Experts' roles in a layer swap, if any, by name. */
+  readonly roles: Readonly<Record<string, 'task' | 'language'>>;
+  readonly advice: readonly string[];
+}
+
+export interface Fact {
+  readonly label: string;
+  readonly value: string;
+}
+
+export interface ReportData {
+  readonly layerloom: string;
+  readonly title: string;
+  /** ISO 8601. */
+  readonly written: string;
+  readonly languages: readonly string[];
+  readonly sentence: string | null;
+  /** Index of the headline table in `tables`. */
+  readonly headline: number | null;
+  readonly tables: readonly PageTable[];
+  readonly tasks: readonly PageTask[];
+  readonly models: readonly PageModel[];
+  readonly grids: readonly PageGrid[];
+  /** The known costs, by key of `PageModel.cost`. */
+  readonly costs: readonly {
+    readonly key: string;
+    readonly label: string;
+    readonly unit: 'bytes' | 'seconds' | 'count';
+  }[];
+  readonly regressions: PageTable | null;
+  readonly analysis: PageAnalysis | null;
+  readonly provenance: readonly Fact[];
+  readonly inputs: readonly Fact[];
+  readonly commands: readonly string[];
+  readonly omitted: readonly string[];
+  readonly warnings: readonly string[];
+  readonly strings: readonly string[];
+}
+
+export interface PageComparison {
+  readonly a: { readonly name: string; readonly path: string };
+  readonly b: { readonly name: string; readonly path: string };
+  readonly verdict: string;
+  readonly columns: readonly string[];
+  /**
+   * Relative differences by layer, then column; `other`: differs without such a number; null: no such tensor.
+   */
+  readonly cells: readonly (readonly (number | 'other' | null)[])[];
+  readonly most: number;
+  readonly tensors: PageTable;
+  readonly sideFiles: readonly Fact[];
+}

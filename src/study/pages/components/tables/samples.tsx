@@ -1,0 +1,243 @@
+import { useMemo, useState } from 'preact/hooks';
+import { whyTooFew } from '../../../scores/comparing/conclusion.js';
+import { pText } from '../../../scores/reading/score-table.js';
+import { Choice } from '../charts/section.js';
+import { decodeBits } from '../data/bits.js';
+import type { PageModel, PageTask, ReportData } from '../data/data.js';
+import { resultOf, taskAt } from '../data/results.js';
+import { signTest } from '../data/sign-test.js';
+import { searchIn } from '../data/text-search.js';
+import { Pages } from './data-table.js';
+
+type Outcome = 'both' | 'first' | 'second' | 'neither' | 'missing';
+
+const filters = [
+  { value: 'all', label: 'all' },
+  { value: 'first', label: 'only the merge is right' },
+  { value: 'second', label: 'only the other is right' },
+  { value: 'both', label: 'both are right' },
+  { value: 'neither', label: 'both are wrong' },
+] as const;
+
+const outcomesOf = (a: PageModel, b: PageModel, index: number, { n }: PageTask): Outcome[] | null => {
+  const [x, y] = [resultOf(a, index), resultOf(b, index)];
+  if (x?.right == null || y?.right == null) return null;
+  const [rightOfA, rightOfB] = [decodeBits(x.right, n), decodeBits(y.right, n)];
+  const seenBy = (seen: string | null) => (seen === null ? null : decodeBits(seen, n));
+  const [seenByA, seenByB] = [seenBy(x.seen), seenBy(y.seen)];
+  return rightOfA.map((right, at) => {
+    if (seenByA?.[at] === false || seenByB?.[at] === false) return 'missing';
+    return right ? (rightOfB[at] ? 'both' : 'first') : rightOfB[at] ? 'second' : 'neither';
+  });
+};
+
+/** References, merges of the same pair, and models with texts. */
+const isComparable = (model: PageModel, other: PageModel, task: number): boolean => {
+  const result = resultOf(other, task);
+  if (result?.right == null) return false;
+  const isSamePair = other.task === model.task && other.languageExpert === model.languageExpert;
+  return other.role !== 'merge' || isSamePair || result.answers !== null;
+};
+
+const size = 11;
+const across = 50;
+
+const Strip = ({ outcomes, names }: { outcomes: readonly Outcome[]; names: readonly [string, string] }) => {
+  const count = (of: Outcome) => outcomes.filter((one) => one === of).length;
+  const [first, second] = [count('first'), count('second')];
+  const few = whyTooFew(outcomes.length - count('missing'));
+  const text = `Right in both ${count('both')}, only ${names[0]} ${first}, only ${names[1]} ${second}, in neither ${count('neither')}`;
+  const path = (of: Outcome) =>
+    outcomes
+      .flatMap((one, at) =>
+        one === of ? `M${(at % across) * size} ${Math.floor(at / across) * size}h9v9h-9z` : [],
+      )
+      .join('');
+  return (
+    <div class="strip">
+      <svg
+        viewBox={`0 0 ${across * size} ${Math.ceil(outcomes.length / across) * size}`}
+        width={across * size}
+        role="img"
+        aria-label={`${outcomes.length} problems. ${text}`}
+      >
+        {(['both', 'first', 'second', 'neither'] as const).map((of) => (
+          <path key={of} class={`outcome-${of}`} d={path(of)} />
+        ))}
+      </svg>
+      <p class="key">
+        {(
+          [
+            ['both', 'both right'],
+            ['first', `only ${names[0]}`],
+            ['second', `only ${names[1]}`],
+            ['neither', 'both wrong'],
+          ] as const
+        ).map(([of, label]) => (
+          <span key={of} class="entry">
+            <span class={`swatch outcome-${of}`} /> {label} {count(of)}
+          </span>
+        ))}
+        {count('missing') > 0 ? `; not scored by both ${count('missing')}` : ''}
+        McNemar, exact: {pText(signTest(first, second))}
+        {few === undefined ? '' : `; ${few}`}
+      </p>
+    </div>
+  );
+};
+
+const shownAtOnce = 5;
+
+const Answer = ({
+  data,
+  model,
+  at,
+  index,
+}: {
+  data: ReportData;
+  model: PageModel;
+  at: number;
+  index: number;
+}) => {
+  const result = resultOf(model, index);
+  const task = taskAt(data, index);
+  const kept = result?.answers?.[at];
+  const problem = task.kept[at];
+  const right =
+    result?.right != null && problem !== undefined && decodeBits(result.right, task.n)[problem.at];
+  const judged = result?.right != null;
+  return (
+    <div class={`answer ${judged ? (right ? 'right' : 'wrong') : ''}`}>
+      <p class="who">
+        {judged ? <span class="badge">{right ? '✓ right' : '✗ wrong'}</span> : null} {model.name}
+      </p>
+      {kept == null ? (
+        <p class="none">Text not in this page.</p>
+      ) : (
+        <>
+          <p class="given">
+            Answer: <b>{data.strings[kept[0]] || '(none found)'}</b>
+          </p>
+          <pre>{data.strings[kept[1]]}</pre>
+        </>
+      )}
+    </div>
+  );
+};
+
+export const Samples = ({ data, model }: { data: ReportData; model: PageModel }) => {
+  const scored = model.results.filter(({ right, answers }) => right !== null || answers !== null);
+  const [task, setTask] = useState<number | null>(null);
+  const index = scored.some((result) => result.task === task) && task !== null ? task : scored[0]?.task;
+  const others = useMemo(
+    () =>
+      index === undefined
+        ? []
+        : data.models.filter((one) => one !== model && isComparable(model, one, index)),
+    [data, model, index],
+  );
+  const [other, setOther] = useState('');
+  const rival =
+    others.find(({ name }) => name === other) ??
+    others.find(({ name }) => name === model.task) ??
+    others.find(({ role }) => role !== 'merge') ??
+    others[0];
+  const [filter, setFilter] = useState('all');
+  const [query, setQuery] = useState('');
+  const [page, setPage] = useState(0);
+  const search = useMemo(() => {
+    if (index === undefined) return searchIn([]);
+    const answers = [model, rival].map((one) => (one === undefined ? null : resultOf(one, index)?.answers));
+    return searchIn(
+      taskAt(data, index).kept.map(({ question, target }, at) =>
+        [
+          data.strings[question],
+          data.strings[target],
+          ...answers.flatMap((all) => all?.[at]?.map((string) => data.strings[string]) ?? []),
+        ].join(' '),
+      ),
+    );
+  }, [data, index, model, rival]);
+  const outcomes = useMemo(
+    () =>
+      index === undefined || rival === undefined
+        ? null
+        : outcomesOf(model, rival, index, taskAt(data, index)),
+    [data, model, rival, index],
+  );
+  if (index === undefined) return null;
+  const { kept, n, name } = taskAt(data, index);
+  const found = (query.trim() === '' ? kept.map((_, at) => at) : search(query)).filter(
+    (at) => filter === 'all' || outcomes?.[kept[at]?.at ?? -1] === filter,
+  );
+  const pages = Math.max(1, Math.ceil(found.length / shownAtOnce));
+  const current = Math.min(page, pages - 1);
+  const change = (set: (value: string) => void) => (value: string) => {
+    set(value);
+    setPage(0);
+  };
+  return (
+    <div class="samples">
+      <h4>Right and wrong answers</h4>
+      <div class="choices controls">
+        {scored.length < 2 ? null : (
+          <Choice
+            label="Task"
+            value={String(index)}
+            options={scored.map((result) => ({
+              value: String(result.task),
+              label: taskAt(data, result.task).name,
+            }))}
+            choose={change((value) => setTask(Number(value)))}
+          />
+        )}
+        <Choice
+          label="Beside"
+          value={rival?.name ?? ''}
+          options={others.map((one) => ({ value: one.name, label: one.name }))}
+          choose={change(setOther)}
+        />
+        {kept.length === 0 ? null : (
+          <>
+            <Choice label="Show" value={filter} options={filters} choose={change(setFilter)} />
+            <label class="filter">
+              <span>Search</span>
+              <input
+                type="search"
+                value={query}
+                placeholder="in questions and answers"
+                onInput={(event) => change(setQuery)(event.currentTarget.value)}
+              />
+            </label>
+          </>
+        )}
+      </div>
+      {outcomes === null || rival === undefined ? null : (
+        <Strip outcomes={outcomes} names={[model.name, rival.name]} />
+      )}
+      {kept.length === 0 ? null : (
+        <p class="none" role="status">
+          {found.length} of {kept.length} problems with texts; {name} has {n}.
+        </p>
+      )}
+      {found.slice(current * shownAtOnce, (current + 1) * shownAtOnce).map((at) => {
+        const problem = kept[at];
+        return problem === undefined ? null : (
+          <article key={problem.id} class="sample">
+            <p class="question">
+              <span class="number">Problem {problem.id}</span> {data.strings[problem.question]}
+            </p>
+            <p class="expected">
+              Expected: <b>{data.strings[problem.target]}</b>
+            </p>
+            <div class="answers">
+              <Answer {...{ data, model, at, index }} />
+              {rival === undefined ? null : <Answer {...{ data, at, index }} model={rival} />}
+            </div>
+          </article>
+        );
+      })}
+      <Pages page={current} pages={pages} of="problems" go={setPage} />
+    </div>
+  );
+};

@@ -1,0 +1,166 @@
+import { LayerloomError } from '../../../core/base/errors/errors.js';
+import { invalidParameter } from '../../../core/base/errors/invalid-parameter.js';
+import { nearest } from '../../../core/methods/recipe/document/nearest.js';
+import { taskOf } from '../../evaluation/data/task-facts.js';
+import type { EvaluationResult } from '../../evaluation/result.js';
+import { whyNoBest } from '../comparing/conclusion.js';
+import { ImportedFigures } from '../reading/imported.js';
+import { headlineMetrics, nameOfMetric, type Scale, scaleOf } from '../reading/metrics.js';
+import { type ModelScore, scoresOf } from '../reading/model-score.js';
+import {
+  type HeadlineMetric,
+  isOfLanguage,
+  type ScoredExperiment,
+  type ScoredModel,
+} from '../reading/scored-experiment.js';
+import type { Resampling } from '../statistics/resample.js';
+
+export interface TableOptions extends Resampling {
+  /** Layouts to make, such as `table-1`. Default: every layout with at least one filled cell. */
+  readonly tables?: readonly string[] | undefined;
+  /**
+   * Metric for every task that has it, as `metric,filter`; or a function from task to metric. Default:
+   * headline metrics.
+   */
+  readonly metric?: string | HeadlineMetric | undefined;
+  /** Equivalence margin in points, for ablations and reverted experts. Default: equivalence is not tested. */
+  readonly margin?: number | undefined;
+}
+
+/** A task in one language, with its metric. */
+export interface Subject {
+  readonly benchmark: string;
+  readonly language: string;
+  readonly task: string;
+  readonly metric: string;
+  readonly scale: Scale;
+}
+
+/**
+ * Returns the paper's name of the benchmark, or the task's own. Each metric of perplexity is a separate
+ * benchmark.
+ */
+const benchmarkOf = (task: string, metric: string): string => {
+  const name = taskOf(task)?.benchmark ?? task;
+  return scaleOf(metric).unit === 'perplexity' ? nameOfMetric(metric).replaceAll('_', ' ') : name;
+};
+
+const unknownMetric = (metric: string, metrics: ReadonlySet<string>): LayerloomError => {
+  const near = nearest(metric, metrics);
+  return new LayerloomError('INVALID_PARAMETER', {
+    parameter: 'metric',
+    value: metric,
+    expected: [...metrics].filter((name) => !/_stderr(,|$)/.test(name)).join(', '),
+    nearest: near,
+  });
+};
+
+export class Board {
+  readonly experiment: ScoredExperiment;
+  readonly imported: ImportedFigures;
+  readonly resampling: Resampling;
+  readonly metric: HeadlineMetric;
+  readonly margin: number | undefined;
+  readonly subjects: readonly Subject[];
+  readonly #firsts: ReadonlyMap<string, Subject>;
+  readonly #refusals = new Set<string>();
+  readonly #made = new Map<string, unknown>();
+
+  constructor(experiment: ScoredExperiment, { metric, margin, resamples, seed }: TableOptions = {}) {
+    if (resamples !== undefined && !(Number.isSafeInteger(resamples) && resamples > 0))
+      throw invalidParameter('resamples', resamples, 'a whole number above 0');
+    if (margin !== undefined && !(Number.isFinite(margin) && margin > 0 && margin < 100))
+      throw invalidParameter('margin', margin, 'a number of points above 0 and below 100');
+    this.experiment = experiment;
+    this.margin = margin;
+    this.resampling = { resamples, seed };
+    const headline = headlineMetrics(experiment.models);
+    const has = (task: string, wanted: string) =>
+      experiment.models.some(({ results }) => typeof results.get(task)?.metrics[wanted] === 'number');
+    const metrics = new Set(
+      experiment.models.flatMap(({ results }) =>
+        [...results.values()].flatMap((of) => Object.keys(of.metrics)),
+      ),
+    );
+    if (typeof metric === 'string' && metrics.size > 0 && !metrics.has(metric))
+      throw unknownMetric(metric, metrics);
+    this.metric =
+      typeof metric === 'function'
+        ? metric
+        : (task) => (metric !== undefined && has(task, metric) ? metric : headline(task));
+    this.subjects = [...experiment.tasks].flatMap(([language, tasks]) =>
+      tasks.flatMap((task) => {
+        const of = this.metric(task);
+        if (of === undefined) return [];
+        const scale = scaleOf(of);
+        const benchmark = benchmarkOf(task, of);
+        return [{ benchmark, language, task, metric: of, scale }];
+      }),
+    );
+    this.#firsts = new Map(
+      this.subjects.map((of) => [`${of.benchmark}\n${of.language}`, of] as const).reverse(),
+    );
+    this.imported = new ImportedFigures(experiment.summaries);
+  }
+
+  get benchmarks(): readonly string[] {
+    const all = [...this.subjects.map(({ benchmark }) => benchmark), ...this.imported.benchmarks];
+    return [...new Set(['MGSM', ...all])].filter((benchmark) => all.includes(benchmark));
+  }
+
+  get languages(): readonly string[] {
+    return [...new Set([...this.experiment.languages, ...this.imported.languages])];
+  }
+
+  subject(benchmark: string, language: string): Subject | undefined {
+    return this.#firsts.get(`${benchmark}\n${language}`);
+  }
+
+  scores(models: readonly ScoredModel[], { task, metric }: Subject): ModelScore[] {
+    return scoresOf(models, task, metric);
+  }
+
+  /** Returns why no model of a language may be called the best in a task; undefined if one may. */
+  whyNoBest(subject: Subject): string | undefined {
+    const { models, languages } = this.experiment;
+    const { language } = subject;
+    const isOwn = languages.includes(language);
+    const scores = this.scores(
+      models.filter((model) => !isOwn || isOfLanguage(model, language)),
+      subject,
+    );
+    if (scores.length === 0) return undefined;
+    return whyNoBest({
+      metric: subject.metric,
+      n: Math.min(...scores.map(({ n }) => n)),
+      scores: scores.map(({ value }) => value),
+    });
+  }
+
+  results(models: readonly ScoredModel[], { task }: Pick<Subject, 'task'>): EvaluationResult[] {
+    return models.flatMap(({ results }) => results.get(task) ?? []);
+  }
+
+  /** Returns a cached value. @param key names the value and everything that it depends on */
+  remember<T>(key: string, make: () => T): T {
+    if (!this.#made.has(key)) this.#made.set(key, make());
+    return this.#made.get(key) as T;
+  }
+
+  /** Runs a comparison. If the results cannot be paired, records the refusal and returns undefined. */
+  attempt<T>(compare: () => T): T | undefined {
+    try {
+      return compare();
+    } catch (error) {
+      if (!(error instanceof LayerloomError) || error.code !== 'RESULTS_NOT_PAIRED') throw error;
+      this.#refusals.add(error.message);
+      return undefined;
+    }
+  }
+
+  takeRefusals(): string[] {
+    const refusals = [...this.#refusals];
+    this.#refusals.clear();
+    return refusals;
+  }
+}

@@ -1,0 +1,174 @@
+import { LayerloomError } from '../../../core/base/errors/errors.js';
+import { itemAt, propertyAt, valueAt } from '../../../core/base/errors/lookup.js';
+import type { EvaluationResult, ProblemResult } from '../../evaluation/result.js';
+import { sumOf } from '../statistics/mean.js';
+import { type Aggregate, aggregateOf, type Range, rangeOf } from './metrics.js';
+
+/** Scores of one model for each problem, as a sum and a weight; a plain score has weight 1. */
+export interface Column {
+  readonly sums: Float64Array;
+  readonly weights: Float64Array;
+}
+
+export interface Aligned {
+  readonly n: number;
+  /** The problems in order, as found in the first of the results. */
+  readonly problems: readonly ProblemResult[];
+  readonly columns: readonly Column[];
+  readonly aggregate: Aggregate;
+  readonly range: Range;
+  readonly isBinary: boolean;
+}
+
+/**
+ * Returns why results cannot be compared by problem (alphabetically first reason), or undefined if they can.
+ */
+export const whyUnpaired = (results: readonly EvaluationResult[], metric: string): string | undefined => {
+  const reasons = results.flatMap(({ model, task, problems }) =>
+    problems.length === 0
+      ? [`${model} has no results by problem of ${task}`]
+      : problems.some(({ scores }) => !Object.hasOwn(scores, metric))
+        ? [`${model} has no scores by problem of ${metric} in ${task}`]
+        : [],
+  );
+  return reasons.sort()[0];
+};
+
+/**
+ * Aligns results by problem: by the hash of the problem's data, and also by row if a task contains a problem
+ * twice.
+ *
+ * @throws LayerloomError RESULTS_NOT_PAIRED if results differ in task, version, shots, answer limit, prompts
+ *   or targets, or if a result lacks a problem or contains it twice
+ */
+export const alignResults = (results: readonly EvaluationResult[], metric: string): Aligned => {
+  // Sorted by name, so that a message names the same two models whatever the order of results.
+  const byName = results.toSorted((a, b) => (a.model < b.model ? -1 : a.model > b.model ? 1 : 0));
+  const first = itemAt(byName, 0);
+  for (const result of byName) checkSame(first, result);
+  const { keys, byKey } = problemsOf(first, first);
+  const scores = results.map((result) => scoresOf(result, metric, keys));
+  const aggregate = aggregateOf(
+    metric,
+    scores.every(({ arePlain }) => arePlain),
+  );
+  const ends = scores.flatMap(({ least, most }) => [least, most]);
+  return {
+    n: keys.length,
+    problems: keys.map((key) => valueAt(byKey, key)),
+    columns: scores.map(({ column }) => column),
+    aggregate,
+    range: rangeOf(metric, aggregate.isMean ? ends : []),
+    isBinary: scores.every(({ areBinary }) => areBinary),
+  };
+};
+
+interface ReadScores {
+  readonly keys: readonly string[];
+  readonly column: Column;
+  readonly arePlain: boolean;
+  readonly areBinary: boolean;
+  readonly least: number;
+  readonly most: number;
+}
+
+/** A cache: a result is compared with many others on the same problems. */
+const readBefore = new WeakMap<EvaluationResult, Map<string, ReadScores>>();
+
+const scoresOf = (result: EvaluationResult, metric: string, keys: readonly string[]): ReadScores => {
+  const own = readBefore.get(result) ?? new Map<string, ReadScores>();
+  readBefore.set(result, own);
+  const before = own.get(metric);
+  if (before?.keys === keys) return before;
+  const { byKey } = problemsOf(result, result);
+  const scores = keys.map((key) => propertyAt(valueAt(byKey, key).scores, metric));
+  const sums = Float64Array.from(scores, (score) => (typeof score === 'number' ? score : score[0]));
+  const read: ReadScores = {
+    keys,
+    column: {
+      sums,
+      weights: Float64Array.from(scores, (score) => (typeof score === 'number' ? 1 : score[1])),
+    },
+    arePlain: scores.every((score) => typeof score === 'number'),
+    areBinary: scores.every((score) => score === 0 || score === 1),
+    least: sums.reduce((a, b) => Math.min(a, b)),
+    most: sums.reduce((a, b) => Math.max(a, b)),
+  };
+  own.set(metric, read);
+  return read;
+};
+
+interface Problems {
+  readonly byKey: ReadonlyMap<string, ProblemResult>;
+  /** By row, not file order, so that translations of the same problems have one order. */
+  keys: readonly string[];
+}
+
+/** A cache by result. Results with the same problems in the same rows share `keys`, once compared. */
+const known = new WeakMap<EvaluationResult, Problems>();
+
+const problemsOf = (result: EvaluationResult, first: EvaluationResult): Problems => {
+  const before = known.get(result);
+  if (before !== undefined) return before;
+  const seen = new Map<string, number>();
+  for (const { document } of result.problems) seen.set(document, (seen.get(document) ?? 0) + 1);
+  const byKey = new Map<string, ProblemResult>();
+  for (const problem of result.problems) {
+    const { id, document } = problem;
+    const key = seen.get(document) === 1 ? document : `${document} ${id}`;
+    if (byKey.has(key)) throw notPaired(first, result, `${result.model} has problem ${id} twice`);
+    byKey.set(key, problem);
+  }
+  const keys = [...byKey].sort(([, a], [, b]) => a.id - b.id).map(([key]) => key);
+  const problems = { byKey, keys };
+  known.set(result, problems);
+  return problems;
+};
+
+const checkSame = (first: EvaluationResult, result: EvaluationResult): void => {
+  const refuse = (reason: string) => notPaired(first, result, reason);
+  if (result.task !== first.task) throw refuse(`the tasks are ${first.task} and ${result.task}`);
+  if (result.taskVersion !== first.taskVersion)
+    throw refuse(`the versions of the task are ${first.taskVersion} and ${result.taskVersion}`);
+  if (result.fewshot !== first.fewshot)
+    throw refuse(`the numbers of examples are ${first.fewshot} and ${result.fewshot}`);
+  if (result.maxTokens !== first.maxTokens)
+    throw refuse(`the longest answers are ${most(first)} and ${most(result)}`);
+  const [expected, problems] = [problemsOf(first, first), problemsOf(result, first)];
+  if (problems.keys === expected.keys) return;
+  let areSameRows = true;
+  for (const key of expected.keys) {
+    const { id, prompt, target } = valueAt(expected.byKey, key);
+    const other = problems.byKey.get(key);
+    if (other === undefined) throw refuse(`${result.model} lacks problem ${id}`);
+    if (other.prompt !== prompt) throw refuse(`the prompts of problem ${id} differ`);
+    if (other.target !== target) throw refuse(`the expected answers of problem ${id} differ`);
+    areSameRows &&= other.id === id;
+  }
+  const more = problems.keys.find((key) => !expected.byKey.has(key));
+  if (more !== undefined) throw refuse(`${first.model} lacks problem ${valueAt(problems.byKey, more).id}`);
+  if (areSameRows) problems.keys = expected.keys;
+};
+
+const most = ({ maxTokens }: EvaluationResult): string =>
+  maxTokens === null ? "the task's own" : `${maxTokens} tokens`;
+
+const notPaired = (first: EvaluationResult, other: EvaluationResult, reason: string): LayerloomError =>
+  new LayerloomError('RESULTS_NOT_PAIRED', {
+    task: first.task,
+    models: [first.model, other.model],
+    reason,
+  });
+
+/**
+ * Returns one number a problem, whose mean is the model's score: jackknife pseudo-values (Tukey 1958), n θ −
+ * (n − 1) θ without the problem. If the score is a mean, they equal the problems' scores.
+ */
+export const pseudoValues = ({ sums, weights }: Column, { of, isMean }: Aggregate): Float64Array => {
+  if (isMean) return sums;
+  const n = sums.length;
+  const [sum, weight] = [sumOf(sums), sumOf(weights)];
+  return sums.map(
+    (own, at) => n * of(sum, weight) - (n - 1) * of(sum - own, weight - (weights[at] as number)),
+  );
+};

@@ -1,0 +1,172 @@
+import { join, resolve } from 'node:path';
+import { argument, layerloomCommand } from '../../../core/base/errors/command-line.js';
+import { LayerloomError } from '../../../core/base/errors/errors.js';
+import { groupBy } from '../../../core/base/errors/lookup.js';
+import { splitName } from '../../../core/models/address/name.js';
+import type { EvaluationResult, ProblemTexts, Scores } from '../../evaluation/result.js';
+import { ResultFiles } from '../../evaluation/result-files.js';
+import type { ExperimentReference } from '../../experiment/file/references.js';
+import {
+  type ExperimentRecord,
+  type MergeRecord,
+  readRecord,
+} from '../../experiment/record/experiment-record.js';
+import { describeProgress } from '../../experiment/scoring/progress/study-progress.js';
+import { describeLeft } from '../../experiment/scoring/requests/left-results.js';
+import { ownLanguages } from '../../experiment/scoring/requests/models-to-score.js';
+import type { ScoredExperiment, ScoredModel } from './scored-experiment.js';
+import { selectionCaveats } from './selected.js';
+
+/**
+ * Reads an experiment with all results that its `experiment.json` names.
+ *
+ * @param directory an experiment's directory, evaluated or not
+ * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID. An unreadable result is a warning
+ */
+export const loadScores = async (directory: string): Promise<ScoredExperiment> => {
+  const place = resolve(directory);
+  const record = await readRecord(place);
+  const results = new Results(place);
+  const models: ScoredModel[] = [];
+  for (const reference of record.references)
+    models.push({ ...referenceOf(reference), results: await results.of(reference.scores) });
+  for (const merge of record.merges)
+    models.push({ ...mergeOf(merge, place), results: await results.of(merge.scores) });
+  const lost = (record.left ?? []).filter(({ reason }) => reason === 'weights');
+  const caveats = selectionCaveats(record);
+  return {
+    directory: place,
+    languages: ownLanguages(record),
+    tasks: tasksOf(record),
+    models,
+    texts: results.texts,
+    summaries: [],
+    ...(caveats.length === 0 ? {} : { caveats }),
+    warnings: [
+      ...caveats,
+      ...results.warnings,
+      ...versionWarnings(models, place),
+      ...describeLeft({ ...record, left: lost }, directory),
+      ...(await describeProgress(directory, record)),
+    ],
+  };
+};
+
+const mostNamed = 5;
+
+/** Warns of tasks whose results have several versions: means include all of them. */
+const versionWarnings = (models: readonly ScoredModel[], directory: string): string[] => {
+  const all = models.flatMap(({ name, results }) =>
+    [...results].map(([task, { taskVersion }]) => ({ name, task, taskVersion })),
+  );
+  return [...groupBy(all, ({ task }) => task)].flatMap(([task, ofTask]) => {
+    const versions = groupBy(ofTask, ({ taskVersion }) => taskVersion);
+    const [most, ...others] = [...versions].toSorted(([, a], [, b]) => b.length - a.length);
+    if (most === undefined || others.length === 0) return [];
+    const names = others.flatMap(([, of]) => of.map(({ name }) => name));
+    const few = names.length <= mostNamed ? names : [];
+    const again = layerloomCommand(
+      'evaluate',
+      argument(directory),
+      '--force',
+      ...few.flatMap((name) => ['--only', argument(name)] as const),
+    );
+    return [
+      `${task}: ${most[1].length} models have results of version ${most[0]} of the task, and ${others.map(([version, of]) => `${of.length} of version ${version}`).join(', ')} (${names.slice(0, mostNamed).join(', ')}${names.length > mostNamed ? ', …' : ''}); means are over both, and the versions are not compared. \`${again}\` scores ${few.length > 0 ? 'these' : 'all'} again`,
+    ];
+  });
+};
+
+/** Reads each result file once: merges with equal weights share it. */
+class Results {
+  readonly warnings: string[] = [];
+  texts: ProblemTexts = {};
+  readonly #files: ResultFiles;
+  readonly #read = new Map<string, EvaluationResult | undefined>();
+  readonly #textFiles = new Set<string>();
+
+  constructor(directory: string) {
+    this.#files = new ResultFiles(directory);
+  }
+
+  async of(scores: Scores = {}): Promise<Map<string, EvaluationResult>> {
+    const found = new Map<string, EvaluationResult>();
+    for (const [task, { result: file }] of Object.entries(scores)) {
+      if (!this.#read.has(file)) this.#read.set(file, await this.#load(file));
+      const result = this.#read.get(file);
+      if (result !== undefined) found.set(task, result);
+    }
+    return found;
+  }
+
+  async #load(file: string): Promise<EvaluationResult | undefined> {
+    try {
+      const found = await this.#files.read(file.slice(file.lastIndexOf('/') + 1));
+      const { texts } = found.result;
+      if (texts !== null && !this.#textFiles.has(texts)) {
+        this.#textFiles.add(texts);
+        this.texts = { ...this.texts, ...(await this.#files.textsOf(found.result)) };
+      }
+      return { ...found.result, problems: await this.#files.problemsOf(found) };
+    } catch (error) {
+      if (!(error instanceof LayerloomError)) throw error;
+      this.warnings.push(error.message);
+      return undefined;
+    }
+  }
+}
+
+const referenceOf = ({
+  name,
+  role,
+  languages,
+  expertIn,
+  model,
+}: ExperimentReference): Omit<ScoredModel, 'results'> => ({
+  name,
+  role,
+  language: null,
+  languages: expertIn ?? languages,
+  task: null,
+  languageExpert: null,
+  method: null,
+  entry: null,
+  variant: null,
+  configuration: {},
+  path: splitName(model).rest,
+});
+
+const mergeOf = (merge: MergeRecord, directory: string): Omit<ScoredModel, 'results'> => {
+  const { name, language, task, languageExpert, method, configuration, path } = merge;
+  const variant = variantOf(merge);
+  return {
+    name,
+    language,
+    task,
+    languageExpert,
+    method,
+    configuration,
+    variant,
+    role: 'merge',
+    languages: [language],
+    entry: variant.split('/', 1)[0] ?? variant,
+    path: join(directory, path),
+  };
+};
+
+/** `swahili/math-1+swh-1/grid/b3-u0` → `grid/b3-u0` */
+const variantOf = ({ name, language, task, languageExpert }: MergeRecord): string => {
+  const rest = name.slice(language.length + 1);
+  const models = [`${task}+${languageExpert}`, task, languageExpert].find(
+    (prefix) => prefix !== null && rest.startsWith(`${prefix}/`),
+  );
+  return models === undefined || models === null ? rest : rest.slice(models.length + 1);
+};
+
+const tasksOf = ({ evaluate }: ExperimentRecord): Map<string, readonly string[]> =>
+  new Map(
+    Object.entries(evaluate?.tasks ?? {}).map(([language, tasks]) => [
+      language,
+      typeof tasks === 'string' ? [tasks] : tasks,
+    ]),
+  );

@@ -1,0 +1,60 @@
+import { itemAt } from '../../../core/base/errors/lookup.js';
+import { sumOf, sumsOf } from '../statistics/mean.js';
+import type { Column } from './align.js';
+import type { Aggregate } from './metrics.js';
+
+/** Scores of a row's models, prepared for repeated aggregation. */
+export interface RowScores {
+  /**
+   * For a mean: one column of sums over models (whole numbers if scores are). Otherwise one column a model.
+   */
+  readonly columns: readonly Column[];
+  readonly models: number;
+  readonly aggregate: Aggregate;
+}
+
+export const rowScores = (columns: readonly Column[], aggregate: Aggregate): RowScores => ({
+  columns: aggregate.isMean && columns.length > 1 ? [totalOf(columns)] : columns,
+  models: columns.length,
+  aggregate,
+});
+
+const totalOf = (columns: readonly Column[]): Column => ({
+  sums: sumsOf(columns.map(({ sums }) => sums)),
+  weights: itemAt(columns, 0).weights,
+});
+
+/** The mean over models; the same to the bit in any order. */
+export const scoreOfRow = ({ columns, models, aggregate }: RowScores): number => {
+  const { of, isMean } = aggregate;
+  if (isMean) return sumOf(itemAt(columns, 0).sums) / (models * itemAt(columns, 0).sums.length);
+  return sumOf(columns.map(({ sums, weights }) => of(sumOf(sums), sumOf(weights)))) / models;
+};
+
+/** True for equal scores, whatever their last bits: sums of sevenths are rounded. */
+export const isSameScore = (a: number, b: number): boolean =>
+  Math.abs(a - b) <= 1e-12 * Math.max(1, Math.abs(a), Math.abs(b));
+
+/** `counts`: how often each problem is taken; `taken`: their sum. */
+export const scoreOn = (
+  { columns, models, aggregate: { of, isMean } }: RowScores,
+  counts: ArrayLike<number>,
+  taken: number,
+): number =>
+  isMean
+    ? product(counts, (columns[0] as Column).sums) / (models * taken)
+    : sumOf(columns.map(({ sums, weights }) => of(product(counts, sums), product(counts, weights)))) / models;
+
+const product = (counts: ArrayLike<number>, values: Float64Array): number => {
+  let sum = 0;
+  for (let at = 0; at < values.length; at += 1) sum += (counts[at] as number) * (values[at] as number);
+  return sum;
+};
+
+export const inOrder = (row: RowScores, order: readonly number[]): RowScores => ({
+  ...row,
+  columns: row.columns.map(({ sums, weights }) => ({
+    sums: Float64Array.from(order, (at) => sums[at] as number),
+    weights: Float64Array.from(order, (at) => weights[at] as number),
+  })),
+});

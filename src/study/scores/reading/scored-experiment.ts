@@ -1,0 +1,80 @@
+import type { EvaluationResult, ProblemTexts } from '../../evaluation/result.js';
+
+/** A model of an experiment with its results. */
+export interface ScoredModel {
+  /**
+   * `swahili/math-1+swh-1/default` for a merge; otherwise the name of the expert, the base or the reference.
+   */
+  readonly name: string;
+  /**
+   * `merge`, or a reference's role: `base`, `task`, `language`, or one that the experiment names (`joint`).
+   */
+  readonly role: string;
+  /** The language of a merge, or `all`; null for references. */
+  readonly language: string | null;
+  /** A language expert's languages; for a reference, those that limit it, else those it is measured in. */
+  readonly languages: readonly string[];
+  /** A merge's task expert: its name, `soup`, or null. */
+  readonly task: string | null;
+  /** A merge's language expert: its name, `soup`, `all-soup`, or null. */
+  readonly languageExpert: string | null;
+  readonly method: string | null;
+  /** Entry under `merges` in the experiment's file; null for references. */
+  readonly entry: string | null;
+  /**
+   * Distinguishes the merge from others of its pair: its name without language and pair, `default` or
+   * `grid/b3-u0-tb0-tu0-uniform`; null for references.
+   */
+  readonly variant: string | null;
+  readonly configuration: Readonly<Record<string, unknown>>;
+  /** Path of the checkpoint; null if only results are known. */
+  readonly path: string | null;
+  /** By the harness's name of the task. */
+  readonly results: ReadonlyMap<string, EvaluationResult>;
+}
+
+/**
+ * True for a merge of this language or of all languages, for the base, for task experts, and for language
+ * experts and references that have this language.
+ */
+export const isOfLanguage = (
+  { role, language: own, languages }: Pick<ScoredModel, 'role' | 'language' | 'languages'>,
+  language: string,
+): boolean => {
+  if (role === 'merge') return own === language || own === 'all';
+  return role === 'base' || role === 'task' || languages.includes(language);
+};
+
+/** A figure that was published or computed elsewhere, without results by problem. */
+export interface ImportedSummary {
+  /** Row or column of the published table: `base`, `math expert`, `swap default`, … */
+  readonly row: string;
+  readonly language: string;
+  readonly benchmark: string;
+  readonly statistic: 'min' | 'avg' | 'max';
+  readonly value: number;
+  readonly unit: 'percent' | 'share' | 'BLEU';
+  readonly n?: number;
+  /** A doubt about the figure, which tables show with it. */
+  readonly note?: string;
+  readonly file: string;
+}
+
+/** All results of an experiment, from which tables, reports and searches are made. */
+export interface ScoredExperiment {
+  /** Absolute path of the experiment's directory; null if there are only imported summaries. */
+  readonly directory: string | null;
+  readonly languages: readonly string[];
+  /** Tasks by language, as in `evaluate:`; includes languages without experts (English). */
+  readonly tasks: ReadonlyMap<string, readonly string[]>;
+  readonly models: readonly ScoredModel[];
+  /** Warnings about all figures, such as experts that were chosen by some of these scores. */
+  readonly caveats?: readonly string[];
+  /** Texts of problems by document hash. */
+  readonly texts: ProblemTexts;
+  readonly summaries: readonly ImportedSummary[];
+  readonly warnings: readonly string[];
+}
+
+/** The metric that judges a task, as `metric,filter`; undefined without results of the task. */
+export type HeadlineMetric = (task: string) => string | undefined;

@@ -1,0 +1,83 @@
+import { LayerloomError } from '../../../core/base/errors/errors.js';
+import { itemAt } from '../../../core/base/errors/lookup.js';
+import { optionName } from '../../../core/base/errors/option-name.js';
+
+export interface Coordinate {
+  readonly name: string;
+  readonly values: readonly string[];
+  /** True for numbers: neighbours are one value apart. Unordered values are all neighbours of each other. */
+  readonly isOrdered: boolean;
+}
+
+/** Configurations of one entry of the experiment, which have the same varying parameters. */
+export interface Group {
+  readonly name: string;
+  readonly coordinates: readonly Coordinate[];
+}
+
+/** A configuration: an index into the values of each coordinate of its group. */
+export interface SearchPoint {
+  readonly name: string;
+  readonly group: number;
+  readonly at: readonly number[];
+}
+
+/** The configurations that a search chooses from. Points are referred to by index. */
+export interface SearchSpace {
+  readonly groups: readonly Group[];
+  readonly points: readonly SearchPoint[];
+  /** The configuration that the choice is compared with. */
+  readonly default: number;
+  /** Every point once, the most promising first. */
+  readonly order: readonly number[];
+}
+
+/** Largest number of configurations: estimates take cubic time. */
+export const mostPoints = 1000;
+
+/**
+ * Returns the number of steps between two points: the difference of positions in ordered coordinates, plus 1
+ * for each unordered coordinate that differs. Infinite between groups.
+ */
+export const distanceOf = ({ groups }: SearchSpace, a: SearchPoint, b: SearchPoint): number => {
+  if (a.group !== b.group) return Number.POSITIVE_INFINITY;
+  return itemAt(groups, a.group).coordinates.reduce((sum, { isOrdered }, index) => {
+    const difference = Math.abs(itemAt(a.at, index) - itemAt(b.at, index));
+    return sum + (isOrdered ? difference : Math.min(1, difference));
+  }, 0);
+};
+
+/** By coordinate: the other points that differ in that coordinate alone. */
+export const linesThrough = (space: SearchSpace, index: number): (readonly number[])[] => {
+  const { group, at } = itemAt(space.points, index);
+  return itemAt(space.groups, group).coordinates.map((_, coordinate) =>
+    space.points.flatMap((other, candidate) =>
+      candidate !== index &&
+      other.group === group &&
+      other.at.every((value, position) => position === coordinate || value === at[position])
+        ? [candidate]
+        : [],
+    ),
+  );
+};
+
+export const neighboursOf = (space: SearchSpace, index: number): number[] => {
+  const point = itemAt(space.points, index);
+  return space.points.flatMap((other, candidate) =>
+    distanceOf(space, point, other) === 1 ? [candidate] : [],
+  );
+};
+
+/** @throws LayerloomError SEARCH_INVALID for fewer than two configurations, or more than can be estimated */
+export const checkSpace = ({ points }: SearchSpace): void => {
+  if (points.length < 2)
+    throw new LayerloomError('SEARCH_INVALID', {
+      reason: 'there is one configuration only',
+      remedy: 'give a parameter of an entry under merges several values: bottom: [3, 4, 5]',
+    });
+  if (points.length > mostPoints)
+    throw new LayerloomError('SEARCH_INVALID', {
+      reason: `${points.length} configurations, ${mostPoints} at most`,
+      remedy: `narrow the grids, or search some entries with ${optionName('entries')}`,
+    });
+};

@@ -1,0 +1,195 @@
+import { randomUUID } from 'node:crypto';
+import { closeSync, constants, openSync, writeFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
+import { codeOf, LayerloomError } from '../../../core/base/errors/errors.js';
+import { writing } from '../../../core/base/files/writing.js';
+import { withFile } from '../../../core/engine/output/durable.js';
+import { isObject } from '../../../core/models/checkpoint/files/json.js';
+import { readOpenFile, readSmallFile } from '../../../core/models/checkpoint/files/small-file.js';
+import { jsonOrNone } from '../../../core/texts/json.js';
+import { absent } from '../files/failures.js';
+import { type Claimant, isClaimant, lifeOf, ownClaimant } from './claimant.js';
+import type { StoreClock } from './clock.js';
+import { keepBeating, stopBeating } from './heartbeat.js';
+
+/**
+ * Milliseconds without a heartbeat after which a claim of an unknown process is dead. Many beats long: a
+ * thread may be busy for seconds, and NFS caches attributes for up to a minute.
+ */
+export const staleAfterMs = 120_000;
+
+/** Attempts to acquire a claim that keeps vanishing before it is read. */
+const mostTurns = 100;
+
+export type ClaimState = 'live' | 'dead' | 'gone';
+
+export interface FoundClaim {
+  readonly state: ClaimState;
+  /**
+   * Undefined if the claim has no text: its process is about to write it, died first, or found the disk full.
+   */
+  readonly claimant?: Claimant & { readonly token: string; readonly since: string };
+}
+
+/**
+ * A claim of a process on this host lives as long as the process, even a suspended one. Any other is dead
+ * once its heartbeat is older than `staleAfterMs` by the store's clock.
+ */
+export const examine = async (path: string, now: StoreClock): Promise<FoundClaim> => {
+  // Opening makes NFS ask the server for the time of the last heartbeat (close-to-open consistency).
+  const found = await withFile(path, 'r', async (file) => ({
+    text: (await readOpenFile(path, file)).toString(),
+    beat: (await file.stat()).mtimeMs,
+  })).catch(absent);
+  if (found === undefined) return { state: 'gone' };
+  const claimant = parse(found.text);
+  if (claimant !== undefined && released.has(claimant.token)) return { state: 'dead', claimant };
+  const life = claimant === undefined ? 'unknown' : await lifeOf(claimant);
+  const isDead = life === 'dead' || (life === 'unknown' && (await now()) - found.beat > staleAfterMs);
+  return { state: isDead ? 'dead' : 'live', ...(claimant === undefined ? {} : { claimant }) };
+};
+
+/** Tokens of claims that this process released but could not remove: dead, though the process lives. */
+const released = new Set<string>();
+
+const parse = (text: string): FoundClaim['claimant'] => {
+  // Without a claimant, only the claim's age counts.
+  const value = jsonOrNone(text);
+  const isWhole =
+    isObject(value) &&
+    isClaimant(value) &&
+    typeof value['token'] === 'string' &&
+    typeof value['since'] === 'string';
+  return isWhole ? (value as unknown as FoundClaim['claimant']) : undefined;
+};
+
+/**
+ * Acquires the claim at `path`, or returns undefined if another process holds it.
+ *
+ * O_EXCL lets exactly one process create a claim on any file system. Removing a dead claim must not remove a
+ * live one that replaced it: only the holder of the claim `path.next` may remove it, after examining it
+ * again. A dead `path.next` is taken over by the same rule.
+ *
+ * A race remains: a process of another host, silent for `staleAfterMs`, releases its claim between the second
+ * examination and the removal. Then a shard is published twice, with the same bytes. Claims only save work;
+ * correctness comes from atomic renames.
+ *
+ * @param about further fields of the claim's text
+ * @throws LayerloomError WRITE_FAILED; READ_FAILED if the claim vanishes `mostTurns` times
+ */
+export const acquire = async (
+  path: string,
+  now: StoreClock,
+  about: Readonly<Record<string, unknown>> = {},
+): Promise<ClaimFile | undefined> => {
+  const text = await newText(about);
+  for (let turn = 0; turn < mostTurns; turn += 1) {
+    if (await create(path, text.whole)) return new ClaimFile(path, text);
+    const { state } = await examine(path, now);
+    if (state === 'live') return undefined;
+    if (state === 'dead') return await takeOver(path, text, now);
+  }
+  throw new LayerloomError('READ_FAILED', { file: path, reason: 'it is there, and gone when it is read' });
+};
+
+const takeOver = async (path: string, text: ClaimText, now: StoreClock): Promise<ClaimFile | undefined> => {
+  const succession = await acquire(`${path}.next`, now);
+  if (succession === undefined) return undefined;
+  try {
+    const { state, claimant } = await examine(path, now);
+    if (state === 'live') return undefined;
+    await writing(path, () => rm(path, { force: true }));
+    return (await create(path, text.whole)) ? new ClaimFile(path, text, claimant?.token) : undefined;
+  } finally {
+    await succession.release();
+  }
+};
+
+interface ClaimText {
+  readonly token: string;
+  readonly whole: string;
+}
+
+const newText = async (about: Readonly<Record<string, unknown>>): Promise<ClaimText> => {
+  const token = randomUUID();
+  const claim = { ...about, token, ...(await ownClaimant()), since: new Date().toISOString() };
+  return { token, whole: `${JSON.stringify(claim)}\n` };
+};
+
+/**
+ * Synchronous: others wait for a claim without text until it is stale. @returns false if the name is taken
+ */
+const create = (path: string, text: string): Promise<boolean> =>
+  writing(path, async () => {
+    const file = opened(path);
+    if (file === undefined) return false;
+    try {
+      try {
+        writeFileSync(file, text);
+      } finally {
+        closeSync(file);
+      }
+    } catch (error) {
+      // On a full disk (NFS may report it only on close) the claim stays empty, since `gc` must claim the
+      // shards that it removes. The heartbeat writes the text later.
+      if (!isFull(error)) {
+        await rm(path, { force: true });
+        throw error;
+      }
+    }
+    return true;
+  });
+
+const opened = (path: string): number | undefined => {
+  try {
+    return openSync(path, 'wx');
+  } catch (error) {
+    if (codeOf(error) !== 'EEXIST') throw error;
+    return undefined;
+  }
+};
+
+const isFull = (error: unknown): boolean => ['ENOSPC', 'EDQUOT'].includes(codeOf(error) ?? '');
+
+/** A claim that this process holds, with a heartbeat until it is released or lost. */
+export class ClaimFile {
+  readonly path: string;
+  readonly token: string;
+  /** The token of the dead claim that this one replaced. */
+  readonly former: string | undefined;
+  readonly #text: string;
+
+  constructor(path: string, { token, whole }: ClaimText, former?: string) {
+    this.path = path;
+    this.token = token;
+    this.former = former;
+    this.#text = whole;
+    keepBeating(this);
+  }
+
+  /** Rewrites the claim in place, to update its time. @returns false if it is no longer ours */
+  async beat(): Promise<boolean> {
+    const isOurs = await withFile(this.path, constants.O_RDWR, async (file) => {
+      // Writes reach the file that was read, even if another file now has the name.
+      if (!this.#wrote((await readOpenFile(this.path, file)).toString())) return false;
+      await file.write(this.#text, 0);
+      return true;
+    }).catch(absent);
+    return isOurs ?? false;
+  }
+
+  /** Never throws: a claim that cannot be removed is dead for this process, and for others once it ends. */
+  async release(): Promise<void> {
+    stopBeating(this);
+    try {
+      if (this.#wrote((await readSmallFile(this.path)).toString())) await rm(this.path, { force: true });
+    } catch (error) {
+      if (codeOf(error) !== 'ENOENT') released.add(this.token);
+    }
+  }
+
+  /** A claim made on a full disk is empty. */
+  #wrote(text: string): boolean {
+    return text === this.#text || text === '';
+  }
+}

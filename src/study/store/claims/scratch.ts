@@ -1,0 +1,101 @@
+import { randomBytes } from 'node:crypto';
+import { mkdir, readdir, readFile, rm, stat, statfs, writeFile } from 'node:fs/promises';
+import { freemem } from 'node:os';
+import { join } from 'node:path';
+import { foreignDirectory } from '../../../core/base/files/own-directory.js';
+import { writing } from '../../../core/base/files/writing.js';
+import { checkSpace } from '../../../core/models/checkpoint/files/disk-space.js';
+import { jsonOrNone } from '../../../core/texts/json.js';
+import { type Claimant, isClaimant, lifeOf, ownClaimant } from './claimant.js';
+
+const memory = '/dev/shm';
+
+/** Prefix of scratch directories; the file in each that names its owner. */
+const [prefix, ownerName] = ['.layerloom-scratch-', 'owner.json'] as const;
+
+/** The name of a scratch directory, with random digits; a caller may choose it in advance. */
+export const scratchName = /^\.layerloom-scratch-[0-9a-f]{32}$/;
+
+/** A directory of this age without an owner was left by a killed process. */
+const ownerlessMs = 60_000;
+
+/** Returns `/dev/shm` if `bytes` are at most half of its free space. */
+const inMemory = async (bytes: number): Promise<string | undefined> => {
+  const found = await statfs(memory).catch(() => undefined);
+  if (found === undefined) return undefined;
+  // Node 20.0 to 20.12 ignore a container's memory limit.
+  const free = Math.min(found.bavail * found.bsize, process.availableMemory?.() ?? freemem());
+  return bytes <= free / 2 ? memory : undefined;
+};
+
+/** Returns the place for this many bytes: memory if they fit, else `beside`. */
+export const scratchPlace = async (beside: string, bytes: number): Promise<string> =>
+  (await inMemory(bytes)) ?? beside;
+
+/** A temporary directory, removed when disposed. */
+export class Scratch implements AsyncDisposable {
+  readonly directory: string;
+
+  private constructor(directory: string) {
+    this.directory = directory;
+  }
+
+  /**
+   * Makes a directory, in memory or in `beside`, after removing those of killed processes.
+   *
+   * @param name matches `scratchName`
+   * @throws LayerloomError DISK_SPACE, WRITE_FAILED
+   */
+  static async open(
+    beside: string,
+    bytes: number,
+    name = `${prefix}${randomBytes(16).toString('hex')}`,
+  ): Promise<Scratch> {
+    for (const root of [memory, beside]) await removeLeft(root);
+    const root = await scratchPlace(beside, bytes);
+    const directory = join(root, name);
+    return await writing(root, async () => {
+      await checkSpace(root, root, bytes);
+      await mkdir(directory, { mode: 0o700 });
+      // From here on we own the directory: mkdir failed if it already existed.
+      const scratch = new Scratch(directory);
+      await writeFile(join(directory, ownerName), JSON.stringify(await ownClaimant())).catch(
+        async (cause: unknown) => {
+          await scratch[Symbol.asyncDispose]();
+          throw cause;
+        },
+      );
+      return scratch;
+    });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await rm(this.directory, { recursive: true, force: true });
+  }
+}
+
+/**
+ * Removes directories of processes that ended. Skips links and other users' directories: anyone may write in
+ * `root`.
+ */
+const removeLeft = async (root: string): Promise<void> => {
+  for (const name of await readdir(root).catch(() => [])) {
+    const path = join(root, name);
+    if (name.startsWith(prefix) && foreignDirectory(path) === undefined && (await isLeft(path)))
+      await rm(path, { recursive: true, force: true });
+  }
+};
+
+const isLeft = async (path: string): Promise<boolean> => {
+  const text = await readFile(join(path, ownerName), 'utf8').catch(() => '');
+  const owner = ownerIn(text);
+  if (owner !== undefined) return (await lifeOf(owner)) === 'dead';
+  const found = await stat(path).catch(() => undefined);
+  return found !== undefined && Date.now() - found.mtimeMs > ownerlessMs;
+};
+
+/** Undefined for an incomplete text: its process was killed or found the disk full. */
+const ownerIn = (text: string): Claimant | undefined => {
+  const owner = jsonOrNone(text);
+  return isClaimant(owner) ? owner : undefined;
+};

@@ -1,0 +1,69 @@
+import { createHash } from 'node:crypto';
+import { join } from 'node:path';
+import type { LayerloomError } from '../../../core/base/errors/errors.js';
+import { isMissing } from '../../../core/base/files/unless-missing.js';
+import type { FileIdentity } from '../../../core/models/checkpoint/checkpoint.js';
+import { provenanceName } from '../../../core/models/checkpoint/files/file-names.js';
+import { readJsonObject } from '../../../core/models/checkpoint/files/json.js';
+import { observePath } from '../../../core/models/checkpoint/same/identity.js';
+import { openModel } from '../../../core/models/reading/read-model.js';
+
+/** Hashes a merge's weights: the keys of its shards, in file order. */
+export const weightsOfShards = (keys: readonly string[]): string =>
+  createHash('sha256')
+    .update(`shards\n${keys.join('\n')}\n`)
+    .digest('hex');
+
+/** A file of a merge, and the key of its content. */
+export interface KeyedShard {
+  readonly file: string;
+  readonly key: string;
+}
+
+/**
+ * Returns the shards of a merge; undefined unless `directory` has a complete merge of a batch.
+ *
+ * @throws LayerloomError READ_FAILED
+ */
+export const shardsOfMerge = async (directory: string): Promise<readonly KeyedShard[] | undefined> => {
+  const found = await readJsonObject(join(directory, provenanceName)).catch((error: LayerloomError) => {
+    if (error.code === 'READ_FAILED' && !isMissing(error.cause)) throw error;
+    return undefined;
+  });
+  const shards = (found?.['shards'] ?? []) as readonly (Pick<KeyedShard, 'file'> & {
+    readonly key?: string;
+  })[];
+  const keyed = shards.flatMap(({ file, key }) => (key === undefined ? [] : [{ file, key }]));
+  return keyed.length > 0 && keyed.length === shards.length ? keyed : undefined;
+};
+
+/**
+ * Like `shardsOfMerge`, but returns the hash of the weights.
+ *
+ * @throws LayerloomError READ_FAILED
+ */
+export const weightsOfMerge = async (directory: string): Promise<string | undefined> => {
+  const shards = await shardsOfMerge(directory);
+  return shards === undefined ? undefined : weightsOfShards(shards.map(({ key }) => key));
+};
+
+/**
+ * Hashes a checkpoint's weights: the identities of its files.
+ *
+ * @param identitiesOf default: of the files as they are
+ * @throws LayerloomError the codes of `openModel` and of `identitiesOf`
+ */
+export const weightsOfModel = async (model: string, identitiesOf = ownIdentities): Promise<string> => {
+  const { files, adapted } = await openModel(model);
+  const hash = createHash('sha256').update('files\n');
+  for (const identity of await identitiesOf(files)) hash.update(`${identity}\n`);
+  // An adapter's configuration has its scales.
+  if (adapted !== undefined) hash.update(`adapter ${adapted.config}\n`);
+  return hash.digest('hex');
+};
+
+/** Returns the identities of a checkpoint's files, in order. */
+export type IdentitiesOf = (files: readonly FileIdentity[]) => Promise<readonly string[]>;
+
+const ownIdentities: IdentitiesOf = (files) =>
+  Promise.all(files.map(async (file) => (await observePath(file, 'samples')).hash));

@@ -1,0 +1,64 @@
+import * as z from 'zod';
+import { type Given, setting } from '../../../core/base/errors/setting.js';
+import { choices, trainers, trainingMethods, trainingWays } from './choices.js';
+
+const count = z.int().min(1);
+
+/** Parameters of a training. Preset and language are looked up in the paper's data. */
+export const trainingSettings = z.object({
+  preset: setting(z.string(), {
+    meaning: '`math-1` … `ben-3` (a row of Table 4), `joint`, `math-only`, `own-task` or `own-language`.',
+  }),
+  trainer: setting(z.enum(trainers).default('trl'), {
+    meaning: 'The program that trains: `trl`, `axolotl` or `llama-factory`.',
+  }),
+  base: setting(z.string().optional(), {
+    meaning: 'The model to fine-tune: a directory, or a name on the hub.',
+    otherwise: `\`${choices.base}\`, as in the paper`,
+  }),
+  method: setting(z.enum(trainingMethods).default('full'), {
+    meaning: '`full`: all weights train. `lora`: an adapter.',
+  }),
+  rank: setting(count.optional(), { meaning: 'Rank of LoRA.', otherwise: `${choices.lora.rank}` }),
+  way: setting(z.enum(trainingWays).default('plain'), {
+    meaning:
+      '`plain` trains everything; `revert` too, and puts layers back afterwards; `freeze` trains the part of a partition that the preset is for; `simultaneous` both parts in one run, each by its own data ([modular ways](#modular-ways)).',
+  }),
+  partition: setting(z.string().optional(), {
+    meaning: 'The `partition.json` of `freeze` and `simultaneous`, and of `revert`.',
+    otherwise: "for `revert` that of `partition`'s defaults",
+  }),
+  data: setting(z.array(z.string()).default([]), {
+    meaning:
+      "Files of rows, one for each time the option is given: `PATH` instead of the preset's data, `NAME=PATH` instead of one data set of it, `math=PATH` or `language=PATH` instead of all data of that kind.",
+    expected: 'a list of paths, or NAME=PATH',
+    otherwise: "the preset's",
+  }),
+  language: setting(z.string().optional(), {
+    meaning:
+      'Language of `joint`: `swh`, `tel`, `ben` or `jpn`. For `own-language`: its name in experiments, such as `japanese`.',
+    otherwise: '`swh` for `joint`',
+  }),
+  samples: setting(count.optional(), {
+    meaning: 'Samples of the run, of each kind of data for `joint`.',
+    otherwise: `${choices.samples}, of own data ${choices.own.samples}`,
+  }),
+  seed: setting(z.int().min(0).optional(), {
+    meaning: 'Seed of sampling and of the order.',
+    otherwise: 'the number of the run',
+  }),
+  set: setting(z.record(z.string(), z.array(z.union([z.number(), z.string()]))).default({}), {
+    meaning:
+      "Hyper-parameters in place of the preset's, each with one value or several ([sweeps](#sweeps)): `learning_rate=1e-5,3e-5`.",
+    expected: 'a list of values for each key',
+    otherwise: "the preset's",
+  }),
+  cpu: setting(z.boolean().default(false), { meaning: 'Train on the processor, in float32 (TRL).' }),
+  devices: setting(count.optional(), {
+    meaning: 'Devices that a batch is divided among.',
+    otherwise: `${choices.devices.full}, for LoRA and on the processor ${choices.devices.lora}`,
+  }),
+});
+
+/** The parameters of `trainInit`. */
+export type TrainingParameters = Given<z.input<typeof trainingSettings>>;
