@@ -10,7 +10,7 @@
 namespace layerloom {
 namespace {
 
-/// Smaller squared distances from the span of earlier columns, for length 1, mean dependence.
+/// A unit column this near (squared) to the span of earlier ones is dependent.
 constexpr double kDependent = 1e-14;
 
 /// Limit on QL steps for an eigenvalue; usually two.

@@ -13,7 +13,7 @@ constexpr double kOne[] = {1};
 
 /// Elements of a block, which stays in an L2 cache of 2 MiB.
 constexpr std::size_t kDequantisedElements = 256 * 1024;
-/// Blocks of 4-bit codes start at aligned bytes.
+/// Blocks start at a multiple of these rows, so that 4-bit codes start at whole bytes.
 constexpr std::uint64_t kRowsTogether = 32;
 /// Stored rows transposed together, so that each cache line of the block is written once. Rows are often a
 /// multiple of 4 KiB apart, so that lines would evict each other.

@@ -13,9 +13,8 @@ constexpr std::size_t kRows = 512;
 /// Columns with smaller pivots, as a share of the column's square, are dependent.
 constexpr double kIndependent = 0x1p-40;
 
-/// A round X ← X(own · I + other · (I + weight · XᵀX)⁻¹): σ ← σ(a + bσ²)/(1 + cσ²) with c = weight, b / c =
-/// own and a − b / c = other, optimal for singular values from 2⁻²⁸ to 1. Constants, since cube roots differ
-/// between machines.
+/// A QDWH round X ← X(own · I + other · (I + weight · XᵀX)⁻¹): σ ← σ(a + bσ²)/(1 + cσ²), c = weight, own = b / c,
+/// other = a − b / c; best for σ from 2⁻²⁸ to 1. Constants, since cube roots (in `a`) differ between machines.
 struct Round {
     double weight, own, other;
 };

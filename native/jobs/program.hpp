@@ -15,7 +15,7 @@ using ValueId = std::uint32_t;
 // Operations of nodes; docs/architecture.md says how to add one. All compute in float32, except Linear,
 // RowLinear and copies of bits.
 
-/// Σ weights[i] · input[i], by the numeric contract.
+/// Σ weights[i] · input[i], as in docs/numbers.md.
 struct Linear {
     std::vector<double> weights;
 };
@@ -236,7 +236,7 @@ using NodeOperation =
     std::variant<Linear, RowLinear, Keep, Drop, DropRanked, Random, Vote, Variance, NearSwap, Fisher, Importance,
                  Select, Assemble, FillRows, CombineRows, Product, Dequantise, Quantise, Unpack>;
 
-/// True for operations whose inputs are whole sources.
+/// True if inputs must be `Slicing::Whole` sources.
 bool takesWhole(const NodeOperation& operation);
 
 /// True for operations that copy their inputs' bits.

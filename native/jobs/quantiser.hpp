@@ -7,7 +7,7 @@
 
 namespace layerloom {
 
-/// Quantises tiles of whole rows of blocks (Quantise in program.hpp).
+/// Quantises tiles of whole block rows (Quantise in program.hpp).
 class Quantiser {
   public:
     Quantiser(const Kernels& kernels, const Quantise& what, std::uint64_t columns);

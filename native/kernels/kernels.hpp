@@ -180,8 +180,8 @@ struct Kernels {
     /// out[i]: 32 random bits of element first + i (SplitMix64 of `key` and the index).
     void (*randoms)(std::uint64_t key, std::uint64_t first, std::uint32_t* out, std::size_t count);
 
-    /// out[i] = base[i] + scale·Σ (weight·change of those that count) / divisor, in order. A change of 0
-    /// never agrees with a sign. Returns true if all results are finite.
+    /// out[i] = base[i] + scale·(Σ weight·change, in order) / divisor, over changes that `rule` counts; if it elects,
+    /// never those of 0. True if all results are finite.
     bool (*vote[kDTypes])(const float* base, const float* const* changes, const float* weights,
                           std::size_t terms, const VoteRule& rule, std::byte* out, std::size_t count);
 

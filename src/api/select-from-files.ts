@@ -93,7 +93,7 @@ export const selectFromFiles = async (
 /** Options of `selectFromFiles` that do not change its choice. */
 export type SelectOptions = Pick<AnalyzeOptions, 'threads' | 'signal' | 'onProgress'>;
 
-/** A choice, with the paths of the chosen models of an experiment. */
+/** The choice; if made from an experiment, also its models' paths. */
 export interface SelectedExperts extends SelectionByRole {
   /** For each task, the problems that the choice depends on; absent if scores come from a CSV file. */
   readonly measured?: Readonly<Record<string, ChosenBy>>;

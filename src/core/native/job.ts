@@ -89,7 +89,7 @@ export type NodeOperation =
       readonly distribution: 'normal' | 'uniform';
       readonly scale: number;
     }
-  /** Input 0 + scale · Σ weightᵢ · inputᵢ₊₁ / divisor, over the elements that count. */
+  /** Input 0 + scale · Σ weightᵢ · inputᵢ₊₁ / divisor, over the elected changes. */
   | {
       readonly kind: 'vote';
       /** A weight for each input except the first. */

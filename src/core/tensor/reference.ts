@@ -63,9 +63,9 @@ export const elementsOf = (shape: Shape): number => {
 };
 
 /**
- * For a shape that was checked.
+ * For a checked shape.
  *
- * @throws RangeError if no file has such a tensor
+ * @throws RangeError if no file can hold such a tensor
  */
 export const bytesOfTensor = (dtype: Dtype, shape: Shape): number => {
   const bytes = byteLength(dtype, elementsOf(shape));

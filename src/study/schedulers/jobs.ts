@@ -102,7 +102,7 @@ export interface Jobs {
     /** The last job's work; ends the phrase "a last job that …". */
     readonly last: string;
   };
-  /** In the order in which they must end. */
+  /** Each starts after the previous ends. */
   readonly jobs: readonly [parts: Job, last: Job, evaluation?: Job];
 }
 

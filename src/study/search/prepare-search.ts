@@ -104,8 +104,7 @@ const taskToSearch = (
 ): string => options.task ?? search?.task ?? taskOf(ownValue(evaluate?.tasks ?? {}, language), language);
 
 /**
- * Options override the experiment's `search:` block. The default problems are those that the experiment
- * states.
+ * Options override the experiment's `search:` block. `problems` defaults to the number of rows of `evaluate:`.
  */
 const searchSettingsOf = (
   options: SearchQuestion,

@@ -57,7 +57,7 @@ export interface Partition {
   readonly stack: string;
   readonly found: FoundByLocation | FoundByAnalysis;
   readonly parts: Readonly<Record<PartName, readonly string[]>>;
-  /** A part's modules in layers whose weight is a matrix: LoRA's targets. For a mixture, attention only. */
+  /** A part's modules with matrix weights in layers: LoRA's targets. For a mixture, attention only. */
   readonly linear: Readonly<Record<PartName, readonly string[]>>;
   /** Numbers of elements. */
   readonly parameters: Readonly<Record<PartName, number>>;

@@ -5,7 +5,7 @@ import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
 /** Parameters of `multislerp` besides its models. */
 export interface MultislerpParameters {
-  /** Weight of the models whose entry and `weights` give none; one of the three is required. */
+  /** For models without a weight in their entry or `weights`; one of the three is required. */
   weight?: SettingInput<number> | undefined;
   /** Divide the weights by their sum. Default true. */
   normalizeWeights?: SettingInput<boolean> | undefined;

@@ -86,7 +86,7 @@ export const operandsOf = <T>(formula: Formula<T>): readonly T[] => {
   return operands;
 };
 
-/** Bytes of private memory, beside a tile, of a thread that makes a tensor. */
+/** Private bytes that a thread needs to make a tensor, besides its tile. */
 export const threadBytesOf = (formula: Formula<unknown>, shape: Shape): number =>
   operationOf(formula).threadBytes?.(formula, shape) ?? 0;
 

@@ -28,7 +28,7 @@ const model: Walk = (value, replace) => {
   return plain(typeof inner === 'string' && typeof name === 'string' ? `${name}=${inner}` : inner, replace);
 };
 
-/** Keeps a model's own parameters. */
+/** Replaces an entry's model and keeps its other keys. */
 const entry: Walk = (value, replace) => {
   const replaced = model(value, replace);
   if (!isEntry(value)) return replaced;

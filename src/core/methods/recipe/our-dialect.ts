@@ -27,9 +27,8 @@ import { partWords } from './model-places.js';
 import { ourSource, ourTokenizer } from './tokenizer-block.js';
 
 /**
- * Reads a recipe in our own dialect (`method:`). Resolves relative paths against the file's folder. Nested
- * recipes may replace a model, in place or by the name of their document or file. Parameters are not checked
- * here.
+ * Reads a recipe in our own dialect (`method:`). Resolves relative paths against the file's folder. A model may be a
+ * nested recipe, inline or by the name of its document or file. Parameters are not checked here.
  *
  * @throws LayerloomError RECIPE_INVALID, READ_FAILED
  */

@@ -55,7 +55,7 @@ export interface ParameterPlace {
   readonly method: string;
   /** By camel-case name; undefined if the method checks them itself. */
   readonly known: ReadonlyMap<string, ParameterFacts> | undefined;
-  /** True if only parameters of single models count. */
+  /** True if only per-model parameters are valid. */
   readonly ofModel: boolean;
   readonly warn: (oddity: Oddity) => void;
 }

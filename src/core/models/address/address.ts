@@ -88,8 +88,8 @@ export const mapPlaces = (address: ModelAddress, change: (model: PlainAddress) =
 export const isDotted = (at: string): boolean => /^\.\.?(\/|$)/.test(at);
 
 /**
- * Makes paths absolute that exist in `folder`, where the address was parsed, or begin with `./` or `../`.
- * Other relative paths stay: `org/name` may be a hub model.
+ * Paths that existed in `folder` when parsed, or begin with `./` or `../`, become absolute. Other relative paths
+ * stay: `org/name` may be a hub model.
  */
 export const resolveAddress = (address: ModelAddress, folder: string): ModelAddress =>
   mapPlaces(address, ({ at, isHere }) => (isHere || isDotted(at) ? resolve(folder, at) : at));

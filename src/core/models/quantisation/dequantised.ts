@@ -27,9 +27,8 @@ const configKeys = ['quantization_config', 'compression_config'];
 const beside = /^((input|output|activation)(_global)?_scale|weight_shape|(input|output)_zero_point)$/;
 
 /**
- * Returns a quantised checkpoint with the tensors of the original model, each with its stored form
- * (`quantised`); stored parts are hidden. Checkpoints that are not quantised, or use an unknown scheme, are
- * returned unchanged. Reads nothing.
+ * Lists a quantised checkpoint's tensors as in the original model, each with its stored form (`quantised`), in place
+ * of the stored parts. Returns others, and unknown schemes, unchanged. Reads no files.
  *
  * @throws LayerloomError QUANTISATION_INVALID
  */

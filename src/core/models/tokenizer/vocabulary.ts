@@ -15,7 +15,7 @@ export interface RowFill {
   readonly from: readonly { readonly model: number; readonly runs: readonly RowRun[] }[];
 }
 
-/** A model's values for each output row. */
+/** Where a model gets its output rows. */
 export interface ModelRows {
   /** Ascending by `to`. Output rows in neither `own` nor a fill are 0. */
   readonly own: readonly RowRun[];

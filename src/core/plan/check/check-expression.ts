@@ -83,6 +83,6 @@ const parseLevel = (value: unknown, dtype: Dtype, level: number, context: Contex
   if (!mayMove && !computed.every(isFloating))
     return refuse('its formula computes, but not all its dtypes are floating-point');
   const reason = operation.refusal?.(formula, { name: target.name, dtype, shape: target.shape });
-  // Safe cast: operands of moves were parsed as stored ones.
+  // Safe cast: `copy` and `same` parse only stored operands.
   return reason === undefined ? (formula as PlannedExpression) : refuse(reason);
 };

@@ -18,9 +18,9 @@ const storedTensors: Cached<UnplacedTensor[]> = { most: 1 << 20 };
 const storedFrames: Cached<object> = { most: 512 };
 
 /**
- * Keeps an output quantised if all quantised tensors are copies and their models agree in scheme and
- * settings: copies the stored tensors, and lists the unquantised modules. Otherwise dequantises every tensor
- * and removes the quantisation keys of `config.json`.
+ * Keeps an output quantised, and lists its unquantised modules, if all quantised tensors are copied unchanged from
+ * models that agree in scheme and settings. Otherwise dequantises every tensor and removes the quantisation keys of
+ * `config.json`.
  */
 export const inOneLayout = (composed: Composed, { checkpoints, session }: OpenedInputs): Composed => {
   const models = checkpoints.map(({ checkpoint }) => checkpoint);

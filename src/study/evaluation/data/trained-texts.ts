@@ -9,7 +9,7 @@ import { jsonOrNone } from '../../../core/texts/json.js';
 /** A training's list of runs, with the hashes of its rows. */
 export const trainingName = 'training.json';
 
-/** Beyond this, only the smallest are kept: a sample to estimate shares of problems. */
+/** If there are more hashes, the smallest are kept as a sample of the texts. */
 const mostHashes = 50_000;
 
 /** Shorter texts, such as an answer, do not identify a problem. */

@@ -118,10 +118,10 @@ export class TensorShardHashes {
   readonly #hashes = new Map<string, string>();
 
   /**
-   * Returns tensors that the workers do not hold whole, or that differ from the files.
+   * Returns tensors that workers do not hold whole, or that differ from files.
    *
    * @param workers each worker's parts, by tensor
-   * @param asked `whole` accepts no samples
+   * @param asked `whole` rejects sampled hashes
    * @throws LayerloomError READ_FAILED
    */
   async differing(

@@ -41,7 +41,7 @@ export interface EvaluateOptions {
    * Default false.
    */
   readonly allowServe?: boolean | undefined;
-  /** The stamp of this run's jobs. If layerloom's version or the experiment differs, the run is refused. */
+  /** The stamp of `planExperiment`. Refuses the run if layerloom's version or the experiment changed. */
   readonly expect?: string | undefined;
   readonly signal?: AbortSignal | undefined;
   /** Called before the first model, for each task that cannot be run. */

@@ -86,7 +86,7 @@ export class StudyWatch {
     this.#failures = new ScoreFailures(this.#directory);
   }
 
-  /** Returns the current state. Missing or half-written files count as absent, or as in the previous look. */
+  /** Returns the state now. An unreadable record or training keeps its last value; other files: absent. */
   async look(): Promise<StudyState> {
     this.#unread = [];
     const training = await this.#trainingNow();

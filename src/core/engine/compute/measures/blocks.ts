@@ -50,7 +50,7 @@ export const inParts = (blocks: readonly ElementRange[], most: number): ElementR
   return parts;
 };
 
-/** Measures with results by row; other results add up. */
+/** Measures with per-row results; others are summed. */
 const ofRows: ReadonlySet<Measure['kind']> = new Set(['rowGram', 'rowMagnitudes', 'divergence']);
 
 /** Sums block results in block order, however workers finish, so that every run gives the same total. */

@@ -9,7 +9,7 @@ import { overInputs, type RunControls, type RunCost } from '../../run.js';
 import { BlockMeasurer, type OnNonFinite } from './measure.js';
 import { refusedNonFinite } from './non-finite.js';
 
-/** Matrices of two models, base first, quantised in blocks of one size. */
+/** Measures what quantising keeps of a change from the base, source 0. */
 export interface KeptChangesPlan {
   readonly inputs: readonly PlannedInput[];
   readonly scheme: QuantisingScheme;

@@ -31,7 +31,7 @@ export interface Figure<T> {
 export interface Operation<Unparsed, Worded, Valued> {
   /** Structure in a plan's JSON; check-expression.ts parses operands. */
   readonly schema: z.ZodType<Unparsed>;
-  /** Replaces each operand by `to(operand)`, in order. Types are generic, which index.ts checks. */
+  /** Replaces each operand by `to(operand)`, in order. index.ts declares the generic types. */
   readonly map: (formula: never, to: never) => unknown;
   readonly statistics?: (formula: never) => readonly Statistic<unknown>[];
   /**

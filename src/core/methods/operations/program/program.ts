@@ -346,7 +346,7 @@ export class Program {
     return this.#add({ kind: 'assemble', width, runs: sharedNumbers(runs) }, values, dtype);
   }
 
-  /** `value` bit by bit, except rows from `from` on: they are `values`. */
+  /** Copies `value` bit for bit; each row from `from` on is `values`. */
   fillRows({
     value,
     from,

@@ -57,8 +57,8 @@ export const findWeights = (names: readonly string[]): WeightsFound | undefined 
 };
 
 /**
- * True if loaders read the index. transformers ignores an index that does not mention the whole file beside
- * it; diffusers always reads it.
+ * True if loaders read the index. transformers ignores one that does not name the unsharded file beside it; diffusers
+ * always reads it.
  */
 export const isIndexRead = ({ reader, files }: WeightsFound, named: readonly string[]): boolean =>
   reader.indexGoesFirst === true || files.length === 0 || files.some((file) => named.includes(file));

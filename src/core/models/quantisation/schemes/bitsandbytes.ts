@@ -146,7 +146,7 @@ const inRows = (model: QuantisedCheckpoint, module: string, codes: TensorReferen
   const [name, scalesName, formatName] = [`${module}.weight`, `${module}.SCB`, `${module}.weight_format`];
   const scales = tensorBeside(checkpoint, name, scalesName);
   const format = checkpoint.tensors.get(formatName);
-  // Other numbers are layouts of old versions for some processors.
+  // 0 is row order; others are old versions' GPU layouts.
   if (format !== undefined && checkpoint.descriptions?.get(formatName)?.join() !== '0')
     throw invalidQuantisation(
       checkpoint,

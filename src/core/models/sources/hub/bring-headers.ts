@@ -57,7 +57,7 @@ export const bringHeaders = async (model: string, options: HubOptions = {}): Pro
   // May have been removed before it was held.
   if (path === folder && !(await isUsable(folder))) await bringCommit(hub, at, folder);
   await writeRef(at, asked.revision).catch((error: unknown) => {
-    // A whole model may be in another user's cache, which is read-only.
+    // A model found whole may be in a cache this user cannot write.
     if (path === folder || !(error instanceof LayerloomError && error.code === 'WRITE_FAILED')) throw error;
   });
   return { path, id, revision: commit };
@@ -103,7 +103,7 @@ const linkTo = async (folder: string, at: HubCacheCommit, file: ListedFile): Pro
   await placeLink(join(folder, ...file.name.split('/')), target);
 };
 
-/** Fetches or links a weight file's header and descriptions. */
+/** Links a file of the hub's cache, or fetches its header and descriptions. */
 const bringHeader = async (
   hub: HubSession,
   at: HubCacheCommit,

@@ -27,7 +27,7 @@ export interface Tokenizer {
   /** By id; a token may also be in `vocabulary`. */
   readonly added: readonly { readonly id: number; readonly token: AddedToken }[];
   readonly ids: ReadonlyMap<string, number>;
-  /** Special tokens, which transformers adds again if missing. */
+  /** Special tokens. transformers adds missing ones when it loads. */
   readonly special: readonly AddedToken[];
   /** Special tokens by use: `['bos_token', '<s>']`. */
   readonly uses: TokenSettings['uses'];

@@ -27,7 +27,7 @@ export interface Dimension {
 export interface Configuration {
   /** For names: `b3-u0-tb0-tu0-uniform`; may be empty. */
   readonly label: string;
-  /** In camel case, with places in the file. */
+  /** Camel-case keys with file positions. */
   readonly entries: Entries;
 }
 

@@ -111,8 +111,8 @@ const settingsOf = ({ evaluate }: ExperimentRecord): EvaluationSettings | undefi
 };
 
 /**
- * Chooses one result per task, with the experiment's shots, seed, answer length and range. Prefers the stated
- * rows, then most problems, then the newest.
+ * Chooses one result per task, by the experiment's shots, seed, answer length and `problems`. Prefers exactly its
+ * rows, then most problems, then newest.
  */
 export const scoresOf = (found: readonly FoundResult[], settings: EvaluationSettings | undefined): Scores => {
   const scores: [task: string, score: Score][] = [];

@@ -32,7 +32,7 @@ const countsIn = (section: Section, stack: string): string[] => {
   return [...own, ...usualCounts.filter((key) => isThere(key) && isAlias(key))];
 };
 
-/** Returns a key's number of layers, with the default of T5's decoder. */
+/** Returns a key's layer count; T5's decoder defaults to its encoder. */
 export const countOf = (section: Section, key: string): unknown =>
   isGiven(section[key]) || key !== 'num_decoder_layers' ? section[key] : section['num_layers'];
 
