@@ -1,7 +1,7 @@
 import type { DoraChange } from '../models/adapters/kinds/dora.js';
 import { type AdapterChange, changeIn } from '../models/adapters/kinds/kinds.js';
 import type { LowRankChange } from '../models/adapters/kinds/lora.js';
-import { isFloating } from '../tensor/dtype.js';
+import { type Dtype, isFloating } from '../tensor/dtype.js';
 import type { TensorReference } from '../tensor/reference.js';
 import { operandKind, storedTensor } from '../tensor/stored-tensor.js';
 import { blockTensor } from './operands/blocks.js';
@@ -22,14 +22,32 @@ const productOf = (
 ): LowRankTensor =>
   lowRankTensor({ rank, transposed, experts, a: storedTensor(input, a), b: storedTensor(input, b) });
 
-const addition = (input: number, change: Exclude<AdapterChange, DoraChange>): Addition => ({
-  change: change.kind === 'added' ? storedTensor(input, change.tensor) : productOf(input, change),
-  scale: change.scale,
-});
+type Kinds = { readonly [Change in AdapterChange as Change['kind']]: Change };
+
+/** The term that a kind adds to the base; undefined for a kind that is not a sum. */
+const additions: {
+  readonly [Kind in keyof Kinds]: (input: number, change: Kinds[Kind]) => Operand | undefined;
+} = {
+  lowRank: productOf,
+  added: (input, { tensor }) => storedTensor(input, tensor),
+  dora: () => undefined,
+};
 
 /** Returns what a change adds to the base's tensor; undefined for DoRA. */
-export const additionOf = (input: number, change: AdapterChange): Addition | undefined =>
-  change.kind === 'dora' ? undefined : addition(input, change);
+export const additionOf = <Kind extends keyof Kinds>(
+  input: number,
+  change: Kinds[Kind] & { readonly kind: Kind },
+): Addition | undefined => {
+  const added = additions[change.kind](input, change);
+  return added && { change: added, scale: change.scale };
+};
+
+const normalised = (input: number, dtype: Dtype, base: Operand, change: DoraChange): Operand => {
+  if (!isFloating(dtype)) throw new Error(`an adapter changes a tensor of ${dtype}`);
+  if (base[operandKind] !== 'stored') throw new Error('norms are taken of stored tensors');
+  const [product, magnitudes] = [productOf(input, change), storedTensor(input, change.magnitudes)];
+  return doraTensor({ dtype, tensor: base, product, scale: change.scale, magnitudes });
+};
 
 const adapted = (
   input: number,
@@ -37,16 +55,12 @@ const adapted = (
   base: Operand,
   change: AdapterChange,
 ): Operand => {
-  if (change.kind === 'dora') {
-    if (!isFloating(dtype)) throw new Error(`an adapter changes a tensor of ${dtype}`);
-    if (base[operandKind] !== 'stored') throw new Error('norms are taken of stored tensors');
-    const [product, magnitudes] = [productOf(input, change), storedTensor(input, change.magnitudes)];
-    return doraTensor({ dtype, tensor: base, product, scale: change.scale, magnitudes });
-  }
-  const { change: source, scale } = addition(input, change);
+  if (change.kind === 'dora') return normalised(input, dtype, base, change);
+  const addition = additionOf(input, change);
+  if (addition === undefined) throw new Error(`no operand of the change ${change.kind}`);
   const terms = [
     { source: base, weight: 1 },
-    { source, weight: scale },
+    { source: addition.change, weight: addition.scale },
   ];
   return computedTensor(dtype, { kind: 'linear', terms });
 };

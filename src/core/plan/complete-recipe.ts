@@ -1,3 +1,4 @@
+import type { commonSettings, outputSettings } from '../methods/framework/declaration/common-settings.js';
 import { snakeCase } from '../methods/framework/tensors/tensor-method.js';
 import { renameKeys } from '../methods/recipe/document/case.js';
 import { replaceModels, type WrittenModel } from '../methods/recipe/model-places.js';
@@ -6,6 +7,23 @@ import { torchName } from '../tensor/dtype.js';
 
 /** In YAML's spelling, with method, models and all parameters. */
 export type CompleteRecipe = Readonly<Record<string, unknown>>;
+
+type Setting = keyof typeof commonSettings.shape | keyof typeof outputSettings.shape;
+
+/** A setting is repeated as given, or left out: `dtype` states the output's own, which `outDtype` may have set. */
+const settings: Readonly<Record<Setting, 'repeated' | 'left out'>> = {
+  dtype: 'left out',
+  outDtype: 'left out',
+  chatTemplate: 'repeated',
+  stack: 'repeated',
+  as: 'left out',
+  rank: 'repeated',
+  quantize: 'repeated',
+  layout: 'left out',
+  maxShardSize: 'left out',
+  experts: 'left out',
+  allowNonFinite: 'repeated',
+};
 
 /**
  * Returns the recipe that reproduces the merge bit for bit: models by `textOf`, found parameters as values,
@@ -19,21 +37,14 @@ export const completeRecipe = (
   again: CompleteRecipe | undefined,
   textOf: (model: WrittenModel) => unknown,
 ): CompleteRecipe => {
-  const {
-    method,
-    dialect,
-    layout,
-    maxShardSize,
-    outDtype,
-    as: _as,
-    rank,
-    allowNonFinite,
-    experts: _experts,
-    quantize,
-    ...named
-  } = replaceModels(given, textOf);
+  const { method, dialect, ...named } = replaceModels(given, textOf);
   const { task, language, model, models, slices, parts, base, ...rest } = named;
-  const { tokenizerSource, tokenizer, chatTemplate, stack, ...parameters } = rest;
+  const { tokenizerSource, tokenizer, ...others } = rest;
+  const repeated = Object.keys(settings).filter((key) => settings[key as Setting] === 'repeated');
+  // `dtype` keeps its place; the output's replaces its value.
+  const parameters = Object.fromEntries(
+    Object.entries(others).filter(([key]) => key === 'dtype' || !(key in settings)),
+  );
   const complete = {
     method,
     dialect,
@@ -48,11 +59,8 @@ export const completeRecipe = (
     dtype: dtype === undefined ? undefined : torchName(dtype),
     tokenizerSource,
     tokenizer,
-    chatTemplate,
-    stack,
-    rank,
-    quantize,
-    allowNonFinite: allowNonFinite === true ? true : undefined,
+    // False is a default, which a recipe need not repeat.
+    ...Object.fromEntries(repeated.map((key) => [key, others[key] === false ? undefined : others[key]])),
   };
   return renameKeys(complete, snakeCase);
 };

@@ -112,8 +112,17 @@ export const parseRecipe = (input: unknown, path: RecipePath = []): Recipe => {
     );
   if (path.length > 4 * mostNesting)
     throw invalidSetting(path, name, `at most ${mostNesting} recipes in one another`);
-  const common = checkSettings(commonSettings, given, path);
-  const output = checkSettings(outputSettings, given, path);
+  const { dtype, outDtype, chatTemplate, stack, ...otherCommon } = checkSettings(commonSettings, given, path);
+  const {
+    as: _as,
+    layout,
+    maxShardSize,
+    experts,
+    quantize,
+    rank,
+    allowNonFinite,
+    ...otherOutput
+  } = checkSettings(outputSettings, given, path);
   const rest = Object.fromEntries(Object.entries(given).filter(([key]) => !settingsOfAll.has(key)));
   // Only methods with dialects have this parameter.
   const { dialect: _dialect, ...plain } = rest;
@@ -144,26 +153,28 @@ export const parseRecipe = (input: unknown, path: RecipePath = []): Recipe => {
   const decided = <T>(value: T | ((parameters: never) => T) | undefined, otherwise: T): T =>
     typeof value === 'function' ? (value as (parameters: never) => T)(parameters) : (value ?? otherwise);
   return {
+    // A setting that is not read above does not compile here: it would be accepted and ignored.
+    ...({ ...otherCommon, ...otherOutput } satisfies Record<string, never>),
     method: method.name,
     title: method.title,
     tags: method.tags,
     citations: decided<readonly Citation[]>(method.citations, []),
     given,
-    layout: output.layout,
-    maxShardSize: output.maxShardSize,
-    experts: output.experts,
-    quantize: output.quantize,
-    dtype: parseDtype(common.outDtype ?? common.dtype ?? ''),
-    rank: output.rank,
-    allowNonFinite: output.allowNonFinite ?? false,
+    layout,
+    maxShardSize,
+    experts,
+    quantize,
+    dtype: parseDtype(outDtype ?? dtype ?? ''),
+    rank,
+    allowNonFinite: allowNonFinite ?? false,
     tokenizer: checkTokenizer(
       given,
       [...models, ...companions].filter(({ inPart }) => !inPart),
       path,
     ),
     transplant,
-    chatTemplate: chatTemplateOf(common.chatTemplate),
-    stack: common.stack,
+    chatTemplate: chatTemplateOf(chatTemplate),
+    stack,
     models,
     companions,
     nested,
