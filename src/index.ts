@@ -1,4 +1,4 @@
-// The library's entry point. Every command is a thin call of one of these functions, with the same defaults.
+// The library's entry point. Every command does the work of one of these functions, with the same defaults.
 
 import './core/native/check-node.js';
 
