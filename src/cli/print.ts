@@ -1,5 +1,7 @@
+import { stripVTControlCharacters } from 'node:util';
 import colours from 'picocolors';
 import { visible, visibleLine } from '../core/base/errors/visible.js';
+import { wrap } from '../core/base/wrap.js';
 import type { Progress } from '../core/engine/run.js';
 import { paintedBar } from './text/painted-bar.js';
 
@@ -27,9 +29,22 @@ export const progressReceiver = (): Printer['progress'] => printer.progress;
  * to stderr.
  */
 export const printLine = (text: string): void => {
-  const parts = hasColours() ? text.split(paintedBar) : [text];
+  const fitted = text.split('\n').map(fit).join('\n');
+  const parts = hasColours() ? fitted.split(paintedBar) : [fitted];
   // The pattern has a capture group, so every second part is a bar.
   printText(parts.map((part, index) => (index % 2 === 0 ? visible(part) : part)).join(''));
+};
+
+/** Breaks a line that is longer than the terminal is wide between words, and indents what follows. */
+const fit = (line: string): string => {
+  const width = columns() ?? Number.POSITIVE_INFINITY;
+  if (stripVTControlCharacters(line).length <= width) return line;
+  const own = line.search(/\S/);
+  const [first = '', ...others] = wrap(line.trimStart(), Math.max(width - own - 2, 20));
+  return [
+    `${' '.repeat(own)}${first}`,
+    ...others.map((part) => `${' '.repeat(own + 2)}${part.trimStart()}`),
+  ].join('\n');
 };
 
 /** Prints unescaped text that the reader may save as a file. */
@@ -46,16 +61,18 @@ export const forgetPrinted = (): void => {
   printed = 'nothing';
 };
 
-/** Escapes like `printLine`, which does not change the value. */
+/** Escapes control characters, which does not change the value. */
 export const printJson = (value: unknown): void => {
   printed = 'document';
-  printLine(JSON.stringify(value, null, 2));
+  printText(visible(JSON.stringify(value, null, 2)));
 };
 
 export const printEvent = (event: string, value: object): void => {
   printed = 'events';
-  printLine(JSON.stringify({ event, ...value }));
+  printJsonLine({ event, ...value });
 };
+
+export const printJsonLine = (value: object): void => printText(visible(JSON.stringify(value)));
 
 export const note = (text: string): void => {
   printer.err(`${visible(text)}\n`);
@@ -68,7 +85,14 @@ export const printNext = (command: string | undefined): void => {
 export const warn = (warning: string): void => note(`warning: ${visibleLine(warning)}`);
 
 /** True if stdout is a terminal with colours; NO_COLOR and FORCE_COLOR override. */
-const hasColours = (): boolean =>
+export const hasColours = (): boolean =>
   colours.isColorSupported && (process.stdout.isTTY || 'FORCE_COLOR' in process.env);
 
 export const stdoutColours = () => colours.createColors(hasColours());
+
+/** Columns of the terminal; undefined where stdout is no terminal. */
+export const columns = (): number | undefined =>
+  process.stdout.isTTY ? process.stdout.columns || undefined : undefined;
+
+/** The usual width of texts and pictures, or that of a narrower terminal. */
+export const textWidth = (): number => Math.min(columns() ?? 80, 80);

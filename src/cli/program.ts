@@ -34,6 +34,7 @@ import { tryModels } from './commands/try.js';
 import { verify } from './commands/verify.js';
 import { resolveDash } from './dash-output.js';
 import { addExamples, commandGroups, ExampleCommand, helpLayout, optionGroups } from './framework/help.js';
+import { hasColours } from './print.js';
 
 const commands = [
   swap,
@@ -77,11 +78,13 @@ export const buildProgram = (): Command => {
     .description('Merges fine-tuned LLM checkpoints by layer swapping: exact, fast, small in memory')
     .optionsGroup(optionGroups.messages)
     .version(version, '-V, --version', 'print the version; with --json also the platform')
-    .addHelpOption(new Option('-h, --help', 'print this help').helpGroup(optionGroups.messages))
+    .addHelpOption(
+      new Option('-h, --help', 'print this help; -h prints it in short').helpGroup(optionGroups.messages),
+    )
     .configureHelp(helpLayout)
     .exitOverride()
-    .configureOutput({ writeErr: () => undefined })
-    .showSuggestionAfterError(true)
+    .configureOutput({ writeErr: () => undefined, getOutHasColors: hasColours })
+    .showSuggestionAfterError(false)
     .hook('preAction', (_, command) => resolveDash(command));
   program.addHelpCommand(
     new Command('help')

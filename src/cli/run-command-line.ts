@@ -1,4 +1,5 @@
-import { inspect } from 'node:util';
+import { existsSync } from 'node:fs';
+import { inspect, stripVTControlCharacters } from 'node:util';
 import { type Command, CommanderError } from 'commander';
 import { LayerloomError, reasonOf } from '../core/base/errors/errors.js';
 import { exitCodes } from '../core/base/errors/sentence.js';
@@ -6,11 +7,12 @@ import { version } from '../core/base/files/version.js';
 import { withCode } from '../core/base/files/writing.js';
 import { instructionSets } from '../core/native/addon.js';
 import { type CommandDescription, describeCommands } from './framework/describe.js';
+import { shortHelp } from './framework/help.js';
 import { DeclaredOption } from './framework/option.js';
 import { pythonName, type Reader, spellFor } from './options/spellings.js';
-import { forgetPrinted, note, printedJson, printJson, printLine, warn } from './print.js';
+import { forgetPrinted, note, printedJson, printJson, printJsonLine, printText, warn } from './print.js';
 import { buildProgram } from './program.js';
-import { commandOf, unknownHelpOf, usageErrorOf } from './usage-error.js';
+import { beforeDashes, commandOf, unknownHelpOf, usageErrorOf, wrongDashIn } from './usage-error.js';
 
 /**
  * Prints an error as one message after the warnings that may explain it; with --json also as an object on
@@ -79,7 +81,7 @@ const eventCommands = ['batch', 'evaluate', 'search'];
 /** Prints an error as JSON, unless stdout already has a document, which states the failure itself. */
 const printError = (value: object, [command = '']: readonly string[]): void => {
   if (printedJson() === 'document') return;
-  if (printedJson() === 'events' || eventCommands.includes(command)) printLine(JSON.stringify(value));
+  if (printedJson() === 'events' || eventCommands.includes(command)) printJsonLine(value);
   else printJson(value);
 };
 
@@ -134,6 +136,26 @@ const describeInstallation = () => {
   return { version, node: versions.node, platform, arch, instructionSet: chosen, instructionSets: available };
 };
 
+const asksForShortHelp = (args: readonly string[]): boolean =>
+  beforeDashes(args).includes('-h') && !args.includes('--help') && !args.includes('--json');
+
+/** The words whose help is asked for: `swap` of `swap --help`, `help swap` and `-h swap`. */
+const helpedIn = (args: readonly string[]): readonly string[] | undefined => {
+  const words = args.filter((word) => !word.startsWith('-'));
+  if (args[0] === 'help') return words.slice(1);
+  return beforeDashes(args).some((word) => word === '-h' || word === '--help') ? words : undefined;
+};
+
+/** Words as in other programs: a lone `-v` prints the version, and `swap help` is `help swap`. */
+const readAsElsewhere = (given: readonly string[], program: Command): readonly string[] => {
+  if (given.join() === '-v') return ['--version'];
+  const { command, path } = commandOf(program, given);
+  const asksForHelp = path.length > 0 && given.length === path.length + 1 && given.at(-1) === 'help';
+  // A model may be named so.
+  const isAFile = command.registeredArguments.length > 0 && existsSync('help');
+  return asksForHelp && !isAFile ? ['help', ...path] : given;
+};
+
 let built: Command | undefined;
 
 /** Built once a process; commander resets its state before each parse. */
@@ -155,16 +177,20 @@ export const runCommandLine = async (
   report: (error: unknown, args: readonly string[], program: Command) => number = reportError,
   reader: Reader = 'shell',
 ): Promise<number> => {
-  // As in other programs, a lone `-v` prints the version; commands use `-v` for verbose.
-  const args = given.join() === '-v' ? ['--version'] : given;
   const program = builtProgram();
+  const args = readAsElsewhere(given, program);
   forgetPrinted();
   process.exitCode = undefined;
   const spellAsBefore = spellFor(reader);
   try {
-    const unknownHelp = unknownHelpOf(args, program);
-    if (unknownHelp !== undefined) throw unknownHelp;
-    if (asksForVersionAsJson(args)) printJson(describeInstallation());
+    const helped = helpedIn(args);
+    const unknown =
+      (helped === undefined ? undefined : unknownHelpOf(helped, program)) ??
+      (reader === 'shell' ? wrongDashIn(args, program) : undefined);
+    if (unknown !== undefined) throw unknown;
+    if (reader === 'shell' && helped !== undefined && asksForShortHelp(args))
+      printText(shortHelp(commandOf(program, helped).command));
+    else if (asksForVersionAsJson(args)) printJson(describeInstallation());
     else if (asksForHelpAsJson(args)) printJson({ commands: describeNamed(program, args) });
     else await program.parseAsync(args, { from: 'user' });
     // `diff --exit-code` sets it.
@@ -174,7 +200,8 @@ export const runCommandLine = async (
     if (error instanceof CommanderError && error.exitCode === 0) return 0;
     if (error instanceof CommanderError && error.code === 'commander.help') {
       const command = program.commands.find((known) => known.name() === args[0]);
-      process.stderr.write((command ?? program).helpInformation());
+      const text = shortHelp(command ?? program);
+      process.stderr.write(`${process.stderr.isTTY ? text : stripVTControlCharacters(text)}\n`);
       return exitCodes.usage;
     }
     return report(error, args, program);

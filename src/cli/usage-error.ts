@@ -1,27 +1,20 @@
-import type { Command, CommanderError } from 'commander';
+import type { Command, CommanderError, Option } from 'commander';
+import { shellPath } from '../core/base/errors/command-line.js';
 import { LayerloomError } from '../core/base/errors/errors.js';
 import { nearest } from '../core/methods/recipe/document/nearest.js';
-import { spellingsOf } from './options/spellings.js';
+import { argumentTerm, firstClause, wholeName } from './framework/help.js';
+import { spellingsOf, whyRefused } from './options/spellings.js';
+import { inPlaceOf, otherCommands, plainWord } from './other-commands.js';
 
-/** Errors of commander that a misspelt option may cause; they hide the real mistake. */
-const causedByOptions = [
+/** Errors of commander about what a command line lacks or has too much of, often by a misspelt option. */
+const aboutWords = [
   'commander.unknownOption',
   'commander.missingMandatoryOptionValue',
   'commander.missingArgument',
+  'commander.excessArguments',
 ];
 
-/** Returns the option meant by a word: a synonym, a near spelling, or the only completion. */
-const meantOption = (flag: string, known: readonly string[]): string | undefined => {
-  if (!/^--[^-]/.test(flag)) return undefined;
-  const shown = new Map(known.flatMap((long) => spellingsOf(long).map((spelling) => [spelling, long])));
-  const found = shown.has(flag) ? flag : nearest(flag, shown.keys());
-  if (found !== undefined) return shown.get(found);
-  const alike = [...shown].filter(
-    ([name]) => Math.min(name.length, flag.length) > 4 && (name.startsWith(flag) || flag.startsWith(name)),
-  );
-  const longs = new Set(alike.map(([, long]) => long));
-  return longs.size === 1 ? [...longs][0] : undefined;
-};
+const usageError = (reason: string): LayerloomError => new LayerloomError('USAGE', { reason });
 
 /** Returns the command that the first words name, and its name words. */
 export const commandOf = (
@@ -39,28 +32,205 @@ export const commandOf = (
   return { command, path };
 };
 
+const seeHelp = (command: Command): string => `see \`${wholeName(command)} --help\``;
+
+/** `did you mean --out? Or see …` */
+const advice = (meant: readonly string[], command: Command): string =>
+  meant.length === 0
+    ? seeHelp(command)
+    : `did you mean ${listed(meant.slice(0, 3), 'or')}? Or ${seeHelp(command)}`;
+
+const listed = (words: readonly string[], last: string): string =>
+  words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} ${last} ${words.at(-1)}`;
+
+/** The candidates that begin with the word or with which it begins; all have at least `shortest` letters. */
+const completions = (word: string, candidates: readonly string[], shortest: number): string[] => {
+  if (word.length < shortest) return [];
+  const completed = candidates.filter((one) => one.startsWith(word));
+  if (completed.length > 0) return completed;
+  return candidates.filter((one) => one.length >= shortest && word.startsWith(one));
+};
+
+/** Returns the options that a word may mean: another name, a near one, or those that it begins. */
+const meantOptions = (flag: string, known: readonly string[]): readonly string[] => {
+  const shown = new Map(known.flatMap((long) => spellingsOf(long).map((spelling) => [spelling, long])));
+  const found = shown.has(flag) ? flag : flag.startsWith('--') ? nearest(flag, shown.keys()) : undefined;
+  if (found !== undefined) return [shown.get(found) ?? found];
+  const begun = completions(flag, [...shown.keys()], 5).map((name) => shown.get(name) ?? name);
+  return [...new Set(begun)].sort((a, b) => a.length - b.length);
+};
+
+const longsOf = (command: Command): string[] =>
+  command
+    .createHelp()
+    .visibleOptions(command)
+    .flatMap(({ long }) => long ?? []);
+
+/** Names by which other programs take as an option what is an argument here. */
+const ofArguments =
+  /^--(models?|inputs?|path|file|dir|directory|config|recipe|checkpoints?|experiment)-?\d*$/;
+
+/** Says how to name models and files that were given by an option that there is not. */
+const byArguments = (flag: string, command: Command): string | undefined => {
+  const names = command.registeredArguments.map((argument) => argument.name());
+  const isNamed = names.some((name) => spellingsOf(`--${name}`).includes(flag));
+  if (!ofArguments.test(flag) && !isNamed) return undefined;
+  if (names.length > 0)
+    return `it is given without an option: \`${command.createHelp().commandUsage(command)}\``;
+  const mandatory = command.options.filter((one) => one.mandatory).flatMap(({ long }) => long ?? []);
+  return mandatory.length === 0 ? undefined : `models are named by ${listed(mandatory, 'and')}`;
+};
+
+const unknownOption = (given: string, command: Command, program: Command): LayerloomError => {
+  const flag = given.replace(/=.*$/s, '');
+  // `-output` and `--Base_Model`.
+  const [dashed, spelt] = [
+    /^-[^-]./.test(flag) ? `-${flag}` : flag,
+    flag.length > 2 ? plainFlag(flag) : flag,
+  ];
+  const known = longsOf(command);
+  const isKnown = known.some((long) => spellingsOf(long).includes(spelt));
+  const reason = isKnown ? undefined : (whyRefused(spelt, command.name()) ?? byArguments(spelt, command));
+  if (reason !== undefined)
+    return usageError(
+      `unknown option ${flag}: ${reason}${reason.includes('leave it out') ? '' : `; ${seeHelp(command)}`}`,
+    );
+  const isOfCommands = command === program && program.commands.some((one) => longsOf(one).includes(spelt));
+  if (isOfCommands)
+    return usageError(`${flag} is an option of commands, and follows the name of one; ${seeHelp(program)}`);
+  const meant = meantOptions(isKnown ? spelt : dashed, known);
+  const needed = missingOptions(command);
+  const needs =
+    meant.length === 0 && needed.length > 0 ? `${command.name()} needs ${listed(needed, 'and')}; ` : '';
+  return usageError(`unknown option ${flag}; ${needs}${advice(meant, command)}`);
+};
+
+const missingOptions = (command: Command): string[] =>
+  command.options
+    .filter((one) => one.mandatory && command.getOptionValue(one.attributeName()) === undefined)
+    .map(withValue);
+
+const plainFlag = (flag: string): string =>
+  `--${flag
+    .replace(/^[-–—−]+/, '')
+    .toLowerCase()
+    .replaceAll('_', '-')}`;
+
 /**
- * Returns an error for `layerloom help NAME…` with an unknown name; commander would print the help of all
- * commands.
+ * Returns the error of `-out DIR`, which would be read as `-o ut`, and of `–out`, whose dash a word processor
+ * has made.
  */
-export const unknownHelpOf = (args: readonly string[], program: Command): LayerloomError | undefined => {
-  if (args[0] !== 'help') return undefined;
-  const names = args.slice(1).filter((word) => !word.startsWith('-'));
+export const wrongDashIn = (args: readonly string[], program: Command): LayerloomError | undefined => {
+  const { command, path } = commandOf(program, args);
+  const names = longsOf(command).flatMap((long) => spellingsOf(long));
+  const given = beforeDashes(args.slice(path.length)).find((word) => {
+    const [, name = ''] = /^(?:-(?=[a-z]{2})|[–—−]{1,2})([a-z][a-z-]*)(?:=|$)/.exec(word) ?? [];
+    return names.includes(`--${name}`);
+  });
+  return given === undefined ? undefined : unknownOption(given, command, program);
+};
+
+/** The words before `--`, behind which none is an option. */
+export const beforeDashes = (args: readonly string[]): readonly string[] =>
+  args.includes('--') ? args.slice(0, args.indexOf('--')) : args;
+
+/** Names of subcommands, for a reader who leaves the first word out: `experiment init` for `init`. */
+const subcommandsNamed = (program: Command, word: string): string[] =>
+  program.commands.flatMap((one) =>
+    one.commands.filter((each) => each.name() === word).map((each) => `${one.name()} ${each.name()}`),
+  );
+
+const meantCommands = (word: string, path: readonly string[], program: Command): readonly string[] => {
+  const { command } = commandOf(program, path);
+  const names = command.commands.map((one) => one.name());
+  const other = otherCommands.get(plainWord([...path, word].join(' ')));
+  if (other !== undefined) return [other];
+  const found = nearest(word, names);
+  if (found !== undefined) return [found];
+  const plain = new Map(names.map((name) => [plainWord(name), name]));
+  const begun = completions(plainWord(word), [...plain.keys()], 3).map((name) => plain.get(name) ?? name);
+  if (begun.length > 0) return begun;
+  if (path.length > 0) return [];
+  const below = subcommandsNamed(program, word);
+  if (below.length > 0) return below;
+  // A file or a directory without a command.
+  if (/\.(ya?ml|json|md)$/i.test(word)) return [`merge ${shellPath(word)}`];
+  return word.includes('/') ? [`inspect ${shellPath(word)}`] : [];
+};
+
+const unknownCommand = (word: string, path: readonly string[], program: Command): LayerloomError => {
+  const reason = path.length === 0 ? inPlaceOf(word) : undefined;
+  if (reason !== undefined) return usageError(`unknown command ${word}: ${reason}; ${seeHelp(program)}`);
+  return usageError(
+    `unknown command ${[...path, word].join(' ')}; ${advice(meantCommands(word, path, program), commandOf(program, path).command)}`,
+  );
+};
+
+/** Returns an error for the help of an unknown command; commander would print the help of all commands. */
+export const unknownHelpOf = (names: readonly string[], program: Command): LayerloomError | undefined => {
   const { command, path } = commandOf(program, names);
   const unknown = names[path.length];
   if (unknown === undefined || command.commands.length === 0) return undefined;
-  const meant = nearest(
-    unknown,
-    command.commands.map((known) => known.name()),
+  return unknownCommand(unknown, path, program);
+};
+
+/** `--task <model>` */
+const withValue = ({ flags }: Option): string => flags.replace(/^-\w, /, '');
+
+/** An option whose value is another option: its own was left out. `--directive --time=1` is meant so. */
+export const swallowedIn = (command: Command): LayerloomError | undefined => {
+  const longs = longsOf(command);
+  for (const option of command.options) {
+    const value: unknown = command.getOptionValue(option.attributeName());
+    if (typeof value !== 'string' || !longs.includes(value.replace(/=.*$/s, ''))) continue;
+    return usageError(
+      `${withValue(option)} has no value: ${value} follows, which is an option; ${seeHelp(command)}`,
+    );
+  }
+  return undefined;
+};
+
+const said = (words: readonly string[]): string => listed(words.slice(0, 3).map(shellPath), 'and');
+
+/** Says how words that are left over may have been meant. */
+const hintsAbout = (extra: readonly string[], name: string): string[] => {
+  if (extra.length === 0) return [];
+  if (extra.every((word) => /^[\d.,]+$/.test(word)))
+    return ['several values are joined by commas, as in 1,2'];
+  if (extra.some((word) => word.trim() === ''))
+    return ['a space seems to follow the \\ at the end of a line'];
+  return name === 'merge' ? ['soup averages models, and swap exchanges their layers'] : [];
+};
+
+/** Says what is missing and what is left over, in one sentence. */
+const misfit = (command: Command, operands: readonly string[]): LayerloomError => {
+  const taken = command.registeredArguments;
+  const name = wholeName(command).replace(/^layerloom /, '');
+  const lacking = taken.slice(operands.length).filter((one) => one.required);
+  const missing = [...lacking.map(argumentTerm), ...missingOptions(command)];
+  const [only] = missing.length === 1 ? lacking : [];
+  const meaning = only === undefined ? '' : `, ${firstClause(only.description)}`;
+  const extra = taken.some((one) => one.variadic) ? [] : operands.slice(taken.length);
+  const takes = taken.length === 0 ? 'no arguments' : `only ${taken.map(argumentTerm).join(' ')}`;
+  const lacksOut = command.options.some(
+    (one) => one.long === '--out' && command.getOptionValue(one.attributeName()) === undefined,
   );
-  return new LayerloomError('USAGE', {
-    reason: `unknown command ${[...path, unknown].join(' ')}; ${meant === undefined ? '' : `did you mean ${meant}? Or `}see \`${['layerloom', ...path, '--help'].join(' ')}\``,
-  });
+  const [out] = extra.length === 1 && lacksOut && missing.length === 0 ? extra : [];
+  const parts = [
+    ...(extra.length === 0
+      ? []
+      : [`${name} takes ${takes}, and ${said(extra)} ${extra.length === 1 ? 'is' : 'are'} left over`]),
+    ...(out === undefined ? hintsAbout(extra, name) : []),
+    ...(missing.length === 0
+      ? []
+      : [`${extra.length === 0 ? name : 'it'} needs ${listed(missing, 'and')}${meaning}`]),
+  ].join('; ');
+  return usageError(`${parts}; ${advice(out === undefined ? [] : [`-o ${shellPath(out)}`], command)}`);
 };
 
 /**
  * Converts commander's error to ours. An unknown option is reported before a missing required one, with the
- * nearest known option.
+ * options or commands that it may mean.
  */
 export const usageErrorOf = (
   { code, message }: CommanderError,
@@ -68,24 +238,13 @@ export const usageErrorOf = (
   program: Command,
 ): LayerloomError => {
   const { command, path } = commandOf(program, args);
-  const help = `see \`${['layerloom', ...path, '--help'].join(' ')}\``;
-  const reason = message.replace(/^error: /, '');
-  if (code === 'commander.excessArguments') {
-    const hasOut = command.options.some(({ long }) => long === '--out');
-    return new LayerloomError('USAGE', {
-      reason: `${reason} ${hasOut ? 'The output is named by `-o DIR`; ' : ''}${help}`,
-    });
-  }
-  if (!causedByOptions.includes(code)) return new LayerloomError('USAGE', { reason });
-  const [unknown] = command.parseOptions(args.slice(path.length)).unknown;
-  if (unknown === undefined) return new LayerloomError('USAGE', { reason: `${reason}; ${help}` });
-  const flag = unknown.replace(/=.*$/s, '');
-  const known = command
-    .createHelp()
-    .visibleOptions(command)
-    .flatMap(({ long }) => long ?? []);
-  const meant = meantOption(flag, known);
-  return new LayerloomError('USAGE', {
-    reason: `unknown option ${flag}; ${meant === undefined ? '' : `did you mean ${meant}? Or `}${help}`,
-  });
+  const [, quoted = ''] = /'(.*)'/s.exec(message) ?? [];
+  if (code === 'commander.unknownCommand') return unknownCommand(quoted, path, program);
+  if (code === 'commander.optionMissingArgument')
+    return usageError(`${quoted.replace(/^-\w, /, '')} has no value; ${seeHelp(command)}`);
+  if (!aboutWords.includes(code)) return usageError(message.replace(/^error: /, ''));
+  const { operands, unknown } = command.parseOptions(args.slice(path.length));
+  const [first] = unknown;
+  if (first !== undefined) return unknownOption(first, command, program);
+  return swallowedIn(command) ?? misfit(command, operands);
 };

@@ -28,7 +28,6 @@ import { startHub } from '../fixtures/hub-server.js';
 const lines: ContainerReader = {
   name: 'lines',
   extension: '.lines',
-  looksFor: 'weights.lines',
   weightsIn: (names) => names.filter((name) => name === 'weights.lines'),
   headerEnd: (start, file, fileBytes) => {
     const end = start.indexOf(10) + 1;

@@ -161,7 +161,7 @@ describe('a GGUF file', () => {
     for (const name of ['a.gguf', 'b.gguf']) writeGguf(join(root, name), ggufModel());
     await expect(openCheckpoint(root)).rejects.toMatchObject({
       code: 'NOT_A_CHECKPOINT',
-      message: expect.stringContaining('it has 2 other files of weights'),
+      message: expect.stringContaining('it has 2 files of weights; give one of them, such as '),
     });
     expect((await openCheckpoint(join(root, 'a.gguf'))).tensors.size).toBe(20);
     const beside = writeCheckpoint(join(root, 'both'), {

@@ -181,7 +181,7 @@ describe('layerloom swap', () => {
       'error: unknown option --botom; did you mean --bottom? Or see `layerloom swap --help`\n',
     );
     expect((await cli(['revert', '--below', 'auto', 'x'])).stderr).toBe(
-      'error: unknown option --below; see `layerloom revert --help`\n',
+      'error: unknown option --below; revert needs --base <model>; see `layerloom revert --help`\n',
     );
     expect((await cli(['swap', '--taks', 'x', '--lang', 'y'])).stderr).toContain('did you mean --task?');
     expect((await cli(['swap', '--lang', 'y', '-o', 'z'])).stderr).toContain('--task');
@@ -394,7 +394,7 @@ describe('layerloom', () => {
     expect((await cli(['--help'])).stdout).toContain('layerloom swap --task');
     expect(await cli(['swpa'])).toMatchObject({
       code: 2,
-      stderr: expect.stringContaining('Did you mean swap?'),
+      stderr: expect.stringContaining('did you mean swap?'),
     });
     expect(await cli([])).toMatchObject({ code: 2, stderr: expect.stringContaining('Usage: layerloom') });
   });

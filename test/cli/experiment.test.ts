@@ -148,7 +148,7 @@ describe('layerloom experiment init', () => {
       ['--preset', 'papr'],
       /preset: expected smoke, paper, figure-3-max, .*, grid, got "papr"; did you mean paper\?/,
     ],
-    [[], /required option '--preset <preset>' not specified/],
+    [[], /experiment init needs --preset <preset>/],
     [['--preset', 'grid', '--lang', 'swh-1=./swh-1'], /--lang swh-1=\.\/swh-1: expected LANGUAGE:NAME=DIR/],
     [['--preset', 'grid', '--task', 'a=./b', 'a=./c'], /--task names two experts a/],
   ])('refuses %j', async (args, message) => {
@@ -252,7 +252,7 @@ describe('layerloom experiment snakemake and kubernetes', () => {
   });
 
   it.each([
-    [['kubernetes'], /required option '--image <image>' not specified/],
+    [['kubernetes'], /experiment kubernetes needs --image <image>/],
     [['kubernetes', '--image', 'i', '--volume', 'data'], /--volume data: expected CLAIM=PATH/],
     [['kubernetes', '--image', 'i', '--volume', 'c=/x', '--evaluate-image', 'j'], /give --evaluate too/],
     [['snakemake', '--evaluate-qos', 'low'], /--evaluate-qos is for evaluations; give --evaluate too/],

@@ -49,7 +49,7 @@ describe('options that a command does not have', () => {
   it("`merge FILE DIR`, as other programs have it, is told the output's option", async () => {
     const { code, stderr } = await cli(['merge', 'r.yaml', 'out']);
     expect(code).toBe(2);
-    expect(stderr).toContain('The output is named by `-o DIR`; see `layerloom merge --help`');
+    expect(stderr).toContain('did you mean -o out? Or see `layerloom merge --help`');
   });
 });
 

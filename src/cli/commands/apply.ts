@@ -22,7 +22,8 @@ export const apply = command({
     ],
   ],
   run: async ({ base, adapter, ...given }) => {
-    const { methodCommand } = await import('../work/merging/merge.js');
+    const { checkOrder, methodCommand } = await import('../work/merging/merge.js');
+    await checkOrder(base, adapter);
     const options = { ...given, model: `${base}+${adapter}` };
     await methodCommand('relayout', options);
   },

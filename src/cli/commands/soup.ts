@@ -8,6 +8,7 @@ import { option } from '../framework/option.js';
 import { analysis, modelWords } from '../options/common.js';
 import { formOptions, mergeOptions, saveOptions, tokenizer } from '../options/merging.js';
 import { toNumber, toWeights } from '../options/parse.js';
+import { warn } from '../print.js';
 
 export const soup = command({
   name: 'soup',
@@ -71,5 +72,11 @@ export const soup = command({
       'an adapter whose averages have rank 16',
     ],
   ],
-  run: async (given) => (await import('../work/merging/merge.js')).methodCommand('soup', given),
+  run: async (given) => {
+    await (await import('../work/merging/merge.js')).methodCommand('soup', given);
+    const { models, schedule, as, rank, quiet } = given;
+    // Also a way to give one adapter another form.
+    if (models.length === 1 && [schedule, as, rank].every((one) => one === undefined) && !quiet)
+      warn(`${models[0]} is the only model, and so its own average`);
+  },
 });

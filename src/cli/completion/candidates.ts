@@ -1,34 +1,14 @@
 import { invalidParameter } from '../../core/base/errors/invalid-parameter.js';
 import type { ArgumentDescription, CommandDescription, OptionDescription } from '../framework/describe.js';
+import { pathKinds } from '../framework/option.js';
 
 /** Values that a shell offers for an argument: words, names of files or directories, or nothing. */
 export type Candidates =
   | { readonly kind: 'words'; readonly words: readonly string[] }
   | { readonly kind: 'files' | 'directories' | 'nothing' };
 
-/** Placeholders of paths; a model may be a directory or a file. */
-const paths: Readonly<Record<string, 'files' | 'directories'>> = {
-  a: 'files',
-  adapter: 'files',
-  b: 'files',
-  base: 'files',
-  checkpoint: 'files',
-  csv: 'files',
-  'csv|dir': 'files',
-  dir: 'directories',
-  experiment: 'files',
-  expert: 'files',
-  file: 'files',
-  'lang:name=dir': 'directories',
-  model: 'files',
-  'name=dir': 'directories',
-  out: 'directories',
-  path: 'files',
-  recipe: 'files',
-};
-
 export const candidatesOf = ({ name, choices }: ArgumentDescription): Candidates =>
-  choices.length > 0 ? { kind: 'words', words: choices } : { kind: paths[name] ?? 'nothing' };
+  choices.length > 0 ? { kind: 'words', words: choices } : { kind: pathKinds[name] ?? 'nothing' };
 
 export const optionsOf = ({ optionGroups }: CommandDescription): readonly OptionDescription[] =>
   optionGroups.flatMap(({ options }) => options);

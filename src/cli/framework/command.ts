@@ -1,11 +1,12 @@
 import { Argument, type Command } from 'commander';
 import { LayerloomError } from '../../core/base/errors/errors.js';
-import { tildeIn } from '../../core/base/files/tilde.js';
+import { tildeIn, unexpandedIn } from '../../core/base/files/tilde.js';
 import { orNoDirectories } from '../../core/engine/output/durable.js';
 import { type OutputOptions, outputOptions } from '../options/output.js';
 import { isForShell } from '../options/spellings.js';
+import { swallowedIn } from '../usage-error.js';
 import { addExamples, commandGroups, type Example, type ExampleCommand } from './help.js';
-import { DeclaredOption, type OptionDeclaration, otherSpellings } from './option.js';
+import { DeclaredOption, isPlace, type OptionDeclaration, otherSpellings } from './option.js';
 
 export interface ArgumentDeclaration<Value = unknown> {
   readonly flags: string;
@@ -83,12 +84,26 @@ const textsIn = (value: unknown): string[] => {
   return typeof value === 'object' && value !== null ? Object.values(value).flatMap(textsIn) : [];
 };
 
-/** Refuses a path with a `~` that the shell did not expand. @throws LayerloomError USAGE */
-const checkTildes = (name: string, value: unknown): void => {
+/**
+ * Refuses a path that the shell left unexpanded (`~`, `$HOME`), and an empty one, which an unset variable
+ * gives and which would mean the working directory.
+ *
+ * @throws LayerloomError USAGE
+ */
+const checkPlaces = (name: string, flags: string, value: unknown): void => {
   for (const text of textsIn(value)) {
-    const unexpanded = tildeIn(text, isForShell() ? ' by your shell' : '');
+    const unexpanded = (isPlace(flags) ? unexpandedIn : tildeIn)(text, isForShell() ? ' by your shell' : '');
     if (unexpanded !== undefined)
       throw new LayerloomError('USAGE', { reason: `${name} ${text}: ${unexpanded}` });
+    const short = /^-\w(?=, )/.exec(flags)?.[0];
+    if (text.startsWith('=') && short !== undefined && isPlace(flags))
+      throw new LayerloomError('USAGE', {
+        reason: `${short}${text}: write ${short} ${text.slice(1)}, or ${name}${text}`,
+      });
+    if (text.trim() === '' && isPlace(flags))
+      throw new LayerloomError('USAGE', {
+        reason: `${name} is empty${isForShell() ? '; is a variable of your shell not set?' : ''}`,
+      });
   }
 };
 
@@ -122,8 +137,11 @@ export const command = <
       const given = options
         .map((one) => [one.key, command.getOptionValue(one.attributeName())] as const)
         .filter(([, value]) => value !== undefined);
-      const named = options.map((one) => [one.long ?? one.key, command.getOptionValue(one.attributeName())]);
-      for (const [name, value] of [...texts, ...named]) checkTildes(String(name), value);
+      const swallowed = swallowedIn(command);
+      if (swallowed !== undefined) throw swallowed;
+      for (const [index, [key, { flags }]] of declared.entries()) checkPlaces(key, flags, words[index]);
+      for (const one of options)
+        checkPlaces(one.long ?? one.key, one.flags, command.getOptionValue(one.attributeName()));
       // Commander parsed them by the declarations that define the type.
       const values = Object.fromEntries([...texts, ...given]) as Given<A, O>;
       await orNoDirectories(() => facts.run(values, programOf(command)));

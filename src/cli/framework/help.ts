@@ -1,4 +1,6 @@
-import { Command, type HelpConfiguration, type Option } from 'commander';
+import { type Argument, Command, type Help, type HelpConfiguration, type Option } from 'commander';
+import { wrap } from '../../core/base/wrap.js';
+import { columns, stdoutColours } from '../print.js';
 import { defaultOf, isRepeatable, requirementOf } from './option.js';
 
 export const commandGroups = {
@@ -32,11 +34,27 @@ export const addExamples = (
   examples: readonly [Example, Example, ...Example[]],
 ): void => {
   command.examples = examples;
-  const lines = examples.map(([line, purpose]) => `  # ${purpose}\n  $ ${wrapCommand(line)}`);
-  command.addHelpText('after', `\nExamples:\n${lines.join('\n')}`);
+  command.addHelpText('after', () => describeExamples('Examples:', examples));
 };
 
-const plainWidth = 80;
+const describeExamples = (title: string, examples: readonly Example[]): string => {
+  const { dim } = stdoutColours();
+  const lines = examples.map(([line, purpose]) => {
+    const words = wrap(purpose, helpColumns() - 4).map((part) => `  ${dim(`# ${part}`)}`);
+    return [...words, `  $ ${wrapCommand(line)}`].join('\n');
+  });
+  return `\n${styled.title(title)}\n${lines.join('\n')}`;
+};
+
+const styled = {
+  title: (text: string) => stdoutColours().bold(text),
+  term: (text: string) => stdoutColours().cyan(text),
+};
+
+/** Longer lines are hard to read. */
+const widest = 100;
+
+const helpColumns = (): number => Math.min(columns() ?? 80, widest);
 
 /** Breaks a command line before options, with backslashes. */
 const wrapCommand = (line: string): string => {
@@ -45,7 +63,7 @@ const wrapCommand = (line: string): string => {
   for (const part of others) {
     const joined = `${lines.at(-1)} ${part}`;
     // Four columns of indentation, two for the backslash at the end.
-    if (joined.length <= plainWidth - 6) lines[lines.length - 1] = joined;
+    if (joined.length <= helpColumns() - 6) lines[lines.length - 1] = joined;
     else lines.push(`  ${part}`);
   }
   return lines.join(' \\\n    ');
@@ -70,8 +88,15 @@ const notesOf = (option: Option): string => {
 
 const widestTerm = 26;
 
+/** A description beside its term has at least this width, else it stands below. */
+const narrowestText = 34;
+
 /** Wraps help at the terminal's width, or at 80 columns. */
 export const helpLayout: HelpConfiguration = {
+  minWidthToWrap: 20,
+  prepareContext(this: Help) {
+    this.helpWidth = helpColumns();
+  },
   optionDescription: (option) => `${option.description}${notesOf(option)}`,
   subcommandTerm: (command) => [command.name(), ...command.registeredArguments.map(argumentTerm)].join(' '),
   argumentTerm: (argument) => argumentTerm(argument),
@@ -82,6 +107,11 @@ export const helpLayout: HelpConfiguration = {
     const flags = required.map(({ flags }) => flags.replace(/^-\w, /, ''));
     return [wholeName(command), ...flags, command.usage()].join(' ');
   },
+  styleTitle: (text) => styled.title(text),
+  styleUsage: (text) => text,
+  styleOptionTerm: (text) => styled.term(text),
+  styleArgumentTerm: (text) => styled.term(text),
+  styleSubcommandTerm: (text) => styled.term(text),
   padWidth: (command, help) => {
     const terms = [
       ...help.visibleOptions(command).map((option) => help.optionTerm(option)),
@@ -91,15 +121,65 @@ export const helpLayout: HelpConfiguration = {
     return Math.min(widestTerm, Math.max(...terms));
   },
   formatItem: (term, width, description, help) => {
-    const indent = ' '.repeat(width + 4);
-    const text = help.boxWrap(description, (help.helpWidth ?? plainWidth) - indent.length);
+    const isNarrow = helpColumns() - width - 4 < narrowestText;
+    const indent = ' '.repeat(isNarrow ? 6 : width + 4);
+    const text = help.boxWrap(description, helpColumns() - indent.length);
     const lines = text.split('\n').map((line) => `${indent}${line}`);
-    if (term.length > width) return [`  ${term}`, ...lines].join('\n');
-    return `  ${term.padEnd(width)}  ${lines.join('\n').trimStart()}`;
+    const length = help.displayWidth(term);
+    if (isNarrow || length > width) return [`  ${term}`, ...lines].join('\n');
+    return `  ${term}${' '.repeat(width - length)}  ${lines.join('\n').trimStart()}`;
   },
 };
 
-const argumentTerm = (argument: { name(): string; required: boolean; variadic: boolean }): string => {
+/** Options that `-h` shows: the required ones, then the command's own, in the order of its declaration. */
+const mostShown = 8;
+
+const shownFirst = (command: Command): readonly Option[] => {
+  const options = command.createHelp().visibleOptions(command);
+  const rank = (option: Option): number => {
+    if (requirementOf(option) !== undefined) return 0;
+    if (option.long === '--dry-run') return 1;
+    return option.helpGroupHeading === undefined ? 2 : 3;
+  };
+  const chosen = new Set(options.toSorted((a, b) => rank(a) - rank(b)).slice(0, mostShown));
+  return options.filter((option) => chosen.has(option));
+};
+
+/** The first clause of a description. */
+export const firstClause = (text: string): string => text.replace(/[;:] .*$/s, '');
+
+/** Returns the text of `-h`: the usage, the options used most, one example. */
+export const shortHelp = (command: Command): string => {
+  const help = command.createHelp();
+  help.prepareContext({});
+  const width = help.padWidth(command, help);
+  const item = (term: string, text: string) => help.formatItem(styled.term(term), width, text, help);
+  const subcommands = help
+    .visibleCommands(command)
+    .filter((one) => command.parent !== null || often.includes(one.name()));
+  const example = command instanceof ExampleCommand ? command.examples.slice(0, 1) : [];
+  const rest = subcommands.length > 0 ? 'All commands' : 'All options';
+  return [
+    `${styled.title('Usage:')} ${help.commandUsage(command)}`,
+    '',
+    help.boxWrap(help.commandDescription(command), helpColumns()),
+    '',
+    ...help.visibleArguments(command).map((one) => item(argumentTerm(one), firstClause(one.description))),
+    ...(subcommands.length > 0
+      ? subcommands.map((one) => item(help.subcommandTerm(one), firstClause(one.description())))
+      : shownFirst(command).map((one) =>
+          item(help.optionTerm(one), `${firstClause(one.description)}${notesOf(one)}`),
+        )),
+    describeExamples('Example:', example),
+    '',
+    `${rest}: ${wholeName(command)} --help`,
+  ].join('\n');
+};
+
+/** Commands that `layerloom -h` shows. */
+const often = ['swap', 'soup', 'merge', 'analyze', 'inspect', 'verify', 'batch', 'evaluate'];
+
+export const argumentTerm = (argument: Pick<Argument, 'required' | 'variadic' | 'name'>): string => {
   const name = `${argument.name()}${argument.variadic ? '...' : ''}`;
   return argument.required ? `<${name}>` : `[${name}]`;
 };

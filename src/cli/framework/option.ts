@@ -1,4 +1,6 @@
 import { Option } from 'commander';
+import { shellPath } from '../../core/base/errors/command-line.js';
+import { LayerloomError } from '../../core/base/errors/errors.js';
 import { alsoAccepted } from '../options/spellings.js';
 
 export interface OptionFacts {
@@ -54,6 +56,44 @@ export const option = <const Flags extends string, const Facts extends OptionFac
   facts: facts ?? {},
 });
 
+/** `model` of `--task <model>` and of `<model...>`; empty for flags. */
+const placeholderOf = (flags: string): string => /[<[]([^\]>.]+)/.exec(flags)?.[1] ?? '';
+
+/** Placeholders of paths; a model may be a directory or a file. */
+export const pathKinds: Readonly<Record<string, 'files' | 'directories'>> = {
+  a: 'files',
+  adapter: 'files',
+  b: 'files',
+  base: 'files',
+  checkpoint: 'files',
+  csv: 'files',
+  'csv|dir': 'files',
+  dir: 'directories',
+  experiment: 'files',
+  expert: 'files',
+  file: 'files',
+  'lang:name=dir': 'directories',
+  model: 'files',
+  'name=dir': 'directories',
+  out: 'directories',
+  path: 'files',
+  recipe: 'files',
+};
+
+/** True if an option's or argument's value is a path or a model. */
+export const isPlace = (flags: string): boolean => Object.hasOwn(pathKinds, placeholderOf(flags));
+
+/** Refuses a second path or model, which would replace the first silently. */
+const once =
+  (long: string) =>
+  (text: string, before?: string): string => {
+    if (before !== undefined && before !== text)
+      throw new LayerloomError('USAGE', {
+        reason: `${long} is given twice, as ${shellPath(before)} and as ${shellPath(text)}; it takes one value`,
+      });
+    return text;
+  };
+
 export class DeclaredOption extends Option {
   /** The parameter's name. */
   readonly key: string;
@@ -68,6 +108,8 @@ export class DeclaredOption extends Option {
     if (facts.default !== undefined) this.default(undefined, facts.default);
     if (parse !== undefined) this.argParser<unknown>(parse as (text: string, previous: unknown) => unknown);
     if (facts.repeatable) this.argParser((text: string, texts: readonly string[] = []) => [...texts, text]);
+    const isOne = !facts.repeatable && !flags.includes('...');
+    if (isOne && parse === undefined && isPlace(flags)) this.argParser(once(this.long ?? flags));
     // `Option.choices` would refuse other values itself, without the parameter's name.
     if (choices !== undefined) this.argChoices = [...choices];
     if (required === true) this.makeOptionMandatory();

@@ -1,5 +1,6 @@
 import { LayerloomError } from '../../core/base/errors/errors.js';
 import { invalidParameter } from '../../core/base/errors/invalid-parameter.js';
+import { nearest } from '../../core/methods/recipe/document/nearest.js';
 
 /**
  * Parses a number. Returns other text unchanged; the called function then refuses it and names the parameter.
@@ -60,8 +61,14 @@ export const toOneOf =
   <const Choice extends string>(parameter: string, choices: readonly Choice[]) =>
   (text: string): Choice => {
     const found = choices.find((choice) => choice === text);
-    if (found === undefined) throw invalidParameter(parameter, text, choices.join(', '));
-    return found;
+    if (found !== undefined) return found;
+    const meant = choices.find((choice) => text.startsWith(choice)) ?? nearest(text, choices);
+    throw new LayerloomError('INVALID_PARAMETER', {
+      parameter,
+      value: text,
+      expected: choices.join(', '),
+      nearest: meant,
+    });
   };
 
 /** Parses a part: `2/8` is the third of eight. @throws LayerloomError INVALID_PARAMETER */

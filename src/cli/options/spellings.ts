@@ -9,23 +9,153 @@ interface OtherSpellings {
 
 /** By the spelling that help, completion, docs and Python show. */
 export const spellings: Readonly<Record<string, OtherSpellings>> = {
-  '--lang': { also: ['--language'] },
-  '--lang-layers': { also: ['--language-layers'] },
+  '--task': { meant: ['--task-model', '--task-expert'] },
+  '--lang': { also: ['--language'], meant: ['--language-model', '--language-expert', '--target-language'] },
+  '--lang-layers': { also: ['--language-layers'], meant: ['--layers', '--layer-range'] },
+  '--bottom': { meant: ['--bottom-layers', '--first-layers'] },
+  '--top': { meant: ['--top-layers', '--last-layers'] },
   '--part': { also: ['--shard-range'] },
-  '--quantise': { also: ['--quantize'], meant: ['--quantisation', '--quantization'] },
+  '--quantise': {
+    also: ['--quantize'],
+    meant: ['--quantisation', '--quantization', '--bits', '--load-in-8bit'],
+  },
   '--quantise-report': { also: ['--quantize-report'] },
   // mergekit's name.
   '--max-shard-size': { also: ['--out-shard-size'], meant: ['--shard-size'] },
-  '--out': { meant: ['--output', '--output-dir', '--output-path', '--destination'] },
-  '--base': { meant: ['--base-model'] },
-  '--dtype': { meant: ['--torch-dtype', '--precision'] },
-  '--force': { meant: ['--overwrite'] },
-  '--threads': { meant: ['--num-threads', '--workers'] },
-  '--resume': { meant: ['--continue'] },
+  '--out': {
+    meant: [
+      ...['-O', '--output', '--output-dir', '--output-path', '--out-path', '--out-file'],
+      ...['--save', '--save-dir', '--save-path', '--dest', '--destination', '--target'],
+    ],
+  },
+  '--base': { meant: ['--base-model', '--pretrained', '--original'] },
+  '--weights': { meant: ['--ratio', '--coefficients'] },
+  '--dtype': {
+    meant: ['--torch-dtype', '--out-dtype', '--precision', '--bf16', '--fp16', '--fp32', '--half'],
+  },
+  '--force': { meant: ['-f', '-y', '--yes', '--overwrite', '--exist-ok', '--clobber'] },
+  '--threads': { meant: ['--num-threads', '--workers', '--num-workers', '--num-proc', '--nproc'] },
+  '--resume': { meant: ['--continue', '--restart'] },
+  '--dry-run': { meant: ['-n', '--plan', '--simulate', '--what-if'] },
+  '--checksums': { meant: ['--sha256', '--hash'] },
+  '--rank': { meant: ['-r', '--r', '--lora-rank', '--max-rank'] },
+  '--set': {
+    meant: ['--learning-rate', '--lr', '--epochs'],
+  },
+  '--against-inputs': { meant: ['--check-inputs', '--recompute'] },
+  '--limit': { meant: ['--num-samples', '--max-samples'] },
   '--allow-non-finite': { meant: ['--allow-nan'] },
-  '--quiet': { meant: ['--silent'] },
-  '--verbose': { meant: ['--debug'] },
+  '--quiet': { meant: ['-s', '--silent'] },
+  '--verbose': { meant: ['--debug', '--traceback'] },
+  '--help': { meant: ['-?', '--usage', '--options'] },
 };
+
+interface Refusal {
+  readonly reason: string;
+  readonly words: readonly string[];
+  /** The only commands that it is about. */
+  readonly commands?: readonly string[];
+}
+
+/** Options of other programs that no spelling of ours stands for. The first entry that fits is taken. */
+const refusals: readonly Refusal[] = [
+  {
+    reason: 'it is a setting, as in --set fewshot=8 batch_size=4 device=cuda',
+    words: [
+      '--device',
+      '--cuda',
+      '--gpu',
+      '--num-fewshot',
+      '--fewshot',
+      '--batch-size',
+      '--backend',
+      '--seed',
+    ],
+    commands: ['evaluate'],
+  },
+  {
+    reason: 'a model is an argument, without pretrained=',
+    words: ['--model-args'],
+    commands: ['evaluate'],
+  },
+  {
+    reason: 'model_args: in the evaluate: block of an experiment takes it',
+    words: ['--trust-remote-code'],
+    commands: ['evaluate', 'try'],
+  },
+  {
+    reason: 'the page that it writes has the pictures; leave it out',
+    words: ['--plot', '--plots', '--figures', '--html'],
+    commands: ['analyze'],
+  },
+  {
+    reason: 'models are merged on processor cores, and need no GPU; leave it out',
+    words: [
+      '--cuda',
+      '--gpu',
+      '--gpus',
+      '--device',
+      '--gpu-rich',
+      '--multi-gpu',
+      '--read-to-gpu',
+      '--num-gpus',
+    ],
+  },
+  {
+    reason: 'files are memory-mapped, read and written at once in little memory; leave it out',
+    words: [
+      ...['--lazy-unpickle', '--low-cpu-memory', '--low-cpu-mem-usage', '--clone-tensors'],
+      ...['--async-write', '--async-writes', '--write-threads'],
+    ],
+  },
+  {
+    reason: 'the tokenizer is copied anyway; leave it out, or choose another by --tokenizer',
+    words: ['--copy-tokenizer'],
+  },
+  {
+    reason: 'models that do not fit together are refused, and the error names what differs; leave it out',
+    words: ['--allow-crimes'],
+  },
+  { reason: 'no code of a model is run to merge it; leave it out', words: ['--trust-remote-code'] },
+  {
+    reason: 'weights are always written as safetensors; leave it out',
+    words: ['--safe-serialization', '--no-safe-serialization', '--safetensors'],
+  },
+  {
+    reason: 'each output has a card, its README.md; leave it out',
+    words: ['--write-model-card', '--no-write-model-card'],
+  },
+  { reason: 'a recipe has the seed, as seed: 7', words: ['--random-seed', '--seed'] },
+  {
+    reason: 'the cache of the hub is where HF_HOME or HF_HUB_CACHE says; set one of them',
+    words: ['--cache-dir', '--transformers-cache', '--hf-home'],
+  },
+  {
+    reason: 'adapters are merged while they are read, without a cache; leave it out',
+    words: ['--lora-merge-cache', '--lora-merge-dtype'],
+  },
+  {
+    reason: 'push is a command of its own, for a merge that is written',
+    words: ['--push-to-hub', '--push', '--upload', '--hub-model-id'],
+  },
+  {
+    reason: 'the token is taken from HF_TOKEN, or from where `hf auth login` has put it',
+    words: ['--token', '--hf-token', '--use-auth-token'],
+  },
+  { reason: 'a revision follows the name of its model, as in org/name@main', words: ['--revision'] },
+  {
+    reason: 'a recipe names the method and its settings, and merge runs it',
+    words: [
+      ...['--method', '--merge-method', '--density', '--normalize', '--lambda', '--epsilon', '--t'],
+      ...['--ties', '--slerp', '--dare', '--linear', '--task-arithmetic'],
+    ],
+  },
+  { reason: 'weights that are not given are equal; leave it out', words: ['--uniform', '--equal'] },
+];
+
+export const whyRefused = (flag: string, command: string | undefined): string | undefined =>
+  refusals.find(({ words, commands }) => words.includes(flag) && (commands?.includes(command ?? '') ?? true))
+    ?.reason;
 
 const othersOf = (shown: string): OtherSpellings =>
   Object.hasOwn(spellings, shown) ? (spellings[shown] ?? {}) : {};

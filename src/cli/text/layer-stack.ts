@@ -6,15 +6,15 @@ import { drawChart } from '../../core/plan/card/layer-chart-text.js';
 import { type LayerPicture, pictureOf } from '../../core/plan/card/layer-picture.js';
 import { type Origin, rangeText, wordsOf } from '../../core/plan/card/origins.js';
 import type { MergePlan } from '../../core/plan/plan.js';
+import { textWidth } from '../print.js';
 import { mixtures, shades } from './painted-bar.js';
 
 const drawn = 8;
 
 const mostRuns = 10;
 
-const width = 24;
-
-const columns = 80;
+/** Bars are shorter in a narrow terminal, so that words fit beside them. */
+const barWidth = (): number => (textWidth() < 64 ? 8 : 24);
 
 export const drawLayers = (plan: MergePlan, colours: Colors): string =>
   drawPicture(
@@ -34,10 +34,10 @@ const drawNumbers = (
   colours: Colors,
 ): string => {
   const tint = tintsOf(names, colours);
-  const bars = drawChart(chart, layers, (bar, model) => tint(model)(bar));
+  const bars = drawChart(chart, layers, (bar, model) => tint(model)(bar), textWidth());
   const outside = origins.find(({ layers: range }) => range === null);
   if (outside === undefined) return bars;
-  const words = wrap(visibleLine(wordsOf(outside)), columns - 11);
+  const words = wrap(visibleLine(wordsOf(outside)), textWidth() - 11);
   return [bars, ...words.map((line, index) => `  ${index === 0 ? 'outside' : '       '}  ${line}`)].join(
     '\n',
   );
@@ -51,7 +51,7 @@ const drawNumbers = (
  *     layer 27  ░░░░░░░░░░░░░░░░░░░░░░░░  math-1
  */
 const drawStack = ({ origins }: LayerPicture, names: readonly string[], colours: Colors): string => {
-  const paint = painter(origins, names, colours);
+  const [width, paint] = [barWidth(), painter(origins, names, colours)];
   const inside = origins.filter(({ layers }) => layers !== null).toReversed();
   const runs = inside.flatMap((origin) =>
     origin.layers === null
@@ -70,7 +70,7 @@ const drawStack = ({ origins }: LayerPicture, names: readonly string[], colours:
   const longest = Math.max(8, ...runs.flatMap(({ labels }) => labels.map(({ length }) => length)));
   return [...runs, ...outside]
     .flatMap(({ origin, labels }) => {
-      const words = wrap(visibleLine(wordsOf(origin)), columns - longest - width - 6);
+      const words = wrap(visibleLine(wordsOf(origin)), textWidth() - longest - width - 6);
       const rows = Math.max(labels.length, words.length);
       return Array.from({ length: rows }, (_, row) => {
         const bar = row < labels.length ? paint(origin) : ' '.repeat(width);
@@ -109,6 +109,6 @@ const painter = (origins: readonly Origin[], names: readonly string[], colours: 
     const [all, index] = names.includes(name)
       ? [shades, names.indexOf(name)]
       : [mixtures, mixed.indexOf(name)];
-    return tint(name)(itemAt(all, index % all.length).repeat(width));
+    return tint(name)(itemAt(all, index % all.length).repeat(barWidth()));
   };
 };

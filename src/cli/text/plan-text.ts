@@ -8,6 +8,7 @@ import { decimals } from '../../core/methods/operations/program/words.js';
 import { passesOf } from '../../core/plan/operands.js';
 import type { MergePlan } from '../../core/plan/plan.js';
 import { memoryOf, memoryWith } from '../../core/plan/reports/memory.js';
+import { columns, textWidth } from '../print.js';
 import { downloadRows } from './download-text.js';
 import { drawLayers } from './layer-stack.js';
 
@@ -27,7 +28,7 @@ export const describeRecipe = ({ title, recipe }: MergePlan): string => {
       ? `${value.length} slices`
       : `${key} ${describeValue(value, key)}`,
   );
-  const [first, ...others] = wrap(visibleLine(`${title}: ${settings.join(', ')}`), 78);
+  const [first, ...others] = wrap(visibleLine(`${title}: ${settings.join(', ')}`), textWidth() - 2);
   return [first, ...others.map((line) => `  ${line}`)].join('\n');
 };
 
@@ -92,10 +93,12 @@ export const describePlan = (plan: MergePlan, threads: number, colours: Colors):
         formatBytes,
       ),
       1,
+      columns(),
     ),
     '',
-    ...wrap(visibleLine(`other files: ${files.map(({ name }) => name).join(', ')}, layerloom.json`), 76).map(
-      (line, index) => `${index === 0 ? '  ' : '    '}${line}`,
-    ),
+    ...wrap(
+      visibleLine(`other files: ${files.map(({ name }) => name).join(', ')}, layerloom.json`),
+      textWidth() - 4,
+    ).map((line, index) => `${index === 0 ? '  ' : '    '}${line}`),
   ].join('\n');
 };

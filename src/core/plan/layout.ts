@@ -30,17 +30,21 @@ export interface UnplacedTensor {
 
 export const defaultShardSize = '5GB';
 
-const units: Readonly<Record<string, number>> = { '': 1, K: 1e3, M: 1e6, G: 1e9, B: 1e9, T: 1e12 };
+const units: Readonly<Record<string, number>> = {
+  ...{ '': 1, K: 1e3, M: 1e6, G: 1e9, B: 1e9, T: 1e12 },
+  ...{ KI: 2 ** 10, MI: 2 ** 20, GI: 2 ** 30, TI: 2 ** 40 },
+};
 
 /**
- * Parses `5GB`, `500MB` or `5000000000` in decimal units; `5B` is five billion, as in mergekit.
+ * Parses `5GB`, `500MB`, `5GiB`, `5e9` or `5000000000`; `5B` is five billion, as in mergekit.
  *
  * @throws LayerloomError INVALID_PARAMETER
  */
 export const parseShardSize = (size: string | number): number => {
-  const groups = /^(?<number>\d+(\.\d+)?)\s*(?<unit>[KMGTB]?)(?:(?<=[KMGT])B)?$/i.exec(
-    String(size).trim(),
-  )?.groups;
+  const groups =
+    /^(?<number>\d+(\.\d+)?(e\d+)?)\s*(?<unit>(?:[KMGT]i(?=B)|[KMGTB])?)(?:(?<=[KMGTi])B)?$/i.exec(
+      String(size).trim(),
+    )?.groups;
   const bytes = Math.floor(
     Number(groups?.['number']) * (units[groups?.['unit']?.toUpperCase() ?? ''] ?? Number.NaN),
   );

@@ -9,8 +9,7 @@ import {
   percent as showShare,
   showThresholds,
 } from '../../../study/pages/components/data/numbers.js';
-
-const width = 80;
+import { textWidth } from '../../print.js';
 
 const mostInDetail = 3;
 
@@ -53,15 +52,15 @@ export const describeAnalysis = (result: AnalysisResult, bottom: number, top: nu
   return [
     ...wrap(
       `Changes from ${first.base.name}: ${first.rows} rows, threshold ${showThresholds(experts)}; shares are of Σ|Δ|`,
-      width,
+      textWidth(),
     ),
     '',
-    plainTable(table, 1, width),
+    plainTable(table, 1, textWidth()),
     ...describeExperts(result),
     ...(overlaps.length === 0 ? [] : ['', describeOverlaps(overlaps)]),
     ...describeTopOverlaps(result),
     '',
-    ...result.advice.flatMap((sentence) => wrap(sentence, width)),
+    ...result.advice.flatMap((sentence) => wrap(sentence, textWidth())),
     ...describeProposals(result),
     '',
     `${out}/index.html`,
@@ -82,7 +81,7 @@ const describeExperts = ({ shares }: AnalysisResult): string[] =>
       '',
       ...wrap(
         `${name}: ${percent(total)} of the change is in ${all.length} experts, the most in ${shown}; an even share is ${percent(total / all.length)}`,
-        width,
+        textWidth(),
       ),
     ];
   });
@@ -101,10 +100,10 @@ const describeTopOverlaps = ({ topOverlaps, experts }: AnalysisResult): string[]
     '',
     ...wrap(
       `Largest changes: the ${showShare(first.topShare)} of the ${itemAt(experts, 0).rows} rows of each matrix inside layers with the largest MAV`,
-      width,
+      textWidth(),
     ),
     '',
-    plainTable([['pair', 'rows', 'in both', 'share', 'by chance'], ...rows], 1, width),
+    plainTable([['pair', 'rows', 'in both', 'share', 'by chance'], ...rows], 1, textWidth()),
   ];
 };
 
@@ -128,12 +127,12 @@ const describeProposals = ({ proposals, experts }: AnalysisResult): string[] => 
     '',
     ...wrap(
       `Proposed swaps of ${layers} layers, by where the largest changes are (a heuristic of ours):`,
-      width,
+      textWidth(),
     ),
     '',
-    plainTable([heading, ...rows], 1, width),
+    plainTable([heading, ...rows], 1, textWidth()),
     '',
-    ...proposals.flatMap(({ warnings }) => warnings.flatMap((warning) => wrap(`${warning}.`, width))),
+    ...proposals.flatMap(({ warnings }) => warnings.flatMap((warning) => wrap(`${warning}.`, textWidth()))),
     ...proposals.map(({ command }) => command),
   ];
 };
@@ -169,5 +168,5 @@ const describeOverlaps = (overlaps: readonly Overlap[]): string => {
       ...[whole.cosine, whole.signAgreement, whole.rowsAboveInBoth].map((value) => value?.toFixed(3) ?? '–'),
     ]);
   }
-  return plainTable(table, 1, width);
+  return plainTable(table, 1, textWidth());
 };

@@ -5,6 +5,7 @@ import { countTensors, joinRuns, plainTable, shardRows } from '../../../core/bas
 import { type Architecture, describeArchitecture } from '../../../core/models/architecture/architecture.js';
 import type { CheckpointIndex } from '../../../core/models/checkpoint/checkpoint.js';
 import { elementsOf, type TensorReference } from '../../../core/tensor/reference.js';
+import { columns } from '../../print.js';
 
 export interface Totals {
   readonly tensors: number;
@@ -131,7 +132,7 @@ export const describeCheckpoint = (summary: CheckpointSummary): string => {
       1,
     ),
     '',
-    plainTable(shardRows(shards, formatBytes), 1),
+    plainTable(shardRows(shards, formatBytes), 1, columns()),
     ...(sideFiles.length === 0 ? [] : ['', `  other files: ${visibleLine(sideFiles.join(', '))}`]),
     ...(unread.length === 0 ? [] : ['', `  weights that are not read: ${visibleLine(unread.join(', '))}`]),
   ].join('\n');

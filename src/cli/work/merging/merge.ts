@@ -1,4 +1,5 @@
 import { explainTensor, type MergePlanOptions, planMerge } from '../../../api/plan-merge.js';
+import { LayerloomError } from '../../../core/base/errors/errors.js';
 import { optionName } from '../../../core/base/errors/option-name.js';
 import { checkRun } from '../../../core/engine/check-run.js';
 import { checkThreads } from '../../../core/engine/run.js';
@@ -6,8 +7,10 @@ import { type MergeResult, runPlan } from '../../../core/engine/run-plan.js';
 import type { Kept } from '../../../core/methods/framework/declaration/method.js';
 import { methods } from '../../../core/methods/index.js';
 import type { RecipeInput, RecipesByMethod } from '../../../core/methods/recipes.js';
+import { parseAddress } from '../../../core/models/address/address.js';
 import type { ExpertLayout } from '../../../core/models/experts/layouts.js';
 import type { WrittenName } from '../../../core/models/quantisation/quantising.js';
+import { isBareAdapter } from '../../../core/models/reading/read-model.js';
 import type { OutputForm } from '../../../core/plan/compile/adapters/output-forms.js';
 import type { MergePlan } from '../../../core/plan/plan.js';
 import { notesOf } from '../../../core/plan/reports/method-report.js';
@@ -54,6 +57,15 @@ export const methodCommand = (method: keyof RecipesByMethod, options: MergeComma
   const parameters = [...Object.keys(methods.get(method)?.schema.shape ?? {}), 'stack'];
   const given = Object.entries(options).filter(([name]) => parameters.includes(name));
   return mergeCommand({ method, ...Object.fromEntries(given) } as unknown as RecipeInput, options);
+};
+
+/** Refuses an adapter in the place of its base. @throws LayerloomError USAGE */
+export const checkOrder = async (base: string, adapter: string): Promise<void> => {
+  const isAdapter = async (model: string) => isBareAdapter(await parseAddress(model));
+  if ((await isAdapter(base)) && !(await isAdapter(adapter)))
+    throw new LayerloomError('USAGE', {
+      reason: `${base} is an adapter: give the base first, then the adapter`,
+    });
 };
 
 const planOptions = async ({

@@ -54,9 +54,13 @@ interface MissingModel {
   readonly fetch?: string | undefined;
   /** A model with a similar name that exists. */
   readonly nearest?: string | undefined;
+  /** Says how to write a name that is spelt as other programs spell it. */
+  readonly hint?: string | undefined;
 }
 
 const nearest = maybe('nearest', (name) => `; did you mean ${name}?`);
+
+const hinted = maybe('hint', (hint) => `; ${hint}`);
 
 const fetchIt = maybe(
   'fetch',
@@ -65,7 +69,7 @@ const fetchIt = maybe(
 );
 
 const missingModel = (one: MissingModel): string =>
-  `${one.model}: no such model (tried ${one.tried.join(', ')})${nearest(one)}${fetchIt(one)}`;
+  `${one.model}: no such model (tried ${one.tried.join(', ')})${nearest(one)}${hinted(one)}${fetchIt(one)}`;
 
 const missingModels = ({ others, ...one }: MissingModel & { others?: readonly MissingModel[] }): string =>
   others === undefined
@@ -81,6 +85,15 @@ interface MissingWeights {
 
 const neededWeights = ({ model, bytes, of }: MissingWeights): string =>
   `${gigabytes(bytes)} of ${model} (${gigabytes(of)} in all)`;
+
+const clash = ({ name, paths }: { name: string; paths: readonly string[] }): string =>
+  new Set(paths).size === 1
+    ? `${paths[0]} is given twice; leave one out, or`
+    : `two models are named ${name}: ${paths.join(' and ')};`;
+
+/** Names a file of an unfinished output by its place in the output. */
+const inOutput = (file: string): string =>
+  file.replace(/\.([^/]+)\.layerloom-partial(\/checkpoint(?=\/|$))?/, '$1');
 
 const ofTensor = maybe('tensor', (tensor) => ` (tensor ${tensor})`);
 const tensorIfAny = maybe('tensor', (tensor) => `tensor ${tensor} `);
@@ -115,7 +128,7 @@ export const catalogue = {
   PARTITION_UNSUPPORTED: usage`the options of ${'format'} cannot say ${'what'}; ${'remedy'}`,
   TOO_MANY_LAYERS: usage`${sum} = ${number('requested')} layers, but the models have ${number('layers')}; ${or('remedy', 'lower the counts')}`,
   PARTS_INVALID: usage`${'problem'}; ${'remedy'}${also<{ parts: readonly string[]; layers: string }>()}`,
-  NAME_CLASH: usage`two models are named ${'name'}: ${joined('paths', ' and ')}; name them apart with NAME=PATH`,
+  NAME_CLASH: usage`${clash} name them apart with NAME=PATH`,
   ADAPTER_WITHOUT_BASE: usage`${'adapter'} is an adapter, not a whole model: give BASE+ADAPTER, such as ./base+${'adapter'}`,
   FORMS_MIXED: usage`bare adapters (${list('adapters', 2)}) are mixed with whole models (${list('full', 2)}): write each adapter as BASE+ADAPTER, or give ${() => optionName('as', 'full')}`,
   NO_ADAPTER_FORM: usage`${'method'} of bare adapters gives no adapter: ${'reason'}; ${() => optionName('as', 'full')} with ${() => optionName('base')} gives full weights`,
@@ -232,7 +245,7 @@ export const catalogue = {
   HUB_UNAVAILABLE: failed`${'endpoint'}: ${'reason'}; ${'remedy'}`,
   PUSH_REFUSED: failed`${'model'}: the hub refuses what was pushed: ${'reason'}; mend it and push again, what was sent is not sent twice`,
   LINK_REFUSED: failed`${'file'} cannot be linked (${(d: { link: string }) => optionName('link', d.link)}): ${'reason'}; ${'remedy'}`,
-  WRITE_FAILED: failed`${'file'} cannot be written${ofTensor}: ${'reason'}`,
+  WRITE_FAILED: failed`${(d: { file: string }) => inOutput(d.file)} cannot be written${ofTensor}: ${'reason'}`,
   PLATFORM_UNSUPPORTED: failed`layerloom does not run on ${'platform'}-${'arch'}: ${'reason'}; ${'remedy'}`,
   PROCESS_UNAVAILABLE: failed`${(d: { command: string }) => cut(d.command, 200)} cannot be started (${'reason'}); use a shorter command, or free memory and end other processes`,
   THREADS_UNAVAILABLE: failed`threads cannot be started (${'reason'}); ${or('remedy', () => `use fewer (${optionName('threads')}), or let more processes run (ulimit -u)`)}`,

@@ -4,6 +4,9 @@ import { join } from 'node:path';
 /** A tilde that a shell would expand: at the start of a path, or after `NAME=` or `BASE+`. */
 const tilde = /(?<=^|[=+])~(?<user>[a-z_][\w-]*)?(?<rest>\/.*)?$/;
 
+/** A variable that a shell would expand there. */
+const variable = /(?<=^|[=+])\$(?:\{(?<braced>[A-Z][A-Z\d_]+)\}|(?<bare>[A-Z][A-Z\d_]+))(?<rest>\/.*)?$/;
+
 /**
  * Returns a message if a text has an unexpanded tilde, which shells leave in `--out=~/merged` and in quotes.
  * It would create a directory named `~`.
@@ -19,4 +22,17 @@ export const tildeIn = (text: string, by = ''): string | undefined => {
       ? `write ${join(homedir(), rest)}`
       : `write the home directory of ${user} in its place`;
   return `\`~\` was not expanded${by}; ${remedy}`;
+};
+
+/** `tildeIn`, also for `$HOME` and other variables, which single quotes leave. */
+export const unexpandedIn = (text: string, by = ''): string | undefined => {
+  const { braced, bare, rest = '' } = variable.exec(text)?.groups ?? {};
+  const name = braced ?? bare;
+  if (name === undefined) return tildeIn(text, by);
+  // Other values may be secret, and the name a stranger's.
+  const remedy =
+    name === 'HOME'
+      ? `write ${join(homedir(), rest)}`
+      : 'write its value, or double quotes instead of single ones';
+  return `\`$${name}\` was not expanded${by}; ${remedy}`;
 };

@@ -1,9 +1,9 @@
 import { isAbsolute, resolve } from 'node:path';
 import { LayerloomError } from '../../base/errors/errors.js';
 import { existsIn } from '../../base/files/exists.js';
-import { tildeIn } from '../../base/files/tilde.js';
+import { unexpandedIn } from '../../base/files/tilde.js';
 import { splitName, withName } from './name.js';
-import { checkRemote, isRemote } from './remote.js';
+import { checkRemote, idOfHubAddress, isHubAddress, isRemote } from './remote.js';
 
 export interface PlainAddress {
   readonly kind: 'model';
@@ -45,7 +45,9 @@ export const parseAddress = async (text: string, folder = '.'): Promise<ModelAdd
       .map(({ index }) => [text.slice(0, index), text.slice(index + 1)] as const)
       .filter((sides) => !sides.includes(''))
       .map(async (sides) => {
-        const areModels = sides.map(async (side) => isRemote(side) || (await isHere(side)));
+        const areModels = sides.map(
+          async (side) => isRemote(side) || isHubAddress(side) || (await isHere(side)),
+        );
         return { sides, models: (await Promise.all(areModels)).filter(Boolean).length };
       }),
   );
@@ -58,12 +60,13 @@ export const parseAddress = async (text: string, folder = '.'): Promise<ModelAdd
   if (both !== undefined) return await adapted(both.sides);
   const { name, rest } = splitName(text);
   if (name !== undefined) return { ...(await parseAddress(rest, folder)), name };
-  const unexpanded = tildeIn(text);
+  const unexpanded = unexpandedIn(text);
   if (unexpanded !== undefined) throw new LayerloomError('USAGE', { reason: `${text}: ${unexpanded}` });
   const either = cuts.find(({ models }) => models === 1);
   if (either !== undefined) return await adapted(either.sides);
-  checkRemote(text);
-  return { kind: 'model', at: text, isHere: false };
+  const at = idOfHubAddress(text) ?? text;
+  checkRemote(at);
+  return { kind: 'model', at, isHere: false };
 };
 
 /** True for a text that can only be a path, existing or not. */

@@ -49,6 +49,34 @@ export const parseHubId = (model: string): HubModel | undefined => {
 
 export const isHubId = (model: string): boolean => parseHubId(model) !== undefined;
 
+/** An address of the hub, as copied from a browser or as `hf://` of its file system. */
+const hubAddress = /^(?:(?:https?:\/\/)?(?:www\.)?(?:huggingface\.co|hf\.co)|hf:\/)\/(?<path>[^?#]+)/i;
+
+export const isHubAddress = (model: string): boolean => hubAddress.test(model);
+
+/**
+ * Returns `org/name@revision` of a model's address on the hub (`https://huggingface.co/org/name/tree/main`);
+ * undefined for other texts. The revision tells it from a folder `org/name`.
+ *
+ * @throws LayerloomError INVALID_PARAMETER for an address of something else there: a file, a data set
+ */
+export const idOfHubAddress = (model: string): string | undefined => {
+  const path = hubAddress.exec(model)?.groups?.['path'];
+  if (path === undefined) return undefined;
+  const [org = '', name = '', tree, ...revision] = path.replace(/\/+$/, '').split('/');
+  const [id, branch] = [`${org}/${name}`, revision.join('/').replaceAll(/%2f/gi, '/')];
+  const isModel =
+    tree === undefined || (tree === 'tree' && (revision.length === 1 || revision[0] === 'refs'));
+  const found =
+    branch === '' && !id.includes('@') ? `${id}@main` : `${id}${branch === '' ? '' : `@${branch}`}`;
+  if (isModel && !['datasets', 'spaces', 'docs', 'papers'].includes(org) && isHubId(found)) return found;
+  throw invalidParameter(
+    'model',
+    model,
+    'the address of a model on the hub, or its name: org/name[@revision]',
+  );
+};
+
 /** Spelt like a hub model with a revision, valid or not. */
 const withRevision = /^[\w-][\w.-]*\/[^/@]+@/;
 

@@ -58,7 +58,7 @@ const inFile = async (path: string, folder: string): Promise<ModelFiles> => {
   if (!isWeightsName(path))
     throw new LayerloomError('NOT_A_CHECKPOINT', {
       path,
-      reason: `is neither a directory nor a ${[...new Set(readers.map(({ extension }) => extension))].join(' or ')} file; give the directory of a checkpoint`,
+      reason: `is no file of weights (${[...new Set(readers.map(({ extension }) => extension))].join(', ')}); give the directory of a model`,
     });
   const bare = { reader: readerOf(path), files: [basename(path)] };
   if (await isWhole(path)) return await withFolder(folder, bare);
@@ -185,6 +185,6 @@ const whyNot = (names: readonly string[], directory: string): string => {
     return whyNoWeights(names, `give ${join(directory, String(loose[0]))} itself if that is the checkpoint`);
   return whyNoWeights(
     names,
-    `it has ${loose.length} other files of weights; download the index too, or give one of them`,
+    `it has ${loose.length} files of weights${readerOf(String(loose[0])).index === undefined ? '; give' : ' and no index of them; download the index too, or give'} one of them, such as ${join(directory, String(loose[0]))}`,
   );
 };

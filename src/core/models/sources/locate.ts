@@ -26,12 +26,29 @@ export const locate = async (model: ModelAddress): Promise<FoundModel> => {
     tried.push(found.tried);
   }
   const fetch = remoteSources.find((source) => source.names(at))?.fetchCommand?.(at);
+  const hint = misspelling(at);
   throw new LayerloomError('MODEL_NOT_FOUND', {
     model: at,
     tried,
+    ...(hint === undefined ? {} : { hint }),
     ...(fetch === undefined ? {} : { fetch }),
   });
 };
+
+/** How paths and names are written elsewhere, each with what to write here. The first that fits is said. */
+const misspellings: readonly (readonly [pattern: RegExp, hint: string])[] = [
+  [/^["'“”‘’`]|["'“”‘’`]$/, 'the quotes are part of the name: leave them out'],
+  [/^\s|\s$/, 'the name begins or ends with a space: leave it out'],
+  [/^file:\/\//, 'give the path alone, without file://'],
+  [/^[a-z][a-z\d+.-]*:\/\//i, 'the only addresses that are read are those of models on huggingface.co'],
+  [/\\/, 'write / in place of \\'],
+  [/,/, 'several models are separated by spaces, not by commas'],
+  [/^[\w.-]+\/[\w.-]+:[\w./-]+$/, 'a revision follows @, as in org/name@main'],
+  [/^[\w.-]+$/, 'a model of the hub is named as org/name'],
+];
+
+const misspelling = (at: string): string | undefined =>
+  misspellings.find(([pattern]) => pattern.test(at))?.[1];
 
 /** `locate`, but undefined if not found. @throws LayerloomError READ_FAILED */
 export const locateIfHere = (model: ModelAddress): Promise<FoundModel | undefined> =>

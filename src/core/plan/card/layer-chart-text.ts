@@ -3,8 +3,6 @@ import { decimals } from '../../methods/operations/program/words.js';
 import { heights, zero } from './chart-characters.js';
 import type { ChartRow } from './layer-chart.js';
 
-const widest = 80;
-
 /** With more layers than `most`, several share a character. */
 const bounds = { least: 18, most: 40 };
 
@@ -25,7 +23,12 @@ export type Paint = (bar: string, model: string | null) => string;
  *     math-1  weight   ▇▇▇▇▇▆▆▆▆▆▅▅▅▅▅▄▄▄▄▄▃▃▃▃▃▃▂▂▂▂  1 → 0.2
  *     jpn-1   weight   ·▁▁▁▁▁▂▂▂▂▂▃▃▃▃▃▄▄▄▄▄▅▅▅▅▅▆▆▆▆  0 → 0.8
  */
-export const drawChart = (rows: readonly ChartRow[], layers: number, paint: Paint = (bar) => bar): string => {
+export const drawChart = (
+  rows: readonly ChartRow[],
+  layers: number,
+  paint: Paint = (bar) => bar,
+  widest = 80,
+): string => {
   const labels = labelsOf(rows);
   const width = Math.max(...labels.map(({ length }) => length), 'layer'.length);
   const longest = Math.max(...rows.map(({ values }) => turnsOf(values).length));

@@ -8,17 +8,23 @@ import { adapterConfigName } from '../../../core/models/checkpoint/files/file-na
 export const noRecord = async (directory: string): Promise<LayerloomError<'EXPERIMENT_MISSING'>> => {
   const found = await stat(directory).catch(() => undefined);
   const names = found?.isDirectory() ? await readdir(directory).catch(() => []) : [];
+  const isFile = found?.isFile() ?? false;
   const isModel =
     findWeights(names) !== undefined ||
     names.includes(adapterConfigName) ||
-    (found?.isFile() === true && isWeightsName(directory));
+    (isFile && isWeightsName(directory));
   const ofModel = {
     reason: 'is a model, not an experiment',
     remedy: `\`${layerloomCommand('evaluate', argument(directory), '--benchmarks', 'mgsm')}\` scores it, \`${layerloomCommand('try')}\` shows its answer to a prompt`,
   };
   const ofOther = {
-    reason: 'has no experiment.json',
-    remedy: `run \`${layerloomCommand('batch', 'EXPERIMENT.yaml', '-o', argument(directory))}\` first`,
+    reason:
+      found === undefined
+        ? 'does not exist'
+        : isFile
+          ? 'is a file, not a directory'
+          : 'has no experiment.json',
+    remedy: `run \`${layerloomCommand('batch', 'EXPERIMENT.yaml', '-o', argument(isFile ? 'DIR' : directory))}\` first${isFile ? ', and give DIR' : ''}`,
   };
   return new LayerloomError('EXPERIMENT_MISSING', { directory, ...(isModel ? ofModel : ofOther) });
 };

@@ -8,7 +8,13 @@ import {
   chatTemplateOf,
   chatTemplateWords,
 } from '../../../models/tokenizer/chat-templates/chat-template.js';
-import { type DtypeName, dtypeNames, parseDtype } from '../../../tensor/dtype.js';
+import {
+  arithmeticDtypes,
+  type DtypeName,
+  dtypeNames,
+  parseDtype,
+  torchName,
+} from '../../../tensor/dtype.js';
 
 const mostRank = 4096;
 
@@ -29,7 +35,10 @@ export const dtypeSchema = z
     ],
   });
 
-export const dtypeWords = { expected: `one of ${dtypeNames.join(', ')}`, names: dtypeNames };
+export const dtypeWords = {
+  expected: `one of ${arithmeticDtypes.map(torchName).join(', ')}`,
+  names: dtypeNames,
+};
 
 /** A size; units are checked where shards are laid out. */
 const sizeSchema = z

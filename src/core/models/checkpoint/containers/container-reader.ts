@@ -46,8 +46,6 @@ export interface ContainerReader {
   readonly indexGoesFirst?: true;
   /** True if files contain the model's configuration. */
   readonly carriesSideFiles?: true;
-  /** The file that a directory needs, for messages, apart from the index. */
-  readonly looksFor: string;
   /**
    * Returns a model's files in a directory without an index; empty if there are not any or the choice is
    * ambiguous.

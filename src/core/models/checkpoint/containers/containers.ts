@@ -70,10 +70,10 @@ export const isIndexRead = ({ reader, files }: WeightsFound, named: readonly str
  * @param remedy if the caller knows one
  */
 export const whyNoWeights = (names: readonly string[], remedy?: string): string => {
-  const wanted = new Set(readers.flatMap(({ looksFor, index }) => [looksFor, index?.name ?? []].flat()));
   const known = names.includes(adapterWeightsName)
     ? `it is an adapter without its ${adapterConfigName}; download or copy that too`
     : remedy;
-  const otherwise = `give a model with weights in ${[...new Set(readers.map(({ name }) => name))].join(' or ')}`;
-  return `has neither ${[...wanted].join(' nor ')}: ${known ?? otherwise}`;
+  const endings = [...new Set(readers.map(({ extension }) => extension))];
+  const otherwise = `give the directory of a model, with weights in ${endings.slice(0, -1).join(', ')} or ${endings.at(-1)}`;
+  return `holds no weights of a model: ${names.length === 0 ? 'it is empty; ' : ''}${known ?? otherwise}`;
 };

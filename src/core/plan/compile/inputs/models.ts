@@ -160,6 +160,7 @@ const isMissingModel = (error: unknown): error is LayerloomError<'MODEL_NOT_FOUN
 const withNearest = async ({
   model,
   tried,
+  hint,
   fetch,
 }: ErrorDetails<'MODEL_NOT_FOUND'>): Promise<ErrorDetails<'MODEL_NOT_FOUND'>> => {
   const path = itemAt(tried, 0);
@@ -173,6 +174,7 @@ const withNearest = async ({
     ...(found === undefined
       ? {}
       : { nearest: spelling.slice(0, spelling.length - basename(spelling).length) + found }),
+    ...(hint === undefined || found !== undefined ? {} : { hint }),
     ...(fetch === undefined || found !== undefined ? {} : { fetch }),
   };
 };

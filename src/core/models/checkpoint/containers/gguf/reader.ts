@@ -45,7 +45,6 @@ export const ggufReader: ContainerReader = {
   name: 'GGUF',
   extension: '.gguf',
   carriesSideFiles: true,
-  looksFor: 'one .gguf file',
   weightsIn: (names) => {
     // Image projectors lie beside the model.
     const found = names.filter((name) => name.endsWith('.gguf') && !name.startsWith('mmproj'));

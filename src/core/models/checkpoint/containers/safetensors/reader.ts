@@ -13,7 +13,6 @@ export const safetensorsReader: ContainerReader = {
   name: 'safetensors',
   extension: '.safetensors',
   index: { name: indexFileName, parse: parseShardIndex },
-  looksFor: singleFileName,
   weightsIn: (names) => names.filter((name) => name === singleFileName),
   headerEnd: (start, file, bytes) =>
     start.length < prefixBytes && bytes >= prefixBytes
@@ -35,6 +34,5 @@ export const diffusersReader: ContainerReader = {
   ...safetensorsReader,
   index: { name: diffusersIndexName, parse: parseShardIndex },
   indexGoesFirst: true,
-  looksFor: diffusersFileName,
   weightsIn: (names) => names.filter((name) => name === diffusersFileName),
 };

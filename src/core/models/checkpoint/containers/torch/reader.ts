@@ -94,7 +94,6 @@ const torchReader: ContainerReader = {
   name: 'PyTorch’s zip',
   extension: '.bin',
   index,
-  looksFor: singleFileName,
   weightsIn: (names) => names.filter((name) => name === singleFileName),
   collectHeader,
   headerEnd: () => 0,

@@ -1,0 +1,55 @@
+/** Commands by names that they have elsewhere. */
+const meant: Readonly<Record<string, readonly string[]>> = {
+  swap: ['layer-swap', 'layer-swapping', 'exchange', 'graft', 'stitch'],
+  soup: ['average', 'avg', 'mean', 'blend', 'ensemble', 'greedy-soup'],
+  merge: [...['run', 'mix', 'fuse', 'combine', 'yaml', 'mergekit', 'mergekit-yaml', 'mergekit-moe', 'moe']],
+  apply: ['merge-lora', 'merge-adapter', 'merge-and-unload', 'bake'],
+  'extract-lora': ['lora', 'mergekit-extract-lora'],
+  transplant: ['tokensurgeon', 'mergekit-tokensurgeon', 'retokenize'],
+  relayout: ['reshard', 'quantize', 'quantise', 'shard'],
+  export: ['convert', 'gguf', 'to-gguf'],
+  analyze: ['analysis', 'plot', 'visualize', 'visualise', 'heatmap', 'stats'],
+  inspect: ['info', 'show', 'describe', 'ls', 'list', 'cat', 'view', 'layers'],
+  diff: ['compare', 'cmp'],
+  verify: ['check', 'validate', 'checksum', 'sha256', 'test'],
+  evaluate: ['score', 'scores', 'benchmark', 'bench', 'lm-eval'],
+  try: ['chat', 'generate', 'ask', 'prompt', 'infer', 'sample'],
+  table: ['results', 'leaderboard'],
+  report: ['html', 'page'],
+  batch: ['sweep', 'grid', 'experiment run', 'experiment batch'],
+  search: ['optimize', 'optimise', 'tune', 'evolve', 'mergekit-evolve'],
+  push: ['upload', 'publish', 'share'],
+  doctor: ['health', 'debug', 'env'],
+  'cache gc': ['cache clean', 'cache clear', 'cache prune', 'cache rm', 'cache delete'],
+  'cache ls': ['cache list'],
+  'store gc': ['store clean', 'store clear', 'store prune', 'store rm', 'store delete'],
+  'store ls': ['store list'],
+  'experiment init': ['experiment new', 'experiment create'],
+  'train init': ['train new', 'train create', 'train run', 'finetune', 'fine-tune'],
+  'recipe export': ['to-mergekit'],
+  '--version': ['version', 'ver', '/v'],
+  '--help': ['/?', '/h', 'man', 'usage'],
+};
+
+/** Spelt without hyphens and underscores. */
+export const plainWord = (word: string): string => word.toLowerCase().replace(/[_-]/g, '');
+
+export const otherCommands: ReadonlyMap<string, string> = new Map(
+  Object.entries(meant).flatMap(([command, words]) => words.map((word) => [plainWord(word), command])),
+);
+
+/** Methods without a command, spelt as commands. A test compares them with those that there are. */
+const methods = [
+  ...['arcee-fusion', 'breadcrumbs', 'breadcrumbs-ties', 'dare', 'dare-linear', 'dare-ties', 'della'],
+  ...['della-linear', 'fisher', 'iso-c', 'karcher', 'linear', 'mixture', 'model-stock', 'multislerp'],
+  ...['nearswap', 'nuslerp', 'passthrough', 'ram', 'ramplus-tl', 'regmean', 'sce', 'slerp'],
+  ...['task-arithmetic', 'ties', 'tsv-m'],
+].map(plainWord);
+
+const fetching = ['download', 'pull', 'fetch', 'get'];
+
+/** Says what takes the place of a command, where that is no command. */
+export const inPlaceOf = (word: string): string | undefined => {
+  if (methods.includes(plainWord(word))) return 'it is a method, which a recipe names and merge runs';
+  return fetching.includes(word) ? 'a command fetches the models that it needs by --download' : undefined;
+};

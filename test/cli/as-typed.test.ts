@@ -1,0 +1,319 @@
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { describeCommands } from '../../src/cli/framework/describe.js';
+import { shortHelp } from '../../src/cli/framework/help.js';
+import { inPlaceOf, otherCommands } from '../../src/cli/other-commands.js';
+import { printJson, printLine, printTo } from '../../src/cli/print.js';
+import { buildProgram } from '../../src/cli/program.js';
+import { commandOf } from '../../src/cli/usage-error.js';
+import { methods } from '../../src/index.js';
+import { lora, writeAdapter } from '../fixtures/adapters.js';
+import { llama, llamaShapes, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
+import { cli, cliProcess } from '../fixtures/cli.js';
+import { fineTune } from '../fixtures/family.js';
+
+// Command lines as people type them who know other programs. Each message says what is wrong and what to type.
+
+let root = '';
+beforeAll(() => {
+  vi.stubEnv('HF_HUB_OFFLINE', '1');
+});
+afterAll(() => {
+  vi.unstubAllEnvs();
+});
+
+const swap = 'swap --task ./math --lang ./swh';
+const layers = '--bottom 1 --top 1';
+
+/** A line, its exit code and parts of its message; `'` quotes words. */
+const mistakes: readonly (readonly [line: string, code: number, ...parts: string[]])[] = [
+  // Options by other names.
+  [`${swap} --output ./out`, 2, 'did you mean --out?'],
+  [`${swap} --output_dir ./out`, 2, 'did you mean --out?'],
+  [`${swap} --save-dir ./out`, 2, 'did you mean --out?'],
+  [`${swap} -O ./out`, 2, 'did you mean --out?'],
+  [`${swap} -out ./out`, 2, 'unknown option -out; did you mean --out?'],
+  [`${swap} -out=./out`, 2, 'unknown option -out; did you mean --out?'],
+  [`swap –task ./math –lang ./swh -o ./out`, 2, 'unknown option –task; did you mean --task?'],
+  [`${swap} -o=./out`, 2, '-o='],
+  [`${swap} ' ' -o ./out`, 2, 'a space seems to follow the \\'],
+  ['swap -task ./math -lang ./swh -o ./out', 2, 'did you mean --task?'],
+  [`${swap} -o ./out --task-model ./math`, 2, 'did you mean --task?'],
+  [`${swap} -o ./out --base_model ./math`, 2, 'did you mean --base?'],
+  [`${swap} -o ./out --bot 2`, 2, 'did you mean --bottom or --bottom-transition?'],
+  [`${swap} -o ./out --Bottom 2`, 2, 'did you mean --bottom?'],
+  [`${swap} -o ./out --layers 0-4`, 2, 'did you mean --lang-layers?'],
+  [`${swap} -o ./out --bf16`, 2, 'did you mean --dtype?'],
+  [`${swap} -o ./out --num_workers 4`, 2, 'did you mean --threads?'],
+  [`${swap} -o ./out -y`, 2, 'did you mean --force?'],
+  [`${swap} -o ./out --t5`, 2, 'unknown option --t5; see `layerloom swap --help`'],
+  ['swap --math ./math --swahili ./swh -o ./out', 2, '--math; swap needs --task <model> and --lang <model>'],
+  ['swap --models ./math ./swh -o ./out', 2, 'models are named by --task and --lang'],
+  ['soup --models ./math ./swh -o ./out', 2, 'without an option: `layerloom soup [options] <model...>`'],
+  ['merge --recipe r.yaml -o ./out', 2, 'without an option'],
+  ['verify --output ./out', 2, 'without an option'],
+  ['verify --check-inputs ./math', 2, 'did you mean --against-inputs?'],
+  ['evaluate ./math --task x', 2, 'did you mean --tasks?'],
+  ['evaluate ./math --num_fewshot 8', 2, '--set fewshot=8'],
+  [`${swap} -o ./out --push-to-hub a/b`, 2, 'push is a command of its own'],
+  [`${swap} -o ./out --revision main`, 2, 'org/name@main'],
+  [`${swap} -o ./out --token hf_secret`, 2, 'HF_TOKEN'],
+  ['analyze --plot --base ./math ./swh -o ./an', 2, 'has the pictures; leave it out'],
+  // mergekit's habits.
+  ['merge ties.yaml ./out', 2, 'only <recipe>', 'did you mean -o '],
+  ['merge ties.yaml -o ./out --cuda', 2, 'need no GPU; leave it out'],
+  ['merge ties.yaml -o ./out --copy-tokenizer', 2, 'copied anyway'],
+  ['merge ties.yaml -o ./out --allow-crimes', 2, 'the error names what differs'],
+  ['merge ties.yaml -o ./out --lazy-unpickle', 2, 'memory-mapped'],
+  ['merge ties.yaml -o ./out --low-cpu-memory', 2, 'memory-mapped'],
+  ['merge ties.yaml -o ./out --random-seed 7', 2, 'as seed: 7'],
+  ['merge ties.yaml -o ./out --trust-remote-code', 2, 'no code of a model'],
+  ['merge ./math ./swh -o ./out', 2, 'soup averages models'],
+  ['soup --method ties ./math ./swh -o ./out', 2, 'a recipe names the method'],
+  // Commands by other names.
+  ['average ./math ./swh -o ./out', 2, 'did you mean soup?'],
+  ['merge_models ./math', 2, 'did you mean merge?'],
+  ['mergekit-yaml r.yaml ./out', 2, 'did you mean merge?'],
+  ['layer_swap', 2, 'did you mean swap?'],
+  ['slerp ./math ./swh', 2, 'it is a method, which a recipe names and merge runs'],
+  ['eval ./math', 2, 'did you mean evaluate?'],
+  ['info ./math', 2, 'did you mean inspect?'],
+  ['validate ./math', 2, 'did you mean verify?'],
+  ['convert ./math', 2, 'did you mean export?'],
+  ['version', 2, 'did you mean --version?'],
+  ['download org/name', 2, '--download'],
+  ['init', 2, 'train init or experiment init'],
+  ['experiment run x.yaml', 2, 'unknown command experiment run; did you mean batch?'],
+  ['cache clean', 2, 'did you mean cache gc?'],
+  ['r.yaml -o ./out', 2, 'did you mean merge r.yaml?'],
+  ['./math', 2, 'did you mean inspect '],
+  ['frobnicate', 2, 'unknown command frobnicate; see `layerloom --help`'],
+  ['frobnicate -h', 2, 'unknown command frobnicate'],
+  ['frobnicate --help', 2, 'unknown command frobnicate'],
+  ['experiment frob', 2, 'unknown command experiment frob; see `layerloom experiment --help`'],
+  ['--verbose', 2, '--verbose is an option of commands'],
+  // Words that are missing, left over, doubled or swallowed.
+  ['swap', 2, 'swap needs --task <model> and --lang <model>; see'],
+  ['swap ./math ./swh -o ./out', 2, 'takes no arguments', 'are left over', 'needs --task <model> and --lang'],
+  [`${swap}`, 2, '--out is missing: name the directory to create'],
+  [`${swap} -o`, 2, '--out <dir> has no value'],
+  [`${swap} -o --force`, 2, '--out <dir> has no value: --force follows'],
+  ['swap --task --lang ./swh -o ./out', 2, '--task <model> has no value: --lang follows'],
+  [`${swap} --task ./other -o ./out`, 2, '--task is given twice'],
+  [`${swap} --language ./other -o ./out`, 2, 'is given twice'],
+  [`${swap} -o ./out -o ./out2`, 2, '--out is given twice'],
+  [`${swap} -o ./out --weights 0.5 0.5`, 2, 'joined by commas'],
+  [`${swap} -o ''`, 2, '--out is empty'],
+  ["inspect ''", 2, 'model is empty'],
+  ['diff ./math', 2, 'diff needs <b>, the model to compare'],
+  ['soup -o ./out', 2, 'soup needs <model...>'],
+  ['soup ./math ./math -o ./out', 2, 'is given twice; leave one out'],
+  ['apply ./lora ./math -o ./out', 2, 'give the base first'],
+  // Paths and addresses.
+  ['inspect https://huggingface.co/org/name', 3, 'org/name@main: no such model'],
+  ['inspect https://huggingface.co/org/name/tree/v1', 3, 'org/name@v1: no such model'],
+  ['inspect https://huggingface.co/org/name/tree/refs%2Fpr%2F1', 3, 'org/name@refs/pr/1: no such'],
+  ['inspect hf.co/org/name/', 3, 'org/name@main: no such model'],
+  ['inspect hf://org/name@v1', 3, 'org/name@v1: no such model'],
+  ['soup a=https://huggingface.co/org/name ./math -o ./out', 3, 'org/name@main: no such model'],
+  ['swap --task hf.co/org/b+hf.co/org/l --lang ./swh -o ./out', 3, 'org/b@main: no such model'],
+  ['inspect https://huggingface.co/org/name/blob/main/config.json', 2, 'the address of a model'],
+  ['inspect https://huggingface.co/datasets/org/name', 2, 'the address of a model'],
+  ['inspect hf://org/name@../../token', 2, 'the address of a model'],
+  ['inspect https://huggingface.co/org/name/tree/..%2F..%2Ftoken', 2, 'the address of a model'],
+  ['inspect s3://bucket/name', 3, 'models on huggingface.co'],
+  ['inspect org/name:main', 3, 'org/name@main'],
+  ['inspect gpt2', 3, 'org/name'],
+  ['inspect \'"./math"\'', 3, 'the quotes are part of the name'],
+  ['inspect C:\\models\\math', 3, 'write / in place of \\'],
+  ["inspect '$HOME/math'", 2, '`$HOME` was not expanded by your shell'],
+  [`${swap} --out=~/merged`, 2, '`~` was not expanded by your shell'],
+  ['soup ./math,./swh -o ./out', 3, 'separated by spaces'],
+  ['inspect ./empty', 3, 'holds no weights of a model: it is empty'],
+  ['inspect ./gguf', 3, 'it has 2 files of weights; give one of them'],
+  ['inspect ./notes.txt', 3, 'is no file of weights'],
+  ['evaluate ./nope', 3, 'does not exist; run `layerloom batch'],
+  ['evaluate ./notes.txt', 3, 'is a file, not a directory'],
+  // Values.
+  [`${swap} -o ./out --bottom=five`, 2, '--bottom: expected a whole number of layers'],
+  [`${swap} -o ./out --dtype int8`, 2, 'one of bfloat16, float16, float32'],
+  [`${swap} -o ./out --link hardlink`, 2, 'did you mean hard?'],
+  ['relayout ./math -o ./out --max-shard-size big', 2, 'a size such as 5GB or 500MB'],
+];
+
+/** Lines that are taken as they are meant. */
+const taken = [
+  ...['5000000000', '5GB', '5G', '5gb', '5000MB', '5B', '5GiB', '5e9', '0.5GB', "'5 GB'"].map(
+    (size) => `relayout ./math -o ./out --layout size --max-shard-size ${size} --dry-run -q`,
+  ),
+  `${swap} -o ./out ${layers} --out-shard-size 5B --dry-run -q`,
+  `swap --task ./math --language ./swh -o ./out ${layers} --dry-run -q`,
+  `${swap} --task ./math -o ./out ${layers} --dry-run -q`,
+  `${swap} -o ./out ${layers} --bottom 2 --dry-run -q`,
+  '-v',
+  '-h swap',
+  'help swap -h',
+  'swap help',
+  'experiment help',
+];
+
+const words = (line: string): string[] =>
+  [...line.matchAll(/'([^']*)'|(\S+)/g)].map(([, quoted, plain]) =>
+    (quoted ?? plain ?? '').replaceAll(/(?<=^|=|,)\.(?=\/)/g, root),
+  );
+
+const filesIn = (directory: string): string[] =>
+  readdirSync(directory, { recursive: true, encoding: 'utf8' }).sort();
+
+const prepare = (): void => {
+  root = temporaryDirectory();
+  const base = llama({ layers: 4 });
+  for (const [seed, name] of ['math', 'swh'].entries())
+    writeCheckpoint(join(root, name), { ...base, tensors: fineTune(base.tensors, seed + 12) });
+  writeAdapter(join(root, 'lora'), lora({ shapes: llamaShapes({ layers: 4 }) }));
+  for (const name of ['empty', 'gguf']) mkdirSync(join(root, name));
+  for (const name of ['gguf/a.gguf', 'gguf/b.gguf', 'notes.txt']) writeFileSync(join(root, name), 'GGUF');
+};
+
+describe('a line as people type it', () => {
+  it('is refused with what to type instead, in a few words, and leaves nothing', {
+    timeout: 120_000,
+  }, async () => {
+    prepare();
+    const before = filesIn(root);
+    for (const [line, code, ...parts] of mistakes) {
+      const { stdout, stderr, code: ended } = await cli(words(line));
+      expect({ line, ended, stdout, stderr }).toEqual({
+        line,
+        ended: code,
+        stdout: '',
+        stderr: expect.any(String),
+      });
+      for (const part of parts) expect(stderr, line).toContain(part);
+      expect(stderr.trimEnd().split('\n').length, line).toBeLessThanOrEqual(3);
+      expect(stderr, line).not.toMatch(/\n {4}at |ENOENT|undefined|layerloom-partial|hf_secret/);
+      expect(filesIn(root), line).toEqual(before);
+    }
+  });
+
+  it('is taken as it is meant', { timeout: 120_000 }, async () => {
+    prepare();
+    for (const line of taken) expect(await cli(words(line)), line).toMatchObject({ code: 0, stderr: '' });
+  });
+
+  it('warns of a soup of one model', async () => {
+    prepare();
+    const { stderr } = await cli(words('soup ./math -o ./out'));
+    expect(stderr).toMatch(/^warning: .* is the only model, and so its own average\n$/);
+  });
+});
+
+describe('a name of another program', () => {
+  const program = buildProgram();
+  const paths = describeCommands(program).map(({ path }) => path.join(' '));
+
+  it('leads to commands that there are, and is none itself', () => {
+    for (const [word, command] of otherCommands) {
+      expect(paths.includes(command) || command.startsWith('--'), command).toBe(true);
+      expect(paths, word).not.toContain(word);
+    }
+  });
+
+  it('is known of every method that has no command', () => {
+    const ownCommands = new Set([...paths, ...otherCommands.keys()]);
+    for (const name of methods.keys())
+      if (!ownCommands.has(name.replaceAll('_', ''))) expect(inPlaceOf(name), name).toBeDefined();
+  });
+});
+
+describe('-h', () => {
+  it('prints some options and an example, and where all are', async () => {
+    const { code, stdout } = await cli(['swap', '-h']);
+    expect(code).toBe(0);
+    expect(stdout).toContain('--task <model>');
+    expect(stdout).toContain('$ layerloom swap --task');
+    expect(stdout).toMatch(/\nAll options: layerloom swap --help\n$/);
+    expect((await cli(['swap', '--help'])).stdout.length).toBeGreaterThan(2 * stdout.length);
+  });
+
+  it('is short for every command', () => {
+    const program = buildProgram();
+    for (const { path } of describeCommands(program)) {
+      const lines = shortHelp(commandOf(program, path).command).split('\n');
+      expect(lines.length, path.join(' ')).toBeLessThanOrEqual(34);
+      for (const line of lines) expect(line.length, line).toBeLessThanOrEqual(80);
+    }
+  });
+});
+
+describe.each([40, 60, 100])('a terminal of %i columns', (columns) => {
+  const { stdout } = process;
+  const was = { isTTY: stdout.isTTY, columns: stdout.columns };
+  const wide = <T>(work: () => T): T => {
+    Object.assign(stdout, { isTTY: true, columns });
+    try {
+      return work();
+    } finally {
+      Object.assign(stdout, was);
+    }
+  };
+
+  it('holds every line of help', () => {
+    vi.stubEnv('NO_COLOR', '1');
+    const program = buildProgram();
+    for (const { path, usage } of describeCommands(program)) {
+      const { command } = commandOf(program, path);
+      const text = wide(() => `${shortHelp(command)}\n${command.helpInformation()}`);
+      // Terms, the usage and examples are not broken within a word.
+      const tooLong = text.split('\n').filter((line) => line.length > columns && line.trim().includes(' '));
+      expect(
+        tooLong.filter(
+          (line) => !/^ {2}(-|<|\[|[a-z-]+ <)|^ +\$|^Usage|^All |^ +--/.test(line) && !line.includes(usage),
+        ),
+        path.join(' '),
+      ).toEqual([]);
+    }
+    vi.unstubAllEnvs();
+  });
+});
+
+describe('a narrow terminal', () => {
+  it('breaks long lines between words, and no JSON', () => {
+    const { stdout } = process;
+    const was = { isTTY: stdout.isTTY, columns: stdout.columns };
+    let printed = '';
+    const print = (text: string) => {
+      printed += text;
+    };
+    printTo({ out: print, err: print });
+    Object.assign(stdout, { isTTY: true, columns: 40 });
+    try {
+      printLine(`  output  ${'word '.repeat(20).trim()}`);
+      expect(printed.split('\n').every((line) => line.length <= 40)).toBe(true);
+      expect(printed).toMatch(/^ {2}output {2}word .*\n {4}word /);
+      printed = '';
+      const value = { text: 'word '.repeat(20) };
+      printJson(value);
+      expect(JSON.parse(printed)).toEqual(value);
+    } finally {
+      Object.assign(stdout, was);
+      printTo({ out: (text) => void stdout.write(text), err: (text) => void process.stderr.write(text) });
+    }
+  });
+});
+
+describe('colour in help', () => {
+  it('is only where the terminal has it and NO_COLOR is not set', async () => {
+    const coloured = '\u001b[';
+    for (const flag of ['-h', '--help']) {
+      const { stdout } = await cliProcess(['swap', flag], { FORCE_COLOR: '1', NO_COLOR: undefined });
+      expect(stdout).toContain(coloured);
+      for (const env of [
+        { NO_COLOR: '1', FORCE_COLOR: undefined },
+        { NO_COLOR: undefined, FORCE_COLOR: undefined },
+      ])
+        expect((await cliProcess(['swap', flag], env)).stdout).not.toContain(coloured);
+    }
+  });
+});
