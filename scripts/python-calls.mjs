@@ -17,8 +17,42 @@ import { results, resultsModule } from './python-results.mjs';
 /** Options with which a checkpoint command writes nothing, or needs a named output. */
 const notInMemory = ['--out', '--explain', '--dry-run', '--link', '--force', '--resume'];
 
-/** Converts help for a docstring, where options are parameters. @param {string} text */
-const plain = (text) => text.replace(/(?<![\w-])--[a-z][a-z-]*[a-z]/g, pythonName);
+/** Commands as they are named in help, by length: `layerloom analyze`. */
+const named = Object.entries(commands).map(([name, path]) => ({ name, text: `layerloom ${path}` }));
+
+/** Converts help for a docstring, where options are parameters, and commands functions. @param {string} text */
+const plain = (text) =>
+  named.reduce(
+    (words, { name, text: command }) =>
+      words.replaceAll(new RegExp(`\\b${command}\\b(?!-)`, 'g'), `layerloom.${name}`),
+    text.replace(/(?<![\w-])--[a-z][a-z-]*[a-z]/g, pythonName),
+  );
+
+/**
+ * Types of a command's results by option; the first given option counts. `plain`, without one, is last. For
+ * checkpoint commands, `out` adds the printed form to the checkpoint in memory.
+ *
+ * @param {string} path
+ * @returns {(readonly [string, string])[]}
+ */
+const formsOf = (path) => {
+  const forms = [...(results.get(path) ?? [])];
+  const printed = forms.pop();
+  if (printed?.[0] !== 'plain') throw new Error(`src/cli/printed.ts does not say what ${path} prints`);
+  return writers.includes(path) ? [...forms, ['out', printed[1]], ['plain', 'Merged']] : [...forms, printed];
+};
+
+/** The result in words: by the parameter that is given. @param {string} path */
+const returnsOf = (path) =>
+  formsOf(path)
+    .map(([form, type]) =>
+      form === 'plain'
+        ? type === 'Merged'
+          ? '    Merged, the checkpoint in memory, without `out`'
+          : `    ${type}`
+        : `    ${type}, with \`${pythonName(form)}\``,
+    )
+    .join('\n');
 
 /** @param {string} path */
 const commandOf = (path) => {
@@ -26,18 +60,28 @@ const commandOf = (path) => {
   const isWriter = writers.includes(path);
   const parameters = documented.map(({ parameter }) => parameter);
   const lines = [
-    `Runs \`layerloom ${path}\`: ${plain(description)}.`,
+    `${description.charAt(0).toUpperCase()}${plain(description.slice(1))}.`,
+    '',
+    `Runs \`layerloom ${path}\`, with its defaults.`,
     '',
     'Args:',
     ...documented.map(({ parameter, words }) => `    ${parameter.name}: ${plain(words)}`),
-    '    progress: a function, or True for a bar of tqdm',
-    ...(isWriter
-      ? ['', 'Returns:', '    What the command prints as JSON; without `out` the checkpoint, in memory']
-      : []),
+    '    progress: a function of one dictionary with `phase`, `done` and `total`; True: a bar of tqdm; default: none',
+    '',
+    'Returns:',
+    returnsOf(path),
+    '',
+    'Raises:',
+    '    TypeError: an argument has another name or type',
+    '    LayerloomError: the call is refused or fails; `code` says why',
   ];
+  const returns = [...(results.get(path) ?? [])].map(([form, type]) => [
+    form === 'plain' ? '' : pythonName(form),
+    type,
+  ]);
   /** Parameters of which none is given when the checkpoint is returned in memory. */
   const unless = parameters.filter(({ long = '' }) => notInMemory.includes(long)).map(({ name }) => name);
-  return { command: path, words: lines.join('\n'), parameters, ...(isWriter ? { unless } : {}) };
+  return { command: path, words: lines.join('\n'), parameters, returns, ...(isWriter ? { unless } : {}) };
 };
 
 /** @typedef {ReturnType<typeof commandOf>} Command */
@@ -80,20 +124,6 @@ const docstring = (words) =>
     .replaceAll('\\', '\\\\')
     .replaceAll('"""', "'''")
     .replace(/\n(?=.)/g, '\n    ')}\n    """\n`;
-
-/**
- * Types of a command's results by option; the first given option counts. `plain`, without one, is last. For
- * checkpoint commands, `out` adds the printed form to the checkpoint in memory.
- *
- * @param {string} path
- * @returns {(readonly [string, string])[]}
- */
-const formsOf = (path) => {
-  const forms = [...(results.get(path) ?? [])];
-  const printed = forms.pop();
-  if (printed?.[0] !== 'plain') throw new Error(`src/cli/printed.ts does not say what ${path} prints`);
-  return writers.includes(path) ? [...forms, ['out', printed[1]], ['plain', 'Merged']] : [...forms, printed];
-};
 
 /**
  * The signatures of a function: one per option that changes the result, one without, and another of each
@@ -144,9 +174,10 @@ const stubModuleOf = (isAsync) => {
 from collections.abc import Sequence
 from typing import Literal, overload
 
-from ._call import Experiment, Numbers, Progress, Recipe
+from ._call import Experiment, Layers, Numbers, Progress, Recipe
 from ._merged import Merged, StrPath
 from ._model import ModelLike
+from ._plain import Dtype
 from .results import (
 ${used
   .toSorted()

@@ -3,31 +3,13 @@
 
 import { outputOptions } from '../dist/cli/options/output.js';
 import { toNumber, toWeights } from '../dist/cli/options/parse.js';
-import { pythonName } from '../dist/cli/options/spellings.js';
+import { pythonFunctions, pythonName } from '../dist/cli/options/spellings.js';
 import { buildProgram } from '../dist/cli/program.js';
 
-/** Commands that are functions, by the function's name. */
-export const commands = {
-  swap: 'swap',
-  soup: 'soup',
-  merge: 'merge',
-  revert: 'revert',
-  apply: 'apply',
-  relayout: 'relayout',
-  transplant: 'transplant',
-  extract_lora: 'extract-lora',
-  analyze: 'analyze',
-  diff: 'diff',
-  verify: 'verify',
-  inspect: 'inspect',
-  partition: 'partition',
-  run_experiment: 'batch',
-  evaluate: 'evaluate',
-  search: 'search',
-  table: 'table',
-  report: 'report',
-  export: 'export',
-};
+/** Commands that are functions, by the function's name. @type {Readonly<Record<string, string>>} */
+export const commands = Object.fromEntries(
+  Object.entries(pythonFunctions).map(([command, name]) => [name, command]),
+);
 
 /** Commands that write a checkpoint; without `out`, their functions return it in memory. */
 export const writers = ['swap', 'soup', 'merge', 'revert', 'apply', 'relayout', 'transplant', 'extract-lora'];
@@ -55,18 +37,27 @@ const left = Object.values(outputOptions).map(({ flags }) => /--\w+/.exec(flags)
 /** @param {DeclaredOption} option */
 const isModel = ({ flags }) => modelWords.includes(/<(\w+)>/.exec(flags)?.[1] ?? '');
 
+/** Types by the word for a value in `<…>`. @type {Readonly<Record<string, string>>} */
+const typesByWord = { set: 'Layers', t: 'str | float', size: 'str | int', n: 'str | int' };
+
+/** Words for numbers that may have a fraction. */
+const fractions = ['share', 'points', 'seconds', 's', 't'];
+
 /** @param {DeclaredOption} option */
 const typeOf = (option) => {
   const { choices, parse, repeatable } = option.facts;
-  if (!option.flags.includes('<')) return 'bool';
+  const word = /<(\w+)/.exec(option.flags)?.[1];
+  if (word === undefined) return 'bool';
   if (parse === toWeights) return 'Numbers';
   const one = isModel(option)
     ? 'ModelLike'
     : choices
-      ? `Literal[${choices.map((choice) => `'${choice}'`).join(', ')}]`
+      ? `Literal[${choices.map((choice) => `'${choice}'`).join(', ')}]${option.long === '--dtype' ? ' | Dtype' : ''}`
       : parse === toNumber
-        ? 'float'
-        : 'StrPath';
+        ? fractions.includes(word)
+          ? 'float'
+          : 'int'
+        : (typesByWord[word] ?? 'StrPath');
   return repeatable || option.variadic ? `${one} | Sequence[${one}]` : one;
 };
 

@@ -1,7 +1,7 @@
 // @ts-check
 /**
- * Writes `python/layerloom/results.py`: the types in src/cli/printed.ts as TypedDicts, found by the
- * compiler's type checker.
+ * Writes `python/layerloom/results.py`: the types in src/cli/printed.ts as classes, found by the compiler's
+ * type checker.
  */
 import { fileURLToPath } from 'node:url';
 import { API, SymbolFlags, TypeFlags } from 'typescript/unstable/sync';
@@ -11,8 +11,27 @@ import { API, SymbolFlags, TypeFlags } from 'typescript/unstable/sync';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** Keys of JSON that cannot be fields of a class body. */
-const keywords = /^(as|class|def|del|for|from|global|import|in|is|lambda|not|or|pass|with)$|\W/;
+/** Names that a dictionary or the language has; such attributes end in `_`, as in python/layerloom/_result.py. */
+const taken =
+  /^(clear|copy|fromkeys|get|items|keys|pop|popitem|setdefault|update|values|as|class|def|del|for|from|global|import|in|is|lambda|not|or|pass|with)$/;
+
+/** Numbers that may have a fraction, by key or by class and key; all others are counts. */
+const fractions = new Set(
+  [
+    'alpha chance cosine difference energy error fractionAbove interval inverseMav max mean meanMav norm otherHalf p',
+    'relative rms rowsAboveInBoth scale seconds secondsLeft secondsPerProblem share shared signAgreement',
+    'singularValues stderr threshold topShare value AnalysisResultShares.bottom AnalysisResultShares.experts',
+    'AnalysisResultShares.layers AnalysisResultShares.middle AnalysisResultShares.outside AnalysisResultShares.top',
+    'ExtractionResult.kept ExtractionResult.lost HeldOutComparison.choice HeldOutComparison.default',
+    'ProposedSwap.common ProposedSwapKept.language ProposedSwapKept.task RunStatusLoss.first RunStatusLoss.last',
+  ].flatMap((line) => line.split(' ')),
+);
+
+/** The attribute of a key: `peak_memory` for `peakMemory`. @param {string} key */
+const attributeOf = (key) => {
+  const name = key.replace(/(?<=[a-z0-9])[A-Z]/g, (letter) => `_${letter}`).toLowerCase();
+  return taken.test(name) ? `${name}_` : name;
+};
 
 /** @param {string} name */
 const capitalised = (name) => name.charAt(0).toUpperCase() + name.slice(1);
@@ -31,6 +50,21 @@ const unionText = (words) => {
     ...[...new Set(words)].filter((word) => !/^(Literal\[|None$)/.test(word)).toSorted(),
     ...(words.includes('None') ? ['None'] : []),
   ].join(' | ');
+};
+
+/**
+ * A method whose result's type depends on the key, for type checkers only.
+ *
+ * @param {string} name
+ * @param {readonly string[]} cases parameters and result for each key
+ * @param {string} all the same for any key
+ */
+const methodOf = (name, cases, all) => {
+  const line = (/** @type {string} */ text) => `        def ${name}(self, ${text}: ...\n`;
+  // An overload has at least two cases.
+  return cases.length < 2
+    ? cases.map(line)
+    : [...cases.map((text) => `        @overload\n${line(text)}`), line(all)];
 };
 
 /** Translates types of TypeScript to Python, with the classes that they need. */
@@ -55,7 +89,7 @@ class Translation {
       return `Literal[${typeof value === 'boolean' ? capitalised(String(value)) : JSON.stringify(value)}]`;
     }
     if (type.flags & (TypeFlags.String | TypeFlags.TemplateLiteral)) return 'str';
-    if (type.flags & TypeFlags.Number) return 'float';
+    if (type.flags & TypeFlags.Number) return 'int';
     if (type.flags & TypeFlags.Null) return 'None';
     if (type.flags & (TypeFlags.Unknown | TypeFlags.Any)) return 'Any';
     if (type.isTypeReference() && (checker.isArrayType(type) || checker.isTupleType(type))) {
@@ -120,29 +154,42 @@ class Translation {
         (property.flags & SymbolFlags.Optional) !== 0 ||
         (of?.isUnionType() && of.getTypes().some(({ flags }) => flags & TypeFlags.Undefined)) === true;
       const words = property.getDocumentationComment(checker).trim().replace(/\s+/g, ' ');
-      return {
-        key: property.name,
-        type: this.typeOf(of, name + classWord(property.name)),
-        isOptional,
-        words,
-      };
+      const key = property.name;
+      const whole = this.typeOf(of, name + classWord(key));
+      const isFraction = fractions.has(key) || fractions.has(`${name}.${key}`);
+      return { key, type: isFraction ? whole.replace(/\bint\b/g, 'float') : whole, isOptional, words };
     });
-    const reserved = fields.find(({ key }) => keywords.test(key));
+    const reserved = fields.find(({ key }) => /\W/.test(key));
     if (reserved !== undefined) throw new Error(`${name}: ${reserved.key} cannot be a field's name`);
-    const bodyOf = (/** @type {typeof fields} */ some) =>
-      some
-        .map(
-          ({ key, type, words }) =>
-            `    ${key}: ${type}\n${words && `    ${JSON.stringify(words).replace(/^"|"$/g, '"""')}\n`}`,
-        )
-        .join('');
-    const [always, perhaps] = [
-      fields.filter((field) => !field.isOptional),
-      fields.filter((field) => field.isOptional),
+    const attributes = fields.map(({ key, type, isOptional, words }) => {
+      const isNullable = isOptional && !/ \| None$|^Any$/.test(type);
+      const text = words && `    ${JSON.stringify(words).replace(/^"|"$/g, '"""')}\n`;
+      return `    ${attributeOf(key)}: ${type}${isNullable ? ' | None' : ''}\n${text}`;
+    });
+    const optional = fields.filter((field) => field.isOptional);
+    const items = [
+      ...methodOf(
+        '__getitem__',
+        fields.map(({ key, type }) => `key: Literal["${key}"], /) -> ${type}`),
+        'key: str, /) -> Any',
+      ),
+      ...methodOf(
+        'get',
+        optional.flatMap(({ key, type }) => [
+          `key: Literal["${key}"], default: None = None, /) -> ${type} | None`,
+          `key: Literal["${key}"], default: Other, /) -> ${type} | Other`,
+        ]),
+        'key: str, default: Any = None, /) -> Any',
+      ),
     ];
-    if (perhaps.length === 0) return `class ${name}(TypedDict):\n${bodyOf(always) || '    pass\n'}`;
-    if (always.length === 0) return `class ${name}(TypedDict, total=False):\n${bodyOf(perhaps)}`;
-    return `class _${name}(TypedDict):\n${bodyOf(always)}\n\nclass ${name}(_${name}, total=False):\n${bodyOf(perhaps)}`;
+    return [
+      `class ${name}(Result):\n`,
+      ...attributes,
+      ...(optional.length === 0
+        ? []
+        : [`    _optional = frozenset(${JSON.stringify(optional.map(({ key }) => key))})\n`]),
+      ...(items.length === 0 ? ['    pass\n'] : ['    if TYPE_CHECKING:\n', ...items]),
+    ].join('');
   }
 }
 
@@ -194,16 +241,23 @@ const names = classes.join('\n').match(/(?<=^class )[A-Z]\w*/gm) ?? [];
 
 /** The text of results.py. */
 export const resultsModule = `# Written by scripts/python-results.mjs from the types of src/cli/printed.ts.
-"""Types of what the functions return. Numbers are typed as float, whole ones too."""
+# A result has fewer keys than a dictionary may have:
+# mypy: disable-error-code=override
+# pyright: reportIncompatibleMethodOverride=false
+"""Types of what the functions return: dictionaries whose keys are attributes too, in snake case."""
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypedDict
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, overload
+
+from ._result import Result
 
 __all__ = [
 ${names
   .toSorted()
   .map((name) => `    "${name}",\n`)
   .join('')}]
+
+Other = TypeVar("Other")
 
 ${classes.map((text) => `\n${text}`).join('\n')}`;

@@ -25,7 +25,7 @@ const calls: Readonly<Record<string, readonly [calls: string, ...reasons: Reason
   'examples/modular/draw.py': ['write_text write_text', 'named'],
   'examples/modular/run.py': ['rename rmtree rmtree', 'own'],
   'examples/modular/tables.py': ['write_text', 'named'],
-  'examples/notebooks/small_models.py': ['write_text', 'new'],
+  'examples/notebooks/small_models.py': ['write_bytes write_text', 'new'],
   'python/layerloom/_merged.py': ['rename rmtree', 'own'],
   'python/layerloom/_model.py': ['unlink', 'own'],
   'python/layerloom/_scratch.py': ['rmtree', 'own'],

@@ -1,12 +1,15 @@
-"""Small models for notebooks that are given none: a base of random weights, and two experts of it. No torch is needed."""
+"""Small models for notebooks that are given none: a base of random weights, and two experts of it. It needs NumPy only.
+
+`python small_models.py` writes `base`, `math-1` and `swh-1` into the working directory.
+"""
 
 import csv
 import json
+import struct
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from safetensors.numpy import save_file
 
 FIGURES = Path(__file__).parents[2] / "docs" / "figures"
 
@@ -97,17 +100,29 @@ def fine_tuned(base: dict[str, np.ndarray], figure: str, seed: int) -> dict[str,
 
 def write(directory: Path, weights: dict[str, np.ndarray]) -> None:
     directory.mkdir(parents=True, exist_ok=True)
-    save_file(weights, directory / "model.safetensors", {"format": "pt"})
+    header: dict[str, Any] = {"__metadata__": {"format": "pt"}}
+    end = 0
+    for name, weight in weights.items():
+        begin, end = end, end + weight.nbytes
+        header[name] = {"dtype": "F32", "shape": weight.shape, "data_offsets": [begin, end]}
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    content = b"".join(weight.tobytes() for weight in weights.values())
+    (directory / "model.safetensors").write_bytes(struct.pack("<Q", len(text)) + text + content)
     ends = {"tokenizer_class": "PreTrainedTokenizerFast", "eos_token": "</s>", "pad_token": "</s>"}
     files = {"config.json": CONFIG, "tokenizer.json": tokenizer(), "tokenizer_config.json": ends}
     for name, content in files.items():
         (directory / name).write_text(json.dumps(content, indent=2))
 
 
-def write_experts(directory: str) -> str:
-    """Writes `base`, `math-1` and `jpn-1`, changed as Figures 4 and 7 of the paper show; returns their directory."""
+def write_experts(directory: str, language: str = "jpn-1") -> str:
+    """Writes `base`, `math-1` and a language expert, changed as the paper's Figures 4 and 7 show; returns their directory."""
     base = base_weights()
     write(Path(directory, "base"), base)
     write(Path(directory, "math-1"), fine_tuned(base, "figure-4-math-1", seed=4))
-    write(Path(directory, "jpn-1"), fine_tuned(base, "figure-7-japanese-1", seed=7))
+    write(Path(directory, language), fine_tuned(base, "figure-7-japanese-1", seed=7))
     return directory
+
+
+if __name__ == "__main__":
+    write_experts(".", "swh-1")

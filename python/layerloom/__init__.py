@@ -1,4 +1,21 @@
-"""Merges fine-tuned LLM checkpoints by layer swapping: exact, fast, small in memory."""
+"""Merges fine-tuned LLM checkpoints by layer swapping: exact, fast, small in memory.
+
+    import layerloom
+
+    merged = layerloom.swap(task="./math-1", lang="./swh-1", bottom=5, top=2, out="./merged")
+    print(merged.out, merged.bytes_written)
+
+Merges: swap, soup, merge (any recipe), revert, apply, relayout, transplant, extract_lora, export. Without `out` they
+return a Merged: a mapping from names to arrays in memory. Models are paths, names of the hub, arrays or modules.
+
+Measures: inspect, diff, verify, analyze, partition.
+Studies: run_experiment, evaluate, search, table, report; open gives results as data frames.
+
+A result is a dictionary whose keys are attributes too: `result["bytesRead"]` is `result.bytes_read`. Sizes are in
+bytes, durations in seconds. Layers count from 0, at the embeddings. A refused call raises LayerloomError.
+
+`layerloom.aio` has the same functions as coroutines, `layerloom.results` the types of results.
+"""
 
 from os import path as _path
 
@@ -15,6 +32,10 @@ def __getattr__(name: str) -> object:
 
     if name in _modules:
         return import_module(f"{__name__}.{name}")
+    if name == "__version__":
+        return import_module(f"{__name__}._program").version()
+    if name == "__all__":
+        return [one for one in __dir__() if one not in ("eval", "__version__")]
     public = None if name.startswith("_") else import_module(f"{__name__}._public")
     if not hasattr(public, name):
         import sys
@@ -28,4 +49,5 @@ def __getattr__(name: str) -> object:
 def __dir__() -> list[str]:
     from importlib import import_module
 
-    return [*(name for name in dir(import_module(f"{__name__}._public")) if not name.startswith("_")), *_modules]
+    # Without `train`, which needs torch: `help` imports what is named here.
+    return [*import_module(f"{__name__}._public").__all__, "aio", "eval", "results", "__version__"]

@@ -8,24 +8,38 @@ import os
 import queue
 from collections.abc import Callable, Generator, Mapping, Sequence
 from functools import partial
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, Protocol, TypeAlias, cast
+from typing import Literal as Literal
 
-from . import _engine
+from . import _engine, results
 from ._check import Command, Parameter, default_of, values_of
 from ._errors import LayerloomError
 from ._merged import Merged, StrPath
-from ._model import ModelLike, in_memory, path_of, text_of_experiment, text_of_recipe
+from ._model import ModelLike, in_memory, named_models, path_of, text_of_experiment, text_of_recipe
+from ._plain import Array, dtype_of, mapping_of
+from ._plain import Dtype as Dtype
 from ._progress import Bar
+from ._result import Result, fits, typed
 from ._scratch import Scratch
 from ._words import Held, Word, each, option, several, texts_of
 
-Numbers: TypeAlias = str | Sequence[float]
-"""Numbers, or a word or a text that stands for them: `[2, 1]`, `"2,1"`, `"magnitude"`."""
+Numbers: TypeAlias = str | Sequence[float] | Array
+"""Numbers, or a word or a text that stands for them: `[2, 1]`, `"2,1"`, `"magnitude"`, an array."""
 
-Progress: TypeAlias = Callable[[dict[str, Any]], object] | Literal[True] | None
+Layers: TypeAlias = str | int | Sequence[int] | Array
+"""Layers by their numbers: `[0, 1, 30]`, `"0-4,30"`, an array."""
+
+Progress: TypeAlias = Callable[[dict[str, Any]], object] | bool | None
 """A function that is given `{"phase", "done", "total", …}` and the events of experiments; True: a bar of tqdm."""
 
-Recipe: TypeAlias = StrPath | Mapping[str, Any]
+
+class Configuration(Protocol):
+    """A recipe as an object of pydantic: `MergeConfiguration` of mergekit."""
+
+    def model_dump(self) -> dict[str, Any]: ...
+
+
+Recipe: TypeAlias = StrPath | Mapping[str, Any] | Configuration
 """The file of a recipe, or the recipe itself, in which models may be in memory."""
 
 Experiment: TypeAlias = StrPath | Mapping[str, Any]
@@ -37,6 +51,10 @@ class Request(NamedTuple):
     progress: Progress
     in_memory: bool
     """Whether the call returns a checkpoint in memory."""
+    reads: bool
+    """Whether the call writes no model, and need not wait for one that does."""
+    returns: str
+    """Names of the result's classes, with `|` between them."""
 
 
 def functions(module: str, run: Callable[[Request], Any]) -> dict[str, object]:
@@ -81,15 +99,28 @@ def signature_of(command: Command) -> inspect.Signature:
     # Required options are first.
     parameters.sort(key=lambda one: (one.kind, one.kind == one.KEYWORD_ONLY and one.default is not one.empty))
     progress = inspect.Parameter("progress", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="Progress")
-    result = "dict[str, Any] | Merged" if "unless" in command else "dict[str, Any]"
-    return inspect.Signature([*parameters, progress], return_annotation=result)
+    classes = [*(f"results.{one}" for one in types_of(command)), *(["Merged"] if "unless" in command else [])]
+    return inspect.Signature([*parameters, progress], return_annotation=" | ".join(classes))
+
+
+def types_of(command: Command) -> list[str]:
+    return [*dict.fromkeys(one for _, names in command["returns"] for one in names.split(" | "))]
 
 
 def request_of(name: str, command: Command, args: Sequence[Any], given: Mapping[str, Any]) -> Request:
     values = values_of(name, command, args, given)
     unless = command.get("unless")
-    in_memory = unless is not None and all(values[one] is None or values[one] is False for one in unless)
-    return Request(words_of(command, values), values["progress"], in_memory)
+    in_memory = unless is not None and not any(is_given(values[one]) for one in unless)
+    form, returns = next(one for one in command["returns"] if one[0] == "" or is_given(values[one[0]]))
+    reads = form in ("dry_run", "explain", "print") or command["command"] in READS
+    return Request(words_of(command, values), values["progress"], in_memory, reads, returns)
+
+
+READS = ("analyze", "diff", "inspect", "partition", "report", "table", "verify")
+
+
+def is_given(value: Any) -> bool:
+    return value is not None and value is not False
 
 
 def words_of(command: Command, values: Mapping[str, Any]) -> list[Word]:
@@ -110,6 +141,8 @@ def spelt(parameter: Parameter, value: Any) -> Any:
     of = parameter["type"]
     if "model" in parameter:
         return (each_model if "Sequence" in of else one_model)(value, parameter["model"])
+    if "Dtype" in of:
+        return dtype_of(value) or value
     return recipe_of(value) if of == "Recipe" else experiment_of(value) if of == "Experiment" else value
 
 
@@ -120,6 +153,8 @@ def one_model(value: ModelLike | None, name: str) -> StrPath | Held | None:
 def each_model(value: ModelLike | Sequence[ModelLike] | None, name: str) -> Sequence[StrPath | Held]:
     if value is None:
         return []
+    if isinstance(value, Mapping) and len(value) > 0 and not in_memory(value):
+        return [Held(partial(path_of, one, own, own=own)) for one, own in named_models(value)]
     values = [value] if isinstance(value, (str, os.PathLike)) or not isinstance(value, Sequence) else value
     return [held(one, f"{name}-{index + 1}") for index, one in enumerate(values)]
 
@@ -134,7 +169,8 @@ def held(value: ModelLike, name: str) -> StrPath | Held:
 
 
 def recipe_of(recipe: Recipe) -> StrPath | Held:
-    return Held(partial(text_of_recipe, recipe)) if isinstance(recipe, Mapping) else recipe
+    contents = None if isinstance(recipe, (str, os.PathLike)) else mapping_of(recipe)
+    return cast("StrPath", recipe) if contents is None else Held(partial(text_of_recipe, contents))
 
 
 def experiment_of(experiment: Experiment) -> StrPath:
@@ -151,7 +187,7 @@ def output_in(directory: str) -> str:
 
 def other_place(error: LayerloomError, directory: str, scratch: Scratch) -> str:
     """Returns a directory with room for an output that did not fit; raises the error if it has another cause."""
-    if error.code != "DISK_SPACE" or error.details["out"] != output_in(directory):
+    if error.code != "DISK_SPACE" or error.details["out"] not in ("merged", output_in(directory)):
         raise error
     larger = scratch.directory(error.details["needed"])
     _engine.warn(f"memory has no room for {error.details['needed']} bytes: the merge is in files of {os.path.dirname(larger)}")
@@ -167,7 +203,7 @@ def receiver(progress: Progress) -> Generator[_engine.Listener, None, None]:
     def receive(line: dict[str, Any]) -> None:
         if "note" in line:
             _engine.note(line)
-        elif show is not None and show is not True:
+        elif callable(show):
             show(line["progress"] if "progress" in line else line["event"])
 
     try:
@@ -177,11 +213,17 @@ def receiver(progress: Progress) -> Generator[_engine.Listener, None, None]:
             bar.close()
 
 
-def wait(texts: Sequence[str], progress: Progress) -> dict[str, Any]:
+def result_of(value: Any, request: Request) -> Any:
+    """A command's output as its classes."""
+    classes = [getattr(results, name) for name in request.returns.split(" | ")]
+    return typed(value, next((one for one in classes if fits(value, one)), Result))
+
+
+def wait(texts: Sequence[str], request: Request) -> Any:
     """Runs a command. Ctrl-C and errors of `progress` stop it, and are raised once it has cleaned up."""
     lines: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
-    with receiver(progress) as receive:
-        asked = _engine.ask(texts, lines.put)
+    with receiver(request.progress) as receive:
+        asked = _engine.ask(texts, lines.put, request.reads)
         asked.result.add_done_callback(lambda _: lines.put(None))
         try:
             while (line := lines.get()) is not None:
@@ -190,18 +232,19 @@ def wait(texts: Sequence[str], progress: Progress) -> dict[str, Any]:
             asked.stop()
             concurrent.futures.wait([asked.result])
             raise
-        return asked.result.result()
+        return result_of(asked.result.result(), request)
 
 
-def run(request: Request) -> dict[str, Any] | Merged:
+def run(request: Request) -> Result | Merged:
     with Scratch() as scratch:
         texts = texts_of(request.words, scratch)
         if not request.in_memory:
-            return wait(texts, request.progress)
+            result: Result = wait(texts, request)
+            return result
         directory = scratch.directory(0)
         try:
-            result = wait(into(directory, texts), request.progress)
+            result = wait(into(directory, texts), request)
         except LayerloomError as error:
             directory = other_place(error, directory, scratch)
-            result = wait(into(directory, texts), request.progress)
+            result = wait(into(directory, texts), request)
         return Merged(output_in(directory), result)

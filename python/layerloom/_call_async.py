@@ -6,20 +6,21 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from . import _engine
-from ._call import Progress, Request, into, other_place, output_in, receiver
+from ._call import Request, into, other_place, output_in, receiver, result_of
 from ._errors import LayerloomError
 from ._merged import Merged
+from ._result import Result as CallResult
 from ._scratch import Scratch
 from ._words import Held, Word, texts_of
 
 Result = TypeVar("Result")
 
 
-async def wait_async(texts: Sequence[str], progress: Progress) -> dict[str, Any]:
+async def wait_async(texts: Sequence[str], request: Request) -> Any:
     """Like `_call.wait`; cancelling the task stops the command."""
     loop = asyncio.get_running_loop()
     failed: asyncio.Future[None] = loop.create_future()
-    with receiver(progress) as receive:
+    with receiver(request.progress) as receive:
 
         def take(line: dict[str, Any]) -> None:
             try:
@@ -33,14 +34,14 @@ async def wait_async(texts: Sequence[str], progress: Progress) -> dict[str, Any]
             with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(take, line)
 
-        asked = _engine.ask(texts, listen)
+        asked = _engine.ask(texts, listen, request.reads)
         result = asyncio.wrap_future(asked.result, loop=loop)
         try:
             either: list[asyncio.Future[Any]] = [result, failed]
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             if failed.done():
                 failed.result()
-            return result.result()
+            return result_of(result.result(), request)
         finally:
             if not result.done():
                 asked.stop()
@@ -66,17 +67,18 @@ async def texts_async(words: Sequence[Word], scratch: Scratch) -> list[str]:
     return await in_thread(lambda: texts_of(words, scratch)) if held else texts_of(words, scratch)
 
 
-async def run_async(request: Request) -> dict[str, Any] | Merged:
+async def run_async(request: Request) -> CallResult | Merged:
     """As `_call.run`."""
     with Scratch() as scratch:
         texts = await texts_async(request.words, scratch)
         if not request.in_memory:
-            return await wait_async(texts, request.progress)
+            result: CallResult = await wait_async(texts, request)
+            return result
         directory = await in_thread(lambda: scratch.directory(0))
         try:
-            result = await wait_async(into(directory, texts), request.progress)
+            result = await wait_async(into(directory, texts), request)
         except LayerloomError as error:
             lacking = error
             directory = await in_thread(lambda: other_place(lacking, directory, scratch))
-            result = await wait_async(into(directory, texts), request.progress)
+            result = await wait_async(into(directory, texts), request)
         return await in_thread(lambda: Merged(output_in(directory), result))

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypedDict
 
+from ._plain import dtype_of
 from ._spellings import shown_spellings
 
 
@@ -25,6 +26,8 @@ class _Command(TypedDict):
     words: str
     """The docstring."""
     parameters: list[Parameter]
+    returns: list[tuple[str, str]]
+    """Types of results by the parameter that is given; the last has none."""
 
 
 class Command(_Command, total=False):
@@ -48,12 +51,12 @@ def values_of(name: str, command: Command, args: Sequence[Any], given: Mapping[s
     by_place = [word for word, parameter in parameters.items() if "long" not in parameter]
     own: dict[str, Any] = {}
     for word, value in given.items():
-        parameter = word if word in parameters else shown_spellings.get(word, word)
-        if parameter not in parameters:
+        shown = word if word in parameters else shown_spellings.get(word, word)
+        if shown not in parameters:
             raise TypeError(f"{name}() has no parameter {word!r}{near(word, [*parameters])}")
-        if parameter in own:
-            raise TypeError(f"{name}(): {parameter} is given twice, in two spellings")
-        own[parameter] = value
+        if shown in own:
+            raise TypeError(f"{name}(): {shown} is given twice, in two spellings")
+        own[shown] = value
     if len(args) > len(by_place):
         places = ", ".join(by_place) or "nothing"
         example = next((one for one in parameters if one not in by_place and one not in own), "out")
@@ -64,7 +67,7 @@ def values_of(name: str, command: Command, args: Sequence[Any], given: Mapping[s
     values = {**placed, **own}
     for word, value in values.items():
         check_value(f"{name}(): {word}", value, parameters[word])
-        if word == "progress" and not (value is None or value is True or callable(value)):
+        if word == "progress" and not (value is None or isinstance(value, bool) or callable(value)):
             raise TypeError(f"{name}(): progress must be a function, or True for a bar of tqdm, not {value!r}")
     for word, parameter in parameters.items():
         if word not in values and "default" not in parameter:
@@ -78,13 +81,15 @@ def check_value(place: str, value: object, parameter: Parameter) -> None:
     if of == "bool":
         if not isinstance(value, bool):
             raise TypeError(f"{place} must be True or False, not {value!r}")
+    elif "Dtype" not in of and dtype_of(value) is not None:
+        raise TypeError(f"{place} must be {expected(of)}, not a dtype")
     elif value is None and "default" not in parameter:
         raise TypeError(f"{place} must be given, and is None")
     elif isinstance(value, (bytes, bytearray)) or (isinstance(value, bool) and not of.startswith("Progress")):
         raise TypeError(f"{place} must be {expected(of)}, not {value!r}")
     elif isinstance(value, Mapping) and not of.startswith(("ModelLike", "Recipe", "Experiment")):
         raise TypeError(f"{place} must be {expected(of)}, not a mapping")
-    elif isinstance(value, (list, tuple)) and "Sequence" not in of and "Numbers" not in of:
+    elif isinstance(value, (list, tuple)) and "Sequence" not in of and not of.startswith(("Numbers", "Layers")):
         raise TypeError(f"{place} must be {expected(of)}, not a list")
     elif of == "Recipe" and isinstance(value, str) and "\n" in value.strip() and not value.startswith("{"):
         raise TypeError(f"{place} must be a path or a dictionary; of a text, it is yaml.safe_load(text)")
@@ -98,7 +103,7 @@ def expected(of: str) -> str:
         return "a path, a name of the hub or a model in memory"
     if of.startswith(("Recipe", "Experiment")):
         return "a path or a dictionary"
-    return "a number" if of.startswith("float") else "a text or a path"
+    return "a number" if of.startswith(("int", "float")) else "a text or a path"
 
 
 def near(word: str, names: Sequence[str]) -> str:

@@ -1,10 +1,11 @@
 """Runs commands in one engine process, which the first call starts, and a later one again if it has ended.
 
-src/cli/serve.ts describes the lines of JSON on its pipes. Commands run one at a time, in the order of the
-calls.
+src/cli/serve.ts describes the lines of JSON on its pipes. An engine runs one command at a time, in the order of its
+calls. Calls that only read have a second engine while the first writes.
 """
 
 import atexit
+import contextlib
 import itertools
 import json
 import logging
@@ -13,12 +14,12 @@ import subprocess
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future
 from types import FrameType
 from typing import Any
 
-from ._errors import EngineEnded, LayerloomError, LayerloomWarning
+from ._errors import EngineEnded, LayerloomError, LayerloomWarning, system_limits
 from ._program import entry, environment, find_node
 
 logger = logging.getLogger("layerloom")
@@ -29,10 +30,11 @@ Listener = Callable[[dict[str, Any]], None]
 
 class Call:
 
-    def __init__(self, engine: "Engine", number: int, listener: Listener) -> None:
+    def __init__(self, engine: "Engine", number: int, listener: Listener, reads: bool | None) -> None:
         self.engine = engine
         self.number = number
         self.listener = listener
+        self.reads = reads
         self.result: Future[dict[str, Any]] = Future()
 
     def stop(self) -> None:
@@ -86,9 +88,13 @@ class Engine:
             self.process.kill()
             raise
 
-    def ask(self, number: int, request: dict[str, Any], listener: Listener) -> Call | None:
+    def has(self, reads: bool) -> bool:
+        """Whether it has a call of this kind."""
+        return any(call.reads is reads for call in list(self.calls.values()))
+
+    def ask(self, number: int, request: dict[str, Any], listener: Listener, reads: bool | None) -> Call | None:
         """Sends a request, or returns None if the process has ended."""
-        call = Call(self, number, listener)
+        call = Call(self, number, listener, reads)
         with self.lock:
             if self.ended or self.process.poll() is not None:
                 return None
@@ -116,6 +122,8 @@ class Engine:
     def hand_over(self, text: bytes) -> None:
         """Hands a line to its call, and forgets the call once it has its result: else it fails with the
         others."""
+        for place in list(unnamed_places):
+            text = text.replace(place, b"")
         line: dict[str, Any] = json.loads(text)
         call = self.calls[line["call"]]
         if "error" in line or "result" in line:
@@ -158,30 +166,58 @@ def finish(call: Call, line: dict[str, Any]) -> None:
 
 numbers = itertools.count()
 starting = threading.Lock()
-running: Engine | None = None
+running: list[Engine] = []
+unnamed_places: set[bytes] = set()
 
 
-def ask(words: Sequence[str], listener: Listener) -> Call:
-    return send("call", {"words": list(words), "directory": os.getcwd(), "environment": environment()}, listener)
+@contextlib.contextmanager
+def unnamed(directory: str) -> Generator[None, None, None]:
+    """Removes a directory from what the engines answer: a model there has a name, and no path of the caller's."""
+    place = json.dumps(os.path.join(directory, ""), ensure_ascii=False)[1:-1].encode(errors="surrogateescape")
+    unnamed_places.add(place)
+    try:
+        yield
+    finally:
+        unnamed_places.discard(place)
+
+
+def ask(words: Sequence[str], listener: Listener, reads: bool = False) -> Call:
+    """Runs a command.
+
+    Args:
+        reads: whether it writes no model
+    """
+    request = {"words": list(words), "directory": os.getcwd(), "environment": environment()}
+    return send("call", request, listener, reads)
 
 
 def ask_scratch(size: int, beside: str, name: str) -> Call:
     """Asks for a directory of this size, in memory if there is room; its result is `{"directory"}`."""
-    return send("scratch", {"bytes": size, "beside": beside, "name": name}, lambda _: None)
+    return send("scratch", {"bytes": size, "beside": beside, "name": name}, lambda _: None, None)
 
 
-def send(kind: str, request: dict[str, Any], listener: Listener) -> Call:
+def send(kind: str, request: dict[str, Any], listener: Listener, reads: bool | None) -> Call:
     """Sends a request; starts an engine if necessary."""
-    global running
     with starting:
         while True:
-            if running is None:
-                running = Engine()
+            engine = engine_for(reads)
             number = next(numbers)
-            call = running.ask(number, {kind: number, **request}, listener)
+            call = engine.ask(number, {kind: number, **request}, listener, reads)
             if call is not None:
                 return call
-            running = None
+            running.remove(engine)
+
+
+def engine_for(reads: bool | None) -> Engine:
+    """Returns the engine that has calls of this kind, else one without calls of the other, else a new one: at most
+    two run. A call of no kind waits for no other."""
+    same = [] if reads is None else [engine for engine in running if engine.has(reads)]
+    free = [engine for engine in running if reads is None or not engine.has(not reads)]
+    if not same and not free:
+        with system_limits("the engine's process"):
+            running.append(Engine())
+        return running[-1]
+    return [*same, *free][0]
 
 
 def note(line: dict[str, Any]) -> None:
@@ -209,25 +245,25 @@ def calls_of_package() -> int:
 
 def close() -> None:
     """Ends the engine's process, if any; the next call starts another."""
-    global running
     with starting:
-        engine, running = running, None
-    if engine is not None:
+        engines = [*running]
+        running.clear()
+    for engine in engines:
         engine.close()
 
 
 def forget() -> None:
     """Leaves the engine to the parent of a forked process, which starts its own."""
-    global running, starting
+    global starting
     starting = threading.Lock()
-    engine, running = running, None
-    if engine is not None:
+    for engine in running:
         # Else the engine would outlive the parent: its input ends with the last copy of the pipe.
         assert engine.process.stdin is not None
         engine.process.stdin.close()
         os.close(engine.answers)
         # The parent waits for its end.
         engine.process.returncode = 0
+    running.clear()
 
 
 os.register_at_fork(after_in_child=forget)

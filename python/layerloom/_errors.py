@@ -1,6 +1,8 @@
 """Exceptions and warnings of calls."""
 
-from collections.abc import Mapping
+import contextlib
+import errno
+from collections.abc import Generator, Mapping
 from typing import Any
 
 
@@ -37,3 +39,17 @@ class EngineEnded(LayerloomError):
 
 class LayerloomWarning(UserWarning):
     """A warning, as the command line prints after `warning: `."""
+
+
+@contextlib.contextmanager
+def system_limits(what: str) -> Generator[None, None, None]:
+    """Raises the system's errors for want of descriptors or room as LayerloomError."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in (errno.EMFILE, errno.ENFILE):
+            remedy = "let this process open more (resource.setrlimit, ulimit -n), or close other files"
+            raise LayerloomError("READ_FAILED", f"{what}: too many open files; {remedy}", {"file": what}, 3) from error
+        if error.errno == errno.ENOSPC:
+            raise LayerloomError("WRITE_FAILED", f"{what} cannot be written: no space left", {"file": what}, 1) from error
+        raise

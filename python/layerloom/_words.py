@@ -1,12 +1,10 @@
 """Spells a call's values as words of a command line."""
 
-import os
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 from ._merged import StrPath
-from ._model import items_of
-from ._numbers import number_of, text_of_number
+from ._plain import items_of, scalar_of, text_of_number
 from ._scratch import Scratch
 
 
@@ -28,12 +26,10 @@ Word: TypeAlias = str | Held
 
 def text_of(value: float | StrPath) -> str:
     """Spells a value as the command line takes it: integers without a point."""
-    if isinstance(value, (str, os.PathLike)):
-        return os.fspath(value)
-    number = number_of(value)
-    if number is None or isinstance(number, bool):
+    scalar = scalar_of(value)
+    if scalar is None or isinstance(scalar, bool):
         raise TypeError(f"expected a text, a path, a number or a list of these, not {value!r}")
-    return text_of_number(number)
+    return scalar if isinstance(scalar, str) else text_of_number(scalar)
 
 
 def word_of(value: One) -> Word:
@@ -44,7 +40,7 @@ def several(value: Any) -> list[Word]:
     """Spells a value or a list of values."""
     if value is None:
         return []
-    ordered = None if isinstance(value, Held) or number_of(value) is not None else items_of(value)
+    ordered = None if isinstance(value, Held) or scalar_of(value) is not None else items_of(value)
     return [word_of(value)] if ordered is None else [word_of(one) for one in ordered]
 
 

@@ -9,7 +9,7 @@ import { instructionSets } from '../core/native/addon.js';
 import { type CommandDescription, describeCommands } from './framework/describe.js';
 import { shortHelp } from './framework/help.js';
 import { DeclaredOption } from './framework/option.js';
-import { pythonName, type Reader, spellFor } from './options/spellings.js';
+import { commandsInPython, pythonName, type Reader, spellFor } from './options/spellings.js';
 import { forgetPrinted, note, printedJson, printJson, printJsonLine, printText, warn } from './print.js';
 import { buildProgram } from './program.js';
 import { beforeDashes, commandOf, unknownHelpOf, usageErrorOf, wrongDashIn } from './usage-error.js';
@@ -63,18 +63,11 @@ export const describeError = (error: unknown, args: readonly string[], program: 
   };
 };
 
-/** Replaces options by Python parameters, except in shell commands. */
+/** Replaces commands by calls, and options by parameters. */
 const inPython = (text: string, { options }: Command): string =>
-  text
-    .split(/(`layerloom [^`]*`)/)
-    .map((part, index) =>
-      index % 2 === 1
-        ? part
-        : part.replace(/(?<![\w-])--[a-z][a-z-]*[a-z]/g, (long) =>
-            options.some((option) => option.long === long) ? `\`${pythonName(long)}\`` : long,
-          ),
-    )
-    .join('');
+  commandsInPython(text).replace(/(?<![\w-])--[a-z][a-z-]*[a-z]/g, (long) =>
+    options.some((option) => option.long === long) ? `\`${pythonName(long)}\`` : long,
+  );
 
 const eventCommands = ['batch', 'evaluate', 'search'];
 

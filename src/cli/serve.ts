@@ -4,6 +4,7 @@ import * as z from 'zod';
 import { codeOf, LayerloomError, reasonOf } from '../core/base/errors/errors.js';
 import type { Progress } from '../core/engine/run.js';
 import { Scratch, scratchName } from '../study/store/claims/scratch.js';
+import { commandsInPython } from './options/spellings.js';
 import { printedJson, printTo } from './print.js';
 import { describeError, type ReportedError, runCommandLine } from './run-command-line.js';
 
@@ -127,7 +128,7 @@ const run = async ({ call, words, directory, environment }: Call): Promise<void>
         answer({ call, event: last });
       }
     },
-    err: (note) => answer({ call, note: note.trimEnd() }),
+    err: (note) => answer({ call, note: commandsInPython(note.trimEnd()) }),
     progress: (progress: Progress) => {
       if (progress.done < progress.total && performance.now() - told < progressMs) return;
       told = performance.now();

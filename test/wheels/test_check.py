@@ -46,6 +46,8 @@ WRONG: list[tuple[Callable[[], object], str]] = [
     (lambda: layerloom.swap(**models, out=["./x"]), "out must be a text or a path, not a list"),
     (lambda: layerloom.swap(**models, force="yes"), "force must be True or False, not 'yes'"),
     (lambda: layerloom.swap(**models, progress=3), "progress must be a function"),
+    (lambda: layerloom.soup({"math": "./math-1"}), "math: only a model in memory is given by name, not str"),
+    (lambda: layerloom.soup({}), "expected a path, .*, got dict"),
     (lambda: layerloom.swap(**models, weights=object()), "expected a text, a path, a number or a list"),
     (lambda: layerloom.soup({"./a", "./b"}), r"soup\(\): models must be a list"),
     (lambda: layerloom.soup(path for path in ["./a", "./b"]), "models must be a list"),
@@ -68,7 +70,7 @@ class Checks(unittest.TestCase):
         for call, message in WRONG:
             with self.subTest(message), self.assertRaisesRegex(TypeError, message):
                 call()
-        self.assertIsNone(_engine.running)
+        self.assertEqual(_engine.running, [])
 
     def test_a_misspelt_function_has_a_nearest(self) -> None:
         ran = subprocess.run([sys.executable, "-c", "import layerloom; layerloom.swop"], capture_output=True, text=True)
@@ -103,10 +105,19 @@ class Checks(unittest.TestCase):
                     seen.setdefault(node.name, ast.get_docstring(node) or "")
             self.assertEqual(seen, {name: getattr(module, name).__doc__ for name in module.__all__})
 
+    def test_help_names_the_package_its_version_and_its_functions(self) -> None:
+        text = pydoc.plain(pydoc.render_doc(layerloom))
+        for part in ("layerloom - Merges fine-tuned", f"VERSION\n    {layerloom.__version__}", "    swap(", "class Merged("):
+            self.assertIn(part, text)
+        exported: dict[str, object] = {}
+        exec("from layerloom import *", exported)
+        self.assertLessEqual({*_calls.__all__, "Merged", "Result", "aio"}, exported.keys())
+        self.assertEqual([*layerloom.__all__], [name for name in layerloom.__all__ if hasattr(layerloom, name)])
+
     def test_help_is_that_of_a_function(self) -> None:
         text = pydoc.plain(pydoc.render_doc(layerloom.merge))
         self.assertIn("function merge in module layerloom._calls", text)
-        self.assertIn("\n    Runs `layerloom merge`: ", text)
+        self.assertIn("\n    Runs `layerloom merge`, with its defaults.\n", text)
         self.assertIn("\n        threads: worker threads; default: the usable cores\n", text)
 
 

@@ -39,7 +39,7 @@ MERGING = """
 import layerloom
 from layerloom import _engine
 layerloom.diff("a", "b")
-print(_engine.running.process.pid, flush=True)
+print(_engine.running[0].process.pid, flush=True)
 while True:
     layerloom.soup(["large-a", "large-b"])
 """
@@ -48,7 +48,7 @@ import layerloom, numpy
 from layerloom import _engine
 layerloom.diff("a", "b")
 tensors = {f"model.layers.{layer}.mlp.up_proj.weight": numpy.ones(16 << 20, "float32") for layer in range(3)}
-print(_engine.running.process.pid, flush=True)
+print(_engine.running[0].process.pid, flush=True)
 while True:
     layerloom.soup([tensors, dict(tensors)])
 """
@@ -76,8 +76,8 @@ def mappings() -> int:
 
 class Memory(Workplace):
     def engine(self) -> int:
-        assert _engine.running is not None
-        return _engine.running.process.pid
+        assert len(_engine.running) == 1
+        return _engine.running[0].process.pid
 
     def test_without_out_a_call_returns_what_it_would_write(self) -> None:
         experts: dict[str, Any] = {"task": "a", "lang": "b"}
@@ -174,6 +174,26 @@ class Memory(Workplace):
         written = layerloom.merge({"method": "soup", "models": ["../a", "../b"]}, out="../merged")
         self.assertEqual(written["method"], "soup")
 
+    def test_models_in_memory_have_names_and_no_path(self) -> None:
+        a, b = layerloom.relayout("a"), layerloom.relayout("b")
+        expected = bytes_of(layerloom.soup(["a", "b"]))
+        for merged in (layerloom.soup({"math": a, "swh": b}), layerloom.merge({"method": "soup", "models": {"math": a, "swh": b}})):
+            self.assertEqual(bytes_of(merged), expected)
+            record = json.loads(merged.files["layerloom.json"])
+            self.assertEqual([one["path"] for one in record["inputs"]], ["./math", "./swh"])
+            self.assertEqual(record["origins"][0]["from"], ["0.5 math + 0.5 swh"])
+        layerloom.soup({"math": a, "swh": b}, out="named", save_recipe="recipe.yaml", checksums=True)
+        layerloom.analyze([a], base=b, out="analysis")
+        written = [path for path in Path().rglob("*") if path.is_file() and b"layerloom-scratch" in path.read_bytes()]
+        self.assertEqual(written, [])
+        plan = layerloom.soup({"math": a, "swh": b}, dry_run=True)
+        self.assertEqual((plan.inputs[0].path, plan.inputs[1].files[0].path.split("/")[0]), ("math", "swh"))
+        with warnings.catch_warnings(record=True) as caught, self.assertRaises(layerloom.LayerloomError) as raised:
+            warnings.simplefilter("always")
+            layerloom.swap(task=a, lang=b, bottom=2, top=2)
+        for text in (str(raised.exception), json.dumps(raised.exception.details), *(str(one.message) for one in caught)):
+            self.assertNotIn("scratch", text)
+
     def test_wrong_recipes_are_refused_as_files_are(self) -> None:
         wrong: list[dict[str, Any]] = [
             {},
@@ -182,7 +202,6 @@ class Memory(Workplace):
             {"method": "soup", "models": ["a", "nowhere"]},
             {"method": "soup", "models": []},
             {"method": "soup", "models": ["a", "b"], "weights": [1]},
-            {"method": "soup", "models": ["a", "b"], "weights": [1, float("nan")]},
             {"method": "ties", "base": "a", "models": ["b"], "density": 2},
             {"method": "layer_swap", "task": "a", "language": "other"},
             {"method": "layer_swap", "task": "a"},
@@ -197,6 +216,8 @@ class Memory(Workplace):
                 layerloom.merge("recipe", out="new")
             for name in ("code", "message", "exit_code"):
                 self.assertEqual(getattr(raised.exception, name), getattr(of_file.exception, name), recipe)
+        with self.assertRaisesRegex(ValueError, r"weights\[1\]: expected a finite number, got nan"):
+            layerloom.merge({"method": "soup", "models": ["a", "b"], "weights": [1, float("nan")]})
         self.assertEqual(scratches([self.engine()]), [])
 
     def test_what_is_no_model_is_refused(self) -> None:
@@ -285,6 +306,50 @@ class Memory(Workplace):
         self.assertIn("inputs", plan)
 
 
+@needs_torch
+class Values(Workplace):
+    """Values of torch, NumPy and mergekit are taken where numbers, lists, dtypes and recipes are."""
+
+    def test_numbers_lists_and_dtypes(self) -> None:
+        import numpy
+        import torch
+
+        expected = layerloom.soup(["a", "b"], weights=[2, 1], dtype="float16").files["layerloom.json"]
+        record = json.loads(expected)["completeRecipe"]
+        for weights in (torch.tensor([2, 1]), numpy.array([2.0, 1.0]), (numpy.int8(2), torch.tensor(1.0))):
+            for dtype in (torch.float16, numpy.float16, numpy.dtype("float16"), numpy.dtype(">f2")):
+                for merged in (
+                    layerloom.soup(["a", "b"], weights=weights, dtype=dtype, threads=numpy.int64(1)),
+                    layerloom.merge({"method": "soup", "models": ["a", "b"], "weights": weights, "dtype": dtype}),
+                ):
+                    self.assertEqual(json.loads(merged.files["layerloom.json"])["completeRecipe"], record)
+                    self.assertEqual(merged.dtype(names_of()[0]), "F16")
+        layers = [layerloom.swap(task="a", lang="b", lang_layers=one, dry_run=True).recipe for one in ([0, 2], numpy.array([0, 2]), torch.tensor([0, 2]), "0,2")]
+        self.assertEqual(layers, [layers[0]] * 4)
+        for given in ({"out": numpy.float32}, {"layout": torch.float16}, {"threads": numpy.dtype("i4")}):
+            with self.subTest(given), self.assertRaisesRegex(TypeError, "not a dtype"):
+                layerloom.soup(["a", "b"], **given)
+
+    def test_sparse_tensors_are_refused_by_name(self) -> None:
+        import torch
+
+        for sparse in (torch.eye(4).to_sparse(), torch.eye(4).to_sparse_csr()):
+            with self.assertRaisesRegex(TypeError, r"^w: expected a dense tensor, got one of layout torch.sparse_\w+; give its `to_dense\(\)`"):
+                layerloom.soup([{"v": torch.eye(4), "w": sparse}, "a"])
+        self.assertEqual(scratches([one.process.pid for one in _engine.running]), [])
+
+    @unittest.skipUnless(find_spec("mergekit"), "needs mergekit")
+    def test_a_configuration_of_mergekit_is_a_recipe(self) -> None:
+        from mergekit.config import InputModelDefinition, MergeConfiguration
+        from mergekit.common import ModelReference
+
+        models = [InputModelDefinition(model=ModelReference.parse(f"./{one}"), parameters={"weight": 1}) for one in "ab"]
+        configuration = MergeConfiguration(merge_method="linear", models=models, dtype="float32")
+        expected = bytes_of(layerloom.soup(["a", "b"]))
+        self.assertEqual(bytes_of(layerloom.merge(configuration)), expected)
+        self.assertEqual(bytes_of(layerloom.merge({"merge_method": "linear", "models": models})), expected)
+
+
 class Ends(Workplace):
     """A call leaves nothing behind, however it ends."""
 
@@ -292,8 +357,8 @@ class Ends(Workplace):
         super().setUp()
         self.large()
         layerloom.diff("a", "b")
-        assert _engine.running is not None
-        self.engine = _engine.running.process.pid
+        assert len(_engine.running) == 1
+        self.engine = _engine.running[0].process.pid
         self.random = random.Random(7)
 
     def expect_nothing(self, *engines: int) -> None:
@@ -329,8 +394,8 @@ class Ends(Workplace):
     def test_of_a_killed_engine(self) -> None:
         for _ in range(REPEATS):
             layerloom.diff("a", "b")
-            assert _engine.running is not None
-            engine = _engine.running.process.pid
+            assert len(_engine.running) == 1
+            engine = _engine.running[0].process.pid
             killer = threading.Timer(self.random.uniform(0, 0.3), os.kill, (engine, signal.SIGKILL))
             killer.start()
             with self.assertRaises(layerloom.EngineEnded):
@@ -367,9 +432,9 @@ class Ends(Workplace):
 
             def replacement(*given: Any) -> Any:
                 if next(calls) == at:
-                    assert _engine.running is not None
-                    _engine.running.process.kill()
-                    _engine.running.process.wait()
+                    assert len(_engine.running) == 1
+                    _engine.running[0].process.kill()
+                    _engine.running[0].process.wait()
                 return work(*given)
 
             return replacement
@@ -446,8 +511,8 @@ class Arrays(Workplace):
             return await layerloom.aio.swap(task=dict(a), lang=dict(b), bottom=1, top=1)
 
         self.assertEqual(bytes_of(asyncio.run(swap())), expected)
-        assert _engine.running is not None
-        self.assertEqual(scratches([_engine.running.process.pid]), [])
+        assert len(_engine.running) == 1
+        self.assertEqual(scratches([_engine.running[0].process.pid]), [])
 
     def test_a_number_is_the_same_through_every_door(self) -> None:
         import numpy
@@ -506,7 +571,7 @@ class Arrays(Workplace):
         for array in (numpy.array(["text"]), numpy.array([object()]), numpy.zeros(2, "complex128"), numpy.zeros(2, "datetime64[s]")):
             with self.assertRaisesRegex(TypeError, "x: a model has no tensors of dtype"):
                 layerloom.relayout({"x": array})
-        assert _engine.running is None or scratches([_engine.running.process.pid]) == []
+        assert not _engine.running or scratches([_engine.running[0].process.pid]) == []
 
     def test_dtypes_without_arrays_are_bytes(self) -> None:
         Path("packed").mkdir()

@@ -1,15 +1,18 @@
-"""Tests that results have the types of layerloom.results: every required key, and no unknown one."""
+"""Tests that results have the types of layerloom.results: every required key, no unknown one, counts as int."""
 
+import copy
+import json
 import os
+import pickle
 import tempfile
 import types
-import typing
 import unittest
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import layerloom
 from layerloom import results
+from layerloom._result import attribute_of
 from smoke_models import write_expert
 
 
@@ -17,16 +20,20 @@ def misfit(value: Any, of: Any, at: str) -> str | None:
     """The part of a value that does not match its type, or None."""
     if of is Any:
         return None
-    if of is float:
-        return None if isinstance(value, (int, float)) and not isinstance(value, bool) else f"{at} is {value!r}"
-    if typing.is_typeddict(of):
+    if of in (int, float):
+        return None if type(value) is of else f"{at} is {value!r}"
+    if isinstance(of, type) and issubclass(of, layerloom.Result):
+        hints = {name: hint for name, hint in get_type_hints(of).items() if name != "_optional"}
+        optional = {attribute_of(key) for key in of._optional}
         if not isinstance(value, dict):
-            return f"{at} is no {of.__name__}"
-        hints = get_type_hints(of)
-        wrong = (of.__required_keys__ - value.keys()) | (value.keys() - hints.keys())
+            return f"{at} is {value!r}, no {of.__name__}"
+        names = {attribute_of(key) for key in value}
+        wrong = (hints.keys() - optional - names) | (names - hints.keys())
         if wrong:
             return f"{at}: {of.__name__} lacks, or should lack, {sorted(wrong)}"
-        return next(filter(None, (misfit(one, hints[key], f"{at}.{key}") for key, one in value.items())), None)
+        if type(value) not in (of, dict):
+            return f"{at} is a {type(value).__name__}, no {of.__name__}"
+        return next(filter(None, (misfit(one, hints[attribute_of(key)], f"{at}.{key}") for key, one in value.items())), None)
     origin, arguments = get_origin(of), get_args(of)
     if origin in (Union, types.UnionType):
         misfits = [misfit(value, one, at) for one in arguments]
@@ -70,6 +77,31 @@ class Results(unittest.TestCase):
         self.assertIn("should lack", str(misfit({"tensors": 1, "bytes": 2, "more": 3}, results.Totals, "result")))
         self.assertIn("result[1]", str(misfit([1.5, True], list[float], "result")))
         self.assertIn("'soft'", str(misfit("soft", Literal["hard"] | None, "result")))
+
+    def test_keys_are_attributes_too_in_snake_case(self) -> None:
+        merged = layerloom.swap(task="a", lang="b", bottom=1, top=1, out="merged")
+        self.assertIs(type(merged), results.MergeResult)
+        for key, value in merged.items():
+            self.assertIs(getattr(merged, attribute_of(key)), value)
+        self.assertEqual((merged.bytes_written, merged["bytesWritten"]), (merged.bytes_written,) * 2)
+        self.assertEqual((type(merged.seconds), type(merged.bytes_written)), (float, int))
+        self.assertEqual(merged.shards[0].file, merged["shards"][0]["file"])
+        # An optional key that is absent.
+        self.assertIsNone(merged.truncated)
+        self.assertNotIn("truncated", merged)
+        self.assertIn("bytes_written", dir(merged))
+        with self.assertRaisesRegex(AttributeError, "'MergeResult' object has no attribute 'byteswritten'"):
+            merged.byteswritten  # type: ignore[attr-defined]
+        self.assertEqual(json.loads(json.dumps(merged)), merged)
+        for other in (pickle.loads(pickle.dumps(merged)), copy.deepcopy(merged)):
+            self.assertEqual((other, type(other)), (merged, type(merged)))
+        self.assertEqual(layerloom.swap(task="a", lang="b", bottom=1, top=1).result.bytes_written, merged.bytes_written)
+
+    def test_every_key_has_an_attribute_and_no_method_of_a_dictionary_is_hidden(self) -> None:
+        for name in results.__all__:
+            hints = get_type_hints(getattr(results, name))
+            self.assertEqual([key for key in hints if hasattr(dict, key)], [])
+            self.assertLessEqual({attribute_of(key) for key in getattr(results, name)._optional}, hints.keys())
 
     def test_results_have_their_types(self) -> None:
         swap = {"task": "a", "lang": "b", "bottom": 1, "top": 1}

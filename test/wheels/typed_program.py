@@ -3,13 +3,19 @@
 from typing import Any, assert_type
 
 import layerloom
-from layerloom.results import ExtractionResult, MergeResult, PrintedExplanation, PrintedPlan, TensorComparison
+from layerloom.results import ExtractionResult, MergeResult, PrintedExplanation, PrintedPlan, TensorComparison, TruncatedProduct
 
 
 def merges(out: str, dry_run: bool) -> None:
     merged = layerloom.swap(task="./math-1", lang="./swh-1", bottom=5, out=out)
     assert_type(merged, MergeResult)
     assert_type([shard["file"] for shard in merged["shards"]], list[str])
+    assert_type([shard.file for shard in merged.shards], list[str])
+    assert_type(merged.bytes_written, int)
+    assert_type(merged["bytesWritten"], int)
+    assert_type(merged.seconds, float)
+    assert_type(merged.truncated, list[TruncatedProduct] | None)
+    assert_type(merged.get("truncated"), list[TruncatedProduct] | None)
     assert_type(layerloom.swap(task="./math-1", lang="./swh-1", dry_run=True), PrintedPlan)
     assert_type(layerloom.merge("recipe.yaml", explain="lm_head.weight"), PrintedExplanation)
     either = layerloom.soup(["./math-1", "./swh-1"], out=out, dry_run=dry_run)
@@ -35,7 +41,9 @@ def refused() -> None:
     layerloom.swap(task="./math-1", lang="./swh-1", botom=5)  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue]
     layerloom.swap(task="./math-1", lang="./swh-1", others="avrage")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
     layerloom.swap(task=5, lang="./swh-1")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
-    layerloom.diff("./math-1", "./merged")["nothing"]  # type: ignore[typeddict-item]  # pyright: ignore[reportGeneralTypeIssues]
+    layerloom.diff("./math-1", "./merged")["nothing"]  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType]
+    layerloom.diff("./math-1", "./merged").nothing  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+    layerloom.swap(task="./math-1", lang="./swh-1", threads=1.5)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
 
 
 async def coroutines() -> None:

@@ -160,6 +160,26 @@ describe.skipIf(reason !== '')(`wheels${reason === '' ? '' : ` (skipped: ${reaso
       done(join(tools, 'pyright'), ['--pythonpath', python, '-p', folder], env);
     });
 
+    it.each(['docs/python.md', 'docs/tutorials/python.md'])('pass strict type checkers with %s', (page) => {
+      const env = { PATH: `${tools}:${process.env['PATH']}` };
+      const folder = temporaryDirectory();
+      const texts = [...readFileSync(join(packageRoot, page), 'utf8').matchAll(/^```python\n(.*?)^```/gms)];
+      expect(texts.length).toBeGreaterThan(6);
+      const files = texts.map(([, text = ''], index) => {
+        const file = join(folder, `snippet_${index}.py`);
+        writeFileSync(file, text);
+        return file;
+      });
+      const cache = ['--config-file=', '--cache-dir', temporaryDirectory()];
+      for (const file of files)
+        done(join(tools, 'mypy'), ['--strict', ...cache, '--python-executable', python, file], env);
+      // A notebook's cell ends with an expression. Types of matplotlib are partly unknown.
+      const rules = { reportUnusedExpression: false, reportUnknownMemberType: false };
+      const configuration = { typeCheckingMode: 'strict', ...rules };
+      writeFileSync(join(folder, 'pyrightconfig.json'), JSON.stringify(configuration));
+      done(join(tools, 'pyright'), ['--pythonpath', python, '-p', folder], env);
+    });
+
     it('have results of their types', () => {
       done(python, ['-W', 'ignore', '-m', 'unittest', 'test_results', 'test_check'], {}, join(smoke, '..'));
     });

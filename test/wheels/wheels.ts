@@ -25,6 +25,7 @@ declare module 'vitest' {
 const tools = [
   'auditwheel==6.8.2',
   'check-wheel-contents==0.6.3',
+  'matplotlib==3.*',
   'mypy==2.4.1',
   // Type stubs of frames: the packages themselves are not needed.
   'pandas-stubs',
@@ -36,7 +37,7 @@ const tools = [
   'uv==0.13.9',
 ];
 
-export const notebook = ['ipykernel==7.*', 'ipywidgets==8.*', 'tqdm==4.*'];
+export const notebook = ['ipykernel==7.*', 'ipywidgets==8.*', 'matplotlib==3.*', 'pandas-stubs', 'tqdm==4.*'];
 
 const run = (file: string, words: readonly string[]): string =>
   execFileSync(file, words, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'] });

@@ -1,3 +1,4 @@
+import { type Argument, madeCommands } from '../../core/base/errors/command-line.js';
 import { type OptionSpelling, spellBy } from '../../core/base/errors/option-name.js';
 
 interface OtherSpellings {
@@ -184,6 +185,47 @@ export const pythonName = (long: string): string => {
   const name = long.replace(/^--/, '').replaceAll('-', '_');
   return pythonWords.has(name) ? `${name}_` : name;
 };
+
+/** Python functions by command. */
+export const pythonFunctions: Readonly<Record<string, string>> = {
+  ...{ swap: 'swap', soup: 'soup', merge: 'merge', revert: 'revert', apply: 'apply', relayout: 'relayout' },
+  ...{ transplant: 'transplant', 'extract-lora': 'extract_lora', analyze: 'analyze', diff: 'diff' },
+  ...{ verify: 'verify', inspect: 'inspect', partition: 'partition', batch: 'run_experiment' },
+  ...{ evaluate: 'evaluate', search: 'search', table: 'table', report: 'report', export: 'export' },
+};
+
+const isOption = (word: string | Argument): word is string =>
+  typeof word === 'string' && word.startsWith('-');
+
+const pythonValue = (word: string | Argument): string =>
+  typeof word === 'string' && /^\d+$/.test(word)
+    ? word
+    : JSON.stringify(typeof word === 'string' ? word : word.argument);
+
+/** `layerloom.relayout("./a", out="DIR")` */
+const pythonCall = ([command, ...words]: readonly (string | Argument)[], text: string): string => {
+  const name = typeof command === 'string' ? pythonFunctions[command] : undefined;
+  if (name === undefined) return `python -m ${text}`;
+  if (words.length === 0) return `layerloom.${name}`;
+  const first = words.findIndex(isOption);
+  const given = first < 0 ? [] : words.slice(first);
+  const options = given.flatMap((word, at) => {
+    if (!isOption(word) || word === '--json') return [];
+    const end = given.findIndex((other, after) => after > at && isOption(other));
+    const values = given.slice(at + 1, end < 0 ? given.length : end).map(pythonValue);
+    const value = values.length > 1 ? `[${values.join(', ')}]` : (values[0] ?? 'True');
+    return [`${pythonName(word === '-o' ? '--out' : word)}=${value}`];
+  });
+  const places = words.slice(0, first < 0 ? words.length : first).map(pythonValue);
+  return `layerloom.${name}(${[...places, ...options].join(', ')})`;
+};
+
+/** Replaces commands in a message by calls. */
+export const commandsInPython = (message: string): string =>
+  [...madeCommands]
+    .filter(([text]) => message.includes(text))
+    .toSorted(([a], [b]) => b.length - a.length)
+    .reduce((said, [text, words]) => said.replaceAll(text, () => pythonCall(words, text)), message);
 
 export type Reader = 'shell' | 'python';
 

@@ -1,7 +1,22 @@
 import { relative, resolve } from 'node:path';
 
+/** Holds models of a caller that has them in memory; removed after the call. */
+const scratch = /\/\.layerloom-scratch-[0-9a-f]{32}\//;
+
+/** Spells a path for a record: in scratch as `./NAME`. */
+export const keptPath = (path: string): string => {
+  const [before = '', name] = path.split(scratch, 2);
+  // `NAME=PATH`
+  return name === undefined ? path : `${before.slice(0, before.lastIndexOf('=') + 1)}./${name}`;
+};
+
+/** For `JSON.stringify` of a record. */
+export const keptValue = (_key: string, value: unknown): unknown =>
+  typeof value === 'string' ? keptPath(value) : value;
+
 /** Returns a relative path as recipes write it: from `../` or `./`. */
 export const wayFrom = (folder: string, path: string): string => {
+  if (keptPath(path) !== path) return keptPath(path);
   const way = relative(resolve(folder), resolve(path));
   return way.startsWith('..') ? way : `./${way}`;
 };

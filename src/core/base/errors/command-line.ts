@@ -1,3 +1,5 @@
+import { keptPath } from '../way.js';
+
 /** True for a text without characters that a shell interprets. */
 export const isPlainWord = (text: string): boolean => /^[\w@%+=:,./-]+$/.test(text);
 
@@ -15,6 +17,9 @@ export interface Argument {
 /** Marks a text as coming from outside, so that it cannot look like an option. */
 export const argument = (text: string): Argument => ({ argument: text });
 
+/** Words of commands by their text. */
+export const madeCommands = new Map<string, readonly (string | Argument)[]>();
+
 /**
  * Returns a layerloom command for a reader to type, quoted for the shell. Every command in messages and pages
  * is made here, so that tests find and run them all.
@@ -24,8 +29,11 @@ export const argument = (text: string): Argument => ({ argument: text });
 export const layerloomCommand = <const Words extends readonly (string | Argument)[]>(
   // Only literals and `Argument`s are accepted: a plain `string` is a type error.
   ...words: string extends Words[number] ? never : Words
-): string =>
-  [
-    'layerloom',
-    ...words.map((word) => (typeof word === 'string' ? shellWord(word) : shellPath(word.argument))),
-  ].join(' ');
+): string => {
+  const spelt = words.map((word) =>
+    typeof word === 'string' ? shellWord(word) : shellPath(keptPath(word.argument)),
+  );
+  const text = ['layerloom', ...spelt].join(' ');
+  madeCommands.set(text, words);
+  return text;
+};

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { LayerloomError } from '../../base/errors/errors.js';
 import { reading } from '../../base/files/writing.js';
+import { keptValue } from '../../base/way.js';
 import { layerCount, layerNumber } from '../../models/architecture/layer-numbers.js';
 import { encodeHeader } from '../../models/checkpoint/containers/safetensors/header.js';
 import { safetensorsReader } from '../../models/checkpoint/containers/safetensors/reader.js';
@@ -25,7 +26,7 @@ export const encodeVectors = ({ vectors, concerns: _concerns, ...facts }: MavVec
     shape: [length],
     bytes,
   }));
-  const header = encodeHeader(entries, { format: formatName, mav: JSON.stringify(facts) });
+  const header = encodeHeader(entries, { format: formatName, mav: JSON.stringify(facts, keptValue) });
   return [
     header,
     ...[...vectors.values()].map(

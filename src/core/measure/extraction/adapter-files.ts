@@ -3,6 +3,7 @@ import { stringify } from 'yaml';
 import { emptyTable, groupBy } from '../../base/errors/lookup.js';
 import { version } from '../../base/files/version.js';
 import { writing } from '../../base/files/writing.js';
+import { keptValue } from '../../base/way.js';
 import { writeDurably } from '../../engine/output/durable.js';
 import { recordOf, type ShardRecord } from '../../engine/output/record/provenance.js';
 import { sealedText } from '../../engine/output/record/record-seal.js';
@@ -47,7 +48,7 @@ export const writeAdapterFiles = async (
   };
   const beside = [
     [adapterConfigName, configOf(plan, extraction)],
-    [extractionName, `${JSON.stringify(extraction, null, 2)}\n`],
+    [extractionName, `${JSON.stringify(extraction, keptValue, 2)}\n`],
     [cardName, await cardOf(plan, extraction)],
   ] as const;
   for (const [name, text] of beside) await write(name, text);

@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { LayerloomError } from '../../base/errors/errors.js';
 import { ownValue } from '../../base/errors/lookup.js';
+import { keptValue } from '../../base/way.js';
 import { entriesInOrder, isObject, parseJsonObject } from '../checkpoint/files/json.js';
 import type { AdapterConfig, ExpertLayout } from './adapter.js';
 import { keyedKinds, plainLora } from './kinds/kinds.js';
@@ -207,7 +208,7 @@ export const adapterConfigText = (content: AdapterConfigContent): string =>
       use_dora: false,
       use_rslora: content.rsLora ?? false,
     },
-    null,
+    keptValue,
     2,
   )}\n`;
 

@@ -5,6 +5,7 @@ import { invalidParameter } from '../../../core/base/errors/invalid-parameter.js
 import { itemAt } from '../../../core/base/errors/lookup.js';
 import { version } from '../../../core/base/files/version.js';
 import { reading, writing } from '../../../core/base/files/writing.js';
+import { keptValue } from '../../../core/base/way.js';
 import { makeDirectories, writeWhole } from '../../../core/engine/output/durable.js';
 import type { ExpertRoles } from '../../../core/measure/analysis/advice/expert-roles.js';
 import {
@@ -101,7 +102,7 @@ export const writeAnalysis = async (
     const name = fileName(mav.name);
     const table = itemAt(tables, index);
     const analysis = { layerloom: version, ...itemAt(experts, index), shares: itemAt(shares, index) };
-    files.set(`${name}.json`, [`${JSON.stringify(analysis, null, 2)}\n`]);
+    files.set(`${name}.json`, [`${JSON.stringify(analysis, keptValue, 2)}\n`]);
     files.set(`${name}.csv`, [encodeTable(table)]);
     files.set(vectorsName(mav.name), encodeVectors(mav));
     files.set(`${name}.svg`, [

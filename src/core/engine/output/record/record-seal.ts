@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
+import { keptValue } from '../../../base/way.js';
 
 /** The last key of `layerloom.json`: a SHA-256 of everything before it. Detects edits; not a signature. */
 export const sealName = 'recordSha256';
 
 export const sealedText = (record: Readonly<Record<string, unknown>>): string => {
-  const seal = createHash('sha256').update(JSON.stringify(record)).digest('hex');
-  return `${JSON.stringify({ ...record, [sealName]: seal }, null, 2)}\n`;
+  const seal = createHash('sha256').update(JSON.stringify(record, keptValue)).digest('hex');
+  return `${JSON.stringify({ ...record, [sealName]: seal }, keptValue, 2)}\n`;
 };
