@@ -123,6 +123,7 @@ export const analyze = async (
           allowNonFinite: parameters.allowNonFinite,
           stack: parameters.stack,
           inLayers: true,
+          checkBase: true,
           beforeReading,
           thresholdsOfPairs: (vectors) => thresholdsOf(thresholds, vectors),
         });

@@ -1,5 +1,6 @@
 import { invalidParameter } from '../core/base/errors/invalid-parameter.js';
 import { requireOut } from '../core/base/files/require-out.js';
+import { doubtsOfBase } from '../core/measure/analysis/base-concerns.js';
 import type { Choice } from '../core/measure/extraction/choose-tensors.js';
 import type { ExtractionResult } from '../core/measure/extraction/extraction.js';
 import { planExtraction } from '../core/measure/extraction/plan-extraction.js';
@@ -73,7 +74,8 @@ export const extractLora = async (
   const fetched = await bringModels([base, expert], options);
   const plan = await planExtraction({ base, expert }, choice, wanted);
   const result = await runExtraction(plan, options);
-  return { ...result, warnings: [...fetched, ...result.warnings] };
+  const doubts = await doubtsOfBase(plan.base, [plan.expert], options);
+  return { ...result, warnings: [...fetched, ...doubts, ...result.warnings] };
 };
 
 const factorDtypeOf = (name: DtypeName | undefined): FactorDtype | undefined => {

@@ -1,5 +1,6 @@
 import { dirname } from 'node:path';
 import { checkInterrupt, LayerloomError } from '../core/base/errors/errors.js';
+import { doubtsOfBases } from '../core/measure/analysis/base-concerns.js';
 import { gatherStatistics, type StatisticsOptions } from '../core/measure/analysis/statistics.js';
 import type { Statistics } from '../core/methods/framework/declaration/method.js';
 import { readRecipe, withPlace, withWarnings } from '../core/methods/recipe/read-recipe.js';
@@ -34,9 +35,9 @@ export type MergePlanOptions = PlanOptions &
 
 /**
  * Plans a merge: opens the recipe's models, checks that they are compatible, and fixes every byte range of
- * the output. Reads only headers and small files, unless the method needs statistics of whole models
- * (`weights: 'magnitude'`, `revert` by rows, TIES as in its paper). Statistics are computed from the weights,
- * or read from `analysis`.
+ * the output. Reads headers, small files, and some rows of a base and its experts to warn of a wrong base.
+ * Methods with statistics of whole models (`weights: 'magnitude'`, `revert` by rows, TIES as in its paper)
+ * compute them from the weights, or read them from `analysis`.
  *
  * @param input a recipe, or a text that begins with `{` and contains one; or the path of a YAML file in
  *   layerloom's or mergekit's dialect, of a model card (`README.md`), or of a merge's `layerloom.json`
@@ -105,11 +106,12 @@ const openFor = async (
   recorded: RecordedInputs | undefined,
 ): Promise<{ inputs: OpenedInputs; statistics: StatisticsByRecipe; warnings: readonly string[] }> => {
   const statistics = new Map<Recipe, Statistics>();
-  const warnings = await bringModels(modelsIn(recipe), options);
+  const warnings = [...(await bringModels(modelsIn(recipe), options))];
   // Opened first, so that a missing model is reported before any weight is read.
   const opened = await openInputs(recipe);
   if (recorded !== undefined && options.allowChanged !== true) await checkRecorded(opened, recorded);
   // Nested recipes come first: the outer statistics are computed from their results.
+  warnings.push(...(await doubtsOfBases(allRecipes(recipe), opened, options)));
   const measured = allRecipes(recipe).filter((of) => of.statistics !== undefined);
   if (measured.length === 0) return { inputs: opened, statistics, warnings };
   // File states are taken before the statistics: if a file changes after its statistics were read, the merge

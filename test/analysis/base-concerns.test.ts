@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it, vi } from 'vitest';
-import { analyze, planMerge, soup } from '../../src/index.js';
+import { analyze, extractLora, planMerge, runExperiment, soup } from '../../src/index.js';
 import { fill, llama, type Tensors, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { decode, encode, type Floating } from '../fixtures/numbers.js';
 
@@ -78,14 +78,18 @@ it('a base that has nothing in common with the experts is a warning of each, wha
   const { experts, strangers } = writeFamily();
   for (const stranger of strangers)
     expect(await warningsOf(stranger, experts)).toEqual(
-      experts.map(() => expect.stringContaining('as models do that have nothing in common') as string),
+      experts.map(() => expect.stringContaining('has nothing in common with stranger-') as string),
     );
 });
 
 it('a foreign expert among others is the one that is named', async () => {
   const { base, experts, strangers } = writeFamily();
   const warnings = await warningsOf(base, [...experts, strangers[1] ?? '']);
-  expect(warnings).toEqual([expect.stringMatching(/^stranger-1 differs from base /) as string]);
+  expect(warnings).toEqual([
+    expect.stringMatching(
+      /^stranger-1 has nothing in common with base in 20 of 20 sampled matrices /,
+    ) as string,
+  ]);
 });
 
 it('a base from before a training that the experts share is a warning of the pair', async () => {
@@ -112,6 +116,92 @@ it('magnitude weights of a merge have the same warnings, of its own experts alon
     { out: join(temporaryDirectory(), 'out') },
   );
   expect(warnings).toEqual([expect.stringContaining('in nearly the same way') as string]);
+});
+
+/** A base with these tensors, and models that name it in a recipe. */
+const warningsAmong = async (base: Tensors, models: readonly Tensors[], method = 'soup') => {
+  const root = temporaryDirectory();
+  const { config } = llama({ ...options, seed: 1 });
+  const write = (name: string, tensors: Tensors) => writeCheckpoint(join(root, name), { config, tensors });
+  const written = models.map((tensors, index) => write(`expert-${index}`, tensors));
+  const at = write('other', base);
+  return {
+    at,
+    written,
+    warnings: (
+      await planMerge({
+        ...{ method, base: at, models: written },
+        ...(method === 'soup' ? {} : { weight: 1 }),
+        ...(method === 'ties' ? { density: 0.5 } : {}),
+      } as Parameters<typeof planMerge>[0])
+    ).warnings.filter((warning) => warning.includes('other')),
+  };
+};
+
+const ours = llama({ ...options, seed: 1 }).tensors;
+const foreign = llama({ ...options, seed: 99 }).tensors;
+const isQuery = (name: string) => name.endsWith('q_proj.weight');
+
+const mixed = (tensors: Tensors, others: Tensors, of: (name: string) => boolean): Tensors =>
+  Object.fromEntries(
+    Object.entries(tensors).map(([name, tensor]) => [name, of(name) ? (others[name] ?? tensor) : tensor]),
+  );
+
+const rounded = (tensors: Tensors): Tensors =>
+  Object.fromEntries(
+    Object.entries(tensors).map(([name, { shape, data }]) => [
+      name,
+      { dtype: 'BF16', shape, data: encode('BF16', decode('F32', data)) },
+    ]),
+  );
+
+it.each(['soup', 'task_arithmetic', 'ties'])(
+  'a merge by %s warns by each sign of a wrong base',
+  async (method) => {
+    const expert = moved(ours, 11, 0.01);
+    const of = async (base: Tensors, models: readonly Tensors[]) =>
+      (await warningsAmong(base, models, method)).warnings;
+    expect(await of(ours, [expert])).toEqual([]);
+    expect(await of(mixed(ours, foreign, isQuery), [expert])).toEqual([
+      expect.stringMatching(
+        /^expert-0 has nothing in common with other in 4 of \d+ sampled matrices/,
+      ) as string,
+    ]);
+    expect(await of(scaled(ours, 1.5), [expert])).toEqual([
+      expect.stringMatching(
+        /^expert-0 is nearly a multiple of other \(cosine of change and weights -1\.00/,
+      ) as string,
+    ]);
+    expect(await of(ours, [rounded(moved(ours, 11, 1e-5))])).toEqual([
+      expect.stringMatching(/^9\d\.\d % of the change of expert-0 from other \(Σ Δ²\) is rounding/) as string,
+    ]);
+    // Two experts that trained the queries alone have the other matrices of their own base in common.
+    const sibling = moved(ours, 2, 0.001);
+    const queries = [11, 12].map((seed) => mixed(sibling, moved(sibling, seed, 0.3), isQuery));
+    expect(await of(ours, queries)).toEqual([
+      expect.stringMatching(/^expert-0 and expert-1 changed other in nearly the same way/) as string,
+    ]);
+    expect(await of(sibling, queries)).toEqual([]);
+  },
+);
+
+it('no merge is refused or changed by a wrong base, and none that starts from it is warned of', async () => {
+  const { at, written, warnings } = await warningsAmong(foreign, [moved(ours, 11, 0.01)]);
+  expect(warnings).toHaveLength(1);
+  const [model = ''] = written;
+  const slerp = await planMerge({ method: 'slerp', base: at, models: [model], t: 0.5 });
+  expect(slerp.warnings).toEqual([]);
+  const out = join(temporaryDirectory(), 'lora');
+  const extracted = await extractLora({ base: at, expert: model, rank: 2 }, { out });
+  expect(extracted.warnings).toContainEqual(expect.stringContaining('has nothing in common with other'));
+  const experiment = {
+    base: at,
+    tasks: { math: model },
+    languages: { swahili: { swh: model } },
+    merges: [{ name: 'soup', method: 'soup' as const, weights: 'magnitude' as const }],
+  };
+  const batch = await runExperiment(experiment, { out: join(temporaryDirectory(), 'batch') });
+  expect(batch.warnings).toContainEqual(expect.stringContaining('has nothing in common with other'));
 });
 
 it('no file of an analysis has the warnings, so that saved vectors read as before', async () => {

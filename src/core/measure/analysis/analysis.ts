@@ -1,5 +1,4 @@
 import { valueAt } from '../../base/errors/lookup.js';
-import type { BaseConcern } from '../../methods/framework/declaration/method.js';
 import { meanMavOf } from '../../methods/framework/declaration/parameters.js';
 import type { FileIdentity } from '../../models/checkpoint/checkpoint.js';
 import type { Rows } from '../../tensor/rows.js';
@@ -39,8 +38,6 @@ export interface MavVectors {
   readonly tensors: Readonly<Record<string, TensorRows>>;
   /** Float32 MAV of each row; NaN for a row with NaN or infinity. */
   readonly vectors: ReadonlyMap<string, Float32Array>;
-  /** Reasons to doubt that the expert was fine-tuned from this base; absent in saved vectors. */
-  readonly concerns?: readonly BaseConcern[];
 }
 
 /** Replaces `/`, as in hub names, by `--`. */
@@ -78,7 +75,7 @@ export const countAbove = (vector: Float32Array, threshold: number): number => {
 
 /** Computes an analysis at a threshold: exact, since MAVs are float32 by definition. */
 export const analyseAt = (mav: MavVectors, threshold: number): Analysis => {
-  const { vectors, tensors, concerns: _concerns, ...rest } = mav;
+  const { vectors, tensors, ...rest } = mav;
   const meanMav = meanMavOf(Object.values(tensors));
   return {
     ...rest,

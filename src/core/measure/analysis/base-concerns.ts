@@ -1,112 +1,304 @@
-import { itemAt } from '../../base/errors/lookup.js';
-import type { ReducedTensor } from '../../engine/compute/measures/reduce.js';
-import type { BaseConcern } from '../../methods/framework/declaration/method.js';
-import type { Architecture } from '../../models/architecture/architecture.js';
-import type { PlannedReduction } from '../../plan/reports/reduction.js';
+import { LayerloomError } from '../../base/errors/errors.js';
+import { counted, formatPercent } from '../../base/format.js';
+import { groupBy, itemAt } from '../../base/errors/lookup.js';
+import { type ReducedTensor, type ReduceOptions, runReductions } from '../../engine/compute/measures/reduce.js';
+import { methods } from '../../methods/index.js';
+import type { Recipe } from '../../methods/recipe/recipe.js';
+import { inSpelling } from '../../plan/compile/in-spelling.js';
+import { type OpenedCheckpoint, plannedInput } from '../../plan/compile/inputs/models.js';
+import type { OpenedInputs } from '../../plan/compile/inputs/opened-inputs.js';
+import { missingWeights } from '../../plan/reports/missing-weights.js';
+import { computedTensor } from '../../plan/operands/computed.js';
+import type { Operand } from '../../plan/plan.js';
+import { type PlannedDifference, type PlannedReduction, sourcesOfReduction } from '../../plan/reports/reduction.js';
+import { arithmeticDtypes, bitsOf, type Dtype } from '../../tensor/dtype.js';
 import { pairIndex } from '../../tensor/pair-index.js';
+import type { TensorReference } from '../../tensor/reference.js';
+import { storedTensor } from '../../tensor/stored-tensor.js';
 
-/** Layers to sample, one matrix each. */
+// Compares a sample of a base's weights with its experts', to warn of a base that they do not come from. The
+// thresholds are from 80 pairs (docs/analysis.md); no real one comes near them.
+
 const sampledLayers = 4;
 
+/** Sampled elements of each matrix, in whole rows: 64 KB in bfloat16. */
+const sampledElements = 32 * 1024;
+
 /**
- * Σ|Δ| / Σ|W_base| from which an expert was not fine-tuned from the base. Unrelated weights give at least 1,
- * and √2 if of equal size; fine-tuning gives thousandths to hundredths.
+ * Cosine of an expert's and the base's weights in a matrix, below which they are unrelated. Independent
+ * matrices have about 0, the strongest continued pre-training of the 80 pairs 0.8.
  */
-const largestChange = 0.9;
+const leastRelated = 0.5;
 
 /** Cosine of two task vectors from which at least nine tenths of the change is shared. */
 const mostAlike = 0.95;
 
-/** Marks the matrices that `sampleOf` needs, so that the pass over all weights measures them. */
-export const withSample = (
-  tensors: readonly PlannedReduction[],
-  { layers, places }: Architecture,
-): PlannedReduction[] => {
-  const wanted = new Set(
-    Array.from({ length: Math.min(layers, sampledLayers) }, (_, index) =>
-      Math.floor(((index + 0.5) * layers) / Math.min(layers, sampledLayers)),
-    ),
-  );
-  return tensors.map((tensor) => {
-    const layer = places.get(tensor.name)?.layer ?? null;
-    const isMatrix = tensor.shape[0] > 1 && tensor.shape[1] > 1;
-    if (tensor.base === null || layer === null || !isMatrix || !wanted.delete(layer)) return tensor;
-    return { ...tensor, isSampled: true };
-  });
-};
+/** Share of Σ Δ² that is rounding to the expert's dtype, from which an analysis measures mostly rounding. */
+const mostRounding = 0.5;
 
-/** Sums over the finite sampled matrices. */
-interface Sample {
-  /** Σ|W_base|. */
-  readonly base: number;
-  /** Σ|Δ| of each expert. */
-  readonly changes: readonly number[];
-  /** Σ ΔᵢΔⱼ of each pair i ≤ j. */
-  readonly products: readonly number[];
-  readonly matrices: number;
+/** Cosine of an expert's change with the base, from which the expert is a multiple of the base. */
+const mostScaled = 0.98;
+
+/** Products of changes in one matrix. */
+interface SampledMatrix {
+  readonly name: string;
+  readonly elements: number;
+  /** Σ xy of two of: each expert's change, the base, the base's change by rounding to each expert's dtype. */
+  productOf(a: number, b: number): number;
+  /** Number of elements that are not 0 in the base and that an expert changed. */
+  changedBy(expert: number): number;
 }
 
-/** Undefined if the tensor is not sampled or contains NaN or infinity. */
-export const sampleOf = (
-  { base, magnitudes, pairs }: ReducedTensor,
-  { isSampled = false }: PlannedReduction,
-): Sample | undefined => {
-  if (!isSampled) return undefined;
-  const changes = magnitudes.map((rows) => rows.reduce((total, row) => total + row, 0));
-  const sample = {
-    ...{ base, changes, matrices: 1 },
-    products: Array.from({ length: pairs.length / 3 }, (_, pair) => itemAt(pairs, 3 * pair)),
-  };
-  return [base, ...changes, ...sample.products].every(Number.isFinite) ? sample : undefined;
+/** @param reference without an adapter's change: its stored base is compared */
+const middleRows = (
+  input: number,
+  { file, begin, dtype, shape: [height = 0, width = 0] }: TensorReference,
+): Operand => {
+  const rows = Math.max(1, Math.min(height, Math.floor(sampledElements / width)));
+  const bytesOfRow = (width * bitsOf(dtype)) / 8;
+  const first = begin + Math.floor((height - rows) / 2) * bytesOfRow;
+  return storedTensor(input, { file, begin: first, end: first + rows * bytesOfRow, dtype });
 };
 
-const sumOf = (samples: readonly (Sample | undefined)[]): Sample | undefined =>
-  samples.reduce((a, b) =>
-    a === undefined || b === undefined
-      ? (a ?? b)
-      : {
-          base: a.base + b.base,
-          changes: a.changes.map((change, index) => change + itemAt(b.changes, index)),
-          products: a.products.map((product, index) => product + itemAt(b.products, index)),
-          matrices: a.matrices + b.matrices,
-        },
-  );
+/** Experts of a mixture that are not sampled: all after the first of a layer. */
+const laterExpert = /\.experts\.[1-9]\d*\./;
 
-/**
- * Returns signs that an expert was not fine-tuned from the base. Another fine-tuning of the same base, or an
- * exchanged expert and base, look right too.
- */
-export const baseConcerns = (
-  samples: readonly (Sample | undefined)[],
-  base: string,
-  experts: readonly string[],
-): readonly (readonly BaseConcern[])[] => {
-  const sample = samples.length === 0 ? undefined : sumOf(samples);
-  if (sample === undefined || sample.base === 0) return experts.map(() => []);
-  const productOf = (a: number, b: number) =>
-    itemAt(sample.products, pairIndex(Math.min(a, b), Math.max(a, b), experts.length));
-  return experts.map((expert, index) => {
-    const change = itemAt(sample.changes, index) / sample.base;
-    if (change >= largestChange)
-      return [
-        {
-          words:
-            `${expert} differs from ${base} as models do that have nothing in common: the mean |change| is ${change.toFixed(2)} of the mean |weight| ` +
-            `(${sample.matrices} matrices; fine-tuning changes far less); give the model that it was fine-tuned from`,
-        },
-      ];
-    return experts.flatMap((other, at): BaseConcern[] => {
-      const squares = productOf(index, index) * productOf(at, at);
-      const cosine = squares > 0 ? productOf(index, at) / Math.sqrt(squares) : 0;
-      if (at <= index || cosine < mostAlike) return [];
-      return [
-        {
-          among: other,
-          words:
-            `${expert} and ${other} changed ${base} in nearly the same way (cosine ${cosine.toFixed(3)}): ` +
-            `if they share a training that ${base} has not had, give the model after it as the base`,
-        },
-      ];
+const isPlain = ({ dtype, quantised, blocks, shape }: TensorReference): boolean =>
+  quantised === undefined &&
+  blocks === undefined &&
+  shape.length === 2 &&
+  (shape[0] ?? 0) > 1 &&
+  (shape[1] ?? 0) > 1 &&
+  (arithmeticDtypes as readonly Dtype[]).includes(dtype);
+
+const roundedTo = (dtype: Dtype, source: Operand): Operand =>
+  computedTensor(dtype, { kind: 'linear', terms: [{ source, weight: 1 }] });
+
+const sampleOf = (base: OpenedCheckpoint, experts: readonly OpenedCheckpoint[]): PlannedReduction[] => {
+  const { layers, places } = base.architecture;
+  const count = Math.min(layers, sampledLayers);
+  const wanted = Array.from({ length: count }, (_, index) => Math.floor(((index + 0.5) * layers) / count));
+  return [...base.checkpoint.tensors].flatMap(([name, reference]): PlannedReduction[] => {
+    const layer = places.get(name)?.layer ?? null;
+    if (layer === null || !wanted.includes(layer) || !isPlain(reference) || laterExpert.test(name)) return [];
+    const pathOf = ({ checkpoint }: OpenedCheckpoint, file: number) => itemAt(checkpoint.files, file).path;
+    const ofBase = middleRows(0, reference);
+    const others = experts.map((expert): TensorReference | undefined => {
+      const other = expert.checkpoint.tensors.get(name);
+      if (other === undefined || !isPlain(other) || other.shape.join() !== reference.shape.join())
+        return undefined;
+      const isBase =
+        pathOf(expert, other.file) === pathOf(base, reference.file) && other.begin === reference.begin;
+      return isBase ? undefined : other;
     });
+    if (others.every((other) => other === undefined)) return [];
+    const [height = 0, width = 0] = reference.shape;
+    const differences = others.map(
+      (other, index): PlannedDifference =>
+        other === undefined ? { kind: 'none' } : { kind: 'tensor', tensor: middleRows(index + 1, other) },
+    );
+    const roundings = others.map(
+      (other): PlannedDifference =>
+        other === undefined || other.dtype === reference.dtype
+          ? { kind: 'none' }
+          : { kind: 'tensor', tensor: roundedTo(other.dtype, ofBase) },
+    );
+    return [
+      {
+        name,
+        shape: [Math.max(1, Math.min(height, Math.floor(sampledElements / width))), width],
+        rows: 'output',
+        base: ofBase,
+        experts: [...differences, { kind: 'change', change: ofBase, scale: 1 }, ...roundings],
+      },
+    ];
   });
 };
+
+/** Undefined for rows with NaN or infinity. */
+const measured = (
+  { pairs, nonFinite, magnitudes }: ReducedTensor,
+  { name, shape }: PlannedReduction,
+): SampledMatrix | undefined => {
+  const experts = (magnitudes.length - 1) / 2;
+  if (nonFinite.some((count) => count > 0)) return undefined;
+  const at = (a: number, b: number) => 3 * pairIndex(Math.min(a, b), Math.max(a, b), magnitudes.length);
+  return {
+    name,
+    elements: shape[0] * shape[1],
+    productOf: (a, b) => itemAt(pairs, at(a, b)),
+    changedBy: (expert) => itemAt(pairs, at(expert, experts) + 1),
+  };
+};
+
+/** Figures of an expert and its base, over the sampled matrices. */
+export interface BaseFigures {
+  /** ‖Δ‖ / ‖W_base‖. */
+  readonly change: number;
+  /** Share of elements that are equal, or 0 in the base. */
+  readonly unchanged: number;
+  /** Matrices whose weights are unrelated to the base's, and the smallest cosine. */
+  readonly unrelated: { readonly matrices: number; readonly cosine: number };
+  readonly matrices: number;
+  /** Cosine of the change with the base: ±1 for a multiple of the base. */
+  readonly scaled: number;
+  /** Share of Σ Δ² that rounding the base to the expert's dtype explains. */
+  readonly rounding: number;
+}
+
+const cosineOf = (product: number, a: number, b: number): number =>
+  a > 0 && b > 0 ? product / Math.sqrt(a * b) : 0;
+
+const figuresOf = (all: readonly SampledMatrix[], expert: number, experts: number): BaseFigures => {
+  const matrices = all.filter((of) => of.productOf(experts, experts) > 0 && of.productOf(expert, expert) > 0);
+  const total = (of: (matrix: SampledMatrix) => number) => all.reduce((sum, matrix) => sum + of(matrix), 0);
+  const sum = (a: number, b: number) => total(({ productOf }) => productOf(a, b));
+  const cosines = matrices.map(({ productOf }) => {
+    const [square, change] = [productOf(experts, experts), productOf(expert, experts)];
+    return cosineOf(square + change, square, square + 2 * change + productOf(expert, expert));
+  });
+  const [changes, weights] = [sum(expert, expert), sum(experts, experts)];
+  const rounding = experts + 1 + expert;
+  const left = changes - 2 * sum(expert, rounding) + sum(rounding, rounding);
+  return {
+    change: weights > 0 ? Math.sqrt(changes / weights) : 0,
+    unchanged: 1 - total(({ changedBy }) => changedBy(expert)) / total(({ elements }) => elements),
+    unrelated: {
+      matrices: cosines.filter((cosine) => cosine < leastRelated).length,
+      cosine: Math.min(1, ...cosines),
+    },
+    matrices: matrices.length,
+    scaled: cosineOf(sum(expert, experts), changes, weights),
+    rounding: changes > 0 ? 1 - left / changes : 0,
+  };
+};
+
+const alikeness = (all: readonly SampledMatrix[], a: number, b: number): number => {
+  const sum = (i: number, j: number) => all.reduce((total, { productOf }) => total + productOf(i, j), 0);
+  return cosineOf(sum(a, b), sum(a, a), sum(b, b));
+};
+
+/** True for a matrix that two experts have in common, and not with the base. */
+const isShared = ({ productOf }: SampledMatrix, a: number, b: number): boolean => {
+  const [first, second, both] = [productOf(a, a), productOf(b, b), productOf(a, b)];
+  return first > 0 && first + second - 2 * both <= 1e-9 * first;
+};
+
+interface Named {
+  readonly base: string;
+  readonly expert: string;
+}
+
+const doubtOf = ({ base, expert }: Named, figures: BaseFigures): string | undefined => {
+  const { change, unchanged, unrelated, matrices, scaled, rounding } = figures;
+  const facts = `the change is ${change.toPrecision(2)} of the norm of ${base}, and ${formatPercent(unchanged)} of the elements are unchanged`;
+  if (unrelated.matrices > 0)
+    return `${expert} has nothing in common with ${base} in ${unrelated.matrices} of ${matrices} sampled matrices (smallest cosine ${unrelated.cosine.toFixed(2)}; ${facts}): give the model that ${expert} was fine-tuned from, in the same format`;
+  if (rounding >= mostRounding)
+    return `${formatPercent(rounding)} of the change of ${expert} from ${base} (Σ Δ²) is rounding to its dtype (${facts}): give the base in the dtype in which the training began`;
+  if (Math.abs(scaled) >= mostScaled)
+    return `${expert} is nearly a multiple of ${base} (cosine of change and weights ${scaled.toFixed(2)}; ${facts}): fine-tuning does not do this, so check both files`;
+  return undefined;
+};
+
+/**
+ * Compares rows from the middle of a few layers' matrices, under 4 MB of each model, and returns warnings of a
+ * base that experts were not fine-tuned from. Another fine-tuning of their base is found only by changes that
+ * two experts share. Quantised weights, and weights that are not here, are not compared.
+ *
+ * @throws LayerloomError INTERRUPTED
+ */
+export const doubtsOfBase = async (
+  base: OpenedCheckpoint,
+  given: readonly OpenedCheckpoint[],
+  { signal }: Pick<ReduceOptions, 'signal'>,
+): Promise<string[]> => {
+  const experts = given.map((expert) => inSpelling(base, expert));
+  const reductions = sampleOf(base, experts);
+  const inputs = [base, ...experts].map(plannedInput);
+  if (reductions.length === 0) return [];
+  const missing = await missingWeights(inputs, reductions.flatMap(sourcesOfReduction));
+  if (missing.bytes > 0) return [];
+  const names = { base: base.checkpoint.name, experts: experts.map(({ checkpoint }) => checkpoint.name) };
+  try {
+    const { tensors } = await runReductions(
+      { inputs, tensors: reductions, pairs: true },
+      { signal, threads: 1 },
+      measured,
+    );
+    return doubtsIn(
+      tensors.filter((matrix) => matrix !== undefined),
+      names,
+    );
+  } catch (error) {
+    if (!(error instanceof LayerloomError) || error.code === 'INTERRUPTED') throw error;
+    return [`${names.base} was not compared with ${names.experts.join(', ')}: ${error.message}`];
+  }
+};
+
+const doubtsIn = (
+  matrices: readonly SampledMatrix[],
+  { base, experts }: { readonly base: string; readonly experts: readonly string[] },
+): string[] => {
+  const isForeign = new Set<number>();
+  const doubts = experts.flatMap((expert, index) => {
+    const figures = figuresOf(matrices, index, experts.length);
+    const doubt = doubtOf({ base, expert }, figures);
+    if (doubt === undefined) return [];
+    isForeign.add(index);
+    return [doubt];
+  });
+  const pairs = experts.flatMap((expert, index) =>
+    experts.slice(index + 1).flatMap((other, offset) => {
+      const at = index + 1 + offset;
+      if (isForeign.has(index) || isForeign.has(at)) return [];
+      const cosine = alikeness(matrices, index, at);
+      const shared = matrices.filter((matrix) => isShared(matrix, index, at)).length;
+      if (cosine < mostAlike && shared === 0) return [];
+      return [
+        `${expert} and ${other} changed ${base} in nearly the same way (cosine ${cosine.toFixed(3)}; ${shared} of ${matrices.length} sampled matrices are equal in both)`,
+      ];
+    }),
+  );
+  const [first, ...rest] = pairs;
+  if (first === undefined) return doubts;
+  const more = rest.length === 0 ? '' : `, and so did ${counted(rest.length, 'more pair')}`;
+  return [
+    ...doubts,
+    `${first}${more}: if they share a training that ${base} has not had, give the model after it as the base`,
+  ];
+};
+
+/**
+ * Returns `doubtsOfBase` for recipes that name a base and models, once for each base.
+ *
+ * @throws LayerloomError INTERRUPTED
+ */
+export const doubtsOfBases = async (
+  recipes: readonly Recipe[],
+  opened: OpenedInputs,
+  options: Pick<ReduceOptions, 'signal'>,
+): Promise<string[]> => {
+  const compared = recipes.flatMap(({ method, models, companions }) => {
+    if (methods.get(method)?.takes.startsFromBase === true) return [];
+    const references = [...models, ...companions].flatMap(({ role, model }) =>
+      typeof model === 'string' ? [{ role, at: opened.indexOf(model) }] : [],
+    );
+    const base = references.find(({ role }) => role === 'base')?.at;
+    if (base === undefined) return [];
+    return references.flatMap(({ role, at }) =>
+      expertRoles.includes(role) && at !== base ? [{ base, expert: at }] : [],
+    );
+  });
+  const doubts: string[] = [];
+  for (const [base, of] of groupBy(compared, (one) => one.base)) {
+    const experts = [...new Set(of.map(({ expert }) => expert))].map((at) => itemAt(opened.checkpoints, at));
+    const whole = experts.filter(({ adapter }) => adapter === undefined);
+    const first = itemAt(opened.checkpoints, base);
+    if (first.adapter === undefined) doubts.push(...(await doubtsOfBase(first, whole, options)));
+  }
+  return doubts;
+};
+
+/** Roles of fine-tuned models in recipes. */
+const expertRoles = ['task', 'language', 'model', 'expert'];

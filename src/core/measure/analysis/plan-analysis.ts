@@ -14,7 +14,6 @@ import type { PlannedDifference, PlannedReduction, ReductionPlan } from '../../p
 import { arithmeticDtypes } from '../../tensor/dtype.js';
 import type { TensorReference } from '../../tensor/reference.js';
 import type { Rows } from '../../tensor/rows.js';
-import { withSample } from './base-concerns.js';
 
 export interface AnalysisPlan {
   readonly reductions: ReductionPlan;
@@ -96,7 +95,7 @@ export const planAnalysis = async (
   return {
     reductions: {
       inputs: [first, ...others].map(plannedInput),
-      tensors: withSample(tensors, first.architecture),
+      tensors,
       pairs: others.length > 1,
     },
     base: first,

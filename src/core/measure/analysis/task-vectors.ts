@@ -1,16 +1,11 @@
 import { LayerloomError } from '../../base/errors/errors.js';
 import { emptyTable, itemAt } from '../../base/errors/lookup.js';
-import {
-  type ReducedTensor,
-  type ReduceOptions,
-  runReductions,
-} from '../../engine/compute/measures/reduce.js';
-import { concernsAmong } from '../../methods/framework/declaration/method.js';
+import { type ReducedTensor, type ReduceOptions, runReductions } from '../../engine/compute/measures/reduce.js';
 import type { OpenedCheckpoint } from '../../plan/compile/inputs/models.js';
 import { type PlannedReduction, rowsOf } from '../../plan/reports/reduction.js';
 import type { Rows } from '../../tensor/rows.js';
 import type { AnalysedModel, MavVectors, TensorRows } from './analysis.js';
-import { baseConcerns, sampleOf } from './base-concerns.js';
+import { doubtsOfBase } from './base-concerns.js';
 import { type Overlap, overlapsOf } from './overlap.js';
 import { type AnalysisPlan, type InLayers, planAnalysis } from './plan-analysis.js';
 
@@ -19,6 +14,8 @@ export interface TaskVectorOptions extends ReduceOptions, InLayers {
   allowNonFinite?: boolean | undefined;
   /** Also compare the experts with each other, at the returned thresholds. */
   thresholdsOfPairs?: ((experts: readonly MavVectors[]) => readonly number[]) | undefined;
+  /** Also compare a sample of the weights with the base's. Planning a merge does so itself. */
+  checkBase?: boolean | undefined;
   /** Called with the experts' names before any weight is read; may throw. */
   beforeReading?: ((experts: readonly string[]) => Promise<void>) | undefined;
 }
@@ -30,6 +27,8 @@ export interface TaskVectors {
   readonly bytesRead: number;
   readonly threads: number;
   readonly seconds: number;
+  /** Reasons to doubt the base, with `checkBase`; `warnings` has them too. */
+  readonly doubts: readonly string[];
   readonly warnings: readonly string[];
 }
 
@@ -54,26 +53,17 @@ export const computeTaskVectors = async (
     ({ magnitudes, ...rest }, reduction) => ({
       ...rest,
       rows: mavOf(reduction, magnitudes),
-      sample: sampleOf({ magnitudes, ...rest }, reduction),
     }),
   );
   const warnings = [...plan.warnings, ...checkFinite(plan, reduced, options.allowNonFinite ?? false)];
-  const names = plan.experts.map(({ checkpoint }) => checkpoint.name);
-  const concerns = baseConcerns(
-    reduced.map(({ sample }) => sample),
-    plan.base.checkpoint.name,
-    names,
-  );
-  const experts = plan.experts.map((expert, index) => ({
-    ...vectorsOf(plan, expert, index, reduced, rows),
-    concerns: itemAt(concerns, index),
-  }));
-  warnings.push(...concernsAmong(experts));
+  const experts = plan.experts.map((expert, index) => vectorsOf(plan, expert, index, reduced, rows));
+  const doubts = options.checkBase ? await doubtsOfBase(plan.base, plan.experts, options) : [];
+  warnings.push(...doubts);
   for (const { name, tensors } of experts)
     if (Object.values(tensors).every(({ meanMav }) => meanMav === 0))
       warnings.push(`${name} equals the base: its mean MAV is 0, and so it has no magnitude weight`);
   const overlaps = overlapsOf(reductions, reduced, experts, thresholdsOfPairs?.(experts) ?? []);
-  return { experts, overlaps, ...run, warnings };
+  return { experts, overlaps, ...run, doubts, warnings };
 };
 
 /**

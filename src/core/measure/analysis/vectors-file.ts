@@ -19,7 +19,7 @@ const formatName = 'layerloom-mav-1';
  * Encodes `NAME.mav.safetensors`: an F32 tensor [rows] for each parameter, and the rest of `MavVectors` as
  * JSON in `__metadata__.mav`.
  */
-export const encodeVectors = ({ vectors, concerns: _concerns, ...facts }: MavVectors): Uint8Array[] => {
+export const encodeVectors = ({ vectors, ...facts }: MavVectors): Uint8Array[] => {
   const entries = [...vectors].map(([name, { length, byteLength: bytes }]) => ({
     name,
     dtype: 'F32' as const,

@@ -1,11 +1,6 @@
 import { itemAt } from '../../base/errors/lookup.js';
 import { optionName } from '../../base/errors/option-name.js';
-import {
-  concernsAmong,
-  type ModelReference,
-  noStatistics,
-  type Statistics,
-} from '../../methods/framework/declaration/method.js';
+import { type ModelReference, noStatistics, type Statistics } from '../../methods/framework/declaration/method.js';
 import { invalidSetting } from '../../methods/framework/declaration/settings.js';
 import { same } from '../../methods/framework/tensors/tensor-recipe.js';
 import type { WrittenModel } from '../../methods/recipe/model-places.js';
@@ -113,7 +108,6 @@ const composeValues = async (
       ...models.flatMap((model) => model.warnings ?? []),
       ...vocabulary.warnings,
       ...frame.warnings,
-      ...concernsAmong(found.taskVectors),
       ...(compiled.warnings ?? []),
       ...stacked.warnings,
       ...unmatched.map(({ what, path }) => `${what} (${path.join('.')}) matches no tensor`),

@@ -23,8 +23,6 @@ export interface PlannedReduction {
   /** Null if no expert needs it. */
   readonly base: Operand | null;
   readonly experts: readonly PlannedDifference[];
-  /** True to measure the base's magnitudes and the pairs of experts too. */
-  readonly isSampled?: boolean;
 }
 
 /** With repetitions. */

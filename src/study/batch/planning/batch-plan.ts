@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import { LayerloomError } from '../../../core/base/errors/errors.js';
 import { groupBy, itemAt, valueAt } from '../../../core/base/errors/lookup.js';
+import { doubtsOfBases } from '../../../core/measure/analysis/base-concerns.js';
 import type { StatisticsOptions } from '../../../core/measure/analysis/statistics.js';
 import { invalidSetting } from '../../../core/methods/framework/declaration/settings.js';
-import { type Recipe, refuseLayout } from '../../../core/methods/recipe/recipe.js';
+import { allRecipes, type Recipe, refuseLayout } from '../../../core/methods/recipe/recipe.js';
 import { bringModels } from '../../../core/models/sources/bring-models.js';
 import { compose } from '../../../core/plan/compile/compose.js';
 import type { StatisticsByRecipe } from '../../../core/plan/compile/composed.js';
@@ -154,6 +155,9 @@ export const planBatch = async <M extends BatchMerge>(
     });
   const toMeasure = refusals.accepted().filter((of) => !made.has(of));
   const statistics = options.assume ? assumed : await measureTogether(toMeasure, refusals, options);
+  const recipes = refusals.accepted().flatMap(({ recipe }) => allRecipes(recipe));
+  for (const doubt of options.assume ? [] : await doubtsOfBases(recipes, opened, options))
+    warnings.add(doubt);
   let bytesPlain = 0;
   const planned: PlannedMerge<M>[] = [];
   for (const of of refusals.accepted())

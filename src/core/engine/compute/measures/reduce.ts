@@ -20,8 +20,6 @@ export type ReduceOptions = RunControls;
 export interface ReducedTensor {
   /** Σ |expert − base| of each row, for each expert. */
   readonly magnitudes: readonly Float64Array[];
-  /** Σ |base| if sampled, else NaN. */
-  readonly base: number;
   /**
    * For each pair of experts i ≤ j: Σ δᵢδⱼ, number of elements both changed, number of those with equal
    * signs.
@@ -100,19 +98,16 @@ const reducing = async (
   const values = emitted.values.slice(emitted.values.length - experts.length);
   const ids = emitted.values.slice(-2 * experts.length, emitted.values.length - experts.length);
   const kind = rows === 'input' ? 'columnMagnitudes' : 'rowMagnitudes';
-  const isSampled = reduction.isSampled === true && base !== undefined;
-  const hasPairs = pairs || isSampled;
   const measures: Measure[] =
     experts.length === 0
       ? []
       : [
           // If the base is not read, it has no NaN or infinity to exclude.
           { kind: 'nonFinite', base: itemAt(emitted.values, 0), experts: ids, differences: values },
-          ...(hasPairs ? [{ kind: 'overlaps', values } as const] : []),
+          ...(pairs ? [{ kind: 'overlaps', values } as const] : []),
           ...values.map((value) => ({ kind, value }) as const),
-          ...(isSampled ? [{ kind, value: itemAt(emitted.values, 0) } as const] : []),
         ];
-  const firstMagnitudes = hasPairs ? 2 : 1;
+  const firstMagnitudes = pairs ? 2 : 1;
   const places = reduction.experts.map((_, expert) => experts.findIndex(({ index }) => index === expert));
   const [count] = rowsOf(reduction);
   return {
@@ -129,12 +124,7 @@ const reducing = async (
         magnitudes: places.map((place) =>
           place === -1 ? new Float64Array(count) : itemAt(found, firstMagnitudes + place),
         ),
-        base:
-          (isSampled ? found[firstMagnitudes + experts.length] : undefined)?.reduce(
-            (total, row) => total + row,
-            0,
-          ) ?? Number.NaN,
-        pairs: hasPairs ? pairsOf(places, found[1]) : new Float64Array(),
+        pairs: pairs ? pairsOf(places, found[1]) : new Float64Array(),
       };
     },
   };

@@ -41,12 +41,6 @@ export interface NeededStatistics {
     | { readonly kind: 'thresholds'; readonly densities: readonly number[] };
 }
 
-/** A warning that a base may not be the one an expert was fine-tuned from. */
-export interface BaseConcern {
-  readonly words: string;
-  readonly among?: string;
-}
-
 /** The task vector of a model, row by row (`analyze`). */
 export interface TaskVectorStatistics {
   readonly name: string;
@@ -65,16 +59,7 @@ export interface TaskVectorStatistics {
   >;
   /** MAV of each row; NaN for a row with a NaN or an infinity. */
   readonly vectors: ReadonlyMap<string, Float32Array>;
-  /** Absent if the weights were not checked for it. */
-  readonly concerns?: readonly BaseConcern[];
 }
-
-export const concernsAmong = (vectors: readonly TaskVectorStatistics[]): string[] =>
-  vectors.flatMap(({ concerns = [] }) =>
-    concerns
-      .filter(({ among }) => among === undefined || vectors.some(({ name }) => name === among))
-      .map(({ words }) => words),
-  );
 
 /** Statistics for `NeededStatistics`, in order. */
 export interface Statistics {
