@@ -49,8 +49,8 @@ const wishes = [
   ],
   [
     'Choose which layers to swap',
-    '`proposals` of the result has `bottom`, `top` and the command that merges so.',
-    'layerloom analyze --base ./llama-3.1-8b ./math-1 ./swh-1 --task math-1 --lang swh-1 -o ./analysis --json',
+    'The result has `bottom` and `top` with `reasons`, `undecided` if the weights say nothing, and the `command` that merges so.',
+    'layerloom suggest --base ./llama-3.1-8b --task ./math-1 --lang ./swh-1 --json',
   ],
   [
     'Put parts of an expert back to its base',

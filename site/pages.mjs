@@ -51,6 +51,7 @@ export const groups = [
       'docs/hub.md',
       'docs/gguf.md',
       'docs/analysis.md',
+      'docs/choosing-layers.md',
       'docs/diff.md',
       'docs/experiments.md',
       'docs/clusters.md',

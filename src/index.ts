@@ -52,6 +52,7 @@ export {
   selectFromFiles,
 } from './api/select-from-files.js';
 export { type StudyModels, selectedModels, trainedModels } from './api/study-models.js';
+export { type SuggestedExpert, type Suggestion, type SuggestParameters, suggest } from './api/suggest.js';
 export { checkTaskData, type TaskData, type TaskDataReport } from './api/task-data.js';
 export { type TrainInitOptions, type TrainingFiles, trainInit } from './api/train-init.js';
 export { type TrainingStatus, trainingStatus } from './api/training-status.js';

@@ -1,4 +1,5 @@
 import type { SearchResult } from '../api/search-experiment.js';
+import type { Suggestion } from '../api/suggest.js';
 import type { ExportedModel } from '../core/conversion/export-model.js';
 import type { MergeResult } from '../core/engine/run-plan.js';
 import type { Comparison } from '../core/measure/comparison/comparison.js';
@@ -47,6 +48,13 @@ export interface PrintedPlan extends Omit<MergePlan, 'shards'> {
 /** A checkpoint, and the adapter of `BASE+ADAPTER`. */
 export interface InspectedCheckpoint extends CheckpointSummary {
   readonly adapter?: AdapterSummary;
+}
+
+/** The experiment as `run_experiment` of Python takes it. */
+export interface PrintedSuggestion extends Omit<Suggestion, 'experiment'> {
+  readonly experiment: Readonly<Record<string, unknown>>;
+  /** With `--out`: the command that runs the experiment. */
+  readonly next?: string;
 }
 
 /** The content of `partition.json`. */
@@ -142,6 +150,7 @@ export interface Printed {
   readonly transplant: OfMerge;
   readonly 'extract-lora': { readonly plain: ExtractionResult };
   readonly analyze: { readonly plain: AnalysisResult };
+  readonly suggest: { readonly plain: PrintedSuggestion };
   readonly diff: { readonly plain: Comparison };
   readonly verify: { readonly plain: OutputVerification };
   readonly inspect: { readonly plain: InspectedCheckpoint | AdapterSummary };

@@ -25,6 +25,7 @@ import { search } from './commands/search.js';
 import { select } from './commands/select.js';
 import { soup } from './commands/soup.js';
 import { store } from './commands/store.js';
+import { suggest } from './commands/suggest.js';
 import { swap } from './commands/swap.js';
 import { table } from './commands/table.js';
 import { tasks } from './commands/tasks.js';
@@ -47,6 +48,7 @@ const commands = [
   extractLora,
   recipe,
   analyze,
+  suggest,
   inspect,
   partition,
   train,

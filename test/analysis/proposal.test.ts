@@ -1,6 +1,5 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { describe, expect, it } from 'vitest';
 import { describeAnalysis } from '../../src/cli/text/models/analysis-summary.js';
 import { layerProfile } from '../../src/core/measure/analysis/advice/layer-profile.js';
@@ -10,18 +9,7 @@ import { proposedSwaps } from '../../src/study/pages/analysis/proposed-swaps.js'
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { writeFamily } from '../fixtures/family.js';
 import { constructedVectors } from '../fixtures/mav-vectors.js';
-
-/** A published figure's share of each layer: the mean over its matrices, scaled to a sum of 1. */
-const published = (figure: string): number[] => {
-  const file = fileURLToPath(new URL(`../../docs/figures/figure-${figure}.csv`, import.meta.url));
-  const lines = readFileSync(file, 'utf8').trim().split('\n').slice(1);
-  const means = lines.map((line) => {
-    const cells = line.split(',').slice(1).map(Number);
-    return cells.reduce((sum, cell) => sum + cell, 0) / cells.length;
-  });
-  const total = means.reduce((sum, mean) => sum + mean, 0);
-  return means.map((mean) => mean / total);
-};
+import { publishedProfile } from '../fixtures/published-profile.js';
 
 const withEnds = (bottom: number, top: number, ends: number): number[] => {
   const layers = Array.from({ length: 32 }, (_, layer) => (layer < bottom || layer >= 32 - top ? ends : 1));
@@ -45,7 +33,7 @@ describe('the numbers of layers that an analysis proposes', () => {
   ] as const)(
     'are in the ranges of the paper for the published figures %s and %s',
     (task, language, [bottom, top], bottomRange, topRange) => {
-      const proposal = proposalOf(published(task), published(language));
+      const proposal = proposalOf(publishedProfile(task), publishedProfile(language));
       expect(proposal).toMatchObject({ bottom, top, bottomRange, topRange });
       expect(proposal.concerns).toEqual(top === 0 ? ['language in the middle'] : []);
     },

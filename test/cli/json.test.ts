@@ -70,6 +70,7 @@ const prepare = (): { at: (name: string) => string; cases: readonly Case[] } => 
     ['merge', 'document', [at('ties.yaml'), '--dry-run']],
     ['merge', 'document', [at('ties.yaml'), '--explain', 'model.norm.weight']],
     ['analyze', 'document', ['--base', base, math, swahili, ...layers, '-o', at('analysis')]],
+    ['suggest', 'document', ['--base', base, '--task', math, '--lang', swahili, '-o', at('suggested.yaml')]],
     ['partition', 'document', [base, ...layers, '-o', at('parts.json')]],
     ['train init', 'document', ['--preset', 'math-1', '-o', at('training')]],
     ['train status', 'document', [at('trained')]],

@@ -139,7 +139,7 @@ const scenarios: readonly Scenario[] = [
   },
   {
     title: 'the swap that an analysis proposes is the one that it says, of an adapter too',
-    calls: ['study/pages/analysis/proposed-swaps.ts: swap --task … --lang … … …'],
+    calls: ['study/pages/analysis/proposed-swaps.ts: swap --task … --lang … … … … …'],
     run: async () => {
       const { directory, ok, read } = session('proposed');
       const task = writeAdapter(join(directory, 'my lora'), lora());

@@ -222,6 +222,7 @@ const texts = ({ at }: Folder): Readonly<Record<string, readonly string[]>> => {
     report: [none, '-o', out],
     select: ['--scores', none, '--count', '2', '-o', out],
     diff: [at('math-1'), none, '-o', out],
+    suggest: ['--base', none, '--task', none, '--lang', none, '-o', out],
   };
 };
 

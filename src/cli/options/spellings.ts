@@ -189,7 +189,13 @@ export const pythonName = (long: string): string => {
 /** Python functions by command. */
 export const pythonFunctions: Readonly<Record<string, string>> = {
   ...{ swap: 'swap', soup: 'soup', merge: 'merge', revert: 'revert', apply: 'apply', relayout: 'relayout' },
-  ...{ transplant: 'transplant', 'extract-lora': 'extract_lora', analyze: 'analyze', diff: 'diff' },
+  ...{
+    transplant: 'transplant',
+    'extract-lora': 'extract_lora',
+    analyze: 'analyze',
+    diff: 'diff',
+    suggest: 'suggest',
+  },
   ...{ verify: 'verify', inspect: 'inspect', partition: 'partition', batch: 'run_experiment' },
   ...{ evaluate: 'evaluate', search: 'search', table: 'table', report: 'report', export: 'export' },
 };

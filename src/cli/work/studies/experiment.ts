@@ -108,7 +108,7 @@ const checkCount = (parameter: string, count: number | undefined): void => {
     throw invalidParameter(parameter, count, 'a whole number, 1 or more');
 };
 
-const nextOf = (file: string): string =>
+export const nextOf = (file: string): string =>
   layerloomCommand(
     'batch',
     argument(file),
@@ -149,7 +149,7 @@ const dataFrom = (folder: string, directory: string): string => {
 };
 
 /** Makes a model's relative paths relative to `folder`; absolute ones and hub names are unchanged. */
-const pathFrom = async (folder: string, model: string): Promise<string> => {
+export const pathFrom = async (folder: string, model: string): Promise<string> => {
   const address = await parseAddress(model);
   return printAddress(
     mapPlaces(address, ({ at, isHere }) => {
@@ -203,7 +203,7 @@ const languagesOf = async (
 };
 
 /** @throws LayerloomError OUTPUT_INVALID if the file exists */
-const writeNew = async (file: string, text: string): Promise<void> => {
+export const writeNew = async (file: string, text: string): Promise<void> => {
   try {
     await writeWhole(file, text, true);
   } catch (error) {

@@ -1,16 +1,24 @@
 import { LayerloomError } from '../../base/errors/errors.js';
-import { counted, formatPercent } from '../../base/format.js';
 import { groupBy, itemAt } from '../../base/errors/lookup.js';
-import { type ReducedTensor, type ReduceOptions, runReductions } from '../../engine/compute/measures/reduce.js';
+import { counted, formatPercent } from '../../base/format.js';
+import {
+  type ReducedTensor,
+  type ReduceOptions,
+  runReductions,
+} from '../../engine/compute/measures/reduce.js';
 import { methods } from '../../methods/index.js';
 import type { Recipe } from '../../methods/recipe/recipe.js';
 import { inSpelling } from '../../plan/compile/in-spelling.js';
 import { type OpenedCheckpoint, plannedInput } from '../../plan/compile/inputs/models.js';
 import type { OpenedInputs } from '../../plan/compile/inputs/opened-inputs.js';
-import { missingWeights } from '../../plan/reports/missing-weights.js';
 import { computedTensor } from '../../plan/operands/computed.js';
 import type { Operand } from '../../plan/plan.js';
-import { type PlannedDifference, type PlannedReduction, sourcesOfReduction } from '../../plan/reports/reduction.js';
+import { missingWeights } from '../../plan/reports/missing-weights.js';
+import {
+  type PlannedDifference,
+  type PlannedReduction,
+  sourcesOfReduction,
+} from '../../plan/reports/reduction.js';
 import { arithmeticDtypes, bitsOf, type Dtype } from '../../tensor/dtype.js';
 import { pairIndex } from '../../tensor/pair-index.js';
 import type { TensorReference } from '../../tensor/reference.js';

@@ -1,6 +1,10 @@
 import { LayerloomError } from '../../base/errors/errors.js';
 import { emptyTable, itemAt } from '../../base/errors/lookup.js';
-import { type ReducedTensor, type ReduceOptions, runReductions } from '../../engine/compute/measures/reduce.js';
+import {
+  type ReducedTensor,
+  type ReduceOptions,
+  runReductions,
+} from '../../engine/compute/measures/reduce.js';
 import type { OpenedCheckpoint } from '../../plan/compile/inputs/models.js';
 import { type PlannedReduction, rowsOf } from '../../plan/reports/reduction.js';
 import type { Rows } from '../../tensor/rows.js';

@@ -1,6 +1,10 @@
 import { itemAt } from '../../base/errors/lookup.js';
 import { optionName } from '../../base/errors/option-name.js';
-import { type ModelReference, noStatistics, type Statistics } from '../../methods/framework/declaration/method.js';
+import {
+  type ModelReference,
+  noStatistics,
+  type Statistics,
+} from '../../methods/framework/declaration/method.js';
 import { invalidSetting } from '../../methods/framework/declaration/settings.js';
 import { same } from '../../methods/framework/tensors/tensor-recipe.js';
 import type { WrittenModel } from '../../methods/recipe/model-places.js';

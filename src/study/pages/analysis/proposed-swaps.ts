@@ -26,24 +26,43 @@ const said: Readonly<Record<Concern, (proposal: Proposal, layers: number) => str
 const addressOf = ({ name, expert: { path } }: MavVectors): string =>
   basename(path) === name ? path : `${name}=${path}`;
 
+/** Returns the command of a swap without transitions, as typed. */
+export const swapCommand = (
+  task: MavVectors,
+  language: MavVectors,
+  {
+    bottom,
+    top,
+    stack,
+    allowNonFinite = false,
+  }: {
+    readonly bottom: number;
+    readonly top: number;
+    readonly stack?: string | undefined;
+    readonly allowNonFinite?: boolean | undefined;
+  },
+): string =>
+  layerloomCommand(
+    'swap',
+    '--task',
+    argument(addressOf(task)),
+    '--lang',
+    argument(addressOf(language)),
+    ...(['--bottom', `${bottom}`, '--top', `${top}`] as const),
+    ...(stack === undefined ? [] : (['--stack', argument(stack)] as const)),
+    ...(allowNonFinite ? (['--allow-non-finite'] as const) : []),
+    ...(['-o', `merged-${fileName(task.name)}-${fileName(language.name)}`] as const),
+  );
+
 /** Returns the proposed swaps; empty if experts have no roles. */
 export const proposedSwaps = (experts: readonly MavVectors[], roles: ExpertRoles): ProposedSwap[] => {
   const byName = new Map(experts.map((mav) => [mav.name, mav]));
   return proposalsOf(experts, roles).map((proposal) => {
-    const { task, language, bottom, top, concerns } = proposal;
-    const { layers } = valueAt(byName, task);
+    const [task, language] = [valueAt(byName, proposal.task), valueAt(byName, proposal.language)];
     return {
       ...proposal,
-      command: layerloomCommand(
-        'swap',
-        '--task',
-        argument(addressOf(valueAt(byName, task))),
-        '--lang',
-        argument(addressOf(valueAt(byName, language))),
-        ...(['--bottom', `${bottom}`, '--top', `${top}`] as const),
-        ...(['-o', `merged-${fileName(task)}-${fileName(language)}`] as const),
-      ),
-      warnings: concerns.map((concern) => said[concern](proposal, layers)),
+      command: swapCommand(task, language, proposal),
+      warnings: proposal.concerns.map((concern) => said[concern](proposal, task.layers)),
     };
   });
 };

@@ -33,10 +33,13 @@ export interface Proposal {
 }
 
 /** A layer goes to an expert whose share is larger by at least this fraction of an even share. */
-const margin = 1 / 4;
+const usualMargin = 1 / 4;
+
+/** Margins that would serve as well; where they disagree, two counts are near-tied. */
+const margins = [usualMargin / 2, usualMargin, 2 * usualMargin];
 
 /** Common share from which two experts change the same layers. */
-const mostCommon = 0.9;
+export const mostCommon = 0.9;
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
 
@@ -47,7 +50,7 @@ const sum = (numbers: readonly number[]): number => numbers.reduce((total, numbe
  *
  * @param excess language share minus task share from that end on, in units of an even share
  */
-const rangeFrom = (excess: readonly number[]): readonly [number, number] => {
+const rangeFrom = (excess: readonly number[], margin = usualMargin): readonly [number, number] => {
   const until = (isEnd: (of: number) => boolean) => {
     const end = excess.findIndex(isEnd);
     return end === -1 ? excess.length : end;
@@ -57,6 +60,42 @@ const rangeFrom = (excess: readonly number[]): readonly [number, number] => {
 
 const within = (count: number, [fewest, most]: readonly [number, number]): number =>
   Math.min(most, Math.max(fewest, count));
+
+/** Language share minus task share, layer 0 first, in units of an even share. */
+const excessOf = (task: readonly number[], language: readonly number[]): number[] =>
+  language.map((of, layer) => (of - itemAt(task, layer)) * task.length);
+
+/** Share of the largest changes in common: Σ over layers of the smaller share. */
+export const commonShare = (task: readonly number[], language: readonly number[]): number =>
+  sum(task.map((of, layer) => Math.min(of, itemAt(language, layer))));
+
+/** The paper's default at one end, and the counts that the margins give. */
+export interface CountsOfEnd {
+  readonly standard: number;
+  /** Ascending, without repetitions: one, unless the choice is near-tied. */
+  readonly counts: readonly number[];
+  /** At the usual margin, as in `Proposal`. */
+  readonly range: readonly [number, number];
+}
+
+const countsOfEnd = (excess: readonly number[], standard: number): CountsOfEnd => ({
+  standard,
+  counts: [...new Set(margins.map((margin) => within(standard, rangeFrom(excess, margin))))].sort(
+    (a, b) => a - b,
+  ),
+  range: rangeFrom(excess),
+});
+
+export const bottomCounts = (task: readonly number[], language: readonly number[]): CountsOfEnd =>
+  countsOfEnd(excessOf(task, language), scaledCount(paperCounts.bottom, task.length));
+
+/** @param bottom the layers that are taken from the other end */
+export const topCounts = (
+  task: readonly number[],
+  language: readonly number[],
+  bottom: number,
+): CountsOfEnd =>
+  countsOfEnd(excessOf(task, language).slice(bottom).reverse(), scaledCount(paperCounts.top, task.length));
 
 /**
  * Proposes the paper's default, scaled to the models' layers and clamped to what the experts' largest changes
@@ -70,14 +109,13 @@ export const proposalOf = (
   language: readonly number[],
 ): Omit<Proposal, 'task' | 'language'> => {
   const layers = task.length;
-  const excess = language.map((of, layer) => (of - itemAt(task, layer)) * layers);
-  const bottomRange = rangeFrom(excess);
-  const bottom = within(scaledCount(paperCounts.bottom, layers), bottomRange);
-  const topRange = rangeFrom(excess.slice(bottom).reverse());
-  const top = within(scaledCount(paperCounts.top, layers), topRange);
+  const { standard: usualBottom, range: bottomRange } = bottomCounts(task, language);
+  const bottom = within(usualBottom, bottomRange);
+  const { standard: usualTop, range: topRange } = topCounts(task, language, bottom);
+  const top = within(usualTop, topRange);
   const ends = (of: readonly number[]) => sum(of.slice(0, bottom)) + sum(of.slice(layers - top));
   const kept = { task: 1 - ends(task), language: ends(language) };
-  const common = sum(task.map((of, layer) => Math.min(of, itemAt(language, layer))));
+  const common = commonShare(task, language);
   const concerns: Concern[] = [];
   if (bottom + top === 0) concerns.push('no layers');
   else if (kept.language < (bottom + top) / layers) concerns.push('language in the middle');

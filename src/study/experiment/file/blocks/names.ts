@@ -22,6 +22,10 @@ const reserved = {
   model: [] as string[],
 };
 
+/** True if an experiment may name an expert or a language so. */
+export const isExpertName = (name: string): boolean =>
+  soundName.test(name) && ![...reservedExperts, ...reservedLanguages].includes(folded(name));
+
 /** @throws LayerloomError RECIPE_INVALID for a reserved name, or one that cannot be a directory */
 export const checkName = (name: string, mark: Mark, kind: keyof typeof reserved): void => {
   if (!soundName.test(name))

@@ -1,0 +1,64 @@
+import type { Suggestion } from '../../../api/suggest.js';
+import { formatPercent as percent } from '../../../core/base/format.js';
+import { plainTable } from '../../../core/base/table.js';
+import { wrap } from '../../../core/base/wrap.js';
+import type { SwappedChange } from '../../../core/measure/analysis/advice/suggestion.js';
+import { paperCounts, paperLayers } from '../../../core/methods/framework/counts.js';
+import { sides } from '../../../core/methods/framework/part-names.js';
+import { showNumber } from '../../../study/pages/components/data/numbers.js';
+
+const width = 80;
+
+const paragraph = (text: string): string[] => ['', ...wrap(text, width)];
+
+const shares = ({ kept, dropped, halved }: SwappedChange): string[] => [kept, dropped, halved].map(percent);
+
+export const describeSuggestion = (suggestion: Suggestion): string => {
+  const { task, language, layers, bottom, top, undecided, reasons, largest, swaps, command } = suggestion;
+  const experts = sides.toReversed().map((side) => {
+    const { layers: set, share } = largest[side];
+    return [
+      suggestion[side].name,
+      showNumber(suggestion[side].meanMav),
+      set === ''
+        ? 'no layer stands out'
+        : `${/^\d+$/.test(set) ? 'layer' : 'layers'} ${set} (${percent(share)})`,
+    ];
+  });
+  const scaled =
+    layers === paperLayers ? '' : `; here its numbers are scaled to ${layers} layers, by a rule of ours`;
+  return [
+    plainTable([['expert', 'mean MAV', 'largest changes'], ...experts], 1, width),
+    ...(undecided.length === 0
+      ? []
+      : paragraph(`The measurements do not decide: ${undecided.join('; and ')}.`)),
+    ...paragraph(
+      `Suggested: bottom ${bottom} and top ${top} from ${language.name}, the others from ${task.name}`,
+    ),
+    ...[
+      `bottom ${bottom}: ${reasons.bottom}`,
+      `top ${top}: ${reasons.top}`,
+      'transitions 0: the paper found no significant gain from them',
+    ].flatMap((line) => wrap(line, width - 2).map((part) => `  ${part}`)),
+    ...paragraph(
+      `The paper (arXiv 2410.01335, §4.2) chooses by scores. It swaps ${paperCounts.bottom} and ${paperCounts.top} of ${paperLayers} layers by default, and found 3 to 5 and 0 to 2 effective${scaled}.`,
+    ),
+    ...paragraph(
+      `Swaps to score, and what they keep, drop and halve of the change of ${task.name} (task) and ${language.name} (language):`,
+    ),
+    '',
+    plainTable(
+      [
+        ['bottom', 'top', 'task keeps', 'drops', 'halves', 'language keeps', 'drops', 'halves'],
+        ...swaps.map((swap) => [
+          ...[String(swap.bottom), String(swap.top)],
+          ...[...shares(swap.task), ...shares(swap.language)],
+        ]),
+      ],
+      0,
+      width,
+    ),
+    '',
+    command,
+  ].join('\n');
+};

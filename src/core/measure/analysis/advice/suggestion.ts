@@ -1,0 +1,197 @@
+import { formatPercent } from '../../../base/format.js';
+import { paperCounts, scaledCount } from '../../../methods/framework/counts.js';
+import { formatLayers } from '../../../methods/framework/layer-set.js';
+import type { Side } from '../../../methods/framework/part-names.js';
+import type { Shares } from '../shares.js';
+import { bottomCounts, type CountsOfEnd, commonShare, mostCommon, topCounts } from './proposal.js';
+
+/** Shares of an expert's whole change (Σ|Δ|) in a swap without transitions; they add up to 1. */
+export interface SwappedChange {
+  readonly kept: number;
+  readonly dropped: number;
+  /** Outside the layers, where the swap averages both experts. */
+  readonly halved: number;
+}
+
+/** A swap to score, and what it makes of each expert's change. */
+export interface SuggestedSwap extends Readonly<Record<Side, SwappedChange>> {
+  readonly bottom: number;
+  readonly top: number;
+}
+
+/** An expert's change from its base, by layer. */
+export interface ProfiledExpert {
+  readonly name: string;
+  readonly shares: Pick<Shares, 'layers' | 'outside'>;
+  /** From `layerProfile`; undefined if no layer changed. */
+  readonly profile: readonly number[] | undefined;
+}
+
+/** Layers with at least 1.5 times an even share of an expert's largest changes, and their share of these. */
+export interface LargestChanges {
+  /** A set of layers: `0,24-31`; empty if no layer stands out. */
+  readonly layers: string;
+  readonly share: number;
+}
+
+/** Numbers of layers for a swap, with their reasons. */
+export interface SuggestedLayers {
+  readonly bottom: number;
+  readonly top: number;
+  /** Why the measurements decide nothing, so that the numbers are the paper's default; empty if they do. */
+  readonly undecided: readonly string[];
+  readonly reasons: { readonly bottom: string; readonly top: string };
+  readonly largest: Readonly<Record<Side, LargestChanges>>;
+  /** The suggested swap, the paper's default, then others, the nearest first; no more than the budget. */
+  readonly swaps: readonly SuggestedSwap[];
+}
+
+/**
+ * Distance of a profile from an even one, half of Σ|share − 1/L|, below which it says nothing. The published
+ * figures have 0.26 to 0.53.
+ */
+const flat = 0.1;
+
+const outstanding = 1.5;
+
+const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
+
+const unevenness = (profile: readonly number[]): number =>
+  sum(profile.map((share) => Math.abs(share - 1 / profile.length))) / 2;
+
+/** Returns what a swap without transitions, with averages outside the layers, makes of an expert's change. */
+export const swappedChange = (
+  { layers, outside }: ProfiledExpert['shares'],
+  role: Side,
+  bottom: number,
+  top: number,
+): SwappedChange => {
+  const middle = sum(layers.slice(bottom, layers.length - top));
+  const ends = sum(layers) - middle;
+  const [kept, dropped] = role === 'task' ? [middle, ends] : [ends, middle];
+  return { kept, dropped, halved: outside };
+};
+
+const largestOf = ({ profile = [] }: ProfiledExpert): LargestChanges => {
+  const layers = [...profile.keys()].filter((at) => (profile[at] ?? 0) * profile.length >= outstanding);
+  return { layers: formatLayers(layers), share: sum(layers.map((at) => profile[at] ?? 0)) };
+};
+
+/** Returns why profiles cannot decide; empty if they can. */
+const undecidedBy = (task: ProfiledExpert, language: ProfiledExpert): string[] => {
+  const still = [task, language].filter(({ profile }) => profile === undefined);
+  if (still.length > 0 || task.profile === undefined || language.profile === undefined)
+    return still.map(({ name }) => `${name} changed no matrix of a layer`);
+  const uneven = [task.profile, language.profile].map(unevenness);
+  if (uneven.every((distance) => distance < flat))
+    return [
+      `both changed all layers alike: they differ from an even spread by ${uneven.map(formatPercent).join(' and ')}, and less than ${formatPercent(flat)} says nothing`,
+    ];
+  const common = commonShare(task.profile, language.profile);
+  return common > mostCommon
+    ? [
+        `both changed the same layers: ${formatPercent(common)} of their largest changes are in common, and any swap loses much of one`,
+      ]
+    : [];
+};
+
+interface ChosenCount {
+  readonly count: number;
+  readonly reason: string;
+}
+
+const choose = (
+  { counts, standard, range: [fewest, most] }: CountsOfEnd,
+  end: 'first' | 'last',
+  { task, language }: Readonly<Record<Side, ProfiledExpert>>,
+): ChosenCount => {
+  const [count = standard] = counts.toSorted((a, b) => Math.abs(a - standard) - Math.abs(b - standard));
+  const isStandard = count === standard;
+  if (counts.length > 1)
+    return {
+      count,
+      reason: `near-tied: ${counts.join(' or ')}; ${count} is ${isStandard ? "the paper's default" : `the nearest to the paper's default, ${standard}`}`,
+    };
+  if (isStandard)
+    return {
+      count,
+      reason: `the paper's default; the changes allow ${fewest === most ? 'no other number' : `${fewest} to ${most} and do not choose among these`}`,
+    };
+  return {
+    count,
+    reason:
+      count < standard
+        ? `not the paper's default, ${standard}: ${task.name} has more of its largest changes in the ${count === 0 ? end : 'next'} layer than ${language.name}`
+        : `not the paper's default, ${standard}: ${language.name} has more of its largest changes in each of the ${end} ${count} layers than ${task.name}`,
+  };
+};
+
+/** Numbers near the suggested and the paper's ones (§4.2: 3 to 5 and 0 to 2), the nearest first. */
+const swapsNear = (
+  { bottom, top }: { readonly bottom: number; readonly top: number },
+  layers: number,
+): (readonly [number, number])[] => {
+  const near = (count: number, paper: readonly number[]) =>
+    [...new Set([count - 1, count, count + 1, ...paper.map((of) => scaledCount(of, layers))])].filter(
+      (of) => of >= 0,
+    );
+  const distance = ([b, u]: readonly [number, number]) => Math.abs(b - bottom) + Math.abs(u - top);
+  const all = near(bottom, [3, 4, 5]).flatMap((b) => near(top, [0, 1, 2]).map((u) => [b, u] as const));
+  return all.filter(([b, u]) => b + u <= layers && b + u > 0).sort((a, b) => distance(a) - distance(b));
+};
+
+/**
+ * Suggests numbers of layers for a swap, by where the experts' largest changes are (`proposalOf`). Returns the
+ * paper's default, scaled to the models' layers, if the measurements say nothing.
+ *
+ * @param doubts further reasons to trust no measurement
+ * @param budget the largest number of swaps
+ */
+export const suggestLayers = (
+  task: ProfiledExpert,
+  language: ProfiledExpert,
+  { doubts = [], budget }: { readonly doubts?: readonly string[]; readonly budget: number },
+): SuggestedLayers => {
+  const layers = task.shares.layers.length;
+  const standard = {
+    bottom: scaledCount(paperCounts.bottom, layers),
+    top: scaledCount(paperCounts.top, layers),
+  };
+  const undecided = doubts.length > 0 ? [...doubts] : undecidedBy(task, language);
+  const pair = { task, language };
+  const asSuch = (count: number): ChosenCount => ({
+    count,
+    reason: "the paper's default as such; the measurements say nothing",
+  });
+  let [bottom, top] = [asSuch(standard.bottom), asSuch(standard.top)];
+  if (undecided.length === 0) {
+    const profiles = [task.profile ?? [], language.profile ?? []] as const;
+    bottom = choose(bottomCounts(...profiles), 'first', pair);
+    top = choose(topCounts(...profiles, bottom.count), 'last', pair);
+    if (bottom.count + top.count === 0 && standard.bottom > 0) {
+      undecided.push(
+        `${task.name} has more of its largest changes in the first and in the last layer, which speaks against any swap`,
+      );
+      [bottom, top] = [asSuch(standard.bottom), asSuch(standard.top)];
+    }
+  }
+  const chosen = { bottom: bottom.count, top: top.count };
+  const pairs = [
+    [chosen.bottom, chosen.top] as const,
+    [standard.bottom, standard.top] as const,
+    ...swapsNear(chosen, layers),
+  ];
+  const distinct = [...new Map(pairs.map((counts) => [counts.join(), counts])).values()];
+  return {
+    ...chosen,
+    undecided,
+    reasons: { bottom: bottom.reason, top: top.reason },
+    largest: { task: largestOf(task), language: largestOf(language) },
+    swaps: distinct.slice(0, budget).map(([b, u]) => ({
+      bottom: b,
+      top: u,
+      task: swappedChange(task.shares, 'task', b, u),
+      language: swappedChange(language.shares, 'language', b, u),
+    })),
+  };
+};
