@@ -10,7 +10,7 @@
  * scripts.
  */
 import { createHash } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
+import { mkdirSync, writeFileSync } from 'node:fs';
 import { readFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { join, relative } from 'node:path';
@@ -116,6 +116,7 @@ const { metafile, outputFiles } = await build({
 // The first line identifies the program for caches of compiled code.
 const text = outputFiles.map((output) => output.text).join('');
 const hash = createHash('sha256').update(text).digest('hex');
+mkdirSync(folder, { recursive: true });
 writeFileSync(join(folder, 'layerloom.cjs'), `// ${hash}\n${text}`);
 
 await build({

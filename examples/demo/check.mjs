@@ -5,17 +5,24 @@ import { openCheckpoint } from 'layerloom';
 
 /** @typedef {import('./experts.mjs').Tensor} Tensor */
 
+const float = new Float32Array(1);
+const word = new Uint32Array(float.buffer);
+
 /** The value of a bfloat16's bits. @param {number} bits */
-const decode = (bits) => new Float32Array(Uint32Array.of(bits << 16).buffer)[0] ?? Number.NaN;
+const decode = (bits) => {
+  word[0] = bits << 16;
+  return float[0] ?? Number.NaN;
+};
 
 /** The nearest bfloat16, ties to even. @param {number} value */
-const encode = (value) => {
-  const bits = new Uint32Array(Float32Array.of(value).buffer)[0] ?? 0;
+export const encode = (value) => {
+  float[0] = value;
+  const bits = word[0] ?? 0;
   return (bits + 0x7fff + ((bits >>> 16) & 1)) >>> 16;
 };
 
 /** A checkpoint's tensors as their bits. @param {string} directory @returns {Promise<Map<string, Uint16Array>>} */
-const readTensors = async (directory) => {
+export const readTensors = async (directory) => {
   const { files, tensors } = await openCheckpoint(directory);
   const contents = files.map(({ path }) => readFileSync(path));
   return new Map(
@@ -41,8 +48,8 @@ export const checkSwap = async (directory, task, language, { layers, bottom, top
     const other = language[index]?.data ?? new Uint16Array();
     const layer = /layers\.(\d+)\./.exec(name)?.[1];
     const swapped = layer !== undefined && (Number(layer) < bottom || Number(layer) > layers - 1 - top);
-    const average = data.map((bits, at) => encode((decode(bits) + decode(other[at] ?? 0)) / 2));
-    const expected = layer === undefined ? average : swapped ? other : data;
+    const average = () => data.map((bits, at) => encode((decode(bits) + decode(other[at] ?? 0)) / 2));
+    const expected = layer === undefined ? average() : swapped ? other : data;
     const actual = merged.get(name);
     if (actual?.length !== expected.length || !expected.every((bits, at) => bits === actual[at]))
       wrong.push(name);

@@ -1,12 +1,14 @@
 // @ts-check
-// Makes a small base and experts of it, swaps layers of two, shows what came from where, checks the result, and runs a small experiment over all.
+// Makes a small base and experts of it, swaps layers of two, checks the result, lets all answer, and runs a small experiment.
 import { existsSync, readdirSync, renameSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { LayerloomError, layerSwap, runExperiment } from 'layerloom';
 import pc from 'picocolors';
-import { checkSwap } from './check.mjs';
-import { fineTune, makeBase, shape, writeCheckpoint } from './experts.mjs';
+import { answer } from './answer.mjs';
+import { checkSwap, readTensors } from './check.mjs';
+import { fineTune, makeBase, writeCheckpoint } from './experts.mjs';
+import { ofMath, ofSwahili, shape } from './words.mjs';
 
 /** @typedef {import('./experts.mjs').Tensor} Tensor */
 
@@ -16,42 +18,49 @@ const ownDirectory = fileURLToPath(new URL('../../demo', import.meta.url));
 const directory = process.argv[2] ?? ownDirectory;
 const place = (/** @type {string} */ name) => join(directory, name);
 const counts = { bottom: 5, top: 2 };
+const last = shape.layers - 1;
 
-/** The share of a layer's input features that fine-tuning moved, over its seven matrices. @param {Tensor[]} base @param {Tensor[]} expert */
-const movedByLayer = (base, expert) => {
-  const sums = Array.from({ length: shape.layers }, () => ({ moved: 0, features: 0 }));
+/** The share of input features that fine-tuning moved in layers. @param {Tensor[]} base @param {Tensor[]} expert @param {number} from @param {number} to */
+const moved = (base, expert, from, to) => {
+  let [changed, all] = [0, 0];
   for (const [index, { name, data, shape: extents }] of base.entries()) {
     const [, features] = extents;
-    const sum = sums[Number(/layers\.(\d+)\./.exec(name)?.[1])];
-    if (sum === undefined || features === undefined) continue;
+    const layer = Number(/layers\.(\d+)\./.exec(name)?.[1]);
+    if (features === undefined || !(layer >= from && layer <= to)) continue;
     const other = expert[index]?.data ?? data;
-    sum.features += features;
+    all += features;
     for (let feature = 0; feature < features; feature += 1)
-      if (data[feature] !== other[feature]) sum.moved += 1;
+      if (data[feature] !== other[feature]) changed += 1;
   }
-  return sums.map(({ moved, features }) => moved / features);
+  return `${Math.round((100 * changed) / all)} %`;
 };
 
-/** A bar of up to 20 cells, for 0 to 40%. @param {number} share */
-const bar = (share) => {
-  const eighths = Math.min(160, Math.round((share / 0.4) * 160));
-  const parts = ['', '▏', '▎', '▍', '▌', '▋', '▊', '▉'];
-  return ('█'.repeat(Math.floor(eighths / 8)) + (parts[eighths % 8] ?? '')).padEnd(20);
+/** Draws groups of layers, with what fine-tuning changed of each. @param {Tensor[]} base @param {Tensor[]} math @param {Tensor[]} swahili */
+const draw = (base, math, swahili) => {
+  const row = (/** @type {string[]} */ ...cells) =>
+    console.log(`  ${cells.map((cell, index) => cell.padEnd([14, 17, 20][index] ?? 0)).join('')}`);
+  const layers = (/** @type {number} */ from, /** @type {number} */ to, /** @type {string} */ source) =>
+    row(`layers ${from}–${to}`, moved(base, math, from, to), moved(base, swahili, from, to), source);
+  const [fromSwahili, fromMath] = [pc.green('████████ swahili-1'), pc.blue('░░░░░░░░ math-2')];
+  row('', 'math-2 changed', 'swahili-1 changed', 'merged');
+  layers(last - counts.top + 1, last, fromSwahili);
+  layers(counts.bottom, last - counts.top, fromMath);
+  layers(0, counts.bottom - 1, fromSwahili);
+  row('outside', '', '', pc.cyan('▒▒▒▒▒▒▒▒ average of both'));
 };
 
-/** @param {number[]} math @param {number[]} swahili */
-const draw = (math, swahili) => {
-  const outside = pc.cyan('▒▒▒▒▒▒▒▒▒▒▒▒  average of both');
-  console.log(`             ${'math-2 changed'.padEnd(22)}${'swahili-1 changed'.padEnd(22)}merged`);
-  console.log(`   head, norm${' '.repeat(44)}${outside}`);
-  for (let layer = shape.layers - 1; layer >= 0; layer -= 1) {
-    const fromLanguage = layer < counts.bottom || layer > shape.layers - 1 - counts.top;
-    const source = fromLanguage ? pc.green('████████████  swahili-1') : pc.blue('░░░░░░░░░░░░  math-2');
-    console.log(
-      `   layer ${String(layer).padEnd(4)}${pc.blue(bar(math[layer] ?? 0))}  ${pc.green(bar(swahili[layer] ?? 0))}  ${source}`,
-    );
+const prompts = ['three plus four is', 'tatu jumlisha nne ni'];
+
+/** Lets the models answer, side by side. @param {readonly string[]} names */
+const showAnswers = async (names) => {
+  const models = await Promise.all(names.map((name) => readTensors(place(name))));
+  const row = (/** @type {string} */ first, /** @type {string[]} */ cells) =>
+    console.log(`  ${first.padEnd(24)}${cells.map((cell) => cell.padEnd(12)).join('')}`.trimEnd());
+  row('', [...names]);
+  for (const prompt of prompts) {
+    const [base = '', math = '', swahili = '', merged = ''] = models.map((model) => answer(model, prompt));
+    row(prompt, [base, math, swahili, pc.bold(merged)]);
   }
-  console.log(`   embeddings${' '.repeat(44)}${outside}`);
 };
 
 const megabytes = (/** @type {number} */ bytes) => `${(bytes / 1e6).toFixed(1)} MB`;
@@ -78,13 +87,9 @@ const runSmallExperiment = async () => {
     },
     { out: place('experiment') },
   );
-  const less = (cost.bytesPlain / cost.bytesDistinct).toFixed(1);
   console.log(`
-A small experiment: two math experts × one Swahili expert × four configurations
-  ${cost.merges} merges, ${megabytes(cost.bytesPlain)} if each were written by itself
-  ${megabytes(cost.bytesDistinct)} written, in ${cost.shards} distinct shards (${less} times less), and ${megabytes(cost.bytesToRead)} read
-  in ${seconds.toFixed(2)} s, in ${shown(place('experiment'))}/
-`);
+${cost.merges} merges of two math experts with swahili-1, in ${shown(place('experiment'))}/ after ${seconds.toFixed(2)} s:
+  ${megabytes(cost.bytesDistinct)} in ${cost.shards} shared shards, instead of ${megabytes(cost.bytesPlain)}`);
 };
 
 /** @param {string} path */
@@ -93,17 +98,15 @@ const shown = (path) => relative(process.cwd(), path);
 /** Prints commands to go on with. They work as they stand in the directory that the demo was started in. */
 const suggest = () => {
   const at = (/** @type {string} */ name) => shown(place(name));
-  console.log(`To go on:
+  console.log(`
+To go on:
 
-  npx layerloom inspect ${at('merged')}
   npx layerloom swap --task ${at('math-2')} --lang ${at('swahili-1')} -o ${at('narrow')} --bottom 3 --top 1
-  npx layerloom experiment init --preset smoke --base ${at('base')} --task ${at('math-2')} --lang swahili:${at('swahili-1')} -o ${at('smoke.yaml')}
   npx layerloom analyze --base ${at('base')} ${at('math-2')} ${at('swahili-1')} -o ${at('analysis')}
+  npx layerloom experiment init --preset smoke --base ${at('base')} --task ${at('math-2')} --lang swahili:${at('swahili-1')} -o ${at('smoke.yaml')}
 
-The experiment leads from these experts to a report; each of its commands prints the next one.
-The last one writes tables and pictures of what each expert changed; open ${at('analysis/index.html')}.
-README.md has the other commands.
-`);
+\`analyze\` draws what each expert changed: ${at('analysis/index.html')}. The experiment leads to a report; each
+command prints the next. With lm_eval, \`npx layerloom try\` lets any models answer.`);
 };
 
 const main = async () => {
@@ -120,21 +123,21 @@ const main = async () => {
     );
   }
   const base = makeBase();
-  const math = fineTune(base, figure('figure-5-math-2'), 5);
-  const swahili = fineTune(base, figure('figure-6-swahili-1'), 6);
+  const math = fineTune(base, figure('figure-5-math-2'), 5, ofMath);
+  const swahili = fineTune(base, figure('figure-6-swahili-1'), 6, ofSwahili);
   writeCheckpoint(place('base'), base);
-  writeCheckpoint(place('math-1'), fineTune(base, figure('figure-4-math-1'), 4));
+  writeCheckpoint(place('math-1'), fineTune(base, figure('figure-4-math-1'), 4, ofMath));
   writeCheckpoint(place('math-2'), math);
   writeCheckpoint(place('swahili-1'), swahili);
-  console.log(
-    `\nA base of ${shape.layers} layers and two experts, changed where Figures 5 and 6 of the paper show it\n(a full bar: fine-tuning moved 40% of the layer's input features or more):\n`,
-  );
 
   const result = await layerSwap(
     { task: place('math-2'), language: place('swahili-1'), base: place('base'), ...counts },
     { out: place('merged') },
   );
-  draw(movedByLayer(base, math), movedByLayer(base, swahili));
+  console.log(`
+Two experts of a small base, merged by layer swapping into ${shown(result.out)}/ (${megabytes(result.bytesWritten)}, ${result.seconds.toFixed(2)} s):
+`);
+  draw(base, math, swahili);
 
   const { elements, wrong } = await checkSwap(place('merged'), math, swahili, {
     layers: shape.layers,
@@ -142,12 +145,12 @@ const main = async () => {
   });
   if (wrong.length > 0)
     throw new Error(`${wrong.length} tensors are not what Algorithm 1 says: ${wrong.slice(0, 5).join(', ')}`);
-  console.log(
-    `\n${pc.green('✓')} all ${elements.toLocaleString('en')} elements are what Algorithm 1 gives, to the bit`,
-  );
-  console.log(
-    `  ${result.shards.length} shards, ${megabytes(result.bytesWritten)} in ${result.seconds.toFixed(2)} s, in ${shown(result.out)}/`,
-  );
+  console.log(`
+  ${pc.green('✓')} all ${elements.toLocaleString('en')} elements are what Algorithm 1 gives, to the bit
+
+Their answers (the models are wired by hand: math-2 adds in English, swahili-1 knows the Swahili words):
+`);
+  await showAnswers(['base', 'math-2', 'swahili-1', 'merged']);
   await runSmallExperiment();
   suggest();
 };

@@ -1,10 +1,10 @@
 // @ts-check
-// A base of random weights, and experts of it that differ where a published table says they do.
+// A base of small random weights that is wired to answer, and experts of it that differ where a published table says they do.
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { encodeHeader } from 'layerloom';
-
-export const shape = { layers: 32, hidden: 128, inner: 448, heads: 4, headDim: 32, vocabulary: 1024 };
+import { encode } from './check.mjs';
+import { end, ofBase, shape, words } from './words.mjs';
 
 /** The table's columns, in its order, as Hugging Face names the matrices: [output features, input features]. */
 const matrices = {
@@ -36,8 +36,18 @@ const tensor = (name, extents, element) => {
   return { name, dtype: 'BF16', shape: extents, bytes: data.byteLength, data };
 };
 
-/** A bfloat16 of either sign between 1/128 and 1/32, as its bits. @param {number} random */
-const weight = (random) => ((random & 1) << 15) | ((120 + (random % 2)) << 7) | ((random >>> 8) & 0x7f);
+/** A bfloat16 of either sign between 2⁻²² and 2⁻²⁰, as its bits: too small to change an answer. @param {number} random */
+const weight = (random) => ((random & 1) << 15) | ((105 + (random % 2)) << 7) | ((random >>> 8) & 0x7f);
+
+/** Sets weights by hand. @param {Tensor[]} tensors @param {import('./words.mjs').Wire[]} wires */
+const wire = (tensors, wires) => {
+  const byName = new Map(tensors.map((one) => [one.name, one]));
+  for (const { tensor: name, row, column, value } of wires) {
+    const { data, shape: extents } = byName.get(name) ?? {};
+    if (data !== undefined) data[row * (extents?.[1] ?? 0) + column] = encode(value);
+  }
+  return tensors;
+};
 
 /** The base's tensors. @returns {Tensor[]} */
 export const makeBase = () => {
@@ -53,21 +63,23 @@ export const makeBase = () => {
       tensor(`model.layers.${layer}.${name}.weight`, [hidden], () => one),
     ),
   ]);
-  return [
+  const tensors = [
     tensor('model.embed_tokens.weight', [vocabulary, hidden], any),
     ...blocks.flat(),
     tensor('model.norm.weight', [hidden], () => one),
     tensor('lm_head.weight', [vocabulary, hidden], any),
   ];
+  return wire(tensors, ofBase);
 };
 
 /**
- * An expert: in each matrix the table's fraction of input features has moved, every one of its weights by one unit in the last place.
+ * An expert: in each matrix the table's fraction of input features has moved, every one of its weights by one unit in the last
+ * place; then it learns what the wires add.
  *
- * @param {Tensor[]} base @param {string} figure a table of the paper @param {number} seed
+ * @param {Tensor[]} base @param {string} figure a table of the paper @param {number} seed @param {import("./words.mjs").Wire[]} [wires]
  * @returns {Tensor[]}
  */
-export const fineTune = (base, figure, seed) => {
+export const fineTune = (base, figure, seed, wires = []) => {
   const random = generator(seed);
   const table = readFileSync(figure, 'utf8')
     .trim()
@@ -75,10 +87,10 @@ export const fineTune = (base, figure, seed) => {
     .slice(1)
     .map((line) => line.split(',').slice(1).map(Number));
   const columns = Object.keys(matrices);
-  return base.map((original) => {
+  const expert = base.map((original) => {
     const [, layer, matrix = ''] = /^model\.layers\.(\d+)\.(.*)\.weight$/.exec(original.name) ?? [];
     const fraction = layer === undefined ? 0.02 : table[Number(layer)]?.[columns.indexOf(matrix)];
-    if (fraction === undefined) return original;
+    if (fraction === undefined) return { ...original, data: original.data.slice() };
     const features = original.shape[1] ?? 1;
     const order = Array.from({ length: features }, (_, feature) => ({ feature, key: random() })).sort(
       (a, b) => a.key - b.key,
@@ -89,6 +101,7 @@ export const fineTune = (base, figure, seed) => {
       data: original.data.map((bits, index) => (moved.has(index % features) ? bits ^ 1 : bits)),
     };
   });
+  return wire(expert, wires);
 };
 
 const config = {
@@ -116,20 +129,18 @@ const byteSigns = () => {
   return Array.from({ length: 256 }, (_, byte) => String.fromCodePoint(isPrintable(byte) ? byte : other++));
 };
 
-/** A tokenizer with a token for each byte, so that the models can be scored. */
+/** A tokenizer with a token for each byte, so that the models can be scored, and for each known word. */
 const tokenizer = {
   version: '1.0',
-  added_tokens: [
-    {
-      id: 256,
-      content: '</s>',
-      special: true,
-      single_word: false,
-      lstrip: false,
-      rstrip: false,
-      normalized: false,
-    },
-  ],
+  added_tokens: ['</s>', ...words].map((content, index) => ({
+    id: end + index,
+    content,
+    special: index === 0,
+    single_word: index > 0,
+    lstrip: index > 0,
+    rstrip: false,
+    normalized: false,
+  })),
   pre_tokenizer: { type: 'ByteLevel', add_prefix_space: false, trim_offsets: true, use_regex: true },
   decoder: { type: 'ByteLevel', add_prefix_space: false, trim_offsets: true, use_regex: true },
   model: {
