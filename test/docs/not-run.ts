@@ -4,12 +4,8 @@
  */
 export const notRun: Readonly<Record<string, readonly string[]>> = {
   'builds, installs or tests the clone that it stands in': [
-    'npm ci            # installs, and builds what is absent; after a change: npm run build',
-    'npm link          # puts `layerloom` on the PATH; `npm install -g .` does the same',
-    'npm install -g ./layerloom-0.1.0.tgz    # for the command line: layerloom',
-    "npm install ./layerloom-0.1.0.tgz       # in a project: npx layerloom, and import { merge } from 'layerloom'",
-    'npm run demo    # two to three minutes on two cores, most of it building: makes small experts, swaps two, shows the origin of each layer, checks every element',
-    'npm cit         # five to six minutes on two cores: installs, builds, runs the unit tests',
+    'npm run demo    # one to two minutes on two cores, build included',
+    'npm link        # puts `layerloom` on the PATH',
     'npm run build',
     'npm install --global ./layerloom-0.1.0.tgz     # `layerloom` on the PATH',
     "npm install ./layerloom-0.1.0.tgz              # in a project: `npx layerloom`, and import 'layerloom'",
