@@ -5,10 +5,10 @@
     merged = layerloom.swap(task="./math-1", lang="./swh-1", bottom=5, top=2, out="./merged")
     print(merged.out, merged.bytes_written)
 
-Merges: swap, soup, merge (any recipe), revert, apply, relayout, transplant, extract_lora, export. Without `out` they
-return a Merged: a mapping from names to arrays in memory. Models are paths, names of the hub, arrays or modules.
+Merges: swap, soup, merge (any recipe), revert, apply, relayout, transplant, extract_lora. Without `out` they return a
+Merged: a mapping from names to arrays in memory. `export` writes other formats. Models are paths, names of the hub, arrays or modules.
 
-Measures: inspect, diff, verify, analyze, partition.
+Measures: inspect, diff, verify, analyze, suggest, partition.
 Studies: run_experiment, evaluate, search, table, report; open gives results as data frames.
 
 A result is a dictionary whose keys are attributes too: `result["bytesRead"]` is `result.bytes_read`. Sizes are in
@@ -35,7 +35,7 @@ def __getattr__(name: str) -> object:
     if name == "__version__":
         return import_module(f"{__name__}._program").version()
     if name == "__all__":
-        return [one for one in __dir__() if one not in ("eval", "__version__")]
+        return [one for one in __dir__() if one not in ("eval", "open", "__version__")]
     public = None if name.startswith("_") else import_module(f"{__name__}._public")
     if not hasattr(public, name):
         import sys

@@ -19,6 +19,8 @@ def is_torch(array: object) -> bool:
 
 def form_of(name: str, array: Any) -> tuple[str, tuple[int, ...]]:
     """Returns safetensors' dtype of an array, and its shape."""
+    if hasattr(array, "mask") and hasattr(array, "filled"):
+        raise TypeError(f"{name}: expected an array without a mask; give its `filled(value)`")
     if is_torch(array) and str(array.layout) != "torch.strided":
         raise TypeError(f"{name}: expected a dense tensor, got one of layout {array.layout}; give its `to_dense()`")
     dtype = str(array.dtype).removeprefix("torch.") if is_torch(array) else str(import_module("numpy").dtype(array.dtype).name)

@@ -112,11 +112,16 @@ def request_of(name: str, command: Command, args: Sequence[Any], given: Mapping[
     unless = command.get("unless")
     in_memory = unless is not None and not any(is_given(values[one]) for one in unless)
     form, returns = next(one for one in command["returns"] if one[0] == "" or is_given(values[one[0]]))
-    reads = form in ("dry_run", "explain", "print") or command["command"] in READS
-    return Request(words_of(command, values), values["progress"], in_memory, reads, returns)
+    # With `out`, these write files that other calls may need. A report that watches never ends.
+    writes = is_given(values.get("out")) and command["command"] not in ("report", "verify")
+    reads = form in ("dry_run", "explain", "print") or (command["command"] in READS and not writes)
+    words = words_of(command, values)
+    if name == "suggest" and is_given(values["out"]) and any(isinstance(word, Held) for word in words):
+        raise TypeError("suggest(): an experiment's models are read again when they are scored: with out, give paths or names of the hub")
+    return Request(words, values["progress"], in_memory, reads, returns)
 
 
-READS = ("analyze", "diff", "inspect", "partition", "report", "table", "verify")
+READS = ("analyze", "diff", "inspect", "partition", "report", "suggest", "table", "verify")
 
 
 def is_given(value: Any) -> bool:

@@ -35,6 +35,7 @@ class Call:
         self.number = number
         self.listener = listener
         self.reads = reads
+        self.out: str | None = None
         self.result: Future[dict[str, Any]] = Future()
 
     def stop(self) -> None:
@@ -95,6 +96,7 @@ class Engine:
     def ask(self, number: int, request: dict[str, Any], listener: Listener, reads: bool | None) -> Call | None:
         """Sends a request, or returns None if the process has ended."""
         call = Call(self, number, listener, reads)
+        call.out = next((path for path in paths_of(request, ("--out",))), None) if reads is False else None
         with self.lock:
             if self.ended or self.process.poll() is not None:
                 return None
@@ -127,6 +129,8 @@ class Engine:
         line: dict[str, Any] = json.loads(text)
         call = self.calls[line["call"]]
         if "error" in line or "result" in line:
+            # The caller may ask again at once: this call is over.
+            call.reads = None
             finish(call, line)
             del self.calls[call.number]
         elif line.keys() & {"note", "progress", "event"}:
@@ -199,6 +203,10 @@ def ask_scratch(size: int, beside: str, name: str) -> Call:
 def send(kind: str, request: dict[str, Any], listener: Listener, reads: bool | None) -> Call:
     """Sends a request; starts an engine if necessary."""
     with starting:
+        if reads and request["words"][0] not in ("report", "table"):
+            # What is being written is read once it is there; reports and tables are of growing studies too.
+            written = {call.out for engine in running for call in list(engine.calls.values()) if call.reads is False}
+            reads = written.isdisjoint(paths_of(request))
         while True:
             engine = engine_for(reads)
             number = next(numbers)
@@ -206,6 +214,13 @@ def send(kind: str, request: dict[str, Any], listener: Listener, reads: bool | N
             if call is not None:
                 return call
             running.remove(engine)
+
+
+def paths_of(request: dict[str, Any], options: Sequence[str] = ()) -> list[str]:
+    """Returns what a command names, as paths: all of it, or the values of these options."""
+    words = [word.partition("=") for word in request.get("words", [])[1:]]
+    named = [value if name.startswith("--") else name + equals + value for name, equals, value in words if not options or name in options]
+    return [os.path.realpath(os.path.join(request["directory"], one)) for one in named if "\0" not in one]
 
 
 def engine_for(reads: bool | None) -> Engine:

@@ -65,7 +65,9 @@ class Model:
                 raise TypeError(f"{key}: expected an array of NumPy or a tensor of torch, got {type(value).__name__}")
 
 
-def check_name(name: str) -> None:
+def check_name(name: object) -> None:
+    if not isinstance(name, str):
+        raise TypeError(f"name: expected a text, got {name!r}")
     if name == "" or name.startswith(".") or set(name) & set("/=+\0"):
         raise ValueError(f"name: expected the name of a folder, got {name!r}")
 

@@ -36,7 +36,7 @@ def number_of(value: Any) -> bool | int | float | None:
     if isinstance(value, (numbers.Real, Decimal)):
         return float(value)
     # A scalar of NumPy or torch, or an array without dimensions.
-    if getattr(value, "shape", None) != () or not hasattr(value, "item"):
+    if getattr(value, "shape", None) != () or not hasattr(value, "item") or hasattr(value, "mask"):
         return None
     one = value.item()
     return None if hasattr(one, "item") else number_of(one)
@@ -49,13 +49,17 @@ def dtype_of(value: Any) -> str | None:
         return str(value).removeprefix("torch.")
     if numpy is None or not isinstance(value, (type, numpy.dtype)):
         return None
+    # Other classes are no dtypes, though NumPy reads them as `object`.
+    if isinstance(value, type) and value not in (bool, int, float) and not issubclass(value, numpy.generic):
+        return None
     return str(numpy.dtype(value).name)
 
 
 def scalar_of(value: Any) -> str | bool | int | float | None:
     """Returns a text, a path, a number or a dtype as JSON has it, or None for any other value."""
     if isinstance(value, str):
-        return value
+        # A member of an enumeration is its value.
+        return str.__str__(value)
     if isinstance(value, os.PathLike):
         return os.fsdecode(cast("os.PathLike[str]", value))
     number = number_of(value)

@@ -75,13 +75,19 @@ export const suggest = async (
     },
   );
   const [ofTask, ofLanguage] = [itemAt(experts, 0), itemAt(experts, 1)];
+  if (ofTask.layers < 2) throw invalidParameter('task', task, 'a model of at least 2 layers');
   const soups = budget < 3 ? [] : [{ name: 'soup', method: 'soup' as const }];
   const suggested = suggestLayers(profiled(ofTask), profiled(ofLanguage), {
     budget: budget - soups.length,
     doubts: doubts.length === 0 ? [] : ['the base is in doubt, as the warning says'],
   });
-  const nameOf = (mav: MavVectors, role: Side) =>
-    isExpertName(fileName(mav.name)) ? fileName(mav.name) : `${role}-expert`;
+  // Experiments tell names apart without their case.
+  const taken = [ofTask.base.name, ofTask.name, ofLanguage.name].map((name) => fileName(name).toLowerCase());
+  const nameOf = ({ name }: MavVectors, role: Side) => {
+    const own = fileName(name);
+    const isOnly = taken.filter((other) => other === own.toLowerCase()).length === 1;
+    return isExpertName(own) && isOnly ? own : `${role}-expert`;
+  };
   const [taskName, languageName] = [nameOf(ofTask, 'task'), nameOf(ofLanguage, 'language')];
   return {
     ...suggested,

@@ -1,5 +1,6 @@
 import { stripVTControlCharacters } from 'node:util';
 import colours from 'picocolors';
+import { madeCommands } from '../core/base/errors/command-line.js';
 import { visible, visibleLine } from '../core/base/errors/visible.js';
 import { wrap } from '../core/base/wrap.js';
 import type { Progress } from '../core/engine/run.js';
@@ -38,7 +39,9 @@ export const printLine = (text: string): void => {
 /** Breaks a line that is longer than the terminal is wide between words, and indents what follows. */
 const fit = (line: string): string => {
   const width = columns() ?? Number.POSITIVE_INFINITY;
-  if (stripVTControlCharacters(line).length <= width) return line;
+  // Commands and paths are copied, so they stay whole.
+  const isWhole = line.startsWith('/') || [...madeCommands.keys()].some((made) => line.includes(made));
+  if (isWhole || stripVTControlCharacters(line).length <= width) return line;
   const own = line.search(/\S/);
   const [first = '', ...others] = wrap(line.trimStart(), Math.max(width - own - 2, 20));
   return [

@@ -123,7 +123,10 @@ const plainFlag = (flag: string): string =>
 export const wrongDashIn = (args: readonly string[], program: Command): LayerloomError | undefined => {
   const { command, path } = commandOf(program, args);
   const names = longsOf(command).flatMap((long) => spellingsOf(long));
-  const given = beforeDashes(args.slice(path.length)).find((word) => {
+  const takesValue = (word = ''): boolean =>
+    command.options.some((one) => one.required && (one.short === word || one.long === word));
+  const given = beforeDashes(args.slice(path.length)).find((word, at, words) => {
+    if (takesValue(words[at - 1])) return false;
     const [, name = ''] = /^(?:-(?=[a-z]{2})|[–—−]{1,2})([a-z][a-z-]*)(?:=|$)/.exec(word) ?? [];
     return names.includes(`--${name}`);
   });

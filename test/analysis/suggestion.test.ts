@@ -48,6 +48,15 @@ describe('suggested layers on the published figures', () => {
 });
 
 describe('suggested layers', () => {
+  it.each([2, 3, 4])('of %i layers are a swap, and no swap of all or none', (layers) => {
+    const { bottom, top, swaps } = suggested(even(layers), even(layers));
+    expect(bottom + top).toBeGreaterThan(0);
+    for (const swap of swaps) {
+      expect(swap.bottom + swap.top).toBeGreaterThan(0);
+      expect(swap.bottom + swap.top).toBeLessThan(layers);
+    }
+  });
+
   it.each([
     ['both changed all layers alike', even(32), even(32)],
     ['both changed the same layers', raised(32, (at) => at > 20, 9), raised(32, (at) => at > 20, 8)],

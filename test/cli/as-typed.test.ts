@@ -7,6 +7,7 @@ import { inPlaceOf, otherCommands } from '../../src/cli/other-commands.js';
 import { printJson, printLine, printTo } from '../../src/cli/print.js';
 import { buildProgram } from '../../src/cli/program.js';
 import { commandOf } from '../../src/cli/usage-error.js';
+import { argument, layerloomCommand } from '../../src/core/base/errors/command-line.js';
 import { methods } from '../../src/index.js';
 import { lora, writeAdapter } from '../fixtures/adapters.js';
 import { llama, llamaShapes, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
@@ -292,6 +293,18 @@ describe('a narrow terminal', () => {
       printLine(`  output  ${'word '.repeat(20).trim()}`);
       expect(printed.split('\n').every((line) => line.length <= 40)).toBe(true);
       expect(printed).toMatch(/^ {2}output {2}word .*\n {4}word /);
+      printed = '';
+      // Commands and paths are copied to be run.
+      const command = layerloomCommand(
+        'swap',
+        '--task',
+        argument('./math expert'),
+        '--lang',
+        argument('./swh'),
+      );
+      printLine(command);
+      printLine('/tmp/a folder/of a name with many words');
+      expect(printed).toBe(`${command}\n/tmp/a folder/of a name with many words\n`);
       printed = '';
       const value = { text: 'word '.repeat(20) };
       printJson(value);

@@ -176,6 +176,19 @@ class Calls(Workplace):
         layerloom.close()
         self.assertEqual(processes(), set())
 
+    def test_a_call_that_reads_waits_for_what_it_reads(self) -> None:
+        async def merge_and_read() -> list[object]:
+            return await asyncio.gather(
+                layerloom.aio.soup(["a", "b"], out="merged"),
+                layerloom.aio.verify("merged"),
+                layerloom.aio.diff("a", "merged"),
+                layerloom.aio.analyze("a", base="b", out="analysis"),
+                layerloom.aio.merge("merged/layerloom.json", out="again"),
+            )
+
+        _, verified, compared, _, _ = asyncio.run(merge_and_read())
+        self.assertEqual((verified.intact, compared.equal), (True, False))
+
     def test_merges_of_threads_and_tasks_are_made_one_after_another(self) -> None:
         async def merge() -> list[str]:
             made = await asyncio.gather(*(layerloom.aio.soup(["a", "b"], out=f"merged-{index}") for index in range(4)))

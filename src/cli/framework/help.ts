@@ -146,7 +146,7 @@ const shownFirst = (command: Command): readonly Option[] => {
 };
 
 /** The first clause of a description. */
-export const firstClause = (text: string): string => text.replace(/[;:] .*$/s, '');
+export const firstClause = (text: string): string => text.replace(/(?: \([^()]*)?[;:] .*$/s, '');
 
 /** Returns the text of `-h`: the usage, the options used most, one example. */
 export const shortHelp = (command: Command): string => {

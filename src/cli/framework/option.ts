@@ -1,3 +1,4 @@
+import { resolve } from 'node:path';
 import { Option } from 'commander';
 import { shellPath } from '../../core/base/errors/command-line.js';
 import { LayerloomError } from '../../core/base/errors/errors.js';
@@ -87,7 +88,7 @@ export const isPlace = (flags: string): boolean => Object.hasOwn(pathKinds, plac
 const once =
   (long: string) =>
   (text: string, before?: string): string => {
-    if (before !== undefined && before !== text)
+    if (before !== undefined && resolve(before) !== resolve(text))
       throw new LayerloomError('USAGE', {
         reason: `${long} is given twice, as ${shellPath(before)} and as ${shellPath(text)}; it takes one value`,
       });

@@ -9,7 +9,7 @@ import type { PrintedSuggestion } from '../../printed.js';
 import { schemaComment } from '../../schema.js';
 import { describeSuggestion } from '../../text/models/suggestion-text.js';
 import { show, watched } from '../running/show.js';
-import { nextOf, pathFrom, writeNew } from '../studies/experiment.js';
+import { nextOf, pathFrom, refuseExisting, writeNew } from '../studies/experiment.js';
 
 export const suggestCommand = async ({
   out,
@@ -22,6 +22,7 @@ export const suggestCommand = async ({
 }: SuggestParameters &
   Pick<ReduceOptions, 'threads' | 'download'> &
   OutputOptions & { readonly out?: string }): Promise<void> => {
+  if (out !== undefined) await refuseExisting(out);
   const found = await watched({ quiet }, (watch) => suggest(parameters, { threads, download, ...watch }));
   if (!quiet) found.warnings.forEach(warn);
   if (out !== undefined) await writeExperiment(found, out);

@@ -4,6 +4,7 @@ import { argument, layerloomCommand } from '../../../core/base/errors/command-li
 import { codeOf, LayerloomError, reasonOf } from '../../../core/base/errors/errors.js';
 import { invalidParameter } from '../../../core/base/errors/invalid-parameter.js';
 import { groupBy } from '../../../core/base/errors/lookup.js';
+import { exists } from '../../../core/base/files/exists.js';
 import { wayFrom } from '../../../core/base/way.js';
 import { writeWhole } from '../../../core/engine/output/durable.js';
 import { isDotted, mapPlaces, parseAddress, printAddress } from '../../../core/models/address/address.js';
@@ -202,16 +203,23 @@ const languagesOf = async (
   return Object.fromEntries(found);
 };
 
+const alreadyThere = 'exists already; choose another file';
+
+/** Refuses what `writeNew` would refuse, before long work. @throws LayerloomError OUTPUT_INVALID */
+export const refuseExisting = async (file: string): Promise<void> => {
+  if (await exists(file)) throw new LayerloomError('OUTPUT_INVALID', { out: file, reason: alreadyThere });
+};
+
 /** @throws LayerloomError OUTPUT_INVALID if the file exists */
 export const writeNew = async (file: string, text: string): Promise<void> => {
   try {
     await writeWhole(file, text, true);
   } catch (error) {
     const { cause } = error as Error;
-    const exists = codeOf(cause) === 'EEXIST';
+    const isThere = codeOf(cause) === 'EEXIST';
     throw new LayerloomError(
       'OUTPUT_INVALID',
-      { out: file, reason: exists ? 'exists already; choose another file' : reasonOf(cause) },
+      { out: file, reason: isThere ? alreadyThere : reasonOf(cause) },
       { cause },
     );
   }

@@ -158,12 +158,20 @@ const cosineOf = (product: number, a: number, b: number): number =>
   a > 0 && b > 0 ? product / Math.sqrt(a * b) : 0;
 
 const figuresOf = (all: readonly SampledMatrix[], expert: number, experts: number): BaseFigures => {
-  const matrices = all.filter((of) => of.productOf(experts, experts) > 0 && of.productOf(expert, expert) > 0);
+  const squareOf = ({ productOf }: SampledMatrix) =>
+    productOf(experts, experts) + 2 * productOf(expert, experts) + productOf(expert, expert);
+  // An expert's matrix of zeros has no direction to compare.
+  const matrices = all.filter(
+    (of) =>
+      of.productOf(experts, experts) > 0 &&
+      of.productOf(expert, expert) > 0 &&
+      squareOf(of) > 1e-9 * of.productOf(experts, experts),
+  );
   const total = (of: (matrix: SampledMatrix) => number) => all.reduce((sum, matrix) => sum + of(matrix), 0);
   const sum = (a: number, b: number) => total(({ productOf }) => productOf(a, b));
-  const cosines = matrices.map(({ productOf }) => {
-    const [square, change] = [productOf(experts, experts), productOf(expert, experts)];
-    return cosineOf(square + change, square, square + 2 * change + productOf(expert, expert));
+  const cosines = matrices.map((of) => {
+    const [square, change] = [of.productOf(experts, experts), of.productOf(expert, experts)];
+    return cosineOf(square + change, square, squareOf(of));
   });
   const [changes, weights] = [sum(expert, expert), sum(experts, experts)];
   const rounding = experts + 1 + expert;
@@ -263,17 +271,20 @@ const doubtsIn = (
       const cosine = alikeness(matrices, index, at);
       const shared = matrices.filter((matrix) => isShared(matrix, index, at)).length;
       if (cosine < mostAlike && shared === 0) return [];
+      const facts = `cosine ${cosine.toFixed(3)}; ${shared} of ${matrices.length} sampled matrices are equal in both`;
       return [
-        `${expert} and ${other} changed ${base} in nearly the same way (cosine ${cosine.toFixed(3)}; ${shared} of ${matrices.length} sampled matrices are equal in both)`,
+        cosine < mostAlike
+          ? `${expert} and ${other} share changed matrices that ${base} lacks (${facts})`
+          : `${expert} and ${other} changed ${base} in nearly the same way (${facts})`,
       ];
     }),
   );
   const [first, ...rest] = pairs;
   if (first === undefined) return doubts;
-  const more = rest.length === 0 ? '' : `, and so did ${counted(rest.length, 'more pair')}`;
+  const more = rest.length === 0 ? '' : `, and so for ${counted(rest.length, 'more pair')}`;
   return [
     ...doubts,
-    `${first}${more}: if they share a training that ${base} has not had, give the model after it as the base`,
+    `${first}${more}: if they share a training that ${base} has not had, give the model after it as the base, unless one was merged from the other`,
   ];
 };
 

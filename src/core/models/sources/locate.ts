@@ -42,9 +42,9 @@ const misspellings: readonly (readonly [pattern: RegExp, hint: string])[] = [
   [/^file:\/\//, 'give the path alone, without file://'],
   [/^[a-z][a-z\d+.-]*:\/\//i, 'the only addresses that are read are those of models on huggingface.co'],
   [/\\/, 'write / in place of \\'],
-  [/,/, 'several models are separated by spaces, not by commas'],
+  [/,/, 'several models, if they are meant, are separated by spaces'],
   [/^[\w.-]+\/[\w.-]+:[\w./-]+$/, 'a revision follows @, as in org/name@main'],
-  [/^[\w.-]+$/, 'a model of the hub is named as org/name'],
+  [/^\w[\w.-]*$/, 'a model of the hub is named as org/name'],
 ];
 
 const misspelling = (at: string): string | undefined =>

@@ -1,3 +1,4 @@
+import { keptPath } from '../../../core/base/way.js';
 import type { Comparison, TensorComparison } from '../../../core/measure/comparison/comparison.js';
 import type { PageComparison, PageTable } from '../components/data/data.js';
 import type { HeatMapData } from '../pictures/heat-map.js';
@@ -21,8 +22,8 @@ export const comparisonPage = (comparison: Comparison): PageComparison => {
   const { a, b, sideFiles } = comparison;
   const { columns, cells, most } = comparisonPicture(comparison);
   return {
-    a: { name: a.name, path: a.path },
-    b: { name: b.name, path: b.path },
+    a: { name: a.name, path: keptPath(a.path) },
+    b: { name: b.name, path: keptPath(b.path) },
     verdict: verdictOf(comparison),
     columns,
     cells: cells.map((row) => row.map((cell) => cell ?? null)),

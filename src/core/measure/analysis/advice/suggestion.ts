@@ -122,7 +122,7 @@ const choose = (
     reason:
       count < standard
         ? `not the paper's default, ${standard}: ${task.name} has more of its largest changes in the ${count === 0 ? end : 'next'} layer than ${language.name}`
-        : `not the paper's default, ${standard}: ${language.name} has more of its largest changes in each of the ${end} ${count} layers than ${task.name}`,
+        : `not the paper's default, ${standard}: ${language.name} has more of its largest changes ${count === 1 ? `in the ${end} layer` : `in each of the ${end} ${count} layers`} than ${task.name}`,
   };
 };
 
@@ -154,7 +154,8 @@ export const suggestLayers = (
 ): SuggestedLayers => {
   const layers = task.shares.layers.length;
   const standard = {
-    bottom: scaledCount(paperCounts.bottom, layers),
+    // A swap of no layer is none: of 2 or 3 layers, 5 of 32 are less than half a layer.
+    bottom: Math.max(1, scaledCount(paperCounts.bottom, layers)),
     top: scaledCount(paperCounts.top, layers),
   };
   const undecided = doubts.length > 0 ? [...doubts] : undecidedBy(task, language);
@@ -168,7 +169,7 @@ export const suggestLayers = (
     const profiles = [task.profile ?? [], language.profile ?? []] as const;
     bottom = choose(bottomCounts(...profiles), 'first', pair);
     top = choose(topCounts(...profiles, bottom.count), 'last', pair);
-    if (bottom.count + top.count === 0 && standard.bottom > 0) {
+    if (bottom.count + top.count === 0) {
       undecided.push(
         `${task.name} has more of its largest changes in the first and in the last layer, which speaks against any swap`,
       );
@@ -181,7 +182,9 @@ export const suggestLayers = (
     [standard.bottom, standard.top] as const,
     ...swapsNear(chosen, layers),
   ];
-  const distinct = [...new Map(pairs.map((counts) => [counts.join(), counts])).values()];
+  const distinct = [...new Map(pairs.map((counts) => [counts.join(), counts])).values()].filter(
+    ([b, u]) => b + u < layers,
+  );
   return {
     ...chosen,
     undecided,

@@ -2,6 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { basename, dirname, resolve, sep } from 'node:path';
 import { type ErrorDetails, LayerloomError } from '../../../base/errors/errors.js';
 import { itemAt } from '../../../base/errors/lookup.js';
+import { keptPath } from '../../../base/way.js';
 import type { RecipePath } from '../../../methods/framework/declaration/method.js';
 import { invalidSetting } from '../../../methods/framework/declaration/settings.js';
 import { nearest } from '../../../methods/recipe/document/nearest.js';
@@ -235,7 +236,9 @@ const tellApart = (
     const { checkpoint } = model;
     const { name, path } = checkpoint;
     const folder = basename(resolve(path, ...Array.from({ length: depth }, () => '..')));
-    const apart = nameWithCommit(checkpoint) ?? `${folder}/${name}`;
+    // A model in memory lies in a folder that has no name of the caller's.
+    const inMemory = keptPath(path) === path ? undefined : `${name}-${models.indexOf(model) + 1}`;
+    const apart = nameWithCommit(checkpoint) ?? inMemory ?? `${folder}/${name}`;
     return { ...model, checkpoint: { ...checkpoint, name: apart } };
   });
   return tellApart(prefixed, given, depth + 1);
