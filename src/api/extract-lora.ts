@@ -75,7 +75,7 @@ export const extractLora = async (
   const plan = await planExtraction({ base, expert }, choice, wanted);
   const result = await runExtraction(plan, options);
   const doubts = await doubtsOfBase(plan.base, [plan.expert], options);
-  return { ...result, warnings: [...fetched, ...doubts, ...result.warnings] };
+  return { ...result, warnings: [...fetched, ...result.warnings, ...doubts] };
 };
 
 const factorDtypeOf = (name: DtypeName | undefined): FactorDtype | undefined => {
