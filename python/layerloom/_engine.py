@@ -204,7 +204,7 @@ def send(kind: str, request: dict[str, Any], listener: Listener, reads: bool | N
     """Sends a request; starts an engine if necessary."""
     with starting:
         if reads and request["words"][0] not in ("report", "table"):
-            # What is being written is read once it is there; reports and tables are of growing studies too.
+            # Waits for a call that writes what this one reads; reports and tables are of growing studies too.
             written = {call.out for engine in running for call in list(engine.calls.values()) if call.reads is False}
             reads = written.isdisjoint(paths_of(request))
         while True:

@@ -154,7 +154,7 @@ export const suggestLayers = (
 ): SuggestedLayers => {
   const layers = task.shares.layers.length;
   const standard = {
-    // A swap of no layer is none: of 2 or 3 layers, 5 of 32 are less than half a layer.
+    // A swap has a layer from the language expert; 5 of 32 scaled to 3 layers would be 0.
     bottom: Math.max(1, scaledCount(paperCounts.bottom, layers)),
     top: scaledCount(paperCounts.top, layers),
   };
