@@ -67,10 +67,14 @@ describe('calls from another language', () => {
     expect(await end(3)).toMatchObject({
       error: { message: 'weights: expected numbers, or magnitude, got [1,"x"]' },
     });
-    // A command to type stays one.
+    // A command to type becomes a call.
     ask(4, root, 'evaluate', '--', '.');
     expect(await end(4)).toMatchObject({
-      error: { message: expect.stringMatching(/run `layerloom batch EXPERIMENT.yaml -o \S+` first/) },
+      error: {
+        message: expect.stringMatching(
+          /run `layerloom\.run_experiment\("EXPERIMENT\.yaml", out="[^"]+"\)` first/,
+        ),
+      },
     });
     child.stdin.end();
     expect(await exit).toBe(0);
