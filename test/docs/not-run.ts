@@ -6,7 +6,7 @@ export const notRun: Readonly<Record<string, readonly string[]>> = {
   'builds, installs or tests the clone that it stands in': [
     'npm run demo    # about two minutes on two cores, build included',
     'npm link        # puts `layerloom` on the PATH',
-    'npm cit         # installs, builds, runs the unit tests',
+    'npm cit         # installs, builds, tests',
     'npm run build',
     'npm install --global ./layerloom-0.1.0.tgz     # `layerloom` on the PATH',
     "npm install ./layerloom-0.1.0.tgz              # in a project: `npx layerloom`, and import 'layerloom'",
