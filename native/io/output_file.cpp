@@ -31,7 +31,7 @@ Copied copyInKernel(int from, std::uint64_t fromOffset, int to, std::uint64_t to
     while (copied.bytes < length) {
         const ssize_t n = copy_file_range(from, &in, to, &out, length - copied.bytes, 0);
         if (n < 0 && errno == EINTR) continue;
-        // One call reads and writes; only a full disk is surely a write error. Otherwise (other file systems, old
+        // The call reads and writes, so only a full disk is surely a write error. Otherwise (other file systems, old
         // kernels, an early 0) the caller copies the rest and learns which side failed.
         if (n < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG)) copied.writeError = errno;
         if (n <= 0) break;

@@ -39,9 +39,9 @@ export const printLine = (text: string): void => {
 /** Breaks a line that is longer than the terminal is wide between words, and indents what follows. */
 const fit = (line: string): string => {
   const width = columns() ?? Number.POSITIVE_INFINITY;
+  if (stripVTControlCharacters(line).length <= width) return line;
   // Commands and paths are copied, so they stay whole.
-  const isWhole = line.startsWith('/') || [...madeCommands.keys()].some((made) => line.includes(made));
-  if (isWhole || stripVTControlCharacters(line).length <= width) return line;
+  if (line.startsWith('/') || [...madeCommands.keys()].some((made) => line.includes(made))) return line;
   const own = line.search(/\S/);
   const [first = '', ...others] = wrap(line.trimStart(), Math.max(width - own - 2, 20));
   return [

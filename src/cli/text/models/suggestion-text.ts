@@ -6,10 +6,9 @@ import type { SwappedChange } from '../../../core/measure/analysis/advice/sugges
 import { paperCounts, paperLayers } from '../../../core/methods/framework/counts.js';
 import { sides } from '../../../core/methods/framework/part-names.js';
 import { showNumber } from '../../../study/pages/components/data/numbers.js';
+import { textWidth } from '../../print.js';
 
-const width = 80;
-
-const paragraph = (text: string): string[] => ['', ...wrap(text, width)];
+const paragraph = (text: string): string[] => ['', ...wrap(text, textWidth())];
 
 const shares = ({ kept, dropped, halved }: SwappedChange): string[] => [kept, dropped, halved].map(percent);
 
@@ -28,7 +27,7 @@ export const describeSuggestion = (suggestion: Suggestion): string => {
   const scaled =
     layers === paperLayers ? '' : `; here its numbers are scaled to ${layers} layers, by a rule of ours`;
   return [
-    plainTable([['expert', 'mean MAV', 'largest changes'], ...experts], 1, width),
+    plainTable([['expert', 'mean MAV', 'largest changes'], ...experts], 1, textWidth()),
     ...(undecided.length === 0
       ? []
       : paragraph(`The measurements do not decide: ${undecided.join('; and ')}.`)),
@@ -39,7 +38,7 @@ export const describeSuggestion = (suggestion: Suggestion): string => {
       `bottom ${bottom}: ${reasons.bottom}`,
       `top ${top}: ${reasons.top}`,
       'transitions 0: the paper found no significant gain from them',
-    ].flatMap((line) => wrap(line, width - 2).map((part) => `  ${part}`)),
+    ].flatMap((line) => wrap(line, textWidth() - 2).map((part) => `  ${part}`)),
     ...paragraph(
       `The paper (arXiv 2410.01335, §4.2) chooses by scores. It swaps ${paperCounts.bottom} and ${paperCounts.top} of ${paperLayers} layers by default, and found 3 to 5 and 0 to 2 effective${scaled}.`,
     ),
@@ -56,7 +55,7 @@ export const describeSuggestion = (suggestion: Suggestion): string => {
         ]),
       ],
       0,
-      width,
+      textWidth(),
     ),
     '',
     command,

@@ -15,7 +15,7 @@ export interface RowFill {
   readonly from: readonly { readonly model: number; readonly runs: readonly RowRun[] }[];
 }
 
-/** Where a model gets its output rows. */
+/** Sources of output rows in one model. */
 export interface ModelRows {
   /** Ascending by `to`. Output rows in neither `own` nor a fill are 0. */
   readonly own: readonly RowRun[];
