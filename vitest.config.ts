@@ -64,11 +64,23 @@ const system = [
   'test/cli/!(command-line).test.ts',
   'test/{conversion,evaluation,experiment,faults,hostile,hub,report,schedulers,search,training}/**/*.test.ts',
   'test/{errors,site,verify}.test.ts',
-  'test/analysis/analyze.test.ts',
-  'test/methods/{by-singular-values,nested,regmean}.test.ts',
-  'test/native/{guard,kernels}.test.ts',
-  'test/plan/check-plan.test.ts',
-  'test/scores/{bases,equivalence}.test.ts',
+  'test/adapter/patterns.test.ts',
+  'test/analysis/{analyze,base-concerns,thresholds}.test.ts',
+  'test/checkpoint/{torch,torch-refusals}.test.ts',
+  'test/comparison/diff.test.ts',
+  'test/doctor/examine.test.ts',
+  'test/engine/{aborts,inputs,link,low-rank,stopped-runs}.test.ts',
+  'test/examples/demo.test.ts',
+  'test/experts/forms.test.ts',
+  'test/extraction/extract-lora.test.ts',
+  'test/methods/{by-singular-values,mixture,nested,regmean,revert,threshold-that-keeps,transplant}.test.ts',
+  'test/native/{fuzz,guard,kernels,prebuilt}.test.ts',
+  'test/operations/select-magnitudes.test.ts',
+  'test/partition/formats.test.ts',
+  'test/plan/{check-plan,export-recipe,vocabulary}.test.ts',
+  'test/quantisation/quantising.test.ts',
+  'test/scores/{bases,conclusion,equivalence,invariance,tables}.test.ts',
+  'test/texts/strangers.test.ts',
   'test/verification/additions.test.ts',
 ];
 
@@ -78,7 +90,7 @@ const sweeps = [
   'test/engine/random.test.ts',
   'test/hostile/planted-secrets.test.ts',
   'test/hub/{faults,hostile,lost-records,push-hostile,unverified}.test.ts',
-  'test/methods/{mixed-dtypes,non-finite,references}.test.ts',
+  'test/methods/{mixed-dtypes,references}.test.ts',
 ];
 
 /** A minute or more each: `npm run test:nightly`. */
@@ -91,6 +103,7 @@ const nightly = [
   'test/experiment/{kill,preset-runs}.test.ts',
   'test/hostile/{growth,secrets}.test.ts',
   'test/hub/download.test.ts',
+  'test/methods/non-finite.test.ts',
   'test/quantisation/merge.test.ts',
   'test/search/halving.test.ts',
   'test/sweeps/{again,build,coverage,exchange-faults,invariance,search,torch-files}.test.ts',
@@ -101,8 +114,7 @@ const nightly = [
 const alone = [
   'test/checkpoint/small-file.test.ts',
   'test/engine/durable.test.ts',
-  'test/engine/link.test.ts',
-  'test/engine/run-plan.test.ts',
+  'test/engine/exchange.test.ts',
   'test/engine/shard-files.test.ts',
   'test/examples/custom-method.test.ts',
   'test/methods/rules.test.ts',
@@ -154,7 +166,16 @@ export default defineConfig({
         extends: true,
         test: { name: 'sweeps', env, include: sweeps, exclude: nightly, testTimeout: 600_000 },
       },
-      { extends: true, test: { name: 'nightly', env, include: nightly, testTimeout: 600_000 } },
+      {
+        extends: true,
+        test: {
+          name: 'nightly',
+          env: { ...env, LAYERLOOM_SWEEP: 'whole' },
+          // The last one tries more in this project than in `sweeps`.
+          include: [...nightly, 'test/sweeps/same-bits.test.ts'],
+          testTimeout: 600_000,
+        },
+      },
     ],
   },
 });

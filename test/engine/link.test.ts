@@ -16,7 +16,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished, vi } from 'vitest';
+import { describe, expect, it, onTestFinished } from 'vitest';
 import { stagingPath } from '../../src/core/engine/output/staging.js';
 import {
   type Link,
@@ -28,15 +28,8 @@ import {
   runPlan,
 } from '../../src/index.js';
 import { llama, temporaryDirectory, writeCheckpoint, writePair } from '../fixtures/checkpoints.js';
+import { writeLaidOut } from '../fixtures/laid-out.js';
 import { readTensors } from '../fixtures/merged.js';
-
-const writeLaidOut = async () => {
-  const { root, task, language } = writePair();
-  const models = { task: join(root, 'task-by-layer'), language: join(root, 'language-by-layer') };
-  await relayout({ model: task }, { out: models.task });
-  await relayout({ model: language }, { out: models.language });
-  return { root, original: { task, language }, ...models };
-};
 
 const swapped = [
   'model-00002-of-00010.safetensors',
@@ -256,26 +249,6 @@ describe('a merge of checkpoints laid out by layer', () => {
     expect(statSync(join(root, 'out', swapped[0] ?? '')).ino).toBe(
       statSync(join(language, swapped[0] ?? '')).ino,
     );
-  });
-
-  it('says so when links are refused, and names what else there is', async () => {
-    const { root, task, language } = await writeLaidOut();
-    vi.doMock('node:fs/promises', async (original) => ({
-      ...(await original<typeof import('node:fs/promises')>()),
-      link: () =>
-        Promise.reject(Object.assign(new Error('EPERM: operation not permitted, link'), { code: 'EPERM' })),
-    }));
-    onTestFinished(() => {
-      vi.doUnmock('node:fs/promises');
-      vi.resetModules();
-    });
-    vi.resetModules();
-    const mocked = await import('../../src/index.js');
-    const merge = mocked.layerSwap(
-      { task, language, bottom: 2, top: 1 },
-      { out: join(root, 'out'), link: 'hard' },
-    );
-    await expect(merge).rejects.toThrow(/EPERM.*`link: 'symbolic'`/);
   });
 });
 

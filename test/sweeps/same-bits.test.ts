@@ -180,12 +180,22 @@ it('every instruction set, thread count and slice size averages by importances a
 const ofEveryMethod = async (root: string, models: Parameters<typeof everyMethod>[0]) => {
   const recipes = everyMethod(models);
   const url = JSON.stringify(fileURLToPath(new URL('../../dist/index.js', import.meta.url)));
-  // Every number of threads with every size on one instruction set, with which the others are compared.
-  const all = [1, 2, 3].flatMap((threads) => [4104, 8388608].map((sliceBytes) => [threads, sliceBytes]));
-  const few = [
-    [1, 4104],
-    [2, 8388608],
-  ];
+  const large = 8388608;
+  // Every number of threads with every size on one instruction set, with which the others are compared: at
+  // night. By day each number and each size once.
+  const whole = process.env['LAYERLOOM_SWEEP'] === 'whole';
+  const all = whole
+    ? [1, 2, 3].flatMap((threads) => [4104, large].map((sliceBytes) => [threads, sliceBytes]))
+    : [
+        [1, large],
+        [3, 4104],
+      ];
+  const few = whole
+    ? [
+        [1, 4104],
+        [2, large],
+      ]
+    : [[2, 4104]];
   const programOf = (out: string, isBest: boolean) => `
     import { merge } from ${url};
     for (const [threads, sliceBytes] of ${JSON.stringify(isBest ? all : few)})
