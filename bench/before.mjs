@@ -116,6 +116,7 @@ const groups = [
       merge(models, 'ties', 'density: 0.45'),
       merge(models, 'ties', 'density: 0.5'),
       merge(models, 'breadcrumbs', 'density: 0.45', 'gamma: 0.01'),
+      merge(models, 'dare_ties', 'density: 0.5'),
       merge(models, 'della', 'density: 0.45', 'epsilon: 0.2'),
     ],
   },

@@ -14,11 +14,6 @@ namespace {
 
 constexpr double kOne[] = {1};
 
-/// How many 32-bit words are below a probability.
-std::uint64_t toWords(double probability) {
-    return static_cast<std::uint64_t>(std::clamp(probability, 0.0, 1.0) * 4294967296.0);
-}
-
 void blend(const std::byte* a, const std::byte* b, const std::uint8_t* mask, std::byte* out,
            std::size_t count) {
     for (std::size_t i = 0; i < count; ++i)
@@ -249,6 +244,16 @@ Evaluator::Sum Evaluator::sum(ValueId id, std::size_t from) {
     return {{terms_.data(), weights_.data(), 1}, dtype};
 }
 
+Evaluator::DrawnSum Evaluator::drawnSum(ValueId id, std::size_t from) {
+    if (id >= program_.sources.size() && !isComputed_[id - program_.sources.size()]) {
+        const Node& node = program_.nodes[id - program_.sources.size()];
+        const auto* const drop = std::get_if<Drop>(&node.operation);
+        if (drop != nullptr && node.dtype == DType::F32)
+            if (const auto draw = drop->draw()) return {sum(node.inputs[0], from), draw, drop->scale};
+    }
+    return {sum(id, from), {}, 1};
+}
+
 Source Evaluator::found(ValueId id) const {
     if (id < program_.sources.size()) {
         const StoredSource& source = program_.sources[id];
@@ -391,11 +396,12 @@ void Evaluator::evaluate(const Keep& keep, const Work& work) {
 
 void Evaluator::evaluate(const Drop& drop, const Work& work) {
     const float* x = widened(work.node.inputs[0]);
-    const std::uint32_t* words = randoms(drop.key);
-    const std::uint64_t below = toWords(drop.probability);
-    const float scale = drop.scale;
-    inFloats(work, [=, count = count_](float* out) {
-        for (std::size_t i = 0; i < count; ++i) out[i] = words[i] < below ? x[i] * scale : 0.0f;
+    const std::optional<Draw> draw = drop.draw();
+    inFloats(work, [&](float* out) {
+        if (draw)
+            kernels_.drop(x, *draw, drop.scale, firstElement(), out, count_);
+        else
+            std::fill_n(out, count_, 0.0f);
     });
 }
 
@@ -408,7 +414,7 @@ void Evaluator::evaluate(const DropRanked& drop, const Work& work) {
         const double last = columns() > 1 ? static_cast<double>(columns() - 1) : 1;
         for (std::size_t rank = 0; rank < columns(); ++rank)
             below.push_back(
-                toWords(drop.lowest + (drop.highest - drop.lowest) * (static_cast<double>(rank) / last)));
+                wordsBelow(drop.lowest + (drop.highest - drop.lowest) * (static_cast<double>(rank) / last)));
     }
     inFloats(work, [&, scale = drop.scale, limits = below.data()](float* out) {
         for (std::size_t row = 0; row < count_; row += columns()) {
@@ -436,8 +442,8 @@ void Evaluator::evaluate(const Random& random, const Work& work) {
 
 void Evaluator::evaluate(const Vote& vote, const FusedVote& fused, const Work& work) {
     pruned_.clear();
-    for (const auto& [source, keep] : fused.terms)
-        pruned_.push_back({found(source).data, keep.lower, keep.upper, keep.scale});
+    for (const auto& [source, keep, draw] : fused.terms)
+        pruned_.push_back({found(source).data, keep.lower, keep.upper, keep.scale, draw ? &*draw : nullptr});
     isFinite_ = kernels_.consensus[static_cast<std::size_t>(work.sink.dtype)](
         found(work.node.inputs[0]).data, pruned_.data(), vote.weights.data(), pruned_.size(), vote.rule,
         firstElement(), work.sink.data, count_, tallies_.empty() ? nullptr : tallies_.data());

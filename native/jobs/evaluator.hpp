@@ -73,6 +73,16 @@ class Evaluator {
     /// Returns a node's sum without computing it, if kernels accept it; otherwise of the value alone.
     Sum sum(ValueId id, std::size_t from);
 
+    struct DrawnSum {
+        Sum sum;
+        std::optional<Draw> draw;
+        float scale;
+    };
+    /// Like `sum`; of a drop that is not computed, its input's sum and what to keep.
+    DrawnSum drawnSum(ValueId id, std::size_t from);
+    /// The index of the tile's first element in the tensor.
+    std::uint64_t firstElement() const { return program_.first + begin_; }
+
   private:
     struct Buffer {
         std::unique_ptr<std::byte[]> bytes;
@@ -158,7 +168,6 @@ class Evaluator {
     const float* const* allFloats(const Node& node);
     const std::uint32_t* randoms(std::uint64_t key);
     std::size_t columns() const { return static_cast<std::size_t>(program_.columns); }
-    std::uint64_t firstElement() const { return program_.first + begin_; }
 
     const Kernels& kernels_;
     const Program& program_;

@@ -18,10 +18,17 @@ const Node* nodeOf(const Program& program, ValueId id) {
 /// Returns a vote's change as a pruned difference from its base, if it is one in the vote's dtype.
 std::optional<FusedVote::Term> termOf(const Program& program, const Node& vote, ValueId change) {
     Keep keep = kKeepAll;
+    std::optional<Draw> draw;
     if (const Node* kept = nodeOf<Keep>(program, change)) {
         if (kept->inputs[0] != kept->inputs[1]) return {};
         keep = std::get<Keep>(kept->operation);
         change = kept->inputs[0];
+    } else if (const Node* dropped = nodeOf<Drop>(program, change)) {
+        const auto& drop = std::get<Drop>(dropped->operation);
+        draw = drop.draw();
+        if (!draw) return {};
+        keep.scale = drop.scale;
+        change = dropped->inputs[0];
     }
     const Node* difference = nodeOf<Linear>(program, change);
     if (difference == nullptr || difference->inputs.size() != 2) return {};
@@ -29,7 +36,7 @@ std::optional<FusedVote::Term> termOf(const Program& program, const Node& vote, 
     const ValueId source = difference->inputs[0], base = difference->inputs[1];
     if (weights[0] != 1 || weights[1] != -1 || base != vote.inputs[0]) return {};
     if (program.dtypeOf(source) != vote.dtype || program.dtypeOf(base) != vote.dtype) return {};
-    return FusedVote::Term{source, keep};
+    return FusedVote::Term{source, keep, draw};
 }
 
 std::optional<FusedVote> fusedVote(const Kernels& kernels, const Program& program, const Node& vote) {

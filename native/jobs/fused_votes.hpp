@@ -7,12 +7,13 @@
 
 namespace layerloom {
 
-/// A vote that one kernel computes. Each input is a difference from the base, either pruned by its own
-/// magnitude or not pruned.
+/// A vote that one kernel computes. Each input is a difference from the base, pruned by its own magnitude, by
+/// chance, or not at all.
 struct FusedVote {
     struct Term {
         ValueId source;
-        Keep keep;  ///< keeps everything if the change is not pruned
+        Keep keep;  ///< keeps everything if the change is not pruned by magnitude
+        std::optional<Draw> draw;
     };
     std::vector<Term> terms;
 };

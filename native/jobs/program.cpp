@@ -4,6 +4,16 @@
 
 namespace layerloom {
 
+std::uint64_t wordsBelow(double probability) {
+    return static_cast<std::uint64_t>(std::clamp(probability, 0.0, 1.0) * 4294967296.0);
+}
+
+std::optional<Draw> Drop::draw() const {
+    const std::uint64_t below = wordsBelow(probability);
+    if (below == 0) return {};
+    return Draw{key, static_cast<std::uint32_t>(below - 1)};
+}
+
 bool takesBits(const NodeOperation& operation) {
     return std::holds_alternative<Select>(operation) || std::holds_alternative<Assemble>(operation) ||
            std::holds_alternative<FillRows>(operation);

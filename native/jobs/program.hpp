@@ -9,6 +9,9 @@
 
 namespace layerloom {
 
+/// How many 32-bit words are below a probability.
+std::uint64_t wordsBelow(double probability);
+
 /// Sources first, then nodes in order.
 using ValueId = std::uint32_t;
 
@@ -37,6 +40,9 @@ struct Drop {
     std::uint64_t key;  ///< selects the random numbers
     double probability;
     float scale;
+
+    /// Empty if no element is kept.
+    std::optional<Draw> draw() const;
 };
 
 /// Drop with a probability rising from `lowest` to `highest` with the magnitude's rank in its row.

@@ -80,18 +80,6 @@ void scaleHalves(const std::uint8_t* bytes, bool upper, const float* scales, flo
         for (std::size_t i = 0; i < count; ++i) out[i] = ofE2M1(bytes[i]) * scales[i];
 }
 
-/// SplitMix64: a bijection that scatters counters.
-std::uint64_t scatter(std::uint64_t z) {
-    z = (z ^ (z >> 30)) * 0xBF58'476D'1CE4'E5B9ull;
-    z = (z ^ (z >> 27)) * 0x94D0'49BB'1331'11EBull;
-    return z ^ (z >> 31);
-}
-
-void randoms(std::uint64_t key, std::uint64_t first, std::uint32_t* out, std::size_t count) {
-    for (std::size_t i = 0; i < count; ++i)
-        out[i] = static_cast<std::uint32_t>(scatter(key + (first + i + 1) * 0x9E37'79B9'7F4A'7C15ull) >> 32);
-}
-
 void variance(const float* const* x, std::size_t terms, float* out, std::size_t count) {
     double mean[kChunk], sum[kChunk];
     const double n = static_cast<double>(terms);

@@ -244,13 +244,16 @@ void store(typename V::Floats x, std::byte* at) {
 /// Vectors side by side: additions are independent, and one-byte elements fill a vector.
 constexpr std::size_t kAbreast = 4;
 
-/// Loads four vectors. From BF16 to BF16, pairs are split into even and odd elements, since each 32-bit word
-/// holds one of both. Otherwise elements are in order.
+/// True if `loadFour` splits pairs of vectors into even and odd elements: each 32-bit word holds one of both.
+template <DType In, DType Out>
+constexpr bool splitsPairs = In == DType::BF16 && Out == DType::BF16;
+
+/// Loads four vectors, in the elements' order unless pairs are split.
 template <class V, DType In, DType Out>
 [[gnu::always_inline]] inline void loadFour(const std::byte* at, typename V::Floats (&x)[kAbreast]) {
     for (std::size_t n = 0; n < kAbreast; n += 2) {
         const std::byte* from = at + n * V::lanes * sizeOf(In);
-        if constexpr (In == DType::BF16 && Out == DType::BF16) {
+        if constexpr (splitsPairs<In, Out>) {
             const auto words = V::asInts(V::loadFloats(from));
             x[n] = V::asFloats(V::template left<16>(words));
             x[n + 1] = V::asFloats(V::both(words, V::ints(0xFFFF'0000u)));
@@ -267,7 +270,7 @@ template <class V, DType In, DType Out>
 /// `Largest` and store again, so that numbers pay nothing.
 template <class V, DType In, DType Out>
 [[gnu::always_inline]] inline void storeFour(const typename V::Floats (&x)[kAbreast], std::byte* at) {
-    if constexpr (In == DType::BF16 && Out == DType::BF16) {
+    if constexpr (splitsPairs<In, Out>) {
         for (std::size_t n = 0; n < kAbreast; n += 2) {
             const auto even = V::template right<16>(roundUpperHalf<V>(x[n]));
             const auto odd = V::both(roundUpperHalf<V>(x[n + 1]), V::ints(0xFFFF'0000u));

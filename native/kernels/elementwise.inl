@@ -7,6 +7,7 @@
 #include "linear.inl"
 #include "panels.inl"
 #include "product.inl"
+#include "random.inl"
 #include "reduce.inl"
 #include "vote.inl"
 
@@ -29,7 +30,8 @@ constexpr Kernels makeKernels(const char* isa) {
         .agreements = agreements<V>,
         .difference = difference<V>,
         .keep = keep,
-        .randoms = randoms,
+        .randoms = randoms<V>,
+        .drop = drop<V>,
         .vote = {},
         .consensus = {},
         .variance = variance,

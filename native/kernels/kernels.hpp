@@ -45,11 +45,18 @@ struct VoteRule {
 
 inline constexpr std::size_t kMostChanges = 64;
 
-/// A change from a base, pruned as by `keep`.
+/// Keeps an element if its random word (see `randoms`) is at most `last`.
+struct Draw {
+    std::uint64_t key;
+    std::uint32_t last;
+};
+
+/// A change from a base, pruned as by `keep`, or as by `drop` if there is a draw.
 struct PrunedSource {
     const std::byte* data;
     Bound lower, upper;
     float scale;
+    const Draw* draw = nullptr;
 };
 
 /// The neighbourhood of a bound, for correcting a guess.
@@ -147,8 +154,10 @@ struct Kernels {
     void (*columnMagnitudes[kDTypes])(const Terms& terms, std::size_t rows, std::size_t stride, double* sums,
                                       std::size_t count);
 
-    /// lanes[i % kLanes] += |x[i]| for the same x, in order, equal on every instruction set.
-    void (*laneMagnitudes[kDTypes])(const Terms& terms, double* lanes, std::size_t count);
+    /// lanes[i % kLanes] += |x[i]| for the same x, in order, equal on every instruction set. With a draw, x is
+    /// dropped first; `first` is as for `keep`.
+    void (*laneMagnitudes[kDTypes])(const Terms& terms, const Draw* draw, float scale, std::uint64_t first,
+                                    double* lanes, std::size_t count);
 
     /// Counts the same x in bins, without candidates; adds the number of each candidate to `exact`; returns
     /// how many are above the window. NaN is canonical. Only elements for bins take scalar steps.
@@ -179,6 +188,10 @@ struct Kernels {
 
     /// out[i]: 32 random bits of element first + i (SplitMix64 of `key` and the index).
     void (*randoms)(std::uint64_t key, std::uint64_t first, std::uint32_t* out, std::size_t count);
+
+    /// out[i] = x[i]·scale if `draw` keeps element first + i, else 0.
+    void (*drop)(const float* x, const Draw& draw, float scale, std::uint64_t first, float* out,
+                 std::size_t count);
 
     /// out[i] = base[i] + scale·(Σ weight·change, in order) / divisor, over changes that `rule` counts; if it elects,
     /// never those of 0. True if all results are finite.

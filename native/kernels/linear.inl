@@ -2,6 +2,7 @@
 // Kernels over weighted sums of stored elements.
 #include "convert.hpp"
 #include "kernels.hpp"
+#include "random.inl"
 
 namespace layerloom {
 namespace {
@@ -105,8 +106,9 @@ void columnMagnitudes(const Terms& terms, std::size_t rows, std::size_t stride, 
             sums[c] += wideMagnitude<Scalar>(sumOne<In>(terms, row * stride + c));
 }
 
-template <class V, DType In>
-void laneMagnitudes(const Terms& terms, double* lanes, std::size_t count) {
+template <class V, DType In, bool Drawn>
+void addMagnitudes(const Terms& terms, const Draw& draw, float scale, std::uint64_t first, double* lanes,
+                   std::size_t count) {
     constexpr std::size_t vectors = kLanes / V::lanes, block = kAbreast * V::lanes;
     std::size_t i = 0;
     if constexpr (V::lanes > 1) {
@@ -119,6 +121,7 @@ void laneMagnitudes(const Terms& terms, double* lanes, std::size_t count) {
                 for (std::size_t part = 0; part < step; part += block) {
                     typename V::Floats x[kAbreast];
                     sumFour<V, In, DType::F32, isDifference>(terms, i + part, x);
+                    if constexpr (Drawn) dropFrom<V>(draw, scale, first + i + part, x);
                     for (std::size_t n = 0; n < kAbreast; ++n) {
                         auto& total = totals[(part / V::lanes + n) % vectors];
                         total = V::add(total, wideMagnitude<V>(x[n]));
@@ -127,7 +130,19 @@ void laneMagnitudes(const Terms& terms, double* lanes, std::size_t count) {
         });
         for (std::size_t v = 0; v < vectors; ++v) V::storeWide(totals[v], lanes + v * V::lanes);
     }
-    for (; i < count; ++i) lanes[i % kLanes] += wideMagnitude<Scalar>(sumOne<In>(terms, i));
+    for (; i < count; ++i) {
+        float x[1] = {sumOne<In>(terms, i)};
+        if constexpr (Drawn) dropFrom<Scalar>(draw, scale, first + i, x);
+        lanes[i % kLanes] += wideMagnitude<Scalar>(x[0]);
+    }
+}
+
+template <class V, DType In>
+void laneMagnitudes(const Terms& terms, const Draw* draw, float scale, std::uint64_t first, double* lanes,
+                    std::size_t count) {
+    if (draw == nullptr) return addMagnitudes<V, In, false>(terms, {}, scale, first, lanes, count);
+    // A local copy: the compiler must assume that `lanes` aliases it.
+    addMagnitudes<V, In, true>(terms, Draw(*draw), scale, first, lanes, count);
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ constexpr std::uint64_t kXmmYmm = 0b110;
 /// Mask registers, upper halves of ZMM0-15, and ZMM16-31.
 constexpr std::uint64_t kZmm = 0b1110'0000;
 constexpr unsigned kSse41 = 1u << 19, kOsxsave = 1u << 27, kAvx = 1u << 28, kF16c = 1u << 29;  // 1, ECX
-constexpr unsigned kAvx2 = 1u << 5, kAvx512f = 1u << 16, kSha = 1u << 29, kAvx512bw = 1u << 30,
+constexpr unsigned kAvx2 = 1u << 5, kAvx512f = 1u << 16, kAvx512dq = 1u << 17, kSha = 1u << 29, kAvx512bw = 1u << 30,
                    kAvx512vl = 1u << 31;  // 7, EBX
 
 }  // namespace
@@ -47,7 +47,7 @@ Processor detectProcessor() {
     const std::uint64_t saved = savedRegisters();
     const bool avx2 = has(saved, kXmmYmm) && has(extended.b, kAvx2);
     // macOS gives a thread AVX-512 registers at first use, so XCR0 does not show them.
-    const bool avx512 = avx2 && has(saved, kZmm) && has(extended.b, kAvx512f | kAvx512bw | kAvx512vl);
+    const bool avx512 = avx2 && has(saved, kZmm) && has(extended.b, kAvx512f | kAvx512dq | kAvx512bw | kAvx512vl);
     return {avx2, avx512, sha};
 }
 

@@ -5,6 +5,7 @@
 
 #include "convert.hpp"
 #include "kernels.hpp"
+#include "random.inl"
 
 namespace layerloom {
 namespace {
@@ -213,11 +214,11 @@ class BoundTally {
     TallyLanes<Scalar> single_;
 };
 
-/// No cutoff is within [begin, end).
+/// No cutoff is within [begin, end). @param first index of element 0, for draws
 template <class V, DType D, bool Tallied>
 bool consensusBetween(const std::byte* base, const PrunedSource* sources, const Kept* kept,
-                      const AppliedRule& applied, std::byte* out, std::size_t begin, std::size_t end,
-                      Tallies* tallies) {
+                      const AppliedRule& applied, std::uint64_t first, std::byte* out, std::size_t begin,
+                      std::size_t end, Tallies* tallies) {
     const bool isExact = std::any_of(kept, kept + applied.terms, parts);
     BoundTally<V> lower[kMostChanges], upper[kMostChanges];
     const auto hasUpper = [&](std::size_t t) { return sources[t].upper.bits != kNoMagnitude; };
@@ -241,6 +242,9 @@ bool consensusBetween(const std::byte* base, const PrunedSource* sources, const 
                 Floats x[N];
                 read(sources[t].data, x);
                 const auto least = U::ints(kept[t].least), width = U::ints(kept[t].width);
+                const Draw* const draw = sources[t].draw;
+                typename U::Ints words[N];
+                if (draw != nullptr) drawWords<U, D, D, N>(draw->key, first + i, words);
                 for (std::size_t n = 0; n < N; ++n) {
                     Floats change = U::add(x[n], negated[n]);
                     if (isExact) change = canonical<U>(change);
@@ -250,9 +254,11 @@ bool consensusBetween(const std::byte* base, const PrunedSource* sources, const 
                         lower[t].template add<U>(magnitude, kept[t].least);
                         if (hasUpper(t)) upper[t].template add<U>(magnitude, kept[t].beyond);
                     }
-                    const auto isKept = U::lessUnsigned(U::subtract(magnitude, least), width);
-                    const auto scaled = U::asInts(times<U>(sources[t].scale, change));
-                    changes[t][n] = U::asFloats(U::select(isKept, scaled, U::ints(0)));
+                    const auto scaled = U::asInts(times<U>(sources[t].scale, change)), zero = U::ints(0);
+                    changes[t][n] = U::asFloats(
+                        draw == nullptr
+                            ? U::select(U::lessUnsigned(U::subtract(magnitude, least), width), scaled, zero)
+                            : U::select(U::lessUnsigned(U::ints(draw->last), words[n]), zero, scaled));
                 }
             }
             const auto change = [&](std::size_t t, Floats(&x)[N]) __attribute__((always_inline)) {
@@ -281,7 +287,7 @@ bool consensus(const std::byte* base, const PrunedSource* sources, const float* 
         std::size_t end = count;
         for (std::size_t t = 0; t < terms; ++t)
             kept[t] = keptFrom(sources[t].lower, sources[t].upper, first, begin, end);
-        isFinite &= between(base, sources, kept, applied, out, begin, end, tallies);
+        isFinite &= between(base, sources, kept, applied, first, out, begin, end, tallies);
         begin = end;
     }
     return isFinite;

@@ -404,7 +404,7 @@ void reductions() {
             const float one = 1;
             const auto f32 = static_cast<std::size_t>(DType::F32);
             kernels->columnMagnitudes[f32]({&source, &one, 1}, 1, count, gotColumns.data(), count);
-            kernels->laneMagnitudes[f32]({&source, &one, 1}, gotLanes, count);
+            kernels->laneMagnitudes[f32]({&source, &one, 1}, nullptr, 1, 0, gotLanes, count);
             const float* const both[] = {x.data(), y.data()};
             kernels->products(both, 2, gotProducts, count);
             TestTile a(*kernels, x), b(*kernels, y);
@@ -501,7 +501,7 @@ void magnitudesOfSums() {
                             // An extra element, which must stay unchanged.
                             std::vector<double> gotColumns(count + 1, 0.125), gotLanes(kLanes, 0.25);
                             kernels->columnMagnitudes[at](of, rows, stride, gotColumns.data(), count);
-                            kernels->laneMagnitudes[at](of, gotLanes.data(), count);
+                            kernels->laneMagnitudes[at](of, nullptr, 1, 0, gotLanes.data(), count);
                             expect(same(columns, gotColumns), kernels->isa, "magnitudes of columns", rows,
                                    count);
                             expect(same(lanes, gotLanes), kernels->isa, "magnitudes in lanes", terms, count);
@@ -736,6 +736,38 @@ void chance() {
     }
 }
 
+/// Elements whose word is at most `last` are scaled, others are 0; sums of magnitudes drop alike.
+void dropping(std::size_t count, std::size_t offset) {
+    const std::vector<float> x = anyFloats(offset + count);
+    for (const std::uint64_t first : {std::uint64_t{0}, (std::uint64_t{1} << 32) - 5})
+        for (const std::uint32_t last : {0u, 0x6000'0000u, 0xC000'0001u, 0xFFFF'FFFFu}) {
+            const Draw draw{0x0123'4567'89AB'CDEFull * (last | 1), last};
+            std::vector<float> want(count);
+            double wantLanes[kLanes] = {};
+            for (std::size_t i = 0; i < count; ++i) {
+                std::uint64_t z = draw.key + (first + i + 1) * 0x9E37'79B9'7F4A'7C15ull;
+                z = (z ^ z >> 30) * 0xBF58'476D'1CE4'E5B9ull;
+                z = (z ^ z >> 27) * 0x94D0'49BB'1331'11EBull;
+                const bool kept = (z ^ z >> 31) >> 32 <= last;
+                want[i] = kept ? timesFloat(x[offset + i], 1.7f) : 0.0f;
+                wantLanes[i % kLanes] += std::fabs(static_cast<double>(want[i]));
+            }
+            checkFloats("drop", want, offset, [&](const Kernels& k, float* out) {
+                k.drop(x.data() + offset, draw, 1.7f, first, out, count);
+            });
+            for (const Kernels* kernels : availableKernels()) {
+                const auto* source = reinterpret_cast<const std::byte*>(x.data() + offset);
+                const float one = 1;
+                double lanes[kLanes] = {};
+                kernels->laneMagnitudes[static_cast<std::size_t>(DType::F32)]({&source, &one, 1}, &draw, 1.7f,
+                                                                              first, lanes, count);
+                for (std::size_t lane = 0; lane < kLanes; ++lane)
+                    expect(lanes[lane] == wantLanes[lane] || std::isnan(wantLanes[lane]), kernels->isa,
+                           "magnitudes of what a draw keeps", lane, count);
+            }
+        }
+}
+
 void combining(std::size_t count, std::size_t offset) {
     std::vector<std::vector<float>> x, by;
     std::vector<const float*> at, weights;
@@ -853,6 +885,7 @@ void taskVectors() {
     for (const std::size_t count : kLengths)
         for (const std::size_t offset : kOffsets) {
             keeping(count, offset);
+            dropping(count, offset);
             combining(count, offset);
             averagingByImportance(count, offset);
             counting(count, offset);
@@ -1055,10 +1088,13 @@ void consensuses() {
                                  random_() % 2 == 0};
                 };
                 std::vector<PrunedSource> sources;
+                const Draw draws[] = {{1, 0x8000'0000u}, {2, 0x3000'0000u}, {3, 0xFFFF'FFFFu}};
+                const bool draw = random_() % 2 == 0;
                 for (std::size_t t = 1; t <= terms; ++t)
                     sources.push_back({x[t].data() + offset, bound(),
                                        random_() % 2 == 0 ? bound() : Bound{0xFFFF'FFFFu, 0, true},
-                                       random_() % 2 == 0 ? 1 : 1.25f});
+                                       random_() % 2 == 0 ? 1 : 1.25f,
+                                       draw && random_() % 3 != 0 ? &draws[t - 1] : nullptr});
                 for (const Kernels* kernels : availableKernels()) {
                     const std::byte* base = x[0].data() + offset;
                     const auto floatsOf = [&](std::span<const Source> values, std::span<const double> by) {
@@ -1074,8 +1110,12 @@ void consensuses() {
                         const double signs[] = {1, -1};
                         auto& change = changes.emplace_back(floatsOf(pair, signs));
                         differences.push_back(change);
-                        kernels->keep(change.data(), change.data(), source.lower, source.upper, source.scale,
-                                      first, change.data(), count);
+                        if (source.draw != nullptr)
+                            kernels->drop(change.data(), *source.draw, source.scale, first, change.data(),
+                                          count);
+                        else
+                            kernels->keep(change.data(), change.data(), source.lower, source.upper,
+                                          source.scale, first, change.data(), count);
                     }
                     for (const auto& change : changes) pointers.push_back(change.data());
                     const Source alone[] = {{base, dtype}};

@@ -9,8 +9,9 @@ namespace {
 
 /// Adds magnitudes of elements [at, at + count), starting at lane 0.
 void addTo(Lanes& lanes, const Tile& tile, ValueId value, std::size_t at, std::size_t count) {
-    const auto [terms, dtype] = tile.evaluator.sum(value, at);
-    tile.kernels.laneMagnitudes[static_cast<std::size_t>(dtype)](terms, lanes.data(), count);
+    const auto [sum, draw, scale] = tile.evaluator.drawnSum(value, at);
+    tile.kernels.laneMagnitudes[static_cast<std::size_t>(sum.dtype)](
+        sum.terms, draw ? &*draw : nullptr, scale, tile.evaluator.firstElement() + at, lanes.data(), count);
 }
 
 /// NaN becomes canonical: its bits would depend on which element was first.

@@ -14,6 +14,9 @@ struct Avx2 {
     struct Wide {
         __m256d low, high;
     };
+    struct Longs {
+        __m256i even, odd;
+    };
     static constexpr std::size_t lanes = 8;
     static constexpr std::size_t registers = 16;
     static constexpr bool hasHalf = true;
@@ -73,6 +76,24 @@ struct Avx2 {
         _mm256_storeu_pd(at + 4, a.high);
     }
 
+    static Longs longs(std::uint64_t x) {
+        const __m256i all = _mm256_set1_epi64x(static_cast<long long>(x));
+        return {all, all};
+    }
+    static Longs steps(std::uint64_t step) {
+        const auto at = [step](std::uint64_t lane) { return static_cast<long long>(lane * step); };
+        return {_mm256_setr_epi64x(at(0), at(2), at(4), at(6)), _mm256_setr_epi64x(at(1), at(3), at(5), at(7))};
+    }
+    static Longs add(Longs a, Longs b) {
+        return {_mm256_add_epi64(a.even, b.even), _mm256_add_epi64(a.odd, b.odd)};
+    }
+    static Longs multiply(Longs a, std::uint64_t by) { return {product(a.even, by), product(a.odd, by)}; }
+    template <int N>
+    static Longs fold(Longs a) {
+        return {oneOf(a.even, _mm256_srli_epi64(a.even, N)), oneOf(a.odd, _mm256_srli_epi64(a.odd, N))};
+    }
+    static Ints upper(Longs a) { return _mm256_blend_epi32(_mm256_srli_epi64(a.even, 32), a.odd, 0b1010'1010); }
+
     static Ints asInts(Floats a) { return _mm256_castps_si256(a); }
     static Floats asFloats(Ints a) { return _mm256_castsi256_ps(a); }
 
@@ -101,6 +122,15 @@ struct Avx2 {
     }
 
   private:
+    /// From products of halves, modulo 2⁶⁴.
+    static __m256i product(__m256i a, std::uint64_t by) {
+        const __m256i whole = _mm256_set1_epi64x(static_cast<long long>(by));
+        const __m256i turned = _mm256_set1_epi64x(static_cast<long long>(by << 32 | by >> 32));
+        const __m256i across = _mm256_mullo_epi32(a, turned);
+        const __m256i sums = _mm256_add_epi32(across, _mm256_slli_epi64(across, 32));
+        const __m256i upper = _mm256_and_si256(sums, _mm256_set1_epi64x(static_cast<long long>(0xFFFF'FFFFull << 32)));
+        return _mm256_add_epi64(_mm256_mul_epu32(a, whole), upper);
+    }
     static __m128i load128(const std::byte* at) {
         return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
     }

@@ -6,13 +6,16 @@
 namespace layerloom {
 namespace {
 
-/// AVX-512 F, BW and VL: sixteen lanes. AVX512-BF16's conversion flushes subnormals to zero.
+/// AVX-512 F, BW, DQ and VL: sixteen lanes. AVX512-BF16's conversion flushes subnormals to zero.
 struct Avx512 {
     using Floats = __m512;
     using Ints = __m512i;
     using Mask = __mmask16;
     struct Wide {
         __m512d low, high;
+    };
+    struct Longs {
+        __m512i even, odd;
     };
     static constexpr std::size_t lanes = 16;
     static constexpr std::size_t registers = 32;
@@ -66,6 +69,28 @@ struct Avx512 {
         _mm512_storeu_pd(at, a.low);
         _mm512_storeu_pd(at + 8, a.high);
     }
+
+    static Longs longs(std::uint64_t x) {
+        const __m512i all = _mm512_set1_epi64(static_cast<long long>(x));
+        return {all, all};
+    }
+    static Longs steps(std::uint64_t step) {
+        const auto at = [step](std::uint64_t lane) { return static_cast<long long>(lane * step); };
+        return {_mm512_setr_epi64(at(0), at(2), at(4), at(6), at(8), at(10), at(12), at(14)),
+                _mm512_setr_epi64(at(1), at(3), at(5), at(7), at(9), at(11), at(13), at(15))};
+    }
+    static Longs add(Longs a, Longs b) {
+        return {_mm512_add_epi64(a.even, b.even), _mm512_add_epi64(a.odd, b.odd)};
+    }
+    static Longs multiply(Longs a, std::uint64_t by) {
+        const __m512i all = _mm512_set1_epi64(static_cast<long long>(by));
+        return {_mm512_mullo_epi64(a.even, all), _mm512_mullo_epi64(a.odd, all)};
+    }
+    template <int N>
+    static Longs fold(Longs a) {
+        return {oneOf(a.even, _mm512_srli_epi64(a.even, N)), oneOf(a.odd, _mm512_srli_epi64(a.odd, N))};
+    }
+    static Ints upper(Longs a) { return _mm512_mask_blend_epi32(0xAAAA, _mm512_srli_epi64(a.even, 32), a.odd); }
 
     static Ints asInts(Floats a) { return _mm512_castps_si512(a); }
     static Floats asFloats(Ints a) { return _mm512_castsi512_ps(a); }

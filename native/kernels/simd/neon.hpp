@@ -14,6 +14,9 @@ struct Neon {
     struct Wide {
         float64x2_t low, high;
     };
+    struct Longs {
+        uint64x2_t low, high;
+    };
     static constexpr std::size_t lanes = 4;
     static constexpr std::size_t registers = 32;
     static constexpr bool hasHalf = true;
@@ -65,6 +68,19 @@ struct Neon {
         vst1q_f64(at + 2, a.high);
     }
 
+    static Longs longs(std::uint64_t x) { return {vdupq_n_u64(x), vdupq_n_u64(x)}; }
+    static Longs steps(std::uint64_t step) {
+        const uint64x2_t low = {0, step}, high = {2 * step, 3 * step};
+        return {low, high};
+    }
+    static Longs add(Longs a, Longs b) { return {vaddq_u64(a.low, b.low), vaddq_u64(a.high, b.high)}; }
+    static Longs multiply(Longs a, std::uint64_t by) { return {product(a.low, by), product(a.high, by)}; }
+    template <int N>
+    static Longs fold(Longs a) {
+        return {veorq_u64(a.low, vshrq_n_u64(a.low, N)), veorq_u64(a.high, vshrq_n_u64(a.high, N))};
+    }
+    static Ints upper(Longs a) { return vuzp2q_u32(vreinterpretq_u32_u64(a.low), vreinterpretq_u32_u64(a.high)); }
+
     static Ints asInts(Floats a) { return vreinterpretq_u32_f32(a); }
     static Floats asFloats(Ints a) { return vreinterpretq_f32_u32(a); }
 
@@ -94,6 +110,12 @@ struct Neon {
     }
 
   private:
+    /// From products of halves, modulo 2⁶⁴.
+    static uint64x2_t product(uint64x2_t a, std::uint64_t by) {
+        const uint32x4_t turned = vreinterpretq_u32_u64(vdupq_n_u64(by << 32 | by >> 32));
+        const uint64x2_t across = vpaddlq_u32(vmulq_u32(vreinterpretq_u32_u64(a), turned));
+        return vmlal_n_u32(vshlq_n_u64(across, 32), vmovn_u64(a), static_cast<std::uint32_t>(by));
+    }
     static int8x8_t pack16(Ints a, Ints b) {
         const int16x4_t low = vqmovn_s32(vreinterpretq_s32_u32(a));
         return vqmovn_s16(vqmovn_high_s32(low, vreinterpretq_s32_u32(b)));

@@ -34,6 +34,8 @@ struct Scalar {
     using Mask = bool;
     /// As many float64 as lanes.
     using Wide = double;
+    /// As many 64-bit integers as lanes.
+    using Longs = std::uint64_t;
     static constexpr std::size_t lanes = 1;
     static constexpr std::size_t registers = 16;
     /// True if there are these members of several lanes; otherwise convert.hpp converts float16 and one-byte
@@ -89,6 +91,20 @@ struct Scalar {
     static Wide larger(Wide a, Wide b) { return a > b ? a : b; }
     static Wide loadWide(const double* at) { return *at; }
     static void storeWide(Wide a, double* at) { *at = a; }
+
+    static Longs longs(std::uint64_t x) { return x; }
+    /// In each lane its index times `step`.
+    static Longs steps(std::uint64_t) { return 0; }
+    static Longs add(Longs a, Longs b) { return a + b; }
+    /// Modulo 2⁶⁴.
+    static Longs multiply(Longs a, std::uint64_t by) { return a * by; }
+    /// a ^ a >> N
+    template <int N>
+    static Longs fold(Longs a) {
+        return a ^ a >> N;
+    }
+    /// The upper 32 bits.
+    static Ints upper(Longs a) { return static_cast<Ints>(a >> 32); }
 
     static Ints asInts(Floats a) { return bitsAs<Ints>(a); }
     static Floats asFloats(Ints a) { return bitsAs<Floats>(a); }
