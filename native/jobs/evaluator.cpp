@@ -46,7 +46,8 @@ Evaluator::Evaluator(const Kernels& kernels, const Program& program, const Windo
       widened_(program.sources.size() + program.nodes.size()),
       isWidened_(widened_.size()),
       isWatched_(widened_.size()),
-      isPruned_(program.sources.size()) {
+      isPruned_(program.sources.size()),
+      ranks_(kernels) {
     for (const ValueId id : program.watched) isWatched_[id] = true;
     for (const auto& fused : fusedVotes_.votes)
         if (fused)

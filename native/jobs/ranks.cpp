@@ -18,15 +18,7 @@ constexpr std::size_t kMostDigits = 1 << 15;
 
 bool Ranks::count(std::span<const float> x) {
     digits_.resize(x.size());
-    // The smallest magnitude except 0, minus one.
-    std::uint32_t all = 0, least = kLargest, most = 0;
-    for (std::size_t i = 0; i < x.size(); ++i) {
-        const std::uint32_t magnitude = magnitudeOf(x[i]);
-        digits_[i] = magnitude;
-        all |= magnitude;
-        least = std::min(least, magnitude - 1);
-        most = std::max(most, magnitude);
-    }
+    const auto [all, least, most] = kernels_.magnitudes(x.data(), digits_.data(), x.size());
     // Drops low bits that are 0 everywhere. Digit 0 is for 0; others start at the smallest magnitude.
     const int unused = std::countr_zero(all | ~kLargest);
     const std::uint32_t before = ((least + 1) >> unused) - 1, digits = (most >> unused) - before + 1;

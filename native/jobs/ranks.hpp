@@ -4,11 +4,15 @@
 #include <span>
 #include <vector>
 
+#include "../kernels/kernels.hpp"
+
 namespace layerloom {
 
 /// Ranks the elements of rows by magnitude, in O(n).
 class Ranks {
   public:
+    explicit Ranks(const Kernels& kernels) : kernels_(kernels) {}
+
     /// Calls visit(element, rank) for each element, in any order. Rank 0 has the smallest magnitude; ties are
     /// ranked by index.
     template <class Visit>
@@ -31,6 +35,7 @@ class Ranks {
     /// Radix-sorts: `from_` gets magnitude and index (the lower 32 bits), smallest first.
     void sort(std::span<const float> x);
 
+    const Kernels& kernels_;
     std::vector<std::uint32_t> digits_, next_;
     std::vector<std::uint64_t> from_, to_;
 };

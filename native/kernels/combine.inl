@@ -80,7 +80,27 @@ void scaleHalves(const std::uint8_t* bytes, bool upper, const float* scales, flo
         for (std::size_t i = 0; i < count; ++i) out[i] = ofE2M1(bytes[i]) * scales[i];
 }
 
+/// A single pass; divides by powers of two without a division.
+template <std::size_t Terms>
+void varianceOf(const float* const* x, float* out, std::size_t count) {
+    const float* of[Terms];
+    std::copy_n(x, Terms, of);
+    constexpr double n = Terms;
+    for (std::size_t i = 0; i < count; ++i) {
+        double mean = 0, sum = 0;
+        for (std::size_t t = 0; t < Terms; ++t) mean += of[t][i];
+        mean /= n;
+        for (std::size_t t = 0; t < Terms; ++t) {
+            const double difference = of[t][i] - mean;
+            sum += difference * difference;
+        }
+        out[i] = static_cast<float>(sum / n);
+    }
+}
+
 void variance(const float* const* x, std::size_t terms, float* out, std::size_t count) {
+    if (terms == 2) return varianceOf<2>(x, out, count);
+    if (terms == 3) return varianceOf<3>(x, out, count);
     double mean[kChunk], sum[kChunk];
     const double n = static_cast<double>(terms);
     for (std::size_t at = 0; at < count; at += kChunk) {
@@ -135,6 +155,18 @@ void linearColumns(const float* const* x, const float* const* weights, std::size
     for (std::size_t i = 0; i < count; ++i) out[i] = weights[0][i] * x[0][i];
     for (std::size_t t = 1; t < terms; ++t)
         for (std::size_t i = 0; i < count; ++i) out[i] = out[i] + weights[t][i] * x[t][i];
+}
+
+MagnitudeBits magnitudes(const float* x, std::uint32_t* out, std::size_t count) {
+    MagnitudeBits found{0, kMagnitude, 0};
+    for (std::size_t i = 0; i < count; ++i) {
+        const std::uint32_t bits = magnitudeBits(x[i]);
+        out[i] = bits;
+        found.all |= bits;
+        found.least = std::min(found.least, bits - 1);
+        found.most = std::max(found.most, bits);
+    }
+    return found;
 }
 
 std::uint64_t countMagnitude(const float* x, std::uint32_t bits, std::size_t count) {

@@ -40,6 +40,7 @@ constexpr Kernels makeKernels(const char* isa) {
         .linearColumns = linearColumns,
         .isFinite = {isFinite<BF16>, isFinite<F16>, isFinite<F32>, isFinite<F64>, isFinite<F8_E4M3>,
                      isFinite<F8_E5M2>},
+        .magnitudes = magnitudes,
         .countMagnitude = countMagnitude,
         .product = product<V>,
         .scaleRuns = scaleRuns,

@@ -9,6 +9,11 @@ namespace layerloom {
 /// Lanes along a row: two of the widest vectors, so that additions are independent.
 inline constexpr std::size_t kLanes = 32;
 
+/// Magnitudes as the bits of float32: bits set in any, the least except 0 minus 1 (2³¹ − 1 if all are 0), the largest.
+struct MagnitudeBits {
+    std::uint32_t all, least, most;
+};
+
 /// A position in the order of elements by magnitude, largest first. Elements of this magnitude are above it
 /// if their index is below `cutoff` (early), or at least `cutoff` (not early).
 struct Bound {
@@ -225,6 +230,9 @@ struct Kernels {
 
     /// Also for F64.
     bool (*isFinite[kDTypes])(const std::byte* x, std::size_t count);
+
+    /// out[i] = the bits of |x[i]|.
+    MagnitudeBits (*magnitudes)(const float* x, std::uint32_t* out, std::size_t count);
 
     std::uint64_t (*countMagnitude)(const float* x, std::uint32_t bits, std::size_t count);
 

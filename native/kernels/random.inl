@@ -13,7 +13,7 @@ template <class V>
 [[gnu::always_inline]] inline typename V::Ints scatter(typename V::Longs z) {
     z = V::multiply(V::template fold<30>(z), 0xBF58'476D'1CE4'E5B9ull);
     z = V::multiply(V::template fold<27>(z), 0x94D0'49BB'1331'11EBull);
-    // z ^ z >> 31, of which the lower half is unused.
+    // The upper half of z ^ z >> 31.
     const auto upper = V::upper(z);
     return V::oneOf(upper, V::template right<31>(upper));
 }

@@ -768,6 +768,24 @@ void dropping(std::size_t count, std::size_t offset) {
         }
 }
 
+void magnitudes(std::size_t count, std::size_t offset) {
+    const std::vector<float> x = anyFloats(offset + count);
+    std::vector<std::uint32_t> want(count);
+    MagnitudeBits bits{0, 0x7FFF'FFFFu, 0};
+    for (std::size_t i = 0; i < count; ++i) {
+        want[i] = magnitudeOf(x[offset + i]);
+        bits.all |= want[i];
+        if (want[i] != 0) bits.least = std::min(bits.least, want[i] - 1);
+        bits.most = std::max(bits.most, want[i]);
+    }
+    for (const Kernels* kernels : availableKernels()) {
+        std::vector<std::uint32_t> got(count);
+        const auto [all, least, most] = kernels->magnitudes(x.data() + offset, got.data(), count);
+        expect(got == want && all == bits.all && least == bits.least && most == bits.most, kernels->isa,
+               "magnitudes", bits.most, most);
+    }
+}
+
 void combining(std::size_t count, std::size_t offset) {
     std::vector<std::vector<float>> x, by;
     std::vector<const float*> at, weights;
@@ -886,6 +904,7 @@ void taskVectors() {
         for (const std::size_t offset : kOffsets) {
             keeping(count, offset);
             dropping(count, offset);
+            magnitudes(count, offset);
             combining(count, offset);
             averagingByImportance(count, offset);
             counting(count, offset);
