@@ -142,6 +142,7 @@ for (let round = 0; round < Number(values.rounds); round += 1) {
     const words = [join(here, 'bin/layerloom.cjs'), 'merge', recipeOf(name, job), '-o', out, '--json', '-q'];
     const cost = await measure(process.execPath, words);
     const { bytesRead, bytesWritten } = JSON.parse(cost.stdout);
+    /** @type {Found} */
     const own = found.get(name) ?? { seconds: [], processor: [], read: bytesRead, written: bytesWritten };
     own.seconds.push(cost.seconds);
     own.processor.push(cost.processorSeconds);
