@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import type { Place } from '../../../models/architecture/architecture.js';
 import type { ModelTensor } from '../../operations/expression.js';
-import type { CompileContext, Compiled, ModelReference, RecipePath } from '../declaration/method.js';
+import type { CompileContext, Compiled, Method, ModelReference, RecipePath } from '../declaration/method.js';
 import type { ParameterFacts } from '../declaration/parameter-facts.js';
 import { modelSchema } from '../declaration/parameters.js';
 import type { ModelInput } from '../declaration/recipe-input.js';
@@ -48,6 +48,38 @@ const unknowns = (
     ]),
   );
 
+const schemaOf = (spec: TensorMethodSpec): Method<TensorRecipe>['schema'] => {
+  const [shared, perModel] = [unknowns(spec.shared ?? {}, false), unknowns(spec.perModel ?? {}, true)];
+  const dialects = ['mergekit', ...(spec.dialects ?? [])];
+  const entry = z.strictObject({ model: modelSchema, ...perModel });
+  const source = z.strictObject({ model: modelSchema, layerRange: rangeSchema, ...perModel });
+  const slice = z.strictObject({
+    sources: z.array(source, { error: 'a list of sources' }).min(1, { error: 'at least one source' }),
+    base: modelSchema.optional(),
+    ...shared,
+    ...perModel,
+  });
+  const shape = {
+    base: modelSchema.optional(),
+    models: z
+      .array(z.preprocess(asEntry, entry), { error: 'a list of models' })
+      .min(1, { error: 'at least one model' })
+      .optional(),
+    slices: z.array(slice, { error: 'a list of slices' }).min(1, { error: 'at least one slice' }).optional(),
+    ...('weight' in perModel
+      ? { weights: z.array(z.number({ error: 'finite numbers' }), { error: 'a list of numbers' }).optional() }
+      : {}),
+    dialect: z.enum(dialects, { error: dialects.join(', ') }).optional(),
+    ...shared,
+    ...perModel,
+  };
+  const schema = z.strictObject(shape).transform((raw, context) =>
+    // Report a misspelt parameter before the missing one.
+    context.issues.length > 0 ? z.NEVER : toRecipe(spec, raw as unknown as RawTensorRecipe),
+  );
+  return Object.assign(schema as z.ZodType<TensorRecipe>, { shape });
+};
+
 type None = Readonly<Record<never, never>>;
 
 /**
@@ -74,42 +106,7 @@ export const tensorMethod = <
 > => {
   // Counts and values are checked before `expression` sees them.
   const spec = typed as unknown as TensorMethodSpec;
-  const [shared, perModel] = [spec.shared ?? {}, spec.perModel ?? {}];
-  const entry = z.strictObject({ model: modelSchema, ...unknowns(perModel, true) });
-  const source = z.strictObject({
-    model: modelSchema,
-    layerRange: rangeSchema,
-    ...unknowns(perModel, true),
-  });
-  const slice = z.strictObject({
-    sources: z.array(source, { error: 'a list of sources' }).min(1, { error: 'at least one source' }),
-    base: modelSchema.optional(),
-    ...unknowns(shared, false),
-    ...unknowns(perModel, true),
-  });
-  const shape = {
-    base: modelSchema.optional(),
-    models: z
-      .array(z.preprocess(asEntry, entry), { error: 'a list of models' })
-      .min(1, { error: 'at least one model' })
-      .optional(),
-    slices: z.array(slice, { error: 'a list of slices' }).min(1, { error: 'at least one slice' }).optional(),
-    ...('weight' in perModel
-      ? { weights: z.array(z.number({ error: 'finite numbers' }), { error: 'a list of numbers' }).optional() }
-      : {}),
-    dialect: z
-      .enum(['mergekit', ...(spec.dialects ?? [])], {
-        error: ['mergekit', ...(spec.dialects ?? [])].join(', '),
-      })
-      .optional(),
-    ...unknowns(shared, false),
-    ...unknowns(perModel, true),
-  };
-  const schema = z.strictObject(shape).transform((raw, context) =>
-    // Report a misspelt parameter before the missing one.
-    context.issues.length > 0 ? z.NEVER : toRecipe(spec, raw as unknown as RawTensorRecipe),
-  );
-
+  let schema: Method<TensorRecipe>['schema'] | undefined;
   return {
     name: spec.name,
     title: spec.title,
@@ -121,7 +118,11 @@ export const tensorMethod = <
       startsFromBase: spec.startsFromBase ?? false,
     },
     keepsCard: false,
-    schema: Object.assign(schema as z.ZodType<TensorRecipe>, { shape }),
+    // Lazy: all methods' schemas take a tenth of a short command.
+    get schema() {
+      schema ??= schemaOf(spec);
+      return schema;
+    },
     needsLayers: ({ slices }) => slices !== undefined,
     stacksLayers: ({ slices }) => slices !== undefined,
     models: (recipe) => distinctModels(recipe),
@@ -148,7 +149,7 @@ export const tensorMethod = <
   };
 };
 
-/** Returns a model's parameter that must not vary over tensors, for a statistic of the whole model. */
+/** Returns a model's parameter that a statistic of the whole model needs constant. */
 const constantOf = (
   name: string,
   { name: by, perModel = {} }: TensorMethodSpec,
