@@ -47,6 +47,10 @@ describe('the package', () => {
     expect(files).toContain(relative(root, addonFile(targetOf(currentHost()))));
   });
 
+  it('has a program of ASCII alone, which is read as Latin-1', () => {
+    expect(readFileSync(join(root, 'dist/cli/layerloom.cjs')).findIndex((byte) => byte > 0x7f)).toBe(-1);
+  });
+
   it('has the Python programs and the package that training imports, without its tests', () => {
     const python = files.filter((file) => /^(python|training)\//.test(file));
     expect(python).toEqual(

@@ -114,7 +114,7 @@ const asksForVersionAsJson = (args: readonly string[]): boolean =>
   args.length === 2 && args.includes('--json') && (args.includes('--version') || args.includes('-V'));
 
 const asksForHelpAsJson = (args: readonly string[]): boolean =>
-  args.includes('--json') && (args.includes('--help') || args.includes('-h'));
+  args.includes('--json') && beforeDashes(args).some((word) => word === '--help' || word === '-h');
 
 const describeNamed = (program: Command, args: readonly string[]): CommandDescription[] => {
   const commands = describeCommands(program);
