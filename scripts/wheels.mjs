@@ -1,16 +1,17 @@
 // @ts-check
-// Makes a Python wheel for each platform with a shippable addon, and a source distribution that explains what
-// to do elsewhere. A wheel contains npm's installation with one addon.
+// Makes a Python wheel for each platform whose addon is there, and a source distribution that explains what to
+// do elsewhere. A wheel contains npm's installation with one addon. Its tag states the glibc that it needs.
 //
 //   npm run wheels [-- DIRECTORY]          into wheels/, or DIRECTORY; reproducible
-//   npm run wheels -- --all [DIRECTORY]    fails if a platform is missing, for releases
+//   npm run wheels -- linux-x64            one platform, or several
+//   npm run wheels -- --all [DIRECTORY]    fails if a platform is missing or cannot be released
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { basename, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { shippedTargets } from '../dist/core/native/prebuilt.js';
-import { checksumLine, problemOf } from './prebuilds/shippable.mjs';
+import { oldestGlibc, shippedTargets } from '../dist/core/native/prebuilt.js';
+import { checksumLine, glibcOf, problemOf, unpackable } from './prebuilds/shippable.mjs';
 import { targets } from './prebuilds/targets.mjs';
 import { writePackage } from './python-calls.mjs';
 
@@ -19,7 +20,36 @@ const requirement = 'hatchling==1.33.0';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 const words = process.argv.slice(2);
-const destination = resolve(words.find((word) => word !== '--all') ?? join(root, 'wheels'));
+const release = words.includes('--all');
+const named = shippedTargets.filter((target) => words.includes(target));
+const [directory = join(root, 'wheels'), ...others] = words.filter(
+  (word) => word !== '--all' && !named.some((target) => target === word),
+);
+const fail = (/** @type {string} */ message) => {
+  console.error(`error: ${message}`);
+  process.exit(1);
+};
+const unknown = [directory, ...others].find((word) => /^(-|linux-|darwin-|win)/.test(word));
+if (unknown !== undefined || others.length > 0)
+  fail(`no platform ${unknown ?? others[0]}; there are ${shippedTargets.join(', ')} and --all`);
+const destination = resolve(directory);
+const asked = named.length > 0 ? named : shippedTargets;
+const chosen = asked.filter((target) => {
+  const problem = release ? problemOf(target) : unpackable(target);
+  if (problem !== undefined) console.log(`no wheel for ${target}: its addon ${problem}`);
+  return problem === undefined;
+});
+if (chosen.length === 0 || ((release || named.length > 0) && chosen.length < asked.length))
+  fail('addons are missing: `npm run prebuild -- all` makes them, `npm run build:native` this machine’s');
+
+/** Python's platform tag: of a build for this machine's glibc, with that version. @param {string} target */
+const tagOf = (target) => {
+  const { wheel = '' } = targets[target] ?? {};
+  const glibc = problemOf(target) === undefined ? oldestGlibc : (glibcOf(target) ?? oldestGlibc);
+  if (glibc !== oldestGlibc) console.log(`${target}: for glibc ${glibc} or later, as this machine built it`);
+  return wheel.replace(oldestGlibc.replace('.', '_'), glibc.replace('.', '_'));
+};
+
 const work = mkdtempSync(join(tmpdir(), 'layerloom-wheels-'));
 
 /** Returns a Python with hatchling, kept for later runs. */
@@ -69,13 +99,6 @@ const build = (program, folder, kind, variables) => {
 };
 
 try {
-  const chosen = shippedTargets.filter((target) => {
-    const problem = problemOf(target);
-    if (problem !== undefined) console.log(`no wheel for ${target}: its addon ${problem}`);
-    return problem === undefined;
-  });
-  if (chosen.length === 0 || (words.includes('--all') && chosen.length < shippedTargets.length))
-    throw new Error('addons are missing: `npm run prebuild -- all` makes them');
   const program = python();
   const folder = join(work, 'python');
   const engine = join(folder, 'layerloom/engine');
@@ -94,7 +117,7 @@ try {
     rmSync(addons, { recursive: true, force: true });
     cpSync(join(root, 'prebuilds', target), join(addons, target), { recursive: true });
     writeFileSync(join(addons, 'SHA256SUMS'), checksumLine(target));
-    build(program, folder, 'wheel', { LAYERLOOM_WHEEL_PLATFORM: targets[target]?.wheel ?? '' });
+    build(program, folder, 'wheel', { LAYERLOOM_WHEEL_PLATFORM: tagOf(target) });
   }
 } finally {
   rmSync(work, { recursive: true });

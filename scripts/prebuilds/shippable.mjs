@@ -8,25 +8,37 @@ import { addonFile, oldestGlibc } from '../../dist/core/native/prebuilt.js';
 /** @param {string} a @param {string} b versions of two numbers */
 const compare = (a, b) => a.localeCompare(b, 'en', { numeric: true });
 
+/** Newest glibc that a target's addon needs, or undefined. @param {string} target */
+export const glibcOf = (target) =>
+  [...readFileSync(addonFile(target), 'latin1').matchAll(/\bGLIBC_(\d+\.\d+)/g)]
+    .map(([, version = '']) => version)
+    .sort(compare)
+    .at(-1);
+
 /**
- * Returns why a target's addon cannot be shipped, or undefined. The host's own build needs this machine's
+ * Returns why a target's addon cannot be packed at all, or undefined.
+ *
+ * @param {string} target
+ */
+export const unpackable = (target) => {
+  if (!existsSync(addonFile(target))) return 'missing';
+  const [platform, arch = '', libc] = target.split('-');
+  if (platform !== 'linux') return undefined;
+  const needed = libc === 'musl' && glibcOf(target) !== undefined;
+  return elfProblem(addonFile(target), arch) ?? (needed ? 'is for glibc' : undefined);
+};
+
+/**
+ * Returns why a target's addon cannot be released, or undefined. The host's own build needs this machine's
  * glibc.
  *
  * @param {string} target
  */
 export const problemOf = (target) => {
-  const file = addonFile(target);
-  if (!existsSync(file)) return 'missing';
-  const [platform, arch = '', libc] = target.split('-');
-  if (platform !== 'linux') return undefined;
-  const problem = elfProblem(file, arch);
-  if (problem !== undefined) return problem;
-  const needed = [...readFileSync(file, 'latin1').matchAll(/\bGLIBC_(\d+\.\d+)/g)].map(
-    ([, version = '']) => version,
-  );
-  if (libc === 'musl') return needed.length > 0 ? 'is for glibc' : undefined;
-  const tooNew = needed.filter((version) => compare(version, oldestGlibc) > 0).sort(compare);
-  return tooNew.length > 0 ? `needs glibc ${tooNew.at(-1)}, built on this machine` : undefined;
+  const problem = unpackable(target);
+  const needed = problem === undefined && target.startsWith('linux') ? glibcOf(target) : undefined;
+  if (needed === undefined || compare(needed, oldestGlibc) <= 0) return problem;
+  return `needs glibc ${needed}, built on this machine`;
 };
 
 /** The line of SHA256SUMS for an addon. @param {string} target */
