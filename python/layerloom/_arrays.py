@@ -10,7 +10,8 @@ from ._safetensors import DTYPES, NAMES, Tensor
 
 def is_array(value: object) -> bool:
     """True for an array of NumPy, a tensor of torch, and others that NumPy converts."""
-    return all(hasattr(value, name) for name in ("dtype", "shape", "__array__"))
+    # A nested tensor has no shape, and raises an error when it is asked.
+    return all(hasattr(type(value), name) for name in ("dtype", "shape", "__array__"))
 
 
 def is_torch(array: object) -> bool:
@@ -21,7 +22,7 @@ def form_of(name: str, array: Any) -> tuple[str, tuple[int, ...]]:
     """Returns safetensors' dtype of an array, and its shape."""
     if hasattr(array, "mask") and hasattr(array, "filled"):
         raise TypeError(f"{name}: expected an array without a mask; give its `filled(value)`")
-    if is_torch(array) and str(array.layout) != "torch.strided":
+    if is_torch(array) and (str(array.layout) != "torch.strided" or array.is_nested):
         raise TypeError(f"{name}: expected a dense tensor, got one of layout {array.layout}; give its `to_dense()`")
     dtype = str(array.dtype).removeprefix("torch.") if is_torch(array) else str(import_module("numpy").dtype(array.dtype).name)
     if dtype not in NAMES:
@@ -36,10 +37,14 @@ def write_array(file: BinaryIO, name: str, array: Any) -> None:
             raise ValueError(f"{name}: a tensor of the device meta has no values")
         import ctypes
 
-        # Held until its bytes are written.
-        tensor = array.detach().cpu().resolve_conj().resolve_neg().contiguous()
+        try:
+            # Held until its bytes are written.
+            tensor = array.detach().cpu().resolve_conj().resolve_neg().contiguous()
+            place = tensor.data_ptr()
+        except RuntimeError as error:
+            raise ValueError(f"{name}: its values cannot be read: {error}") from error
         size = tensor.numel() * tensor.element_size()
-        write_all(file, memoryview((ctypes.c_char * size).from_address(tensor.data_ptr())).cast("B") if size > 0 else memoryview(b""))
+        write_all(file, memoryview((ctypes.c_char * size).from_address(place)).cast("B") if size > 0 else memoryview(b""))
         return
     numpy = import_module("numpy")
     array = numpy.asarray(array)

@@ -13,7 +13,7 @@ from typing import Literal as Literal
 
 from . import _engine, results
 from ._check import Command, Parameter, default_of, values_of
-from ._errors import LayerloomError
+from ._errors import LayerloomError, named
 from ._merged import Merged, StrPath
 from ._model import ModelLike, in_memory, named_models, path_of, text_of_experiment, text_of_recipe
 from ._plain import Array, dtype_of, mapping_of
@@ -51,8 +51,7 @@ class Request(NamedTuple):
     progress: Progress
     in_memory: bool
     """Whether the call returns a checkpoint in memory."""
-    reads: bool
-    """Whether the call writes no model, and need not wait for one that does."""
+    work: _engine.Work
     returns: str
     """Names of the result's classes, with `|` between them."""
 
@@ -112,13 +111,14 @@ def request_of(name: str, command: Command, args: Sequence[Any], given: Mapping[
     unless = command.get("unless")
     in_memory = unless is not None and not any(is_given(values[one]) for one in unless)
     form, returns = next(one for one in command["returns"] if one[0] == "" or is_given(values[one[0]]))
-    # With `out`, these write files that other calls may need. A report that watches never ends.
+    # With `out`, these write files that other calls may need.
     writes = is_given(values.get("out")) and command["command"] not in ("report", "verify")
     reads = form in ("dry_run", "explain", "print") or (command["command"] in READS and not writes)
-    words = words_of(command, values)
+    work: _engine.Work = "watches" if is_given(values.get("watch")) else "reads" if reads else "writes"
+    words = words_of(name, command, values)
     if name == "suggest" and is_given(values["out"]) and any(isinstance(word, Held) for word in words):
         raise TypeError("suggest(): an experiment's models are read again when they are scored: with out, give paths or names of the hub")
-    return Request(words, values["progress"], in_memory, reads, returns)
+    return Request(words, values["progress"], in_memory, work, returns)
 
 
 READS = ("analyze", "diff", "inspect", "partition", "report", "suggest", "table", "verify")
@@ -128,15 +128,19 @@ def is_given(value: Any) -> bool:
     return value is not None and value is not False
 
 
-def words_of(command: Command, values: Mapping[str, Any]) -> list[Word]:
+def words_of(name: str, command: Command, values: Mapping[str, Any]) -> list[Word]:
     options: list[Word] = [command["command"]]
     arguments: list[Word] = []
     for parameter in command["parameters"]:
-        value = spelt(parameter, values[parameter["name"]])
-        if "long" not in parameter:
-            arguments += several(value)
-        else:
-            options += (each if "several" in parameter else option)(parameter["long"], value)
+        with named(f"{name}(): {parameter['name']}"):
+            value = spelt(parameter, values[parameter["name"]])
+            if "long" in parameter:
+                options += (each if "several" in parameter else option)(parameter["long"], value)
+                continue
+            words = several(value)
+            if not words and "default" not in parameter:
+                raise ValueError("expected at least one, got none")
+            arguments += words
     # After `--` no argument is taken for an option.
     return [*options, "--", *arguments]
 
@@ -145,23 +149,26 @@ def spelt(parameter: Parameter, value: Any) -> Any:
     """Replaces models, recipes and experiments in memory by words."""
     of = parameter["type"]
     if "model" in parameter:
-        return (each_model if "Sequence" in of else one_model)(value, parameter["model"])
+        if value is None:
+            return None
+        return each_model(value, parameter["model"]) if "Sequence" in of else held(value, parameter["model"])
     if "Dtype" in of:
         return dtype_of(value) or value
-    return recipe_of(value) if of == "Recipe" else experiment_of(value) if of == "Experiment" else value
+    if of == "Experiment" and isinstance(value, Mapping):
+        return text_of_experiment(cast("Mapping[str, Any]", value))
+    return recipe_of(value) if of == "Recipe" else value
 
 
-def one_model(value: ModelLike | None, name: str) -> StrPath | Held | None:
-    return None if value is None else held(value, name)
-
-
-def each_model(value: ModelLike | Sequence[ModelLike] | None, name: str) -> Sequence[StrPath | Held]:
-    if value is None:
-        return []
+def each_model(value: ModelLike | Sequence[ModelLike], name: str) -> Sequence[StrPath | Held]:
     if isinstance(value, Mapping) and len(value) > 0 and not in_memory(value):
         return [Held(partial(path_of, one, own, own=own)) for one, own in named_models(value)]
-    values = [value] if isinstance(value, (str, os.PathLike)) or not isinstance(value, Sequence) else value
-    return [held(one, f"{name}-{index + 1}") for index, one in enumerate(values)]
+    if isinstance(value, (str, os.PathLike)) or not isinstance(value, Sequence):
+        return [held(value, f"{name}-1")]
+    each_of: list[StrPath | Held] = []
+    for index, one in enumerate(value):
+        with named(f"item {index}"):
+            each_of.append(held(one, f"{name}-{index + 1}"))
+    return each_of
 
 
 def held(value: ModelLike, name: str) -> StrPath | Held:
@@ -169,17 +176,13 @@ def held(value: ModelLike, name: str) -> StrPath | Held:
     if isinstance(value, (str, os.PathLike)):
         return value
     if not in_memory(value):
-        raise TypeError(f"{name}: expected a path, a name of the hub, or a model in memory, got {type(value).__name__}")
+        raise TypeError(f"expected a path, a name of the hub, or a model in memory, got {type(value).__name__}")
     return Held(partial(path_of, value, name))
 
 
 def recipe_of(recipe: Recipe) -> StrPath | Held:
     contents = None if isinstance(recipe, (str, os.PathLike)) else mapping_of(recipe)
     return cast("StrPath", recipe) if contents is None else Held(partial(text_of_recipe, contents))
-
-
-def experiment_of(experiment: Experiment) -> StrPath:
-    return text_of_experiment(experiment) if isinstance(experiment, Mapping) else experiment
 
 
 def into(directory: str, texts: Sequence[str]) -> list[str]:
@@ -228,7 +231,7 @@ def wait(texts: Sequence[str], request: Request) -> Any:
     """Runs a command. Ctrl-C and errors of `progress` stop it, and are raised once it has cleaned up."""
     lines: queue.SimpleQueue[dict[str, Any] | None] = queue.SimpleQueue()
     with receiver(request.progress) as receive:
-        asked = _engine.ask(texts, lines.put, request.reads)
+        asked = _engine.ask(texts, lines.put, request.work)
         asked.result.add_done_callback(lambda _: lines.put(None))
         try:
             while (line := lines.get()) is not None:

@@ -34,7 +34,7 @@ async def wait_async(texts: Sequence[str], request: Request) -> Any:
             with contextlib.suppress(RuntimeError):
                 loop.call_soon_threadsafe(take, line)
 
-        asked = _engine.ask(texts, listen, request.reads)
+        asked = _engine.ask(texts, listen, request.work)
         result = asyncio.wrap_future(asked.result, loop=loop)
         try:
             either: list[asyncio.Future[Any]] = [result, failed]

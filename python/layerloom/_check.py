@@ -1,9 +1,10 @@
 """Checks a call's arguments before the engine starts: their names, and impossible types."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, TypedDict
 
-from ._plain import dtype_of
+from ._plain import dtype_of, number_of
 from ._spellings import shown_spellings
 
 
@@ -66,6 +67,8 @@ def values_of(name: str, command: Command, args: Sequence[Any], given: Mapping[s
         raise TypeError(f"{name}() got multiple values for argument {word!r}")
     values = {**placed, **own}
     for word, value in values.items():
+        if parameters[word]["type"] == "bool" and hasattr(value, "item"):
+            values[word] = value = number_of(value)
         check_value(f"{name}(): {word}", value, parameters[word])
         if word == "progress" and not (value is None or isinstance(value, bool) or callable(value)):
             raise TypeError(f"{name}(): progress must be a function, or True for a bar of tqdm, not {value!r}")
@@ -93,6 +96,8 @@ def check_value(place: str, value: object, parameter: Parameter) -> None:
         raise TypeError(f"{place} must be {expected(of)}, not a list")
     elif of == "Recipe" and isinstance(value, str) and "\n" in value.strip() and not value.startswith("{"):
         raise TypeError(f"{place} must be a path or a dictionary; of a text, it is yaml.safe_load(text)")
+    elif number_of(value) is not None and not re.search("int|float|Numbers|Layers|ModelLike|Progress", of):
+        raise TypeError(f"{place} must be {expected(of)}, not {value!r}")
     elif isinstance(value, (set, frozenset, Iterator)):
         # A set has no order.
         raise TypeError(f"{place} must be a list, not {value!r}")
@@ -103,6 +108,8 @@ def expected(of: str) -> str:
         return "a path, a name of the hub or a model in memory"
     if of.startswith(("Recipe", "Experiment")):
         return "a path or a dictionary"
+    if of.startswith(("Numbers", "Layers")):
+        return "numbers, or a text of them"
     return "a number" if of.startswith(("int", "float")) else "a text or a path"
 
 

@@ -1,7 +1,7 @@
 """Runs commands in one engine process, which the first call starts, and a later one again if it has ended.
 
 src/cli/serve.ts describes the lines of JSON on its pipes. An engine runs one command at a time, in the order of its
-calls. Calls that only read have a second engine while the first writes.
+calls. Calls that only read have a second engine while the first writes, and each report that watches has its own.
 """
 
 import atexit
@@ -17,7 +17,7 @@ import warnings
 from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import Future
 from types import FrameType
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from ._errors import EngineEnded, LayerloomError, LayerloomWarning, system_limits
 from ._program import entry, environment, find_node
@@ -28,13 +28,17 @@ Listener = Callable[[dict[str, Any]], None]
 """Receives the lines of a call before its last, in the order in which they were written."""
 
 
+Work: TypeAlias = Literal["reads", "writes", "watches"]
+"""The work of a call. A call that watches never ends; a call without work (None) waits for no other."""
+
+
 class Call:
 
-    def __init__(self, engine: "Engine", number: int, listener: Listener, reads: bool | None) -> None:
+    def __init__(self, engine: "Engine", number: int, listener: Listener, work: Work | None) -> None:
         self.engine = engine
         self.number = number
         self.listener = listener
-        self.reads = reads
+        self.work: Work | None = work
         self.out: str | None = None
         self.result: Future[dict[str, Any]] = Future()
 
@@ -89,14 +93,14 @@ class Engine:
             self.process.kill()
             raise
 
-    def has(self, reads: bool) -> bool:
-        """Whether it has a call of this kind."""
-        return any(call.reads is reads for call in list(self.calls.values()))
+    def work(self) -> set[Work]:
+        """What its calls do, without those that are over or wait for no other."""
+        return {call.work for call in list(self.calls.values()) if call.work is not None}
 
-    def ask(self, number: int, request: dict[str, Any], listener: Listener, reads: bool | None) -> Call | None:
+    def ask(self, number: int, request: dict[str, Any], listener: Listener, work: Work | None) -> Call | None:
         """Sends a request, or returns None if the process has ended."""
-        call = Call(self, number, listener, reads)
-        call.out = next((path for path in paths_of(request, ("--out",))), None) if reads is False else None
+        call = Call(self, number, listener, work)
+        call.out = next(iter(paths_of(request, ("--out",))), None) if work == "writes" else None
         with self.lock:
             if self.ended or self.process.poll() is not None:
                 return None
@@ -118,7 +122,9 @@ class Engine:
         assert self.process.stdin is not None
         self.process.stdin.close()
         os.close(self.answers)
-        for call in self.calls.values():
+        # A caller that asks again at once finds no call here.
+        calls, self.calls = self.calls, {}
+        for call in calls.values():
             call.result.set_exception(EngineEnded(exit_code))
 
     def hand_over(self, text: bytes) -> None:
@@ -130,7 +136,7 @@ class Engine:
         call = self.calls[line["call"]]
         if "error" in line or "result" in line:
             # The caller may ask again at once: this call is over.
-            call.reads = None
+            call.work = None
             finish(call, line)
             del self.calls[call.number]
         elif line.keys() & {"note", "progress", "event"}:
@@ -163,9 +169,7 @@ def finish(call: Call, line: dict[str, Any]) -> None:
     error = line["error"]
     for warning in error["warnings"]:
         call.listener({"note": f"warning: {warning}"})
-    call.result.set_exception(
-        LayerloomError(error["code"], error["message"], error["details"], error["exitCode"])
-    )
+    call.result.set_exception(LayerloomError(error["code"], error["message"], error["details"], error["exitCode"]))
 
 
 numbers = itertools.count()
@@ -185,14 +189,10 @@ def unnamed(directory: str) -> Generator[None, None, None]:
         unnamed_places.discard(place)
 
 
-def ask(words: Sequence[str], listener: Listener, reads: bool = False) -> Call:
-    """Runs a command.
-
-    Args:
-        reads: whether it writes no model
-    """
+def ask(words: Sequence[str], listener: Listener, work: Work = "writes") -> Call:
+    """Runs a command."""
     request = {"words": list(words), "directory": os.getcwd(), "environment": environment()}
-    return send("call", request, listener, reads)
+    return send("call", request, listener, work)
 
 
 def ask_scratch(size: int, beside: str, name: str) -> Call:
@@ -200,17 +200,17 @@ def ask_scratch(size: int, beside: str, name: str) -> Call:
     return send("scratch", {"bytes": size, "beside": beside, "name": name}, lambda _: None, None)
 
 
-def send(kind: str, request: dict[str, Any], listener: Listener, reads: bool | None) -> Call:
+def send(kind: str, request: dict[str, Any], listener: Listener, work: Work | None) -> Call:
     """Sends a request; starts an engine if necessary."""
     with starting:
-        if reads and request["words"][0] not in ("report", "table"):
+        if work == "reads" and request["words"][0] not in ("report", "table"):
             # Waits for a call that writes what this one reads; reports and tables are of growing studies too.
-            written = {call.out for engine in running for call in list(engine.calls.values()) if call.reads is False}
-            reads = written.isdisjoint(paths_of(request))
+            written = {call.out for engine in running for call in list(engine.calls.values()) if call.work == "writes"}
+            work = "reads" if written.isdisjoint(paths_of(request)) else "writes"
         while True:
-            engine = engine_for(reads)
+            engine = engine_for(work)
             number = next(numbers)
-            call = engine.ask(number, {kind: number, **request}, listener, reads)
+            call = engine.ask(number, {kind: number, **request}, listener, work)
             if call is not None:
                 return call
             running.remove(engine)
@@ -218,16 +218,16 @@ def send(kind: str, request: dict[str, Any], listener: Listener, reads: bool | N
 
 def paths_of(request: dict[str, Any], options: Sequence[str] = ()) -> list[str]:
     """Returns what a command names, as paths: all of it, or the values of these options."""
-    words = [word.partition("=") for word in request.get("words", [])[1:]]
+    given: list[str] = request.get("words", [])
+    words = [word.partition("=") for word in given[1:]]
     named = [value if name.startswith("--") else name + equals + value for name, equals, value in words if not options or name in options]
     return [os.path.realpath(os.path.join(request["directory"], one)) for one in named if "\0" not in one]
 
 
-def engine_for(reads: bool | None) -> Engine:
-    """Returns the engine that has calls of this kind, else one without calls of the other, else a new one: at most
-    two run. A call of no kind waits for no other."""
-    same = [] if reads is None else [engine for engine in running if engine.has(reads)]
-    free = [engine for engine in running if reads is None or not engine.has(not reads)]
+def engine_for(work: Work | None) -> Engine:
+    """Returns the engine that has calls of this work, else one without calls, else a new one."""
+    same = [] if work == "watches" else [engine for engine in running if work in engine.work()]
+    free = [engine for engine in running if work is None or not engine.work()]
     if not same and not free:
         with system_limits("the engine's process"):
             running.append(Engine())

@@ -13,6 +13,9 @@ class LayerloomError(Exception):
     2 usage or recipe, 3 incompatible or corrupt input, 130 interrupted.
     """
 
+    # Tracebacks show the name that `except` takes.
+    __module__ = "layerloom"
+
     def __init__(self, code: str, message: str, details: Mapping[str, Any], exit_code: int) -> None:
         super().__init__(code, message, details, exit_code)
         self.code = code
@@ -28,6 +31,8 @@ class EngineEnded(LayerloomError):
     """The engine's process ended during a call, for example because it was killed. The next call starts
     another."""
 
+    __module__ = "layerloom"
+
     def __init__(self, exit_code: int) -> None:
         how = f"by signal {-exit_code}" if exit_code < 0 else f"with exit code {exit_code}"
         message = f"the engine ended {how} during the call; the next call starts another"
@@ -39,6 +44,18 @@ class EngineEnded(LayerloomError):
 
 class LayerloomWarning(UserWarning):
     """A warning, as the command line prints after `warning: `."""
+
+    __module__ = "layerloom"
+
+
+@contextlib.contextmanager
+def named(place: str) -> Generator[None, None, None]:
+    """Puts the name of an argument before the message of an error of its value."""
+    try:
+        yield
+    except (TypeError, ValueError) as error:
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{place}: {error}") from error
 
 
 @contextlib.contextmanager

@@ -8,15 +8,22 @@ import re
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
-from types import TracebackType
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias, cast
 
 from ._arrays import numpy_over, torch_over, write_all
-from ._errors import system_limits
+from ._errors import named, system_limits
 from ._result import Result
 from ._safetensors import read_header
 
 StrPath: TypeAlias = str | os.PathLike[str]
+
+
+def path_text(path: object) -> str:
+    """The text of a path, which bytes are not: they lack an encoding."""
+    text: object = os.fspath(cast("os.PathLike[str]", path)) if isinstance(path, os.PathLike) else path
+    if not isinstance(text, str):
+        raise TypeError(f"expected a text or a path, got {path!r}")
+    return text
 
 EMBEDDINGS = re.compile(r"(^|\.)(embed_tokens|wte|word_embeddings|embed_in|tok_embeddings)\.weight$")
 HEADS = re.compile(r"(^|\.)(lm_head|embed_out|output)\.weight$")
@@ -120,7 +127,8 @@ class Merged(Mapping[str, Any]):
 
     def save(self, out: StrPath) -> None:
         """Writes the checkpoint, as it is now, into a directory that must not exist."""
-        directory = os.path.abspath(out)
+        with named("save(): out"):
+            directory = os.path.abspath(path_text(out))
         if os.path.lexists(directory):
             raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), directory)
         growing = f"{directory}.{os.urandom(4).hex()}.incomplete"
@@ -142,9 +150,7 @@ class Merged(Mapping[str, Any]):
     def __enter__(self) -> "Merged":
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     def __reduce__(self) -> NoReturn:
@@ -169,11 +175,7 @@ class Merged(Mapping[str, Any]):
 
 
 def names_of(directory: str) -> list[str]:
-    return sorted(
-        os.path.relpath(os.path.join(folder, name), directory)
-        for folder, _, names in os.walk(directory)
-        for name in names
-    )
+    return sorted(os.path.relpath(os.path.join(folder, name), directory) for folder, _, names in os.walk(directory) for name in names)
 
 
 def mapped(path: str) -> mmap.mmap | bytes:

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterable, Mapping, Set
 from typing import Any, Protocol, TypeAlias, cast
 
 from ._arrays import form_of, is_array, is_torch, write_all, write_array
-from ._errors import system_limits
-from ._merged import Merged, StrPath
+from ._errors import named, system_limits
+from ._merged import Merged, StrPath, path_text
 from ._peft import base_of, has_adapters, unwrapped, whole_state
 from ._plain import items_of, mapping_of, scalar_of
 from ._safetensors import DTYPES, write_header
@@ -37,30 +37,31 @@ class Model:
     """
 
     def __init__(
-        self,
-        tensors: Mapping[str, Any] | Module,
-        *,
-        config: Any = None,
-        files: StrPath | None = None,
-        name: str | None = None,
+        self, tensors: Mapping[str, Any] | Module, *, config: Any = None, files: StrPath | None = None, name: str | None = None
     ) -> None:
         if name is not None:
             check_name(name)
         # Settings of an unmerged adapter; reading the model merges it.
         self.adapter: dict[str, Any] | None = None
-        self.config = plain_config(config)
+        with named("config"):
+            self.config = plain_config(config)
         if isinstance(tensors, Mapping):
             self.tensors = tensors
         else:
             module = unwrapped(tensors)
+            if not callable(getattr(module, "state_dict", None)):
+                raise TypeError(f"tensors: expected a mapping from names to arrays, or a module of torch, got {type(tensors).__name__}")
             state, self.adapter = whole_state(module) if has_adapters(module) else (module.state_dict(), None)
             self.tensors = once(state)
             if config is None:
                 self.config = config_of(base_of(module))
-        self.files = files
+        with named("files"):
+            self.files = None if files is None else path_text(files)
         self.name = name
         self.kept_wide = set(getattr(tensors, "_keep_in_fp32_modules_strict", None) or ())
-        for key, value in self.tensors.items():
+        for key, value in cast("Mapping[object, Any]", self.tensors).items():
+            if not isinstance(key, str) or key == "__metadata__" or key.encode(errors="replace") != key.encode(errors="ignore"):
+                raise (ValueError if isinstance(key, str) else TypeError)(f"tensors: {key!r} cannot be the name of a tensor in a file")
             if not is_array(value):
                 raise TypeError(f"{key}: expected an array of NumPy or a tensor of torch, got {type(value).__name__}")
 
@@ -127,7 +128,11 @@ def plain_config(config: Any) -> dict[str, Any] | None:
     if hasattr(config, "to_json_string"):
         whole: dict[str, Any] = json.loads(config.to_json_string(use_diff=False))
         return whole
-    return dict(config.to_dict() if hasattr(config, "to_dict") else config)
+    given: object = config.to_dict() if hasattr(config, "to_dict") else config
+    if not isinstance(given, Mapping):
+        raise TypeError(f"expected a mapping, or a configuration of transformers or PEFT, got {type(config).__name__}")
+    # As the file has it, whose keys are texts.
+    return cast("dict[str, Any]", json.loads(json.dumps(dict(cast("Mapping[str, Any]", given)), default=plain)))
 
 
 def plain(value: Any) -> Any:
@@ -186,7 +191,7 @@ def written(value: Any, name: str, own: str | None, scratch: Scratch) -> str:
     directory = os.path.join(scratch.directory(size), own or model.name or name)
     os.mkdir(directory)
     if model.files is not None:
-        link_files(os.fspath(model.files), directory)
+        link_files(model.files, directory)
     kind = "adapter_" if "peft_type" in (model.config or {}) else ""
     config = model.config if model.config is not None else config_in(directory)
     if config is not None:
@@ -221,10 +226,11 @@ def write_json(path: str, value: Any) -> None:
 
 
 def link_files(files: str, directory: str) -> None:
-    for entry in os.scandir(files):
-        # An adapter's settings belong to the weights beside them.
-        if entry.is_file() and not entry.name.endswith(WEIGHTS) and entry.name != "adapter_config.json":
-            os.symlink(os.path.realpath(entry.path), os.path.join(directory, entry.name))
+    with os.scandir(files) as entries:
+        for entry in entries:
+            # An adapter's settings belong to the weights beside them.
+            if entry.is_file() and not entry.name.endswith(WEIGHTS) and entry.name != "adapter_config.json":
+                os.symlink(os.path.realpath(entry.path), os.path.join(directory, entry.name))
 
 
 def text_of_recipe(recipe: Mapping[str, Any], scratch: Scratch) -> str:
@@ -266,7 +272,10 @@ def text_of(file: Mapping[str, Any], path: Callable[[Any, str | None], str]) -> 
             raise TypeError(f"{place}: expected a value of JSON or a model, got {type(value).__name__}{hint_of(value)}")
         return [spelt(one, f"{place}[{index}]") for index, one in enumerate(items)]
 
-    return json.dumps(spelt(file, ""), indent=1)
+    try:
+        return json.dumps(spelt(file, ""), indent=1)
+    except RecursionError:
+        raise ValueError("expected a value of JSON, got one that contains itself") from None
 
 
 def finite(number: Any, place: str) -> Any:

@@ -1,5 +1,6 @@
 """Results of calls: dictionaries whose keys are attributes too."""
 
+import contextlib
 import keyword
 import re
 import types
@@ -19,7 +20,8 @@ class Result(dict[str, Any]):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            for key, value in self.items():
+            # Protocols, such as that of copies, look for methods.
+            for key, value in () if name.startswith("__") else self.items():
                 if attribute_of(key) == name:
                     return value
             if name in map(attribute_of, self._optional):
@@ -28,6 +30,18 @@ class Result(dict[str, Any]):
 
     def __dir__(self) -> list[str]:
         return [*super().__dir__(), *map(attribute_of, self), *map(attribute_of, self._optional)]
+
+
+def show_as_dictionaries() -> None:
+    """Lets YAML, where it is installed, write results as dictionaries."""
+    with contextlib.suppress(ImportError):
+        from yaml.representer import Representer, SafeRepresenter  # type: ignore[import-untyped,unused-ignore]
+
+        for one in (SafeRepresenter, Representer):
+            one.add_multi_representer(Result, SafeRepresenter.represent_dict)
+
+
+show_as_dictionaries()
 
 
 def snake_case(name: str) -> str:

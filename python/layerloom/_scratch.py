@@ -39,9 +39,7 @@ class Scratch(contextlib.ExitStack):
         self.enter_context(_engine.unnamed(directory))
         return directory
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
         """Replaces an error by EngineEnded if its cause is that the engine ended and its directories are
         lost: the next engine removes them."""
         super().__exit__(kind, error, traceback)

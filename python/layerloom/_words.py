@@ -1,5 +1,6 @@
 """Spells a call's values as words of a command line."""
 
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
@@ -29,7 +30,11 @@ def text_of(value: float | StrPath) -> str:
     scalar = scalar_of(value)
     if scalar is None or isinstance(scalar, bool):
         raise TypeError(f"expected a text, a path, a number or a list of these, not {value!r}")
-    return scalar if isinstance(scalar, str) else text_of_number(scalar)
+    text = scalar if isinstance(scalar, str) else text_of_number(scalar)
+    # No file has such a name.
+    if re.search("[\0\ud800-\udc7f\udd00-\udfff]", text):
+        raise ValueError(f"expected a text of Unicode without NUL, got {text!r}")
+    return text
 
 
 def word_of(value: One) -> Word:

@@ -18,6 +18,7 @@ import gc
 import hashlib
 import json
 import os
+from collections import namedtuple
 
 import kept
 import lm_eval.api.registry
@@ -29,27 +30,20 @@ _NOT_OF_THE_MODEL = ("layerloom.json", "README.md", "model.safetensors.index.jso
 """Small files of a checkpoint that transformers does not read for what it computes."""
 
 
-class _Kept:
-    """This process's model, by its sources; the key of each tensor in it; the random state after its making."""
-
-    def __init__(self, key, model, keys, state):
-        self.key, self.model, self.keys, self.state = key, model, keys, state
-
+_Kept = namedtuple("_Kept", "key model keys state")
+"""This process's model, by its sources; the key of each tensor in it; the random state after its making."""
 
 _kept = None
-_weights = None
-_there = None
-_agree = None
-_is_whole = False
+_run = None
 
 
-def expect(weights, there, fingerprint, agree):
-    """Sets the weights of the next run, and the function that gets the loaded tensors and their fingerprint.
+def expect(**run):
+    """Sets the `weights` of the next run, and the function `agree` of the loaded tensors and their fingerprint.
 
     `there` are the tensors in the files of the run's checkpoint; None: those of `weights`.
     """
-    global _weights, _there, _agree, _is_whole
-    _weights, _there, _agree, _is_whole = weights, there, agree, fingerprint == "whole"
+    global _run
+    _run = run
 
 
 def forget():
@@ -65,7 +59,7 @@ class ExchangingLM(HFLM):
 
     def _create_model(self, pretrained, **options):
         global _kept
-        weights = _weights
+        weights, there = _run["weights"], _run["there"]
         key = _key_of(pretrained, self._device, options) if weights is not None else None
         if key is not None and _kept is not None and _kept.key == key:
             places = _places_of(_kept.model, weights)
@@ -77,10 +71,10 @@ class ExchangingLM(HFLM):
         places = None if key is None else _places_of(self._model, weights)
         if places is None:
             # transformers has loaded the right model, unless its files are another model's.
-            if _there is not None:
+            if there is not None:
                 raise ValueError("the tensors of this model cannot be exchanged by name: score it without in place")
             return
-        there = weights if _there is None else _there
+        there = weights if there is None else there
         own = _Kept(key, self._model, {each["name"]: each["key"] for each in there}, kept.random_state())
         changed = _load_differing(own, weights, places)
         _compare(weights, places, [*there, *changed], whole=True)
@@ -110,8 +104,9 @@ def _load_differing(own, weights, places):
 
 def _compare(weights, places, loaded, *, whole):
     size = sum(each["end"] - each["begin"] for each in loaded)
-    prints = fingerprint(weights, places, {each["name"] for each in (weights if _is_whole else loaded)})
-    _agree({"tensors": len(loaded), "bytes": size, "whole": whole}, prints)
+    is_whole = _run["fingerprint"] == "whole"
+    prints = fingerprint(weights, places, {each["name"] for each in (weights if is_whole else loaded)})
+    _run["agree"]({"tensors": len(loaded), "bytes": size, "whole": whole}, prints)
 
 
 def _key_of(pretrained, device, options):

@@ -134,6 +134,12 @@ class Copies:
         with _Watch(self, owner_of):
             yield
 
+    def places_of(self, changed):
+        for each in changed:
+            if each["name"] not in self.places:
+                raise CannotExchange(f"{each['name']} went to no parameter of the server's model that could be seen")
+        return self.places
+
     def add(self, owner, target, source):
         name, tensor = self._sources.get(source.untyped_storage().data_ptr(), (None, None))
         if name is None or owner is None or target.numel() == 0:

@@ -18,6 +18,7 @@ import json
 import math
 import os
 import traceback
+from collections import namedtuple
 
 import torch
 
@@ -27,12 +28,8 @@ _UNQUANTISED = ("UnquantizedLinearMethod", "UnquantizedEmbeddingMethod", "Unquan
 """Classes of SGLang that keep a module's weights as they were loaded."""
 
 
-class _Held:
-    """This worker's model, the keys of the tensors that it holds, and their places."""
-
-    def __init__(self, model, keys, places):
-        self.model, self.keys, self.places = model, keys, places
-
+_Held = namedtuple("_Held", "model keys places")
+"""This worker's model, the keys of the tensors that it holds, and their places."""
 
 _held = None
 
@@ -114,10 +111,7 @@ def _load(model, changed):
     copies = Copies()
     with opened(changed) as tensors, copies.to(owners.get):
         model.load_weights(copies.known(tensors))
-    missing = [each["name"] for each in changed if each["name"] not in copies.places]
-    if missing:
-        raise CannotExchange(f"{missing[0]} went to no parameter of the server's model that could be seen")
-    return copies.places
+    return copies.places_of(changed)
 
 
 def _check_places(model, weights, places):

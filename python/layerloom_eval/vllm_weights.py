@@ -102,10 +102,7 @@ def _load(worker, changed):
             worker.reload_weights(weights_iterator=copies.known(tensors))
     finally:
         layerwise._layerwise_process = process
-    missing = [each["name"] for each in changed if each["name"] not in copies.places]
-    if missing:
-        raise CannotExchange(f"{missing[0]} went to no parameter of the server's model that could be seen")
-    return copies.places
+    return copies.places_of(changed)
 
 
 def _with_tied(model, found):

@@ -16,6 +16,7 @@ from pathlib import Path
 
 import layerloom
 from layerloom import _engine
+from smoke_models import write_expert
 from workplace import COMMAND, REPEATS, Workplace, processes, until
 
 NUMBERS = ["-1", "1.5", "x", "", "nan"]
@@ -175,6 +176,33 @@ class Calls(Workplace):
         self.assertEqual(len(processes()), 2)
         layerloom.close()
         self.assertEqual(processes(), set())
+
+    def test_a_report_that_watches_holds_no_other_call(self) -> None:
+        write_expert("base", 0)
+        experiment = {"base": "./base", "tasks": {"a": "./a"}, "languages": {"sw": {"b": "./b"}}, "merges": [{"name": "soup", "method": "soup"}]}
+        layerloom.run_experiment(experiment, out="study")
+
+        async def watch() -> None:
+            watching = [asyncio.create_task(layerloom.aio.report("study", watch=True, out=f"page-{index}.html")) for index in range(2)]
+            while not all(Path(f"page-{index}.html").exists() for index in range(2)):
+                await asyncio.sleep(0.02)
+            self.assertEqual((await layerloom.aio.inspect("a")).architecture.layers, 3)
+            await layerloom.aio.soup(["a", "b"], out="merged")
+            await layerloom.aio.report("study", out="page.html")
+            self.assertFalse(any(one.done() for one in watching))
+            for one in watching:
+                one.cancel()
+                with self.assertRaises(asyncio.CancelledError):
+                    await one
+
+        asyncio.run(asyncio.wait_for(watch(), 60))
+        self.assertEqual(sorted(self.left()), ["merged"])
+
+    def test_a_path_that_looks_like_an_option_is_a_path(self) -> None:
+        for name in ("--help", "-h", "--version", "-V", "--json"):
+            with self.subTest(name), self.assertRaises(layerloom.LayerloomError) as raised:
+                layerloom.inspect(name)
+            self.assertEqual(raised.exception.code, "MODEL_NOT_FOUND")
 
     def test_a_call_that_reads_waits_for_what_it_reads(self) -> None:
         async def merge_and_read() -> list[object]:

@@ -60,8 +60,32 @@ WRONG: list[tuple[Callable[[], object], str]] = [
     (lambda: layerloom.merge({"method": "soup", "models": b"./a"}), "models: expected .*, got bytes"),
     (lambda: layerloom.run_experiment({"languages": {"sw": {"./a"}}}), r"languages\.sw: expected .*, got set"),
     (lambda: layerloom.soup(["./a", "./b"], weights=[True, 1]), "expected a text, a path, a number or a list"),
-    (lambda: layerloom.soup(["./a", None]), "model-2: expected a path, .*, got NoneType"),
+    (lambda: layerloom.soup(["./a", None]), r"soup\(\): models: item 1: expected a path, .*, got NoneType"),
+    (lambda: layerloom.swap(**models, out=3), r"swap\(\): out must be a text or a path, not 3"),
+    (lambda: layerloom.swap(**models, bottom=2j), r"swap\(\): bottom: expected .*, not 2j"),
+    (lambda: layerloom.swap(**models, weights=[[1, 2]]), r"swap\(\): weights: expected .*, not \[1, 2\]"),
+    (lambda: layerloom.swap(**models, weights={"task": 1}), r"swap\(\): weights must be numbers, or a text of them, not a mapping"),
+    (lambda: layerloom.Model({1: 2}), "tensors: 1 cannot be the name of a tensor"),
+    (lambda: layerloom.Model("./math-1"), "tensors: expected a mapping from names to arrays, or a module of torch, got str"),
+    (lambda: layerloom.Model(layerloom.Model({})), "tensors: expected .*, got Model"),
+    (lambda: layerloom.Model({}, config="./config.json"), "config: expected a mapping, .*, got str"),
+    (lambda: layerloom.Model({}, config={"x": object()}), "config: expected a value of JSON, got object"),
+    (lambda: layerloom.Model({}, files=b"./math-1"), "files: expected a text or a path, got b'./math-1'"),
+    (lambda: layerloom.Model({}, files=3), "files: expected a text or a path, got 3"),
+    (lambda: layerloom.open(None), r"open\(\): expected a text or a path, got None"),
+    (lambda: layerloom.open(b"./study"), r"open\(\): expected a text or a path, got b'./study'"),
+    (lambda: layerloom.Merge(3), r"Merge\(\): path: expected a text or a path, got 3"),
     (lambda: asyncio.run(layerloom.aio.soup(["./a"], wieghts=[1])), "did you mean 'weights'"),
+]
+
+IMPOSSIBLE: list[tuple[Callable[[], object], str]] = [
+    (lambda: layerloom.soup([]), r"soup\(\): models: expected at least one, got none"),
+    (lambda: layerloom.inspect("a\0b"), r"inspect\(\): checkpoint: expected a text of Unicode without NUL, got 'a\\x00b'"),
+    (lambda: layerloom.inspect("a\ud800"), r"inspect\(\): checkpoint: expected a text of Unicode"),
+    (lambda: layerloom.swap(**models, out="a\0"), r"swap\(\): out: expected a text of Unicode without NUL"),
+    (lambda: layerloom.Model({"__metadata__": 1}), "tensors: '__metadata__' cannot be the name of a tensor"),
+    (lambda: layerloom.Model({"a\udcff": 1}), r"tensors: 'a\\udcff' cannot be the name of a tensor"),
+    (lambda: layerloom.open(".", frames="spark"), r"open\(\): frames must be one of pandas, polars, arrow, not 'spark'"),
 ]
 
 
@@ -70,7 +94,15 @@ class Checks(unittest.TestCase):
         for call, message in WRONG:
             with self.subTest(message), self.assertRaisesRegex(TypeError, message):
                 call()
+        for call, message in IMPOSSIBLE:
+            with self.subTest(message), self.assertRaisesRegex(ValueError, message):
+                call()
         self.assertEqual(_engine.running, [])
+
+    def test_exceptions_have_the_names_that_except_takes(self) -> None:
+        for one in (layerloom.LayerloomError, layerloom.EngineEnded, layerloom.LayerloomWarning):
+            self.assertIs(getattr(sys.modules[one.__module__], one.__qualname__), one)
+            self.assertEqual(one.__module__, "layerloom")
 
     def test_a_misspelt_function_has_a_nearest(self) -> None:
         ran = subprocess.run([sys.executable, "-c", "import layerloom; layerloom.swop"], capture_output=True, text=True)

@@ -7,6 +7,7 @@ import pickle
 import tempfile
 import types
 import unittest
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
@@ -96,6 +97,17 @@ class Results(unittest.TestCase):
         for other in (pickle.loads(pickle.dumps(merged)), copy.deepcopy(merged)):
             self.assertEqual((other, type(other)), (merged, type(merged)))
         self.assertEqual(layerloom.swap(task="a", lang="b", bottom=1, top=1).result.bytes_written, merged.bytes_written)
+
+    def test_results_are_copied_pickled_and_written_as_dictionaries(self) -> None:
+        for result in (layerloom.inspect("a"), layerloom.diff("a", "b"), layerloom.soup(["a", "b"], dry_run=True)):
+            for same in (copy.copy(result), copy.deepcopy(result), pickle.loads(pickle.dumps(result))):
+                self.assertEqual((type(same), same), (type(result), result))
+            self.assertEqual(json.loads(json.dumps(result)), result)
+            if find_spec("yaml"):
+                import yaml
+
+                for dump in (yaml.safe_dump, yaml.dump):
+                    self.assertEqual(yaml.safe_load(dump(result)), result)
 
     def test_every_key_has_an_attribute_and_no_method_of_a_dictionary_is_hidden(self) -> None:
         for name in results.__all__:

@@ -64,7 +64,6 @@ class Analysis:
 
     def add_to(self, table: Table) -> None:
         for tensor, found in self.record["tensors"].items():
-            layer, mav, above = (found.get(key) for key in ("layer", "meanMav", "fractionAbove"))
             table.add(
                 {
                     "study": self.study,
@@ -73,13 +72,7 @@ class Analysis:
                     "rows_of": self.rows,
                     "threshold": self.threshold,
                     "tensor": tensor,
-                    "layer": None if layer is None else layer.integer(),
-                    "module": found["module"].text(),
-                    "rows": found["rows"].integer(),
-                    "parameters_per_row": found["parametersPerRow"].integer(),
-                    "mean_mav": None if mav is None else mav.number(),
-                    "fraction_above": None if above is None else above.number(),
-                    "non_finite_rows": found["nonFiniteRows"].integer(),
+                    **found.row(analysis_columns, "module rows parameters_per_row non_finite_rows", "layer mean_mav fraction_above"),
                 }
             )
 

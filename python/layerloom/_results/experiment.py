@@ -84,14 +84,11 @@ class Experiment:
                 {
                     **columns,
                     "name": columns["model"],
-                    "state": entry["state"].text(),
+                    **entry.row(merge_columns, "state bytes_read bytes_written seconds"),
                     "path": os.path.join(self.directory, entry["path"].text()),
                     "identity": None if identity is None else identity.text(),
                     "shards_shared": entry["shards"]["shared"].integer(),
                     "shards_new": entry["shards"]["new"].integer(),
-                    "bytes_read": entry["bytesRead"].integer(),
-                    "bytes_written": entry["bytesWritten"].integer(),
-                    "seconds": entry["seconds"].number(),
                     "error_code": None if error is None else error["code"].text(),
                     "error_message": None if error is None else error["message"].text(),
                     **self.settings_row(settings),
@@ -140,7 +137,7 @@ class Experiment:
         for columns, settings, task, score, result in self.scored():
             metrics = result["metrics"]
             headline = score.get("headline")
-            rows, tokens = result.get("rows"), result.get("maxTokens")
+            rows = result.get("rows")
             first, end = (None, None) if rows is None else [one.integer() for one in rows.pair()]
             for key, value in metrics.items():
                 metric, _, chosen = key.partition(",")
@@ -151,25 +148,17 @@ class Experiment:
                 table.add(
                     {
                         **columns,
+                        **result.row(score_columns, "task_version n fewshot seed backend source started seconds", "max_tokens"),
                         "task": task,
-                        "task_version": result["taskVersion"].text(),
                         "metric": metric,
                         "filter": chosen or None,
                         "headline": None if headline is None else headline.text() == key,
                         "value": None if value.value is None else value.number(),
                         "stderr": None if error is None else error.number(),
                         "higher_is_better": None if better is None else better.boolean(),
-                        "n": result["n"].integer(),
-                        "fewshot": result["fewshot"].integer(),
                         "first_row": first,
                         "end_row": end,
-                        "max_tokens": None if tokens is None else tokens.integer(),
-                        "seed": result["seed"].text(),
-                        "backend": result["backend"].text(),
                         "harness_version": result["harness"]["version"].text(),
-                        "source": result["source"].text(),
-                        "started": result["started"].text(),
-                        "seconds": result["seconds"].number(),
                         "result": os.path.join(self.directory, "evaluations", name_of(score)),
                         **self.settings_row(settings),
                     }
@@ -192,8 +181,7 @@ class Experiment:
             text = None if known is None else known.get(document)
             same = {
                 "problem": problem["id"].integer(),
-                "document": document,
-                "response": problem["response"].text(),
+                **problem.row(sample_columns, "document response"),
                 "question": None if text is None else text["question"].text(),
                 "expected": None if text is None else text["target"].text(),
             }
@@ -219,7 +207,7 @@ def record_in(directory: str) -> str:
     """
     file = os.path.join(directory, "experiment.json")
     if not os.path.lexists(file):
-        message = f"{directory} has no experiment.json; run `layerloom batch EXPERIMENT.yaml -o {directory}` first"
+        message = f"{directory} has no experiment.json; `layerloom.run_experiment(…, out={directory!r})` makes one"
         if os.path.lexists(os.path.join(directory, "layerloom.json")):
             message = f"{directory} has no experiment.json; it is a single merge: layerloom.Merge shows it"
         raise LayerloomError("EXPERIMENT_MISSING", message, {"directory": directory}, 3)

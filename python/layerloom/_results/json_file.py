@@ -2,11 +2,13 @@
 
 import json
 import os
+import re
 import stat
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeAlias, cast
 
 from .._errors import LayerloomError
+from .table import Kind
 
 Fault: TypeAlias = Callable[[str, str], LayerloomError]
 """Makes the error of a file and of what is wrong with it."""
@@ -95,6 +97,20 @@ class Value:
         found = self[key]
         return None if found.value is MISSING or found.value is None else found
 
+    def row(self, kinds: Mapping[str, Kind], names: str, optional: str = "") -> dict[str, Any]:
+        """Columns of these names, whose keys are the names in camel case.
+
+        Args:
+            kinds: of the columns
+            optional: names whose missing or null key gives None
+        """
+        row: dict[str, Any] = {}
+        for name in f"{names} {optional}".split():
+            key = re.sub("_(.)", lambda found: found[1].upper(), name)
+            found = self.get(key) if name in optional.split() else self[key]
+            row[name] = None if found is None else READ[kinds[name]](found)
+        return row
+
     def items(self) -> Iterator[tuple[str, "Value"]]:
         for key in self.object():
             yield text_of(key), self[key]
@@ -141,6 +157,10 @@ class Value:
 
 
 MISSING: Any = object()
+
+READ: dict[Kind, Callable[[Value], Any]] = {
+    "text": Value.text, "integer": Value.integer, "number": Value.number, "boolean": Value.boolean, "texts": Value.texts,
+}
 
 
 def text_of(text: str) -> str:

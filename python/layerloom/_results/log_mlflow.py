@@ -54,17 +54,9 @@ def log(mlflow: Any, client: Any, place: str, former: Any, run: Run) -> str:
     parameters = {plain_key(name): str(value) for name, value in run.parameters.items()}
     client.log_batch(
         made.info.run_id,
-        metrics=[
-            mlflow.entities.Metric(name, value, now, 0)
-            for name, value in metrics.items()
-            if made.data.metrics.get(name) != value
-        ],
+        metrics=[mlflow.entities.Metric(name, value, now, 0) for name, value in metrics.items() if made.data.metrics.get(name) != value],
         # MLflow lets no parameter be changed.
-        params=[
-            mlflow.entities.Param(name, value)
-            for name, value in parameters.items()
-            if name not in made.data.params
-        ],
+        params=[mlflow.entities.Param(name, value) for name, value in parameters.items() if name not in made.data.params],
     )
     client.set_terminated(made.info.run_id)
     run_id: str = made.info.run_id

@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from .._errors import LayerloomError, named
+from .._merged import path_text
 from .html import colours_of, escape, framed, heading, muted, table
 from .json_file import Value, fault_of, read_object
 
@@ -33,13 +35,16 @@ class Merge:
         LayerloomError: READ_FAILED if `layerloom.json` is missing or damaged.
     """
 
-    def __init__(
-        self, path: str | os.PathLike[str], name: str | None = None, scores: Sequence[Mapping[str, Any]] = ()
-    ) -> None:
-        self.path = os.path.abspath(path)
+    def __init__(self, path: str | os.PathLike[str], name: str | None = None, scores: Sequence[Mapping[str, Any]] = ()) -> None:
+        with named("Merge(): path"):
+            self.path = os.path.abspath(path_text(path))
         self.name = os.path.basename(self.path) if name is None else name
         self.scores = scores
-        record = read_object(os.path.join(self.path, "layerloom.json"), "the record of a merge", read_failed)
+        file = os.path.join(self.path, "layerloom.json")
+        if not os.path.lexists(file):
+            reason = "has no layerloom.json, so it is no output of layerloom" if os.path.isdir(self.path) else "is no directory of a merge"
+            raise LayerloomError("READ_FAILED", f"{self.path} {reason}", {"file": file, "reason": reason}, 3)
+        record = read_object(file, "the record of a merge", read_failed)
         self.method: str = record["method"].text()
         self.recipe: dict[str, Any] = dict(record["completeRecipe"].object())
         self.layers: int = record["architecture"]["layers"].integer()

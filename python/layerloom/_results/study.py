@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Callable
-from functools import cached_property
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any, Generic, Literal, TypeAlias, TypeVar, overload
 
+from .._errors import named
+from .._merged import path_text
 from .analysis import Analysis, analyses_in, analysis_columns, experts_in, table_of
 from .columns import merge_columns, reference_columns, sample_columns, score_columns
 from .experiment import Experiment, record_in
 from .merge import Merge
 from .summary import summary_html, summary_text
-from .table import Frames, Table, joined
+from .table import Frames, Table, joined, modules
 
 if TYPE_CHECKING:
     import pandas
@@ -36,6 +36,7 @@ class Study(Generic[Frame]):
         names = names_of(directories)
         self.directories = directories
         self.frames: Frames | None = frames
+        self._tables: dict[str, Table] = {}
         self.experiments: list[Experiment] = []
         self.found: list[Analysis] = []
         for directory, name in zip(directories, names):
@@ -95,11 +96,10 @@ class Study(Generic[Frame]):
     def table(self, name: TableName) -> Table:
         if name not in columns_of:
             raise KeyError(f"{name} is no table; these are: {', '.join(columns_of)}")
+        if name not in self._tables:
+            made = [table_of(self.found)] if name == "analyses" else [getattr(one, name) for one in self.experiments]
+            self._tables[name] = joined([Table(columns_of[name]), *made])
         return self._tables[name]
-
-    @cached_property
-    def _tables(self) -> Tables:
-        return Tables(self.experiments, self.found)
 
     def merge(self, name: str) -> Merge:
         """A merge by its name, which shows its layers in a notebook.
@@ -137,23 +137,6 @@ columns_of = {
 }
 
 
-class Tables(dict[str, Table]):
-
-    def __init__(self, experiments: list[Experiment], found: list[Analysis]) -> None:
-        super().__init__()
-        self.make: dict[str, Callable[[], Table]] = {
-            "merges": lambda: joined([Table(merge_columns), *(one.merges for one in experiments)]),
-            "references": lambda: joined([Table(reference_columns), *(one.references for one in experiments)]),
-            "scores": lambda: joined([Table(score_columns), *(one.scores for one in experiments)]),
-            "samples": lambda: joined([Table(sample_columns), *(one.samples for one in experiments)]),
-            "analyses": lambda: table_of(found),
-        }
-
-    def __missing__(self, name: str) -> Table:
-        self[name] = self.make[name]()
-        return self[name]
-
-
 def first_installed() -> Frames:
     has_pandas = find_spec("pandas") is not None or find_spec("polars") is None
     return "pandas" if has_pandas else "polars"
@@ -188,4 +171,7 @@ def open(*directories: Path, frames: Frames | None = None) -> Study[Any]:
     """
     if not directories:
         raise TypeError("open() needs the directory of an experiment or of an analysis")
-    return Study([os.path.abspath(directory) for directory in directories], frames)
+    if frames not in (None, *modules):
+        raise ValueError(f"open(): frames must be one of {', '.join(modules)}, not {frames!r}")
+    with named("open()"):
+        return Study([os.path.abspath(path_text(directory)) for directory in directories], frames)

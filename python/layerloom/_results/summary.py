@@ -19,9 +19,7 @@ def summary_text(experiments: Sequence[Experiment], found: Sequence[Analysis]) -
 def summary_html(experiments: Sequence[Experiment], found: Sequence[Analysis]) -> str:
     parts = [heading(one.name, counts_of(one)) + scores_of(one) for one in experiments]
     if found:
-        rows = [
-            [escape(one.name), escape(one.base), f"{one.mean_mav:.3g}", f"{one.threshold:g}"] for one in found
-        ]
+        rows = [[escape(one.name), escape(one.base), f"{one.mean_mav:.3g}", f"{one.threshold:g}"] for one in found]
         head = heading(found[0].study, plural(len(found), "analysed expert", "analysed experts"))
         parts.append(head + table(["expert", "base", "mean MAV", "threshold"], rows, left=2))
     return framed('<div style="height:16px"></div>'.join(parts))

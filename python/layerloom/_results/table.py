@@ -92,10 +92,8 @@ def installed(frames: Frames) -> Any:
     try:
         return import_module(modules[frames])
     except ModuleNotFoundError as missing:
-        raise ModuleNotFoundError(
-            f"these frames need {modules[frames]}: pip install 'layerloom[{frames}]'; rows(NAME) of a study needs nothing",
-            name=missing.name,
-        ) from missing
+        words = f"these frames need {modules[frames]}: pip install 'layerloom[{frames}]'; rows(NAME) of a study needs nothing"
+        raise ModuleNotFoundError(words, name=missing.name) from missing
 
 
 def pandas_of(table: Table) -> Any:
@@ -117,25 +115,15 @@ def pandas_of(table: Table) -> Any:
 
 def polars_of(table: Table) -> Any:
     polars = installed("polars")
-    types = {
-        "text": polars.String,
-        "integer": polars.Int64,
-        "number": polars.Float64,
-        "boolean": polars.Boolean,
-        "texts": polars.List(polars.String),
-    }
+    text = polars.String
+    types = {"text": text, "integer": polars.Int64, "number": polars.Float64, "boolean": polars.Boolean, "texts": polars.List(text)}
     return polars.DataFrame(table.columns, schema={name: types[kind] for name, kind in table.kinds.items()})
 
 
 def arrow_of(table: Table) -> Any:
     arrow = installed("arrow")
-    types = {
-        "text": arrow.string(),
-        "integer": arrow.int64(),
-        "number": arrow.float64(),
-        "boolean": arrow.bool_(),
-        "texts": arrow.list_(arrow.string()),
-    }
+    text = arrow.string()
+    types = {"text": text, "integer": arrow.int64(), "number": arrow.float64(), "boolean": arrow.bool_(), "texts": arrow.list_(text)}
     return arrow.table(table.columns, schema=arrow.schema([(name, types[kind]) for name, kind in table.kinds.items()]))
 
 

@@ -5,18 +5,7 @@ that name.
 """
 
 try:
-    from layerloom_train import (
-        PartBatchSampler as PartBatchSampler,
-        Partition as Partition,
-        Parts as Parts,
-        SimultaneousMixin as SimultaneousMixin,
-        checkpoint_name as checkpoint_name,
-        freeze as freeze,
-        load_sharded as load_sharded,
-        read_partition as read_partition,
-        schedule_of_parts as schedule_of_parts,
-    )
+    from layerloom_train import *
+    from layerloom_train import __all__ as __all__
 except ModuleNotFoundError as missing:
-    raise ModuleNotFoundError(
-        f"layerloom.train needs {missing.name}: pip install 'layerloom[train]'", name=missing.name
-    ) from missing
+    raise ModuleNotFoundError(f"layerloom.train needs {missing.name}: pip install 'layerloom[train]'", name=missing.name) from missing

@@ -13,7 +13,6 @@ and values, share one: `shared` in the metadata gives its name. A tied head has 
 import argparse
 import json
 import re
-import struct
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -22,6 +21,7 @@ from pathlib import Path
 
 import torch
 
+from layerloom._safetensors import write_header
 from layerloom.train.rows import DataError, load, parser_of, replacing
 
 # Number of tokens in the row that finds layers with the same inputs.
@@ -140,9 +140,7 @@ def forward(model: torch.nn.Module, row: torch.Tensor) -> None:
         pass
 
 
-def grams_of(
-    model: torch.nn.Module, rows: Iterable[torch.Tensor], inputs: list[Inputs], memory: float
-) -> Iterator[torch.Tensor]:
+def grams_of(model: torch.nn.Module, rows: Iterable[torch.Tensor], inputs: list[Inputs], memory: float) -> Iterator[torch.Tensor]:
     """Yields the Gram matrix of each of some inputs, in order: in float32, of shape (width, width).
 
     Computes as many at a time as fit in `memory` bytes, but at least one; each such part passes over all
@@ -196,16 +194,8 @@ def write(path: Path, inputs: list[Inputs], grams: Iterable[torch.Tensor], rows:
     shared = {name: one.name for one in inputs for name in one.layers if name != one.name}
     tokens = sum(row.shape[1] for row in rows)
     metadata = {"format": "pt", "rows": str(len(rows)), "tokens": str(tokens), "shared": json.dumps(shared)}
-    header: dict[str, object] = {"__metadata__": metadata}
-    position = 0
-    for one in inputs:
-        shape, end = [one.width, one.width], position + one.bytes
-        header[one.name] = {"dtype": "F32", "shape": shape, "data_offsets": [position, end]}
-        position = end
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
     with replacing(path) as partial, partial.open("wb") as file:
-        file.write(struct.pack("<Q", len(text)) + text)
+        file.write(write_header(((one.name, "F32", (one.width, one.width)) for one in inputs), metadata))
         for gram in grams:
             file.write(gram.cpu().numpy().astype("<f4", copy=False).data)
 

@@ -19,9 +19,7 @@ from layerloom.train.rows import DataError, load, parser_of, replacing
 
 
 def main(arguments: list[str] | None = None) -> None:
-    parser = parser_of(
-        "importances", "Makes the importances of a model's parameters (diagonal Fisher information) of rows of text."
-    )
+    parser = parser_of("importances", "Makes the importances of a model's parameters (diagonal Fisher information) of rows of text.")
     given = parser.parse_args(arguments)
     try:
         model, rows = load(given)
