@@ -38,7 +38,14 @@ const left = Object.values(outputOptions).map(({ flags }) => /--\w+/.exec(flags)
 const isModel = ({ flags }) => modelWords.includes(/<(\w+)>/.exec(flags)?.[1] ?? '');
 
 /** Types by the word for a value in `<…>`. @type {Readonly<Record<string, string>>} */
-const typesByWord = { set: 'Layers', t: 'str | float', size: 'str | int', n: 'str | int' };
+const typesByWord = {
+  set: 'Layers',
+  t: 'str | float',
+  size: 'str | int',
+  n: 'str | int',
+  // With commas.
+  names: 'StrPath | Sequence[StrPath]',
+};
 
 /** Words for numbers that may have a fraction. */
 const fractions = ['share', 'points', 'seconds', 's', 't'];

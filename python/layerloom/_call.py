@@ -15,11 +15,11 @@ from . import _engine, results
 from ._check import Command, Parameter, default_of, values_of
 from ._errors import LayerloomError, named
 from ._merged import Merged, StrPath
-from ._model import ModelLike, in_memory, named_models, path_of, text_of_experiment, text_of_recipe
+from ._model import Model, ModelLike, hint_of, in_memory, named_models, path_of, text_of_experiment, text_of_recipe
 from ._plain import Array, dtype_of, mapping_of
 from ._plain import Dtype as Dtype
 from ._progress import Bar
-from ._result import Result, fits, typed
+from ._result import Result, fits, show_as_dictionaries, typed
 from ._scratch import Scratch
 from ._words import Held, Word, each, option, several, texts_of
 
@@ -176,7 +176,9 @@ def held(value: ModelLike, name: str) -> StrPath | Held:
     if isinstance(value, (str, os.PathLike)):
         return value
     if not in_memory(value):
-        raise TypeError(f"expected a path, a name of the hub, or a model in memory, got {type(value).__name__}")
+        if isinstance(value, Mapping) and len(value) > 0:
+            Model(value)  # names the entry that is no array
+        raise TypeError(f"expected a path, a name of the hub, or a model in memory, got {type(value).__name__}{hint_of(value)}")
     return Held(partial(path_of, value, name))
 
 
@@ -234,6 +236,7 @@ def wait(texts: Sequence[str], request: Request) -> Any:
         asked = _engine.ask(texts, lines.put, request.work)
         asked.result.add_done_callback(lambda _: lines.put(None))
         try:
+            show_as_dictionaries()
             while (line := lines.get()) is not None:
                 receive(line)
         except BaseException:

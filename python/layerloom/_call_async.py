@@ -9,7 +9,7 @@ from . import _engine
 from ._call import Request, into, other_place, output_in, receiver, result_of
 from ._errors import LayerloomError
 from ._merged import Merged
-from ._result import Result as CallResult
+from ._result import Result as CallResult, show_as_dictionaries
 from ._scratch import Scratch
 from ._words import Held, Word, texts_of
 
@@ -37,6 +37,7 @@ async def wait_async(texts: Sequence[str], request: Request) -> Any:
         asked = _engine.ask(texts, listen, request.work)
         result = asyncio.wrap_future(asked.result, loop=loop)
         try:
+            show_as_dictionaries()
             either: list[asyncio.Future[Any]] = [result, failed]
             await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
             if failed.done():

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from inspect import iscoroutinefunction
 from typing import Any, TypedDict
 
 from ._plain import dtype_of, number_of
@@ -70,7 +71,7 @@ def values_of(name: str, command: Command, args: Sequence[Any], given: Mapping[s
         if parameters[word]["type"] == "bool" and hasattr(value, "item"):
             values[word] = value = number_of(value)
         check_value(f"{name}(): {word}", value, parameters[word])
-        if word == "progress" and not (value is None or isinstance(value, bool) or callable(value)):
+        if word == "progress" and (iscoroutinefunction(value) or not (value is None or isinstance(value, bool) or callable(value))):
             raise TypeError(f"{name}(): progress must be a function, or True for a bar of tqdm, not {value!r}")
     for word, parameter in parameters.items():
         if word not in values and "default" not in parameter:

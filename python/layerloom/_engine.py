@@ -94,7 +94,7 @@ class Engine:
             raise
 
     def work(self) -> set[Work]:
-        """What its calls do, without those that are over or wait for no other."""
+        """Returns the work of its calls, except those that are over or wait for no other."""
         return {call.work for call in list(self.calls.values()) if call.work is not None}
 
     def ask(self, number: int, request: dict[str, Any], listener: Listener, work: Work | None) -> Call | None:
@@ -191,7 +191,8 @@ def unnamed(directory: str) -> Generator[None, None, None]:
 
 def ask(words: Sequence[str], listener: Listener, work: Work = "writes") -> Call:
     """Runs a command."""
-    request = {"words": list(words), "directory": os.getcwd(), "environment": environment()}
+    with system_limits("the working directory"):
+        request = {"words": list(words), "directory": os.getcwd(), "environment": environment()}
     return send("call", request, listener, work)
 
 

@@ -60,7 +60,7 @@ def named(place: str) -> Generator[None, None, None]:
 
 @contextlib.contextmanager
 def system_limits(what: str) -> Generator[None, None, None]:
-    """Raises the system's errors for want of descriptors or room as LayerloomError."""
+    """Raises the system's errors for want of descriptors or room as LayerloomError, and names what is missing."""
     try:
         yield
     except OSError as error:
@@ -69,4 +69,6 @@ def system_limits(what: str) -> Generator[None, None, None]:
             raise LayerloomError("READ_FAILED", f"{what}: too many open files; {remedy}", {"file": what}, 3) from error
         if error.errno == errno.ENOSPC:
             raise LayerloomError("WRITE_FAILED", f"{what} cannot be written: no space left", {"file": what}, 1) from error
+        if error.filename is None:
+            raise OSError(error.errno, f"{what}: {error.strerror}") from error
         raise

@@ -288,4 +288,4 @@ def hint_of(value: object) -> str:
     """Suggests a replacement for items without an order, or that can be read only once."""
     if isinstance(value, Set):
         return ", which has no order: give a list"
-    return ": give list(…) of it" if isinstance(value, Iterable) else ""
+    return ": give list(…) of it" if isinstance(value, Iterable) and not isinstance(value, Mapping) else ""

@@ -32,16 +32,14 @@ class Result(dict[str, Any]):
         return [*super().__dir__(), *map(attribute_of, self), *map(attribute_of, self._optional)]
 
 
+@cache
 def show_as_dictionaries() -> None:
-    """Lets YAML, where it is installed, write results as dictionaries."""
+    """Lets YAML, where it is installed, write results as dictionaries. Its import takes as long as the engine's start."""
     with contextlib.suppress(ImportError):
         from yaml.representer import Representer, SafeRepresenter  # type: ignore[import-untyped,unused-ignore]
 
         for one in (SafeRepresenter, Representer):
             one.add_multi_representer(Result, SafeRepresenter.represent_dict)
-
-
-show_as_dictionaries()
 
 
 def snake_case(name: str) -> str:

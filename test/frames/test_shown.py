@@ -1,6 +1,8 @@
 
+import copy
 import json
 import os
+import pickle
 import shutil
 import unittest
 from html.parser import HTMLParser
@@ -80,6 +82,12 @@ class Shown(unittest.TestCase):
             Page(merge._repr_html_())
             self.assertEqual(merge.method, row["method"])
             self.assertGreater(len(merge.origins), 1)
+
+    def test_a_study_and_an_analysis_are_copied_and_pickled(self) -> None:
+        study = layerloom.open(results / "study", results / "analysis")
+        for one in (study, study.found[0]):
+            for same in (copy.deepcopy(one), pickle.loads(pickle.dumps(one))):
+                self.assertEqual((type(same), repr(same)), (type(one), repr(one)))
 
     def test_a_study_shows_a_summary(self) -> None:
         page = Page(self.study._repr_html_())

@@ -198,6 +198,12 @@ class Calls(Workplace):
         asyncio.run(asyncio.wait_for(watch(), 60))
         self.assertEqual(sorted(self.left()), ["merged"])
 
+    def test_a_working_directory_that_is_gone_is_named(self) -> None:
+        os.mkdir("gone")
+        os.chdir("gone")
+        os.rmdir(os.getcwd())
+        self.assertRaisesRegex(FileNotFoundError, "the working directory: No such file", layerloom.inspect, "a")
+
     def test_a_path_that_looks_like_an_option_is_a_path(self) -> None:
         for name in ("--help", "-h", "--version", "-V", "--json"):
             with self.subTest(name), self.assertRaises(layerloom.LayerloomError) as raised:

@@ -4,7 +4,7 @@ import base64
 import json
 import os
 import re
-from typing import cast
+from typing import Any, cast
 
 from .html import escape, framed
 from .json_file import Value, fault_of, read_bytes, read_object
@@ -75,6 +75,9 @@ class Analysis:
                     **found.row(analysis_columns, "module rows parameters_per_row non_finite_rows", "layer mean_mav fraction_above"),
                 }
             )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Analysis, (self.file, self.study)
 
     def __repr__(self) -> str:
         return f"<analysis of {self.name} against {self.base}: mean MAV {self.mean_mav:.3g}>"

@@ -8,12 +8,8 @@ from .study import Study
 
 
 def log_wandb(
-    study: Study[Any],
-    *,
-    project: str = "layerloom",
-    entity: str | None = None,
-    mode: Literal["online", "offline"] | None = None,
-    directory: str | os.PathLike[str] | None = None,
+    study: Study[Any], *, project: str = "layerloom", entity: str | None = None,
+    mode: Literal["online", "offline"] | None = None, directory: str | os.PathLike[str] | None = None,
 ) -> list[str]:
     """Logs a study's scores to Weights & Biases: a run for each model, in a group with the study's name.
 
@@ -38,15 +34,9 @@ def log_wandb(
     ids: list[str] = []
     for run in runs_of(study):
         opened = wandb.init(
-            project=project,
-            entity=entity,
-            mode=mode,
+            project=project, entity=entity, mode=mode,
             dir=None if directory is None else os.fspath(directory),
-            id=run.id,
-            name=run.model,
-            group=run.study,
-            job_type=run.role,
-            config=run.parameters,
+            id=run.id, name=run.model, group=run.study, job_type=run.role, config=run.parameters,
             # Syncing joins the files of offline runs to the run with their id.
             resume=None if mode == "offline" else "allow",
             reinit="create_new",

@@ -33,13 +33,12 @@ class Study(Generic[Frame]):
     """
 
     def __init__(self, directories: list[str], frames: Frames | None) -> None:
-        names = names_of(directories)
         self.directories = directories
         self.frames: Frames | None = frames
         self._tables: dict[str, Table] = {}
         self.experiments: list[Experiment] = []
         self.found: list[Analysis] = []
-        for directory, name in zip(directories, names):
+        for directory, name in zip(directories, names_of(directories)):
             if os.path.lexists(os.path.join(directory, "experiment.json")) or experts_in(directory) is None:
                 # Raises the error if there is no experiment.
                 record_in(directory)
@@ -112,14 +111,17 @@ class Study(Generic[Frame]):
             if row["name"] == name:
                 scores = [one for one in self.rows("scores") if one["model"] == name and one["study"] == row["study"]]
                 return Merge(row["path"], name, scores)
-        raise KeyError(name)
+        raise KeyError(f"no merge is named {name!r}")
 
     def analysis(self, name: str) -> Analysis:
         """The analysis of an expert by its name, which shows its picture in a notebook."""
         for analysis in self.found:
             if analysis.name == name:
                 return analysis
-        raise KeyError(name)
+        raise KeyError(f"no analysed expert is named {name!r}")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Study, (self.directories, self.frames)
 
     def __repr__(self) -> str:
         return summary_text(self.experiments, self.found)
