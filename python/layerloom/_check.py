@@ -68,8 +68,8 @@ def values_of(name: str, command: Command, args: Sequence[Any], given: Mapping[s
         raise TypeError(f"{name}() got multiple values for argument {word!r}")
     values = {**placed, **own}
     for word, value in values.items():
-        if parameters[word]["type"] == "bool" and hasattr(value, "item"):
-            values[word] = value = number_of(value)
+        if parameters[word]["type"] == "bool" and isinstance(found := number_of(value), bool):
+            values[word] = value = found
         check_value(f"{name}(): {word}", value, parameters[word])
         if word == "progress" and (iscoroutinefunction(value) or not (value is None or isinstance(value, bool) or callable(value))):
             raise TypeError(f"{name}(): progress must be a function, or True for a bar of tqdm, not {value!r}")

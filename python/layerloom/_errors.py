@@ -54,8 +54,8 @@ def named(place: str) -> Generator[None, None, None]:
     try:
         yield
     except (TypeError, ValueError) as error:
-        kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"{place}: {error}") from error
+        error.args = (f"{place}: {error}",)
+        raise
 
 
 @contextlib.contextmanager
