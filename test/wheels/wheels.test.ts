@@ -120,6 +120,15 @@ describe.skipIf(reason !== '')(`wheels${reason === '' ? '' : ` (skipped: ${reaso
     expect(named('.whl').length).toBeGreaterThan(0);
   });
 
+  it.each(['--al', 'linux-x65', 'linux-x64 one two'])('are not made for `%s`', (words) => {
+    const script = join(packageRoot, 'scripts/wheels.mjs');
+    expect(run(process.execPath, [script, ...words.split(' ')])).toEqual({
+      code: 1,
+      stdout: '',
+      stderr: expect.stringMatching(/^error: no platform (--al|linux-x65|two); there are linux-x64, /),
+    });
+  });
+
   it('pass the checks of PyPI', () => {
     const files = named('.whl').map((file) => join(wheels, file));
     const [sdist = ''] = named('.tar.gz');
