@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -78,7 +78,8 @@ describe.skipIf(!existsSync(executablePath))('the report page', () => {
 
   it('sorts and filters its tables', async () => {
     const { page } = await open();
-    const table = page.locator('#headline table');
+    const first = '#headline .data-table:last-of-type';
+    const table = page.locator(`${first} table`);
     const heading = table.locator('thead th').nth(1);
     await heading.getByRole('button').click();
     expect(await heading.getAttribute('aria-sort')).toBe('descending');
@@ -91,12 +92,39 @@ describe.skipIf(!existsSync(executablePath))('the report page', () => {
     expect(await heading.getAttribute('aria-sort')).toBe('ascending');
     expect(await values()).toEqual([...(await values())].sort((a, b) => a - b));
 
-    const filtered = page.locator('#headline');
-    const all = await rowsOf(page, '#headline');
+    const filtered = page.locator(first);
+    const all = await rowsOf(page, first);
     await filtered.getByRole('searchbox', { name: 'Filter' }).fill('telugu');
-    const some = await rowsOf(page, '#headline');
+    const some = await rowsOf(page, first);
     expect(some.length).toBe(all.length / 2);
     expect(some.every((label) => /telugu/i.test(label))).toBe(true);
+    await page.close();
+  });
+
+  it('has a row with the verdict of each language below its sentence', async () => {
+    const { page } = await open();
+    const rows = page.locator('#headline .data-table').first().locator('tbody tr');
+    const sentence = await page.locator('#headline .sentence').textContent();
+    expect(await rows.count()).toBeGreaterThan(1);
+    for (const row of await rows.all()) {
+      expect(sentence).toContain(await row.locator('th').textContent());
+      expect(sentence).toContain(await row.locator('td').nth(3).textContent());
+    }
+    await page.close();
+  });
+
+  it('saves a picture as SVG, in light colours and without a style sheet', async () => {
+    const { page } = await open({ colorScheme: 'dark' });
+    const waiting = page.waitForEvent('download');
+    await page
+      .getByRole('button', { name: /^Download SVG of / })
+      .first()
+      .click();
+    const saved = readFileSync((await (await waiting).path()) ?? '', 'utf8');
+    expect(saved).toMatch(/^<svg xmlns="http:\/\/www\.w3\.org\/2000\/svg"/);
+    const text = await page.evaluate(() => getComputedStyle(document.body).color);
+    expect(saved).toMatch(/<text [^>]*style="fill:rgb/);
+    expect(saved).not.toContain(`fill:${text}`);
     await page.close();
   });
 

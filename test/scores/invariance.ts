@@ -1,6 +1,6 @@
 import type { EvaluationResult, ProblemScore } from '../../src/study/evaluation/result.js';
 import { gridsOf } from '../../src/study/pages/report/grid-data.js';
-import { headlineSentence } from '../../src/study/pages/report/headline.js';
+import { headlineOf } from '../../src/study/pages/report/headline.js';
 import { regressionsOf } from '../../src/study/pages/report/regressions.js';
 import { tasksOf } from '../../src/study/pages/report/result-data.js';
 import { StringPool } from '../../src/study/pages/report/string-pool.js';
@@ -380,7 +380,7 @@ export const saidOf = ({
     ...(isOneLanguage
       ? {}
       : {
-          sentence: headlineSentence(board, pages),
+          ...headlineOf(board, pages),
           caption: isMore('zz-copy/one') ? undefined : regressions?.caption,
         }),
   };

@@ -34,5 +34,3 @@ export const expertRuns = {
   'ben-2': row([5.0e-8, 8, 1024, 0.05, 0.5, 'wsd', 300, 0.99]),
   'ben-3': row([1.0e-7, 4, 2048, 0.1, 0.5, 'wsd', 1000, 0.99]),
 } as const satisfies Readonly<Record<string, TrainingRow>>;
-
-export type ExpertName = keyof typeof expertRuns;

@@ -1,9 +1,10 @@
 import { type WriteReportOptions, writeReport } from '../../../api/report.js';
 import { watchStudy } from '../../../api/watch-study.js';
+import { argument, layerloomCommand } from '../../../core/base/errors/command-line.js';
 import { LayerloomError } from '../../../core/base/errors/errors.js';
 import { formatBytes } from '../../../core/base/format.js';
 import type { OutputOptions } from '../../options/output.js';
-import { note, warn } from '../../print.js';
+import { note, printNext, warn } from '../../print.js';
 import { interruptible } from '../running/interrupt.js';
 import { show } from '../running/show.js';
 
@@ -39,17 +40,12 @@ export const reportCommand = async (options: ReportCommandOptions): Promise<void
     ({ out, bytes, merges, results, tables }) =>
       `${out}: ${formatBytes(bytes)}, ${merges} merges, ${results} results, ${tables} tables`,
   );
+  if (result.merges > 0 && result.results === 0 && !json && !quiet)
+    printNext(layerloomCommand('evaluate', argument(directory)));
 };
 
-const watchCommand = async ({
-  directory,
-  out,
-  training,
-  every,
-  force,
-  json,
-  quiet,
-}: ReportCommandOptions): Promise<void> => {
+const watchCommand = async (options: ReportCommandOptions): Promise<void> => {
+  const { directory, out, training, every, force, json, quiet } = options;
   let isFirst = true;
   const result = await interruptible((signal) =>
     watchStudy(directory, {

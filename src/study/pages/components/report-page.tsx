@@ -147,11 +147,8 @@ export const ReportPage = ({ data }: { data: ReportData }) => {
       </nav>
       <main>
         <Section id="headline" title="Result">
-          {data.sentence === null ? (
-            <p class="sentence">{nothingToSay(data, merges)}</p>
-          ) : (
-            <p class="sentence">{data.sentence}</p>
-          )}
+          <p class="sentence">{data.sentence ?? nothingToSay(data, merges)}</p>
+          {data.verdicts === null ? null : <DataTable table={data.verdicts} />}
           {headline === undefined ? null : (
             <>
               <h3>{headline.title}</h3>

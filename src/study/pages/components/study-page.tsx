@@ -1,7 +1,7 @@
 import { formatBytes, formatSeconds } from '../../../core/base/format.js';
 import { runStates } from '../../training/run-state.js';
 import type { Amount, StudyState } from '../study/study-state.js';
-import { Section, Wide } from './charts/section.js';
+import { Heads, Section, Wide } from './charts/section.js';
 
 const mostRuns = 60;
 
@@ -145,14 +145,7 @@ const Training = ({ runs }: { runs: NonNullable<StudyState['training']> }) => {
       <Bar label="runs finished" amount={{ done: finished.length, failed: bad.length, total: runs.length }} />
       <Wide label="State of each run">
         <table>
-          <thead>
-            <tr>
-              <th>run</th>
-              <th>state</th>
-              <th>checkpoints</th>
-              <th>loss</th>
-            </tr>
-          </thead>
+          <Heads of={['run', 'state', 'checkpoints', 'loss']} />
           <tbody>
             {shown.map(({ name, state, models, expected, loss }) => (
               <tr key={name}>
@@ -195,14 +188,7 @@ const Scores = ({ scores }: { scores: NonNullable<StudyState['scores']> }) => (
     )}
     <Wide label="Scores by task">
       <table>
-        <thead>
-          <tr>
-            <th>task</th>
-            <th>made</th>
-            <th>failed</th>
-            <th>of</th>
-          </tr>
-        </thead>
+        <Heads of={['task', 'made', 'failed', 'of']} />
         <tbody>
           {scores.tasks.map(({ task, done, failed, total }) => (
             <tr key={task}>

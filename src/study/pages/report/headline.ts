@@ -4,7 +4,7 @@ import { type Group, groupsOf, isMerged } from '../../scores/boards/groups.js';
 import { compare, type Judged, judged, judgedIn } from '../../scores/boards/judged.js';
 import { type Summary, summarise } from '../../scores/boards/summaries.js';
 import { sentenceOf, type Verdict } from '../../scores/comparing/conclusion.js';
-import type { PageTask } from '../components/data/data.js';
+import type { PageTable, PageTask, ReportData } from '../components/data/data.js';
 import { showScore } from '../components/data/numbers.js';
 import type { TaskData } from './result-data.js';
 
@@ -87,54 +87,63 @@ const wordsOf = ({ id, models, configuration, competition }: Group): string => {
   return `${(competition?.candidates.length ?? 1) > 1 ? `the best ${name}` : name} (${configuration})`;
 };
 
+type Headline = Pick<ReportData, 'sentence' | 'verdicts'>;
+
 /**
  * Compares the merges of each language with single models, in the words and figures of the table of
  * comparisons. Null without scores, or if results are not of the same problems.
  */
-export const headlineSentence = (board: Board, tasks: readonly TaskData[]): string | null => {
+export const headlineOf = (board: Board, tasks: readonly TaskData[]): Headline => {
   const findings = board.experiment.languages.flatMap((language) => {
     const task = tasks.find(({ page }) => page.languages.includes(language));
     const subject = board.subjects.find((of) => of.language === language && of.task === task?.page.name);
     return task === undefined || subject === undefined ? [] : (findingOf(board, task, subject) ?? []);
   });
   const [first] = findings;
-  if (first === undefined) return null;
+  if (first === undefined) return { sentence: null, verdicts: null };
   if (findings.length === 1) {
     const { own, task, compared } = first;
     const over = own.n > 1 ? ` (mean of ${own.n} pairs)` : '';
-    return (
+    const sentence =
       `In ${languageOf(first)}, ${wordsOf(compared.a)} scores ${showScore(own.avg, task)} on ${task.name}${over}. ` +
-      sentenceOf(compared.conclusion, 'It', kinds[compared.b.id] as string)
-    );
+      sentenceOf(compared.conclusion, 'It', rivalOf(first));
+    return { sentence, verdicts: null };
   }
   const byMerges = groupBy(findings, ({ compared }) => wordsOf(compared.a));
-  return [...[...byMerges].map(([words, of]) => comparedSentences(words, of)), intervalSentences(findings)]
-    .filter(Boolean)
-    .join(' ');
+  const sentences = [...byMerges].map(([words, of]) => comparedSentence(words, of));
+  return { sentence: sentences.join(' '), verdicts: verdictsOf(findings) };
 };
 
-/** Languages without a verdict come last. */
-const comparedSentences = (words: string, findings: readonly Finding[]): string => {
+const rivalOf = ({ compared }: Finding): string => kinds[compared.b.id] as string;
+
+const verdictsOf = (findings: readonly Finding[]): PageTable => ({
+  ...{ id: 'result', title: 'Result by language', caption: intervalSentences(findings), notes: [] },
+  rowLabel: 'Language',
+  columns: ['Difference', 'From', '95 % interval', 'Verdict', 'Evidence'].map((id) => ({ id, label: id })),
+  rows: findings.map((finding) => {
+    const { difference, interval, words, evidence } = finding.compared.conclusion;
+    const shown = [difference, `95 % interval ${interval}`, 'higher is better'];
+    const further = evidence.filter((part) => !shown.includes(part)).join(', ');
+    const cells = [difference, rivalOf(finding), interval, words, further];
+    const label = languageOf(finding);
+    return { id: label, label, cells: cells.map((value) => (value === null ? null : { value, digits: 0 })) };
+  }),
+});
+
+const comparedSentence = (words: string, findings: readonly Finding[]): string => {
   const byVerdict = groupBy(findings, ({ compared }) => compared.conclusion.verdict);
   const partsOf = (verdicts: readonly Verdict[]) =>
     verdicts.flatMap((verdict) => {
-      const some = byVerdict.get(verdict) ?? [];
-      const [one] = some;
-      // Languages with the same evidence, such as too few problems, share brackets.
-      const byEvidence = groupBy(some, ({ compared }) => compared.conclusion.evidence.join(', '));
-      const languages = [...byEvidence].map(
-        ([evidence, of]) => `${listed(of.map(languageOf))} (${evidence})`,
-      );
-      return one === undefined ? [] : [`${one.compared.conclusion.words} in ${listed(languages)}`];
+      const some = byVerdict.get(verdict);
+      const found = some && itemAt(some, 0).compared.conclusion.words;
+      return some === undefined ? [] : `${found} in ${listed(some.map(languageOf))}`;
     });
   const over = findings.every(({ own }) => own.n === 1) ? '' : ' (mean over pairs)';
   const rival = 'the best kind of single model in each language';
   const [said, unsaid] = [partsOf(saying), partsOf(sayingNothing)];
-  const start =
-    said.length > 0
-      ? `Compared with ${rival}, ${words}${over} is ${said.join('; ')}.`
-      : `Nothing can be said of ${words}${over} against ${rival}.`;
-  return [start, ...unsaid.map((part) => `${named(part)}.`)].join(' ');
+  return said.length > 0
+    ? `Compared with ${rival}, ${words}${over} is ${[...said, ...unsaid].join('; ')}.`
+    : `Nothing can be said of ${words}${over} against ${rival}: ${unsaid.join('; ')}.`;
 };
 
 const intervalSentences = (findings: readonly Finding[]): string => {

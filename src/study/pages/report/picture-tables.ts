@@ -10,6 +10,7 @@ import type {
   PageTask,
   ReportData,
 } from '../components/data/data.js';
+import type { LayerFigures } from '../pictures/overlap.js';
 
 type Made = Pick<ScoreTable, 'id' | 'title' | 'columns' | 'rows'> & Partial<ScoreTable>;
 
@@ -18,11 +19,16 @@ const tableOf = (table: Made): ScoreTable => ({
   ...table,
 });
 
-const numbers = (labels: Readonly<Record<string, string>>): TableColumn[] =>
-  Object.entries(labels).map(([id, label]) => ({ id, label, kind: 'number' }));
+const columnsOf =
+  (kind: TableColumn['kind']) =>
+  (labels: Readonly<Record<string, string>>): TableColumn[] =>
+    Object.entries(labels).map(([id, label]) => ({ id, label, kind }));
+const [numbers, texts] = [columnsOf('number'), columnsOf('text')];
 
 const plain = (value: number | null | undefined): Cell | null =>
   value === null || value === undefined ? null : numberCell(value, 6);
+
+const half = 'best, chosen on one half of the problems and scored on the other';
 
 const gridTable = (
   { entry, language, axes, cells, best, usual, otherHalf, finding }: PageGrid,
@@ -34,17 +40,7 @@ const gridTable = (
     title: `${entry}, ${language}: configurations, ${name}`,
     caption: 'Mean over the pairs of each configuration.',
     notes: finding === null ? [] : [`The best against the default: ${finding.sentence}`],
-    derived:
-      otherHalf === null
-        ? []
-        : [
-            {
-              id: 'other-half',
-              label: 'best, chosen on one half of the problems and scored on the other',
-              value: factor * otherHalf,
-              digits,
-            },
-          ],
+    derived: otherHalf === null ? [] : [{ id: 'other-half', label: half, value: factor * otherHalf, digits }],
     columns: [
       ...axes.map(({ name: id }): TableColumn => ({ id, label: id, kind: 'text' })),
       ...numbers({ mean: 'mean' }),
@@ -88,10 +84,7 @@ const layersTable = ({ models }: ReportData): ScoreTable =>
   tableOf({
     id: 'layers',
     title: 'Origin of the layers of each merge',
-    columns: [
-      { id: 'layers', label: 'layers', kind: 'text' },
-      { id: 'outside', label: 'outside the layers', kind: 'text' },
-    ],
+    columns: texts({ layers: 'layers', outside: 'outside the layers' }),
     rows: models
       .filter(({ bands }) => bands.length > 0)
       .map(({ name, bands, outside }) => ({
@@ -150,6 +143,26 @@ const expertTable = (
     ),
   });
 
+interface OverlapOf<Key extends string> {
+  readonly parts: readonly LayerFigures<Key>[];
+  readonly whole: LayerFigures<Key>;
+}
+
+const overlapTable = <Key extends string>(
+  id: string,
+  title: string,
+  label: string,
+  { parts, whole }: OverlapOf<NoInfer<Key>>,
+  labels: Readonly<Record<Key, string>>,
+): ScoreTable => {
+  const cells = (of: LayerFigures<Key>) => (Object.keys(labels) as Key[]).map((key) => plain(of[key]));
+  const rows = [
+    ...parts.map((part) => layerRow(part.layer, cells(part))),
+    { id: 'all', label, cells: cells(whole) },
+  ];
+  return tableOf({ id, title, columns: numbers(labels), rows });
+};
+
 const analysisTables = ({
   experts,
   stops,
@@ -201,40 +214,20 @@ const analysisTables = ({
       cells: [bottom, ...bottomRange, top, ...topRange, kept.task, kept.language].map(plain),
     })),
   }),
-  ...overlaps.map(({ experts: pair, parts, whole }) =>
-    tableOf({
-      id: `overlaps/${pair.join('+')}`,
-      title: `Overlap of the changes of ${pair.join(' and ')}`,
-      columns: numbers({
-        cosine: 'cosine',
-        signAgreement: 'sign agreement',
-        rowsAboveInBoth: 'rows above in both',
-      }),
-      rows: [
-        ...parts.map(({ layer, cosine, signAgreement, rowsAboveInBoth }) =>
-          layerRow(layer, [cosine, signAgreement, rowsAboveInBoth].map(plain)),
-        ),
-        {
-          ...{ id: 'all', label: 'whole model' },
-          cells: [whole.cosine, whole.signAgreement, whole.rowsAboveInBoth].map(plain),
-        },
-      ],
-    }),
-  ),
-  ...topOverlaps.map(({ experts: pair, topShare, parts, whole }) =>
-    tableOf({
-      id: `top-overlaps/${pair.join('+')}`,
-      title: `Overlap of the largest changes of ${pair.join(' and ')} (share ${topShare})`,
-      columns: numbers({ shared: 'in both', chance: 'by chance', rows: 'rows' }),
-      rows: [
-        ...parts.map(({ layer, shared, chance, rows }) => layerRow(layer, [shared, chance, rows].map(plain))),
-        {
-          ...{ id: 'all', label: 'all layers' },
-          cells: [whole.shared, whole.chance, whole.rows].map(plain),
-        },
-      ],
-    }),
-  ),
+  ...overlaps.map(({ experts: [a, b], ...figures }) => {
+    const title = `Overlap of the changes of ${a} and ${b}`;
+    const labels = {
+      cosine: 'cosine',
+      signAgreement: 'sign agreement',
+      rowsAboveInBoth: 'rows above in both',
+    };
+    return overlapTable(`overlaps/${a}+${b}`, title, 'whole model', figures, labels);
+  }),
+  ...topOverlaps.map(({ experts: [a, b], topShare, ...figures }) => {
+    const title = `Overlap of the largest changes of ${a} and ${b} (share ${topShare})`;
+    const labels = { shared: 'in both', chance: 'by chance', rows: 'rows' };
+    return overlapTable(`top-overlaps/${a}+${b}`, title, 'all layers', figures, labels);
+  }),
 ];
 
 /**

@@ -7,7 +7,7 @@ import { scoreOf } from '../../scores/reading/model-score.js';
 import type { ScoredExperiment, ScoredModel } from '../../scores/reading/scored-experiment.js';
 import type { PageModel, ReportData } from '../components/data/data.js';
 import { gridsOf } from './grid-data.js';
-import { headlineSentence } from './headline.js';
+import { headlineOf } from './headline.js';
 import { bandsOf, type Drawn } from './layer-bands.js';
 import { provenanceOf } from './provenance.js';
 import { regressionsOf } from './regressions.js';
@@ -105,7 +105,7 @@ export const reportData = (parts: ReportSections): ReportData => {
     title,
     written,
     languages: experiment.languages,
-    sentence: headlineSentence(board, tasks),
+    ...headlineOf(board, tasks),
     headline: tables.length === 0 ? null : 0,
     tables,
     tasks: tasks.map(({ page }) => page),

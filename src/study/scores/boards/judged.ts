@@ -62,7 +62,6 @@ interface ComparedSides {
   readonly candidates?: ComparedFacts['candidates'];
 }
 
-/** p is adjusted for all comparisons together (Holm). */
 export const judged = <Of extends ComparedSides>(
   compared: readonly Of[],
 ): (Of & Pick<Judged, 'adjusted' | 'conclusion'>)[] => {

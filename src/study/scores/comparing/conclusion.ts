@@ -55,6 +55,9 @@ export interface Conclusion {
    * `p = 0.190`, `250 problems`.
    */
   readonly evidence: readonly string[];
+  /** Part of the evidence. */
+  readonly difference: string | null;
+  readonly interval: string | null;
   /** The population that the interval describes; null without an interval. */
   readonly estimand: string | null;
 }
@@ -83,6 +86,8 @@ export const conclude = (facts: ComparedFacts): Conclusion => {
     verdict,
     words: verdictWords[verdict],
     evidence: evidenceOf(facts, verdict),
+    difference: isUnsaid(verdict) ? null : differenceText(facts),
+    interval: isShown ? intervalText(facts) : null,
     estimand: (isShown ? facts.estimand : null) ?? null,
   };
 };
@@ -123,18 +128,17 @@ const endOf = (
 const problems = (n: number): string => `${n} ${n === 1 ? 'problem' : 'problems'}`;
 
 const evidenceOf = (facts: ComparedFacts, verdict: Verdict): string[] => {
-  const { metric, n, scores, interval, p, adjusted, candidates = {} } = facts;
+  const { metric, n, scores, p, adjusted, candidates = {} } = facts;
   const { factor, digits } = scaleOf(metric);
   if (verdict === 'too few problems') return [problems(n), `at least ${fewestProblems} are needed`];
   if (verdict === 'at floor' || verdict === 'at ceiling')
     return [scores.map((score) => fixed(score * factor, digits)).join(' and '), problems(n)];
   const { first = 1, second = 1 } = candidates;
+  const interval = intervalText(facts);
   return [
     differenceText(facts),
     facts.higherIsBetter ? 'higher is better' : 'lower is better',
-    ...(interval == null
-      ? []
-      : [`95 % interval ${signedScore(interval[0], metric)} to ${signedScore(interval[1], metric)}`]),
+    ...(interval === null ? [] : [`95 % interval ${interval}`]),
     ...(p == null ? [] : [pText(p)]),
     ...(adjusted === undefined || adjusted.comparisons < 2
       ? []
@@ -152,6 +156,10 @@ const signedScore = (value: number, metric: string): string => {
   const text = fixed(Math.abs(value) * factor, digits);
   return `${value < 0 && Number(text) !== 0 ? '−' : '+'}${text}`;
 };
+
+/** `−1.0 to +5.8` */
+const intervalText = ({ metric, interval }: ComparedFacts): string | null =>
+  interval == null ? null : interval.map((end) => signedScore(end, metric)).join(' to ');
 
 /** `+0.086 byte perplexity` */
 const differenceText = ({ metric, difference }: ComparedFacts): string => {

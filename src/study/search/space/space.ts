@@ -61,13 +61,6 @@ export const linesThrough = (space: SearchSpace, index: number): (readonly numbe
   );
 };
 
-export const neighboursOf = (space: SearchSpace, index: number): number[] => {
-  const point = itemAt(space.points, index);
-  return space.points.flatMap((other, candidate) =>
-    distanceOf(space, point, other) === 1 ? [candidate] : [],
-  );
-};
-
 /** @throws LayerloomError SEARCH_INVALID for fewer than two configurations, or more than can be estimated */
 export const checkSpace = ({ points }: SearchSpace): void => {
   if (points.length < 2)

@@ -6,7 +6,7 @@ import { tenths } from '../../pictures/picture.js';
 import type { PageTable, ReportData } from '../data/data.js';
 import { rangeOf } from '../data/heat.js';
 import { named } from '../data/results.js';
-import { Choice, Section } from './section.js';
+import { Choice, SaveSvg, Section } from './section.js';
 
 const [width, height] = [340, 230];
 const margin = { left: 40, right: 10, top: 10, bottom: 36 };
@@ -175,6 +175,7 @@ const Panel = ({ title, lines }: { title: string; lines: readonly Line[] }) => {
           )),
         )}
       </svg>
+      <SaveSvg name={`linearity ${title}`} />
     </figure>
   );
 };

@@ -6,7 +6,7 @@ import { tenths } from '../../pictures/picture.js';
 import type { PageCell, PageTable, ReportData } from '../data/data.js';
 import { rangeOf } from '../data/heat.js';
 import { named } from '../data/results.js';
-import { Choice, Section } from './section.js';
+import { Choice, SaveSvg, Section } from './section.js';
 
 const [width, left, top, step, barHeight] = [340, 4, 6, 34, 11] as const;
 
@@ -108,6 +108,7 @@ const Panel = ({
           );
         })}
       </svg>
+      <SaveSvg name={`gain ${title}`} />
     </figure>
   );
 };

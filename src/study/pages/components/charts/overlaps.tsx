@@ -14,7 +14,7 @@ import {
 import type { PageAnalysis, PageOverlap, PageTopOverlap } from '../data/data.js';
 import { percent } from '../data/numbers.js';
 import { groupsOfPairs } from '../data/pair-groups.js';
-import { Wide } from './section.js';
+import { Heads, Wide } from './section.js';
 
 export const Key = ({ of }: { of: readonly Measure[] }) => (
   <p class="key">
@@ -70,16 +70,7 @@ export const LayerFigure = <Name extends string>({
         <summary>Numbers</summary>
         <Wide label={label}>
           <table>
-            <thead>
-              <tr>
-                <th scope="col">Layer</th>
-                {lines.map((line) => (
-                  <th key={line.key} scope="col">
-                    {line.label}
-                  </th>
-                ))}
-              </tr>
-            </thead>
+            <Heads of={['Layer', ...lines.map((line) => line.label)]} />
             <tbody>
               {parts.toReversed().map((part) => (
                 <tr key={part.layer}>

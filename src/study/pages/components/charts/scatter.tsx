@@ -4,7 +4,7 @@ import type { PageModel, PageTask, ReportData } from '../data/data.js';
 import { rangeOf } from '../data/heat.js';
 import { showCost, showScore, spaced } from '../data/numbers.js';
 import { linkTo, named, resultOf, taskAt, tasksOf } from '../data/results.js';
-import { Choice, Section, Wide } from './section.js';
+import { Choice, SaveSvg, Section, Wide } from './section.js';
 
 const [width, height] = [960, 420];
 const margin = { left: 56, right: 24, top: 16, bottom: 48 };
@@ -129,6 +129,7 @@ const Picture = ({
           </text>
         )}
       </svg>
+      <SaveSvg name={`${cost.label} ${language}`} />
       <p class="key">
         {series.map((name, index) => (
           <span key={name} class="entry">

@@ -1,4 +1,5 @@
 import type { ComponentChildren } from 'preact';
+import { saveSvg } from '../data/download.js';
 
 export const Section = ({
   id,
@@ -53,4 +54,27 @@ export const Caption = ({ children }: { children: ComponentChildren }) => (
   <caption>
     <span>{children}</span>
   </caption>
+);
+
+export const SaveSvg = ({ name }: { name: string }) => (
+  <button
+    type="button"
+    class="controls save"
+    aria-label={`Download SVG of ${name}`}
+    onClick={({ currentTarget: { previousElementSibling: picture } }) => picture && saveSvg(picture, name)}
+  >
+    SVG
+  </button>
+);
+
+export const Heads = ({ of }: { of: readonly string[] }) => (
+  <thead>
+    <tr>
+      {of.map((label) => (
+        <th key={label} scope="col">
+          {label}
+        </th>
+      ))}
+    </tr>
+  </thead>
 );

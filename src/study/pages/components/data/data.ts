@@ -214,6 +214,8 @@ export interface ReportData {
   readonly written: string;
   readonly languages: readonly string[];
   readonly sentence: string | null;
+  /** By language; null for a single one. */
+  readonly verdicts: PageTable | null;
   /** Index of the headline table in `tables`. */
   readonly headline: number | null;
   readonly tables: readonly PageTable[];

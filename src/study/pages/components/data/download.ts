@@ -13,3 +13,23 @@ export const svgOf = (picture: VNode): string => {
   render(picture, parent);
   return [...parent.children].map((child) => `${new XMLSerializer().serializeToString(child)}\n`).join('');
 };
+
+const drawn = 'fill stroke stroke-width stroke-dasharray opacity font-size font-weight font-family'.split(
+  ' ',
+);
+
+/** Saves a picture with its styles inlined, in light colours. */
+export const saveSvg = (picture: Element, name: string): void => {
+  const { dataset } = document.documentElement;
+  const { theme } = dataset;
+  dataset['theme'] = 'light';
+  const copy = picture.cloneNode(true) as Element;
+  const copies = copy.querySelectorAll('*');
+  for (const [at, part] of picture.querySelectorAll('*').entries()) {
+    const style = getComputedStyle(part);
+    const values = drawn.map((property) => `${property}:${style.getPropertyValue(property)}`);
+    copies[at]?.setAttribute('style', values.join(';'));
+  }
+  dataset['theme'] = theme ?? 'auto';
+  download(`${name}.svg`, 'image/svg+xml', new XMLSerializer().serializeToString(copy));
+};

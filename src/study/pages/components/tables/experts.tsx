@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import { describeRows, HeatMap } from '../../pictures/heat-map.js';
 import { HeatTable } from '../charts/heat-table.js';
-import { Caption, Wide } from '../charts/section.js';
+import { Caption, Heads, Wide } from '../charts/section.js';
 import type { PageAnalysis, PageExpert } from '../data/data.js';
 import { download, svgOf } from '../data/download.js';
 import { showNumber, showThresholds, sixDecimals } from '../data/numbers.js';
@@ -108,6 +108,7 @@ export const Experts = ({ analysis }: { analysis: PageAnalysis }) => {
         />,
       ),
     );
+  const places = [`First ${bottom} layers`, 'Middle', `Last ${top} layers`, 'Outside'];
   const percent = (share: number) => `${(100 * share).toFixed(1)} %`;
   return (
     <>
@@ -121,18 +122,7 @@ export const Experts = ({ analysis }: { analysis: PageAnalysis }) => {
       <Wide label="Mean absolute change of each expert">
         <table>
           <Caption>Mean absolute change (MAV) from {base}, and where it lies</Caption>
-          <thead>
-            <tr>
-              <th scope="col">Expert</th>
-              <th scope="col">Mean MAV</th>
-              <th scope="col">1 / mean MAV</th>
-              <th scope="col">First {bottom} layers</th>
-              <th scope="col">Middle</th>
-              <th scope="col">Last {top} layers</th>
-              <th scope="col">Outside</th>
-              <th scope="col">Where</th>
-            </tr>
-          </thead>
+          <Heads of={['Expert', 'Mean MAV', '1 / mean MAV', ...places, 'Where']} />
           <tbody>
             {experts.map(({ name, meanMav, inverseMav, shares }) => (
               <tr key={name}>

@@ -1,6 +1,6 @@
 import { useEffect, useMemo, useState } from 'preact/hooks';
 import { LayerStack } from '../charts/layers.js';
-import { Choice, Section, Wide } from '../charts/section.js';
+import { Choice, Heads, Section, Wide } from '../charts/section.js';
 import type { PageModel, ReportData } from '../data/data.js';
 import { showCost, showScore } from '../data/numbers.js';
 import { hasScores, headlineTask, linkTo, resultOf, taskAt } from '../data/results.js';
@@ -51,12 +51,7 @@ const Detail = ({ data, model }: { data: ReportData; model: PageModel }) => (
             <h4>Scores</h4>
             <Wide label="Scores of this model">
               <table>
-                <thead>
-                  <tr>
-                    <th scope="col">Task</th>
-                    <th scope="col">Score</th>
-                  </tr>
-                </thead>
+                <Heads of={['Task', 'Score']} />
                 <tbody>
                   {model.results.map((result) => {
                     const task = taskAt(data, result.task);

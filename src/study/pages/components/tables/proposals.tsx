@@ -1,4 +1,4 @@
-import { Caption, Wide } from '../charts/section.js';
+import { Caption, Heads, Wide } from '../charts/section.js';
 import type { PageAnalysis, PageProposal } from '../data/data.js';
 
 const range = ([fewest, most]: readonly [number, number]): string =>
@@ -38,15 +38,7 @@ export const Proposals = ({ proposals }: Pick<PageAnalysis, 'proposals'>) => {
           <Caption>
             Layers from the language expert, and what of its largest changes each expert keeps
           </Caption>
-          <thead>
-            <tr>
-              <th scope="col">Pair</th>
-              <th scope="col">Bottom</th>
-              <th scope="col">Top</th>
-              <th scope="col">Task keeps</th>
-              <th scope="col">Language gives</th>
-            </tr>
-          </thead>
+          <Heads of={['Pair', 'Bottom', 'Top', 'Task keeps', 'Language gives']} />
           <tbody>
             {proposals.map((proposal) => (
               <Row key={`${proposal.task}\n${proposal.language}`} {...{ proposal }} />
