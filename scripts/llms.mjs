@@ -39,9 +39,6 @@ const commands = describeCommands(buildProgram()).filter(
 /** @param {readonly string[]} texts */
 const list = (texts) => texts.map((text) => `- ${text}\n`).join('');
 
-/** Groups of pages about making the project, not using it. */
-const further = ['Contributing'];
-
 /**
  * Returns the text of llms.txt.
  *
@@ -68,13 +65,10 @@ Its commands:
 ${list(commands.map(({ path, description }) => `\`layerloom ${path.join(' ')}\`: ${description}`))}
 \`layerloom COMMAND --help\` has a command's options and examples, \`layerloom --help --json\` all commands as data. \`--dry-run\` writes nothing and says what would be done; \`--json\` prints one document, for long commands a line for each
 event, and errors as \`{"error": {"code", "message", "details"}}\`. Exit codes: 0 done, 1 failed, 2 usage or recipe, 3 incompatible or corrupt input, 4 part of a batch failed, 130 interrupted. Methods of recipes: ${[...methods.keys()].map((name) => `\`${name}\``).join(', ')}.
-${groups
-  .filter(({ title }) => !further.includes(title))
-  .map(({ title, sources }) => `\n## ${title}\n\n${linked(sources)}`)
-  .join('')}
+${groups.map(({ title, sources }) => `\n## ${title}\n\n${linked(sources)}`).join('')}
 ## Optional
 
-${linked(groups.filter(({ title }) => further.includes(title)).flatMap(({ sources }) => sources))}`;
+${linked(groups.flatMap(({ contributing }) => contributing))}`;
 };
 
 /** In the package; links lead to the pages beside it. */

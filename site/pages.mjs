@@ -9,82 +9,98 @@ export const root = fileURLToPath(new URL('..', import.meta.url));
 export const generated = 'site/generated/';
 
 /**
- * Groups of the sidebar, with the sources of their pages in reading order. `rest` takes the pages of docs/ that no group names, so that a
- * new one is on the site at once.
+ * Groups of the sidebar, with the sources of their pages in reading order. `rest` takes the pages of docs/ that no
+ * group names, so that a new one is on the site at once; `contributing` is a folded list at the end.
  *
- * @type {readonly { title: string; sources: readonly string[]; rest?: boolean }[]}
+ * @type {readonly { title: string; sources: readonly string[]; rest?: boolean; contributing?: readonly string[] }[]}
  */
 export const groups = [
   {
     title: 'Start',
-    sources: ['README.md', 'docs/install.md', 'docs/which-command.md', 'docs/command-line.md'],
-  },
-  {
-    title: 'Tutorials',
     sources: [
+      'README.md',
+      'docs/install.md',
+      'docs/which-command.md',
+      'docs/command-line.md',
       'docs/tutorials/mergekit.md',
       'docs/tutorials/paper.md',
       'docs/tutorials/python.md',
       'docs/tutorials/node.md',
       'examples/notebooks/README.md',
+      'docs/questions.md',
     ],
   },
   {
-    title: 'Guide',
+    title: 'Merge',
     sources: [
       'docs/method.md',
       'docs/methods.md',
-      'docs/checkpoints.md',
+      'docs/choosing-layers.md',
       'docs/parts.md',
       'docs/published.md',
-      'docs/when-merging-fails.md',
       'docs/mergekit-recipes.md',
-      'docs/families.md',
-      'docs/quantised.md',
+      'docs/checkpoints.md',
       'docs/mixtures.md',
-      'docs/folders.md',
-      'docs/adapters.md',
       'docs/adapter-merges.md',
-      'docs/extract-lora.md',
       'docs/tokenizers.md',
       'docs/transplant.md',
-      'docs/hub.md',
-      'docs/gguf.md',
-      'docs/analysis.md',
-      'docs/choosing-layers.md',
-      'docs/diff.md',
+      'docs/again.md',
+    ],
+    rest: true,
+  },
+  {
+    title: 'Look',
+    sources: ['docs/analysis.md', 'docs/diff.md', 'docs/verify.md', 'docs/when-merging-fails.md'],
+  },
+  {
+    title: 'Study',
+    sources: [
       'docs/experiments.md',
       'docs/clusters.md',
       'docs/evaluation.md',
       'docs/tables.md',
       'docs/report.md',
       'docs/search.md',
+      'docs/frames.md',
       'docs/training.md',
       'docs/partition.md',
       'docs/modular.md',
-      'docs/again.md',
-      'docs/verify.md',
+    ],
+  },
+  {
+    title: 'Formats',
+    sources: [
       'docs/files.md',
+      'docs/folders.md',
+      'docs/hub.md',
+      'docs/families.md',
+      'docs/adapters.md',
+      'docs/extract-lora.md',
+      'docs/quantised.md',
+      'docs/gguf.md',
+    ],
+  },
+  {
+    title: 'Reference',
+    sources: [
+      'docs/api.md',
+      'docs/python.md',
+      'docs/errors.md',
       'docs/numbers.md',
       'docs/parity.md',
+      'bench/RESULTS.md',
+      'CHANGELOG.md',
     ],
-    rest: true,
-  },
-  { title: 'Reference', sources: ['docs/api.md', 'docs/python.md', 'docs/frames.md', 'docs/errors.md'] },
-  {
-    title: 'Contributing',
-    sources: [
+    contributing: [
       'CONTRIBUTING.md',
       'docs/architecture.md',
       'docs/prebuilds.md',
-      'bench/RESULTS.md',
       'test/peers/README.md',
       'tasks/README.md',
       'examples/demo/README.md',
       'examples/real-experts/README.md',
       'examples/modular/README.md',
       'examples/custom-method/README.md',
-      'CHANGELOG.md',
     ],
   },
 ];
@@ -99,21 +115,24 @@ const markdownIn = (/** @type {string} */ folder) =>
         .sort()
     : [];
 
-const named = new Set(groups.flatMap(({ sources }) => sources));
+const named = new Set(groups.flatMap(({ sources, contributing = [] }) => [...sources, ...contributing]));
 
 /** The groups with the pages that are there. */
 export const presentGroups = () => {
   const rest = markdownIn('docs/').filter((source) => !named.has(source));
-  return groups.map(({ title, sources, rest: takesRest }) => ({
+  const present = (/** @type {readonly string[]} */ files) =>
+    files.filter((file) => existsSync(`${root}${file}`));
+  return groups.map(({ title, sources, rest: takesRest, contributing = [] }) => ({
     title,
-    sources: [...sources.filter((source) => existsSync(`${root}${source}`)), ...(takesRest ? rest : [])],
+    sources: [...present(sources), ...(takesRest ? rest : [])],
+    contributing: present(contributing),
   }));
 };
 
 /** Every page, as a path in the repository. Dead links are found by what is missing here. */
 export const sources = () => [
   'site/index.md',
-  ...presentGroups().flatMap((group) => group.sources),
+  ...presentGroups().flatMap((group) => [...group.sources, ...group.contributing]),
   ...markdownIn(generated),
 ];
 

@@ -22,7 +22,7 @@ describe('the site', () => {
   });
 
   it('lists every page of docs/ once, and by its heading', () => {
-    const listed = presentGroups().flatMap((group) => group.sources);
+    const listed = presentGroups().flatMap((group) => [...group.sources, ...group.contributing]);
     const docs = pages.filter((source) => source.startsWith('docs/'));
     expect(docs).toContain('docs/tutorials/mergekit.md');
     expect(docs.filter((source) => listed.filter((other) => other === source).length !== 1)).toEqual([]);

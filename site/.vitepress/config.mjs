@@ -5,6 +5,7 @@ import { defineConfig } from 'vitepress';
 import { llmsText } from '../../scripts/llms.mjs';
 import { repositoryUrl, sourceLinks } from '../links.mjs';
 import { generated, pageOf, presentGroups, root, sources, titleOf } from '../pages.mjs';
+import { searchOptions } from '../search.mjs';
 import { codeTabs } from '../tabs.mjs';
 
 const pages = new Set(sources());
@@ -15,13 +16,17 @@ const entry = (source) => ({ text: titleOf(source), link: link(source) });
 /** The sidebar's entries of the generated pages. */
 const outline = JSON.parse(readFileSync(`${root}${generated}sidebar.json`, 'utf8'));
 
-const sidebar = presentGroups().map(({ title, sources: members }) => ({
+const sidebar = presentGroups().map(({ title, sources: members, contributing }) => ({
   text: title,
+  collapsed: false,
   items: [
     ...(title === 'Reference'
       ? [...outline.reference, { text: 'API, every name', link: '/reference/api/' }]
       : []),
     ...members.map(entry),
+    ...(contributing.length === 0
+      ? []
+      : [{ text: 'Contributing', collapsed: true, items: contributing.map(entry) }]),
   ],
 }));
 
@@ -82,11 +87,11 @@ export default defineConfig({
   themeConfig: {
     logo: '/mark.svg',
     outline: { level: [2, 3] },
-    search: { provider: 'local' },
+    search: { provider: 'local', options: { miniSearch: { searchOptions } } },
     sidebar: { '/': sidebar, '/reference/api/': [back, ...outline.api] },
     nav: [
-      { text: 'Guide', link: link('README.md') },
-      { text: 'Tutorials', link: '/tutorials/mergekit' },
+      { text: 'Start', link: link('README.md') },
+      { text: 'Questions', link: '/questions' },
       { text: 'Commands', link: '/reference/commands/' },
       { text: 'Recipes', link: '/reference/recipes' },
       { text: 'API', link: '/reference/api/' },
