@@ -51,9 +51,17 @@ export const common = {
 };
 
 /** These need other programs, a network or hours, and have configurations of their own. */
-const apart = ['aborts', 'frames', 'install', 'notebooks', 'peers', 'prebuilds', 'study', 'wheels'].map(
-  (name) => `test/${name}/**`,
-);
+const apart = [
+  'aborts',
+  'frames',
+  'install',
+  'notebooks',
+  'peers',
+  'prebuilds',
+  'release',
+  'study',
+  'wheels',
+].map((name) => `test/${name}/**`);
 
 /**
  * Whole programs: commands, harnesses, servers, browsers, training runs. `.ci/run` runs them after `npm cit`. Files outside

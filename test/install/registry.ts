@@ -34,7 +34,7 @@ const tools = {
   overrides: { 'node-fetch': '^2.7.0' },
 };
 
-const freePort = (): Promise<number> =>
+export const freePort = (): Promise<number> =>
   new Promise((resolve, reject) => {
     const server = createServer().once('error', reject);
     server.listen(0, '127.0.0.1', () => {

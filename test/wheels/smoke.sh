@@ -1,15 +1,15 @@
 #!/bin/sh
-# Installs a wheel of a directory into an empty environment, and swaps two small experts there, on a platform that has
-# no more than Python:
+# Installs a wheel of a directory, or of pip's index, into an empty environment, and swaps two small experts there, on a
+# platform that has no more than Python:
 #
-#   sh test/wheels/smoke.sh DIRECTORY
+#   sh test/wheels/smoke.sh [DIRECTORY]
 set -eu
-wheels=$(cd "$1" && pwd)
+wheels=${1:+$(cd "$1" && pwd)}
 here=$(cd "$(dirname "$0")" && pwd)
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 cd "$work"
 python3 -m venv environment
-environment/bin/pip install --quiet --only-binary :all: --find-links "$wheels" layerloom
+environment/bin/pip install --quiet --only-binary :all: ${wheels:+--find-links "$wheels"} layerloom
 environment/bin/layerloom doctor
 environment/bin/python "$here/smoke.py" environment/bin/layerloom
