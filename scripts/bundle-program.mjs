@@ -113,12 +113,22 @@ const { metafile, outputFiles } = await build({
   plugins: [placesIn(folder), libraries],
 });
 
-/** Escapes what `charset` leaves: tagged templates and regular expressions. start.cts reads Latin-1. @param {string} text */
-const ascii = (text) =>
-  text.replace(/[^\0-\x7f]/g, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, '0')}`);
+/**
+ * Escapes the characters that `charset` leaves, in regular expressions and templates: `start.cts` reads a byte
+ * as a character.
+ *
+ * @param {string} code
+ */
+const inAscii = (code) => {
+  if (/\\[^\0-\x7f]/.test(code)) throw new Error('a backslash escapes a character outside ASCII');
+  return code.replaceAll(
+    /[^\0-\x7f]/g,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  );
+};
 
 // The first line identifies the program for caches of compiled code.
-const text = ascii(outputFiles.map((output) => output.text).join(''));
+const text = inAscii(outputFiles.map((output) => output.text).join(''));
 const hash = createHash('sha256').update(text).digest('hex');
 mkdirSync(folder, { recursive: true });
 writeFileSync(join(folder, 'layerloom.cjs'), `// ${hash}\n${text}`);

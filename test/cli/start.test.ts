@@ -36,6 +36,13 @@ const librariesOf = (program: string, args: readonly string[]): string[] => {
   return [...new Set([...loaded].map(({ groups }) => groups?.['name'] ?? ''))].sort();
 };
 
+it('reads the bundle by bytes, and prints characters of all kinds', () => {
+  const bytes = readFileSync(join(root, 'dist/cli/layerloom.cjs'));
+  expect(bytes.findIndex((byte) => byte > 0x7f)).toBe(-1);
+  const { stderr } = spawnSync(process.execPath, [launcher, 'swap', '–task', './math'], { encoding: 'utf8' });
+  expect(stderr).toContain('unknown option –task; did you mean --task?');
+});
+
 const swap = (...more: string[]) => {
   const { root: folder } = writeFamily({ layers: 8 });
   return [
