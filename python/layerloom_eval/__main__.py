@@ -1,9 +1,9 @@
 """Runs `lm_eval run` for one model after another in one process.
 
 `layerloom evaluate` starts it with the harness's Python. It needs the standard library and lm_eval. Since it
-uses internals of lm_eval (`kept.py`, `exchange.py`), it first states lm_eval's version. Lines of JSON:
+uses internals of lm_eval, it first says its version, and whether it has them. Lines of JSON:
 
-    out  {"program": 1, "lm_eval": VERSION}
+    out  {"program": 1, "lm_eval": VERSION, "lacks": [what it lacks of `uses.py`, …]}
     in   {"words": ["run", …], "log": PATH, "fingerprint": "samples" | "whole", "weights": [{"name", "file",
     "begin", "end", "dtype", "shape", "key"}, …] | null,
           "there": null | [{"name", …, "key"}, …]: the checkpoint's own files, if they differ from `weights`}
@@ -23,6 +23,8 @@ import os
 import sys
 import traceback
 from importlib.metadata import PackageNotFoundError, version
+
+from uses import lacking
 
 PROGRAM = 1
 """Version of the lines above."""
@@ -88,7 +90,7 @@ def main():
         if not json.loads(requests.readline() or "{}").get("go"):
             sys.exit("the weights that were loaded are not the model's")
 
-    reply({"program": PROGRAM, "lm_eval": version_of_harness()})
+    reply({"program": PROGRAM, "lm_eval": version_of_harness(), "lacks": lacking()})
     # Line by line without read-ahead: `agree` reads from it too.
     for line in iter(requests.readline, ""):
         request = json.loads(line)

@@ -81,11 +81,30 @@ describe('a process of the harness for all models', () => {
     expect([outcome.failed, heldIn(held), outcome.weights]).toEqual([[], [], { loaded: 0, ofModels: 0 }]);
   });
 
-  it('gives way to a process for each model where the harness is of another version', async () => {
-    vi.stubEnv('STUB_VERSION', '0.4.12');
+  it.each([
+    ['0.4.11', 'TaskManager.load of tasks/manager.py'],
+    ['0.5.0', undefined],
+  ])('gives way to a process for each model in lm_eval %s', async (version, lacks) => {
+    vi.stubEnv('STUB_VERSION', version);
+    if (lacks !== undefined) vi.stubEnv('STUB_LACKS', lacks);
     const outcome = await evaluateExperiment(await made(), { lmEval });
     expect([outcome.failed, heldIn(held)]).toEqual([[], []]);
-    expect(outcome.warnings.join()).toMatch(/0\.4\.12/);
+    expect(outcome.warnings.join()).toContain(version);
+  });
+
+  it('is of another 0.4 too that has what is used, with a warning', async () => {
+    vi.stubEnv('STUB_VERSION', '0.4.12');
+    const outcome = await evaluateExperiment(await made(), { lmEval });
+    expect(outcome.failed).toEqual([]);
+    expect(heldIn(held)).toHaveLength(outcome.scored.length);
+    expect(outcome.warnings.join()).toContain('lm_eval 0.4.12 was used');
+  });
+
+  it('refuses by its version a harness without a command line of runs', async () => {
+    vi.stubEnv('STUB_VERSION', '0.4.8');
+    vi.stubEnv('STUB_LACKS', 'lm_eval run --config');
+    const reason = 'it is lm_eval 0.4.8, and lacks lm_eval run --config';
+    await expect(evaluateExperiment(await made(), { lmEval })).rejects.toThrow(reason);
   });
 
   it('costs one model its scores if it fails with that one', async () => {

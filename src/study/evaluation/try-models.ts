@@ -5,7 +5,7 @@ import { checkInterrupt, LayerloomError } from '../../core/base/errors/errors.js
 import { invalidParameter } from '../../core/base/errors/invalid-parameter.js';
 import { endingOf } from '../../core/programs/process.js';
 import { checkHarness, harnessCommand } from './harness/harness-command.js';
-import { HarnessProcess, knownHarnessVersion, type LoadedWeights } from './harness/harness-process.js';
+import { HarnessProcess, type LoadedWeights } from './harness/harness-process.js';
 import { pathToLoad } from './harness/loadable.js';
 import { weightsArguments } from './harness/loaded-model.js';
 
@@ -99,7 +99,7 @@ export const tryModels = async (
       if (end === undefined)
         throw new LayerloomError('HARNESS_MISSING', {
           command: lmEval,
-          reason: `it is not lm_eval ${knownHarnessVersion} in a Python that its command names`,
+          reason: kept.notKept?.reason ?? 'it gives no answer',
         });
       if ('differing' in end)
         throw new LayerloomError('WEIGHTS_DIFFER', { model, tensors: end.differing, log });

@@ -5,6 +5,7 @@ import type { Readable, Writable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import { z } from 'zod';
 import { shellWord } from '../../../core/base/errors/command-line.js';
+import { LayerloomError } from '../../../core/base/errors/errors.js';
 import { shipped } from '../../../core/base/files/shipped.js';
 import { endGroup, spawnGroup } from '../../../core/programs/process.js';
 import { pythonOfHarness } from '../../../core/programs/python-of-harness.js';
@@ -12,7 +13,7 @@ import { jsonOrNone } from '../../../core/texts/json.js';
 import { tensorsThatDiffer, type WeightsInPlace, WeightsToLoad } from '../servers/weights-to-load.js';
 import type { EvaluationSettings } from '../settings.js';
 
-/** Other versions run in one process per model, with a warning. */
+/** Results of other versions have a warning. */
 export const knownHarnessVersion = '0.4.13';
 
 /** Runs the harness for successive models; the version of its protocol. */
@@ -24,8 +25,19 @@ const greetingMs = 30_000;
 
 const greetingSchema = z.object({
   program: z.literal(programVersion),
-  lm_eval: z.literal(knownHarnessVersion),
+  lm_eval: z.string().nullable(),
+  /** Uses of the harness that this version does not have. */
+  lacks: z.array(z.string()).default([]),
 });
+
+/** The command line of 0.4.10 and later, without which nothing can be scored. */
+const commandLineOfRuns = 'lm_eval run --config';
+
+/** Why no process of a harness can serve several models. */
+interface NotKept {
+  readonly reason: string;
+  readonly isTooOld?: boolean;
+}
 
 const fingerprintSchema = z.record(
   z.string(),
@@ -126,7 +138,7 @@ export class HarnessProcess implements AsyncDisposable {
   readonly #environment: Readonly<Record<string, string>>;
   readonly #weights: WeightsToLoad;
   #session: Session | undefined;
-  #isImpossible = false;
+  #notKept: NotKept | undefined;
 
   /**
    * @param command of the harness, for the shell
@@ -142,7 +154,15 @@ export class HarnessProcess implements AsyncDisposable {
     this.#weights = weights;
   }
 
-  /** @returns undefined if the harness cannot be kept: another version, or an unknown Python */
+  /** Why the harness cannot be kept; undefined if it can, or was not asked. */
+  get notKept(): NotKept | undefined {
+    return this.#notKept;
+  }
+
+  /**
+   * @returns undefined if the harness cannot be kept: it lacks what is used, or its Python is unknown
+   * @throws LayerloomError HARNESS_MISSING if it has no command line of runs
+   */
   async run({
     words,
     log,
@@ -204,17 +224,23 @@ export class HarnessProcess implements AsyncDisposable {
     if (this.#session?.child.exitCode === null && this.#session.child.signalCode === null)
       return this.#session;
     await this.end();
-    if (this.#isImpossible) return undefined;
+    if (this.#notKept !== undefined) return undefined;
     const env = { ...process.env, ...this.#environment };
     const python = await pythonOfHarness(this.#command, env['PATH'] ?? '');
-    const session = python === undefined ? undefined : await greeted(python, log, env);
-    this.#isImpossible = session === undefined;
-    this.#session = session;
-    return session;
+    const found =
+      python === undefined ? { reason: 'its command names no Python' } : await greeted(python, log, env);
+    if ('child' in found) {
+      this.#session = found;
+      return found;
+    }
+    this.#notKept = found;
+    if (found.isTooOld)
+      throw new LayerloomError('HARNESS_MISSING', { command: this.#command, reason: found.reason });
+    return undefined;
   }
 }
 
-const greeted = async (python: string, log: string, env: NodeJS.ProcessEnv): Promise<Session | undefined> => {
+const greeted = async (python: string, log: string, env: NodeJS.ProcessEnv): Promise<Session | NotKept> => {
   const errors = await open(log, 'a');
   let child: ChildProcess;
   try {
@@ -238,8 +264,16 @@ const greeted = async (python: string, log: string, env: NodeJS.ProcessEnv): Pro
     pause(greetingMs, undefined, { signal: late.signal }).catch(() => undefined),
   ]);
   late.abort();
-  if (first !== undefined && !first.done && greetingSchema.safeParse(jsonOrNone(first.value)).success)
-    return { child, lines, ended };
+  const text = first === undefined || first.done ? undefined : first.value;
+  const greeting = text === undefined ? undefined : greetingSchema.safeParse(jsonOrNone(text)).data;
+  const { lm_eval: version = null, lacks = [] } = greeting ?? {};
+  const [lacked] = lacks;
+  const is04 = /^0\.4\.\d/.test(version ?? '');
+  if (is04 && lacked === undefined) return { child, lines, ended };
   await endGroup(child);
-  return undefined;
+  if (version === null) return { reason: 'its Python has no lm_eval' };
+  return {
+    reason: `it is lm_eval ${version}, and ${is04 ? `lacks ${lacked}` : 'none of 0.4'}`,
+    isTooOld: lacks.includes(commandLineOfRuns),
+  };
 };

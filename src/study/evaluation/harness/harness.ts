@@ -3,6 +3,7 @@ import { mkdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { shellWord } from '../../../core/base/errors/command-line.js';
 import { checkInterrupt, LayerloomError } from '../../../core/base/errors/errors.js';
+import { optionName } from '../../../core/base/errors/option-name.js';
 import { foreignDirectory } from '../../../core/base/files/own-directory.js';
 import { writing } from '../../../core/base/files/writing.js';
 import { openToAppend, sizeOf } from '../../../core/engine/output/durable.js';
@@ -305,10 +306,28 @@ interface Failure {
 const failureOf = ({ name }: HarnessRun, { command, code, by, printed, log }: Failure): LayerloomError => {
   if (code === 127 || code === 126 || /No module named '?lm_eval/.test(printed))
     return new LayerloomError('HARNESS_MISSING', { command, reason: lastLine(printed) });
+  if (isTooOld(printed)) return new LayerloomError('HARNESS_MISSING', { command, reason: tooOld });
   const unknown = /Tasks not found: (.+)/.exec(printed)?.[1];
   if (unknown !== undefined)
     return new LayerloomError('TASK_UNKNOWN', { tasks: unknown.split(', '), nearest: undefined });
-  return new LayerloomError('HARNESS_FAILED', { model: name, reason: endingOf({ code, by }, printed), log });
+  const reason = noDataSet(printed) ?? endingOf({ code, by }, printed);
+  return new LayerloomError('HARNESS_FAILED', { model: name, reason, log });
+};
+
+const tooOld = 'it is older than lm_eval 0.4.10, and has no `lm_eval run`';
+
+/** True for the message of a command line without subcommands. */
+const isTooOld = (printed: string): boolean => /unrecognized arguments: (run|ls)\b/.test(printed);
+
+/** Explains the hub's error about a data set; undefined for other errors. */
+const noDataSet = (printed: string): string | undefined => {
+  const [, name, cause] = /Couldn't reach '([^'\n]{1,200})' on the Hub \((\w{1,80})\)/.exec(printed) ?? [];
+  if (name === undefined) return undefined;
+  const remedy =
+    cause === 'OfflineModeIsEnabled'
+      ? 'HF_HUB_OFFLINE is set: unset it once'
+      : `the hub cannot be reached (${cause}): fetch it where it can`;
+  return `its data set ${name} is not on this machine, and ${remedy}, or name local data (data: of evaluate:, ${optionName('set', 'data=DIR')})`;
 };
 
 /**
@@ -343,7 +362,10 @@ export const listTasks = (
       if (signal?.aborted) reject(new LayerloomError('INTERRUPTED', {}));
       else if (code !== 0)
         reject(
-          new LayerloomError('HARNESS_MISSING', { command, reason: lastLine(errors) || `exit code ${code}` }),
+          new LayerloomError('HARNESS_MISSING', {
+            command,
+            reason: isTooOld(errors) ? tooOld : lastLine(errors) || `exit code ${code}`,
+          }),
         );
       else resolve(new Set([...printed.matchAll(/^\|\s*([^\s|]+)\s*\|/gm)].map(([, task = '']) => task)));
     });
