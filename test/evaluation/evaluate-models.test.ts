@@ -1,3 +1,4 @@
+import { execSync } from 'node:child_process';
 import { cpSync, existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
@@ -50,6 +51,32 @@ describe('models without an experiment', () => {
       'tasks: swh-1 less base',
       'tasks: swh-1 less soup',
     ]);
+  });
+
+  it('are planned without a trace, and their results count as there', async () => {
+    const { root } = writeExperiment();
+    const out = join(root, 'scores');
+    const [base, words] = [join(root, 'base'), ['--tasks', sw, '-o', out, '--lm-eval', lmEval]];
+    const plan = async (...more: string[]) => JSON.parse((await run(more)).stdout) as object;
+    const dry = ['evaluate', base, join(root, 'swh-1'), ...words, '--dry-run', '--json'];
+    expect(await plan(...dry)).toMatchObject({ models: [{ name: 'base' }, { name: 'swh-1' }], kept: 0 });
+    expect(existsSync(out)).toBe(false);
+    await evaluateModels([base], { tasks: [sw], out, lmEval });
+    expect(await plan(...dry)).toMatchObject({ models: [{ name: 'swh-1' }], kept: 1, there: 1 });
+    const text = (await run(dry.slice(0, -1))).stdout;
+    expect(text).toContain('1 model to score; 1 has all results');
+  });
+
+  it('have commands that can be run as they are printed, whose results are imported', async () => {
+    const { root } = writeExperiment();
+    const out = join(root, 'scores');
+    const args = ['evaluate', join(root, 'base'), '--tasks', sw, '-o', out, '--lm-eval', lmEval];
+    const { code, stdout } = await run([...args, '--print']);
+    expect([code, stdout.trimEnd().split('\n').length]).toEqual([0, 1]);
+    execSync(stdout, { shell: '/bin/sh', stdio: 'ignore' });
+    expect(await run(['evaluate', out, '--import', out])).toMatchObject({ code: 0 });
+    expect(await run([...args, '--print'])).toMatchObject({ stdout: '' });
+    expect((await run([...args, '--print', '--dry-run'])).stderr).toContain('give one of them');
   });
 
   it('are told of results that count no more', async () => {
@@ -116,6 +143,7 @@ describe('models without an experiment', () => {
       /thai/,
     ],
     ['a setting that is none', { tasks: [sw], settings: { shots: 2 } }, 'RECIPE_INVALID', /shots/],
+    ['a limit of none', { tasks: [sw], limit: 0, lmEval: '/no/lm_eval' }, 'INVALID_PARAMETER', /^limit: /],
     ['a harness that is not there', { tasks: [sw], lmEval: '/no/lm_eval' }, 'HARNESS_MISSING', /lm_eval/],
   ] as const)('are refused for %s, and nothing is left', async (_what, options, code, message) => {
     const { root } = writeExperiment();

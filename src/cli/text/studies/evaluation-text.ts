@@ -1,4 +1,5 @@
 import { argument, layerloomCommand } from '../../../core/base/errors/command-line.js';
+import { optionName } from '../../../core/base/errors/option-name.js';
 import { counted, formatBytes, formatSeconds } from '../../../core/base/format.js';
 import { plainTable } from '../../../core/base/table.js';
 import type { MergeRecord, Scored } from '../../../study/experiment/record/experiment-record.js';
@@ -6,13 +7,12 @@ import type { EvaluationOutcome } from '../../../study/experiment/scoring/evalua
 import type { EvaluationProgress } from '../../../study/experiment/scoring/evaluation-options.js';
 import type { ImportOutcome } from '../../../study/experiment/scoring/import-results.js';
 import type { EvaluationPlan, ScoringTime } from '../../../study/experiment/scoring/plan-evaluation.js';
+import { fixed } from '../../../study/scores/reading/score-table.js';
 import { inPlaceRows } from './in-place-text.js';
 
 const figure = (value: number | null, error: number | null | undefined): string => {
   if (value === null) return '–';
-  return error === null || error === undefined
-    ? value.toFixed(4)
-    : `${value.toFixed(4)} ± ${error.toFixed(4)}`;
+  return error === null || error === undefined ? fixed(value, 4) : `${fixed(value, 4)} ± ${fixed(error, 4)}`;
 };
 
 /** The harness names a metric's standard error `METRIC_stderr,FILTER`. */
@@ -30,8 +30,7 @@ export const failedModels = (failed: EvaluationOutcome['failed']): EvaluationOut
   [...new Map([...failed].reverse().map((failure) => [failure.model, failure])).values()].reverse();
 
 export const describeEvaluation = (outcome: EvaluationOutcome): string => {
-  const { directory, scored, kept, results, failed, missing, seconds, weights, inPlace, experiment } =
-    outcome;
+  const { directory, scored, kept, results, missing, seconds, weights, inPlace, experiment } = outcome;
   const about = new Set([...scored, ...kept]);
   const rows = [...experiment.references, ...experiment.merges]
     .filter(({ name }) => about.has(name))
@@ -53,18 +52,16 @@ export const describeEvaluation = (outcome: EvaluationOutcome): string => {
           `  ${counted(inPlace.merges, 'merge')} not written, ${formatBytes(inPlace.bytes)} made to score them and removed; write one: ${layerloomCommand('batch', 'EXPERIMENT.yaml', '-o', argument(directory), '--resume', '--write', 'NAME')}`,
         ]),
     ...(missing.length === 0 ? [] : [`  not there yet: ${missing.join(', ')}`]),
-    ...failedModels(failed).map(({ message }) => `  failed: ${message}`),
   ].join('\n');
 };
 
-export const describeImport = ({ directory, imported, failed }: ImportOutcome): string =>
+export const describeImport = ({ directory, imported }: ImportOutcome): string =>
   [
     ...(imported.length === 0
       ? []
       : [plainTable(imported.map(({ model, task, file }) => [model, task, file])), '']),
     directory,
     `${imported.length} results imported`,
-    ...failed.map(({ message }) => `  failed: ${message}`),
   ].join('\n');
 
 const mostNamed = 3;
@@ -133,14 +130,17 @@ const orderLines = ({ order, weights }: EvaluationPlan): string[] => {
   ];
 };
 
-export const describeEvaluationPlan = (plan: EvaluationPlan, directory: string): string => {
+/** @param directory the experiment's; undefined for models that were named */
+export const describeEvaluationPlan = (plan: EvaluationPlan, directory?: string): string => {
   const { models, kept, unchecked } = plan;
   const away = models.filter(({ isThere }) => !isThere);
   const [first] = models.filter(({ isThere }) => isThere);
   const measure =
     first === undefined
       ? 'a first score'
-      : `\`${layerloomCommand('evaluate', argument(directory), '--only', argument(first.name), '--limit', '20')}\``;
+      : directory === undefined
+        ? `the same command with ${optionName('limit', '20')}`
+        : `\`${layerloomCommand('evaluate', argument(directory), '--only', argument(first.name), '--limit', '20')}\``;
   return [
     plan.directory,
     `${counted(models.length, 'model')} to score; ${kept} ${kept === 1 ? 'has' : 'have'} all results`,

@@ -10,11 +10,15 @@ import {
   type EvaluationOutcome,
   evaluateExperiment,
 } from '../../../study/experiment/scoring/evaluate-experiment.js';
-import { evaluateModels } from '../../../study/experiment/scoring/evaluate-models.js';
+import {
+  evaluateModels,
+  modelsCommands,
+  planModels,
+} from '../../../study/experiment/scoring/evaluate-models.js';
 import { evaluationCommands } from '../../../study/experiment/scoring/evaluation-commands.js';
 import type { EvaluateOptions } from '../../../study/experiment/scoring/evaluation-options.js';
 import { importResults } from '../../../study/experiment/scoring/import-results.js';
-import { planEvaluation } from '../../../study/experiment/scoring/plan-evaluation.js';
+import { type EvaluationPlan, planEvaluation } from '../../../study/experiment/scoring/plan-evaluation.js';
 import { usualScores } from '../../../study/experiment/scoring/usual-scores.js';
 import type { OutputOptions } from '../../options/output.js';
 import { toPart } from '../../options/parse.js';
@@ -70,8 +74,6 @@ const ofExperiments = {
   '--part': 'part',
   '--expect': 'expect',
   '--in-place': 'inPlace',
-  '--print': 'print',
-  '--dry-run': 'dryRun',
   '--import': 'import',
 } as const;
 
@@ -80,9 +82,23 @@ const givenOf = (
   names: Readonly<Record<string, keyof EvaluateCommandOptions>>,
 ) => Object.entries(names).find(([, key]) => options[key] !== undefined)?.[0];
 
+/** @throws LayerloomError USAGE for two of the options that run nothing */
+const checkWork = ({ print, dryRun, import: imported }: EvaluateCommandOptions): void => {
+  const [first, second] = Object.entries({
+    '--print': print,
+    '--dry-run': dryRun,
+    '--import': imported,
+  }).flatMap(([name, isGiven]) => (isGiven ? [name] : []));
+  if (second !== undefined)
+    throw new LayerloomError('USAGE', {
+      reason: `${first} and ${second} stand for different work; give one of them`,
+    });
+};
+
 /** @throws LayerloomError USAGE for options of the other use */
 export const evaluateCommand = async (options: EvaluateCommandOptions): Promise<void> => {
   const { models } = options;
+  checkWork(options);
   const [ofModel, ofExperiment] = [givenOf(options, ofModels), givenOf(options, ofExperiments)];
   const refuse = (reason: string): never => {
     throw new LayerloomError('USAGE', { reason });
@@ -105,31 +121,21 @@ export const evaluateCommand = async (options: EvaluateCommandOptions): Promise<
 };
 
 const experimentCommand = async (directory: string, options: EvaluateCommandOptions): Promise<void> => {
-  const { lmEval, only, jobs, limit, force, json, quiet, inPlace, separate, expect } = options;
-  const [first, second] = Object.entries({
-    '--print': options.print,
-    '--dry-run': options.dryRun,
-    '--import': options.import,
-  }).flatMap(([name, isGiven]) => (isGiven ? [name] : []));
-  if (second !== undefined)
-    throw new LayerloomError('USAGE', {
-      reason: `${first} and ${second} stand for different work; give one of them`,
-    });
+  const { lmEval, only, jobs, limit, force, inPlace, separate, expect } = options;
   if (inPlace && options.print)
     throw new LayerloomError('USAGE', {
       reason: '--print gives commands for directories, which merges that are scored --in-place have not',
     });
   const part = options.part === undefined ? undefined : toPart('part', options.part);
   const given = { lmEval, only, part, jobs, limit };
-  if (options.print) {
-    const commands = await evaluationCommands(directory, { ...given, force });
-    if (json) printJson({ commands } satisfies EvaluationCommands);
-    else if (commands.length > 0) printText(commands.map(({ command }) => command).join('\n'));
-    else if (!quiet) note('every model that is there has its results');
-    return;
-  }
+  if (options.print) return showCommands(await evaluationCommands(directory, { ...given, force }), options);
   if (options.import !== undefined) return await importCommand(directory, options.import, options);
-  if (options.dryRun) return await dryRun(directory, { ...given, force, inPlace, separate }, options);
+  if (options.dryRun)
+    return await dryRun(
+      (signal) => planEvaluation(directory, { ...given, force, inPlace, separate, signal }),
+      (plan) => describeEvaluationPlan(plan, directory),
+      options,
+    );
   const outcome = await scored(options, (watched) =>
     evaluateExperiment(directory, { ...given, ...watched, inPlace, expect }),
   );
@@ -138,12 +144,17 @@ const experimentCommand = async (directory: string, options: EvaluateCommandOpti
 
 const modelsCommand = async (options: EvaluateCommandOptions): Promise<void> => {
   const { models, tasks, benchmarks, languages, set = [], out, limit, jobs, lmEval } = options;
-  const outcome = await scored(options, (watched) =>
-    evaluateModels(models, {
-      ...watched,
-      ...{ tasks, benchmarks, languages, settings: settingsIn(set), out, limit, jobs, lmEval },
-    }),
-  );
+  const { force, separate, download } = options;
+  const given = { tasks, benchmarks, languages, settings: settingsIn(set), out, limit, jobs, lmEval };
+  if (options.print)
+    return showCommands(await modelsCommands(models, { ...given, force, download }), options);
+  if (options.dryRun)
+    return await dryRun(
+      (signal) => planModels(models, { ...given, force, separate, download, signal }),
+      (plan) => describeEvaluationPlan(plan),
+      options,
+    );
+  const outcome = await scored(options, (watched) => evaluateModels(models, { ...watched, ...given }));
   const directory = out ?? usualScores;
   const { tables } = await scoreTables(directory, { tables: ['models', 'comparisons'] });
   const text = [
@@ -246,16 +257,29 @@ const reportOf = (directory: string, outcome: EvaluationOutcome): string | undef
     ? layerloomCommand('report', argument(directory), '-o', argument(`${directory.replace(/\/+$/, '')}.html`))
     : undefined;
 
+const showCommands = (
+  commands: EvaluationCommands['commands'],
+  { json, quiet }: EvaluateCommandOptions,
+): void => {
+  if (json) printJson({ commands } satisfies EvaluationCommands);
+  else if (commands.length > 0) printText(commands.map(({ command }) => command).join('\n'));
+  else if (!quiet) note('every model that is there has its results');
+};
+
 const dryRun = async (
-  directory: string,
-  given: EvaluateOptions,
+  planned: (signal: AbortSignal) => Promise<EvaluationPlan>,
+  describe: (plan: EvaluationPlan) => string,
   { json, quiet }: EvaluateCommandOptions,
 ): Promise<void> => {
-  const plan = await interruptible((signal) => planEvaluation(directory, { ...given, signal }));
-  show(plan, { json, quiet }, (found) => describeEvaluationPlan(found, directory));
+  const plan = await interruptible(planned);
+  show(plan, { json, quiet }, describe);
   const failed = [...plan.impossible.map(({ task, message }) => ({ model: task, message })), ...plan.failed];
   if (failed.length > 0)
-    throw new LayerloomError('EVALUATION_INCOMPLETE', { directory, failed, scores: plan.there });
+    throw new LayerloomError('EVALUATION_INCOMPLETE', {
+      directory: plan.directory,
+      failed,
+      scores: plan.there,
+    });
 };
 
 const importCommand = async (

@@ -7,12 +7,17 @@ import { type BenchmarkName, benchmarks } from '../../evaluation/data/benchmarks
 import { type EvaluationLanguage, mgsmLanguages } from '../../evaluation/data/local/languages.js';
 import type { Evaluation } from '../../evaluation/evaluation-block.js';
 import { checkHarness, harnessCommand } from '../../evaluation/harness/harness-command.js';
+import type { ExperimentInput } from '../file/blocks/experiment-block.js';
 import { absoluteModel, nameOfModel } from '../file/blocks/models.js';
 import { folded } from '../file/blocks/names.js';
+import { parseExperiment } from '../file/read-experiment.js';
+import { experimentReferences } from '../file/references.js';
 import { type ExperimentRecord, readRecord } from '../record/experiment-record.js';
 import { runExperiment } from '../run-experiment.js';
 import { type EvaluationOutcome, evaluateExperiment } from './evaluate-experiment.js';
-import type { EvaluateOptions } from './evaluation-options.js';
+import { evaluationCommands } from './evaluation-commands.js';
+import { checkCounts, type EvaluateOptions, settingsOf } from './evaluation-options.js';
+import { type EvaluationPlan, planEvaluation } from './plan-evaluation.js';
 import { pathOf } from './requests/models-to-score.js';
 import { usualScores } from './usual-scores.js';
 
@@ -44,6 +49,50 @@ const ownTasks = 'tasks';
  */
 export const evaluateModels = async (
   models: readonly string[],
+  options: EvaluateModelsOptions,
+): Promise<EvaluationOutcome> => {
+  const { directory, input, isThere, scoring } = await described(models, options);
+  checkHarness(harnessCommand(options.lmEval));
+  const { warnings } = await runExperiment(input, { out: directory, resume: isThere });
+  const outcome = await evaluateExperiment(directory, scoring);
+  return { ...outcome, warnings: [...new Set([...warnings, ...outcome.warnings])] };
+};
+
+/**
+ * Plans `evaluateModels`; writes nothing.
+ *
+ * @throws LayerloomError the codes of `evaluateModels` and `planEvaluation`
+ */
+export const planModels = async (
+  models: readonly string[],
+  options: EvaluateModelsOptions,
+): Promise<EvaluationPlan> => {
+  const { directory, experiment, scoring } = await described(models, options);
+  return await planEvaluation(directory, scoring, {
+    references: experimentReferences(experiment),
+    merges: [],
+    evaluate: experiment.evaluate,
+  });
+};
+
+/**
+ * Returns the commands of `evaluateModels`. Writes the task files that they read, and the experiment that
+ * `importResults` adds their scores to.
+ *
+ * @throws LayerloomError the codes of `evaluateModels`
+ */
+export const modelsCommands = async (
+  models: readonly string[],
+  options: EvaluateModelsOptions,
+): ReturnType<typeof evaluationCommands> => {
+  const { directory, input, isThere, scoring } = await described(models, options);
+  await runExperiment(input, { out: directory, resume: isThere });
+  return await evaluationCommands(directory, scoring);
+};
+
+/** Describes models as an experiment without merges, and how to score them. */
+const described = async (
+  models: readonly string[],
   {
     out = usualScores,
     benchmarks: names,
@@ -53,33 +102,29 @@ export const evaluateModels = async (
     tasks,
     ...options
   }: EvaluateModelsOptions,
-): Promise<EvaluationOutcome> => {
+) => {
+  checkCounts({ limit, jobs: options.jobs });
   const directory = resolve(out);
   const measured = tasksOf({ tasks, benchmarks: names, languages });
   const given = await named(models);
   // A refused call leaves nothing behind.
   if (options.download !== true)
     for (const model of Object.values(given)) await pathOf({ kind: 'reference', model });
-  checkHarness(harnessCommand(options.lmEval));
   const former = (await hasRecord(directory)) ? await formerOf(directory) : undefined;
-  const { warnings } = await runExperiment(
-    {
-      references: { ...former?.models, ...given },
-      merges: [],
-      evaluate: {
-        ...settings,
-        ...(limit === undefined ? {} : { limit }),
-        tasks: unionOf(former?.tasks ?? {}, measured),
-      },
+  const input: ExperimentInput = {
+    references: { ...former?.models, ...given },
+    merges: [],
+    evaluate: {
+      ...settings,
+      ...(limit === undefined ? {} : { limit }),
+      tasks: unionOf(former?.tasks ?? {}, measured),
     },
-    { out: directory, resume: former !== undefined },
-  );
-  const outcome = await evaluateExperiment(directory, {
-    ...options,
-    only: Object.keys(given),
-    tasks: Object.values(measured).flat(),
-  });
-  return { ...outcome, warnings: [...new Set([...warnings, ...outcome.warnings])] };
+  };
+  const experiment = await parseExperiment(input);
+  const scoring = { ...options, only: Object.keys(given), tasks: Object.values(measured).flat() };
+  // Faults in settings come before those of the harness.
+  settingsOf(experiment, directory, scoring);
+  return { directory, experiment, input, isThere: former !== undefined, scoring };
 };
 
 type Tasks = Readonly<Record<string, readonly string[]>>;

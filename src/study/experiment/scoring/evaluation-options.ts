@@ -67,15 +67,20 @@ export interface EvaluationProgress {
   readonly secondsLeft: number | null;
 }
 
+/** @throws LayerloomError INVALID_PARAMETER */
+export const checkCounts = (counts: Pick<EvaluateOptions, 'limit' | 'jobs'>): void => {
+  for (const [parameter, count] of Object.entries(counts))
+    if (count !== undefined && !(Number.isSafeInteger(count) && count >= 1))
+      throw invalidParameter(parameter, count, 'a whole number, 1 or more');
+};
+
 /** @throws LayerloomError EXPERIMENT_INVALID without `evaluate:`; INVALID_PARAMETER */
 export const settingsOf = (
-  { evaluate }: ExperimentRecord,
+  { evaluate }: { readonly evaluate?: ExperimentRecord['evaluate'] | undefined },
   directory: string,
   { limit, rows, tasks, jobs }: Pick<EvaluateOptions, 'limit' | 'rows' | 'tasks' | 'jobs'> = {},
 ): EvaluationSettings => {
-  for (const [parameter, count] of Object.entries({ limit, jobs }))
-    if (count !== undefined && !(Number.isSafeInteger(count) && count >= 1))
-      throw invalidParameter(parameter, count, 'a whole number, 1 or more');
+  checkCounts({ limit, jobs });
   if (evaluate === undefined)
     throw new LayerloomError('EXPERIMENT_INVALID', {
       file: join(directory, 'experiment.json'),

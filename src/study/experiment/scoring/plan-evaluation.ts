@@ -13,7 +13,13 @@ import { type ExperimentMerge, expandExperiment } from '../file/expand.js';
 import type { Experiment } from '../file/read-experiment.js';
 import { experimentReferences } from '../file/references.js';
 import type { CostInPlace } from '../in-place/cost-in-place.js';
-import { formerRecord, type MergeRecord, readRecord, type ScoreError } from '../record/experiment-record.js';
+import {
+  type ExperimentRecord,
+  formerRecord,
+  type MergeRecord,
+  readRecord,
+  type ScoreError,
+} from '../record/experiment-record.js';
 import { type EvaluateOptions, selectModels, settingsOf } from './evaluation-options.js';
 import { checkInPlace, planInPlace } from './in-place.js';
 import { ScoringOrder } from './progress/scoring-order.js';
@@ -87,6 +93,10 @@ export interface EvaluationPlan extends ScoringTime {
   readonly inPlace: CostInPlace | null;
 }
 
+type PlannedRecord = Pick<ExperimentRecord, 'references' | 'merges' | 'first'> & {
+  readonly evaluate?: ExperimentRecord['evaluate'] | undefined;
+};
+
 export const scoringTime = (
   models: readonly Pick<ModelToScore, 'tasks'>[],
   settings: EvaluationSettings,
@@ -122,18 +132,22 @@ export const scoringTime = (
 /**
  * Plans `evaluateExperiment`: models and tasks without results, and their duration by existing results.
  *
+ * @param given instead of the record in the directory
  * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID, RECIPE_INVALID, INVALID_PARAMETER,
  *   INTERRUPTED
  */
 export const planEvaluation = async (
   directory: string,
   options: EvaluateOptions = {},
+  given?: PlannedRecord,
 ): Promise<EvaluationPlan> => {
   const place = resolve(directory);
-  const record = await readRecord(place);
+  const record: PlannedRecord = given ?? (await readRecord(place));
   const settings = settingsOf(record, place, options);
+  // Earlier runs on single models may have had other tasks.
+  const evaluate = { ...record.evaluate, tasks: Object.fromEntries(settings.tasks) };
   const { failed: faults, unchecked } = await checkExperimentTasks(
-    { evaluate: record.evaluate },
+    { evaluate },
     options.signal,
     options.lmEval,
   );
@@ -173,7 +187,9 @@ export const planEvaluation = async (
   const { jobs } = settings;
   const isExchanging = await exchangesWeights(settings, harnessCommand(options.lmEval), options.separate);
   const toMake = models.flatMap(({ name }) => (notWritten.has(name) ? [name] : []));
-  const inPlace = options.inPlace ? await planInPlace(record, new Set(toMake), place) : undefined;
+  const inPlace = options.inPlace
+    ? await planInPlace(await readRecord(place), new Set(toMake), place)
+    : undefined;
   const order = new ScoringOrder(record, isExchanging, inPlace?.contents);
   return {
     directory: place,

@@ -82,6 +82,8 @@ export const cellText = (cell: Cell | null): string =>
 
 /** Rounds halves up even if binary fractions hide them, as printed tables do. */
 export const fixed = (value: number, digits: number): string => {
+  // Digits beyond a double's precision say nothing, and toFixed itself gives up at 1e21.
+  if (Math.abs(value) >= 1e9) return value.toPrecision(4);
   const text = (value + Math.sign(value) * 1e-9).toFixed(digits);
   return /^-0(\.0*)?$/.test(text) ? text.slice(1) : text;
 };

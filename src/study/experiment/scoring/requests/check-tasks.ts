@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { LayerloomError } from '../../../../core/base/errors/errors.js';
-import { nearest } from '../../../../core/methods/recipe/document/nearest.js';
+import { nearest } from '../../../../core/base/nearest.js';
 import { isHarnessTask } from '../../../evaluation/data/local/local-data.js';
 import { type PreparedTasks, prepareTasks } from '../../../evaluation/data/prepare-tasks.js';
 import { listTasks } from '../../../evaluation/harness/harness.js';
