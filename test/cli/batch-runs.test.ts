@@ -158,7 +158,10 @@ describe('layerloom batch', () => {
     child.stdout.on('data', onData);
     const { code, stdout, stderr } = await finished(child);
     if (code === 0) return skip('the batch was done before the signal came');
-    expect([code, stderr]).toEqual([130, `error: interrupted; what is done waits in ${out} for --resume\n`]);
+    expect([code, stderr]).toEqual([
+      130,
+      `error: interrupted; complete merges stay; what is done waits in ${out} for --resume\n`,
+    ]);
     expect(lastOf(stdout)).toMatchObject({ error: { code: 'INTERRUPTED' } });
     const { state, merges, bytesRead, bytesWritten } = recordIn(out);
     expect(state).toBe('incomplete');
@@ -255,7 +258,7 @@ describe('layerloom batch refuses, before any work,', () => {
     expect([missing.code, existsSync(out)]).toEqual([3, false]);
     writeCheckpoint(join(root, 'math-2'), llama({ layers: 5, seed: 3 }));
     const odd = await cli(['batch', file, '-o', out]);
-    expect(odd.stderr).toMatch(/^error: \d+ of \d+ merges fail \(swahili\/math-2\+swh-1\/default: .*layers/m);
+    expect(odd.stderr).toMatch(/^error: \d+ of \d+ merges fail \(swahili\/math-2\+swh-1\/default, .*layers/m);
     expect(odd.code).toBe(4);
     expect(existsSync(join(out, 'swahili/math-1+swh-1/default'))).toBe(true);
     expect(existsSync(join(out, 'swahili/math-2+swh-1/default'))).toBe(false);
@@ -263,7 +266,7 @@ describe('layerloom batch refuses, before any work,', () => {
     writeCheckpoint(join(root, 'math-2'), { ...llama({ layers: 6 }), tensors: fill(shapes, 'BF16', 3) });
     const wide = await cli(['batch', file, '-o', out, '--resume']);
     expect(wide.stderr).toMatch(
-      /^error: \d+ of \d+ merges fail \(swahili\/math-2\+swh-1\/default: .*model\.layers\.3\.mlp\.down_proj/m,
+      /^error: \d+ of \d+ merges fail \(swahili\/math-2\+swh-1\/default, .*model\.layers\.3\.mlp\.down_proj/m,
     );
     expect(wide.code).toBe(4);
   });
@@ -282,7 +285,7 @@ describe('layerloom batch refuses, before any work,', () => {
     const readOnly = await cli(['batch', file, '-o', join(disk, 'out')]);
     expect([readOnly.code, readOnly.stderr]).toEqual([
       1,
-      expect.stringMatching(/^error: .*\/out cannot be written: EROFS/),
+      expect.stringMatching(/^error: .*\/out cannot be written: .*EROFS/),
     ]);
   });
 
@@ -327,7 +330,7 @@ describe('a full disk', () => {
     const tooSmall = await cli(['batch', file, '-o', onDisk]);
     expect([tooSmall.code, tooSmall.stderr]).toEqual([
       1,
-      expect.stringMatching(/needs \d+ bytes and its disk has \d+ free|cannot be written: ENOSPC/),
+      expect.stringMatching(/needs \d+ bytes and its disk has \d+ free|cannot be written: .*ENOSPC/),
     ]);
     // Room for all shards but not for side files: the disk fills up during the run.
     const { bytesDistinct } = recordIn(whole).cost;
@@ -336,7 +339,7 @@ describe('a full disk', () => {
     expect([full.code, full.stderr]).toEqual([
       1,
       expect.stringMatching(
-        /cannot be written.*: (ENOSPC|No space left).*; what is done waits in .* for --resume\n$/,
+        /cannot be written.*(ENOSPC|No space left).*; what is done waits in .* for --resume\n$/,
       ),
     ]);
     expect(lastOf(full.stdout)).toMatchObject({ error: { code: 'WRITE_FAILED' } });

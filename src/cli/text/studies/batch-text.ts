@@ -190,6 +190,5 @@ export const describeOutcomes = (
         : `nothing left to do: all ${merges.length} merges were there already`
       : `${done} of ${merges.length} merges, ${formatBytes(bytesWritten)} written and ${formatBytes(bytesRead)} read in ${formatSeconds(seconds)}`,
     ...(pending === 0 || merges.length === 0 ? [] : [`  ${countOf(pending)} recorded, not written`]),
-    ...failuresOf(merges).map(({ merge, message }) => `  failed: ${merge}: ${message}`),
   ].join('\n');
 };

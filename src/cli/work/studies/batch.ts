@@ -22,7 +22,6 @@ import {
   describeCost,
   describeMerges,
   describeOutcomes,
-  describeRefused,
   describeStages,
   describeTimes,
   failuresOf,
@@ -205,7 +204,6 @@ const dryRun = async (
     printLine(describeCost(cost, disk, toFetch, inPlace));
     printLine(`\n${describeTimes(merging, scoring, out ?? 'DIR')}`);
     if (stages.length > 1) printLine(`\n${describeStages(stages)}`);
-    if (failed.length > 0) printLine(`\n${describeRefused(failed)}`);
     if (tasks.unchecked.length > 0)
       printLine(
         `\nunchecked, since lm_eval is not installed here: the names of ${tasks.unchecked.join(', ')}`,

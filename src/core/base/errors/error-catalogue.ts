@@ -3,6 +3,7 @@ import { gigabytes } from './gigabytes.js';
 import { optionName } from './option-name.js';
 import {
   also,
+  byCause,
   each,
   failed,
   input,
@@ -237,7 +238,7 @@ export const catalogue = {
   EXCHANGE_FAILED: failed`the server did not take the weights of ${'model'}: ${'reason'}; nothing was scored; ${maybe('log', (log) => `its output is in ${log}; `)}without exchange: in evaluate: each model has a server of its own`,
   SERVER_UNSAFE: usage`serve: {${'key'}} stands within quotes, where a shell would act on characters of ${quoted('word')}; write it outside of quotes, or "$${'variable'}" within single quotes`,
   SERVE_NOT_ALLOWED: usage`${'directory'} was not made here by a batch of yours, and its evaluate: block would run what it likes (${list('commands')}); read it, and give ${() => optionName('allowServe')} if you trust it`,
-  EVALUATION_INCOMPLETE: partial`evaluations that failed: ${length('failed')} (${each('failed', (one: { model: string; message: string }) => `${one.model}: ${one.message}`, 3)}); scores in ${'directory'}: ${number('scores')}. Mend what is wrong and evaluate again`,
+  EVALUATION_INCOMPLETE: partial`evaluations that failed: ${length('failed')} (${byCause('failed', 'model')}); scores in ${'directory'}: ${number('scores')}. Mend what is wrong and evaluate again`,
   TRAINING_INCOMPLETE: partial`runs that are not finished: ${length('unfinished')} of ${number('runs')} (${each('unfinished', (one: { run: string; problem: string }) => `${one.run}: ${one.problem}`, 3)})`,
   OUTPUT_BUSY: failed`another layerloom is writing ${'out'} (${or('by', 'it')} holds ${'staging'}); wait for it or choose another output`,
   DISK_SPACE: failed`${'out'} needs ${number('needed')} bytes and its disk has ${number('available')} free; free some or choose another disk`,
@@ -254,7 +255,7 @@ export const catalogue = {
   INSTALLATION_BROKEN: failed`merging does not work here: ${problems}`,
   BUILD_FAILED: failed`the native addon cannot be built: ${'reason'}; ${'remedy'}`,
   PLAN_INVALID: failed`the plan is not one that planMerge made: ${'reason'}; plan the merge again`,
-  BATCH_INCOMPLETE: partial`${length('failed')} of ${number('merges')} merges fail (${each('failed', (one: { merge: string; message: string }) => `${one.merge}: ${one.message}`, 3)})${maybe('out', (out) => `; the others are in ${out}. Mend what is wrong and run it again with ${optionName('resume')}`)}`,
+  BATCH_INCOMPLETE: partial`${length('failed')} of ${number('merges')} merges fail (${byCause('failed', 'merge')})${maybe('out', (out) => `; the others are in ${out}. Mend what is wrong and run it again with ${optionName('resume')}`)}`,
   TABLES_INCOMPLETE: partial`comparisons or means left out of the tables: ${length('refusals')} (${list('refusals', 3)})`,
   INTERRUPTED: interrupted`interrupted; ${or('state', 'nothing was written')}${also<{ out?: string; evaluation?: string; answers?: 'kept' | 'lost'; fetched?: number }>()}`,
 } satisfies Record<string, Sentence<never>>;

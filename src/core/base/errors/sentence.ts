@@ -89,6 +89,34 @@ export const each =
   (details: { [N in Name]: readonly Item[] }): string =>
     some(details[name].map(words), shown);
 
+/** A failure of one of several, under the name of what failed. */
+type Failure<Key extends string> = { readonly [K in Key]: string } & { readonly message: string };
+
+/**
+ * Says each cause once, behind the names of all that failed by it. Messages have one cause if they differ only
+ * in that name and in the file of a log.
+ */
+export const byCause =
+  <Name extends string, Key extends string>(name: Name, key: Key, shown = 3) =>
+  (details: { [N in Name]: readonly Failure<Key>[] }): string => {
+    const causes = new Map<string, { readonly names: string[]; readonly message: string }>();
+    for (const failure of details[name]) {
+      const { message, [key]: own } = failure;
+      const cause = message.replaceAll(own, '').replaceAll(/\S+\.log\b/g, '');
+      const known = causes.get(cause);
+      if (known === undefined) causes.set(cause, { names: [own], message });
+      else known.names.push(own);
+    }
+    return some(
+      [...causes.values()].map(({ names: [first = '', ...others], message }) =>
+        others.length === 0 && message.includes(` ${first} `)
+          ? message
+          : `${some([first, ...others], shown)}: ${message}`,
+      ),
+      shown,
+    );
+  };
+
 export const quoted =
   <Name extends string>(name: Name) =>
   (details: { [N in Name]: string }): string =>
