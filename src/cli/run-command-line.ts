@@ -9,10 +9,13 @@ import { instructionSets } from '../core/native/addon.js';
 import { type CommandDescription, describeCommands } from './framework/describe.js';
 import { shortHelp } from './framework/help.js';
 import { DeclaredOption } from './framework/option.js';
+import { misspeltVariables } from './misspelt-variables.js';
 import { commandsInPython, pythonName, type Reader, spellFor } from './options/spellings.js';
 import { forgetPrinted, note, printedJson, printJson, printJsonLine, printText, warn } from './print.js';
 import { buildProgram } from './program.js';
 import { beforeDashes, commandOf, unknownHelpOf, usageErrorOf, wrongDashIn } from './usage-error.js';
+
+const isQuiet = (args: readonly string[]): boolean => args.includes('-q') || args.includes('--quiet');
 
 /**
  * Prints an error as one message after the warnings that may explain it; with --json also as an object on
@@ -25,7 +28,7 @@ export const reportError = (
 ): number => {
   const known = asLayerloomError(error, args, program);
   const message = known?.message ?? messageOf(error);
-  if (!args.includes('-q') && !args.includes('--quiet')) known?.context.warnings?.forEach(warn);
+  if (!isQuiet(args)) known?.context.warnings?.forEach(warn);
   note(`error: ${message}`);
   // Usage errors need no stack.
   const isVerbose = args.includes('-v') || args.includes('--verbose');
@@ -181,6 +184,7 @@ export const runCommandLine = async (
       (helped === undefined ? undefined : unknownHelpOf(helped, program)) ??
       (reader === 'shell' ? wrongDashIn(args, program) : undefined);
     if (unknown !== undefined) throw unknown;
+    if (reader === 'shell' && !isQuiet(args)) misspeltVariables(process.env).forEach(warn);
     if (reader === 'shell' && helped !== undefined && asksForShortHelp(args))
       printText(shortHelp(commandOf(program, helped).command));
     else if (asksForVersionAsJson(args)) printJson(describeInstallation());
