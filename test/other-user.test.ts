@@ -61,7 +61,7 @@ describe.skipIf(asOther('/', ['--version']).status !== 0)(
         '--dry-run',
       ]);
       expect(status).toBe(3);
-      expect(stderr).toContain(`is of the base ${base}, which is needed: ${base} cannot be read: EACCES`);
+      expect(stderr).toContain(`is of the base ${base}, which is needed: ${base} cannot be read: permission denied`);
       expect(stderr).toContain('give the base with --base');
     });
 

@@ -1,6 +1,6 @@
 import { invalidParameter } from '../core/base/errors/invalid-parameter.js';
 import { optionName } from '../core/base/errors/option-name.js';
-import { parseHubId } from '../core/models/address/remote.js';
+import { idOfHubAddress, parseHubId } from '../core/models/address/remote.js';
 import { rangeCacheRoot } from '../core/models/sources/ranges/folder/root.js';
 import { listRangeCache, type RangeCacheEntry } from '../core/models/sources/ranges/list.js';
 import type { RangeCacheRemoval } from '../core/models/sources/remove-ranges.js';
@@ -56,12 +56,13 @@ export const clearRangeCache = async ({
       [],
       `names of models, ${optionName('olderThan')} or ${optionName('all')}`,
     );
-  for (const model of models)
+  const named = models.map((model) => idOfHubAddress(model)?.replace(/@main$/, '') ?? model);
+  for (const model of named)
     if (parseHubId(model) === undefined)
       throw invalidParameter('models', model, 'org/name or org/name@commit');
   const unusedFor = olderThan === undefined ? (all ? 0 : undefined) : durationOf(olderThan);
   return await removeFromRangeCache({
-    ...(models.length === 0 ? {} : { models }),
+    ...(named.length === 0 ? {} : { models: named }),
     unusedFor,
     dryRun,
   });

@@ -2,6 +2,7 @@ import { mkdtemp, rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { LayerloomError } from '../core/base/errors/errors.js';
+import { orNearPath } from '../core/base/files/near-path.js';
 import { type BenchmarkTasks, benchmarks } from '../study/evaluation/data/benchmarks.js';
 import { mgsmLanguages } from '../study/evaluation/data/local/languages.js';
 import { localTaskOf } from '../study/evaluation/data/local/local-data.js';
@@ -34,12 +35,17 @@ export interface TaskDataReport {
  * Checks a directory of local data as an evaluation reads it: every file of every benchmark and language, row
  * by row.
  *
- * @throws LayerloomError DATA_INVALID if it is not a directory; faults inside are in the report
+ * @throws LayerloomError DATA_MISSING if it is not a directory; faults inside are in the report
  */
 export const checkTaskData = async (directory: string): Promise<TaskDataReport> => {
   const data = resolve(directory);
-  if (!(await stat(data).catch(() => undefined))?.isDirectory())
-    throw new LayerloomError('DATA_INVALID', { file: data, reason: 'is no directory' });
+  const found = await stat(data).catch(() => undefined);
+  if (!found?.isDirectory())
+    throw new LayerloomError('DATA_MISSING', {
+      task: 'the check',
+      file: `a directory, and ${directory} ${found === undefined ? 'does not exist' : 'is a file'}`,
+      remedy: `give the directory of local data${found === undefined ? orNearPath(directory) : ''}`,
+    });
   const into = await mkdtemp(join(tmpdir(), 'layerloom-data-'));
   try {
     const tasks: TaskData[] = [];

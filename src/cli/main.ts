@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { reasonOf } from '../core/base/errors/errors.js';
 import { exitCodes } from '../core/base/errors/sentence.js';
 import { type Wait, waits } from '../core/models/sources/hub/requests/session/waits.js';
 import { note } from './print.js';
@@ -19,7 +20,7 @@ for (const stream of [process.stdout, process.stderr])
       return;
     }
     process.off('exit', endedUnsettled);
-    process.stderr.write(`error: the output cannot be written: ${error.message}\n`);
+    process.stderr.write(`error: the output cannot be written: ${reasonOf(error)}\n`);
     process.exit(exitCodes.failed);
   });
 

@@ -1,7 +1,8 @@
+import { existsSync } from 'node:fs';
 import type { Command, CommanderError, Option } from 'commander';
 import { shellPath } from '../core/base/errors/command-line.js';
 import { LayerloomError } from '../core/base/errors/errors.js';
-import { nearest } from '../core/methods/recipe/document/nearest.js';
+import { nearest } from '../core/base/nearest.js';
 import { argumentTerm, firstClause, wholeName } from './framework/help.js';
 import { spellingsOf, whyRefused } from './options/spellings.js';
 import { inPlaceOf, otherCommands, plainWord } from './other-commands.js';
@@ -95,7 +96,9 @@ const unknownOption = (given: string, command: Command, program: Command): Layer
     return usageError(
       `unknown option ${flag}: ${reason}${reason.includes('leave it out') ? '' : `; ${seeHelp(command)}`}`,
     );
-  const isOfCommands = command === program && program.commands.some((one) => longsOf(one).includes(spelt));
+  const isOfCommands =
+    command === program &&
+    program.commands.some((one) => one.options.some(({ long, short }) => long === spelt || short === flag));
   if (isOfCommands)
     return usageError(`${flag} is an option of commands, and follows the name of one; ${seeHelp(program)}`);
   const meant = meantOptions(isKnown ? spelt : dashed, known);
@@ -103,6 +106,19 @@ const unknownOption = (given: string, command: Command, program: Command): Layer
   const needs =
     meant.length === 0 && needed.length > 0 ? `${command.name()} needs ${listed(needed, 'and')}; ` : '';
   return usageError(`unknown option ${flag}; ${needs}${advice(meant, command)}`);
+};
+
+/** Returns one error for several options of another program that are all to be left out. */
+const refusedTogether = (unknown: readonly string[], command: Command): LayerloomError | undefined => {
+  const known = longsOf(command).flatMap((long) => spellingsOf(long));
+  const flags = unknown
+    .filter((word) => /^--?[a-z]/i.test(word))
+    .map((word) => plainFlag(word.replace(/=.*$/s, '')))
+    .filter((flag) => !known.includes(flag));
+  const reasons = flags.map((flag) => whyRefused(flag, command.name()));
+  if (flags.length < 2 || !reasons.every((reason) => reason?.endsWith('; leave it out'))) return undefined;
+  const said = flags.map((flag, at) => `${flag} (${reasons[at]?.replace('; leave it out', '')})`);
+  return usageError(`unknown options, to be left out: ${said.join(', ')}`);
 };
 
 const missingOptions = (command: Command): string[] =>
@@ -127,7 +143,7 @@ export const wrongDashIn = (args: readonly string[], program: Command): Layerloo
     command.options.some((one) => one.required && (one.short === word || one.long === word));
   const given = beforeDashes(args.slice(path.length)).find((word, at, words) => {
     if (takesValue(words[at - 1])) return false;
-    const [, name = ''] = /^(?:-(?=[a-z]{2})|[–—−]{1,2})([a-z][a-z-]*)(?:=|$)/.exec(word) ?? [];
+    const [, name = ''] = /^(?:-(?=[a-z]{2})|(?=-*[–—−])[-–—−]{1,3})([a-z][a-z-]*)(?:=|$)/.exec(word) ?? [];
     return names.includes(`--${name}`);
   });
   return given === undefined ? undefined : unknownOption(given, command, program);
@@ -218,7 +234,11 @@ const misfit = (command: Command, operands: readonly string[]): LayerloomError =
   const lacksOut = command.options.some(
     (one) => one.long === '--out' && command.getOptionValue(one.attributeName()) === undefined,
   );
-  const [out] = extra.length === 1 && lacksOut && missing.length === 0 ? extra : [];
+  const isFree = name === 'merge' || !existsSync(extra[0] ?? '');
+  const mayBeOut = extra.length === 1 && lacksOut && missing.length === 0 && isFree;
+  const [out] = mayBeOut ? extra : [];
+  if (extra.length === 0 && missing.join() === '--out <dir>')
+    return usageError('--out is missing: name the directory to create, as in -o ./out');
   const parts = [
     ...(extra.length === 0
       ? []
@@ -248,6 +268,6 @@ export const usageErrorOf = (
   if (!aboutWords.includes(code)) return usageError(message.replace(/^error: /, ''));
   const { operands, unknown } = command.parseOptions(args.slice(path.length));
   const [first] = unknown;
-  if (first !== undefined) return unknownOption(first, command, program);
+  if (first !== undefined) return refusedTogether(unknown, command) ?? unknownOption(first, command, program);
   return swallowedIn(command) ?? misfit(command, operands);
 };

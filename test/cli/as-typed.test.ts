@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { describeCommands } from '../../src/cli/framework/describe.js';
 import { shortHelp } from '../../src/cli/framework/help.js';
+import { misspeltVariables } from '../../src/cli/misspelt-variables.js';
 import { inPlaceOf, otherCommands } from '../../src/cli/other-commands.js';
 import { printJson, printLine, printTo } from '../../src/cli/print.js';
 import { buildProgram } from '../../src/cli/program.js';
@@ -57,6 +58,13 @@ const mistakes: readonly (readonly [line: string, code: number, ...parts: string
   ['verify --check-inputs ./math', 2, 'did you mean --against-inputs?'],
   ['evaluate ./math --task x', 2, 'did you mean --tasks?'],
   ['evaluate ./math --num_fewshot 8', 2, '--set fewshot=8'],
+  ['evaluate ./math --data ./mgsm', 2, '--set data=./mgsm'],
+  ['evaluate ./math --model hf', 2, '--set backend=hf'],
+  ['evaluate ./math --tasks x --print --dry-run', 2, 'give one of them'],
+  ['evaluate ./math --tasks x --set shots=2', 2, 'shots'],
+  ['batch r.yaml -o ./out --only x', 2, 'did you mean --write?'],
+  [`-o ./out ${swap}`, 2, '-o is an option of commands'],
+  ['swap —-task ./math', 2, 'unknown option —-task; did you mean --task?'],
   [`${swap} -o ./out --push-to-hub a/b`, 2, 'push is a command of its own'],
   [`${swap} -o ./out --revision main`, 2, 'org/name@main'],
   [`${swap} -o ./out --token hf_secret`, 2, 'HF_TOKEN'],
@@ -65,6 +73,14 @@ const mistakes: readonly (readonly [line: string, code: number, ...parts: string
   ['merge ties.yaml ./out', 2, 'only <recipe>', 'did you mean -o '],
   ['merge ties.yaml -o ./out --cuda', 2, 'need no GPU; leave it out'],
   ['merge ties.yaml -o ./out --copy-tokenizer', 2, 'copied anyway'],
+  [
+    'merge ties.yaml -o ./out --cuda=0 --allow-crimes',
+    2,
+    'to be left out: --cuda (',
+    '--allow-crimes (models',
+  ],
+  ['merge ties.yaml -o ./out --set density=2', 2, 'the recipe has the settings'],
+  ['merge - -o ./out', 2, 'standard input is not read'],
   ['merge ties.yaml -o ./out --allow-crimes', 2, 'the error names what differs'],
   ['merge ties.yaml -o ./out --lazy-unpickle', 2, 'memory-mapped'],
   ['merge ties.yaml -o ./out --low-cpu-memory', 2, 'memory-mapped'],
@@ -98,6 +114,7 @@ const mistakes: readonly (readonly [line: string, code: number, ...parts: string
   ['swap', 2, 'swap needs --task <model> and --lang <model>; see'],
   ['swap ./math ./swh -o ./out', 2, 'takes no arguments', 'are left over', 'needs --task <model> and --lang'],
   [`${swap}`, 2, '--out is missing: name the directory to create'],
+  ['analyze --base ./math ./swh', 2, '--out is missing: name the directory to create'],
   [`${swap} -o`, 2, '--out <dir> has no value'],
   [`${swap} -o --force`, 2, '--out <dir> has no value: --force follows'],
   ['swap --task --lang ./swh -o ./out', 2, '--task <model> has no value: --lang follows'],
@@ -123,6 +140,30 @@ const mistakes: readonly (readonly [line: string, code: number, ...parts: string
   ['inspect https://huggingface.co/datasets/org/name', 2, 'the address of a model'],
   ['inspect hf://org/name@../../token', 2, 'the address of a model'],
   ['inspect https://huggingface.co/org/name/tree/..%2F..%2Ftoken', 2, 'the address of a model'],
+  ['push ./math https://huggingface.co/org/name/tree/dev', 2, 'given by --revision'],
+  ['push ./math https://huggingface.co/datasets/org/name', 2, 'the address of a model'],
+  ['push hf.co/org/name org/name', 3, 'is a model of the hub; fetch it whole by `hf download org/name'],
+  ['export https://hf.co/org/name/tree/v1 --to gguf --type q4_0', 3, 'download org/name --revision v1'],
+  ['push org/nome org/name', 3, 'is a model of the hub'],
+  ['store ls ./mth', 3, 'no such store; did you mean ./math?'],
+  ['cache gc https://huggingface.co/org/name/blob/main/x', 2, 'the address of a model'],
+  ['inspect git@hf.co:org/name', 3, 'named as org/name'],
+  ['inspect ./mth', 3, 'did you mean ./math?'],
+  ['inspect ./mth/config.json', 3, 'did you mean ./math/config.json?'],
+  ['push ./mth org/name', 3, 'did you mean ./math?'],
+  ['diff ./math ./shw', 3, 'did you mean ./swh?'],
+  ['verify ./mth', 3, 'did you mean ./math?'],
+  ['table ./mth', 3, 'did you mean', 'math?'],
+  ['tasks data ./mth', 3, 'does not exist', 'did you mean ./math?'],
+  ['tasks data ./notes.txt', 3, 'notes.txt is a file'],
+  ['doctor ./mth', 3, 'no such file or directory (did you mean ', '/math?)'],
+  ['select --scores ./nots.txt -o ./s.json', 2, '(did you mean ./notes.txt?); give a CSV file'],
+  ['merge ./math -o ./out', 2, 'is a directory; expected the file of a recipe'],
+  ['evaluate ./math --tasks x --limit 0', 2, '--limit: expected a whole number'],
+  ['train status ./mth', 3, 'no such file or directory'],
+  ['experiment init --preset smoke -o ./nowhere/e.yaml', 2, 'no such file or directory'],
+  [`${swap} ${layers} -o ./notes.txt/out`, 1, 'part of its path'],
+  ['analyze --base ./math ./swh -o ./notes.txt', 1, 'in the way'],
   ['inspect s3://bucket/name', 3, 'models on huggingface.co'],
   ['inspect org/name:main', 3, 'org/name@main'],
   ['inspect gpt2', 3, 'org/name'],
@@ -141,6 +182,7 @@ const mistakes: readonly (readonly [line: string, code: number, ...parts: string
   [`${swap} -o ./out --dtype int8`, 2, 'one of bfloat16, float16, float32'],
   [`${swap} -o ./out --link hardlink`, 2, 'did you mean hard?'],
   ['relayout ./math -o ./out --max-shard-size big', 2, 'a size such as 5GB or 500MB'],
+  ['relayout ./math -o ./out --max-shard-size 5', 2, 'a size with its unit'],
 ];
 
 /** Lines that are taken as they are meant. */
@@ -193,7 +235,9 @@ describe('a line as people type it', () => {
       });
       for (const part of parts) expect(stderr, line).toContain(part);
       expect(stderr.trimEnd().split('\n').length, line).toBeLessThanOrEqual(3);
-      expect(stderr, line).not.toMatch(/\n {4}at |ENOENT|undefined|layerloom-partial|hf_secret/);
+      expect(stderr, line).not.toMatch(
+        /\n {4}at |E(NOENT|EXIST|NOTDIR|ISDIR|ACCES)|undefined|layerloom-partial|hf_secret/,
+      );
       expect(filesIn(root), line).toEqual(before);
     }
   });
@@ -207,6 +251,35 @@ describe('a line as people type it', () => {
     prepare();
     const { stderr } = await cli(words('soup ./math -o ./out'));
     expect(stderr).toMatch(/^warning: .* is the only model, and so its own average\n$/);
+  });
+});
+
+describe('a misspelt variable', () => {
+  it('is named with the one that is meant', () => {
+    for (const [name, meant] of [
+      ['LAYERLOOM_CAHCE', 'LAYERLOOM_CACHE'],
+      ['LAYERLOOM_CACHE_DIR', 'LAYERLOOM_CACHE'],
+      ['LAYERLOM_ISA', 'LAYERLOOM_ISA'],
+      ['layerloom_isa', 'LAYERLOOM_ISA'],
+      ['LAYERLOOMADDON', 'LAYERLOOM_ADDON'],
+    ] as const)
+      expect(misspeltVariables({ [name]: 'x' })).toEqual([
+        `the environment variable ${name} is ignored; did you mean ${meant}?`,
+      ]);
+  });
+
+  it('is none that is ours, of our tests, or of another program', () => {
+    const names = ['ISA', 'ADDON', 'CACHE', 'PYTHON', 'OLAH', 'NAME', 'MODEL', 'PORT', 'JOB', 'SEED'];
+    const others = [...names.map((name) => `LAYERLOOM_${name}`), 'LAYER', 'LAYERS_CACHE', 'HF_HOME', 'PATH'];
+    expect(misspeltVariables(Object.fromEntries(others.map((name) => [name, 'x'])))).toEqual([]);
+  });
+
+  it('gives a warning before the command runs', async () => {
+    vi.stubEnv('LAYERLOOM_ISSA', 'scalar');
+    const { stderr } = await cli(['tasks', 'list']);
+    expect(stderr).toMatch(/^warning: the environment variable LAYERLOOM_ISSA is ignored/);
+    expect((await cli(['tasks', 'lst', '-q'])).stderr).not.toContain('warning');
+    vi.stubEnv('LAYERLOOM_ISSA', undefined);
   });
 });
 

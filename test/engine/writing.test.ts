@@ -18,7 +18,7 @@ describe.each(doors)('$code', ({ code, attempt, failed }) => {
     const running = attempt('/the/file', () => open('/no/such/temporary'));
     await expect(running).rejects.toMatchObject({
       code,
-      details: { file: '/the/file', reason: 'ENOENT: no such file or directory' },
+      details: { file: '/the/file', reason: 'no such file or directory' },
       cause: { code: 'ENOENT' },
     });
   });

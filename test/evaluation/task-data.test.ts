@@ -50,7 +50,7 @@ describe('a directory of local data', () => {
   });
 
   it('is refused where it is none', async () => {
-    await expect(checkTaskData('/no/such/directory')).rejects.toThrow('is no directory');
+    await expect(checkTaskData('/no/such/directory')).rejects.toThrow('does not exist');
   });
 
   it('has the layout that the documents state', () => {

@@ -58,7 +58,7 @@ describe('a file of the cache of ranges', () => {
     };
     await expect(write()).rejects.toMatchObject({
       code: 'WRITE_FAILED',
-      message: expect.stringContaining('model.safetensors cannot be written: EIO') as string,
+      message: expect.stringContaining('model.safetensors cannot be written: i/o error (EIO)') as string,
     });
     expect(openIn(root)).toEqual([]);
   });

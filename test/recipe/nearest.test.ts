@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import { nearest } from '../../src/core/methods/recipe/document/nearest.js';
+import { nearest } from '../../src/core/base/nearest.js';
 
 const keys = ['density', 'weight', 'bottom_transition', 'top', 'task', 't', 'lambda'];
 

@@ -253,7 +253,7 @@ describe('--chat-template', () => {
 
   it.each([
     ['chatlm', /--chat-template: expected auto, chatml, .*did you mean chatml\?/],
-    ['missing.jinja', /--chat-template: .*ENOENT/],
+    ['missing.jinja', /--chat-template: .*no such file/],
     ['prose.jinja', /--chat-template: .*no tag/],
     ['broken.jinja', /--chat-template: the template has an error in its syntax/],
   ])('refuses %s', async (value, message) => {

@@ -8,7 +8,7 @@ import { arithmeticDtypes, torchName } from '../../core/tensor/dtype.js';
 import { optionGroups } from '../framework/help.js';
 import { option } from '../framework/option.js';
 import { allowNonFinite, download, threads } from './common.js';
-import { toNumber, toOneOf } from './parse.js';
+import { toNumber, toOneOf, toShardSize } from './parse.js';
 
 const { output, running } = optionGroups;
 
@@ -84,6 +84,7 @@ export const mergeOptions = ({
     group: output,
   }),
   maxShardSize: option('--max-shard-size <size>', 'maximum tensor data in a shard: 5GB, 500MB', {
+    parse: toShardSize,
     default: "the recipe's, or 5GB",
     group: output,
   }),

@@ -1,6 +1,6 @@
 import { LayerloomError } from '../../core/base/errors/errors.js';
 import { invalidParameter } from '../../core/base/errors/invalid-parameter.js';
-import { nearest } from '../../core/methods/recipe/document/nearest.js';
+import { nearest } from '../../core/base/nearest.js';
 
 /**
  * Parses a number. Returns other text unchanged; the called function then refuses it and names the parameter.
@@ -49,7 +49,14 @@ export const toArguments = (text: string): Record<string, number | string | bool
   );
 
 /** Parses words separated by commas, each once. */
-export const toWords = (text: string): string[] => [...new Set(text.split(',').map((word) => word.trim()))];
+export const toWords = (text: string): string[] => [
+  ...new Set(
+    text
+      .split(',')
+      .map((word) => word.trim())
+      .filter((word) => word !== ''),
+  ),
+];
 
 const toNumbers = (text: string): number[] => text.split(',').map(toNumber);
 
@@ -77,4 +84,11 @@ export const toPart = (parameter: string, text: string): { index: number; count:
   const [index, count] = [Number(groups?.['index']), Number(groups?.['count'])];
   if (!(count >= 1 && index < count)) throw invalidParameter(parameter, text, 'i/n with i from 0 to n − 1');
   return { index, count };
+};
+
+/** Passes a size on; refuses one of a few bytes, whose unit was left out. @throws LayerloomError INVALID_PARAMETER */
+export const toShardSize = (text: string): string => {
+  if (/^\d{1,3}$/.test(text.trim()))
+    throw invalidParameter('maxShardSize', text, 'a size with its unit, such as 5GB or 500MB');
+  return text;
 };

@@ -45,6 +45,10 @@ export const spellings: Readonly<Record<string, OtherSpellings>> = {
   },
   '--against-inputs': { meant: ['--check-inputs', '--recompute'] },
   '--limit': { meant: ['--num-samples', '--max-samples'] },
+  '--lm-eval': { meant: ['--harness', '--lm-eval-path'] },
+  '--write': { meant: ['--only', '--filter', '--select'] },
+  '--store': { meant: ['--cache'] },
+  '--allow-changed': { meant: ['--ignore-changes'] },
   '--allow-non-finite': { meant: ['--allow-nan'] },
   '--quiet': { meant: ['-s', '--silent'] },
   '--verbose': { meant: ['--debug', '--traceback'] },
@@ -60,6 +64,26 @@ interface Refusal {
 
 /** Options of other programs that no spelling of ours stands for. The first entry that fits is taken. */
 const refusals: readonly Refusal[] = [
+  {
+    reason: 'models are arguments, and the back end is a setting, as in --set backend=hf',
+    words: ['--model'],
+    commands: ['evaluate'],
+  },
+  {
+    reason: 'local data are a setting, as in --set data=./mgsm',
+    words: ['--data', '--data-dir', '--dataset'],
+    commands: ['evaluate'],
+  },
+  {
+    reason: 'each answer is kept beside the scores; leave it out',
+    words: ['--log-samples'],
+    commands: ['evaluate'],
+  },
+  {
+    reason: 'the recipe has the settings; change them there',
+    words: ['--set', '--param', '--parameters'],
+    commands: ['merge'],
+  },
   {
     reason: 'it is a setting, as in --set fewshot=8 batch_size=4 device=cuda',
     words: [

@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
 import type { z } from 'zod';
 import { ownValue } from '../../core/base/errors/lookup.js';
+import { nearest } from '../../core/base/nearest.js';
 import { faultIn, parseSettings, spelt } from '../../core/methods/recipe/block.js';
-import { nearest } from '../../core/methods/recipe/document/nearest.js';
 import { isObject } from '../../core/models/checkpoint/files/json.js';
 import { misspelt } from './data/local/local-data.js';
 import { generatesNothing, isZeroShot } from './data/task-facts.js';

@@ -1,6 +1,6 @@
 import { layerloomCommand } from '../../core/base/errors/command-line.js';
 import { LayerloomError } from '../../core/base/errors/errors.js';
-import { nearest } from '../../core/methods/recipe/document/nearest.js';
+import { nearest } from '../../core/base/nearest.js';
 import { checkProblems, type EvaluationChoices, presetEvaluation } from './experiment-evaluation.js';
 import { isPresetName, type Preset, type PresetName, presetNames, presets } from './experiment-merges.js';
 

@@ -2,7 +2,7 @@ import { LayerloomError } from '../../core/base/errors/errors.js';
 import { invalidParameter } from '../../core/base/errors/invalid-parameter.js';
 import { propertyAt } from '../../core/base/errors/lookup.js';
 import { optionName } from '../../core/base/errors/option-name.js';
-import { nearest } from '../../core/methods/recipe/document/nearest.js';
+import { nearest } from '../../core/base/nearest.js';
 import { choices } from '../training/settings/choices.js';
 import type { Category, Preset, PresetWithData, TrainingRow } from '../training/settings/preset.js';
 import { trainingData } from './training-data.js';

@@ -1,5 +1,5 @@
 import { LayerloomError } from '../../core/base/errors/errors.js';
-import { nearest } from '../../core/methods/recipe/document/nearest.js';
+import { nearest } from '../../core/base/nearest.js';
 import { Board, type TableOptions } from './boards/board.js';
 import { ablationLayers, ablationTransition } from './layouts/ablations.js';
 import { alpha } from './layouts/alpha.js';

@@ -1,5 +1,5 @@
 import { rm } from 'node:fs/promises';
-import { reasonOf } from '../../core/base/errors/errors.js';
+import { codeOf, reasonOf } from '../../core/base/errors/errors.js';
 import type { NonFiniteValue } from '../../core/engine/compute/measures/non-finite.js';
 import { withFile } from '../../core/engine/output/durable.js';
 import { Run, type RunControls } from '../../core/engine/run.js';
@@ -66,10 +66,10 @@ const judge = async (paths: StorePaths, record: StoredShard, hash: Hash): Promis
     sha256 = await hash(paths.shard(record.key));
   } catch (error) {
     // Another process removed it meanwhile, or `gc` set it aside.
-    if (/^ENOENT/.test(reasonOf(error))) return await judge(paths, record, hash);
+    if (codeOf(error) === 'ENOENT') return await judge(paths, record, hash);
     const reason = `cannot be read (${reasonOf(error)})`;
     // A disk's read error is damage. Other errors may concern this process only.
-    return /^EIO/.test(reasonOf(error)) ? verdict(reason) : { ...seen, reason, record };
+    return reason.endsWith('(EIO))') ? verdict(reason) : { ...seen, reason, record };
   }
   if (sha256 === undefined) return { ...seen, record };
   seen.bytes = file.bytes;

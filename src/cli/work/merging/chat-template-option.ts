@@ -1,5 +1,5 @@
 import { LayerloomError, reasonOf } from '../../../core/base/errors/errors.js';
-import { nearest } from '../../../core/methods/recipe/document/nearest.js';
+import { nearest } from '../../../core/base/nearest.js';
 import { readSmallFile } from '../../../core/models/checkpoint/files/small-file.js';
 import {
   chatTemplateNames,

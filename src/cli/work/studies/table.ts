@@ -25,7 +25,7 @@ export const tableCommand = async (options: TableCommandOptions): Promise<void> 
   const { directories, json, quiet, tables: names, summaries, metric, margin, out } = options;
   if (directories.length === 0 && summaries === undefined)
     throw new LayerloomError('USAGE', {
-      reason: "missing argument 'dir', the directory of an experiment, or --summaries FILE",
+      reason: 'table needs <dir...>, the directory of an experiment, or --summaries FILE',
     });
   const input = out === undefined ? undefined : summaries?.find((file) => resolve(file) === resolve(out));
   if (out !== undefined && input !== undefined)

@@ -1,6 +1,8 @@
 import { constants } from 'node:os';
+import { nearPath } from '../files/near-path.js';
 import { catalogue, cut } from './error-catalogue.js';
 import { fileLimitOf } from './file-limit.js';
+import { ownValue } from './lookup.js';
 import { optionName } from './option-name.js';
 import type { ExitCode, Sentence } from './sentence.js';
 import { visible, visibleLine } from './visible.js';
@@ -150,8 +152,8 @@ const unnamedErrors: ReadonlyMap<number, string> = new Map([
 
 /** The name of a system error: `ENOENT`. */
 export const codeOf = (error: unknown): string | undefined => {
-  const { errno = 0, code } = error as NodeJS.ErrnoException;
-  return unnamedErrors.get(errno)?.replace(/:.*/, '') ?? code;
+  const { errno = 0, code, message = '' } = error as NodeJS.ErrnoException;
+  return unnamedErrors.get(errno)?.replace(/:.*/, '') ?? code ?? /^(E[A-Z\d]+): /.exec(message)?.[1];
 };
 
 /** Adds the path to the error of a call on a file descriptor, which has none. */
@@ -162,14 +164,34 @@ export const withPath = (error: unknown, path: string): unknown => {
   return error;
 };
 
+/** Reasons that users can remove. The others keep the system's words and code, which administrators know. */
+const plainReasons: Readonly<Record<string, string>> = {
+  ENOENT: 'no such file or directory',
+  ENOTDIR: 'a part of its path is a file, not a directory',
+  EISDIR: 'it is a directory, not a file',
+  EEXIST: 'a file of that name, or of a part of its path, is in the way',
+  ENOTEMPTY: 'the directory is not empty',
+  EACCES: 'permission denied',
+  EPERM: 'the system does not permit it',
+  ENAMETOOLONG: 'its name is too long',
+  ELOOP: 'its symbolic links lead in a circle',
+};
+
 /**
- * Returns a system error's reason without Node's path and call: `ENOENT: no such file or directory`. For a
- * limit on open files, adds what to do.
+ * Returns a system error's reason without Node's path and call, in plain words: `no space left on device
+ * (ENOSPC)`. Adds the nearest name to a missing path, and what to do for a limit on open files.
  */
 export const reasonOf = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error);
-  const unnamed = unnamedErrors.get((error as NodeJS.ErrnoException).errno ?? 0);
-  return unnamed ?? fileLimitOf(error) ?? jsonFault(error) ?? error.message.replace(/, \w+( '.*)?$/, '');
+  const { errno = 0, path } = error as NodeJS.ErrnoException;
+  const reason = fileLimitOf(error) ?? jsonFault(error);
+  if (reason !== undefined) return reason;
+  const code = codeOf(error) ?? '';
+  const near = code === 'ENOENT' && path !== undefined ? nearPath(path) : undefined;
+  const plain = ownValue(plainReasons, code);
+  if (plain !== undefined) return near === undefined ? plain : `${plain} (did you mean ${near}?)`;
+  const system = unnamedErrors.get(errno) ?? error.message.replace(/, \w+( '.*)?$/, '');
+  return system.replace(/^(E[A-Z\d]+): (.+)$/s, '$2 ($1)');
 };
 
 /**

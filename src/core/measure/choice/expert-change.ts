@@ -3,7 +3,7 @@ import { LayerloomError } from '../../base/errors/errors.js';
 import { familyOfType } from '../../models/architecture/families.js';
 import { layerCount, layerNumber } from '../../models/architecture/layer-numbers.js';
 import { roleInside } from '../../models/architecture/roles.js';
-import { readJsonFile } from '../../models/checkpoint/files/json-file.js';
+import { type JsonFault, readJsonFile } from '../../models/checkpoint/files/json-file.js';
 import { isLayerMatrix } from '../analysis/columns.js';
 import { factsSchema } from '../analysis/vectors-file.js';
 
@@ -52,8 +52,17 @@ const comparisonSchema = z.object({ a: model, b: model, tensors: z.array(tensor)
 
 const compared: readonly string[] = ['equal', 'sameValues', 'differs'];
 
-const failOf = ({ file, reason, cause }: { file: string; reason: string; cause?: unknown }): LayerloomError =>
-  new LayerloomError('MEASUREMENT_INVALID', { file, reason }, { cause });
+const failOf = ({
+  file,
+  reason,
+  cause,
+  isRead = true,
+}: Pick<JsonFault, 'file' | 'reason'> & Partial<JsonFault>): LayerloomError =>
+  new LayerloomError(
+    'MEASUREMENT_INVALID',
+    { file, reason: isRead ? reason : `cannot be read: ${reason}` },
+    { cause },
+  );
 
 /**
  * Reads `NAME.json` by `analyze`, or the output of `diff BASE EXPERT --json`.

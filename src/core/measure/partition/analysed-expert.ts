@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { layerloomCommand } from '../../base/errors/command-line.js';
 import { LayerloomError, reasonOf } from '../../base/errors/errors.js';
 import { readFailed } from '../../base/files/writing.js';
-import { nearest } from '../../methods/recipe/document/nearest.js';
+import { nearest } from '../../base/nearest.js';
 import { parseAddress } from '../../models/address/address.js';
 import type { CheckpointIndex } from '../../models/checkpoint/checkpoint.js';
 import type { JsonFault } from '../../models/checkpoint/files/json-file.js';

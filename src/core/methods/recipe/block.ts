@@ -1,10 +1,10 @@
 import * as z from 'zod';
 import { LayerloomError } from '../../base/errors/errors.js';
 import { wordsOf } from '../../base/errors/setting.js';
+import { nearest } from '../../base/nearest.js';
 import { isObject } from '../../models/checkpoint/files/json.js';
 import { toCamelCase, toSnakeCase } from './document/case.js';
 import { unknownKeyOf } from './document/invalid.js';
-import { nearest } from './document/nearest.js';
 
 // Checks blocks of settings that were read as plain values.
 

@@ -1,9 +1,9 @@
+import { nearest } from '../../base/nearest.js';
 import { isGiven, isObject } from '../../models/checkpoint/files/json.js';
 import type { TokenizerRequest, TokenSource } from '../../models/tokenizer/vocabulary.js';
 import type { ModelReference, RecipePath } from '../framework/declaration/method.js';
 import { invalidSetting } from '../framework/declaration/settings.js';
 import { same } from '../framework/tensors/tensor-recipe.js';
-import { nearest } from './document/nearest.js';
 
 /**
  * Checks a recipe's tokenizer. Without a source, our own dialect uses `auto`; mergekit merges rows by number.

@@ -1,6 +1,6 @@
-import { readdir } from 'node:fs/promises';
-import { basename, dirname, extname, join } from 'node:path';
-import { LayerloomError, reasonOf } from '../../base/errors/errors.js';
+import { extname } from 'node:path';
+import { codeOf, LayerloomError, reasonOf } from '../../base/errors/errors.js';
+import { nearPath } from '../../base/files/near-path.js';
 import { readSmallFile } from '../../models/checkpoint/files/small-file.js';
 import {
   type DocumentKind,
@@ -10,7 +10,6 @@ import {
   refuseRepeated,
 } from './document/document.js';
 import { invalidRecipe } from './document/invalid.js';
-import { nearest } from './document/nearest.js';
 import { isText, type Mapping, mapping } from './document/tree.js';
 import { cardRecipe, provenanceRecipe, type RecordedRecipe } from './recorded-recipe.js';
 
@@ -105,23 +104,22 @@ export const readText = async (file: string, what = 'a recipe', most = largest):
       await readSmallFile(file, { most, what, pipes: true }),
     );
   } catch (cause) {
-    throw new LayerloomError('RECIPE_INVALID', { file, ...(await whyUnread(file, what, cause)) }, { cause });
+    throw new LayerloomError('RECIPE_INVALID', { file, ...whyUnread(file, what, cause) }, { cause });
   }
 };
 
 /** Returns why a file cannot be read, and what to give instead. */
-const whyUnread = async (
+const whyUnread = (
   file: string,
   what: string,
   cause: unknown,
-): Promise<{ reason: string; expected?: string; nearest?: string | undefined }> => {
+): { reason: string; expected?: string; nearest?: string | undefined } => {
   if (cause instanceof TypeError) return { reason: 'cannot be read: it is not text in UTF-8' };
-  const reason = reasonOf(cause);
-  if (reason.startsWith('EISDIR')) return { reason: 'is a directory', expected: `the file of ${what}` };
-  if (!reason.startsWith('ENOENT')) return { reason: `cannot be read: ${reason}` };
-  const names = await readdir(dirname(file)).catch((): string[] => []);
-  const near = nearest(basename(file), names);
-  return { reason: 'no such file', nearest: near === undefined ? undefined : join(dirname(file), near) };
+  const code = codeOf(cause);
+  if (code === 'EISDIR') return { reason: 'is a directory', expected: `the file of ${what}` };
+  if (code !== 'ENOENT') return { reason: `cannot be read: ${reasonOf(cause)}` };
+  if (file === '-') return { reason: 'standard input is not read', expected: `the file of ${what}` };
+  return { reason: 'no such file', nearest: nearPath(file) };
 };
 
 const documentOf = (recipe: Mapping): RecipeDocument => {

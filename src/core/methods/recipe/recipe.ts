@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import { LayerloomError } from '../../base/errors/errors.js';
+import { nearest } from '../../base/nearest.js';
 import { isGiven } from '../../models/checkpoint/files/json.js';
 import type { Layout } from '../../models/checkpoint/layouts.js';
 import type { ExpertLayout } from '../../models/experts/layouts.js';
@@ -25,7 +26,6 @@ import type { ModelInput, RecipeInput } from '../recipes.js';
 import { checkOptions } from './block.js';
 import { checkTokenizer } from './check-tokenizer.js';
 import { toSnakeCase } from './document/case.js';
-import { nearest } from './document/nearest.js';
 
 /** A checked recipe, which later code trusts. No model is open yet. */
 export interface Recipe {

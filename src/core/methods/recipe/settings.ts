@@ -1,10 +1,10 @@
+import { nearest } from '../../base/nearest.js';
 import type { ParameterFacts } from '../framework/declaration/parameter-facts.js';
 import type { ParameterSpec } from '../framework/declaration/settings.js';
 import { snakeCase } from '../framework/tensors/tensor-method.js';
 import { isSnakeCase, toCamelCase } from './document/case.js';
 import { expectKey, expectMapping, inCamelCase } from './document/fields.js';
 import { invalidRecipe } from './document/invalid.js';
-import { nearest } from './document/nearest.js';
 import type { Mark } from './document/source.js';
 import {
   type Entries,

@@ -2,10 +2,13 @@ import { stat } from 'node:fs/promises';
 import { basename, resolve, sep } from 'node:path';
 import { LayerloomError } from '../../base/errors/errors.js';
 import { optionName } from '../../base/errors/option-name.js';
+import { exists } from '../../base/files/exists.js';
 import { bytesOf } from '../../tensor/extent.js';
 import { parseAddress } from '../address/address.js';
+import { idOfHubAddress } from '../address/remote.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { isUnverified, missingRanges } from '../sources/ranges/folder/folder.js';
+import { remoteSources } from '../sources/sources.js';
 import { refuseUnlikeLoaders } from './as-loaded.js';
 import { readWhole } from './read-model.js';
 
@@ -25,6 +28,13 @@ export const openWhole = async (directory: string, purpose: string): Promise<Che
     throw refused(
       `is the unfinished output of a merge; run the merge again with ${optionName('resume')}, and ${purpose} its output`,
     );
+  const address = idOfHubAddress(directory) ?? directory;
+  const fetch = remoteSources.find((source) => source.names(address))?.fetchCommand?.(address);
+  if (fetch !== undefined && !(await exists(root)))
+    throw new LayerloomError('NOT_A_CHECKPOINT', {
+      path: directory,
+      reason: `is a model of the hub; fetch it whole by \`${fetch}\`, and ${purpose} the directory that it prints`,
+    });
   const checkpoint = await readWhole(await parseAddress(root));
   refuseUnlikeLoaders(checkpoint, purpose);
   if (!(await stat(checkpoint.path)).isDirectory())

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path';
 import { LayerloomError } from '../../base/errors/errors.js';
+import { nearPath } from '../../base/files/near-path.js';
 import { type ModelAddress, parseAddress, printAddress } from '../address/address.js';
 import type { FoundModel } from '../address/found-model.js';
 import { localFiles } from './local-files.js';
@@ -26,6 +27,8 @@ export const locate = async (model: ModelAddress): Promise<FoundModel> => {
     tried.push(found.tried);
   }
   const fetch = remoteSources.find((source) => source.names(at))?.fetchCommand?.(at);
+  const near = nearPath(at.replace(/^[^=/]+=/, ''));
+  if (near !== undefined) throw new LayerloomError('MODEL_NOT_FOUND', { model: at, tried, nearest: near });
   const hint = misspelling(at);
   throw new LayerloomError('MODEL_NOT_FOUND', {
     model: at,
@@ -42,7 +45,8 @@ const misspellings: readonly (readonly [pattern: RegExp, hint: string])[] = [
   [/^file:\/\//, 'give the path alone, without file://'],
   [/^[a-z][a-z\d+.-]*:\/\//i, 'the only addresses that are read are those of models on huggingface.co'],
   [/\\/, 'write / in place of \\'],
-  [/,/, 'several models, if they are meant, are separated by spaces'],
+  [/^git@/, 'a model of the hub is named as org/name'],
+  [/[,\s]/, 'several models, if they are meant, are separated by spaces, without quotes'],
   [/^[\w.-]+\/[\w.-]+:[\w./-]+$/, 'a revision follows @, as in org/name@main'],
   [/^\w[\w.-]*$/, 'a model of the hub is named as org/name'],
 ];

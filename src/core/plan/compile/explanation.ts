@@ -1,6 +1,6 @@
 import { invalidParameter } from '../../base/errors/invalid-parameter.js';
 import { itemAt } from '../../base/errors/lookup.js';
-import { nearest } from '../../methods/recipe/document/nearest.js';
+import { nearest } from '../../base/nearest.js';
 import { describeExpression } from '../card/origins.js';
 import type { PlannedExpression, PlannedInput } from '../plan.js';
 import type { Composed } from './composed.js';

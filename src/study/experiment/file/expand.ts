@@ -1,11 +1,11 @@
 import { layerloomCommand } from '../../../core/base/errors/command-line.js';
 import { LayerloomError } from '../../../core/base/errors/errors.js';
 import { itemAt } from '../../../core/base/errors/lookup.js';
+import { nearest } from '../../../core/base/nearest.js';
 import type { Method } from '../../../core/methods/framework/declaration/method.js';
 import { methods } from '../../../core/methods/index.js';
 import { expectKey, expectList } from '../../../core/methods/recipe/document/fields.js';
 import { invalidRecipe } from '../../../core/methods/recipe/document/invalid.js';
-import { nearest } from '../../../core/methods/recipe/document/nearest.js';
 import { locationOf } from '../../../core/methods/recipe/document/source.js';
 import {
   isText,

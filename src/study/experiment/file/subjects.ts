@@ -1,6 +1,6 @@
+import { nearest } from '../../../core/base/nearest.js';
 import { expectList } from '../../../core/methods/recipe/document/fields.js';
 import { invalidRecipe } from '../../../core/methods/recipe/document/invalid.js';
-import { nearest } from '../../../core/methods/recipe/document/nearest.js';
 import { isText, type Mapping } from '../../../core/methods/recipe/document/tree.js';
 import type { ModelInput, RecipeInput } from '../../../core/methods/recipes.js';
 import type { Experiment, Experts } from './read-experiment.js';

@@ -1,7 +1,7 @@
 import { valueAt } from '../../../core/base/errors/lookup.js';
+import { nearest } from '../../../core/base/nearest.js';
 import { expectList } from '../../../core/methods/recipe/document/fields.js';
 import { invalidRecipe } from '../../../core/methods/recipe/document/invalid.js';
-import { nearest } from '../../../core/methods/recipe/document/nearest.js';
 import {
   isText,
   type Mapping,

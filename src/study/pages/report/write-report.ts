@@ -1,3 +1,4 @@
+import { stat } from 'node:fs/promises';
 import { basename, dirname, extname, join, resolve } from 'node:path';
 import { h } from 'preact';
 import { render } from 'preact-render-to-string';
@@ -38,6 +39,12 @@ export const drawReport = (data: ReportData): Promise<string> =>
  */
 export const writePage = async (out: string, text: string, force: boolean): Promise<void> => {
   const path = resolve(out);
+  if ((await stat(path).catch(() => undefined))?.isDirectory())
+    throw new LayerloomError('OUTPUT_EXISTS', {
+      out: path,
+      reason: 'is a directory',
+      remedy: `name a file in it, such as ${join(out, 'report.html')}`,
+    });
   const former = await readSmallFile(path).catch((error: NodeJS.ErrnoException) =>
     error.code === 'ENOENT' ? undefined : Buffer.alloc(0),
   );

@@ -1,5 +1,5 @@
 import { LayerloomError } from '../../../core/base/errors/errors.js';
-import { nearest } from '../../../core/methods/recipe/document/nearest.js';
+import { nearest } from '../../../core/base/nearest.js';
 
 export const tableFormats = ['text', 'markdown', 'csv', 'latex', 'json', 'parquet'] as const;
 

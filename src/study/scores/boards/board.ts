@@ -1,6 +1,6 @@
 import { LayerloomError } from '../../../core/base/errors/errors.js';
 import { invalidParameter } from '../../../core/base/errors/invalid-parameter.js';
-import { nearest } from '../../../core/methods/recipe/document/nearest.js';
+import { nearest } from '../../../core/base/nearest.js';
 import { taskOf } from '../../evaluation/data/task-facts.js';
 import type { EvaluationResult } from '../../evaluation/result.js';
 import { whyNoBest } from '../comparing/conclusion.js';

@@ -1,7 +1,7 @@
 import { layerloomCommand } from '../../../core/base/errors/command-line.js';
 import { LayerloomError } from '../../../core/base/errors/errors.js';
 import { groupBy, itemAt, valueAt } from '../../../core/base/errors/lookup.js';
-import { nearest } from '../../../core/methods/recipe/document/nearest.js';
+import { nearest } from '../../../core/base/nearest.js';
 import type { ExperimentMerge } from '../../experiment/file/expand.js';
 import type { Coordinate, Group, SearchPoint } from './space.js';
 

@@ -1,6 +1,7 @@
 import { mkdir, readdir, realpath, writeFile } from 'node:fs/promises';
 import { codeOf, LayerloomError, reasonOf } from '../../../core/base/errors/errors.js';
 import { optionName } from '../../../core/base/errors/option-name.js';
+import { orNearPath } from '../../../core/base/files/near-path.js';
 import { linkBelow } from '../../../core/base/files/own-directory.js';
 import { version } from '../../../core/base/files/version.js';
 import { writing } from '../../../core/base/files/writing.js';
@@ -25,7 +26,7 @@ export const openStore = async (directory: string, create: boolean): Promise<Sto
   const root = await realpath(directory).catch((error: unknown) => {
     throw refused(
       codeOf(error) === 'ENOENT'
-        ? `no such store; give the directory of a batch, or the one that was its ${optionName('store')}`
+        ? `no such store${orNearPath(directory)}; give the directory of a batch, or the one that was its ${optionName('store')}`
         : reasonOf(error),
     );
   });

@@ -3,7 +3,7 @@ import { LayerloomError } from '../../../core/base/errors/errors.js';
 import { invalidParameter } from '../../../core/base/errors/invalid-parameter.js';
 import { itemAt } from '../../../core/base/errors/lookup.js';
 import { optionName } from '../../../core/base/errors/option-name.js';
-import { nearest } from '../../../core/methods/recipe/document/nearest.js';
+import { nearest } from '../../../core/base/nearest.js';
 import { splitName } from '../../../core/models/address/name.js';
 import { type DataSet, kindOf, type PresetWithData } from './preset.js';
 

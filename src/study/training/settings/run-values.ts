@@ -1,9 +1,9 @@
 import * as z from 'zod';
 import { LayerloomError } from '../../../core/base/errors/errors.js';
 import { type Given, type SettingWords, setting } from '../../../core/base/errors/setting.js';
+import { nearest } from '../../../core/base/nearest.js';
 import { checkOptions, keysOf, spelt } from '../../../core/methods/recipe/block.js';
 import { toCamelCase } from '../../../core/methods/recipe/document/case.js';
-import { nearest } from '../../../core/methods/recipe/document/nearest.js';
 
 const count = z.int().min(1);
 const counted = 'a whole number, 1 or more';

@@ -1,7 +1,7 @@
 import { LayerloomError } from '../../../base/errors/errors.js';
 import { invalidParameter } from '../../../base/errors/invalid-parameter.js';
+import { nearest } from '../../../base/nearest.js';
 import { type Side, sides } from '../../../methods/framework/part-names.js';
-import { nearest } from '../../../methods/recipe/document/nearest.js';
 import {
   type ModelAddress,
   parseAddress,

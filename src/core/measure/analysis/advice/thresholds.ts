@@ -1,6 +1,6 @@
 import { LayerloomError } from '../../../base/errors/errors.js';
 import { invalidParameter } from '../../../base/errors/invalid-parameter.js';
-import { nearest } from '../../../methods/recipe/document/nearest.js';
+import { nearest } from '../../../base/nearest.js';
 import { defaultThreshold, type MavVectors } from '../analysis.js';
 import { autoThreshold } from './auto-threshold.js';
 

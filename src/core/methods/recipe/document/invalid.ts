@@ -1,5 +1,5 @@
 import { LayerloomError } from '../../../base/errors/errors.js';
-import { nearest } from './nearest.js';
+import { nearest } from '../../../base/nearest.js';
 import { locationOf, type Mark } from './source.js';
 import type { Entries } from './tree.js';
 

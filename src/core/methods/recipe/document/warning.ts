@@ -1,8 +1,8 @@
 import type { LayerloomError } from '../../../base/errors/errors.js';
 import { optionName } from '../../../base/errors/option-name.js';
 import { visibleLine } from '../../../base/errors/visible.js';
+import { nearest } from '../../../base/nearest.js';
 import { invalidRecipe, shown } from './invalid.js';
-import { nearest } from './nearest.js';
 import { type Location, locationOf, type Mark } from './source.js';
 import type { Mapping } from './tree.js';
 

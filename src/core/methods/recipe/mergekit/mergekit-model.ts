@@ -1,4 +1,5 @@
 import { existsIn } from '../../../base/files/exists.js';
+import { nearest } from '../../../base/nearest.js';
 import {
   expectKey,
   expectMapping,
@@ -9,7 +10,6 @@ import {
   type Scope,
 } from '../document/fields.js';
 import { invalidRecipe, unknownKey } from '../document/invalid.js';
-import { nearest } from '../document/nearest.js';
 import { isText, leaf, type Mapping, type MappingEntry, type Tree } from '../document/tree.js';
 import { warnOfUnknown } from '../document/warning.js';
 

@@ -1,3 +1,4 @@
+import { nearest } from '../../../base/nearest.js';
 import {
   chatTemplateNames,
   chatTemplateOf,
@@ -17,7 +18,6 @@ import {
   type Scope,
 } from '../document/fields.js';
 import { invalidRecipe, unknownKey } from '../document/invalid.js';
-import { nearest } from '../document/nearest.js';
 import {
   type Entries,
   isText,

@@ -1,11 +1,9 @@
-import { readdir } from 'node:fs/promises';
-import { basename, dirname, resolve, sep } from 'node:path';
-import { type ErrorDetails, LayerloomError } from '../../../base/errors/errors.js';
+import { basename, resolve, sep } from 'node:path';
+import { LayerloomError } from '../../../base/errors/errors.js';
 import { itemAt } from '../../../base/errors/lookup.js';
 import { keptPath } from '../../../base/way.js';
 import type { RecipePath } from '../../../methods/framework/declaration/method.js';
 import { invalidSetting } from '../../../methods/framework/declaration/settings.js';
-import { nearest } from '../../../methods/recipe/document/nearest.js';
 import type { Adapter } from '../../../models/adapters/adapter.js';
 import { type ModelAddress, parseAddress } from '../../../models/address/address.js';
 import { nameWithCommit, originOf } from '../../../models/address/found-model.js';
@@ -121,7 +119,7 @@ export const openEach = async (
     }),
   );
   const errors = opened.flatMap((one) => (one.status === 'rejected' ? [one.reason as unknown] : []));
-  if (errors.length > 0) throw await allMissing(errors);
+  if (errors.length > 0) throw allMissing(errors);
   return opened.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
 };
 
@@ -136,15 +134,10 @@ const madeInPython: Readonly<Record<string, string>> = {
 export const isNoModel = ({ role }: { readonly role: string }): boolean => Object.hasOwn(madeInPython, role);
 
 /** The first error, or all missing models together. */
-const allMissing = async (errors: readonly unknown[]): Promise<unknown> => {
-  const missing = await Promise.all(
-    errors
-      .filter((error) => isMissingModel(error))
-      .map(async (error) => ({ error, details: await withNearest(error.details) })),
-  );
-  const [first, ...others] = missing;
+const allMissing = (errors: readonly unknown[]): unknown => {
+  const [first, ...others] = errors.filter((error) => isMissingModel(error));
   if (first === undefined) return errors[0];
-  const { context, cause } = first.error;
+  const { context, cause } = first;
   const details =
     others.length === 0 ? first.details : { ...first.details, others: others.map((one) => one.details) };
   return new LayerloomError('MODEL_NOT_FOUND', details, {
@@ -156,29 +149,6 @@ const allMissing = async (errors: readonly unknown[]): Promise<unknown> => {
 
 const isMissingModel = (error: unknown): error is LayerloomError<'MODEL_NOT_FOUND'> =>
   error instanceof LayerloomError && error.code === 'MODEL_NOT_FOUND';
-
-/** Adds the sibling with the nearest name. */
-const withNearest = async ({
-  model,
-  tried,
-  hint,
-  fetch,
-}: ErrorDetails<'MODEL_NOT_FOUND'>): Promise<ErrorDetails<'MODEL_NOT_FOUND'>> => {
-  const path = itemAt(tried, 0);
-  const names = await readdir(dirname(path)).catch((): string[] => []);
-  const found = nearest(basename(path), names);
-  // Without `NAME=` and trailing slashes.
-  const spelling = model.replace(/^[^=/]+=/, '').replace(/\/+$/, '');
-  return {
-    model,
-    tried,
-    ...(found === undefined
-      ? {}
-      : { nearest: spelling.slice(0, spelling.length - basename(spelling).length) + found }),
-    ...(hint === undefined || found !== undefined ? {} : { hint }),
-    ...(fetch === undefined || found !== undefined ? {} : { fetch }),
-  };
-};
 
 /**
  * Makes names distinct by adding parent folders.

@@ -1,9 +1,9 @@
 import type { z } from 'zod';
 import { LayerloomError } from '../../../../core/base/errors/errors.js';
+import { nearest } from '../../../../core/base/nearest.js';
 import { keysOf, parseSettings } from '../../../../core/methods/recipe/block.js';
 import { expectMapping } from '../../../../core/methods/recipe/document/fields.js';
 import { invalidRecipe } from '../../../../core/methods/recipe/document/invalid.js';
-import { nearest } from '../../../../core/methods/recipe/document/nearest.js';
 import {
   isText,
   locate,

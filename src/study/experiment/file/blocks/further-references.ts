@@ -1,6 +1,6 @@
+import { nearest } from '../../../../core/base/nearest.js';
 import { expectKey, expectList } from '../../../../core/methods/recipe/document/fields.js';
 import { checkKeys, invalidRecipe } from '../../../../core/methods/recipe/document/invalid.js';
-import { nearest } from '../../../../core/methods/recipe/document/nearest.js';
 import { isText, type MappingEntry, type Tree } from '../../../../core/methods/recipe/document/tree.js';
 import { expectText, flagOf } from './blocks.js';
 import { absoluteModel } from './models.js';

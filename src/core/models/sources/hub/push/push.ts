@@ -3,7 +3,7 @@ import { LayerloomError } from '../../../../base/errors/errors.js';
 import { invalidParameter } from '../../../../base/errors/invalid-parameter.js';
 import { optionName } from '../../../../base/errors/option-name.js';
 import { exists } from '../../../../base/files/exists.js';
-import { isRepositoryName, isRevision, parseHubId } from '../../../address/remote.js';
+import { idOfHubAddress, isRepositoryName, isRevision, parseHubId } from '../../../address/remote.js';
 import type { CheckpointIndex } from '../../../checkpoint/checkpoint.js';
 import { cardName, provenanceName } from '../../../checkpoint/files/file-names.js';
 import { isObject, readJsonObject } from '../../../checkpoint/files/json.js';
@@ -66,12 +66,13 @@ export const pushCheckpoint = async (
 };
 
 const checkRepository = (repository: string): string => {
-  const { id } = parseHubId(repository) ?? {};
-  if (id === undefined || id !== repository)
+  const address = idOfHubAddress(repository);
+  const { id, revision } = parseHubId(address ?? repository) ?? {};
+  if (id === undefined || (address === undefined ? id !== repository : revision !== 'main'))
     throw invalidParameter(
       'repository',
       repository,
-      `org/name; a branch is given by ${optionName('revision')}`,
+      `org/name, after the directory; a branch is given by ${optionName('revision')}`,
     );
   return id;
 };
