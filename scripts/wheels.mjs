@@ -3,7 +3,7 @@
 // do elsewhere. A wheel contains npm's installation with one addon. Its tag states the glibc that it needs.
 //
 //   npm run wheels [-- DIRECTORY]          into wheels/, or DIRECTORY; reproducible
-//   npm run wheels -- linux-x64            one platform, or several
+//   npm run wheels -- linux-x64            one platform, or several; cross-builds missing addons
 //   npm run wheels -- --all [DIRECTORY]    fails if a platform is missing or cannot be released
 import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -33,6 +33,9 @@ const unknown = [directory, ...others].find((word) => /^(-|linux-|darwin-|win)/.
 if (unknown !== undefined || others.length > 0)
   fail(`no platform ${unknown ?? others[0]}; there are ${shippedTargets.join(', ')} and --all`);
 const destination = resolve(directory);
+const missing = named.filter((target) => unpackable(target) === 'missing');
+if (missing.length > 0)
+  execFileSync(process.execPath, [join(root, 'scripts/prebuild.mjs'), ...missing], { stdio: 'inherit' });
 const asked = named.length > 0 ? named : shippedTargets;
 const chosen = asked.filter((target) => {
   const problem = release ? problemOf(target) : unpackable(target);
