@@ -313,9 +313,9 @@ export {
 } from './study/search/select/select-checkpoints.js';
 export type { SelectionWishes } from './study/search/select/selection-wishes.js';
 export type { Scorer } from './study/search/space/experiment-landscape.js';
-export type { ForecastStep } from './study/search/space/forecast.js';
 export type { HeldOutComparison } from './study/search/space/landscape.js';
 export type { Candidate, SearchStep, SearchTrace, Strategy } from './study/search/space/trace.js';
+export type { ForecastStep } from './study/search/successive-halving.js';
 export type { Claim, FinishedShard } from './study/store/claims/claim.js';
 export type { ExperimentFound, ExperimentShards } from './study/store/experiments.js';
 export type { LinkedShard } from './study/store/files/link-shard.js';

@@ -166,17 +166,26 @@ describe('a search of an experiment', { timeout: 120_000 }, () => {
     return analysis;
   };
 
+  it('takes the name of a strategy of earlier versions, with a warning', async () => {
+    const { file, out } = writeExperiment(merges);
+    const { score } = constructedScorer();
+    const given = { ...options, out, score, pairs: ['math-1+swh-1'] };
+    const { strategy, warnings } = await searchExperiment(file, { ...given, strategy: 'descent' });
+    expect(strategy).toBe('halving');
+    expect(warnings).toEqual([expect.stringContaining('strategy descent')]);
+  });
+
   it('tries first what keeps most of the experts’ changes', async () => {
     const { file, root, out } = writeExperiment(merges);
     const analysis = writeAnalysis(root);
-    const { score } = constructedScorer();
-    const { steps, startedFromAnalysis, proposal } = await searchExperiment(file, {
-      ...{ ...options, out, score, analysis },
-      strategy: 'descent',
+    const { score, asked } = constructedScorer();
+    const { startedFromAnalysis, proposal } = await searchExperiment(file, {
+      ...options,
+      ...{ out, score, analysis },
     });
     expect(startedFromAnalysis).toBe(true);
     expect(proposal).toBeNull();
-    expect(itemAt(itemAt(steps, 0).candidates, 0).name).toBe('grid/b3-u0');
+    expect(itemAt(itemAt(asked, 0).merges, 0)).toMatch(/\/grid\/b3-u0$/);
   });
 
   it('tries first the swap that the analysis proposes for the most pairs', async () => {
@@ -194,13 +203,10 @@ describe('a search of an experiment', { timeout: 120_000 }, () => {
         proposed('math-2', 'swh-2', 9, 9),
       ]),
     );
-    const { score } = constructedScorer();
-    const search = await searchExperiment(file, {
-      ...{ ...options, out, score, analysis },
-      strategy: 'descent',
-    });
+    const { score, asked } = constructedScorer();
+    const search = await searchExperiment(file, { ...options, out, score, analysis });
     expect(search.proposal).toEqual({ name: 'grid/b2-u2', pairs: 2 });
-    expect(itemAt(itemAt(search.steps, 0).candidates, 0).name).toBe('grid/b2-u2');
+    expect(itemAt(itemAt(asked, 0).merges, 0)).toMatch(/\/grid\/b2-u2$/);
     expect(describeSearch(search)).toContain(
       `first: grid/b2-u2, which the analysis proposes for 2 of ${search.pairs.length} pairs`,
     );

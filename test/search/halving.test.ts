@@ -2,16 +2,15 @@ import { describe, expect, it } from 'vitest';
 import { itemAt } from '../../src/core/base/errors/lookup.js';
 import { searchSpace } from '../../src/study/search/search.js';
 import type { Landscape } from '../../src/study/search/space/landscape.js';
-import { distanceOf, linesThrough, type SearchSpace } from '../../src/study/search/space/space.js';
-import type { SearchStep, Strategy } from '../../src/study/search/space/trace.js';
+import { distanceOf, type SearchSpace } from '../../src/study/search/space/space.js';
+import type { SearchStep } from '../../src/study/search/space/trace.js';
 import { rungsOf } from '../../src/study/search/successive-halving.js';
 import { landscapeOf, paperSpace, type SyntheticLandscape, shapes } from './landscapes.js';
 
 const space = paperSpace();
 const quarter = Math.floor((81 * 250) / 4);
-const search = (landscape: Landscape, strategy: Strategy = 'halving', onStep?: (step: SearchStep) => void) =>
+const search = (landscape: Landscape, onStep?: (step: SearchStep) => void) =>
   searchSpace(space, landscape, {
-    strategy,
     problems: 250,
     holdOut: 80,
     budget: quarter,
@@ -37,16 +36,6 @@ describe('a space', () => {
     expect(distanceOf(space, a, b)).toBe(8);
   });
 
-  it('has four neighbours in a corner and eight in the middle', () => {
-    expect(neighboursOf(space, 0).map((index) => itemAt(space.points, index).name)).toEqual([
-      'grid/b3-u0-tb0-tu1',
-      'grid/b3-u0-tb1-tu0',
-      'grid/b3-u1-tb0-tu0',
-      'grid/b4-u0-tb0-tu0',
-    ]);
-    expect(neighboursOf(space, 40)).toHaveLength(8);
-  });
-
   it('takes words as neighbours of each other, and entries as unrelated', () => {
     const words = {
       groups: [
@@ -62,19 +51,11 @@ describe('a space', () => {
       default: 0,
       order: [0, 1, 2, 3],
     };
-    expect(neighboursOf(words, 0)).toEqual([1, 2]);
+    const steps = words.points.map((point) => distanceOf(words, itemAt(words.points, 0), point));
+    expect(steps.slice(0, 3)).toEqual([0, 1, 1]);
     expect(distanceOf(words, itemAt(words.points, 0), itemAt(words.points, 3))).toBe(
       Number.POSITIVE_INFINITY,
     );
-  });
-
-  it('has a line of each coordinate through a point', () => {
-    expect(linesThrough(space, 40)).toEqual([
-      [13, 67],
-      [31, 49],
-      [37, 43],
-      [39, 41],
-    ]);
   });
 });
 
@@ -129,7 +110,7 @@ describe('rungs', () => {
   });
 });
 
-describe.each(['halving', 'descent'] as const)('a search by %s', (strategy) => {
+describe('a search', () => {
   const isScored = (steps: readonly SearchStep[], name: string) =>
     steps.some(({ candidates }) => candidates.some((candidate) => candidate.name === name));
 
@@ -146,9 +127,9 @@ describe.each(['halving', 'descent'] as const)('a search by %s', (strategy) => {
         points.map((point) => Array.from({ length: to - from }, () => itemAt(scores, point))),
       compare: async () => expect.fail('the default is the choice'),
     };
-    const budget = strategy === 'halving' ? 160 + 81 * 7 : 160 + 81 * 20;
+    const budget = 160 + 81 * 7;
     const { choice, leftOut, steps } = await searchSpace(last, landscape, {
-      ...{ strategy, problems: 250, holdOut: 80, budget, seed: 0 },
+      ...{ problems: 250, holdOut: 80, budget, seed: 0 },
     });
     expect(choice).toBe(standard);
     expect(leftOut.length).toBeGreaterThan(0);
@@ -160,7 +141,7 @@ describe.each(['halving', 'descent'] as const)('a search by %s', (strategy) => {
   it('scores all on all problems where the budget covers them', async () => {
     const landscape = landscapeOf(space, { shape: shapes.hill, shared: 0.5, seed: 4 });
     const trace = await searchSpace(space, landscape, {
-      ...{ strategy, problems: 30, holdOut: 10, budget: 81 * 20 + 20, seed: 0 },
+      ...{ problems: 30, holdOut: 10, budget: 81 * 20 + 20, seed: 0 },
     });
     expect(trace.leftOut).toEqual([]);
     expect(trace.steps).toHaveLength(1);
@@ -188,54 +169,48 @@ describe('a search of the 81 configurations with a quarter of the grid', () => {
     },
   );
 
-  it.each(['halving', 'descent'] as const)('is the same again by %s', async (strategy) => {
-    const once = await search(landscapeOf(space, { shape: shapes.shoulder, shared: 0.9, seed: 3 }), strategy);
-    const again = await search(
-      landscapeOf(space, { shape: shapes.shoulder, shared: 0.9, seed: 3 }),
-      strategy,
-    );
+  it('is the same again', async () => {
+    const once = await search(landscapeOf(space, { shape: shapes.shoulder, shared: 0.9, seed: 3 }));
+    const again = await search(landscapeOf(space, { shape: shapes.shoulder, shared: 0.9, seed: 3 }));
     expect(again).toEqual(once);
     expect(once.spent).toBeLessThanOrEqual(quarter);
   });
 
-  it.each(['halving', 'descent'] as const)(
-    'takes the same path by %s when it is cut off after each step and resumed',
-    async (strategy) => {
-      const landscape = landscapeOf(space, { shape: shapes.hill, shared: 0.7, seed: 5 });
-      const whole = await search(landscape, strategy);
-      const answers = new Map<string, number>();
-      const stored: Landscape = {
-        ...landscape,
-        evaluate: async (points, [from, to]) => {
-          const results = await landscape.evaluate(points, [from, to]);
-          for (const [index, point] of points.entries())
-            for (const [at, outcome] of (itemAt(results, index) ?? []).entries()) {
-              const key = `${point} ${from + at}`;
-              expect(answers.get(key) ?? outcome).toBe(outcome);
-              answers.set(key, outcome);
-            }
-          return results;
-        },
-      };
-      for (const [cut] of whole.steps.entries()) {
-        let step = 0;
-        const path: SearchStep[] = [];
-        await expect(
-          search(stored, strategy, (each) => {
-            path.push(each);
-            step += 1;
-            if (step > cut) throw new Error('cut off');
-          }),
-        ).rejects.toThrow('cut off');
-        expect(path).toEqual(whole.steps.slice(0, cut + 1));
-        // Asks only questions that the whole search asks.
-        expect(answers.size).toBe(itemAt(whole.steps, cut).spent);
-      }
-      expect(await search(stored, strategy)).toEqual(whole);
-    },
-  );
+  it('takes the same path when it is cut off after each step and resumed', async () => {
+    const landscape = landscapeOf(space, { shape: shapes.hill, shared: 0.7, seed: 5 });
+    const whole = await search(landscape);
+    const answers = new Map<string, number>();
+    const stored: Landscape = {
+      ...landscape,
+      evaluate: async (points, [from, to]) => {
+        const results = await landscape.evaluate(points, [from, to]);
+        for (const [index, point] of points.entries())
+          for (const [at, outcome] of (itemAt(results, index) ?? []).entries()) {
+            const key = `${point} ${from + at}`;
+            expect(answers.get(key) ?? outcome).toBe(outcome);
+            answers.set(key, outcome);
+          }
+        return results;
+      },
+    };
+    for (const [cut] of whole.steps.entries()) {
+      let step = 0;
+      const path: SearchStep[] = [];
+      await expect(
+        search(stored, (each) => {
+          path.push(each);
+          step += 1;
+          if (step > cut) throw new Error('cut off');
+        }),
+      ).rejects.toThrow('cut off');
+      expect(path).toEqual(whole.steps.slice(0, cut + 1));
+      // Asks only questions that the whole search asks.
+      expect(answers.size).toBe(itemAt(whole.steps, cut).spent);
+    }
+    expect(await search(stored)).toEqual(whole);
+  });
 
-  it('ends by descent too where configurations have no neighbours', async () => {
+  it('ends where configurations have no neighbours', async () => {
     const points = ['a', 'b', 'c'].map((name, group) => ({ name, group, at: [] }));
     const alone = {
       groups: points.map(({ name }) => ({ name, coordinates: [] })),
@@ -244,13 +219,11 @@ describe('a search of the 81 configurations with a quarter of the grid', () => {
       order: [0, 1, 2],
     };
     const landscape = landscapeOf(alone, { shape: (steps) => (steps === 0 ? 30 : 0), shared: 1, seed: 1 });
-    for (const strategy of ['halving', 'descent'] as const) {
-      const parameters = { strategy, problems: 250, holdOut: 80, budget: 750, seed: 0 };
-      const { choice } = await searchSpace(alone, landscape, parameters);
-      expect(landscape.scores[points.findIndex(({ name }) => name === choice)]).toBe(
-        Math.max(...landscape.scores),
-      );
-    }
+    const parameters = { problems: 250, holdOut: 80, budget: 750, seed: 0 };
+    const { choice } = await searchSpace(alone, landscape, parameters);
+    expect(landscape.scores[points.findIndex(({ name }) => name === choice)]).toBe(
+      Math.max(...landscape.scores),
+    );
   });
 
   it('leaves out a configuration that cannot be scored', async () => {
@@ -274,7 +247,6 @@ describe('a search of the 81 configurations with a quarter of the grid', () => {
     const landscape = landscapeOf(space, { shape: undefined, shared: 0, seed: 1 });
     const nothing = { ...landscape, evaluate: async (points: readonly number[]) => points.map(() => null) };
     await expect(search(nothing)).rejects.toThrow('none of the configurations could be scored');
-    await expect(search(nothing, 'descent')).rejects.toThrow('none of the configurations could be scored');
   });
 
   it('refuses a task of fewer problems than it was told', async () => {

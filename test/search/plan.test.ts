@@ -99,7 +99,6 @@ describe('a planned search', { timeout: 120_000 }, () => {
     const { file, out } = writeExperiment(merges);
     for (const given of [
       { ...options, budget: 30 },
-      { ...options, budget: 30, strategy: 'descent' as const },
       { ...options, language: 'bengali' },
     ]) {
       const refusals = await Promise.all(
@@ -141,11 +140,10 @@ describe('a forecast', () => {
     const space = paperSpace();
     await fc.assert(
       fc.asyncProperty(
-        fc.constantFrom('halving' as const, 'descent' as const),
         fc.integer({ min: 240, max: 9000 }),
         fc.integer({ min: 1, max: 50 }),
-        async (strategy, budget, seed) => {
-          const parameters = { strategy, problems: 250, holdOut: 80, budget };
+        async (budget, seed) => {
+          const parameters = { problems: 250, holdOut: 80, budget };
           const landscape = landscapeOf(space, { shape: shapes.hill, shared: 0.7, seed });
           const forecast = forecastSearch(space, landscape.cost, parameters);
           const { spent, leftOut, heldOut } = await searchSpace(space, landscape, { ...parameters, seed });

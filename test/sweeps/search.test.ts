@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { itemAt } from '../../src/core/base/errors/lookup.js';
 import { searchSpace } from '../../src/study/search/search.js';
-import type { SearchTrace, Strategy } from '../../src/study/search/space/trace.js';
+import type { SearchTrace } from '../../src/study/search/space/trace.js';
 import {
   landscapeOf,
   paperSpace,
@@ -14,23 +14,22 @@ const space = paperSpace();
 const quarter = Math.floor((81 * 250) / 4);
 
 const searched = async (
-  strategy: Strategy,
   shape: Shape | undefined,
   shared: number,
   seed: number,
 ): Promise<{ trace: SearchTrace; landscape: SyntheticLandscape }> => {
   const landscape = landscapeOf(space, { shape, shared, seed });
-  const parameters = { strategy, problems: 250, holdOut: 80, budget: quarter, seed };
+  const parameters = { problems: 250, holdOut: 80, budget: quarter, seed };
   const trace = await searchSpace(space, landscape, parameters);
   expect(landscape.used()).toBeLessThanOrEqual(quarter);
   return { trace, landscape };
 };
 
 /** How many choices out of 20 seeds are within a point of the optimum. */
-const foundIn = async (strategy: Strategy, shape: Shape, shared: number): Promise<number> => {
+const foundIn = async (shape: Shape, shared: number): Promise<number> => {
   let found = 0;
   for (let seed = 1; seed <= 20; seed += 1) {
-    const { trace, landscape } = await searched(strategy, shape, shared, seed);
+    const { trace, landscape } = await searched(shape, shared, seed);
     const chosen = space.points.findIndex(({ name }) => name === trace.choice);
     if (itemAt(landscape.scores, chosen) >= Math.max(...landscape.scores) - 1) found += 1;
   }
@@ -51,32 +50,22 @@ describe('a search with a quarter of the grid', () => {
   // Independent outcomes are the hardest: pairing gains nothing, and neighbours 4 points apart differ by one
   // standard error. docs/search.md has this table.
   it.each([
-    ['halving', 'hill', [19, 20, 20, 20]],
-    ['halving', 'plateau', [17, 19, 20, 20]],
-    ['halving', 'shoulder', [9, 12, 19, 20]],
-    ['halving', 'rugged', [13, 17, 19, 20]],
-    ['halving', 'needle', [8, 9, 18, 20]],
-    ['descent', 'hill', [16, 15, 16, 20]],
-    ['descent', 'plateau', [12, 14, 18, 20]],
-    ['descent', 'shoulder', [11, 12, 13, 20]],
-    ['descent', 'rugged', [6, 13, 11, 20]],
-    ['descent', 'needle', [11, 12, 14, 20]],
-  ] as const)('by %s finds the optimum of a %s as often as documented', async (strategy, shape, expected) => {
+    ['hill', [19, 20, 20, 20]],
+    ['plateau', [17, 19, 20, 20]],
+    ['shoulder', [9, 12, 19, 20]],
+    ['rugged', [13, 17, 19, 20]],
+    ['needle', [8, 9, 18, 20]],
+  ] as const)('finds the optimum of a %s as often as documented', async (shape, expected) => {
     const found = [];
-    for (const column of columns) found.push(await foundIn(strategy, shapes[shape], itemAt(share, column)));
+    for (const column of columns) found.push(await foundIn(shapes[shape], itemAt(share, column)));
     expect(found).toEqual(columns.map((column) => itemAt(expected, column)));
   });
 
-  it.each([
-    ['halving', 0],
-    ['halving', 0.9],
-    ['descent', 0],
-    ['descent', 0.9],
-  ] as const)('by %s claims a gain in few of many flat landscapes, shared %d', async (strategy, shared) => {
+  it.each([0, 0.9])('claims a gain in few of many flat landscapes, shared %d', async (shared) => {
     let claims = 0;
     for (let seed = 1; seed <= flat; seed += 1)
-      if ((await searched(strategy, undefined, shared, 1000 + seed)).trace.isGain) claims += 1;
-    console.info(`${strategy}, shared ${shared}: ${claims} of ${flat} claim a gain`);
+      if ((await searched(undefined, shared, 1000 + seed)).trace.isGain) claims += 1;
+    console.info(`shared ${shared}: ${claims} of ${flat} claim a gain`);
     // 5 % and two standard errors of a share of that many.
     const expected = 0.05 * flat;
     expect(claims).toBeLessThanOrEqual(expected + 2 * Math.sqrt(0.95 * expected));

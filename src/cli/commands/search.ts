@@ -18,7 +18,7 @@ export const search = command({
     language: option('--lang <language>', 'the language to search for', {
       required: 'if the experiment has several',
     }),
-    strategy: option('--strategy <strategy>', 'how to search', {
+    strategy: option('--strategy <strategy>', 'how to search; descent, of earlier versions, means halving', {
       choices: ['halving', 'descent'],
       default: 'halving',
     }),
@@ -67,8 +67,8 @@ export const search = command({
     ['layerloom search study.yaml --lang swahili --dry-run', 'print what it would merge and ask'],
     ['layerloom search study.yaml --lang swahili -o ./searched', 'search with a quarter of the evaluations'],
     [
-      'layerloom search study.yaml --strategy descent --budget 10% --analysis ./analysis -o ./searched-10',
-      'one step at a time, beginning where the experts changed most',
+      'layerloom search study.yaml --budget 10% --analysis ./analysis -o ./searched-10',
+      'begin where the experts changed most',
     ],
   ],
   run: async (given) => (await import('../work/studies/search.js')).searchCommand(given),

@@ -7,9 +7,9 @@ import { type ExperimentOptions, planExperiment } from '../experiment/run-experi
 import { prepareSearch, type SearchQuestion } from './prepare-search.js';
 import { forecastSearch } from './search.js';
 import { pairOf } from './space/experiment-space.js';
-import type { ForecastStep } from './space/forecast.js';
 import type { Rows } from './space/landscape.js';
 import type { Strategy } from './space/trace.js';
+import type { ForecastStep } from './successive-halving.js';
 
 export interface PlanSearchOptions
   extends SearchQuestion,
@@ -27,7 +27,6 @@ export interface PlanSearchOptions
 export interface SearchPlan {
   readonly language: string;
   readonly task: string;
-  /** The strategy used: halving if the budget covers the whole grid. */
   readonly strategy: Strategy;
   readonly pairs: readonly string[];
   /** Number of configurations. */
@@ -76,36 +75,14 @@ export const planSearch = async (
     options,
   );
   const { points } = space;
-  const { strategy, rows, reserved, steps, first, most } = forecastSearch(space, cost, {
+  const { rows, reserved, steps, first, most } = forecastSearch(space, cost, {
     ...settings,
     budget,
   });
   const begun = new Set(first.flatMap((point) => itemAt(points, point).merges.map(({ name }) => name)));
-  const {
-    out,
-    store,
-    link,
-    threads,
-    download,
-    resume,
-    layout,
-    maxShardSize,
-    allowNonFinite,
-    directory,
-    inPlace,
-  } = options;
   const planned = await planExperiment(input, {
-    out,
-    store,
-    link,
-    threads,
-    download,
-    resume,
-    layout,
-    maxShardSize,
-    allowNonFinite,
-    directory,
-    write: inPlace ? [] : undefined,
+    ...options,
+    write: options.inPlace ? [] : undefined,
     only: ({ name }) => begun.has(name),
   });
   for (const warning of planned.plan.warnings) options.onWarning?.(warning);
@@ -114,7 +91,7 @@ export const planSearch = async (
   return {
     language,
     task,
-    strategy,
+    strategy: 'halving',
     pairs: itemAt(points, space.default).merges.map(pairOf),
     configurations: points.length,
     rows: [rows[0] + firstRow, rows[1] + firstRow],

@@ -65,6 +65,8 @@ export const prepareSearch = async (
       ? null
       : parseEvaluation(experiment.evaluate, experiment.directory).rangeOf(task);
   const settings = searchSettingsOf(options, experiment.search, range);
+  if (settings.strategy === 'descent')
+    onWarning?.('the strategy descent is no longer there, since halving finds more: halving is used');
   const { entries } = settings;
   const merges = expandExperiment(experiment).filter(
     (merge) =>

@@ -139,24 +139,12 @@ interface ExperimentMerger {
 const mergerOf = (input: ExperimentInput | string, options: SearchOptions): ExperimentMerger => {
   const asked = new Set<string>();
   const failed = new Map<string, string>();
-  const { out, store, link, threads, download, signal, onProgress, layout, maxShardSize, directory } =
-    options;
-  const { allowNonFinite, inPlace = false } = options;
+  const { out, inPlace = false } = options;
   const run = async (resume: boolean, write: ExperimentOptions['write']) => {
     const recorded = await recordedIn(out);
     return await runExperiment(input, {
-      out,
-      store,
-      link,
-      threads,
-      download,
-      signal,
-      onProgress,
-      layout,
-      maxShardSize,
-      directory,
+      ...options,
       resume,
-      allowNonFinite,
       write,
       only: ({ name }) => asked.has(name) || recorded.has(name),
     });

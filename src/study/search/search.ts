@@ -1,16 +1,17 @@
 import { itemAt } from '../../core/base/errors/lookup.js';
 import { type Conclusion, conclude } from '../scores/comparing/conclusion.js';
-import { coordinateDescent, descentForecast } from './coordinate-descent.js';
-import { type Estimator, estimatorOf } from './space/estimate.js';
-import type { Forecaster, SearchForecast } from './space/forecast.js';
 import type { HeldOutComparison, Landscape, Rows } from './space/landscape.js';
 import { Outcomes } from './space/outcomes.js';
 import { checkSpace, type SearchSpace } from './space/space.js';
-import type { SearchStep, SearchTrace, Strategy } from './space/trace.js';
-import { halvingForecast, type Searching, successiveHalving } from './successive-halving.js';
+import type { SearchStep, SearchTrace } from './space/trace.js';
+import {
+  forecastHalving,
+  type HalvingForecast,
+  type Searching,
+  successiveHalving,
+} from './successive-halving.js';
 
 export interface SearchParameters {
-  readonly strategy: Strategy;
   /** Number of the task's problems; the last `holdOut` of them are kept for the final comparison. */
   readonly problems: number;
   readonly holdOut: number;
@@ -21,28 +22,15 @@ export interface SearchParameters {
   readonly onStep?: ((step: SearchStep) => void) | undefined;
 }
 
-interface SearchStrategy {
-  readonly search: (searching: Searching) => Promise<number>;
-  readonly forecast: Forecaster;
-}
-
-const strategies: Readonly<Record<Strategy, SearchStrategy>> = {
-  halving: { search: successiveHalving, forecast: halvingForecast },
-  descent: { search: coordinateDescent, forecast: descentForecast },
-};
-
-/** Reserves the final comparison's share of a budget, and chooses the strategy for the rest. */
+/** Reserves the final comparison's share of a budget. */
 const allot = (
   space: SearchSpace,
   cost: number,
-  { strategy, problems, holdOut, budget }: Omit<SearchParameters, 'seed' | 'onStep'>,
-): { rows: number; reserved: number; budget: number; strategy: Strategy } => {
+  { problems, holdOut, budget }: Omit<SearchParameters, 'seed' | 'onStep'>,
+): { rows: number; reserved: number; budget: number } => {
   checkSpace(space);
-  const rows = problems - holdOut;
   const reserved = 2 * holdOut * cost;
-  // A budget that covers the whole grid scores every configuration on all rows.
-  const isCovered = space.points.length * rows * cost <= budget - reserved;
-  return { rows, reserved, budget: budget - reserved, strategy: isCovered ? 'halving' : strategy };
+  return { rows: problems - holdOut, reserved, budget: budget - reserved };
 };
 
 /**
@@ -55,10 +43,9 @@ export const forecastSearch = (
   space: SearchSpace,
   cost: number,
   parameters: Omit<SearchParameters, 'seed' | 'onStep'>,
-): SearchForecast => {
-  const { rows, reserved, budget, strategy } = allot(space, cost, parameters);
-  const forecast = strategies[strategy].forecast({ space, rows, budget, cost });
-  return { ...forecast, strategy, rows: [0, rows], reserved };
+): HalvingForecast & { readonly rows: Rows /** The final comparison's. */; readonly reserved: number } => {
+  const { rows, reserved, budget } = allot(space, cost, parameters);
+  return { ...forecastHalving({ space, rows, budget, cost }), rows: [0, rows], reserved };
 };
 
 /**
@@ -70,21 +57,16 @@ export const forecastSearch = (
 export const searchSpace = async (
   space: SearchSpace,
   landscape: Landscape,
-  { strategy, problems, holdOut, budget, seed, onStep }: SearchParameters,
+  { problems, holdOut, budget, seed, onStep }: SearchParameters,
 ): Promise<SearchTrace> => {
-  const allotted = allot(space, landscape.cost, { strategy, problems, holdOut, budget });
+  const allotted = allot(space, landscape.cost, { problems, holdOut, budget });
   const { reserved } = allotted;
   const rows: Rows = [0, allotted.rows];
   const outcomes = new Outcomes(landscape, space.points.length);
   const steps: SearchStep[] = [];
-  let estimator: Estimator | undefined;
   const searching: Searching = {
     space,
     outcomes,
-    estimate: (of) => {
-      estimator ??= estimatorOf(space);
-      return estimator(of);
-    },
     rows: rows[1],
     budget: allotted.budget,
     cost: landscape.cost,
@@ -93,7 +75,7 @@ export const searchSpace = async (
       onStep?.(step);
     },
   };
-  const choice = await strategies[allotted.strategy].search(searching);
+  const choice = await successiveHalving(searching);
   const heldOut =
     choice === space.default ? null : await landscape.compare(choice, space.default, [rows[1], problems]);
   const namesOf = (isOne: (point: number) => boolean): string[] =>
@@ -101,7 +83,7 @@ export const searchSpace = async (
   const conclusion = heldOut === null ? null : concludeHeldOut(heldOut);
   const isGain = conclusion?.verdict === 'better';
   return {
-    strategy,
+    strategy: 'halving',
     seed,
     budget,
     spent: outcomes.spent + (heldOut === null ? 0 : reserved),

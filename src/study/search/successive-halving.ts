@@ -1,8 +1,7 @@
 import { LayerloomError } from '../../core/base/errors/errors.js';
 import { itemAt } from '../../core/base/errors/lookup.js';
 import { optionName } from '../../core/base/errors/option-name.js';
-import type { Estimator } from './space/estimate.js';
-import type { Forecaster } from './space/forecast.js';
+import { estimatorOf } from './space/estimate.js';
 import type { Outcomes } from './space/outcomes.js';
 import type { SearchSpace } from './space/space.js';
 import type { SearchStep } from './space/trace.js';
@@ -70,13 +69,17 @@ const costOf = (rungs: readonly Rung[]): number =>
     0,
   );
 
-export interface Searching {
+interface Halving {
   readonly space: SearchSpace;
-  readonly outcomes: Outcomes;
-  readonly estimate: Estimator;
+  /** Rows that configurations may be scored on. */
   readonly rows: number;
+  /** Problem-evaluations, without the final comparison's. */
   readonly budget: number;
   readonly cost: number;
+}
+
+export interface Searching extends Halving {
+  readonly outcomes: Outcomes;
   readonly onStep: (step: SearchStep) => void;
 }
 
@@ -86,8 +89,9 @@ export interface Searching {
  * has the highest estimate on the last rung.
  */
 export const successiveHalving = async (searching: Searching): Promise<number> => {
-  const { space, outcomes, estimate, rows, budget, cost } = searching;
+  const { space, outcomes, rows, budget, cost } = searching;
   const rungs = rungsOf(space.points.length, rows, Math.floor(budget / cost), cost);
+  const estimate = estimatorOf(space);
   let allowed = 0;
   let ranked = withDefault(space, itemAt(rungs, 0).count);
   let members: readonly number[] = [];
@@ -117,11 +121,30 @@ export const successiveHalving = async (searching: Searching): Promise<number> =
   return choice;
 };
 
+/** A step of a planned search; figures are upper bounds. */
+export interface ForecastStep {
+  /** As the step's later `title`: `rung 2`. */
+  readonly title: string;
+  /** The row after the last one that configurations are scored on. */
+  readonly limit: number;
+  readonly configurations: number;
+  /** Problem-evaluations that the step adds. */
+  readonly evaluations: number;
+}
+
+export interface HalvingForecast {
+  readonly steps: readonly ForecastStep[];
+  /** Points that are scored in any case: those of the first step. */
+  readonly first: readonly number[];
+  /** Largest number of points scored, unless some fail. */
+  readonly most: number;
+}
+
 /**
  * Forecasts the rungs. Configurations outside the first rung join later if their neighbours do well and the
  * budget allows.
  */
-export const halvingForecast: Forecaster = ({ space, rows, budget, cost }) => {
+export const forecastHalving = ({ space, rows, budget, cost }: Halving): HalvingForecast => {
   const rungs = rungsOf(space.points.length, rows, Math.floor(budget / cost), cost);
   const { count, limit } = itemAt(rungs, 0);
   const [, second, ...later] = rungs;
@@ -151,13 +174,13 @@ const withDefault = ({ order, default: standard }: SearchSpace, count: number): 
   return [...others.slice(0, count - 1), standard, ...others.slice(count - 1)];
 };
 
-export const noneScored = (): LayerloomError =>
+const noneScored = (): LayerloomError =>
   new LayerloomError('SEARCH_INVALID', {
     reason: 'none of the configurations could be scored',
     remedy: `see the errors above, and continue with ${optionName('resume')}`,
   });
 
-export const candidateOf = ({ space, outcomes }: Searching, point: number, estimate: number | null) => ({
+const candidateOf = ({ space, outcomes }: Searching, point: number, estimate: number) => ({
   name: itemAt(space.points, point).name,
   problems: outcomes.of(point).length,
   mean: outcomes.hasFailed(point) ? null : outcomes.meanOf(point),

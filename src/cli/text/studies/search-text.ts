@@ -43,21 +43,19 @@ export const describeSearch = (search: SearchRecord): string => {
   ].join('\n');
 };
 
-const strategyNames = { halving: 'successive halving', descent: 'coordinate descent' } as const;
-
 export const describeSearchPlan = (plan: SearchPlan): string => {
-  const { strategy, configurations, pairs, language, task, rows, holdOut, steps, evaluations } = plan;
+  const { configurations, pairs, language, task, rows, holdOut, steps, evaluations } = plan;
   const { merges, tried, budget, grid, cost } = plan;
   const all = evaluations.search + evaluations.heldOut;
   return [
-    `${strategyNames[strategy]} over ${counted(configurations, 'configuration')} of ${counted(pairs.length, 'pair')} (${language}), by ${task}`,
+    `successive halving over ${counted(configurations, 'configuration')} of ${counted(pairs.length, 'pair')} (${language}), by ${task}`,
     '',
     plainTable(
       [
         ['step', 'configurations', 'problems', 'problem-evaluations'],
         ...steps.map(({ title, configurations: count, limit, evaluations: own }) => [
           title,
-          count === null ? '–' : String(count),
+          String(count),
           String(limit),
           String(own),
         ]),
@@ -84,9 +82,8 @@ const rangeOf = ({ fewest, most }: SearchPlan['tried']): string =>
 const someOf = (names: readonly string[]): string =>
   `${names.slice(0, mostNamed).join(', ')}${names.length > mostNamed ? ', …' : ''}`;
 
-const notTriedLines = ({ notTried, otherPairs, strategy, first, tried }: SearchPlan): string[] => {
-  const condition = strategy === 'halving' ? 'their neighbours do well' : 'a descent comes by them';
-  const unless = tried.most > tried.fewest ? `, unless ${condition}` : '';
+const notTriedLines = ({ notTried, otherPairs, first, tried }: SearchPlan): string[] => {
+  const unless = tried.most > tried.fewest ? ', unless their neighbours do well' : '';
   return [
     ...(notTried.length === 0
       ? ['not tried: none, all are on the first step']
@@ -107,13 +104,12 @@ const proposalLines = ({ proposal, pairs }: SearchRecord): string[] =>
 
 const mostNamed = 8;
 
-const leftOutLines = ({ leftOut, configurations, strategy }: SearchRecord): string[] => {
-  if (leftOut.length === 0) return [];
-  const why = strategy === 'halving' ? 'the budget does not cover them' : 'no descent came by them';
-  return [
-    `never scored: ${leftOut.length} of ${configurations} configurations, since ${why} (raise --budget): ${someOf(leftOut)}`,
-  ];
-};
+const leftOutLines = ({ leftOut, configurations }: SearchRecord): string[] =>
+  leftOut.length === 0
+    ? []
+    : [
+        `never scored: ${leftOut.length} of ${configurations} configurations, since the budget does not cover them (raise --budget): ${someOf(leftOut)}`,
+      ];
 
 const heldOutLines = ({
   heldOut,

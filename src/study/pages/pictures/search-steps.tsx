@@ -49,7 +49,7 @@ const colourOf = (search: SearchRecord, { kept }: SearchStep, { name }: Candidat
 /** Draws the dots of a step. The chosen configuration and the default are drawn last, hence on top. */
 export const Step = ({
   search,
-  column: { step, from, to, dots },
+  column: { step, to, dots },
   format,
 }: {
   search: SearchRecord;
@@ -58,7 +58,6 @@ export const Step = ({
 }) => {
   const rank = ({ candidate: { name } }: Dot) => [search.default, search.choice].indexOf(name);
   const isKept = ({ candidate: { name } }: Dot) => Number(step.kept.includes(name));
-  const radius = to - from < 30 ? 2.6 : 3.2;
   return (
     <g>
       <path d={`M${tenths(to)} ${plot.top}V${plot.bottom}`} stroke={ink.rule} />
@@ -69,7 +68,7 @@ export const Step = ({
             key={dot.candidate.name}
             cx={tenths(dot.x)}
             cy={tenths(dot.y)}
-            r={rank(dot) >= 0 ? tenths(1.5 * radius) : radius}
+            r={rank(dot) >= 0 ? 4.8 : 3.2}
             fill={colourOf(search, step, dot.candidate)}
             stroke="#fff"
             stroke-width={0.8}
@@ -109,66 +108,26 @@ export const LinesBetween = ({
   </g>
 );
 
-const WideLabels = ({ column: { step, middle } }: { column: StepColumn }) => (
-  <>
-    {[
-      step.title,
-      `${step.candidates.length} configurations`,
-      `first ${step.limit} problems`,
-      `${step.spent.toLocaleString('en')} spent`,
-    ].map((label, line) => (
-      <text
-        key={label}
-        x={tenths(middle)}
-        y={plot.bottom + 20 + 15 * line}
-        font-size={10.5}
-        text-anchor="middle"
-        {...(line === 0 ? { 'font-weight': 600 } : { fill: ink.soft })}
-      >
-        {label}
-      </text>
-    ))}
-  </>
+export const StepLabels = ({ columns }: { columns: readonly StepColumn[] }) => (
+  <g>
+    {columns.flatMap(({ step, middle }) =>
+      [
+        step.title,
+        `${step.candidates.length} configurations`,
+        `first ${step.limit} problems`,
+        `${step.spent.toLocaleString('en')} spent`,
+      ].map((label, line) => (
+        <text
+          key={`${step.title} ${label}`}
+          x={tenths(middle)}
+          y={plot.bottom + 20 + 15 * line}
+          font-size={10.5}
+          text-anchor="middle"
+          {...(line === 0 ? { 'font-weight': 600 } : { fill: ink.soft })}
+        >
+          {label}
+        </text>
+      )),
+    )}
+  </g>
 );
-
-/** Labels of narrow columns: each fifth number, and the number of problems if it changes. */
-const NarrowLabels = ({ columns }: { columns: readonly StepColumn[] }) => {
-  const changes = columns.filter(
-    ({ step }, index) => index === 0 || itemAt(columns, index - 1).step.limit !== step.limit,
-  );
-  return (
-    <g font-size={10.5} fill={ink.soft}>
-      {columns.map(({ middle }, index) =>
-        (index + 1) % 5 === 0 ? (
-          <text key={middle} x={tenths(middle)} y={plot.bottom + 20} text-anchor="middle">
-            {index + 1}
-          </text>
-        ) : null,
-      )}
-      {changes.map(({ step, from }, index) => (
-        <g key={from}>
-          <path
-            d={`M${tenths(from)} ${plot.top}V${plot.bottom + 56}`}
-            stroke={ink.frame}
-            stroke-dasharray="3 3"
-          />
-          {/* Neighbouring labels alternate between two rows, so that they do not touch. */}
-          <text x={tenths(from + 4)} y={plot.bottom + (index % 2 === 0 ? 35 : 50)}>
-            {`${step.limit} problems`}
-          </text>
-        </g>
-      ))}
-    </g>
-  );
-};
-
-export const StepLabels = ({ columns }: { columns: readonly StepColumn[] }) =>
-  columns.every(({ from, to }) => to - from < 90) ? (
-    <NarrowLabels columns={columns} />
-  ) : (
-    <g>
-      {columns.map((column) => (
-        <WideLabels key={column.from} column={column} />
-      ))}
-    </g>
-  );

@@ -6,8 +6,8 @@ import { ink, Picture, tenths } from './picture.js';
 import { colours, formatterOf, plot } from './search-plot.js';
 import { columnsOf, LinesBetween, Step, StepLabels } from './search-steps.js';
 
-const subtitleOf = ({ strategy, spent, grid, rows, metric }: SearchRecord): string =>
-  `${strategy === 'halving' ? 'successive halving' : 'coordinate descent'} on problems ${rows[0]} to ${rows[1] - 1}; ` +
+const subtitleOf = ({ spent, grid, rows, metric }: SearchRecord): string =>
+  `successive halving on problems ${rows[0]} to ${rows[1] - 1}; ` +
   `${spent.toLocaleString('en')} of the grid's ${grid.toLocaleString('en')} problem-evaluations (${((100 * spent) / grid).toFixed(1)} %)` +
   (metric === null ? '' : `; ${metric}`);
 
@@ -25,7 +25,7 @@ const legend = [
 export const SearchPicture = ({ search }: { search: SearchRecord }) => {
   const { steps, metric, choice } = search;
   const format = formatterOf(metric);
-  const width = steps.length * (steps.length > 9 ? Math.max(13, 780 / steps.length) : 112);
+  const width = steps.length * 112;
   const right = plot.left + width;
   const means = steps.flatMap(({ candidates }) => candidates.flatMap(({ mean }) => mean ?? []));
   const x = scaleLinear().domain([0, steps.length]).range([plot.left, right]);

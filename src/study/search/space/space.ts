@@ -47,20 +47,6 @@ export const distanceOf = ({ groups }: SearchSpace, a: SearchPoint, b: SearchPoi
   }, 0);
 };
 
-/** By coordinate: the other points that differ in that coordinate alone. */
-export const linesThrough = (space: SearchSpace, index: number): (readonly number[])[] => {
-  const { group, at } = itemAt(space.points, index);
-  return itemAt(space.groups, group).coordinates.map((_, coordinate) =>
-    space.points.flatMap((other, candidate) =>
-      candidate !== index &&
-      other.group === group &&
-      other.at.every((value, position) => position === coordinate || value === at[position])
-        ? [candidate]
-        : [],
-    ),
-  );
-};
-
 /** @throws LayerloomError SEARCH_INVALID for fewer than two configurations, or more than can be estimated */
 export const checkSpace = ({ points }: SearchSpace): void => {
   if (points.length < 2)

@@ -8,17 +8,17 @@ export interface Candidate {
   readonly problems: number;
   /** Mean outcome; null if it could not be scored. */
   readonly mean: number | null;
-  /** Estimated score, relative to the level of all configurations; null if the strategy does not estimate. */
+  /** Estimated score, relative to the level of all configurations; null if it could not be scored. */
   readonly estimate: number | null;
 }
 
 /** A step of a search: configurations scored up to the same row, and those that continue. */
 export interface SearchStep {
-  /** `rung 2`, or the coordinate that varies. */
+  /** `rung 2` */
   readonly title: string;
   /** The harness's limit: the row after the last one scored. */
   readonly limit: number;
-  /** In falling order of estimates, else of means. */
+  /** In falling order of estimates. */
   readonly candidates: readonly Candidate[];
   /** Names of the candidates that go on to the next step. */
   readonly kept: readonly string[];
@@ -26,8 +26,8 @@ export interface SearchStep {
   readonly spent: number;
 }
 
-/** How a search chooses what to score. */
-export type Strategy = 'halving' | 'descent';
+/** How a search chooses what to score: always successive halving. */
+export type Strategy = 'halving';
 
 /** The path of a search, as in `search.json`. */
 export interface SearchTrace {
@@ -56,6 +56,6 @@ export interface SearchTrace {
   readonly recommended: string;
   /** Names of the configurations that could not be scored. */
   readonly failed: readonly string[];
-  /** Names of configurations never scored: the budget did not cover them, or no descent reached them. */
+  /** Names of configurations never scored: the budget did not cover them. */
   readonly leftOut: readonly string[];
 }

@@ -7,7 +7,7 @@ export const budgetText = /^\d+(\.\d+)?%$/;
 /** `search:` of an experiment: defaults of options. */
 export const searchSchema = z.strictObject({
   strategy: setting(z.enum(['halving', 'descent']).default('halving'), {
-    meaning: '[How to search](#successive-halving): `halving` or `descent`.',
+    meaning: '[How to search](#successive-halving). `descent`, of earlier versions, means `halving` too.',
   }),
   budget: setting(z.union([z.int().min(1), z.string().regex(budgetText)]).default('25%'), {
     meaning:
