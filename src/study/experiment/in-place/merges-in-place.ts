@@ -34,7 +34,7 @@ import type { PlacedTensor, WeightsInPlace } from '../../evaluation/servers/weig
 import { Scratch } from '../../store/claims/scratch.js';
 import { weightsOfShards } from '../../store/files/weights.js';
 import { ShardStore } from '../../store/shard-store.js';
-import { ContentsInPlace } from './contents-in-place.js';
+import { type ContentsInPlace, contentsInPlace } from './contents-in-place.js';
 import { type PlacedMerge, type PlacedMerges, placeMerges } from './plan-in-place.js';
 
 export interface InPlaceOptions extends Omit<BatchPlanOptions, 'assume'>, Omit<RunControls, 'onProgress'> {
@@ -89,7 +89,7 @@ export class MergesInPlace implements AsyncDisposable {
     this.#run = run;
     this.#inputs = inputs;
     this.#merges = new Map(plan.merges.map((merge) => [merge.merge.name, merge]));
-    this.contents = new ContentsInPlace(plan, placed, options);
+    this.contents = contentsInPlace(plan, placed, options);
     this.merges = new Map(
       plan.merges.map(({ merge, shards }) => [merge.name, weightsOfShards(shards.map(({ key }) => key))]),
     );

@@ -9,7 +9,7 @@ import type { EvaluationSettings } from '../../evaluation/settings.js';
 import { requirePartitions } from '../file/blocks/partitions.js';
 import { type ExperimentMerge, expandExperiment } from '../file/expand.js';
 import { readExperimentText } from '../file/read-experiment.js';
-import { ContentsInPlace } from '../in-place/contents-in-place.js';
+import { type ContentsInPlace, contentsInPlace } from '../in-place/contents-in-place.js';
 import { type CostInPlace, costInPlace } from '../in-place/cost-in-place.js';
 import { type InPlaceOptions, MergesInPlace } from '../in-place/merges-in-place.js';
 import { placeMerges } from '../in-place/plan-in-place.js';
@@ -99,6 +99,6 @@ export const planInPlace = async (
   const placed = placeMerges(plan);
   return {
     cost: await costInPlace(plan, directory, placed),
-    contents: new ContentsInPlace(plan, placed, given),
+    contents: contentsInPlace(plan, placed, given),
   };
 };

@@ -65,7 +65,7 @@ export class ScoringOrder {
 
   async #contentsOf(model: ModelToScore): Promise<ModelContents | undefined> {
     return model.kind === 'merge'
-      ? ((await this.#reader.ofMerge(model.model)) ?? (await this.#inPlace?.of(model.name)))
+      ? ((await this.#reader.ofMerge(model.model)) ?? (await this.#inPlace?.(model.name)))
       : await this.#reader.ofModel(await pathOf(model));
   }
 
