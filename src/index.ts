@@ -237,18 +237,15 @@ export {
   readExperiment,
 } from './study/experiment/file/read-experiment.js';
 export { type ExperimentReference, experimentReferences } from './study/experiment/file/references.js';
+export type { ExperimentOptions } from './study/experiment/open-experiment.js';
+export { planExperiment } from './study/experiment/plan-experiment.js';
 export type {
   ExperimentRecord,
   MergeRecord,
   Scored,
   ScoreError,
 } from './study/experiment/record/experiment-record.js';
-export {
-  type ExperimentOptions,
-  type ExperimentResult,
-  planExperiment,
-  runExperiment,
-} from './study/experiment/run-experiment.js';
+export { type ExperimentResult, runExperiment } from './study/experiment/run-experiment.js';
 export {
   type EvaluationOutcome,
   evaluateExperiment,

@@ -5,7 +5,8 @@ import { planBatch } from '../../src/study/batch/planning/batch-plan.js';
 import { stagesOf } from '../../src/study/batch/planning/stages.js';
 import { expandExperiment } from '../../src/study/experiment/file/expand.js';
 import { readExperiment } from '../../src/study/experiment/file/read-experiment.js';
-import { planExperiment, runExperiment } from '../../src/study/experiment/run-experiment.js';
+import { planExperiment } from '../../src/study/experiment/plan-experiment.js';
+import { runExperiment } from '../../src/study/experiment/run-experiment.js';
 import { contentsOf, writeExperiment } from '../fixtures/experiment.js';
 
 vi.setConfig({ testTimeout: 120_000 });

@@ -6,8 +6,8 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { soup } from '../../src/index.js';
+import { planExperiment } from '../../src/study/experiment/plan-experiment.js';
 import type { ExperimentRecord, MergeRecord } from '../../src/study/experiment/record/experiment-record.js';
-import { planExperiment } from '../../src/study/experiment/run-experiment.js';
 import { cli } from '../fixtures/cli.js';
 import { contentsOf, isLasting, recordIn, writeExperiment } from '../fixtures/experiment.js';
 

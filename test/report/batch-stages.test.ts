@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { expect, it } from 'vitest';
 import { describeStages } from '../../src/cli/text/studies/batch-text.js';
-import { planExperiment } from '../../src/study/experiment/run-experiment.js';
+import { planExperiment } from '../../src/study/experiment/plan-experiment.js';
 import { writeExperiment } from '../fixtures/experiment.js';
 
 it('names a few languages of a stage, and counts many', async () => {

@@ -10,7 +10,7 @@ interface ExperimentChanges {
 }
 
 /** Options that merges depend on. */
-type MergeChanges = {
+export type MergeChanges = {
   readonly [Key in keyof Omit<RecordedOptions, 'directory'>]?: RecordedOptions[Key] | undefined;
 };
 

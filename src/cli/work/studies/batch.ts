@@ -5,11 +5,9 @@ import { checkThreads } from '../../../core/engine/run.js';
 import { diskNeedOf } from '../../../study/batch/planning/check-batch.js';
 import type { Part } from '../../../study/batch/planning/part.js';
 import type { Experiment } from '../../../study/experiment/file/read-experiment.js';
-import {
-  type ExperimentOptions,
-  planExperiment,
-  runExperiment,
-} from '../../../study/experiment/run-experiment.js';
+import type { ExperimentOptions } from '../../../study/experiment/open-experiment.js';
+import { planExperiment } from '../../../study/experiment/plan-experiment.js';
+import { runExperiment } from '../../../study/experiment/run-experiment.js';
 import { scoringOf } from '../../../study/experiment/scoring/plan-evaluation.js';
 import {
   type CheckedTasks,
@@ -52,30 +50,13 @@ export const batchCommand = async (options: BatchCommandOptions): Promise<void> 
     });
   const write = inPlace ? [] : options.write;
   if (options.dryRun) return await dryRun(file, options, threads, range, write);
-  const { layout, maxShardSize, analysis, tokenizer, download, first, expect, allowNonFinite } = options;
   const out = requireOut(options);
   let lastEvent = 0;
   const told = new Set<string>();
   const result = await watched(options, ({ signal, onProgress }) =>
     runExperiment(file, {
-      out,
-      store: options.store,
-      link: options.link,
-      resume: options.resume,
-      force: options.force,
-      checksums: options.checksums,
-      range,
-      write,
-      layout,
-      maxShardSize,
-      analysis,
-      tokenizer,
-      first,
-      threads,
-      expect,
-      allowNonFinite,
-      download,
-      signal,
+      ...options,
+      ...{ out, range, write, threads, signal },
       onPlan: async (plan, cost, present) => {
         if (options.json) printEvent('plan', { cost });
         else if (!options.quiet && !inPlace)
@@ -130,8 +111,6 @@ const dryRun = async (
   range: Part | undefined,
   write: ExperimentOptions['write'],
 ): Promise<void> => {
-  const { layout, maxShardSize, analysis, tokenizer, download, first, expect, allowNonFinite } = options;
-  const { out, store, link, resume, force } = options;
   const {
     plan,
     stages,
@@ -144,25 +123,14 @@ const dryRun = async (
     merging,
     inPlace,
   } = await planExperiment(file, {
-    layout,
-    maxShardSize,
-    analysis,
-    tokenizer,
-    threads,
-    first,
-    expect,
-    allowNonFinite,
-    out,
-    store,
-    link,
-    range,
-    write,
-    resume,
-    force,
-    download: download && 'headers',
+    ...options,
+    ...{ threads, range, write },
+    // A dry run reads headers and samples alone.
+    checksums: false,
+    download: options.download && 'headers',
   });
   const tasks = await checkTasks(experiment, options);
-  const scoring = await scoringOf(experiment, out, plan);
+  const scoring = await scoringOf(experiment, options.out, plan);
   if (!options.quiet) [...plan.warnings, ...wanted.map(({ message }) => message)].forEach(warn);
   const failed = plan.refused.map(({ merge, error }) => ({ merge: merge.name, message: error.message }));
   if (options.json)
@@ -202,7 +170,7 @@ const dryRun = async (
     const merges = plan.merges.map(({ merge }) => merge);
     printLine(`${describeMerges(merges, options.verbose ?? false)}\n`);
     printLine(describeCost(cost, disk, toFetch, inPlace));
-    printLine(`\n${describeTimes(merging, scoring, out ?? 'DIR')}`);
+    printLine(`\n${describeTimes(merging, scoring, options.out ?? 'DIR')}`);
     if (stages.length > 1) printLine(`\n${describeStages(stages)}`);
     if (tasks.unchecked.length > 0)
       printLine(

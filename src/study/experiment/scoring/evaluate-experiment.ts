@@ -1,5 +1,4 @@
 import { basename, resolve } from 'node:path';
-import { setTimeout as pause } from 'node:timers/promises';
 import { checkInterrupt, LayerloomError } from '../../../core/base/errors/errors.js';
 import { optionName } from '../../../core/base/errors/option-name.js';
 import { harnessCommand } from '../../evaluation/harness/harness-command.js';
@@ -8,7 +7,7 @@ import {
   HarnessProcess,
   knownHarnessVersion,
 } from '../../evaluation/harness/harness-process.js';
-import type { ProblemTexts } from '../../evaluation/result.js';
+import type { ProblemTexts, Score } from '../../evaluation/result.js';
 import { type FoundResult, ResultFiles } from '../../evaluation/result-files.js';
 import { ScoredContents } from '../../evaluation/scored-contents.js';
 import { WeightSwapServer } from '../../evaluation/servers/weight-swap-server.js';
@@ -19,18 +18,17 @@ import type { MergesInPlace } from '../in-place/merges-in-place.js';
 import { checkMadeHere } from '../made-here.js';
 import { type ExperimentRecord, readRecord } from '../record/experiment-record.js';
 import { RecordFile } from '../record/record-file.js';
-import { WatchedRecord } from '../record/watched-record.js';
-import { type EvaluateOptions, inTurn, selectModels, settingsOf } from './evaluation-options.js';
+import { type EvaluateOptions, inTurn, settingsOf } from './evaluation-options.js';
 import { checkInPlace, openInPlace } from './in-place.js';
 import { prepareScoring, type Scoring } from './prepare-scoring.js';
-import { isBatchWorking } from './progress/batch-at-work.js';
+import { ModelQueue, wantedModels } from './progress/model-queue.js';
 import { noteContents } from './progress/note-contents.js';
 import { ScoreFailures } from './progress/score-failures.js';
 import { ScoringOrder } from './progress/scoring-order.js';
 import { asksOf } from './requests/asks.js';
 import { describeLeft } from './requests/left-results.js';
-import { lackingIn, type ModelToScore, modelsToScore, weightsOf } from './requests/models-to-score.js';
-import { type OpenModel, TimeLeft } from './requests/time-left.js';
+import { type ModelToScore, weightsOf } from './requests/models-to-score.js';
+import { TimeLeft } from './requests/time-left.js';
 import { describeTrained } from './requests/trained-problems.js';
 import { environmentOf, type ScoringContext, type ScoringOutcome, scoreModel } from './score-model.js';
 
@@ -54,12 +52,6 @@ export interface EvaluationOutcome {
   readonly inPlace: { readonly merges: number; readonly bytes: number } | null;
   readonly experiment: ExperimentRecord;
 }
-
-/** Milliseconds between two looks for finished merges. */
-const lookEveryMs = 1000;
-
-const isRecent = (at: number | undefined): boolean =>
-  at !== undefined && performance.now() - at < lookEveryMs;
 
 /**
  * Scores the merges, single experts, references and base of an experiment with lm-evaluation-harness, by the
@@ -101,27 +93,9 @@ class Evaluation {
   readonly #record: RecordFile;
   readonly #contents: ScoredContents;
   readonly #warnings = new Set<string>();
-  /** States of models, by name, that need no further look. */
-  readonly #settled = new Map<string, 'scored' | 'kept' | 'impossible' | 'failed'>();
   #made = 0;
   readonly #loaded = { loaded: 0, ofModels: 0 };
   readonly #failed: { model: string; code: string; message: string }[] = [];
-  readonly #running = new Set<string>();
-  /** Models that another process was scoring at the last look, with its time. */
-  readonly #busy = new Map<string, number>();
-  readonly #there = new Set<string>();
-  /** Missing merges: time of the last look, and whether a batch might still make them. */
-  readonly #absent = new Map<string, { readonly at: number; readonly mayCome: boolean }>();
-  readonly #watched: WatchedRecord;
-  /** Merges that are scored without being written. */
-  #inPlace: MergesInPlace | undefined;
-  /** The record read last; its unsettled models, by name. */
-  #listed: { readonly of: ExperimentRecord; readonly total: number } | undefined;
-  #open = new Map<string, ModelToScore>();
-  #time: TimeLeft | undefined;
-  #without: Scoring['without'] = new Map();
-  /** Tasks of open models without a score in the record. */
-  #lacking: readonly OpenModel[] = [];
 
   constructor(directory: string, options: EvaluateOptions) {
     this.#directory = directory;
@@ -130,7 +104,6 @@ class Evaluation {
     this.#failures = new ScoreFailures(directory);
     this.#record = new RecordFile(directory);
     this.#contents = ScoredContents.of(directory);
-    this.#watched = new WatchedRecord(directory);
   }
 
   async run(): Promise<EvaluationOutcome> {
@@ -147,33 +120,43 @@ class Evaluation {
       asks: asksOf(this.#options),
     });
     await using inPlace = this.#options.inPlace ? await this.#openInPlace(first, settings) : undefined;
-    this.#inPlace = inPlace;
     for (const note of scoring.notes) this.#warnings.add(note);
     for (const [task, error] of scoring.without) this.#options.onImpossible?.(task, error);
     const { jobs } = settings;
-    this.#without = scoring.without;
-    this.#time = new TimeLeft(
-      settings,
-      jobs,
-      (await this.#results.list()).map(({ result }) => result),
-    );
+    const found = (await this.#results.list()).map(({ result }) => result);
+    const time = new TimeLeft(settings, jobs, found);
     const weights = new WeightsToLoad();
     let isEnding = false;
     const { separate = false } = this.#options;
     const isExchanging = await exchangesWeights(settings, command, separate);
     const order = new ScoringOrder(first, isExchanging, inPlace?.contents);
+    const queue = new ModelQueue({
+      directory: this.#directory,
+      options: this.#options,
+      contents: this.#contents,
+      without: scoring.without,
+      ...{ settings, order, time, inPlace },
+    });
     const notes = this.#noteContents(first);
     const lanes = Array.from({ length: jobs }, async (_, lane) => {
       const device = inTurn(settings.devices, lane);
       const baseUrl = inTurn(settings.baseUrls, lane);
       const environment = environmentOf({ scoring, device });
       await using kept = new HarnessProcess(command, environment, weights);
-      await using exchanging = exchangingServer({ ...settings, separate }, { baseUrl, environment, weights });
+      const { exchange, serve, serveTimeout: timeoutSeconds, fingerprint } = settings;
+      // All models share a running server anyway.
+      await using exchanging =
+        exchange === undefined || (separate && serve !== undefined)
+          ? undefined
+          : new WeightSwapServer(
+              { exchange, serve, url: baseUrl, timeoutSeconds, fingerprint, environment },
+              weights,
+            );
       try {
         while (!isEnding) {
-          const model = await this.#next(settings, order, lane);
+          const model = await queue.next(lane);
           if (model === undefined) return;
-          const state = await this.#score(model, {
+          const state = await this.#score(model, queue, time, {
             ...{ scoring, device, baseUrl, kept: separate ? undefined : kept, exchanging },
           });
           if (state !== 'scored') order.putBack(lane);
@@ -187,12 +170,12 @@ class Evaluation {
     const ended = await Promise.allSettled(lanes);
     await notes.end(ended.every(({ status }) => status === 'fulfilled'));
     const record = await this.#record.update(() => readRecord(this.#directory));
-    this.#failed.push(...(await this.#impossible(scoring, settings, record)));
+    this.#failed.push(...this.#impossible(scoring, settings, record));
     for (const lane of ended) if (lane.status === 'rejected') throw lane.reason;
     checkInterrupt(this.#options.signal);
     for (const line of describeLeft(record, this.#directory, first)) this.#warnings.add(line);
     for (const line of await describeTrained(record, await this.#textsOf(record))) this.#warnings.add(line);
-    return this.#outcome(record, settings);
+    return this.#outcome(record, settings, queue, inPlace);
   }
 
   /**
@@ -238,9 +221,7 @@ class Evaluation {
   }
 
   #models(record: ExperimentRecord, settings: EvaluationSettings): ModelToScore[] {
-    return selectModels(modelsToScore(record, settings, this.#directory), this.#options).map((model) =>
-      model.kind === 'merge' && this.#inPlace?.has(model.name) ? { ...model, inPlace: this.#inPlace } : model,
-    );
+    return wantedModels(record, settings, this.#directory, this.#options);
   }
 
   async #openInPlace(record: ExperimentRecord, settings: EvaluationSettings): Promise<MergesInPlace> {
@@ -259,95 +240,15 @@ class Evaluation {
     return opened;
   }
 
-  /** Returns a lane's next model; waits while a batch may make one. */
-  async #next(
-    settings: EvaluationSettings,
-    order: ScoringOrder,
-    lane: number,
-  ): Promise<ModelToScore | undefined> {
-    for (;;) {
-      checkInterrupt(this.#options.signal);
-      // Before reading the record, which then has all that an ended batch made.
-      const isWorking = await isBatchWorking(this.#directory);
-      this.#list(await this.#watched.read(), settings);
-      const there: ModelToScore[] = [];
-      for (const model of this.#open.values()) if (await this.#isThere(model, isWorking)) there.push(model);
-      const lacking = new Set(this.#lacking.flatMap(({ name, tasks }) => (tasks.length > 0 ? [name] : [])));
-      await order.learn(there.filter(({ name }) => lacking.has(name)));
-      // Other lanes may have taken some meanwhile.
-      const free = there.filter(({ name }) => !this.#running.has(name) && !this.#settled.has(name));
-      // A model with all its results is not loaded.
-      const kept = free.filter(({ name }) => !lacking.has(name));
-      const model = order.take(lane, order.mostUrgent(kept.length > 0 ? kept : free))?.model;
-      if (model !== undefined) {
-        this.#running.add(model.name);
-        this.#report();
-        return model;
-      }
-      this.#report();
-      if (this.#busy.size === 0 && !isWorking) return undefined;
-      await pause(lookEveryMs, undefined, { signal: this.#options.signal }).catch(() => undefined);
-    }
-  }
-
-  #list(record: ExperimentRecord, settings: EvaluationSettings): void {
-    if (this.#listed?.of === record) return;
-    const models = this.#models(record, settings);
-    this.#listed = { of: record, total: models.length };
-    const lacking = this.#options.force ? models : lackingIn(record, models, settings);
-    this.#lacking = lacking.map(({ name, tasks }) => ({
-      name,
-      tasks: tasks.filter((task) => !this.#without.has(task)),
-    }));
-    this.#open = new Map(
-      models.filter(({ name }) => !this.#settled.has(name)).map((model) => [model.name, model]),
-    );
-  }
-
-  /** False for a model that is being scored, or was looked for recently. */
-  async #isThere(model: ModelToScore, isWorking: boolean): Promise<boolean> {
-    const { name, kind } = model;
-    if (this.#running.has(name) || isRecent(this.#busy.get(name))) return false;
-    if (kind !== 'merge' || model.inPlace !== undefined || this.#there.has(name)) return true;
-    const absent = this.#absent.get(name);
-    if (absent !== undefined && (isWorking ? isRecent(absent.at) : !absent.mayCome)) return false;
-    // Scoring reports an unreadable record.
-    const isThere = await weightsOf(model, this.#contents).then(
-      (weights) => weights !== undefined,
-      (error: unknown) => {
-        if (error instanceof LayerloomError && error.code === 'READ_FAILED') return true;
-        throw error;
-      },
-    );
-    if (isThere) {
-      this.#absent.delete(name);
-      this.#there.add(name);
-      return true;
-    }
-    this.#busy.delete(name);
-    this.#absent.set(name, { at: performance.now(), mayCome: isWorking });
-    return false;
-  }
-
-  #report(): void {
-    // Excludes merges that no batch makes.
-    const coming = [...this.#open.keys()].filter((name) => this.#absent.get(name)?.mayCome !== false);
-    this.#options.onProgress?.({
-      done: this.#settled.size,
-      total: this.#listed?.total ?? 0,
-      running: [...this.#running],
-      waiting: coming.length - this.#running.size,
-      requests: this.#time?.requests ?? [],
-      secondsLeft: this.#time?.secondsOf(this.#lacking.filter(({ name }) => coming.includes(name))) ?? null,
-    });
-  }
-
   async #score(
     model: ModelToScore,
+    queue: ModelQueue,
+    time: TimeLeft,
     lane: Pick<ScoringContext, 'scoring' | 'device' | 'baseUrl' | 'kept' | 'exchanging'>,
   ): Promise<ScoringOutcome['state']> {
     const { force = false, resume = false, download = false, signal } = this.#options;
     let isLoaded = false;
+    let state: Parameters<ModelQueue['end']>[1];
     try {
       const outcome = await scoreModel(model, {
         ...lane,
@@ -363,47 +264,39 @@ class Evaluation {
         signal,
         results: this.#results,
         failures: this.#failures,
-        onRun: (tasks) => this.#time?.begin(model.name, tasks),
+        onRun: (tasks) => time.begin(model.name, tasks),
         onRequests: (requests) => {
-          this.#time?.answered(model.name, requests);
-          this.#report();
+          time.answered(model.name, requests);
+          queue.report();
         },
       });
-      this.#time?.end(
+      time.end(
         model.name,
         outcome.results.map(({ result }) => result),
       );
-      if (outcome.state === 'busy') {
-        this.#busy.set(model.name, performance.now());
-        this.#there.delete(model.name);
-        return outcome.state;
-      }
-      this.#busy.delete(model.name);
+      state = outcome.failed.length > 0 ? 'failed' : outcome.state;
+      if (outcome.state === 'busy') return outcome.state;
       for (const { result } of outcome.results) this.#checkVersion(result);
       this.#made += outcome.results.length;
       for (const failure of outcome.failed) this.#failed.push({ model: model.name, ...failure });
-      this.#settled.set(model.name, outcome.failed.length > 0 ? 'failed' : outcome.state);
-      this.#open.delete(model.name);
       if (outcome.state === 'scored') this.#record.updateSoon(() => readRecord(this.#directory));
       this.#options.onScored?.(outcome);
       return outcome.state;
     } finally {
-      this.#running.delete(model.name);
+      queue.end(model.name, state);
     }
   }
 
   /** Returns a failure per task, unless all its results were imported. */
-  async #impossible(
+  #impossible(
     { without }: Scoring,
     settings: EvaluationSettings,
     record: ExperimentRecord,
-  ): Promise<EvaluationOutcome['failed'][number][]> {
+  ): EvaluationOutcome['failed'] {
     const models = this.#models(record, settings);
-    const scores = new Map(
-      [...record.references, ...record.merges].map((entry) => [entry.name, entry.scores]),
-    );
+    const scores = scoresIn(record);
     return [...without].flatMap(([task, error]) =>
-      models.some(({ name, tasks }) => tasks.includes(task) && scores.get(name)?.[task] === undefined)
+      models.some(({ name, tasks }) => tasks.includes(task) && scores(name, task) === undefined)
         ? [{ model: task, ...error }]
         : [],
     );
@@ -416,55 +309,37 @@ class Evaluation {
       );
   }
 
-  #outcome(record: ExperimentRecord, settings: EvaluationSettings): EvaluationOutcome {
+  #outcome(
+    record: ExperimentRecord,
+    settings: EvaluationSettings,
+    { settled }: ModelQueue,
+    inPlace: MergesInPlace | undefined,
+  ): EvaluationOutcome {
     const models = this.#models(record, settings);
     const of = (state: string) =>
-      models.filter(({ name }) => this.#settled.get(name) === state).map(({ name }) => name);
-    const scores = new Map([...record.references, ...record.merges].map((each) => [each.name, each.scores]));
-    const all = models.flatMap(({ name, tasks }) =>
-      tasks.filter((task) => scores.get(name)?.[task] !== undefined),
-    );
+      models.filter(({ name }) => settled.get(name) === state).map(({ name }) => name);
+    const scores = scoresIn(record);
+    const all = models.flatMap(({ name, tasks }) => tasks.filter((task) => scores(name, task) !== undefined));
     return {
       directory: this.#directory,
       results: { made: this.#made, there: Math.max(0, all.length - this.#made) },
       scored: of('scored'),
       kept: of('kept'),
       failed: this.#failed,
-      missing: models.filter(({ name }) => !this.#settled.has(name)).map(({ name }) => name),
+      missing: models.filter(({ name }) => !settled.has(name)).map(({ name }) => name),
       warnings: [...this.#warnings],
       weights: this.#loaded,
-      inPlace:
-        this.#inPlace === undefined
-          ? null
-          : { merges: this.#inPlace.merges.size, bytes: this.#inPlace.bytesMade },
+      inPlace: inPlace === undefined ? null : { merges: inPlace.merges.size, bytes: inPlace.bytesMade },
       seconds: (performance.now() - this.#started) / 1000,
       experiment: record,
     };
   }
 }
 
-const exchangingServer = (
-  {
-    exchange,
-    serve,
-    serveTimeout,
-    fingerprint,
-    separate,
-  }: EvaluationSettings & { readonly separate: boolean },
-  {
-    baseUrl: url,
-    environment,
-    weights,
-  }: {
-    readonly baseUrl: string | undefined;
-    readonly environment: Readonly<Record<string, string>>;
-    readonly weights: WeightsToLoad;
-  },
-): WeightSwapServer | undefined =>
-  // All models share a running server anyway.
-  exchange === undefined || (separate && serve !== undefined)
-    ? undefined
-    : new WeightSwapServer(
-        { exchange, serve, url, timeoutSeconds: serveTimeout, fingerprint, environment },
-        weights,
-      );
+const scoresIn = ({
+  references,
+  merges,
+}: ExperimentRecord): ((model: string, task: string) => Score | undefined) => {
+  const scores = new Map([...references, ...merges].map((entry) => [entry.name, entry.scores]));
+  return (model, task) => scores.get(model)?.[task];
+};
