@@ -227,7 +227,7 @@ export class HarnessProcess implements AsyncDisposable {
     if (this.#notKept !== undefined) return undefined;
     const env = { ...process.env, ...this.#environment };
     const python = await pythonOfHarness(this.#command, env['PATH'] ?? '');
-    const found =
+    const found: Session | NotKept =
       python === undefined ? { reason: 'its command names no Python' } : await greeted(python, log, env);
     if ('child' in found) {
       this.#session = found;

@@ -145,7 +145,8 @@ export const planEvaluation = async (
   const record: PlannedRecord = given ?? (await readRecord(place));
   const settings = settingsOf(record, place, options);
   // Earlier runs on single models may have had other tasks.
-  const evaluate = { ...record.evaluate, tasks: Object.fromEntries(settings.tasks) };
+  const wanted = [...settings.tasks].filter(([, of]) => of.length > 0).map(([key, of]) => [key, [...of]]);
+  const evaluate = { ...record.evaluate, tasks: Object.fromEntries(wanted) as Record<string, string[]> };
   const { failed: faults, unchecked } = await checkExperimentTasks(
     { evaluate },
     options.signal,
