@@ -61,7 +61,9 @@ describe.skipIf(asOther('/', ['--version']).status !== 0)(
         '--dry-run',
       ]);
       expect(status).toBe(3);
-      expect(stderr).toContain(`is of the base ${base}, which is needed: ${base} cannot be read: permission denied`);
+      expect(stderr).toContain(
+        `is of the base ${base}, which is needed: ${base} cannot be read: permission denied`,
+      );
       expect(stderr).toContain('give the base with --base');
     });
 

@@ -191,7 +191,12 @@ const refusals: [string, Partial<TrainingParameters>, string, RegExp][] = [
   ['rank 0', { method: 'lora', rank: 0 }, 'INVALID_PARAMETER', /rank: expected a whole number, 1 or more/],
   ['devices that do not divide', { devices: 3 }, 'INVALID_PARAMETER', /a divisor of the batch size 4/],
   ['fewer samples than the warm-up', { samples: 4000 }, 'INVALID_PARAMETER', /the warm-up's 1000/],
-  ['an unreadable file', { data: ['./none.jsonl'] }, 'READ_FAILED', /none\.jsonl cannot be read: no such file/],
+  [
+    'an unreadable file',
+    { data: ['./none.jsonl'] },
+    'READ_FAILED',
+    /none\.jsonl cannot be read: no such file/,
+  ],
   ['an unknown data set', { data: ['orca=x.jsonl'] }, 'USAGE', /no data set orca, but math, orca-math/],
   ['a file of two kinds', { preset: 'joint', data: ['x.jsonl'] }, 'USAGE', /math=x\.jsonl or language=/],
   ['freezing without a partition', { way: 'freeze' }, 'USAGE', /needs `partition` FILE/],
