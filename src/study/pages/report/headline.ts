@@ -119,12 +119,12 @@ const rivalOf = ({ compared }: Finding): string => kinds[compared.b.id] as strin
 const verdictsOf = (findings: readonly Finding[]): PageTable => ({
   ...{ id: 'result', title: 'Result by language', caption: intervalSentences(findings), notes: [] },
   rowLabel: 'Language',
-  columns: ['Difference', 'From', '95 % interval', 'Verdict', 'Evidence'].map((id) => ({ id, label: id })),
+  columns: ['Verdict', 'Difference', '95 % interval', 'From', 'Evidence'].map((id) => ({ id, label: id })),
   rows: findings.map((finding) => {
     const { difference, interval, words, evidence } = finding.compared.conclusion;
     const shown = [difference, `95 % interval ${interval}`, 'higher is better'];
     const further = evidence.filter((part) => !shown.includes(part)).join(', ');
-    const cells = [difference, rivalOf(finding), interval, words, further];
+    const cells = [words, difference, interval, rivalOf(finding), further];
     const label = languageOf(finding);
     return { id: label, label, cells: cells.map((value) => (value === null ? null : { value, digits: 0 })) };
   }),
