@@ -1,5 +1,6 @@
 /**
- * Options of the site's search; the rest are VitePress's. Pages for users come before single API names and pages for contributors. The function is sent to the browser as text, so that it uses nothing from outside.
+ * Options of the site's search; the rest are VitePress's. Pages for users come before single API names and pages for
+ * contributors. The function is sent to the browser as text, so that it uses nothing from outside.
  */
 export const searchOptions = {
   fuzzy: 0.2,
