@@ -45,10 +45,10 @@ export const SwapPicture = () =>
       text(left + width / 2, outside + 26, 'embeddings, last norm, output', 'middle'),
     ]),
     h('figcaption', [
-      // A line never ends within an option.
+      // A line ends between words alone, never within an option.
       h(
         'code',
-        command.split(' ').map((word) => h('span', `${word} `)),
+        command.split(' ').flatMap((word) => [h('span', word), ' ']),
       ),
     ]),
   );
