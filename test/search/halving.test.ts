@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { itemAt } from '../../src/core/base/errors/lookup.js';
 import { searchSpace } from '../../src/study/search/search.js';
 import type { Landscape } from '../../src/study/search/space/landscape.js';
-import { distanceOf, type SearchSpace } from '../../src/study/search/space/space.js';
+import { distanceOf } from '../../src/study/search/space/space.js';
 import type { SearchStep } from '../../src/study/search/space/trace.js';
 import { rungsOf } from '../../src/study/search/successive-halving.js';
 import { landscapeOf, paperSpace, type SyntheticLandscape, shapes } from './landscapes.js';
@@ -22,11 +22,6 @@ const scoreOf = (landscape: SyntheticLandscape, name: string): number =>
   itemAt(
     landscape.scores,
     space.points.findIndex((point) => point.name === name),
-  );
-
-const neighboursOf = (of: SearchSpace, index: number): number[] =>
-  of.points.flatMap((other, candidate) =>
-    distanceOf(of, itemAt(of.points, index), other) === 1 ? [candidate] : [],
   );
 
 describe('a space', () => {
