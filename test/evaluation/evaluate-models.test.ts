@@ -74,7 +74,7 @@ describe('models without an experiment', () => {
     const { code, stdout } = await run([...args, '--print']);
     expect([code, stdout.trimEnd().split('\n').length]).toEqual([0, 1]);
     execSync(stdout, { shell: '/bin/sh', stdio: 'ignore' });
-    expect(await run(['evaluate', out, '--import', out])).toMatchObject({ code: 0 });
+    expect(await run(['evaluate', out, '--import', join(out, 'evaluations')])).toMatchObject({ code: 0 });
     expect(await run([...args, '--print'])).toMatchObject({ stdout: '' });
     expect((await run([...args, '--print', '--dry-run'])).stderr).toContain('give one of them');
   });
@@ -197,9 +197,9 @@ describe('models without an experiment', () => {
     expect(mixed.stderr).toContain('is an experiment');
     const without = await run(['evaluate', base]);
     expect(without.stderr).toContain(`layerloom evaluate ${base} --benchmarks mgsm`);
-    const printed = await run(['evaluate', base, '--tasks', sw, '--print']);
-    expect(printed.stderr).toContain('--print is for experiments');
-    expect([mixed.code, without.code, printed.code]).toEqual([2, 3, 2]);
+    const part = await run(['evaluate', base, '--tasks', sw, '--part', '0/2']);
+    expect(part.stderr).toContain('--part is for experiments');
+    expect([mixed.code, without.code, part.code]).toEqual([2, 3, 2]);
   });
 });
 

@@ -40,7 +40,7 @@ describe('a prompt for several models', () => {
 
   it.each([
     [{}, 'no-such-command', 'HARNESS_MISSING'],
-    [{ STUB_VERSION: '0.4.12' }, standIn, 'HARNESS_MISSING'],
+    [{ STUB_VERSION: '0.5.0' }, standIn, 'HARNESS_MISSING'],
     [{ STUB_CRASH: prompt }, standIn, 'HARNESS_FAILED'],
     [{ STUB_FAULT: 'lost' }, standIn, 'WEIGHTS_DIFFER'],
   ])('fails where it cannot be answered: %o', async (environment, lmEval, code) => {

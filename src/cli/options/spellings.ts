@@ -46,7 +46,6 @@ export const spellings: Readonly<Record<string, OtherSpellings>> = {
   '--against-inputs': { meant: ['--check-inputs', '--recompute'] },
   '--limit': { meant: ['--num-samples', '--max-samples'] },
   '--lm-eval': { meant: ['--harness', '--lm-eval-path'] },
-  '--write': { meant: ['--only', '--filter', '--select'] },
   '--store': { meant: ['--cache'] },
   '--allow-changed': { meant: ['--ignore-changes'] },
   '--allow-non-finite': { meant: ['--allow-nan'] },
@@ -78,6 +77,11 @@ const refusals: readonly Refusal[] = [
     reason: 'each answer is kept beside the scores; leave it out',
     words: ['--log-samples'],
     commands: ['evaluate'],
+  },
+  {
+    reason: '--write names the merges to write',
+    words: ['--only', '--filter', '--select'],
+    commands: ['batch'],
   },
   {
     reason: 'the recipe has the settings; change them there',

@@ -59,6 +59,5 @@ const excerptOf = (line: string, column: number): string => {
     .slice(from, from + before + after)
     .replace(/\p{Cc}/gu, ' ')
     .trimEnd();
-  if (shown === '') return '';
   return `  ${shown}\n  ${' '.repeat(column - 1 - from)}^`;
 };
