@@ -380,7 +380,7 @@ export const saidOf = ({
     ...(isOneLanguage
       ? {}
       : {
-          ...headlineOf(board, pages),
+          sentence: headlineOf(board, pages).sentence,
           caption: isMore('zz-copy/one') ? undefined : regressions?.caption,
         }),
   };
