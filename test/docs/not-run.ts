@@ -17,6 +17,8 @@ export const notRun: Readonly<Record<string, readonly string[]>> = {
     'npm install --global .  # a link to the clone',
   ],
   'cross-builds addons, or fetches the Nodes that they are tested in': [
+    'npm run test:release            # publishes to a local verdaccio and pypiserver, installs from both, merges',
+    "npm run wheels -- linux-x64     # one platform's wheel; cross-builds its addon if missing",
     'npm run prebuild                       # all six',
     'npm run prebuild -- linux-arm64-musl   # one',
     'test/prebuilds/get-nodes.sh ~/nodes   # Nodes for the other platforms, and their C libraries (PyPI, Debian)',
