@@ -1,6 +1,6 @@
 // @ts-check
 // Makes a Python wheel for each platform whose addon is there, and a source distribution that explains what to
-// do elsewhere. A wheel contains npm's installation with one addon. Its tag states the glibc that it needs.
+// do elsewhere. A wheel contains npm's installation with one addon. The tag states the glibc that it needs.
 //
 //   npm run wheels [-- DIRECTORY]          into wheels/, or DIRECTORY; reproducible
 //   npm run wheels -- linux-x64            one platform, or several; cross-builds missing addons

@@ -34,7 +34,7 @@ class Result(dict[str, Any]):
 
 @cache
 def show_as_dictionaries() -> None:
-    """Lets YAML, where it is installed, write results as dictionaries. Its import takes as long as the engine's start."""
+    """Lets YAML, where it is installed, write results as dictionaries. Importing it takes as long as the engine's start."""
     with contextlib.suppress(ImportError):
         from yaml.representer import Representer, SafeRepresenter  # type: ignore[import-untyped,unused-ignore]
 

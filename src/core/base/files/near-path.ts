@@ -4,7 +4,7 @@ import { nearest } from '../nearest.js';
 
 /**
  * Returns a missing path with its first missing part replaced by the nearest name beside it; undefined if
- * there is none. Sync, because messages ask for it.
+ * no name is near. Sync, because messages ask for it.
  *
  * @param spelling as the user wrote it
  * @param from the directory of a relative path

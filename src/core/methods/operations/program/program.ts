@@ -215,6 +215,7 @@ export class Program {
     return this.#add({ kind: 'drop', key, probability, scale }, [value]);
   }
 
+  /** `drop` by the magnitude's rank in its row. */
   dropRanked({
     value,
     key,
