@@ -79,6 +79,7 @@ const scenarios: readonly Scenario[] = [
     calls: [
       'study/experiment/record/no-record.ts: batch EXPERIMENT.yaml -o …',
       'study/experiment/scoring/evaluation-options.ts: batch EXPERIMENT.yaml -o … --resume',
+      'cli/work/studies/report.ts: evaluate …',
       'cli/work/studies/table.ts: evaluate …',
       'study/pages/report/provenance.ts: batch EXPERIMENT.yaml -o …',
       'study/pages/report/provenance.ts: evaluate …',
@@ -90,7 +91,9 @@ const scenarios: readonly Scenario[] = [
       await ok(printedIn(await said('layerloom table "./my study"'), 'batch', filled));
       write('study.yaml', `${experiment}${evaluateBlock}`);
       await ok(printedIn(await said('layerloom evaluate "./my study"'), 'batch', filled));
-      await ok(printedIn(await said('layerloom table "./my study"'), 'evaluate'));
+      const next = printedIn(await ok('layerloom report "./my study" -o unscored.html'), 'evaluate');
+      expect(printedIn(await said('layerloom table "./my study"'), 'evaluate')).toBe(next);
+      await ok(next);
       const table = await ok('layerloom table "./my study"');
       expect(table).not.toContain('there are no scores');
       await ok('layerloom report "./my study" -o report.html');

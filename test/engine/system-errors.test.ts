@@ -17,7 +17,7 @@ describe('an error of the system', () => {
   it('is named where libuv has no name for it: full quotas, and files that NFS has lost', () => {
     expect([codeOf(unnamed('EDQUOT')), reasonOf(unnamed('EDQUOT'))]).toEqual([
       'EDQUOT',
-      'EDQUOT: disk quota exceeded',
+      'disk quota exceeded (EDQUOT)',
     ]);
     expect(codeOf(unnamed('ESTALE'))).toBe('ESTALE');
   });

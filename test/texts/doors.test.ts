@@ -101,8 +101,8 @@ describe('texts of strangers', () => {
     ];
     const found = users(/\bRegExp\(/g).map((line) => line.replace(/:.*/s, ''));
     expect([...new Set(found)]).toEqual(own.toSorted());
-    // `text.match(other)` compiles a text as an expression; these are named literals, Python, and searches of
-    // other kinds.
+    // `text.match(other)` compiles a text as an expression; these are named literals, Python, and a search of
+    // another kind.
     expect(users(/\.(match|matchAll|search)\((?!\/)\w*/g)).toEqual([
       'core/conversion/steps.ts: .matchAll(pattern',
       'core/measure/partition/formats/python.ts: .match(pattern',
@@ -110,7 +110,6 @@ describe('texts of strangers', () => {
       'core/models/adapters/check-complete.ts: .match(layerNumber',
       'core/models/sources/hub/push/local-paths.ts: .match(path',
       'study/pages/components/data/text-search.ts: .search(query',
-      'study/search/search.ts: .search(searching',
     ]);
   });
 });
