@@ -164,7 +164,8 @@ describe('merges in place', () => {
   });
 
   it('are refused where a process cannot be kept', async () => {
-    vi.stubEnv('STUB_VERSION', '0.4.12');
+    vi.stubEnv('STUB_VERSION', '0.4.11');
+    vi.stubEnv('STUB_LACKS', 'TaskManager.load of tasks/manager.py');
     const { file, out } = experimentOf('\n  - {name: soup, method: soup}\n');
     await runExperiment(file, { out, write: [] });
     const evaluated = evaluateExperiment(out, { lmEval, inPlace: true, only: ['swahili/*'] });
