@@ -56,7 +56,7 @@ describe('layerloom table', () => {
   it('asks for an experiment or figures', async () => {
     expect(await cli(['table'])).toMatchObject({
       code: 2,
-      stderr: "error: table needs <dir...>, the directory of an experiment, or --summaries FILE\n",
+      stderr: 'error: table needs <dir...>, the directory of an experiment, or --summaries FILE\n',
     });
   });
 
