@@ -33,7 +33,6 @@ void checkBesideMagnitudes(const std::vector<ValueId>& values, const Measurement
                 "values");
 }
 
-
 void check(const Gram& gram, const Measurement& of) { checkValues(gram.values, of.program); }
 void check(const RowGram& gram, const Measurement& of) { checkValues(gram.values, of.program); }
 void check(const ColumnGram& gram, const Measurement& of) { checkValues(gram.values, of.program); }

@@ -54,7 +54,6 @@ void checkSource(const StoredSource& source, const Program& program) {
     }
 }
 
-
 void check(const Linear& linear, const Node& node, const Program&) {
     checkInputs(node, 1);
     require(linear.weights.size() == node.inputs.size(), "weights");

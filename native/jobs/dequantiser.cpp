@@ -9,8 +9,6 @@
 namespace layerloom {
 namespace {
 
-constexpr double kOne[] = {1};
-
 /// Elements of a block, which stays in an L2 cache of 2 MiB.
 constexpr std::size_t kDequantisedElements = 256 * 1024;
 /// Blocks start at a multiple of these rows, so that 4-bit codes start at whole bytes.

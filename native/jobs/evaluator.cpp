@@ -12,8 +12,6 @@
 namespace layerloom {
 namespace {
 
-constexpr double kOne[] = {1};
-
 void blend(const std::byte* a, const std::byte* b, const std::uint8_t* mask, std::byte* out,
            std::size_t count) {
     for (std::size_t i = 0; i < count; ++i)

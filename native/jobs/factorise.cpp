@@ -27,8 +27,6 @@ constexpr std::size_t kBlockStride = kBlock + 16;
 /// Rows of a factor that are computed and written together.
 constexpr std::size_t kFactorRows = 2048;
 
-constexpr double kOne[] = {1};
-
 /// Matrices of this size are decomposed on one thread.
 constexpr std::uint64_t kMostRank = 4096;
 

@@ -7,9 +7,6 @@
 namespace layerloom {
 namespace {
 
-/// Rows solved together; no sum depends on it.
-constexpr std::size_t kRows = 512;
-
 /// Columns with smaller pivots, as a share of the column's square, are dependent.
 constexpr double kIndependent = 0x1p-40;
 
@@ -28,8 +25,8 @@ constexpr Round kRounds[] = {
 /// x ← x(own · I + other · S⁻¹)
 Outcome multiply(const Kernels& kernels, Definite& system, double own, double other, TiledRows& x,
                  const Control& control) {
-    for (std::size_t first = 0; first < x.rows(); first += kRows) {
-        TiledRows solved(std::min(kRows, x.rows() - first), x.columns());
+    for (std::size_t first = 0; first < x.rows(); first += kSolvedRows) {
+        TiledRows solved(std::min(kSolvedRows, x.rows() - first), x.columns());
         const auto eachTile = [&](const auto& work) {
             for (std::size_t tile = 0; tile < x.tiles(); ++tile)
                 work(x.tile(tile) + first * x.width(tile), solved.tile(tile), solved.rows() * x.width(tile));

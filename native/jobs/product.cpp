@@ -6,8 +6,6 @@
 namespace layerloom {
 namespace {
 
-constexpr double kOne[] = {1};
-
 /// With the panels, a block fits an L2 cache of 2 MiB.
 constexpr std::size_t kProductElements = 256 * 1024;
 /// Rows of a block: multiples of what kernels take, and enough to amortise the panels.

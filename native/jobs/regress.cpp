@@ -13,8 +13,6 @@
 namespace layerloom {
 namespace {
 
-/// Rows solved together; no sum depends on it.
-constexpr std::size_t kRows = 512;
 // Rows of Gram matrices summed together, and their most elements: part of the numeric contract.
 constexpr std::size_t kDepth = 256;
 constexpr std::size_t kTileElements = 4 * 1024 * 1024;
@@ -54,7 +52,7 @@ class Regressor {
     double factorOf(std::size_t model, bool onDiagonal) const {
         return onDiagonal ? what_.shares[model] : what_.shares[model] * what_.scaling;
     }
-    const float* copied(std::size_t model) const { return copied_.data() + model * kRows * inputs_; }
+    const float* copied(std::size_t model) const { return copied_.data() + model * kSolvedRows * inputs_; }
     void addProducts(std::size_t model, std::size_t row, std::size_t depth, TiledRows& x);
 
     const Kernels& kernels_;
@@ -167,17 +165,17 @@ Status Regressor::run(std::span<double> out) {
         out[static_cast<std::size_t>(RegressionNumber::Diagonal)] = small->diagonal;
         return {};
     }
-    const std::size_t most = std::min(kRows, outputs_);
-    copied_.resize(what_.values.size() * kRows * inputs_);
+    const std::size_t most = std::min(kSolvedRows, outputs_);
+    copied_.resize(what_.values.size() * kSolvedRows * inputs_);
     differences_.resize(most * depth_);
     packed_.resize(depth_ * kTileColumns);
     Evaluator matrices(kernels_, what_.matrices, ofMatrices_);
-    for (std::size_t first = 0; first < outputs_; first += kRows) {
-        TiledRows x(std::min(kRows, outputs_ - first), inputs_);
+    for (std::size_t first = 0; first < outputs_; first += kSolvedRows) {
+        TiledRows x(std::min(kSolvedRows, outputs_ - first), inputs_);
         status = atRows(matrices, what_.matrices, ofMatrices_, control_, first, x.rows(), [&] {
             for (std::size_t model = 0; model < what_.values.size(); ++model)
                 std::copy_n(matrices.floats(what_.values[model]), x.rows() * inputs_,
-                            copied_.data() + model * kRows * inputs_);
+                            copied_.data() + model * kSolvedRows * inputs_);
             matrices.look();
         });
         if (status.outcome != Outcome::Done) return status;

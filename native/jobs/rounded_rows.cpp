@@ -4,12 +4,6 @@
 #include "../kernels/linear.hpp"
 
 namespace layerloom {
-namespace {
-
-constexpr double kOne[] = {1};
-
-}  // namespace
-
 RoundedRows::RoundedRows(const Kernels& kernels, const Program& program, DType dtype, const Location& to)
     : kernels_(kernels),
       beyond_(static_cast<ValueId>(program.sources.size() + program.nodes.size())),

@@ -14,8 +14,6 @@
 namespace layerloom {
 namespace {
 
-/// No sum depends on it.
-constexpr std::size_t kRows = 512;
 /// Limit for the memory of the system's tiles and the matrix.
 constexpr std::uint64_t kMostExtent = 65'536;
 
@@ -63,7 +61,7 @@ template <class Work>
 Status SpectralMerger::overChanges(std::span<const ValueId> sources, const Work& work) {
     std::vector<double> change(columns_);
     const bool looks = !std::exchange(hasLooked_, true);
-    return overTiles(evaluator_, what_.program, windows_, control_, kRows, [&](std::size_t first, std::size_t rows) {
+    return overTiles(evaluator_, what_.program, windows_, control_, kSolvedRows, [&](std::size_t first, std::size_t rows) {
         for (std::size_t row = 0; row < rows; ++row) {
             std::fill(change.begin(), change.end(), 0.0);
             const float* const base = evaluator_.floats(what_.base) + row * columns_;
@@ -119,10 +117,10 @@ Status SpectralMerger::taskVectors(TiledRows& x, double& factor) {
 
 Status SpectralMerger::write(TiledRows& x, double factor) {
     RoundedRows result(kernels_, what_.program, what_.dtype, what_.to);
-    std::vector<float> base(std::min(kRows, rows_) * columns_);
+    std::vector<float> base(std::min(kSolvedRows, rows_) * columns_);
     Status status;
-    for (std::size_t first = 0; first < rows_; first += kRows) {
-        const std::size_t count = std::min(kRows, rows_ - first);
+    for (std::size_t first = 0; first < rows_; first += kSolvedRows) {
+        const std::size_t count = std::min(kSolvedRows, rows_ - first);
         status = atRows(evaluator_, what_.program, windows_, control_, first, count,
                         [&] { std::copy_n(evaluator_.floats(what_.base), count * columns_, base.data()); });
         if (status.outcome != Outcome::Done) return status;

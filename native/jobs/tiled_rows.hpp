@@ -11,6 +11,9 @@ namespace layerloom {
 /// Columns of a tile, except the last: part of the numeric contract, since products are summed tile by tile.
 inline constexpr std::size_t kTileColumns = 256;
 
+/// Rows that are solved together; no sum depends on this number.
+inline constexpr std::size_t kSolvedRows = 512;
+
 constexpr std::size_t wholePanels(std::size_t columns) { return (columns + kPanel - 1) / kPanel * kPanel; }
 
 /// A multiple of kPanel. @param padded columns in whole panels

@@ -7,8 +7,6 @@
 namespace layerloom {
 namespace {
 
-constexpr double kOne[] = {1};
-
 std::uint8_t byteAt(const std::byte* at) { return static_cast<std::uint8_t>(*at); }
 
 /// Exact.

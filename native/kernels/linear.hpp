@@ -17,6 +17,9 @@ struct Sink {
     DType dtype;
 };
 
+/// The weight of a lone source that `linear` only converts.
+inline constexpr double kOne[] = {1};
+
 /// out[i] = round(w₀x₀[i] + w₁x₁[i] + …) for `count` elements, by the numeric contract (docs/numbers.md).
 ///
 /// `sources` and `weights` have the same length, at least 1. Returns true if all results are finite.
