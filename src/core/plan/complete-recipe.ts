@@ -5,12 +5,15 @@ import { replaceModels, type WrittenModel } from '../methods/recipe/model-places
 import type { Recipe } from '../methods/recipe/recipe.js';
 import { torchName } from '../tensor/dtype.js';
 
-/** In YAML's spelling, with method, models and all parameters. */
+/** A recipe with method, models and all parameters; keys as in YAML. */
 export type CompleteRecipe = Readonly<Record<string, unknown>>;
 
 type Setting = keyof typeof commonSettings.shape | keyof typeof outputSettings.shape;
 
-/** A setting is repeated as given, or left out: `dtype` states the output's own, which `outDtype` may have set. */
+/**
+ * Settings that a complete recipe repeats. It leaves out `dtype` as given, because the output's dtype, which
+ * `outDtype` may have changed, is added.
+ */
 const settings: Readonly<Record<Setting, 'repeated' | 'left out'>> = {
   dtype: 'left out',
   outDtype: 'left out',
@@ -26,8 +29,8 @@ const settings: Readonly<Record<Setting, 'repeated' | 'left out'>> = {
 };
 
 /**
- * Returns the recipe that reproduces the merge bit for bit: models by `textOf`, found parameters as values,
- * and the output's dtype.
+ * Returns the recipe that reproduces the merge bit for bit: models as `textOf` returns them, values found in
+ * the models, and the output's dtype.
  *
  * @param again `Compiled.again`
  * @param textOf returns a model's name, or a nested recipe's complete form
@@ -41,7 +44,7 @@ export const completeRecipe = (
   const { task, language, model, models, slices, parts, base, ...rest } = named;
   const { tokenizerSource, tokenizer, ...others } = rest;
   const repeated = Object.keys(settings).filter((key) => settings[key as Setting] === 'repeated');
-  // `dtype` keeps its place; the output's replaces its value.
+  // Keeps the position of `dtype`, whose value is replaced below.
   const parameters = Object.fromEntries(
     Object.entries(others).filter(([key]) => key === 'dtype' || !(key in settings)),
   );
@@ -59,7 +62,7 @@ export const completeRecipe = (
     dtype: dtype === undefined ? undefined : torchName(dtype),
     tokenizerSource,
     tokenizer,
-    // False is a default, which a recipe need not repeat.
+    // A recipe need not repeat false, the default.
     ...Object.fromEntries(repeated.map((key) => [key, others[key] === false ? undefined : others[key]])),
   };
   return renameKeys(complete, snakeCase);

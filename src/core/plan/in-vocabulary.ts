@@ -16,7 +16,7 @@ export interface VocabularyTensor {
   readonly stored: StoredTensor;
 }
 
-/** True if the model already has the output's rows. */
+/** True if the model's rows already are the output's. */
 export const isUnmoved = (
   { own, fills }: ModelRows,
   { rows, padFrom }: MergedVocabulary,
@@ -28,11 +28,11 @@ export const isUnmoved = (
 };
 
 /**
- * Returns a model's tensor in the output's vocabulary: own rows moved, missing tokens filled with another
- * model's row or a mean of such rows.
+ * Returns a model's tensor with the output's rows. Moves the model's own rows; fills missing tokens with
+ * another model's row, or with a mean of several models' rows.
  *
  * @param like the model's own tensor, which gives the dtype
- * @param tensorOf returns the same tensor of another model
+ * @param tensorOf returns another model's tensor of the same role
  * @throws LayerloomError VOCABULARY_UNMERGEABLE
  */
 export const inVocabulary = (
@@ -75,9 +75,7 @@ export const inVocabulary = (
   return computedTensor(dtype, { kind: 'padRows', source: assembled, from: padFrom });
 };
 
-/**
- * Returns an operand with rows in another order. Reads only the range from the first used row to the last.
- */
+/** Returns an operand with rows in another order. Reads one range, from the first used row to the last. */
 export const gathered = (
   { shape, stored }: VocabularyTensor,
   runs: readonly RowRun[],

@@ -13,11 +13,11 @@ import { nameInFile, placedInFile, tensorsInFile } from './tensors-in-file.js';
 
 export interface LayoutOptions {
   readonly layout: Layout;
-  /** Limit on a shard's tensor data; a larger tensor gets its own shard. */
+  /** Limit on a shard's bytes of tensors; a larger tensor gets a shard of its own. */
   readonly maxShardBytes: number;
 }
 
-/** An output tensor without a position in a file. */
+/** An output tensor before its position in a file is known. */
 export interface UnplacedTensor {
   readonly name: string;
   readonly dtype: Dtype;
@@ -36,7 +36,8 @@ const units: Readonly<Record<string, number>> = {
 };
 
 /**
- * Parses `5GB`, `500MB`, `5GiB`, `5e9` or `5000000000`; `5B` is five billion, as in mergekit.
+ * Parses a size in bytes: `5GB`, `500MB`, `5GiB`, `5e9` or `5000000000`. As in mergekit, `5B` is five
+ * billion.
  *
  * @throws LayerloomError INVALID_PARAMETER
  */
@@ -53,20 +54,20 @@ export const parseShardSize = (size: string | number): number => {
   return bytes;
 };
 
-/** An input file that may serve unchanged as an output shard. */
+/** An input file that may become an output shard unchanged. */
 export interface InputFile {
   readonly bytes: number;
-  /** Offsets in bytes, by name. */
+  /** Each tensor's offset in bytes. */
   readonly tensors: ReadonlyMap<string, number>;
 }
 
-/** Returns a source's file; undefined if loaders would refuse it unchanged. */
+/** Returns a source's file; undefined if loaders would refuse the file as an output shard. */
 export type InputFileOf = (source: StoredTensor) => InputFile | undefined;
 
 /**
  * Assigns tensors to files and positions.
  *
- * @param form an adapter is one file, whatever the layout
+ * @param form an adapter is always one file
  */
 export const layOut = (
   tensors: readonly UnplacedTensor[],
@@ -81,7 +82,7 @@ export interface UnplacedShard<T extends UnplacedTensor = UnplacedTensor> {
   readonly tensors: readonly T[];
 }
 
-/** Assigns tensors to files, independently of their expressions. */
+/** Assigns tensors to files; expressions are ignored. */
 export const divide = <T extends UnplacedTensor>(
   tensors: readonly T[],
   { layout, maxShardBytes }: LayoutOptions,
@@ -93,7 +94,7 @@ export const divide = <T extends UnplacedTensor>(
   const shards = groups.flatMap((group) => fill(group, maxShardBytes));
   return [
     ...shards.map((shard, index) => ({ file: writer.shardName(index, shards.length), tensors: shard })),
-    // A module has one file in any layout: its loader reads no others.
+    // Each module's folder has one file in any layout, since the module's loader reads only that file.
     ...Object.entries(modules).map(([folder, inFolder]) => ({
       file: `${folder}/${moduleWeightsName}`,
       tensors: inFolder,
@@ -101,7 +102,7 @@ export const divide = <T extends UnplacedTensor>(
   ];
 };
 
-/** '' for a tensor of the model itself. */
+/** Returns the module's folder; '' for a tensor of the model itself. */
 const folderOf = ({ name }: Named): string => moduleOf(name)?.folder ?? '';
 
 export const placeIn = (
@@ -110,7 +111,7 @@ export const placeIn = (
   inputFileOf: InputFileOf,
 ): PlannedShard => asInputFile(tensors, file, inputFileOf) ?? placeInFile(tensors, file);
 
-/** Embeddings, layers from the bottom, final norm, head, then others. */
+/** Returns the rank in model order: embeddings, layers from the bottom, other tensors, final norm, head. */
 const orderOf = ({ layer, role }: Place): number => {
   if (role === 'embedding') return -1;
   if (layer !== undefined) return layer;
@@ -121,7 +122,7 @@ const orderOf = ({ layer, role }: Place): number => {
 const inModelOrder = <T extends UnplacedTensor>(tensors: readonly T[]): T[] =>
   [...tensors].sort((a, b) => orderOf(a.place) - orderOf(b.place) || compareInFile(a, b));
 
-/** Parts of a file's tensor keep their given order. */
+/** Compares names as in a file. Parts of one tensor compare as equal, so sorting keeps their order. */
 const compareInFile = (a: Named, b: Named): number =>
   writer.compare({ ...a, name: nameInFile(a) }, { ...b, name: nameInFile(b) });
 
@@ -152,7 +153,10 @@ const fill = <T extends UnplacedTensor>(tensors: readonly T[], maxShardBytes: nu
   return shards;
 };
 
-/** The shard as an input file, if that has exactly these tensors and all are copies. */
+/**
+ * Returns the shard as an unchanged input file, if every tensor is a copy from one file with exactly these
+ * tensors.
+ */
 const asInputFile = (
   tensors: readonly UnplacedTensor[],
   file: string,
@@ -173,7 +177,7 @@ const asInputFile = (
     return { name, dtype, shape, begin, end, layer: place.layer ?? null, expression, ...partIn(part) };
   });
   const inOrder = placed.sort((a, b) => a.begin - b.begin || a.end - b.end);
-  // Swapped layers or experts give another file.
+  // Swapped layers or experts would be at other offsets.
   const isSame = placedInFile(inOrder).every(({ name, begin }) => whole.tensors.get(name) === begin);
   const inPlace = [...groupBy(inOrder, nameInFile)].every(([name, parts]) =>
     parts.every((part, index) => part.name === names.get(name)?.[index]?.name),
@@ -208,7 +212,7 @@ const placeAfterHeader = (
 export const partOfShard = (tensors: readonly PlannedTensor[]): Pick<PlannedShard, 'bytes' | 'tensors'> =>
   placeAfterHeader(tensors.map((tensor) => ({ ...tensor, bytes: tensor.end - tensor.begin })));
 
-/** The shards' index; undefined if the model is one file. */
+/** Returns the text of the shards' index; undefined for a single file. */
 export const indexTextOf = (planned: readonly PlannedShard[]): string | undefined => {
   const shards = planned.filter(({ file }) => !isModuleWeights(file));
   if (shards.length < 2) return undefined;

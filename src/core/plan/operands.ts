@@ -23,7 +23,7 @@ import { type QuantisedTensor, quantised } from './operands/quantised.js';
 import { stored } from './operands/stored.js';
 import type { ComputedTensor, Operand, PlannedExpression } from './plan.js';
 
-// Dispatches over kinds of operands.
+// Each function here dispatches to the operand's kind.
 
 type KindName = Operand[typeof operandKind];
 
@@ -50,11 +50,11 @@ const kinds: {
   }),
 };
 
-// Safe cast: the entry matches the operand's tag.
+// Safe cast: `kinds` holds each kind under its tag.
 const kindOf = (operand: Operand): OperandKind<Operand, PlannedExpression> =>
   kinds[operand[operandKind]] as OperandKind<Operand, PlannedExpression>;
 
-/** Parses the JSON of an operand, whose kind follows from its key. */
+/** Parses an operand's JSON; a unique key determines the kind. */
 export const parseOperand = (value: unknown, context: ParseContext<PlannedExpression>): Operand => {
   const kind =
     typeof value === 'object' && value !== null
@@ -64,8 +64,8 @@ export const parseOperand = (value: unknown, context: ParseContext<PlannedExpres
 };
 
 /**
- * Returns the stored tensor that a formula adapts (`operandOf`). In descriptions and weights, it counts as a
- * tensor of its model.
+ * Returns the stored tensor that a formula adapts (`operandOf`). Descriptions and weights treat the result as
+ * that tensor.
  */
 export const adaptedIn = (formula: Formula<Operand>): StoredTensor | undefined => {
   if (formula.kind !== 'linear' || formula.terms.length > 2) return undefined;
@@ -86,33 +86,33 @@ export const isStored = (operand: Operand): operand is StoredTensor => operand[o
 
 const isComputed = (operand: Operand): boolean => operand[operandKind] === 'computed';
 
-/** Returns the quantised tensors that a formula reads, nested formulas included. */
+/** Returns the quantised tensors that a formula reads, including nested formulas. */
 export const quantisedIn = (formula: Formula<Operand>): readonly QuantisedTensor[] => [
   ...nestedOf(formula).flatMap(quantisedIn),
   ...operandsOf(formula).flatMap((operand) => (operand[operandKind] === 'quantised' ? [operand] : [])),
 ];
 
-/** Returns the quantised tensor that a formula copies. */
+/** Returns the quantised tensor that the formula copies, if any. */
 export const quantisedCopy = (formula: Formula<Operand>): QuantisedTensor | undefined => {
   if (formula.kind !== 'linear' || formula.terms.length !== 1) return undefined;
   const [{ source, weight }] = formula.terms as [(typeof formula.terms)[number]];
   return weight === 1 && source[operandKind] === 'quantised' ? source : undefined;
 };
 
-/** Returns the model's tensor that an operand is: stored, or changed only by an adapter. */
+/** Returns the model's tensor behind an operand: the stored tensor, or the tensor that an adapter changes. */
 export const tensorOf = (operand: Operand): StoredTensor | undefined => {
   const formula = formulaOf(operand);
   return formula === undefined ? kindOf(operand).tensor?.(operand) : adaptedIn(formula);
 };
 
-/** For matrix products only. */
+/** Returns a matrix product's rank; undefined for other operands. */
 export const rankOf = (operand: Operand): number | undefined => kindOf(operand).rank?.(operand);
 
-/** For computed operands only. */
+/** Returns a computed operand's formula; undefined for other operands. */
 export const formulaOf = (operand: Operand): PlannedExpression | undefined =>
   kindOf(operand).formula?.(operand);
 
-/** For operands without a formula. */
+/** Returns each input's weight in an operand without a formula. */
 export const weightsOf = (operand: Operand): Weights => kindOf(operand).weights?.(operand) ?? new Map();
 
 const asSum = (operand: Operand): PlannedExpression => ({
@@ -120,11 +120,11 @@ const asSum = (operand: Operand): PlannedExpression => ({
   terms: [{ source: operand, weight: 1 }],
 });
 
-/** Returns an output expression equal to the operand: a byte copy if the dtype agrees, else a conversion. */
+/** Returns an output expression for the operand: a byte copy if dtypes agree, otherwise a conversion. */
 export const expressionOf = (operand: Operand, dtype: Dtype): PlannedExpression =>
   (operand.dtype === dtype ? kindOf(operand).move?.(operand) : undefined) ?? asSum(operand);
 
-/** Returns the operand in a dtype; if the dtypes differ, it is rounded once. */
+/** Returns the operand in a dtype, rounded once if the dtypes differ. */
 export const inDtype = (operand: Operand, dtype: Dtype): Operand =>
   operand.dtype === dtype ? operand : computedTensor(dtype, asSum(operand));
 
@@ -136,20 +136,20 @@ export const sourcesOf = (formula: Formula<Operand>): readonly StoredTensor[] =>
   operandsOf(formula).flatMap(sourcesOfOperand);
 
 /**
- * Returns the byte ranges read to compute an output. Quantised codes read only their source: the base serves
- * a measurement. Scales read nothing, because the pass that makes the codes also makes them.
+ * Returns the byte ranges read to compute an output. Quantised codes read their source; the base is read only
+ * to measure. Scales read nothing, because the pass that makes codes also makes scales.
  */
 export const sourcesRead = (formula: Formula<Operand>): readonly StoredTensor[] => {
   if (formula.kind !== 'quantise') return sourcesOf(formula);
   return formula.part === 'scales' ? [] : sourcesOfOperand(formula.source);
 };
 
-/** In order, with repetitions. */
+/** Returns the tensors' byte ranges in order, with repetitions. */
 export const sourcesOfTensors = (
   tensors: readonly { readonly expression: Formula<Operand> }[],
 ): StoredTensor[] => tensors.flatMap(({ expression }) => sourcesOf(expression));
 
-/** `0.5 math-1 + 0.5 jpn-1` */
+/** Describes a formula: `0.5 math-1 + 0.5 jpn-1`. */
 export const describe = (formula: Formula<Operand>, nameOf: Words): string => {
   const adapted = adaptedIn(formula);
   if (adapted !== undefined) return nameOf(adapted);
@@ -158,7 +158,7 @@ export const describe = (formula: Formula<Operand>, nameOf: Words): string => {
   );
 };
 
-/** Returns a text for shard keys; `identify` names a byte range's file by content. */
+/** Returns a formula's text for shard keys; `identify` names files by content. */
 export const keyOf = (formula: Formula<Operand>, identify: Words): string => {
   const worded = mapOperands(formula, (operand) => kindOf(operand).keyText(operand, identify));
   return operationOf(formula).key?.(worded) ?? JSON.stringify(worded);
@@ -168,8 +168,8 @@ const nestedOf = (formula: Formula<Operand>): readonly Formula<Operand>[] =>
   operandsOf(formula).flatMap((operand) => formulaOf(operand) ?? []);
 
 /**
- * Returns adapter matrices that a formula multiplies or concatenates, at any depth. They must be finite: a
- * product would spread NaN and infinity over whole rows or columns.
+ * Returns all adapter matrices that a formula multiplies or concatenates, at any depth. They must be finite:
+ * a product would spread NaN and infinity over whole rows or columns.
  */
 export const factorsIn = (formula: Formula<Operand>): readonly StoredTensor[] => [
   ...nestedOf(formula).flatMap(factorsIn),
@@ -178,7 +178,7 @@ export const factorsIn = (formula: Formula<Operand>): readonly StoredTensor[] =>
     : operandsOf(formula).flatMap((operand) => kindOf(operand).factors?.(operand) ?? [])),
 ];
 
-/** Returns how many adjacent rows a slice must keep together; 0 if slices may begin anywhere. */
+/** Returns the number of adjacent rows that a slice must not separate; 0 if slices may begin anywhere. */
 export const rowsTogether = (formula: Formula<Operand>): number =>
   Math.max(
     operationOf(formula).rowsTogether?.(formula) ?? 0,
@@ -186,10 +186,7 @@ export const rowsTogether = (formula: Formula<Operand>): number =>
     ...nestedOf(formula).map(rowsTogether),
   );
 
-/**
- * True if the output consists of unchanged stored elements, of any dtype. Otherwise it is computed from
- * floating-point numbers.
- */
+/** True if the output consists of unchanged stored elements of any dtype, rather than computed numbers. */
 export const keepsBits = (formula: Formula<Operand>): boolean =>
   operationOf(formula).takesBits === true &&
   operandsOf(formula).every((operand) => kindOf(operand).keepsBits);
@@ -200,8 +197,8 @@ export const movesRows = (formula: Formula<Operand>): boolean =>
   nestedOf(formula).some(movesRows);
 
 /**
- * Returns the passes over the data that a formula needs: a check of adapter factors, then one for each
- * statistic, nested formulas first. Finding a magnitude may take a further pass and a sample.
+ * Returns the formula's passes over the data: a check of adapter factors, then one pass for each statistic,
+ * nested formulas first. Finding a magnitude may take another pass and a sample.
  */
 export const passesOf = (formula: Formula<Operand>): readonly Pass[] => [
   ...checksOf(formula),
@@ -223,9 +220,9 @@ const statisticPassesOf = (formula: Formula<Operand>): readonly Pass[] => [
 ];
 
 /**
- * Appends a formula to a program, after its operands. Appends operands one after another: each may await
- * statistics, and the order of nodes must not depend on timing. Statistics of a nested result are measured on
- * values rounded to its dtype, as if it had been written to a file.
+ * Appends a formula to a program, after its operands. Operands are appended one by one, because each may
+ * await statistics, and timing must not change the order of nodes. A nested result is rounded to its dtype
+ * before its statistics are measured, as if it had been written to a file.
  *
  * @returns the value, rounded to `dtype`
  * @throws LayerloomError MERGE_UNDEFINED

@@ -19,8 +19,7 @@ import type { QuantisedTensor } from './operands/quantised.js';
 export type { StoredTensor };
 
 /**
- * Computed by a nested recipe. Rounded to its dtype before use, so that merging in two steps gives the same
- * bits.
+ * A nested recipe's result, rounded to its dtype before use, so that merging in two steps gives equal bits.
  */
 export interface ComputedTensor {
   readonly [operandKind]: 'computed';
@@ -28,7 +27,7 @@ export interface ComputedTensor {
   readonly expression: PlannedExpression;
 }
 
-/** An operand of a plan's formula (a file for each kind in operands/). */
+/** An operand of a plan's formula; operands/ has a file for each kind. */
 export type Operand =
   | StoredTensor
   | ComputedTensor
@@ -41,21 +40,20 @@ export type Operand =
   | QuantisedTensor
   | BlockTensor;
 
-/** An output tensor as an expression over byte ranges: copied or computed. */
+/** An output tensor as a copy, or as a computation over byte ranges. */
 export type PlannedExpression = Copy<StoredTensor> | Same<StoredTensor> | Computation<Operand>;
 
-/** A tensor of the output. */
 export interface PlannedTensor {
   readonly name: string;
   readonly dtype: Dtype;
   readonly shape: Shape;
-  /** Byte offsets in the shard's file. */
+  /** Byte offset in the shard's file. */
   readonly begin: number;
   readonly end: number;
-  /** Null outside the layers. */
+  /** Null for a tensor outside the layers. */
   readonly layer: number | null;
   readonly expression: PlannedExpression;
-  /** The file's tensor that this is a part of; parts are contiguous. */
+  /** The whole tensor in the file, if this is a part; parts are contiguous. */
   readonly part?: { readonly name: string; readonly shape: Shape } | undefined;
 }
 
@@ -63,7 +61,7 @@ export interface PlannedTensor {
 export interface PlannedShard {
   readonly file: string;
   readonly bytes: number;
-  /** The input file that this shard is, header included; the shard may be a link to it. */
+  /** The input file that this whole shard equals, header included. The engine may link to the file. */
   readonly verbatim?: { readonly input: number; readonly file: number };
   /** In file order. */
   readonly tensors: readonly PlannedTensor[];
@@ -71,69 +69,69 @@ export interface PlannedShard {
 
 /** A model that a plan reads. */
 export interface PlannedInput extends Origin {
-  /** `task`, `language`, `model`, `base`. */
+  /** `task`, `language`, `model`, `base` and others. */
   readonly role: string;
   readonly name: string;
   readonly path: string;
-  /** For a base with an adapter; `path` joins both paths with a plus. */
+  /** Present for a base with an adapter; `path` then joins both paths with a plus. */
   readonly adapted?: Pick<AdaptedFrom, 'base' | 'adapter' | 'config'>;
   readonly files: readonly FileIdentity[];
 }
 
-/** A file beside the weights: its text, or an absolute path to copy. */
+/** A file beside the weights: its text, or the absolute path of a file to copy. */
 export type PlannedFile =
   | { readonly name: string; readonly text: string }
   | { readonly name: string; readonly copyOf: string };
 
-/** The cost of a merge, read from its plan. */
+/** The cost of a merge, computed from its plan. */
 export interface Cost {
   /** Input bytes. Headers count only for shards that are unchanged input files. */
   readonly bytesToRead: number;
   /**
-   * Further input bytes to measure whole tensors (Gram matrices, thresholds, norms), one pass each, mostly
+   * Input bytes read again to measure whole tensors (Gram matrices, thresholds, norms): one pass each, mostly
    * from the page cache. Finding a threshold may take another pass.
    */
   readonly bytesToMeasure: number;
   readonly bytesToWrite: number;
-  /** Tensor bytes of the output that are copied or computed. */
+  /** Output bytes of tensors that are copied unchanged. */
   readonly bytesCopied: number;
   readonly bytesComputed: number;
-  /** Bytes of shards that are input files unchanged, which `--link hard` and `symbolic` do not write. */
+  /** Bytes of unchanged input files among the shards; `--link hard` and `symbolic` write none of them. */
   readonly bytesVerbatim: number;
   readonly parameters: number;
 }
 
-/** Weights of hub models that a plan reads and that are not on this machine. */
+/** Weights of hub models that a plan reads but this machine lacks. */
 export interface PlannedDownload {
   readonly bytes: number;
-  /** Incomplete models, in the order of the plan's inputs. */
+  /** Models with missing weights, in the order of the plan's inputs. */
   readonly models: readonly {
     /** `org/name@COMMIT`. */
     readonly model: string;
     readonly bytes: number;
-    /** Bytes of all its weight files. */
+    /** Bytes of the model's weight files, present or missing. */
     readonly of: number;
   }[];
 }
 
 /**
- * A merge in plain JSON: every output byte range and its source. The engine executes it; `--dry-run`, cost,
- * resuming and provenance read it.
+ * A merge in plain JSON: the source of every output byte range. The engine executes the plan; `--dry-run`,
+ * cost, resuming and provenance read it.
  */
 export interface MergePlan {
-  /** The version that made the plan. */
+  /** The version of layerloom that made the plan. */
   readonly layerloom: string;
   readonly method: string;
   readonly title: string;
-  /** Present for a LoRA adapter: one file and `adapter_config.json`. */
+  /** Present if the output is a LoRA adapter: one file and `adapter_config.json`. */
   readonly form?: 'adapter';
-  /** Present if NaN and infinity are computed with, not refused. */
+  /** Present if NaN and infinity are allowed. */
   readonly allowNonFinite?: true;
   /** The method's parameters as used. */
   readonly recipe: Readonly<Record<string, unknown>>;
   /**
-   * The whole recipe in YAML's spelling, which reproduces the same bytes: models (`./NAME`,
-   * `org/name@COMMIT`), nested recipes, layout, and values found in the models.
+   * The recipe in YAML's spelling that reproduces the output's bytes: models (`./NAME`, `org/name@COMMIT`),
+   * nested recipes, layout, and values found in the models.
    */
   readonly completeRecipe: CompleteRecipe;
   readonly architecture: { readonly family: string; readonly naming: string; readonly layers: number };
@@ -142,12 +140,12 @@ export interface MergePlan {
   readonly shards: readonly PlannedShard[];
   readonly files: readonly PlannedFile[];
   readonly cost: Cost;
-  /** Weights missing when the plan was made. */
+  /** Weights that were missing when the plan was made. */
   readonly download?: PlannedDownload;
   readonly warnings: readonly string[];
 }
 
-/** Returns the input file that a shard is, if any. */
+/** Returns the path of the input file that a shard equals; undefined for other shards. */
 export const verbatimPath = (
   { verbatim }: PlannedShard,
   inputs: readonly PlannedInput[],

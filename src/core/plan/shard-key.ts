@@ -3,14 +3,14 @@ import type { StoredTensor } from '../tensor/stored-tensor.js';
 import { keyOf } from './operands.js';
 import type { PlannedTensor } from './plan.js';
 
-/** Raise it if a formula's bits or the file layout of shards change. */
+/** Increment if a formula's bits or the file layout of shards change. */
 const keyVersion = 1;
 
 export type Identify = (source: StoredTensor) => string;
 
 /**
- * Hashes a shard's tensor names, dtypes, shapes and expressions over identified inputs. Equal keys mean equal
- * bytes.
+ * Hashes a shard's tensor names, dtypes, shapes and expressions, with inputs identified by content. Equal
+ * keys mean equal bytes.
  *
  * @param tensors in file order
  * @returns SHA-256 in hexadecimal

@@ -11,17 +11,17 @@ import { pursuedTensor } from './operands/pursued.js';
 import { inDtype } from './operands.js';
 import type { Operand } from './plan.js';
 
-/** How to make rows for tokens that a model lacks. */
+/** Specifies how to make rows for tokens that a model lacks. */
 export type NewRows =
   | { readonly kind: 'zero' }
   | { readonly kind: 'mean' }
   | { readonly kind: 'subword'; readonly means: readonly RowMean[] }
-  /** `of` returns the donor's counterpart of a model's tensor. */
+  /** `of` returns the donor's tensor for a model's tensor. */
   | { readonly kind: 'omp'; readonly k: number; readonly of: (name: string) => VocabularyTensor };
 
 /**
- * Returns a model's tensor in a donor's vocabulary: its own rows for shared tokens, and new rows for all
- * others. In tensors with one number for each token, such as a bias, others get 0.
+ * Returns a model's tensor in a donor's vocabulary: own rows for shared tokens, new rows for others. Tensors
+ * with one number a token, such as a bias, get 0 for other tokens.
  *
  * @param donorRows rows of the donor's tensors
  * @throws LayerloomError VOCABULARY_UNMERGEABLE

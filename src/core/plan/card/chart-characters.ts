@@ -1,3 +1,3 @@
-/** Lowest first. Even the highest leaves a gap between rows. */
+/** Bars from lowest to highest. `█` is left out so that rows do not touch. */
 export const heights = ['▁', '▂', '▃', '▄', '▅', '▆', '▇'] as const;
 export const zero = '·';

@@ -3,17 +3,17 @@ import { decimals } from '../../methods/operations/program/words.js';
 import { heights, zero } from './chart-characters.js';
 import type { ChartRow } from './layer-chart.js';
 
-/** With more layers than `most`, several share a character. */
+/** Columns of a chart. Layers share columns if there are more layers than `most`. */
 const bounds = { least: 18, most: 40 };
 
 const valuesWidth = 15;
 
 const mostName = 14;
 
-/** A row with more turns shows its range instead. */
+/** A row whose values change direction more often shows its range instead. */
 const mostTurns = 6;
 
-/** Colours a bar of a model, or (null) of a whole formula. */
+/** Colours a bar by its model; `model` is null for a number of the whole formula. */
 export type Paint = (bar: string, model: string | null) => string;
 
 /**
@@ -47,7 +47,7 @@ export const drawChart = (
   return [head, ...lines, ...note, ...mean].join('\n');
 };
 
-/** Aligns labels in columns; words repeated from the row above are blank. */
+/** Aligns labels in columns, and leaves out words repeated from the row above. */
 const labelsOf = (rows: readonly ChartRow[]): string[] => {
   const all = rows.map(({ model, figure, modules }) => [
     shorten(visibleLine(model ?? '')),
@@ -74,7 +74,7 @@ const shorten = (name: string): string => {
     : `${name.slice(0, Math.floor(half))}…${name.slice(-Math.ceil(half))}`;
 };
 
-/** Numbers every tenth column, and the last. */
+/** Returns the axis: a number at every tenth column and at the last. */
 const axis = (layers: number, step: number, columns: number): string => {
   const last = String(layers - 1);
   let text = '';
@@ -91,7 +91,7 @@ interface Scale {
   readonly high: number;
 }
 
-/** All rows of a figure share a scale; 0 to 1 if that fits. */
+/** Returns a scale that all rows of a figure share: 0 to 1 if their values fit. */
 const scaleOf = (rows: readonly ChartRow[], index: number): Scale => {
   const values = rows
     .filter(({ figure }) => figure === rows[index]?.figure)

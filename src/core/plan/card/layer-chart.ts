@@ -6,33 +6,30 @@ import { roleInside } from '../../models/architecture/roles.js';
 import type { MergePlan, PlannedInput, PlannedTensor } from '../plan.js';
 import { figuresOf } from './layer-figures.js';
 
-/** A line of a chart: a number over the layers, for a group of modules. */
+/** A line of a chart: one parameter over the layers, for a group of modules. */
 export interface ChartRow {
-  /** Null for the whole formula, as slerp's `t`. */
+  /** The model that the parameter belongs to; null for the whole formula, as slerp's `t`. */
   readonly model: string | null;
   /** `weight`, `density`, `t`, or `rows kept` (the share of rows from the expert). */
   readonly figure: string;
-  /** `self_attn`, `mlp`, `norms`, or single modules; null if all modules agree. */
+  /** `self_attn`, `mlp`, `norms` or single modules; null if all modules have equal values. */
   readonly modules: string | null;
-  /**
-   * True if the modules of a layer have different numbers; `values` then holds their means, weighted by
-   * bytes.
-   */
+  /** True if modules of one layer differ; `values` then holds means weighted by bytes. */
   readonly isMean: boolean;
-  /** By layer; null if a layer has no such number. */
+  /** Indexed by layer; null if a layer does not have this parameter. */
   readonly values: readonly (number | null)[];
 }
 
 const keptRows = 'rows kept';
 
-/** With more groups, means of attention, feed-forward and norms are drawn. */
+/** Above this number of groups, draws means of attention, feed-forward and norms. */
 const mostGroups = 6;
 
 interface Module {
   readonly name: string;
   readonly role: Role;
   readonly bytes: number;
-  /** The module's numbers by figure, then by layer. */
+  /** Maps each parameter to its values by layer. */
   readonly values: ReadonlyMap<string, readonly (number | null)[]>;
 }
 
@@ -76,7 +73,7 @@ const modulesOf = (
     module.bytes += tensor.end - tensor.begin;
     module.present.add(tensor.layer);
     for (const figure of figuresOf(tensor, inputs)) {
-      // Beside tensors that select rows, a copied tensor counts as all rows.
+      // If other tensors select rows, a copied tensor counts as selecting all rows.
       const isRows = isByRows && figure.name === 'weight';
       if (isRows && figure.of !== inputs[0]?.name) continue;
       const what = isRows ? { ...figure, name: keptRows } : figure;
@@ -87,7 +84,7 @@ const modulesOf = (
       values[tensor.layer] = what.value;
     }
   }
-  // A formula omits models of weight 0.
+  // A formula omits models of weight 0, so their zeros are added here.
   for (const { present, values } of modules.values())
     for (const [key, { name }] of figures) {
       if (name !== 'weight' && name !== keptRows) continue;
@@ -109,7 +106,7 @@ const moduleOf = (name: string, layer: number): string => {
   return at === -1 ? name : name.slice(at + number.length);
 };
 
-/** False for a density of 1 and for constants of the whole formula. */
+/** True if the chart should show this figure: not a density of 1, nor a constant of the whole formula. */
 const isTelling = (
   { name, of }: Omit<Figure<string>, 'value'>,
   modules: readonly Module[],
@@ -127,7 +124,7 @@ interface Group {
   readonly members: readonly Module[];
 }
 
-/** Groups modules with equal numbers, attention first; by kind if there are too many groups. */
+/** Groups modules with equal values, attention first; with too many groups, groups by kind of module. */
 const groupsOf = (modules: readonly Module[], key: string): readonly Group[] => {
   const exact = groupBy(modules, ({ values }) => `${values.get(key)}`);
   const groups =
@@ -143,11 +140,11 @@ const groupsOf = (modules: readonly Module[], key: string): readonly Group[] => 
 
 const roles: readonly Role[] = ['attention', 'feedForward', 'blockNorm'];
 
-/** `self_attn`, `mlp` …; `norms` for norms. */
+/** Returns the module's kind, such as `self_attn` or `mlp`; `norms` for norms. */
 const partOf = ({ name, role }: Module): string =>
   role === 'blockNorm' ? 'norms' : (name.split('.')[0] ?? name);
 
-/** For groups whose names would be too long. */
+/** The label of a group whose modules' names are too long together. */
 const otherModules = 'others';
 const longestLabel = 16;
 
@@ -175,7 +172,7 @@ const meanOf = (members: readonly Module[], key: string, layers: number): (numbe
     });
     const [first] = found;
     if (first === undefined) return null;
-    // A mean of equal values could differ in the last bit.
+    // Averaging equal values could change the last bit.
     if (found.every(({ value }) => value === first.value)) return first.value;
     const total = found.reduce((sum, { bytes }) => sum + bytes, 0);
     return found.reduce((sum, { value, bytes }) => sum + value * bytes, 0) / total;

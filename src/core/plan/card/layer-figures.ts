@@ -5,7 +5,7 @@ import type { Figure } from '../../methods/operations/program/operation.js';
 import { adaptedIn, formulaOf, sourcesOfOperand, weightsOf } from '../operands.js';
 import type { Operand, PlannedInput, PlannedTensor } from '../plan.js';
 
-/** Returns the parameters of a tensor's formula by input name; weights of nested sums are multiplied. */
+/** Returns a formula's parameters with input names; weights of nested sums are multiplied out. */
 export const figuresOf = (
   { expression, shape }: PlannedTensor,
   inputs: readonly PlannedInput[],
@@ -19,7 +19,7 @@ export const figuresOf = (
   return operationOf(expression).figures?.(mapOperands(expression, named), shape) ?? [];
 };
 
-/** Returns each input's weight in a sum; undefined without constant weights. */
+/** Returns each input's weight in a weighted sum; undefined for other formulas. */
 const weightsIn = (formula: Formula<Operand>): ReadonlyMap<number, number> | undefined => {
   const adapted = adaptedIn(formula);
   if (adapted !== undefined) return new Map([[adapted.input, 1]]);
@@ -41,7 +41,7 @@ const termsOf = (formula: Formula<Operand>): readonly { source: Operand; weight:
   if (formula.kind === 'linear') return formula.terms;
   if (formula.kind === 'concatenate') return formula.parts;
   if (formula.kind === 'factor') return formula.terms;
-  // Only a few rows come from the other parts.
+  // The first part supplies nearly all rows.
   if (formula.kind === 'assemble') return [{ source: itemAt(formula.parts, 0).source, weight: 1 }];
   if (formula.kind === 'copy' || formula.kind === 'padRows' || formula.kind === 'quantise')
     return [{ source: formula.source, weight: 1 }];

@@ -5,16 +5,16 @@ import { describeOrigins, type Origin } from './origins.js';
 /** Shows which model or average each layer of a merge comes from; for the terminal and the model card. */
 export interface LayerPicture {
   readonly layers: number;
-  /** From the bottom; tensors outside the layers last. */
+  /** Layers from the bottom, then tensors outside the layers. */
   readonly origins: readonly Origin[];
-  /** Null if `origins` say all. */
+  /** Null if `origins` show everything. */
   readonly chart: readonly ChartRow[] | null;
 }
 
-/** With more runs of layers, a chart is drawn, unless all are copies. */
+/** Above this number of runs of layers, draws a chart, unless all layers are copies. */
 const mostRuns = 10;
 
-/** With more formulas in one layer, a chart is drawn. */
+/** Above this number of formulas in one layer, draws a chart. */
 const mostFormulas = 2;
 
 export const pictureOf = ({

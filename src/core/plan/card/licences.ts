@@ -7,23 +7,20 @@ import { frontMatterOf } from '../../texts/markdown.js';
 import { YamlRefused, yamlValue } from '../../texts/yaml.js';
 import { tableRow } from './markdown.js';
 
-/** As in front matter; name and link belong to the licence `other`. */
+/** A licence as in a card's front matter; `other` has a name and a link. */
 interface Licence {
   readonly license: string;
   readonly license_name?: string;
   readonly license_link?: string;
 }
 
-/** Front matter, or a table of the models' licences. */
+/** The shared licence as front matter, or else a table of each model's licence. */
 export interface MergedLicence {
   readonly frontMatter: Partial<Licence>;
   readonly text: readonly string[];
 }
 
-/**
- * Returns the licence that the cards of all inputs share. If they differ, lists them, since a program cannot
- * decide which terms apply.
- */
+/** Returns the licence that all cards share, or lists them: a program cannot decide which terms apply. */
 export const mergedLicence = async (inputs: readonly CheckpointIndex[]): Promise<MergedLicence> => {
   const licences = await Promise.all(inputs.map(licenceOf));
   const [first, ...others] = licences;
@@ -50,7 +47,7 @@ const licenceOf = async (checkpoint: CheckpointIndex): Promise<Licence | undefin
     const value = frontMatter === undefined ? undefined : yamlValue(frontMatter, 'none');
     return isObject(value) ? licenceIn(value) : undefined;
   } catch (error) {
-    // Nothing else is read from the card.
+    // The card is read only for its licence, so invalid front matter is harmless.
     if (error instanceof YamlRefused) return undefined;
     throw error;
   }

@@ -9,9 +9,7 @@ export const fenced = (language: string, text: string): string[] => {
 
 const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' };
 
-/**
- * Escapes a line for Markdown: names come from untrusted files. An underscore within a word needs no escape.
- */
+/** Escapes a line from an untrusted file for Markdown. Underscores inside words need no escape. */
 export const markdownText = (text: string): string =>
   visibleLine(text)
     .replace(/[&<>]/g, (sign) => entities[sign] ?? sign)

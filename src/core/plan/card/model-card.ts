@@ -18,25 +18,25 @@ export interface CardContent {
   readonly method: string;
   readonly tags: readonly string[];
   readonly citations: readonly Citation[];
-  /** Methods of plugins. */
+  /** Names of methods that plugins define. */
   readonly plugins: readonly string[];
-  /** The models in the output; for a nested recipe, those it merges. */
+  /** Names of models in the output; for nested recipes, those of the models they merge. */
   readonly names: readonly string[];
-  /** Checkpoints of the output's weights, also of nested recipes. */
+  /** Checkpoints whose weights are in the output, including those of nested recipes. */
   readonly inputs: readonly CheckpointIndex[];
   readonly recipe: CompleteRecipe;
-  /** Lines about what the method found in the models. */
+  /** Lines that the method reports about the models. */
   readonly notes: readonly string[];
   readonly picture: LayerPicture;
   readonly config: Readonly<Record<string, unknown>> | undefined;
   readonly sideFiles: readonly string[];
-  /** For an adapter: the base that its configuration names, or null. */
+  /** Present for an adapter: the base that its configuration names, or null. */
   readonly adapterOf?: string | null;
 }
 
 /**
- * Returns the README.md of a merged checkpoint: front matter, the layers' origins, the recipe, loading and
- * citations. It may be published: it contains no local path.
+ * Returns a merged checkpoint's README.md: front matter, origins of layers, recipe, loading and citations.
+ * Contains no local path, so that users may publish the file.
  */
 export const writeModelCard = async (content: CardContent): Promise<string> => {
   const { title, names, inputs, picture, config, sideFiles, adapterOf } = content;

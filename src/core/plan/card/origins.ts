@@ -7,20 +7,20 @@ import type { MergePlan, PlannedExpression, PlannedInput, PlannedTensor } from '
 
 /** The origin of a run of layers, or of the tensors outside the layers. */
 export interface Origin {
-  /** First and last layer; null outside the layers. */
+  /** First and last layer; null for tensors outside the layers. */
   readonly layers: readonly [number, number] | null;
   /** Distinct expressions, most bytes first: `jpn-1`, `0.5 math-1 + 0.5 jpn-1`. */
   readonly from: readonly string[];
   /**
-   * The tensors of each of several expressions. Outside the layers: names, if few. In layers: kinds of
-   * modules, if each kind has one expression.
+   * Tensors of each expression in `from`. Outside the layers: names, if few. Inside: kinds of modules, if
+   * each kind has a single expression.
    */
   readonly tensors?: readonly (readonly string[])[];
-  /** For stacked layers: the first and the last layer taken from the source models. */
+  /** If layers are stacked: the first and the last layer in the source models. */
   readonly sourceLayers?: readonly [number, number];
 }
 
-/** With more tensors outside the layers, none is named. */
+/** Above this number of tensors outside the layers, names none. */
 const mostNamed = 3;
 
 const kinds: Partial<Record<Role, string>> = {
@@ -29,22 +29,22 @@ const kinds: Partial<Record<Role, string>> = {
   blockNorm: 'norms',
 };
 
-/** Formats `jpn-1 (its layers 8–23)`, or `embed_tokens: math-1; norm, lm_head: jpn-1`. */
+/** Formats an origin: `jpn-1 (its layers 8–23)`, or `embed_tokens: math-1; norm, lm_head: jpn-1`. */
 export const wordsOf = ({ from, tensors, sourceLayers }: Origin): string =>
   `${from.map((words, index) => (tensors === undefined ? words : `${itemAt(tensors, index).join(', ')}: ${words}`)).join('; ')}${sourceLayers === undefined ? '' : ` (its ${sourceLayers[0] === sourceLayers[1] ? 'layer' : 'layers'} ${rangeText(sourceLayers)})`}`;
 
-/** `3–7`, or `3`. */
+/** Formats `3–7`, or `3` for a single layer. */
 export const rangeText = ([first, last]: readonly [number, number]): string =>
   first === last ? `${first}` : `${first}–${last}`;
 
-/** Returns an expression in words, over model names. */
+/** Describes an expression with the names of models. */
 export const describeExpression = (expression: PlannedExpression, inputs: readonly PlannedInput[]): string =>
   describe(expression, ({ input }) => itemAt(inputs, input).name);
 
 /**
- * Returns the layers' origins from the bottom, joining equal neighbours, then the other tensors'.
+ * Returns origins of the layers from the bottom, with equal neighbours joined; then those of other tensors.
  *
- * @param recipe the plan's recipe; its `slices` say which layers are stacked
+ * @param recipe the plan's recipe, whose `slices` say which layers are stacked
  */
 export const describeOrigins = (
   tensors: readonly PlannedTensor[],
@@ -101,14 +101,14 @@ export const describeOrigins = (
   return [...origins, { layers: null, from, tensors: from.map((words) => [...new Set(namesOf(words))]) }];
 };
 
-/** The kind of a tensor's module, or its name in the layer. */
+/** Returns the kind of a tensor's module, or the tensor's name in its layer. */
 const kindOf = (tensor: string, layer: number | null): string => {
   const at = tensor.indexOf(`.${layer}.`);
   const module = at === -1 ? tensor : tensor.slice(at + `.${layer}.`.length);
   return kinds[roleInside(undefined, module)] ?? module;
 };
 
-/** Undefined for a single origin, or if a kind has several. */
+/** Returns each expression's kinds of modules; undefined for a single expression, or if two share a kind. */
 const kindsOf = (
   from: readonly string[],
   found: ReadonlyMap<string, ReadonlySet<string>>,
@@ -119,13 +119,13 @@ const kindsOf = (
   return new Set(all).size === all.length ? named : undefined;
 };
 
-/** `embed_tokens` for `model.embed_tokens.weight`. */
+/** Returns `embed_tokens` for `model.embed_tokens.weight`. */
 const lastName = (tensor: string): string => {
   const parts = tensor.replace(/(\.lora_(embedding_)?[AB])?(\.(weight|bias))?$/, '').split('.');
   return itemAt(parts, parts.length - 1);
 };
 
-/** For each output layer from the bottom, the layer of the slice's first model that it comes from. */
+/** Maps each output layer to its layer in the slice's first model. */
 const sourceLayersOf = ({ slices }: MergePlan['recipe']): number[] =>
   (Array.isArray(slices) ? slices : []).flatMap((slice: unknown) => {
     const sources = isObject(slice) ? slice['sources'] : undefined;

@@ -15,13 +15,13 @@ import { parseBy, type Refuse } from '../parse.js';
 import type { Operand, PlannedExpression, PlannedInput } from '../plan.js';
 import { formulaSchema } from './plan-schema.js';
 
-/** Limits on nesting and operands; a cyclic object would exceed any. */
+/** Limits on nesting and operands, which also stop cyclic objects. */
 const mostLevels = 64;
 const mostOperands = 65_536;
 
 /**
- * Parses a tensor's expression into a copy. Every operand, at any depth, must have the right number of
- * elements and a dtype that its formula takes, and lie within its file; otherwise calls `refuse`.
+ * Parses and copies a tensor's expression. Calls `refuse` unless every operand has the right number of
+ * elements, a dtype that its formula takes, and lies within its file.
  *
  * @throws LayerloomError MERGE_UNDEFINED if a formula's rule is not registered in this process
  */
@@ -37,11 +37,11 @@ interface Context {
   readonly target: Target;
   readonly inputs: readonly PlannedInput[];
   readonly refuse: Refuse;
-  /** Operands parsed so far, at all levels. */
+  /** Operands parsed so far at all levels of nesting. */
   readonly count: { operands: number };
 }
 
-/** @param level nesting depth. Dtypes that cannot be computed with are allowed only at level 0 */
+/** @param level nesting depth; only level 0 allows dtypes without arithmetic */
 const parseLevel = (value: unknown, dtype: Dtype, level: number, context: Context): PlannedExpression => {
   const { refuse, target } = context;
   if (level > mostLevels) return refuse(`its expression is nested more than ${mostLevels} deep`);
@@ -83,6 +83,6 @@ const parseLevel = (value: unknown, dtype: Dtype, level: number, context: Contex
   if (!mayMove && !computed.every(isFloating))
     return refuse('its formula computes, but not all its dtypes are floating-point');
   const reason = operation.refusal?.(formula, { name: target.name, dtype, shape: target.shape });
-  // Safe cast: `copy` and `same` parse only stored operands.
+  // Safe cast: `copy` and `same` parse stored operands only.
   return reason === undefined ? (formula as PlannedExpression) : refuse(reason);
 };

@@ -13,8 +13,8 @@ import { parseExpression } from './check-expression.js';
 import { planSchema, type UnparsedShard, type UnparsedTensor } from './plan-schema.js';
 
 /**
- * Parses and checks a plan, which may be another program's JSON, without opening files. Returns a copy, so
- * that the engine runs what was checked.
+ * Checks a plan, which may come from another program, without opening files. Returns a copy, so that later
+ * changes cannot bypass the checks.
  *
  * @throws LayerloomError PLAN_INVALID; MERGE_UNDEFINED if a formula's rule is not registered in this process
  */
@@ -51,7 +51,7 @@ const refusePlan = (reason: string): never => {
   throw new LayerloomError('PLAN_INVALID', { reason });
 };
 
-/** A module's folder has exactly its tensors, named without the folder. */
+/** Checks that a module's folder holds exactly that module's tensors, named without the folder. */
 const checkFolder = ({ file, tensors }: PlannedShard): void => {
   const folder = isModuleWeights(file) ? moduleOf(file)?.folder : undefined;
   for (const { name, part } of tensors) {
@@ -109,7 +109,7 @@ const parseTensor = (
   };
 };
 
-/** It has the input file's length, and each tensor at the same offset. */
+/** Checks that a shard said to be an input file has the file's length and tensor offsets. */
 const checkVerbatim = (
   { bytes, tensors }: PlannedShard,
   { input, file }: NonNullable<PlannedShard['verbatim']>,
@@ -124,7 +124,7 @@ const checkVerbatim = (
   }
 };
 
-/** A matrix's two factors share a shard, sum, rank and dtype. */
+/** Checks that a matrix's two factors are in one shard and agree in sum, rank and dtype. */
 const checkFactors = ({ tensors }: PlannedShard, refuse: Refuse): void => {
   const factors = tensors.flatMap(({ expression, dtype, shape }) =>
     expression.kind === 'factor'
@@ -139,7 +139,7 @@ const checkFactors = ({ tensors }: PlannedShard, refuse: Refuse): void => {
   }
 };
 
-/** A matrix's codes and scales share blocks and values. */
+/** Checks that a matrix's codes and scales agree in blocks and source. */
 const checkQuantised = ({ tensors }: PlannedShard, refuse: Refuse): void => {
   const parts = tensors.flatMap(({ expression }) => (expression.kind === 'quantise' ? [expression] : []));
   for (const [of, both] of groupBy(parts, (one) => one.of)) {
@@ -149,7 +149,7 @@ const checkQuantised = ({ tensors }: PlannedShard, refuse: Refuse): void => {
   }
 };
 
-/** Parts of one tensor have its dtype and shape, and fill it. */
+/** Checks that the parts of one tensor agree in dtype and shape, and together have the tensor's size. */
 const checkParts = (tensors: readonly PlannedTensor[], refuse: Refuse): void => {
   for (const [name, parts] of groupBy(tensors, nameInFile)) {
     const [{ dtype, part }] = parts as [PlannedTensor];

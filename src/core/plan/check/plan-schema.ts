@@ -16,11 +16,11 @@ import type {
   PlannedTensor,
 } from '../plan.js';
 
-// The structure of a plan's JSON. check-plan.ts checks that parts agree. Unknown keys are refused: a later
-// version may give them a meaning that must not be ignored.
+// The structure of a plan's JSON; check-plan.ts checks consistency. Unknown keys are refused, because a later
+// version may give them meanings that must not be ignored.
 
 const text = z.string();
-/** An integer as text: nanoseconds may exceed float64's exact range. */
+/** A 64-bit integer, such as nanoseconds, as text: float64 would round large values. */
 const digits = z.string().regex(/^-?\d{1,40}$/);
 const path = z
   .string()
@@ -60,7 +60,7 @@ const tensor = z
     expression: z.unknown(),
     part: z.strictObject({ name: text, shape: z.array(count) }).exactOptional(),
   })
-  // A single check for all numbers: a schema for each takes twice as long.
+  // A single check for all numbers, because separate schemas take twice as long.
   .refine(
     ({ shape, begin, end, layer }) =>
       shape.every(isCount) && isCount(begin) && isCount(end) && (layer === null || isCount(layer)),
@@ -79,7 +79,7 @@ const file = z.union([
   z.strictObject({ name: text, copyOf: path }),
 ]) satisfies z.ZodType<PlannedFile>;
 
-/** Any JSON, as a plain copy: the recipe is only shown and recorded. */
+/** Any JSON, as a plain copy: a plan's recipe is only shown and recorded. */
 const recipe = z.record(text, z.unknown()).transform((value, context): Record<string, unknown> => {
   try {
     return JSON.parse(JSON.stringify(value));

@@ -15,10 +15,7 @@ export interface BoundTensor {
   readonly expression: PlannedExpression;
 }
 
-/**
- * `like` is the model's tensor that gives shape and dtype, unless `shape` is given or the recipe converts
- * dtypes.
- */
+/** A tensor to bind. `like` gives its shape and dtype, unless `shape` or the recipe's dtype replaces them. */
 export interface TensorToBind {
   readonly name: string;
   readonly like: { readonly model: number; readonly tensor: string };
@@ -28,15 +25,15 @@ export interface TensorToBind {
 /**
  * Returns a function that binds a method's expression over models' tensors to byte ranges.
  *
- * - The output's dtype is that of the tensor it is `like`, or `dtype` for every floating-point tensor, copies
- *   included. Operands of bit operations are converted to it first.
+ * - The output's dtype is that of `like`; if `dtype` is given, every floating-point tensor gets `dtype`, copies too.
+ * Operands of bit operations are converted to the output's dtype first.
  * - Integer tensors that a formula would average must be equal (`same`).
  * - Quantised weights and their scales may only be copied, unconverted.
  *
  * The function throws LayerloomError QUANTISED_WEIGHTS, SHAPE_MISMATCH, DTYPE_MISMATCH (bit operations on
  * integer dtypes).
  *
- * @param models the merged models, which expressions refer to by index
+ * @param models the merged models, by whose indices expressions refer to tensors
  */
 export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | undefined) => {
   const quantised = models.map(({ checkpoint }) => quantisedTensors(checkpoint.tensors.keys()));
@@ -63,7 +60,7 @@ export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | 
       : stored;
   };
 
-  /** Quantised tensors are neither computed with nor converted. */
+  /** Refuses arithmetic and conversion of quantised tensors. */
   const checkQuantised = ({ name, like }: TensorToBind, over: readonly ModelTensor[]): void => {
     for (const { model, tensor = name } of [...over, like])
       if (itemAt(quantised, model).has(tensor))
@@ -83,7 +80,10 @@ export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | 
     });
   };
 
-  /** Bit operations need operands in the output's dtype, or floating-point ones to convert. */
+  /**
+   * Refuses bit operations unless each operand has the output's dtype, or can be converted from floating
+   * point.
+   */
   const checkBits = (wanted: TensorToBind, output: Dtype, over: readonly ModelTensor[]) => {
     for (const { model, tensor = wanted.name } of over) {
       const { dtype: found } = referenceOf({ model, tensor });
@@ -116,7 +116,7 @@ export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | 
     const takesBits = expression.kind !== 'copy' && operationOf(expression).takesBits === true;
     if (takesBits) checkBits(wanted, output, over);
     else checkQuantised(wanted, over);
-    // compatible.ts has checked that differing dtypes are floating-point.
+    // All operands have the output's integer dtype: compatible.ts refuses models that differ.
     if (!isFloating(output) && !takesBits)
       return {
         dtype: output,
@@ -124,13 +124,13 @@ export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | 
       };
     if (expression.kind === 'copy')
       return { dtype: output, expression: expressionOf(bind(expression.source), output) };
-    // Rounding each element before selection gives the same bits as rounding after.
+    // Operations on bits only select elements, so rounding operands first gives equal bits.
     const bindTo = takesBits ? (of: ModelTensor) => inDtype(bind(of), output) : bind;
     return { dtype: output, expression: mapOperands(expression, bindTo) as Computation<Operand> };
   };
 };
 
-/** Returns the tensor that a copy or a single term of weight 1 equals. */
+/** Returns the source tensor of a copy, or of a single term of weight 1. */
 const soleCopy = (expression: Expression): ModelTensor | undefined => {
   if (expression.kind === 'copy') return expression.source;
   if (expression.kind !== 'linear') return undefined;

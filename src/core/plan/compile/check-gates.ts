@@ -6,10 +6,10 @@ import { isFloating } from '../../tensor/dtype.js';
 import type { TensorReference } from '../../tensor/reference.js';
 import type { OpenedModel } from './inputs/models.js';
 
-/** 100 layers of 64 experts, 8192 wide, in float32. */
+/** Enough for 100 layers of 64 experts, 8192 wide, in float32. */
 const mostBytes = 256 * 1024 * 1024;
 
-/** By dtype: the exponent bits, all ones for NaN and infinity. */
+/** Exponent bits of each dtype; all are 1 in NaN and infinity. */
 const exponents: Readonly<Record<string, { readonly mask: number; readonly bytes: 2 | 4 }>> = {
   F32: { mask: 0x7f80_0000, bytes: 4 },
   BF16: { mask: 0x7f80, bytes: 2 },
@@ -17,8 +17,8 @@ const exponents: Readonly<Record<string, { readonly mask: number; readonly bytes
 };
 
 /**
- * Checks a file of routers for NaN and infinity: an output of the same dtype copies them, and the engine does
- * not check copies.
+ * Refuses NaN and infinity in a file of routers. The engine would not find them, because an output of the
+ * same dtype copies routers unchecked.
  *
  * @throws LayerloomError INVALID_PARAMETER, READ_FAILED
  */

@@ -29,8 +29,8 @@ import { inOneLayout } from './quantised-output.js';
 import { configOfStack } from './stacked-config.js';
 
 /**
- * Compiles a recipe: checks that its models are compatible, and binds each output tensor to byte ranges.
- * Nested recipes are compiled first.
+ * Compiles a recipe after its nested recipes: checks that models are compatible, and binds each output tensor
+ * to byte ranges.
  *
  * @throws LayerloomError the codes of a recipe's method, of `checkCompatible` and of `binder`
  */
@@ -48,7 +48,7 @@ export const compose = async (
   return experts === undefined ? whole : inExpertLayout(whole, inputs, experts);
 };
 
-/** `compose` before re-quantisation: quantised tensors are floating-point values here. */
+/** Compiles a recipe over dequantised values, before the output is quantised again. */
 const composeValues = async (
   recipe: Recipe,
   inputs: OpenedInputs,
@@ -95,7 +95,7 @@ const composeValues = async (
       ...compiled.resolved,
       ...(recipe.dtype === undefined ? {} : { dtype: torchName(recipe.dtype) }),
     },
-    // On demand: planning a batch never needs it.
+    // A getter, because planning a batch never needs the complete recipe.
     get complete() {
       return completeRecipe(recipe, compiled.again, (model) => textIn(recipe, all, inputs, model));
     },
@@ -136,7 +136,7 @@ const inNames = ({ taskVectors, ...others }: Statistics, { checkpoint }: OpenedM
 });
 
 /**
- * Importances are in rows of their own model's vocabulary.
+ * Refuses importances for another vocabulary: their rows belong to their own model's tokens.
  *
  * @throws LayerloomError INVALID_PARAMETER
  */
@@ -151,7 +151,7 @@ const checkVocabularies = (models: readonly OpenedModel[]): void => {
     );
 };
 
-/** Opens a recipe of bare adapters, and their base if available; undefined for other recipes. */
+/** Opens a recipe of bare adapters, and the base if available; undefined for other recipes. */
 const asAdapters = async (
   recipe: Recipe,
   inputs: OpenedInputs,
@@ -169,7 +169,7 @@ const asAdapters = async (
   return { recipe, opened, base };
 };
 
-/** A model's name, or a nested recipe's complete form. */
+/** Returns a model's name, or a nested recipe in complete form. */
 const textIn = (
   { models, companions }: Recipe,
   opened: readonly OpenedModel[],
@@ -186,7 +186,7 @@ const textIn = (
 
 const nested: Cached<Promise<Composed>> = { most: 256 };
 
-/** Returns a function that opens a recipe's model, compiling nested recipes. */
+/** Returns a function that opens a recipe's models; compiles nested recipes. */
 export const modelOpener =
   (recipe: Recipe, inputs: OpenedInputs, statistics: StatisticsByRecipe) =>
   async (reference: ModelReference): Promise<OpenedModel> => {

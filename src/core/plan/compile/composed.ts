@@ -9,19 +9,19 @@ import type { AdapterModel } from './adapters/adapter-model.js';
 import type { OpenedModel, Unmatched } from './inputs/models.js';
 import type { Edits, TokenizerSource } from './vocabularies/tokenizer-source.js';
 
-/** A recipe compiled to formulas over byte ranges of its inputs. */
+/** A recipe compiled to formulas over byte ranges of inputs. */
 export interface Composed {
   readonly recipe: Recipe;
   readonly compiled: Compiled;
-  /** The parameters after defaults and normalisation; models only if some are nested recipes. */
+  /** Parameters after defaults and normalisation. Models are left out unless a recipe is nested. */
   readonly settled: Readonly<Record<string, unknown>>;
-  /** A recipe that reproduces this merge, with its models. */
+  /** A recipe that reproduces this merge, models included. */
   readonly complete: CompleteRecipe;
   readonly models: readonly OpenedModel[];
   readonly companions: readonly OpenedModel[];
   /**
-   * The same object if `tensors` differ only in expressions. Identical tensor objects have identical
-   * expressions.
+   * Merges with one frame object have tensors that differ only in expressions. Identical tensor objects have
+   * identical expressions.
    */
   readonly frame?: object;
   readonly tensors: readonly UnplacedTensor[];
@@ -29,12 +29,12 @@ export interface Composed {
   readonly adapter?: ComposedAdapter;
   /** Changed keys of the first model's `config.json`; undefined removes a key. */
   readonly configEdits: Readonly<Record<string, unknown>>;
-  /** The output's dtype if only the first model is quantised. */
+  /** The output's dtype, for a quantised first model whose output is not quantised. */
   readonly storedDtype?: ArithmeticDtype;
   /** Returns the changed keys of the first model's `generation_config.json`. */
   readonly generationEdits: (config: Edits) => Edits;
   readonly tokenizer: TokenizerSource;
-  /** Filters that match no tensor, also of nested recipes. */
+  /** Filters that match no tensor, including those of nested recipes. */
   readonly unmatched: readonly Unmatched[];
   readonly warnings: readonly string[];
 }
@@ -45,10 +45,12 @@ export interface ComposedAdapter {
   readonly base: string | undefined;
 }
 
-/** Measured before compilation, for recipes that need any. */
+/** Measured before compilation, if a recipe needs measurements. */
 export type StatisticsByRecipe = ReadonlyMap<Recipe, Statistics>;
 
-/** @throws LayerloomError INVALID_PARAMETER if a filter matches no tensor, also in nested recipes */
+/**
+ * @throws LayerloomError INVALID_PARAMETER if a filter of the recipe or of a nested recipe matches no tensor
+ */
 export const requireMatches = ({ unmatched: [first] }: Composed): void => {
   if (first !== undefined)
     throw new LayerloomError(

@@ -5,20 +5,22 @@ import { describeExpression } from '../card/origins.js';
 import type { PlannedExpression, PlannedInput } from '../plan.js';
 import type { Composed } from './composed.js';
 
-/** How one tensor of a merge is derived. */
+/** The derivation of one output tensor. */
 export interface Explanation {
   readonly tensor: string;
   readonly layer: number | null;
   readonly dtype: string;
   readonly shape: readonly number[];
-  /** For this tensor, with gradients and filters resolved. */
+  /** Parameters for this tensor, with gradients and filters resolved. */
   readonly parameters: Readonly<Record<string, unknown>>;
-  /** The expression, over model names. */
+  /** The expression with the names of models. */
   readonly words: string;
   readonly expression: PlannedExpression;
 }
 
-/** A likely misspelling, else a name that contains the word, else the one with most parts in common. */
+/**
+ * Suggests the name that `word` misspells; else one that contains `word`; else one with most parts in common.
+ */
 const nearestTensor = (word: string, names: readonly string[]): string => {
   const parts = word.split('.');
   const shared = (name: string) => name.split('.').filter((part) => parts.includes(part)).length;
@@ -29,7 +31,7 @@ const nearestTensor = (word: string, names: readonly string[]): string => {
   );
 };
 
-/** @throws LayerloomError INVALID_PARAMETER if the merge has no tensor of that name */
+/** @throws LayerloomError INVALID_PARAMETER if the merge has no tensor of this name */
 export const explain = (
   { tensors, compiled }: Composed,
   tensor: string,

@@ -13,19 +13,20 @@ import { openRecipeModels, type RecipeModels } from './inputs/recipe-models.js';
 import { sameModelWarnings } from './inputs/same-model.js';
 import type { Cached } from './inputs/session.js';
 
-/** Shared by recipes over the same models. */
+/** Opened models and checks that all recipes over these models share. */
 export interface Frame extends RecipeModels {
   readonly first: OpenedModel;
   readonly warnings: readonly string[];
   /**
-   * Equal expressions of a tensor yield the same object, since merges of a batch share most tensors.
+   * Returns the output's tensors. An equal expression of a tensor gives the same object, because merges of a
+   * batch share most tensors.
    *
    * @throws LayerloomError the codes of the method's expressions and of `binder`
    */
   tensorsOf(compiled: Compiled): UnplacedTensor[];
 }
 
-/** The keys that determine a recipe's frame. */
+/** Selects the recipe keys that determine a frame. */
 const framedOf = ({
   models,
   companions,
@@ -64,7 +65,7 @@ export const frameOf = (
 ): Promise<Frame> => {
   const { session } = inputs;
   const framed = framedOf(recipe);
-  // Nested recipes are keyed by identity: their text does not determine all that they compute.
+  // Keys nested recipes by identity, because their text does not determine everything they compute.
   const byId = ({ role, model, path, inPart }: ModelReference) => [
     role,
     inPart,
@@ -145,13 +146,13 @@ const makeFrame = async (
   };
 };
 
-/** Limit on cached tensors, as a multiple of the outputs. */
+/** Limit on cached tensors, in multiples of the number of output tensors. */
 const mostMade = 4;
 
 /** Longer expressions, such as lists of rows, are not cached. */
 const mostText = 4096;
 
-/** Returns a function that makes tensors, cached by output and expression. */
+/** Returns a function that makes tensors, and caches them by output and expression. */
 const sharedBy = (
   outputs: readonly OutputTensor[],
   make: (output: OutputTensor, expression: Expression) => UnplacedTensor,
@@ -159,7 +160,7 @@ const sharedBy = (
   const ids = new Map<string, number>();
   const made = new Map<number, UnplacedTensor>();
   return (compiled) => {
-    // Methods share one object among many tensors: serialise it once.
+    // Methods share expression objects among tensors, so each object is serialised once.
     const known = new Map<Expression, number | undefined>();
     if (made.size > mostMade * outputs.length) {
       made.clear();

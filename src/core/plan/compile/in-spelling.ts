@@ -5,13 +5,13 @@ import type { Model } from './inputs/compatible.js';
 import type { OpenedModel } from './inputs/models.js';
 
 /**
- * Renames a model's tensors as in `first`, if both spell a parameter differently: a fine-tuning with a head,
- * or another version of transformers.
+ * Renames a model's tensors as in `first` if the two spell them differently: one may have a head, or come
+ * from another version of transformers.
  */
 export const inSpelling = <M extends Model>(first: Model, other: M): M =>
   respelt(other, spellingsOf(first, other));
 
-/** `inSpelling` for a recipe's model, with its operands. */
+/** Renames an opened model's tensors and operands as in `first`. */
 export const inSpellingOf = (first: OpenedModel, other: OpenedModel): OpenedModel => {
   const spellings = spellingsOf(first, other);
   if (spellings.size === 0) return other;
@@ -22,7 +22,7 @@ export const inSpellingOf = (first: OpenedModel, other: OpenedModel): OpenedMode
   };
 };
 
-/** A mix of Meta's and Hugging Face's namings is refused later. */
+/** A mix of Meta's and Hugging Face's names is refused elsewhere. */
 const spellingsOf = (first: Model, { checkpoint, architecture }: Model): ReadonlyMap<string, string> =>
   first.architecture.naming === architecture.naming
     ? spellingsLike(checkpoint.tensors.keys(), first.checkpoint.tensors.keys())

@@ -43,14 +43,14 @@ import { type OpenedInputs, openInputs } from './inputs/opened-inputs.js';
 import { planSideFiles } from './side-files.js';
 
 export interface PlanOptions {
-  /** Default `layer`. */
+  /** Default: `layer`. */
   layout?: Layout | undefined;
-  /** Bytes, or a size such as `5GB` (the default). */
+  /** Bytes, or a size such as `5GB`, the default. */
   maxShardSize?: string | number | undefined;
-  /** Overrides the recipe. */
+  /** Overrides the recipe's setting. */
   experts?: ExpertLayout | undefined;
   cardNotes?: readonly string[] | undefined;
-  /** Makes errors of filters that match no tensor, and of keys that mergekit ignores. */
+  /** True to refuse filters that match no tensor, and keys that mergekit ignores. */
   strict?: boolean | undefined;
 }
 
@@ -59,7 +59,7 @@ export interface PlanOptions {
  * compatible, and fixes every byte range of the output.
  *
  * @param statistics measurements that the recipe and its nested recipes need
- * @param inputs if already opened
+ * @param inputs opened inputs; by default opens the recipe's
  * @throws LayerloomError the codes of recipes, checkpoints and incompatible models
  */
 export const planRecipe = async (
@@ -122,7 +122,7 @@ export const planRecipe = async (
   return { ...plan, files: [...plan.files, ...card] };
 };
 
-/** Lists only models in the output, not those merely checked against it. */
+/** Writes the model card. Lists only models in the output, not those merely checked against. */
 const planCard = async (
   plan: MergePlan,
   { recipe, models, adapter }: Composed,
@@ -137,9 +137,9 @@ const planCard = async (
     .filter((opened) => read.has(opened) && !isNoModel(opened))
     .map(({ checkpoint }) => checkpoint);
   const isIn = ({ checkpoint, complete }: OpenedModel) =>
-    // By path: a model that got other rows is another object.
+    // Compares paths: a model whose rows were moved is another object.
     complete !== undefined || inputs.some(({ path }) => path === checkpoint.path);
-  // The base comes last, unless the merge interpolates from it.
+  // Lists the base last, unless the method interpolates from it.
   const inOrder = methods.get(recipe.method)?.takes.startsFromBase
     ? models
     : models.toSorted((a, b) => Number(a.role === 'base') - Number(b.role === 'base'));
@@ -165,7 +165,7 @@ export const parseLayout = ({ layout = 'layer', maxShardSize = defaultShardSize 
   return { layout, maxShardBytes: parseShardSize(maxShardSize) };
 };
 
-/** Recipe keys of the layout that differ from the defaults. */
+/** Returns recipe keys for layout options that differ from the defaults. */
 const layoutKeys = ({ layout, maxShardBytes }: LayoutOptions): Record<string, unknown> => ({
   ...(layout === 'layer' ? {} : { layout }),
   ...(maxShardBytes === parseShardSize(defaultShardSize) ? {} : { max_shard_size: maxShardBytes }),
@@ -184,7 +184,7 @@ const withoutConfig = ({ checkpoint }: OpenedModel): string[] => {
   ];
 };
 
-/** Returns the input file of a source, if loaders accept it as an output shard. */
+/** Returns a function that finds a source's file, if loaders accept the file as an output shard. */
 export const inputFiles = (
   models: readonly OpenedCheckpoint[],
 ): ((source: StoredTensor) => InputFile | undefined) => {
@@ -219,12 +219,12 @@ const costOf = (shards: readonly PlannedShard[], idOf: IdOfSource): Cost => {
       cost.bytesToRead += shard.tensors[0]?.begin ?? shard.bytes;
     }
     for (const { expression, begin, end, shape } of shard.tensors) {
-      // Counts repeated sources once.
+      // Sources that occur repeatedly are read once.
       cost.bytesToRead += bytesOfSources(distinctSources(sourcesRead(expression), idOf));
       for (const { sources } of passesOf(expression))
         cost.bytesToMeasure += bytesOfSources(distinctSources(sources, idOf));
       cost[keepsBits(expression) ? 'bytesCopied' : 'bytesComputed'] += end - begin;
-      // Scales are not parameters.
+      // Scales of quantised weights are not parameters.
       if (expression.kind !== 'quantise' || expression.part === 'codes')
         cost.parameters += elementCount(shape) ?? 0;
     }
@@ -239,10 +239,10 @@ const keptCard = async (checkpoint: CheckpointIndex): Promise<PlannedFile[]> => 
   return [{ name: cardName, copyOf: file }];
 };
 
-/** Warns of files of the first model that the output lacks. */
+/** Warns of files beside the first model that the output will lack. */
 const leftBehind = async ({ checkpoint }: OpenedModel): Promise<string[]> => {
   const { adapted, name, path, folder = path, sideFiles, unread = [] } = checkpoint;
-  // Files beside a bare file may be unrelated; an adapter's directory is from training.
+  // Files beside a single weight file may be unrelated, and those beside an adapter come from training.
   if (adapted !== undefined || isBareFile(checkpoint) || sideFiles.length + unread.length === 0) return [];
   const weights = checkpoint.files.map((file) => relative(folder, file.path));
   const own = new Set([...sideFiles, ...indexNames, ...weights]);
@@ -259,7 +259,7 @@ const leftBehind = async ({ checkpoint }: OpenedModel): Promise<string[]> => {
   ];
 };
 
-/** `pytorch_model-*-of-00030.bin` */
+/** Returns `pytorch_model-*-of-00030.bin`, the pattern of numbered files. */
 const withoutNumber = (file: string): string => file.replace(/-\d{5}(?=-of-\d{5}\.)/, '-*');
 
 const mostShown = 8;
@@ -271,7 +271,7 @@ const ofDiffusers = ({ checkpoint }: OpenedModel): string[] =>
       ]
     : [];
 
-/** Warns of families known only by patterns in tensor names. */
+/** Warns of a family that is known only by patterns in tensor names. */
 const unfamiliar = ({ architecture, checkpoint }: OpenedModel, { needsLayers }: Recipe): string[] => {
   const { unrecognised, family, stacks, layers } = architecture;
   if (!needsLayers || unrecognised.length === 0) return [];

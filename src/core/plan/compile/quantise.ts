@@ -36,7 +36,7 @@ const written: Readonly<Record<WrittenName, Written>> = {
     unconverted: 'modules_to_not_convert',
     settings: (block) => ({ quant_method: 'fp8', activation_scheme: 'dynamic', weight_block_size: block }),
   },
-  // As llm-compressor writes W8A8: runtimes quantise activations by token.
+  // llm-compressor's W8A8 settings: runtimes quantise activations for each token.
   int8: {
     scales: 'weight_scale',
     unconverted: 'ignore',
@@ -58,7 +58,7 @@ const written: Readonly<Record<WrittenName, Written>> = {
 
 /**
  * Quantises the layers' matrices from the method's unrounded values. If the recipe names a base, the plan
- * contains its matrices too, to measure how much of the change survives.
+ * also reads the base's matrices, to measure how much of the change survives.
  *
  * @throws LayerloomError INVALID_PARAMETER if nothing can be quantised, or the output is an adapter
  */
@@ -145,7 +145,7 @@ const partsOf = (
   ];
 };
 
-/** The base's matrix, if it has the same shape. */
+/** Returns the base's matrix if its shape agrees. */
 const baseOf = (base: OpenedModel | undefined, { name, shape }: Matrix): { readonly base?: Operand } => {
   const found = base?.operandOf(name);
   const isSame = (other: Shape | undefined) => other?.join() === shape.join();

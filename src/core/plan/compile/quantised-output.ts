@@ -13,14 +13,14 @@ import type { Composed } from './composed.js';
 import type { OpenedInputs } from './inputs/opened-inputs.js';
 import type { Cached, PlanningSession } from './inputs/session.js';
 
-/** Cached quantised tensors, and an object for each frame. */
+/** Caches of quantised tensors, and of one object for each frame. */
 const storedTensors: Cached<UnplacedTensor[]> = { most: 1 << 20 };
 const storedFrames: Cached<object> = { most: 512 };
 
 /**
- * Keeps an output quantised, and lists its unquantised modules, if all quantised tensors are copied unchanged from
- * models that agree in scheme and settings. Otherwise dequantises every tensor and removes the quantisation keys of
- * `config.json`.
+ * Keeps the output quantised if all its quantised tensors are unchanged copies from models that agree in
+ * scheme and settings; then `config.json` lists the unquantised modules. Otherwise dequantises all tensors
+ * and removes the quantisation keys of `config.json`.
  */
 export const inOneLayout = (composed: Composed, { checkpoints, session }: OpenedInputs): Composed => {
   const models = checkpoints.map(({ checkpoint }) => checkpoint);
@@ -59,7 +59,7 @@ const configKeysOf = ({ models }: Composed): readonly string[] =>
   models[0]?.checkpoint.quantisation?.keys ?? [];
 
 /**
- * Returns the copied models' quantisation and the unquantised modules; undefined if the output cannot stay
+ * Returns the models' common quantisation and the unquantised modules; undefined if the output cannot stay
  * quantised.
  */
 const copiedIn = (
@@ -89,14 +89,14 @@ const copiedIn = (
     return undefined;
   if (!others.every((other) => other !== undefined && wayOf(other) === wayOf(first))) return undefined;
   const isStacked = composed.compiled.layersLike !== undefined;
-  // Settings by layer number would apply to the wrong layers.
+  // Settings by layer number would apply to other layers after stacking.
   if (isStacked && namesLayers(first)) return undefined;
   const unconverted = unconvertedIn(composed.tensors, contributing, isStacked);
-  // Nothing would list the unquantised modules.
+  // The scheme has no key that lists unquantised modules.
   return first.unconvertedKey === undefined && unconverted.length > 0 ? undefined : { first, unconverted };
 };
 
-/** The settings that models must share to be mixed, as text. */
+/** Serialises the settings on which models must agree. */
 const wayOf = ({ settings, unconvertedKey, origins }: Quantisation): string => {
   const without = new Set([...origins, 'version', unconvertedKey]);
   return JSON.stringify(
@@ -108,7 +108,7 @@ const wayOf = ({ settings, unconvertedKey, origins }: Quantisation): string => {
   );
 };
 
-/** True if settings besides the list of modules name layers by number or pattern. */
+/** True if settings name layers by number or pattern. Ignores the list of unquantised modules. */
 const namesLayers = ({ settings, unconvertedKey }: Quantisation): boolean =>
   Object.entries(settings).some(
     ([key, value]) =>
@@ -137,7 +137,7 @@ const asStored = (
   });
 };
 
-/** Quantised forms, by the position of their codes. */
+/** Caches each model's quantised tensors by file and position of their codes. */
 const forms: Cached<ReadonlyMap<string, QuantisationLayout<TensorReference>>> = { most: 256 };
 
 const placeOf = ({ file, begin }: { readonly file: number; readonly begin: number }): string =>
@@ -163,12 +163,11 @@ const formOf = (
 };
 
 /**
- * Returns the output's unquantised modules: all entries of the models, without those that may name a
- * quantised module, and the names of modules that only some models quantise.
+ * Returns the unquantised modules for `config.json`: the models' entries, except those that may name a
+ * quantised module, and modules that only some models quantise.
  *
- * Entries that are not plain names are never matched as patterns, since files are untrusted. They are dropped
- * if a module that is unquantised in their model is quantised in the output. For stacked layers every module
- * is named.
+ * Untrusted patterns are never matched. Instead they are dropped if a module that is unquantised in their
+ * model is quantised in the output. For stacked layers, all modules are named.
  */
 const unconvertedIn = (
   tensors: readonly UnplacedTensor[],
@@ -180,7 +179,7 @@ const unconvertedIn = (
   for (const { name, shape, expression } of tensors)
     if (quantisedCopy(expression) !== undefined) quantised.add(moduleOf(name));
     else if (shape.length >= 2) plain.add(moduleOf(name));
-  // A bias has its weight's module.
+  // An unquantised bias does not make its module unquantised.
   for (const module of quantised) plain.delete(module);
   const entries = models.flatMap(({ tensors: own, quantisation }) => {
     const plainHere = new Set([...own.keys()].map(moduleOf));
@@ -201,6 +200,6 @@ const unconvertedIn = (
   return [...new Set([...entries, ...elsewhere])];
 };
 
-/** True unless a plain name is neither the module's beginning nor its end. */
+/** True if the entry may match the module: a pattern, or a plain name at the module's beginning or end. */
 const mayName = (entry: string, module: string): boolean =>
   !/^[\w.-]+$/.test(entry) || module === entry || module.startsWith(`${entry}.`) || module.endsWith(entry);

@@ -1,6 +1,7 @@
 /**
- * Names that only quantised modules have: scales, zero points and packed weights of compressed-tensors,
- * ModelOpt, FP8, GPTQ, AWQ, EETQ, MXFP4 and bitsandbytes. Gemma 3n has a learnt scale with such a name.
+ * Ends of names that only quantised modules have: scales, zero points and packed weights of
+ * compressed-tensors, ModelOpt, FP8, GPTQ, AWQ, EETQ, MXFP4 and bitsandbytes. An exception is a learnt scale
+ * of Gemma 3n.
  */
 const marks =
   /[._]((weight|input|output|activation|k|v|q)(_global)?_scales?(_inv|_2)?|weight_(packed|shape|zero_point|g_idx)|g_idx|qweight|qzeros|scales|blocks|SCB|weight\.(absmax|quant_map|nested_absmax|quant_state\..+))$/;
@@ -11,8 +12,8 @@ const markedModule = (name: string): string | undefined => {
 };
 
 /**
- * Returns the tensors of quantised modules, except biases: averaging them without their scales is
- * meaningless.
+ * Returns all tensors of quantised modules, except biases. Averaging such tensors without their scales would
+ * be meaningless.
  */
 export const quantisedTensors = (names: Iterable<string>): ReadonlySet<string> => {
   const all = [...names];

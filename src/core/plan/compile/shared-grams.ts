@@ -5,10 +5,10 @@ import { isObject } from '../../models/checkpoint/files/json.js';
 import { jsonOrNone } from '../../texts/json.js';
 
 /**
- * Puts shared Gram matrices under each layer's name: queries, keys and values have the same inputs, so their
- * matrix is stored once. Metadata key `shared` is JSON: `{"LAYER": "LAYER WITH A MATRIX"}`.
+ * Adds shared Gram matrices under each layer's name. Queries, keys and values have one input, so the file
+ * stores one matrix; metadata key `shared` is JSON `{"LAYER": "LAYER WITH A MATRIX"}`.
  *
- * @throws LayerloomError INVALID_PARAMETER if it is not such JSON, or names a missing matrix
+ * @throws LayerloomError INVALID_PARAMETER if `shared` is other JSON, or names a missing matrix
  */
 export const withSharedGrams = (
   checkpoint: CheckpointIndex,

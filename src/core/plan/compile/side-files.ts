@@ -18,14 +18,11 @@ import type { Cached, PlanningSession } from './inputs/session.js';
 const tokenizerFile =
   /^(tokenizer(_config)?\.json|tokenizer\.model(\.v\d+)?|special_tokens_map\.json|added_tokens\.json|vocab\.(json|txt)|merges\.txt|spiece\.model|sentencepiece\.bpe\.model|tekken\.json|chat_template\.(jinja|json))$/;
 
-/**
- * True for ModelOpt's `hf_quant_config.json`, which is left out: it would repeat or contradict the output's
- * `config.json`.
- */
+/** True for ModelOpt's `hf_quant_config.json`, which could contradict the output's `config.json`. */
 const isToldInConfig = ({ quantisation }: CheckpointIndex, name: string): boolean =>
   quantisation !== undefined && name === 'hf_quant_config.json';
 
-/** The first model's side files, with the tokenizer's from the model that the recipe chooses. */
+/** Returns the first model's side files, with tokenizer files from the model that the recipe chooses. */
 const sideFilesOf = (composed: Composed): (readonly [CheckpointIndex, string])[] => {
   const donor = itemAt(composed.models, 0).checkpoint;
   const { checkpoint: tokenizer, files } = composed.tokenizer;
@@ -42,7 +39,8 @@ const sideFilesOf = (composed: Composed): (readonly [CheckpointIndex, string])[]
 };
 
 /**
- * Returns the output's chat template, if it differs from its tokenizer's model, whose template wins ties.
+ * Returns the chat template that the recipe asks for. `auto` takes the commonest; the tokenizer's model wins
+ * ties.
  *
  * @throws LayerloomError TEMPLATE_INVALID
  */
@@ -61,7 +59,7 @@ const chatTemplateFor = async (composed: Composed): Promise<string | undefined> 
 const sound: Cached<Promise<void>> = { most: 4096 };
 
 /**
- * Refuses uncopyable side files and invalid chat templates before weights are read.
+ * Refuses unreadable side files and invalid chat templates before weights are read.
  *
  * @throws LayerloomError READ_FAILED, TEMPLATE_INVALID
  */
@@ -78,7 +76,7 @@ export const planSideFiles = async (composed: Composed, session: PlanningSession
   await checkSideFiles(composed, session);
   const template = await chatTemplateFor(composed);
   const isKept = (name: string) => template === undefined || !onlyChatTemplates.test(name);
-  // Processors read this key, tokenizers the file: keep only the file.
+  // Processors read the key, tokenizers a file; keeping both would allow two different templates.
   const mustLoseKey = (name: string) => template !== undefined && mayHoldChatTemplate(name);
   const edited = (name: string, text: string): string =>
     mustLoseKey(name) ? withoutKey(text, 'chat_template') : text;
@@ -108,8 +106,8 @@ export const planSideFiles = async (composed: Composed, session: PlanningSession
 const configurations = ['config.json', 'generation_config.json'];
 
 /**
- * Edits configurations to the output's values. Compares with the file's text, since the checkpoint's object
- * may have been edited.
+ * Edits configurations to the output's values. Compares with the file's text, since the object in memory may
+ * already be edited.
  */
 const editedConfig = (
   { recipe, configEdits, storedDtype, generationEdits }: Composed,

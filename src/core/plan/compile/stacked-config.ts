@@ -8,8 +8,7 @@ import type { OpenedModel } from './inputs/models.js';
 const unchanged: StackedConfig = { edits: {}, warnings: [] };
 
 /**
- * Returns the edits after which `config.json` gives each stacked layer the settings that it had in its own
- * model.
+ * Returns edits of `config.json` that give each stacked layer the settings of its own model.
  *
  * @throws LayerloomError STACK_UNSUPPORTED for a key that cannot express this order of layers
  */
@@ -20,7 +19,7 @@ export const configOfStack = (
   const config = models[0]?.checkpoint.config;
   if (layersLike === undefined || config === undefined) return unchanged;
   const described = models.map(({ checkpoint, architecture: { stacks, layers } }) => ({
-    // A model without a configuration counts as like the first.
+    // `stackedConfig` treats a model without a configuration like the first model.
     config: checkpoint.config,
     stack: itemAt(stacks, 0),
     layers,

@@ -2,14 +2,17 @@ import { splitName } from '../../models/address/name.js';
 import { isObject } from '../../models/checkpoint/files/json.js';
 import { cannotSay } from './mergekit-unsupported.js';
 
-// Models in mergekit's dialect.
+// Formats models as mergekit reads them.
 
 type Json = Readonly<Record<string, unknown>>;
 
 export const modelEntry = (value: unknown): Json =>
   isObject(value) && 'model' in value && !('method' in value) ? value : { model: value };
 
-/** mergekit has no `NAME=`, and reads `@` as a revision and `+` as an adapter, except in a lone path. */
+/**
+ * Formats a model's address. mergekit has no `NAME=`, and takes `@` for a revision and `+` for an adapter,
+ * except in a path alone.
+ */
 export const textOfModel = (text: string): unknown => {
   const path = splitName(text).rest;
   const isPath = /^(\.{0,2}\/)/.test(path);
@@ -22,7 +25,7 @@ export const modelOf = (model: unknown): unknown =>
     ? textOfModel(model)
     : cannotSay('a recipe in the place of a model', 'merge it by itself, and name its output');
 
-/** Adds the base to a slice's sources, where mergekit expects it, with the first source's layers. */
+/** Adds the base to a slice's sources, with the first source's layers; mergekit expects the base there. */
 export const withBase = (sources: readonly Json[], base: unknown): readonly Json[] => {
   const written = JSON.stringify(modelOf(base));
   if (sources.some(({ model }) => JSON.stringify(model) === written)) return sources;

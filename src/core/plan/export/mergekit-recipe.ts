@@ -17,20 +17,20 @@ export interface MergekitRecipe {
   readonly notes: readonly string[];
 }
 
-/** Methods of weighted averages over whole tensors: mergekit's `linear`. */
+/** Methods that average whole tensors, as mergekit's `linear` does. */
 const averages: ReadonlySet<string> = new Set(['layer_swap', 'soup', 'revert']);
 
-/** Methods that draw random numbers; mergekit draws other numbers. */
+/** Methods that draw random numbers; mergekit's numbers differ. */
 const drawing: ReadonlySet<string> = new Set(['dare_ties', 'dare_linear', 'della', 'della_linear']);
 
 /**
- * Writes a plan's recipe in mergekit's dialect, with float32 arithmetic and the plan's output dtype.
+ * Returns a plan's recipe for mergekit, with float32 arithmetic and the plan's output dtype.
  *
  * @param complete the plan's recipe in YAML's spelling, with models as mergekit finds them
  * @throws LayerloomError EXPORT_UNSUPPORTED naming a feature that mergekit lacks
  */
 export const mergekitRecipe = (plan: MergePlan, complete: Json): MergekitRecipe => {
-  // mergekit always allows NaN and infinity.
+  // `allow_non_finite` is left out, because mergekit always computes with NaN and infinity.
   const { method, layout, max_shard_size: shardSize, allow_non_finite: _, ...rest } = complete;
   const name = String(method);
   if (plan.form === 'adapter')
@@ -83,7 +83,7 @@ export const mergekitRecipe = (plan: MergePlan, complete: Json): MergekitRecipe 
 const unitesVocabularies = ({ shards }: MergePlan): boolean =>
   shards.some(({ tensors }) => tensors.some(({ expression }) => movesRows(expression)));
 
-/** True for an average of three or more models in another order than the inputs. */
+/** True if an average of three or more models adds them in another order than the inputs. */
 const addsInOtherOrder = ({ shards }: MergePlan): boolean =>
   shards.some(({ tensors }) =>
     tensors.some(({ expression }) => {
@@ -96,7 +96,7 @@ const addsInOtherOrder = ({ shards }: MergePlan): boolean =>
 const drawsNumbers = ({ shards }: MergePlan): boolean =>
   shards.some(({ tensors }) => tensors.some(({ expression: { kind } }) => kind === 'random'));
 
-/** Methods for which mergekit treats the base as one of the models, or as a mere companion. */
+/** Methods in which mergekit's `base_model` is a merged model, or only supplies the tokenizer. */
 const ignoresBase: ReadonlySet<string> = new Set(['linear', 'passthrough', 'karcher']);
 
 const tensorRecipe = (
@@ -135,7 +135,7 @@ const tensorRecipe = (
       ...pick(rest),
     };
   });
-  // Without a base, mergekit takes configuration and tokenizer from an arbitrary model.
+  // Without `base_model`, mergekit takes configuration and tokenizer from an arbitrary model.
   const first = entries?.[0]?.model ?? stacked?.[0]?.sources[0]?.model;
   const donor =
     base !== undefined && (usesBase || fromMergekit) ? modelOf(base) : usesBase ? undefined : first;
@@ -146,7 +146,7 @@ const tensorRecipe = (
   };
 };
 
-/** Our own extensions only pass if mergekit has an equivalent. */
+/** Rewrites a setting that layerloom extends, or refuses values that mergekit cannot express. */
 const setting = ([key, value]: [string, unknown]): [string, unknown] => {
   if (key !== 'rescale') return [key, value];
   const text = JSON.stringify(value);

@@ -7,8 +7,8 @@ import type { CompleteRecipe } from '../complete-recipe.js';
 import type { MergePlan, PlannedInput } from '../plan.js';
 
 /**
- * Formats the recipe that reproduces a plan's merge. Local models are relative to `folder`; models of the hub
- * cache are `org/name@COMMIT`.
+ * Formats the recipe that reproduces a plan's merge. Paths of local models are relative to `folder`; models
+ * of the hub cache become `org/name@COMMIT`.
  */
 export const recipeText = (plan: MergePlan, folder: string): string =>
   `${recipeYaml(recipeFrom(plan, folder))}\n`;
@@ -27,7 +27,7 @@ export const recipeFrom = ({ completeRecipe, inputs }: MergePlan, folder: string
   return respell(completeRecipe, inputs, fromFolder, hubFirst);
 };
 
-/** Renames models, also in nested recipes. */
+/** Renames a recipe's models, including those of nested recipes. */
 export const respell = (
   recipe: CompleteRecipe,
   inputs: readonly PlannedInput[],

@@ -7,18 +7,18 @@ import { count, isCount, parseBy } from '../parse.js';
 import type { OperandKind } from './kind.js';
 import { keyOfStored, parseSource } from './stored.js';
 
-/** A row, and the source rows whose mean it is, with repetitions. */
+/** An output row, and the source rows whose mean it is; a source row may occur repeatedly. */
 export type RowMean = readonly [to: number, ...of: readonly number[]];
 
 /**
- * A float32 matrix whose rows are means of stored rows: those that `means` lists, with 0 in all others, or
- * the mean of all rows in every row.
+ * A float32 matrix whose rows are means of stored rows. `means` lists output rows, and all other rows are 0;
+ * `'all'` puts the mean of all stored rows into every row.
  */
 export interface AveragedTensor {
   readonly [operandKind]: 'averaged';
   readonly dtype: 'F32';
   readonly rows: number;
-  /** Ascending by `to`. */
+  /** Ascending by output row. */
   readonly means: 'all' | readonly RowMean[];
   readonly source: StoredTensor;
 }
@@ -35,7 +35,7 @@ const isMean = (value: unknown): value is RowMean =>
 const schema = z.strictObject({
   dtype: z.literal('F32'),
   rows: count,
-  // Checked without zod for speed: there may be one for each token.
+  // Checked without zod for speed: there may be one mean for each token.
   means: z.union([
     z.literal('all'),
     z

@@ -13,7 +13,7 @@ export const computedTensor = (dtype: Dtype, expression: PlannedExpression): Com
 
 const schema = z.strictObject({ dtype, expression: z.unknown() });
 
-/** @param formulas operations on formulas, whose operands may be of this kind again */
+/** @param formulas operations on formulas, whose operands may again be computed */
 export const computed = (
   formulas: FormulaReadings<PlannedExpression>,
 ): OperandKind<ComputedTensor, PlannedExpression> => ({

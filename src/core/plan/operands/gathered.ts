@@ -8,16 +8,16 @@ import type { OperandKind } from './kind.js';
 import { keyOfStored, parseSource, readAs } from './stored.js';
 
 /**
- * Stored rows in another order, along dimension 0: rows [to, to + count) are source rows [from, from +
- * count). Other rows are 0.
+ * Stored rows in another order. Each run [to, from, count] copies source rows [from, from + count) to rows
+ * [to, to + count). All other rows are 0.
  */
 export interface GatheredTensor {
   readonly [operandKind]: 'gathered';
   readonly dtype: Dtype;
   readonly rows: number;
-  /** Ascending by `to`, disjoint. */
+  /** Ascending by `to`, without overlaps. */
   readonly runs: readonly RowRun[];
-  /** The range from the first used row to the last; `from` is relative to its start. */
+  /** The stored range from the first used row to the last; each `from` is relative to the range's start. */
   readonly source: StoredTensor;
 }
 
@@ -30,7 +30,7 @@ export const gatheredTensor = (
 const isRun = (value: unknown): value is RowRun =>
   Array.isArray(value) && value.length === 3 && value.every(isCount);
 
-/** Checked without zod for speed: a reordered vocabulary has as many runs as tokens. */
+/** Checked without zod for speed: a reordered vocabulary has up to one run for each token. */
 export const runsSchema = z
   .custom<readonly RowRun[]>((value) => Array.isArray(value) && value.every(isRun), {
     error: 'no runs of rows',

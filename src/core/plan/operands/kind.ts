@@ -7,7 +7,7 @@ import type { Shape } from '../../tensor/reference.js';
 import type { StoredTensor } from '../../tensor/stored-tensor.js';
 import type { Refuse } from '../parse.js';
 
-/** Names a stored tensor in descriptions and keys. */
+/** Returns a stored tensor's name, for descriptions and keys. */
 export type Words = (stored: StoredTensor) => string;
 
 export interface Target {
@@ -17,7 +17,7 @@ export interface Target {
   readonly elements: number;
 }
 
-/** `F` is the type of formulas of operands. */
+/** Passed to an operand's parser; `F` is the type of nested formulas. */
 export interface ParseContext<F> {
   readonly target: Target;
   readonly inputs: readonly { readonly files: readonly { readonly bytes: number }[] }[];
@@ -25,7 +25,7 @@ export interface ParseContext<F> {
   nested(formula: unknown, dtype: Dtype): F;
 }
 
-/** For kinds that contain formulas. */
+/** Functions on nested formulas, for kinds that contain formulas. */
 export interface FormulaReadings<F> {
   sourcesOf(formula: F): readonly StoredTensor[];
   describe(formula: F, nameOf: Words): string;
@@ -33,55 +33,57 @@ export interface FormulaReadings<F> {
   lower(formula: F, dtype: ArithmeticDtype, to: Lowering): Promise<Value>;
 }
 
-/** Measures one statistic before a tensor is computed. */
+/** Reads sources to measure one statistic before a tensor is computed. */
 export interface Pass {
-  /** Name in reports: `Gram matrices`. */
+  /** The statistic's name in reports, such as `Gram matrices`. */
   readonly what: string;
   readonly sources: readonly StoredTensor[];
 }
 
-/** By input index. */
+/** Weights by input index. */
 export type Weights = ReadonlyMap<number, number>;
 
 /**
- * Everything the rest of the tree knows about one kind of operand. Programs compute on float32 tiles of the
- * output's shape; a kind lists its byte ranges and appends nodes that make its tiles. In memory the kind is
- * under `operandKind`; in JSON a unique key tells it. Constructors write keys in the order of the JSON.
+ * Defines one kind of operand for the rest of the tree. A kind lists byte ranges, and appends nodes to a
+ * program that computes on float32 tiles of the output's shape. Operands have their kind under `operandKind`;
+ * in JSON, the key `key` identifies the kind. Constructors write keys in JSON's order.
  */
 export interface OperandKind<O, F = never> {
-  /** The JSON key that no other kind has. */
+  /** A JSON key that no other kind has. */
   readonly key: string;
-  /** Parses its JSON into a copy; checks the number of elements and the file's bounds. */
+  /** Parses and copies an operand; checks the number of elements and the bounds of its file. */
   parse(value: unknown, context: ParseContext<F>): O;
-  /** Byte ranges in order. */
+  /** Returns byte ranges in order. */
   sources(operand: O): readonly StoredTensor[];
   describe(operand: O, nameOf: Words): string;
-  /** A text for shard keys. A change of this text invalidates such shards in every store. */
+  /** Returns the operand's text for shard keys. Changing this text invalidates such shards in every store. */
   keyText(operand: O, identify: Words): string;
-  /** For kinds without a formula. */
+  /** Returns weights by input, for kinds without a formula. */
   weights?(operand: O): Weights;
   /**
-   * Appends the operand to a program. With `asBits`, elements are moved bit by bit and may have a dtype
-   * without arithmetic.
+   * Appends the operand to a program. `asBits` moves elements bit by bit, so dtypes without arithmetic are
+   * allowed.
    */
   lower(operand: O, to: Lowering, asBits: boolean): Promise<Value>;
-  /** For computed kinds. */
+  /** Returns the operand's formula, for computed kinds. */
   formula?(operand: O): F;
   /**
-   * Returns the expression that moves the operand to an output of its dtype; if absent, the output is a sum
+   * Returns the expression that moves the operand to an output of its dtype. Kinds without `move` use a sum
    * of one term.
    */
   move?(operand: O): Copy<StoredTensor> | Assemble<O> | F;
-  /** True if its values are unchanged stored elements, of any dtype. */
+  /** True if values are unchanged stored elements, of any dtype. */
   readonly keepsBits?: true;
   readonly movesRows?: true;
-  /** True if its tensors may be sliced between rows only. */
+  /** True if tensors may be sliced between rows only. */
   readonly needsRows?: true;
-  /** Returns sources that must be finite: a product would spread NaN and infinity over rows and columns. */
+  /**
+   * Returns sources that must be finite: a product would spread NaN and infinity over whole rows and columns.
+   */
   factors?(operand: O): readonly StoredTensor[];
-  /** For products of matrices. */
+  /** Returns the rank, for products of matrices. */
   rank?(operand: O): number;
   statistics?(operand: O): readonly Pass[];
-  /** Returns the model's tensor that it is, or that an adapter changes in it. */
+  /** Returns the model's tensor: the operand itself, or the tensor that an adapter changes. */
   tensor?(operand: O): StoredTensor;
 }

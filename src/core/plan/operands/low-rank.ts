@@ -8,8 +8,9 @@ import type { OperandKind } from './kind.js';
 import { keyOfStored, parseSource } from './stored.js';
 
 /**
- * A LoRA adapter's unscaled product B · A, or its transpose, in float32: `a` [rank, in], `b` [out, rank].
- * Sums over the rank have a fixed order (docs/numbers.md). With `experts`, rows of the experts' products.
+ * A LoRA adapter's unscaled product B · A in float32, or its transpose: `a` is [rank, in], `b` is [out,
+ * rank]. Sums over the rank have a fixed order (docs/numbers.md). With `experts`, the products of all experts
+ * are one below the other.
  */
 export interface LowRankTensor {
   readonly [operandKind]: 'lowRank';
@@ -82,7 +83,7 @@ export const lowRank: OperandKind<LowRankTensor> = {
   describe: ({ a }, nameOf) => nameOf(a),
   keyText: ({ rank, transposed, experts, a, b }, identify) =>
     `{${transposed ? 'transposed ' : ''}product of rank ${rank}${experts === undefined ? '' : ` of ${experts.count} experts from row ${experts.row}`}, ${keyOfStored(b, identify)} by ${keyOfStored(a, identify)}}`,
-  // The changed tensor already counts with its weight.
+  // Only the changed tensor counts; its product adds no weight.
   weights: () => new Map(),
   lower: async ({ rank, transposed, experts = { count: 1, row: 0 }, a, b }, to) => {
     takeRows(to, 'last', 'an adapter of experts');

@@ -11,18 +11,18 @@ import type { OperandKind } from './kind.js';
 import { keyOfStored, parseSource } from './stored.js';
 
 /**
- * A float32 matrix with rows for `tokens`, and 0 elsewhere. Orthogonal matching pursuit approximates the
- * donor's row by at most `k` of its `shared` rows; the result combines the source's rows equally
- * (docs/numbers.md).
+ * A float32 matrix with new rows for `tokens`, and 0 elsewhere. Orthogonal matching pursuit approximates a
+ * token's donor row by at most `k` of the `shared` donor rows. The new row combines the source's rows with
+ * equal coefficients (docs/numbers.md).
  */
 export interface PursuedTensor {
   readonly [operandKind]: 'pursued';
   readonly dtype: 'F32';
   readonly rows: number;
   readonly k: number;
-  /** [result row, donor row, count], ascending and disjoint in the first. */
+  /** Runs [result row, donor row, count]; result rows ascend without overlaps. */
   readonly tokens: readonly RowRun[];
-  /** [source row, donor row, count]. */
+  /** Runs [source row, donor row, count]. */
   readonly shared: readonly RowRun[];
   readonly source: StoredTensor;
   readonly donor: StoredTensor;

@@ -18,7 +18,7 @@ import { parseBy } from '../parse.js';
 import type { OperandKind } from './kind.js';
 import { keyOfStored, parseSource } from './stored.js';
 
-/** A quantised tensor as float32: code · its block's scale (docs/quantised.md). */
+/** A quantised tensor as float32: each code times its block's scale (docs/quantised.md). */
 export interface QuantisedTensor extends QuantisedBlocks, QuantisationTensors<StoredTensor> {
   readonly [operandKind]: 'quantised';
   readonly dtype: 'F32';
@@ -93,7 +93,7 @@ const schema = z.strictObject({
 
 const scaleDtypes: readonly Dtype[] = ['F32', 'BF16', 'F16', 'F8_E4M3', 'F8_E8M0', 'U8'];
 
-/** Scales stored as exponents of powers of two. */
+/** True if scales are stored as exponents of powers of two. */
 const areExponents = ({ dtype }: StoredTensor): boolean => dtype === 'F8_E8M0' || dtype === 'U8';
 
 const whyNoCodes = ({

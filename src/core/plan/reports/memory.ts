@@ -1,16 +1,16 @@
 import { lighterThan, threadBytesOf } from '../../methods/operations/index.js';
 import type { PlannedTensor } from '../plan.js';
 
-/** Private bytes of Node, measured by bench/memory.mjs. */
+/** Private bytes of a Node process, measured by bench/memory.mjs. */
 const nodeBytes = 27e6;
 
 /** Private bytes of a thread (heap, stack, one tile), measured by bench/memory.mjs. */
 const threadBytes = 9e6;
 
 export interface MemoryNeed {
-  /** Bytes a thread, for the most demanding tensor. */
+  /** Bytes that a thread needs for the most demanding tensor. */
   readonly ofThread: number;
-  /** That tensor, if it needs more than tiles, and a lighter option. */
+  /** The most demanding tensor and an option that needs less memory, if tiles are not enough. */
   readonly matrix?: { readonly tensor: string; readonly lighter: string };
 }
 
@@ -27,6 +27,6 @@ export const memoryOf = (
   return most;
 };
 
-/** Returns the private memory of a run, in bytes. */
+/** Returns a run's private memory in bytes. */
 export const memoryWith = ({ ofThread }: MemoryNeed, threads: number): number =>
   nodeBytes + threads * ofThread;

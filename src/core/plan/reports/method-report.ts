@@ -3,7 +3,7 @@ import { methods } from '../../methods/index.js';
 import { sourcesOf } from '../operands.js';
 import type { MergePlan } from '../plan.js';
 
-/** Empty if this process does not know the method. */
+/** Returns the method's report; empty if this process does not know the method. */
 export const reportOf = (plan: MergePlan): MethodReport =>
   methods.get(plan.method)?.report?.(reported(plan)) ?? {};
 
@@ -12,7 +12,7 @@ export const notesOf = (plan: MergePlan): readonly string[] =>
 
 const reported = (plan: MergePlan): ReportedPlan => ({
   ...plan,
-  // On demand: most notes need only the recipe.
+  // A getter, because most notes need only the recipe.
   get shards() {
     return plan.shards.map(({ tensors }) => ({
       tensors: tensors.map((tensor) => ({

@@ -9,12 +9,12 @@ import { type MergePlan, type PlannedDownload, type PlannedInput, verbatimPath }
 
 export interface MissingWeights extends PlannedDownload {
   readonly needs: readonly NeededRanges[];
-  /** Complete files that were never verified. */
+  /** Complete files that have not been verified. */
   readonly unverified: readonly string[];
 }
 
 /**
- * Finds missing byte ranges of a run, from the records of the cache of ranges, without network.
+ * Returns the byte ranges that a run would download. Reads records of the cache of ranges, without network.
  *
  * @param linked paths of input files that are read whole, with headers
  */

@@ -3,29 +3,29 @@ import type { StoredTensor } from '../../tensor/stored-tensor.js';
 import { sourcesOfOperand } from '../operands.js';
 import type { Operand, PlannedInput } from '../plan.js';
 
-/** An expert's difference from the base's tensor. */
+/** An expert's difference from a tensor of the base. */
 export type PlannedDifference =
-  /** tensor − base. */
+  /** `tensor` − base. */
   | { readonly kind: 'tensor'; readonly tensor: Operand }
-  /** scale · change; for an adapter on the base's bytes, the base need not be read. */
+  /** `scale` · `change`; for an adapter on the base's own bytes, so that the base need not be read. */
   | { readonly kind: 'change'; readonly change: Operand; readonly scale: number }
-  /** Equal bytes. */
+  /** The expert's bytes equal the base's. */
   | { readonly kind: 'none' };
 
 /**
- * A matrix whose differences from the base are summed by row. A 1-D parameter is one row: shape [1, n], rows
- * `output`.
+ * A matrix whose differences from the base are summed by row. A 1-D parameter counts as one row of shape [1,
+ * n].
  */
 export interface PlannedReduction {
   readonly name: string;
   readonly shape: readonly [number, number];
   readonly rows: Rows;
-  /** Null if no expert needs it. */
+  /** Null if no expert's difference needs the base. */
   readonly base: Operand | null;
   readonly experts: readonly PlannedDifference[];
 }
 
-/** With repetitions. */
+/** Returns the byte ranges that a reduction reads, with repetitions. */
 export const sourcesOfReduction = ({ base, experts }: PlannedReduction): StoredTensor[] => {
   const read = experts.flatMap((expert): Operand[] => {
     if (expert.kind === 'none') return [];
@@ -39,11 +39,11 @@ export interface ReductionPlan {
   /** The base, then the experts. */
   readonly inputs: readonly PlannedInput[];
   readonly tensors: readonly PlannedReduction[];
-  /** True to compare pairs of experts. */
+  /** True to compare each pair of experts. */
   readonly pairs: boolean;
 }
 
-/** Returns [number of rows, parameters in each]. */
+/** Returns the number of rows, and of parameters in each row. */
 export const rowsOf = ({
   shape,
   rows,

@@ -5,7 +5,7 @@ import type { AdapterModel } from './adapter-model.js';
 import type { TargetModule } from './adapter-tensors.js';
 
 export interface AdapterConfigOf {
-  /** The first one supplies settings that all share. */
+  /** The first adapter supplies settings on which all adapters agree. */
   readonly adapters: readonly Adapter[];
   readonly merged: Omit<AdapterModel, 'adapters'>;
   readonly targets: readonly TargetModule[];
@@ -14,8 +14,8 @@ export interface AdapterConfigOf {
 }
 
 /**
- * Returns `adapter_config.json`, from which PEFT derives each module's exact rank and scale: the most common
- * ones as defaults, others as patterns of whole names.
+ * Returns `adapter_config.json`. The commonest rank and alpha are defaults; other modules get patterns of
+ * whole names, so that PEFT derives every exact scale.
  */
 export const mergedConfigText = ({ adapters, merged, targets, rsLora, base }: AdapterConfigOf): string => {
   const configs = adapters.map(({ config }) => config);
@@ -55,7 +55,7 @@ export const mergedConfigText = ({ adapters, merged, targets, rsLora, base }: Ad
     targetParameters: targets.filter(isParameter).map(({ parameter }) => parameter),
     modulesToSave: savedModules(configs, merged, targets),
     taskType: typeof taskType === 'string' ? taskType : null,
-    // The layout of square matrices' factors depends on PEFT's version.
+    // PEFT's version determines the layout of square matrices' factors.
     ...(hasExperts && typeof version === 'string' ? { peftVersion: version } : {}),
   });
 };
@@ -70,13 +70,13 @@ const commonest = (numbers: readonly number[]): number => {
   return [...counts].find(([, count]) => count === most)?.[0] ?? Number.NaN;
 };
 
-/** PEFT matches the ends of names, so a name that ends another is anchored. */
+/** Anchors a name that another name ends with, since PEFT matches the ends of names. */
 const asPattern = (name: string, names: readonly string[]): string =>
   names.some((other) => other.endsWith(`.${name}`)) ? `^${name}` : name;
 
 /**
- * Modules with factors, as the adapters list them if all agree and the output has them all. Otherwise whole
- * names, which PEFT matches too.
+ * Returns the adapters' `target_modules` if all adapters agree and have all modules of the output. Otherwise
+ * returns full names of modules.
  */
 const targetModules = (
   adapters: readonly Adapter[],
@@ -100,7 +100,7 @@ const isUnset = (value: unknown): boolean =>
 const biasOf = (configs: readonly AdapterConfig[]): AdapterConfig['bias'] =>
   (['all', 'lora_only'] as const).find((kind) => configs.some(({ bias }) => bias === kind)) ?? 'none';
 
-/** Returns the saved modules, without those that have factors, which already contain their saved tensors. */
+/** Returns the saved modules, except those with factors, which already contain their saved tensors. */
 const savedModules = (
   configs: readonly AdapterConfig[],
   { whole }: Pick<AdapterModel, 'whole'>,

@@ -5,20 +5,20 @@ import { storedTensor } from '../../../tensor/stored-tensor.js';
 import type { Operand } from '../../plan.js';
 import { type Change, changeOf } from './change.js';
 
-/** A tensor that replaces the base's. */
+/** An adapter's tensor that replaces the base's tensor. */
 export interface WholeTensor {
   readonly reference: TensorReference;
   readonly operand: Operand;
 }
 
-/** Σ coefficient · tensor, added to a bias (`lora_bias`), with scales included. */
+/** A bias that a module with `lora_bias` adds: Σ coefficient · tensor; coefficients include scales. */
 export interface AddedBias {
   readonly name: string;
   readonly reference: TensorReference;
   readonly terms: readonly { readonly coefficient: number; readonly operand: Operand }[];
 }
 
-/** An adapter, or a nested merge of adapters, as changes of a base, by the base's parameter names. */
+/** An adapter, or a nested merge of adapters: changes of a base, keyed by the base's parameter names. */
 export interface AdapterModel {
   readonly adapters: readonly Adapter[];
   readonly changes: ReadonlyMap<string, Change>;
@@ -55,7 +55,7 @@ export const parametersOf = (models: readonly AdapterModel[]): string[] => [
   ),
 ];
 
-/** Renames the model's parameters as in `first`: versions of transformers name them differently. */
+/** Renames the model's parameters as in `first`, since versions of transformers use different names. */
 export const inSpellingOfAdapter = (first: AdapterModel, model: AdapterModel): AdapterModel => {
   const spellings = spellingsLike(parametersOf([model]), parametersOf([first]));
   if (spellings.size === 0) return model;

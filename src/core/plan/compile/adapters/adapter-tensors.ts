@@ -10,7 +10,7 @@ import type { AdapterModel, AddedBias } from './adapter-model.js';
 import { type FactorOptions, factorsOf } from './factors.js';
 
 export interface TargetModule {
-  /** Without PEFT's prefix. */
+  /** The module's name without PEFT's prefix. */
   readonly module: string;
   readonly parameter: string;
   readonly rank: number;
@@ -23,8 +23,8 @@ export interface AdapterTensors {
 }
 
 /**
- * Plans a merged adapter's tensors. A tensor that replaces the base's is under `base_layer` if its module
- * also has factors, as in PEFT.
+ * Plans a merged adapter's tensors. If a module has factors, PEFT expects a tensor that replaces the base's
+ * under `base_layer`.
  */
 export const adapterTensors = (
   { changes, whole, added }: Omit<AdapterModel, 'adapters'>,
@@ -63,7 +63,7 @@ export const adapterTensors = (
   }
   for (const [parameter, bias] of added) {
     const target = targets.get(split(parameter)[0]);
-    // Factors of scale 0 were left out; their bias has the same scale.
+    // A module without factors had scale 0, which makes its bias 0 too.
     if (target === undefined) continue;
     const { rank, alpha } = target;
     add(bias.name, parameter, biasOf(bias, alpha / (rsLora ? Math.sqrt(rank) : rank), dtype));
@@ -76,7 +76,7 @@ const split = (parameter: string): readonly [module: string, last: string] => {
   return [parameter.slice(0, dot), parameter.slice(dot + 1)];
 };
 
-/** The bias of B, divided by the output pair's scale. */
+/** Returns the bias of B, divided by the scale that PEFT will apply. */
 const biasOf = (
   { reference: { shape }, terms }: AddedBias,
   scale: number,

@@ -13,7 +13,7 @@ export interface Factor {
   readonly columns: number;
 }
 
-/** weight · scale · B · A. */
+/** A product weight · scale · B · A. */
 export interface Term {
   readonly weight: number;
   readonly a: Factor;
@@ -26,18 +26,18 @@ export interface Term {
 }
 
 /**
- * The change of one base parameter: a sum of products, or a formula over such sums. Weighted sums of changes
- * only join terms.
+ * The change of one base parameter: a sum of products, or a formula over such sums. A weighted sum of changes
+ * concatenates their `terms`.
  */
 export interface Change {
   readonly names: LowRankPair['names'];
   readonly transposed: boolean;
-  /** Experts in each pair, stacked by rows in A and by columns in B. */
+  /** Number of experts in each pair, stacked by rows in A and by columns in B. */
   readonly experts?: number;
   readonly terms: readonly Term[];
-  /** A float32 formula, for changes that are not sums of products, as in TIES. `terms` are its operands. */
+  /** A float32 formula over `terms`, for changes that are not sums of products, as in TIES. */
   readonly formula?: PlannedExpression;
-  /** Path of the (first) adapter, for errors. */
+  /** Path of the first adapter, for errors. */
   readonly path: string;
 }
 
@@ -59,9 +59,9 @@ export const changeOf = (
 });
 
 /**
- * Returns Σ weight · change, joining terms of one pair and dropping zero terms; undefined if none remain.
+ * Returns Σ weight · change. Joins terms of one pair, and drops terms of weight 0; undefined if none remains.
  *
- * @param parameter for errors
+ * @param parameter name of the base's parameter, for errors
  * @throws LayerloomError SHAPE_MISMATCH, ADAPTERS_DIFFER
  */
 export const sumOfChanges = (
@@ -88,7 +88,7 @@ export const sumOfChanges = (
   return { ...sum, formula: { kind: 'linear', terms: summed } };
 };
 
-/** Returns a float32 matrix, [rows of B, columns of A]. */
+/** Returns a change as a float32 matrix [rows of B, columns of A]. */
 export const operandOfChange = ({ terms, formula }: Change): Operand =>
   computedTensor('F32', formula ?? { kind: 'linear', terms: terms.map(productOf) });
 
@@ -105,7 +105,7 @@ const shapeOf = ({ terms, experts }: Change): string => {
   return `[${[...(experts === undefined ? [] : [experts]), b.rows, a.columns].join(', ')}]`;
 };
 
-/** Shapes, storage order and factor names must agree. */
+/** Checks that shapes, storage order and factor names agree. */
 const checkSame = (first: Change, other: Change, parameter: string): void => {
   const pair = { first: first.path, other: other.path };
   if (shapeOf(first) !== shapeOf(other))

@@ -8,8 +8,8 @@ import { adapterConfigName } from '../../../models/adapters/peft-config.js';
 import type { CheckpointIndex } from '../../../models/checkpoint/checkpoint.js';
 
 /**
- * Checks that adapters can be merged: one base, unless the recipe names it; equal storage; and a fit with the
- * base, if given.
+ * Checks that adapters can be merged: they share a base, unless the recipe names one; they are stored alike;
+ * and they fit the given base.
  *
  * @returns warnings
  * @throws LayerloomError ADAPTER_UNSUPPORTED (their sum is not an adapter), ADAPTERS_DIFFER, ADAPTER_INVALID,
@@ -53,8 +53,8 @@ export const checkAdapters = async (
 };
 
 /**
- * Compares only names and shapes with the base: adapters of quantised weights cannot be applied, but they can
- * be merged.
+ * Checks that an adapter fits the base. Accepts adapters that cannot be applied, as to a quantised base: they
+ * can still be merged.
  */
 const checkAgainst = (base: CheckpointIndex, adapter: Adapter): readonly string[] => {
   if (base.adapted !== undefined) return [];

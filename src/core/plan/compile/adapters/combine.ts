@@ -15,7 +15,7 @@ import type { OpenedModel } from '../inputs/models.js';
 import type { AdapterModel, AddedBias, WholeTensor } from './adapter-model.js';
 import { type Change, noChange, operandOfChange, sumOfChanges } from './change.js';
 
-/** A model to combine; the base has no `adapter`. */
+/** A model to combine; only the base has no `adapter`. */
 export interface MergedModel extends OpenedModel {
   readonly adapter?: AdapterModel;
 }
@@ -25,11 +25,11 @@ interface Share {
   readonly weight: number;
 }
 
-/** Rounding tolerance of a sum of 1. */
+/** Tolerance for weights that should add up to 1. */
 const mostMissing = 1e-6;
 
 export interface CombineOptions {
-  /** For errors. */
+  /** Name of the method, for errors. */
   readonly method: string;
   readonly dtype: ArithmeticDtype | undefined;
   readonly places: ReadonlyMap<string, Place>;
@@ -39,7 +39,7 @@ export interface CombineOptions {
 
 /**
  * Applies a compiled method to changes of a base: evaluates each parameter's expression over B · A, and over
- * tensors that replace the base's. A model without a change counts as the base, a zero change.
+ * tensors that replace the base's. A model without a change counts as the base.
  *
  * @throws LayerloomError NO_ADAPTER_FORM, BASE_NEEDED, ADAPTERS_DIFFER, SHAPE_MISMATCH
  */
@@ -96,13 +96,13 @@ const sumOfBiases = (
 type OfDifferences = Consensus<ModelTensor> | Sce<ModelTensor>;
 
 /**
- * True for formulas that shift with their base and sources: the result's change is the formula of the
- * changes, with base 0.
+ * True for formulas of differences from the base. Applied to changes with base 0, such a formula gives the
+ * merged change.
  */
 const isOfDifferences = (expression: Expression): expression is OfDifferences =>
   expression.kind === 'consensus' || expression.kind === 'sce';
 
-/** A model without a change contributes zeros. */
+/** Replaces models by their changes, and by zeros if a model has none. */
 const overChanges = (
   formula: OfDifferences,
   like: Change,
@@ -116,7 +116,7 @@ const overChanges = (
 const notInForm = (method: string, reason: string): LayerloomError =>
   new LayerloomError('NO_ADAPTER_FORM', { method, reason });
 
-/** The base, first in the formula, comes last, as in sums. */
+/** Returns the formula's models with the base last, as in sums; the formula has the base first. */
 const modelsIn = (formula: OfDifferences, parameter: string, method: string): readonly Share[] => {
   const over = operandsOf<ModelTensor>(formula);
   for (const { tensor } of over)
@@ -126,7 +126,7 @@ const modelsIn = (formula: OfDifferences, parameter: string, method: string): re
   return [...others, ...(base === undefined ? [] : [base])].map((model) => ({ model, weight: 1 }));
 };
 
-/** Returns each model's weight. Weights must add up to 1: an adapter cannot scale the base itself. */
+/** Returns each model's weight. Weights must add up to 1, because an adapter cannot scale its base. */
 const sharesOf = (expression: Expression, parameter: string, method: string): readonly Share[] => {
   const refuse = (reason: string): never => {
     throw notInForm(method, `${parameter} ${reason}`);
@@ -148,7 +148,7 @@ const sharesOf = (expression: Expression, parameter: string, method: string): re
     .map(({ source: { model }, weight }) => ({ model, weight }));
 };
 
-/** Returns a function that combines tensors that replace the base's; a model without one uses the base's. */
+/** Returns a function that combines saved tensors. A model that did not save one uses the base's. */
 const wholeCombiner = (models: readonly MergedModel[], { dtype, base, places }: CombineOptions) => {
   const ofBase = (parameter: string): WholeTensor | undefined => {
     const [reference, operand] = [base?.checkpoint.tensors.get(parameter), base?.operandOf(parameter)];

@@ -21,19 +21,19 @@ import { combine } from './combine.js';
 
 export interface AdapterRecipe {
   readonly recipe: Recipe;
-  /** Merged models, then companions. */
+  /** Merged models, then models that are only read, such as the base. */
   readonly opened: readonly OpenedModel[];
-  /** From the recipe, or named by the adapters and available. */
+  /** The base from the recipe, or the one that the adapters name, if available. */
   readonly base: OpenedModel | undefined;
   readonly statistics: Statistics | undefined;
-  /** True if its adapter is not written. */
+  /** True for a nested recipe, whose adapter is not written. */
   readonly isNested: boolean;
   readonly complete: (again: CompleteRecipe | undefined) => CompleteRecipe;
 }
 
 /**
- * Compiles a recipe over bare adapters into an adapter: the method's expressions apply to each base parameter
- * that an adapter changes.
+ * Compiles a recipe over bare adapters into an adapter. Applies the method's expressions to each base
+ * parameter that an adapter changes.
  *
  * @throws LayerloomError FORMS_MIXED, ADAPTERS_DIFFER, and the codes of the method and of `combine`
  */
@@ -127,7 +127,7 @@ export const composeAdapters = async ({
   };
 };
 
-/** Refuses a recipe in which a model other than the base is a whole model. */
+/** Refuses whole models beside adapters, except the base. */
 const refuseMixed = (opened: readonly OpenedModel[]): void => {
   const full = opened.filter(({ adapter, role }) => adapter === undefined && role !== 'base');
   if (full.length > 0)
@@ -139,7 +139,7 @@ const refuseMixed = (opened: readonly OpenedModel[]): void => {
     });
 };
 
-/** Names the base's parameters as the first adapter does. */
+/** Renames base parameters as the first adapter does. */
 const inOneSpelling = (opened: readonly OpenedModel[]): readonly OpenedModel[] => {
   const first = opened.find(({ adapter }) => adapter !== undefined)?.adapter;
   return opened.map((model) =>
@@ -149,7 +149,7 @@ const inOneSpelling = (opened: readonly OpenedModel[]): readonly OpenedModel[] =
   );
 };
 
-/** An adapter keeps the vocabulary of its base. */
+/** Refuses another vocabulary, because an adapter keeps its base's. */
 const refuseTokenizers = ({
   tokenizer: { source, tokens, padToMultipleOf },
   transplant,
@@ -161,8 +161,8 @@ const refuseTokenizers = ({
 };
 
 /**
- * Returns the places of adapted parameters among the base's layers. Without the base, assumes that the last
- * adapted layer is the last one, with a warning.
+ * Returns where adapted parameters lie among the base's layers. Without a base, takes the last adapted layer
+ * for the last layer, and warns.
  */
 const architectureOf = (
   merged: readonly AdapterModel[],
@@ -200,7 +200,7 @@ const architectureOf = (
   };
 };
 
-/** True if any model, nested ones included, is a bare adapter. */
+/** True if any model is a bare adapter, including models of nested recipes. */
 export const isOfAdapters = (recipe: Recipe, isAdapter: (model: string) => boolean): boolean =>
   [...recipe.models, ...recipe.companions].some(({ model }) =>
     typeof model === 'string' ? isAdapter(model) : isOfAdapters(valueAt(recipe.nested, model), isAdapter),

@@ -19,7 +19,7 @@ export interface PlannedFactor {
   readonly expression: PlannedExpression;
 }
 
-/** A change's factors as one pair, with the configuration's numbers. */
+/** A change as one pair of factors, with the rank and alpha for the configuration. */
 export interface Factors {
   readonly a: PlannedFactor;
   readonly b: PlannedFactor;
@@ -33,11 +33,11 @@ export interface FactorOptions {
   readonly rsLora: boolean;
   /** Dtype of both matrices. */
   readonly dtype: ArithmeticDtype | undefined;
-  /** Maximum rank of sums; exact rank of a change by formula. */
+  /** Maximum rank of a sum; exact rank of a change by formula. */
   readonly rank: number | undefined;
-  /** True if factors are not written; then a change by formula needs no rank. */
+  /** True for a nested recipe, whose factors are not written, so that no rank is needed. */
   readonly isNested: boolean;
-  /** For errors. */
+  /** Name of the method, for errors. */
   readonly method: string;
 }
 
@@ -99,8 +99,8 @@ export const factorsOf = (
     const shape = along === 'rows' ? [ranks, columns] : [rows, ranks];
     const [only] = matrices as [Factor];
     if (isOne && first.weight === 1) return { dtype: output, shape, expression: copyOf(only, output) };
-    // In B, the columns of all experts alternate within a rank. In A, each expert has its own block of ranks,
-    // so the blocks are joined one by one.
+    // In B, each rank has one column for every expert. In A, each expert has its own block of ranks, so the
+    // blocks are joined one by one.
     const [groups, width] = along === 'rows' && !isOne ? [experts, 1] : [1, experts];
     let at = 0;
     const parts = Array.from({ length: groups }, (_, group) => group).flatMap((group) =>
@@ -133,9 +133,9 @@ export const factorsOf = (
 };
 
 /**
- * Plans factors by truncated singular value decomposition. Scales are included, so the output's scale is 1.
+ * Plans factors by truncated singular value decomposition, with output scale 1.
  *
- * @param terms products of the change
+ * @param terms products in the change, with their scales
  * @param summed the matrix to decompose
  */
 const truncated = (
@@ -165,7 +165,7 @@ const truncated = (
   };
 };
 
-/** The dtype that all factors share, or float32. */
+/** Returns the dtype that all factors share, or float32. */
 const dtypeOfTruncated = (terms: readonly Term[], wanted: ArithmeticDtype | undefined): FactorDtype => {
   const dtypes = terms.flatMap(({ a, b }) => [a.source.dtype, b.source.dtype]);
   const [common, ...others] = new Set<Dtype>(wanted === undefined ? dtypes : [wanted]);
@@ -182,7 +182,7 @@ const dtypeOfTruncated = (terms: readonly Term[], wanted: ArithmeticDtype | unde
 const copyOf = ({ source }: Factor, dtype: Dtype): PlannedExpression =>
   source.dtype === dtype ? { kind: 'copy', source } : { kind: 'linear', terms: [{ source, weight: 1 }] };
 
-/** Places rows from row `at` of `of` rows, or all columns from column `at`. */
+/** Places a factor in a larger matrix: by rows from row `at`, or by columns from column `at`. */
 const placed = (
   along: 'rows' | 'columns',
   { source, columns }: Factor,
@@ -193,13 +193,13 @@ const placed = (
     : columnTensor({ columns: of, first: at, count: columns }, source);
 
 /**
- * Returns the dtype for matrices times factors: the shared one if no product is rounded in it, else float32
- * (float64 if one is).
+ * Returns the dtype for matrices multiplied by factors: the shared dtype if all products are exact; otherwise
+ * float32, or float64 if a matrix is float64.
  */
 const dtypeFor = (matrices: readonly Factor[], factors: readonly number[]): Dtype => {
   const dtypes = [...new Set(matrices.map(({ source }) => source.dtype))];
   const [only, ...others] = dtypes as [Dtype];
-  // float16's exponent range is small: a product with a power of two may lose bits.
+  // In float16, even a product with a power of two may underflow or overflow.
   const isExact = (factor: number) =>
     Math.abs(factor) === 1 || (only !== 'F16' && isPowerOfTwo(Math.abs(factor)));
   if (others.length === 0 && factors.every(isExact)) return only;
@@ -209,8 +209,8 @@ const dtypeFor = (matrices: readonly Factor[], factors: readonly number[]): Dtyp
 const isPowerOfTwo = (value: number): boolean => 2 ** Math.round(Math.log2(value)) === value;
 
 /**
- * Returns the alpha for which PEFT computes this scale (alpha / rank, or alpha / √rank). Tries neighbouring
- * numbers, since the product may be one rounding off; if none is exact, the last bit differs.
+ * Returns the alpha from which PEFT computes `scale`: alpha / rank, or alpha / √rank with `rsLora`. Tries
+ * neighbouring numbers, since rounding may move the last bit; if none is exact, the scale's last bit differs.
  */
 export const alphaFor = (scale: number, rank: number, rsLora: boolean): number => {
   const divisor = rsLora ? Math.sqrt(rank) : rank;

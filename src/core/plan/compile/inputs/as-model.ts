@@ -34,7 +34,7 @@ export const storedModel = (
   };
 };
 
-/** Returns a compiled nested recipe as a model: its first model with the recipe's tensors. */
+/** Returns a compiled nested recipe as a model: its first model, with the recipe's tensors. */
 export const asModel = (reference: ModelReference, composed: Composed): OpenedModel => {
   const [first] = composed.models;
   if (first === undefined) throw new Error('a recipe has a model');
@@ -55,7 +55,7 @@ export const asModel = (reference: ModelReference, composed: Composed): OpenedMo
     checkpoint: {
       ...first.checkpoint,
       name: `${recipe.method}(${names.join(', ')})`,
-      // `operandOf` has these tensors' formulas; the ranges here are never read.
+      // Only `operandOf` is used; it returns formulas, so these byte ranges are never read.
       tensors: new Map(
         tensors.map(({ name, dtype, shape }) => [name, { file: 0, begin: 0, end: 0, dtype, shape }]),
       ),

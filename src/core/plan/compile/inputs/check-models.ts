@@ -5,10 +5,10 @@ import { checkCompatible, type Fit, warningOf } from './compatible.js';
 import { at, type OpenedModel } from './models.js';
 import type { Cached, PlanningSession } from './session.js';
 
-/** Refuses a model that is given twice in one role, which must be a mistake. */
+/** Refuses a model given twice in one role. */
 export const refuseTwins = (models: readonly OpenedModel[]): void => {
   for (const [index, { role, checkpoint, operandOf, path }] of models.entries()) {
-    // A single tensor tells models apart: a byte range, or a nested recipe's formula.
+    // Comparing one tensor is enough: models differ in its byte range or formula.
     const [name = ''] = checkpoint.tensors.keys();
     const source = operandOf(name);
     const twin = models
@@ -31,7 +31,7 @@ export const refuseTwins = (models: readonly OpenedModel[]): void => {
 };
 
 /**
- * Checks that configurations agree for each layer, since a merge keeps one of them.
+ * Checks that configurations agree for each layer, because a merge keeps only one configuration.
  *
  * @throws LayerloomError CONFIG_MISMATCH
  */
@@ -49,7 +49,7 @@ const checkLayers = (
 
 const fits: Cached<Promise<Fit>> = { most: Number.POSITIVE_INFINITY };
 
-/** Cache key of a comparison. */
+/** Returns the cache key of a comparison. */
 const idOf = ({ checkpoint, configEdits, vocabulary }: OpenedModel): unknown[] => [
   checkpoint.path,
   checkpoint.name,
@@ -60,8 +60,8 @@ const idOf = ({ checkpoint, configEdits, vocabulary }: OpenedModel): unknown[] =
 /**
  * Checks every model against the first.
  *
- * @returns warnings; `omitted`, redundant tensors that some merged model lacks; `ownHead`, tensors of the
- *   first model's head that no other has
+ * @returns warnings; `omitted`: redundant tensors that some merged model lacks; `ownHead`: tensors of a head
+ *   that only the first model has
  * @throws LayerloomError the codes of `checkCompatible`; TENSOR_NAMES_DIFFER if only some models have the
  *   head
  */
@@ -111,7 +111,7 @@ export const checkAll = async (
   return { warnings, omitted, ownHead };
 };
 
-/** Refuses a head that only some other models have: only they would contribute. */
+/** Refuses a head that the first model shares with only some others: the merged head would lack the rest. */
 const refuseSharedHead = (
   names: readonly string[],
   [first, ...others]: readonly OpenedModel[],

@@ -19,11 +19,11 @@ export interface Model {
   readonly architecture: Architecture;
 }
 
-/** A difference, described in words, and the name of the model that the output follows. */
+/** A difference in words, and the name of the model whose value the output keeps. */
 export interface Difference {
   readonly words: string;
   readonly kept?: string;
-  /** The recipe key that settles the difference without a warning. */
+  /** The recipe key that decides the difference, so that no warning is needed. */
   readonly decidedBy?: 'chatTemplate';
 }
 
@@ -32,27 +32,24 @@ export const warningOf = ({ words, kept }: Difference): string =>
 
 export interface Fit {
   readonly differences: readonly Difference[];
-  /**
-   * Tensors that one model lacks and that carry no information: constant tables, and the head of tied
-   * embeddings.
-   */
+  /** Tensors without information that one model lacks: constant tables, and the head of tied embeddings. */
   readonly redundant: readonly string[];
-  /** The first model's head, if the other, of another class on the same base, has none. */
+  /** The first model's head, if the other model is of another class on the same base, without a head. */
   readonly ownHead: readonly string[];
 }
 
-/** Differences that are allowed, because the merge resolves them. */
+/** Differences that the merge resolves. */
 export interface Tolerated {
-  /** Layer counts may differ. */
+  /** True to allow different numbers of layers. */
   readonly stacks?: boolean;
-  /** Tokens are not compared. */
+  /** True to skip the comparison of tokens. */
   readonly tokensAreDecided?: boolean;
 }
 
 /**
- * Checks that `other` may be a fine-tuning of the same base as `first`: naming, family, layers, tying,
- * tensors, shapes, configuration and token ids. Reports differences of the whole model before those of
- * tensors, which follow from them.
+ * Checks that `first` and `other` may be fine-tuned from one base: names, family, layers, tying, tensors,
+ * shapes, configuration and token ids. Reports a difference between whole models before the differences of
+ * tensors that follow from it.
  *
  * @throws LayerloomError NAMING_MISMATCH, LAYER_COUNT_MISMATCH, TIED_MISMATCH, TENSOR_NAMES_DIFFER,
  *   SHAPE_MISMATCH, DTYPE_MISMATCH, CONFIG_MISMATCH, TOKENIZER_MISMATCH, READ_FAILED, QUANTISED_WEIGHTS
@@ -64,7 +61,7 @@ export const checkCompatible = async (
   tokenizers = new TokenizerReader(),
 ): Promise<Fit> => {
   checkArchitecture(first, other, stacks);
-  // For stacked layers, bind.ts compares the combined tensors.
+  // If layers are stacked, bind.ts compares each combination of tensors.
   const names = stacks ? { redundant: [], ownHead: [], foreignHead: [] } : checkNames(first, other);
   if (!stacks) checkTensors(first.checkpoint, other.checkpoint);
   const differences = checkConfig(first, other, stacks);
@@ -81,7 +78,7 @@ export const checkCompatible = async (
 };
 
 /**
- * Checks architecture and tensor names, before vocabularies are compared.
+ * Checks architecture and tensor names; vocabularies are compared afterwards.
  *
  * @throws LayerloomError NAMING_MISMATCH, CONFIG_MISMATCH for another family, LAYER_COUNT_MISMATCH,
  *   TIED_MISMATCH, TENSOR_NAMES_DIFFER, QUANTISED_WEIGHTS
@@ -106,7 +103,7 @@ const checkArchitecture = (first: Model, other: Model, stacks: boolean): void =>
       firstNaming: spelt[a.naming],
       otherNaming: spelt[b.naming],
     });
-  // First, since other differences follow from the family.
+  // The family comes first, because other differences follow from it.
   if (familyOf(first) !== familyOf(other)) checkConfig(first, other, stacks);
   if (a.layers !== b.layers && !stacks)
     throw new LayerloomError('LAYER_COUNT_MISMATCH', {
@@ -123,7 +120,7 @@ const checkArchitecture = (first: Model, other: Model, stacks: boolean): void =>
 const familyOf = ({ checkpoint }: Model): unknown => checkpoint.config?.['model_type'];
 
 interface NameDifferences extends Pick<Fit, 'redundant' | 'ownHead'> {
-  /** The other model's head, if the first has none. */
+  /** The other model's head, if the first model has none. */
   readonly foreignHead: readonly string[];
 }
 
@@ -188,7 +185,10 @@ const headDifferences = (
   ];
 };
 
-/** Refuses extra tensors of an unsupported quantisation scheme, instead of reporting missing weights. */
+/**
+ * Refuses extra tensors of an unsupported quantisation scheme. Otherwise the error would be about missing
+ * weights.
+ */
 const refuseUnread = ({ checkpoint }: Model, names: readonly string[]): void => {
   const quantised = quantisedTensors(checkpoint.tensors.keys());
   const tensor = names.find((name) => quantised.has(name));

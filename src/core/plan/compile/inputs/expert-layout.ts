@@ -15,13 +15,13 @@ import type { Composed } from '../composed.js';
 import type { OpenedInputs } from './opened-inputs.js';
 import type { Cached } from './session.js';
 
-/** Cached tensors under the model's own names, and an object for each frame. */
+/** Caches of renamed tensors, and of one object for each frame. */
 const fusedTensors: Cached<UnplacedTensor> = { most: 1 << 20 };
 const fusedFrames: Cached<object> = { most: 512 };
 
 /**
- * Puts experts of mixtures into the wanted form, or that of the first model's files. Fused matrices are
- * computed separately and written one after another into the file's single tensor.
+ * Stores experts of mixtures separately or fused, as wanted or as in the first model's files. Matrices of a
+ * fused tensor are planned separately, and written one after another.
  *
  * @throws LayerloomError INVALID_PARAMETER if the matrices differ in shape or dtype, or the output is an
  *   adapter
@@ -52,7 +52,7 @@ export const inExpertLayout = (
   const whole = new Map(
     [...groups].flatMap(([parameter, parts]): [string, readonly (typeof parts)[number][]][] => {
       const inOrder = parts.toSorted((a, b) => (a.at?.index ?? 0) - (b.at?.index ?? 0));
-      // An incomplete set of experts, some quantised, stays separate.
+      // A set of experts stays separate if some are missing, because they are quantised.
       return parameter !== undefined && inOrder.every(({ at }, index) => at?.index === index)
         ? [[parameter, inOrder]]
         : [];
@@ -89,7 +89,7 @@ export const inExpertLayout = (
   };
 };
 
-/** Refuses experts that no file stores separately: stored as [in, out], or quantised. */
+/** Refuses to split fused experts that no file stores separately: [in, out] matrices, and quantised ones. */
 const refuseWhole = (tensors: readonly UnplacedTensor[]): void => {
   const whole = tensors.find(({ name, shape }) => fusedParameter.test(name) && shape.length === 3);
   if (whole !== undefined)
@@ -100,7 +100,7 @@ const refuseWhole = (tensors: readonly UnplacedTensor[]): void => {
     );
 };
 
-/** Refuses experts with other tensors than matrices, such as scales: no file stores these fused. */
+/** Refuses to fuse experts that have tensors besides matrices, such as scales. */
 const refuseParts = (tensors: readonly UnplacedTensor[], names: ExpertNames): void => {
   const part = tensors.find(({ name }) => ofOneExpert.test(name) && fusedNameOf(names, name) === undefined);
   if (part !== undefined)

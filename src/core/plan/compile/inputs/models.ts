@@ -23,28 +23,30 @@ import type { Model } from './compatible.js';
 /** A checkpoint, or a compiled nested recipe. */
 export interface OpenedModel extends Model {
   readonly role: string;
-  /** For bare adapters, and nested recipes over them. */
+  /** Present for a bare adapter, and for a nested recipe over bare adapters. */
   readonly adapter?: AdapterModel;
   /** Returns a byte range of an input, or the formula that computes the tensor. */
   operandOf(name: string): Operand | undefined;
   readonly path?: RecipePath | undefined;
-  /** True if the method takes only some of its tensors. */
+  /** True if the method takes only some of the model's tensors. */
   readonly inPart?: boolean;
-  /** Number of the merged vocabulary whose rows it has, unless they are its own. */
+  /**
+   * Index of the merged vocabulary that the model's rows follow; absent if the rows follow the model's own.
+   */
   readonly vocabulary?: number;
   /**
-   * Fields from here on are for nested recipes. Returns the changed keys of its first model's
+   * Fields from here on are for nested recipes. Returns the changed keys of the first model's
    * `generation_config.json`.
    */
   readonly generationEdits?: (config: Edits) => Edits;
   readonly tokenizer?: TokenizerSource;
-  /** The recipe, with the parameters it uses. */
+  /** The nested recipe, with the parameters it uses. */
   readonly recipe?: Readonly<Record<string, unknown>>;
   /** A recipe that reproduces this model. */
   readonly complete?: CompleteRecipe;
   readonly unmatched?: readonly Unmatched[];
   readonly warnings?: readonly string[];
-  /** The changed keys of its first model's `config.json`. */
+  /** Changed keys of the first model's `config.json`. */
   readonly configEdits?: Readonly<Record<string, unknown>>;
 }
 
@@ -53,7 +55,7 @@ export interface Unmatched {
   readonly path: RecipePath;
 }
 
-/** A checkpoint under its name in a recipe. */
+/** A checkpoint, and its name in a recipe. */
 export interface CheckpointReference {
   readonly role: string;
   readonly model: string;
@@ -63,7 +65,7 @@ export interface CheckpointReference {
 export type OpenedCheckpoint = Model & CheckpointReference & { readonly adapter?: Adapter };
 
 /**
- * Opens checkpoints whose names outputs mention; names must be distinct within a role.
+ * Opens checkpoints that outputs will name, so names must be distinct within a role.
  *
  * @throws LayerloomError NAME_CLASH, and the codes of `openModel`
  */
@@ -73,7 +75,7 @@ export const openModels = async (references: readonly CheckpointReference[]): Pr
   return tellApart(opened);
 };
 
-/** Undoes quantisation and separates experts. */
+/** Returns the checkpoint as merges see it: dequantised, with separate experts. */
 const asMerged = (checkpoint: CheckpointIndex): CheckpointIndex => separated(dequantised(checkpoint));
 
 const openWhole = async (model: ModelAddress): Promise<Reading> => ({
@@ -91,9 +93,9 @@ export const openModelOrAdapter = async (model: ModelAddress): Promise<Reading> 
 };
 
 /**
- * Opens checkpoints; reports missing ones together.
+ * Opens checkpoints; reports all missing ones in one error.
  *
- * @param open default: refuses bare adapters
+ * @param open opens a checkpoint; the default refuses bare adapters
  * @throws LayerloomError the codes of `openModel`
  */
 export const openEach = async (
@@ -123,17 +125,17 @@ export const openEach = async (
   return opened.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
 };
 
-/** Roles whose files hold tensors that are not a model, with the program that makes them. */
+/** Roles of files that are not models, and how to make each file. */
 const madeInPython: Readonly<Record<string, string>> = {
   gates: 'the file of the routers that `python -m layerloom_gates` makes',
   gram: 'the file of Gram matrices that `python -m layerloom.train.grams` makes',
   importance: 'the file of importances that `python -m layerloom.train.importances` makes',
 };
 
-/** True for a file of tensors that a merge needs. */
+/** True for a file that is not a model but that a merge needs. */
 export const isNoModel = ({ role }: { readonly role: string }): boolean => Object.hasOwn(madeInPython, role);
 
-/** The first error, or all missing models together. */
+/** Joins all errors of missing models into one; otherwise returns the first error. */
 const allMissing = (errors: readonly unknown[]): unknown => {
   const [first, ...others] = errors.filter((error) => isMissingModel(error));
   if (first === undefined) return errors[0];
@@ -142,7 +144,7 @@ const allMissing = (errors: readonly unknown[]): unknown => {
     others.length === 0 ? first.details : { ...first.details, others: others.map((one) => one.details) };
   return new LayerloomError('MODEL_NOT_FOUND', details, {
     cause,
-    // A position in the recipe fits one model only.
+    // Several models have no common position in the recipe.
     ...(others.length === 0 ? { context } : {}),
   });
 };
@@ -153,14 +155,14 @@ const isMissingModel = (error: unknown): error is LayerloomError<'MODEL_NOT_FOUN
 /**
  * Makes names distinct by adding parent folders.
  *
- * @throws LayerloomError NAME_CLASH if two models of a role share a name that a recipe gives (`NAME=PATH`)
+ * @throws LayerloomError NAME_CLASH if a name given as `NAME=PATH` is shared by two models of one role
  */
 export const settleNames = (opened: readonly OpenedCheckpoint[]): OpenedCheckpoint[] => {
   refuseSameNames(opened, ({ model }) => splitName(model).name !== undefined);
   return tellApart(opened);
 };
 
-/** @param counts true for a model whose name must be unique in its role; default all */
+/** @param counts true for a model whose name must be unique in its role; default: all */
 const refuseSameNames = (
   models: readonly OpenedCheckpoint[],
   counts: (model: OpenedCheckpoint) => boolean = () => true,
@@ -180,11 +182,11 @@ const refuseSameNames = (
 };
 
 /**
- * Prefixes shared names with their folders' names (`math/final`, `swahili/final`), and with further parents
- * while they clash. Revisions of one hub model get their commits.
+ * Makes shared names distinct: adds a hub model's commit, or parent folders (`math/final`, `swahili/final`)
+ * while names clash.
  *
  * @param given the models with unprefixed names
- * @throws LayerloomError NAME_CLASH if no folder tells them apart
+ * @throws LayerloomError NAME_CLASH if no folder tells two models apart
  */
 const tellApart = (
   models: readonly OpenedCheckpoint[],
@@ -206,7 +208,7 @@ const tellApart = (
     const { checkpoint } = model;
     const { name, path } = checkpoint;
     const folder = basename(resolve(path, ...Array.from({ length: depth }, () => '..')));
-    // A model in memory lies in a folder that has no name of the caller's.
+    // A model in memory has a temporary folder, whose name means nothing to the caller.
     const inMemory = keptPath(path) === path ? undefined : `${name}-${models.indexOf(model) + 1}`;
     const apart = nameWithCommit(checkpoint) ?? inMemory ?? `${folder}/${name}`;
     return { ...model, checkpoint: { ...checkpoint, name: apart } };
@@ -231,7 +233,7 @@ export const plannedInput = ({
   };
 };
 
-/** Adds the position in the recipe, unless the error has one. */
+/** Adds a position in the recipe to an error that has none. */
 export const at = (error: unknown, path: RecipePath | undefined): unknown => {
   if (!(error instanceof LayerloomError) || error.context.recipePath !== undefined) return error;
   return path === undefined ? error : error.with({ recipePath: path });

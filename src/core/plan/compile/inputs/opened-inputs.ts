@@ -10,21 +10,21 @@ import { portableText } from '../../../models/sources/found-text.js';
 import { type OpenedCheckpoint, openEach, openModelOrAdapter, settleNames } from './models.js';
 import { type Cached, PlanningSession } from './session.js';
 
-/** The distinct checkpoints of recipes, also nested ones. */
+/** The distinct checkpoints of recipes, including nested ones. */
 export interface OpenedInputs {
   /** In the order of a plan's `inputs`. */
   readonly checkpoints: readonly OpenedCheckpoint[];
   /**
-   * Returns a model's index in `checkpoints`, by its spelling in a recipe.
+   * Returns the index in `checkpoints` of a model as spelt in a recipe.
    *
-   * @throws RangeError if it was not opened
+   * @throws RangeError if the model was not opened
    */
   indexOf(model: string): number;
-  /** Returns a model's name in complete recipes, distinct for each spelling. */
+  /** Returns the model's name for complete recipes; each spelling has a distinct name. */
   textOf(model: string): string;
-  /** Index of the base that an adapter's configuration names, if available. */
+  /** Returns the index of the base that an adapter's configuration names, if available. */
   baseNamed(base: string | undefined): number | undefined;
-  /** The cache for planning over these inputs. */
+  /** Cache for planning over these inputs. */
   readonly session: PlanningSession;
 }
 
@@ -36,12 +36,12 @@ const referencesOf = (recipe: Recipe): ModelReference[] =>
     return inner === undefined ? [] : referencesOf(inner);
   });
 
-/** Returns the models that recipes name, also nested ones. */
+/** Returns the models that recipes name, including nested recipes. */
 export const modelsIn = (...recipes: readonly Recipe[]): ReadonlySet<string> =>
   new Set(recipes.flatMap(referencesOf).flatMap(({ model }) => (typeof model === 'string' ? [model] : [])));
 
 /**
- * Opens the checkpoints of recipes, also nested ones. Reads headers and small files, no weights.
+ * Opens the checkpoints of recipes, including nested ones. Reads headers and small files, but no weights.
  *
  * @throws LayerloomError NAME_CLASH, and the codes of `openCheckpoint`
  */
@@ -53,7 +53,7 @@ export const openInputs = async (...recipes: readonly Recipe[]): Promise<OpenedI
   const given = await openEach([...wanted.values()], openModelOrAdapter);
   const bases = recipes.every(namesBase) ? [] : await basesNamed(given);
   const opened = [...given, ...bases];
-  // Two spellings of one path are one input.
+  // Two spellings of one path count as one input.
   const isFirst = (one: OpenedCheckpoint, index: number) =>
     opened.findIndex(({ checkpoint }) => sameInput(checkpoint, one.checkpoint)) === index;
   const distinct = opened.filter(isFirst);
@@ -77,8 +77,8 @@ export const openInputs = async (...recipes: readonly Recipe[]): Promise<OpenedI
 const namesBase = (recipe: Recipe): boolean => referencesOf(recipe).some(({ role }) => role === 'base');
 
 /**
- * Opens the bases that bare adapters name. Ignores missing and invalid ones: few merges of adapters need
- * them.
+ * Opens bases that bare adapters name. Ignores missing and invalid bases, because few merges of adapters need
+ * one.
  */
 const basesNamed = async (opened: readonly OpenedCheckpoint[]): Promise<OpenedCheckpoint[]> => {
   const names = new Set(opened.flatMap(({ adapter }) => adapter?.config.base ?? []));
@@ -94,10 +94,10 @@ const basesNamed = async (opened: readonly OpenedCheckpoint[]): Promise<OpenedCh
 };
 
 /**
- * Returns the inputs with their files' states. Call before weights are read for a plan: the engine then
- * refuses it if a file has changed since.
+ * Records the inputs' files before weights are read for a plan: the engine refuses the plan if a file changes
+ * later.
  *
- * @param hashOf `samples` reads parts of every file, `bytes` all of it
+ * @param hashOf `samples` hashes parts of each file, `bytes` the whole file
  * @throws LayerloomError INPUT_CHANGED, READ_FAILED
  */
 export const observeInputs = async (
@@ -120,10 +120,7 @@ export const observeInputs = async (
 
 const subsets: Cached<OpenedInputs> = { most: 64 };
 
-/**
- * Returns those of the opened inputs that one recipe uses, numbered from 0. Opens no file; the session caches
- * results.
- */
+/** Returns the opened inputs that one recipe uses, numbered from 0. Results are cached in the session. */
 export const inputsOf = (recipe: Recipe, inputs: OpenedInputs): OpenedInputs => {
   const wanted = referencesOf(recipe).map(({ model }) => inputs.indexOf(String(model)));
   const bases = namesBase(recipe)
@@ -150,7 +147,9 @@ const subsetOf = (inputs: OpenedInputs, kept: readonly number[]): OpenedInputs =
   };
 };
 
-/** Methods take two spellings of one path for two models, so the second gets a distinct name. */
+/**
+ * Returns a distinct name for each spelling, because methods take two spellings of one path for two models.
+ */
 const modelTexts = (
   checkpoints: readonly OpenedCheckpoint[],
   indexes: ReadonlyMap<string, number>,

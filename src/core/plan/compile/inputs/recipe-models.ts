@@ -10,7 +10,7 @@ import { checkStructure } from './compatible.js';
 import { at, type OpenedModel } from './models.js';
 import type { PlanningSession } from './session.js';
 
-/** A recipe's models, in one vocabulary. */
+/** A recipe's models, all in the output's vocabulary. */
 export interface RecipeModels {
   readonly models: readonly OpenedModel[];
   readonly companions: readonly OpenedModel[];
@@ -74,7 +74,7 @@ export const openRecipeModels = async (
 /**
  * Restricts a model to one stack of layers.
  *
- * @throws LayerloomError INVALID_PARAMETER if it does not have this stack
+ * @throws LayerloomError INVALID_PARAMETER if the model has no such stack
  */
 const inStack = (model: OpenedModel, stack: string | undefined): OpenedModel => {
   if (stack === undefined) return model;

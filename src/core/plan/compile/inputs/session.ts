@@ -1,10 +1,10 @@
 import { keep } from '../../../base/errors/lookup.js';
 import { TokenizerReader } from '../../../models/tokenizer/files/read-tokenizer.js';
 
-/** A kind of cached results, at most `most`. */
+/** A kind of cached results, limited to `most` entries. */
 export interface Cached<T> {
   readonly most: number;
-  /** Never set; carries the type of the results. */
+  /** Never set: holds the type of the results. */
   readonly result?: T;
 }
 
@@ -15,7 +15,7 @@ export class PlanningSession {
   #counted = 0;
   readonly #results = new Map<Cached<unknown>, Map<string, unknown>>();
 
-  /** Returns a number unique to the object, for cache keys. */
+  /** Returns a number for an object, unique within the session, for cache keys. */
   idOf(value: object): number {
     const id = this.#ids.get(value) ?? this.#counted++;
     this.#ids.set(value, id);
@@ -23,7 +23,7 @@ export class PlanningSession {
   }
 
   /**
-   * Returns the cached result or makes it. An LRU cache.
+   * Returns the result for `key` from an LRU cache, or makes it.
    *
    * @param key plain data and maps; other objects by their `idOf`
    */

@@ -7,7 +7,7 @@ import { quote } from '../../../models/tokenizer/files/words.js';
 import type { TensorReference } from '../../../tensor/reference.js';
 import type { Model } from '../inputs/compatible.js';
 
-/** Models restricted to rows of shared tokens. */
+/** Models cut to the rows of tokens that all models share. */
 export interface WithSharedRows<M extends Model> {
   readonly models: readonly M[];
   readonly isDecided: boolean;
@@ -15,9 +15,9 @@ export interface WithSharedRows<M extends Model> {
 }
 
 /**
- * Cuts embeddings and heads before the first id that is not the same token in all models. Fine-tuning adds
- * tokens at the end, and a token that the base lacks has no task vector. Models with equal vocabularies or
- * unreadable tokenizers are unchanged.
+ * Cuts embeddings and heads before the first id whose token differs between models: fine-tuning adds tokens
+ * at the end, and an added token has no task vector. Models with equal vocabularies or unreadable tokenizers
+ * are unchanged.
  *
  * @param models the base, then experts
  * @throws LayerloomError TOKENIZER_MISMATCH if a token has different ids; READ_FAILED, CONFIG_INVALID

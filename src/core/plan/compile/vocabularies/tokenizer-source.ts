@@ -1,10 +1,10 @@
 import type { CheckpointIndex } from '../../../models/checkpoint/checkpoint.js';
 import type { MergedVocabulary } from '../../../models/tokenizer/vocabulary.js';
 
-/** Edited keys of a configuration. */
+/** Changed keys of a JSON configuration. */
 export type Edits = Readonly<Record<string, unknown>>;
 
-/** A checkpoint's tokenizer, with `files` in place of some of its files. */
+/** A checkpoint's tokenizer; `files` replace files of equal names. */
 export interface TokenizerSource {
   readonly checkpoint: CheckpointIndex;
   readonly files: MergedVocabulary['files'];

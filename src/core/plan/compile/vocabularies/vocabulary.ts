@@ -27,21 +27,20 @@ import type { Edits, TokenizerSource } from './tokenizer-source.js';
 
 export interface InVocabulary {
   readonly models: readonly OpenedModel[];
-  /** True if tokens were compared. */
+  /** True if tokens were compared, so that later checks can skip them. */
   readonly isDecided: boolean;
   readonly tokenizer: TokenizerSource;
   readonly warnings: readonly string[];
-  /** Returns the changed keys of the first model's `config.json`, given earlier edits. */
+  /** Returns changed keys of the first model's `config.json`, given earlier edits. */
   readonly configEdits: (edits: Edits) => Edits;
-  /** Returns the changed keys of the first model's `generation_config.json`. */
+  /** Returns changed keys of the first model's `generation_config.json`. */
   readonly generationEdits: (config: Edits) => Edits;
 }
 
 const vocabularies: Cached<Promise<MergedVocabulary | undefined>> = { most: 256 };
 
 /**
- * Decides the output's vocabulary and applies it to each model: tensors with rows for tokens get the output's
- * rows, `config.json` its ids.
+ * Decides the output's vocabulary, and gives every model its rows and its ids in `config.json`.
  *
  * @param models the merged models, then companions
  * @throws LayerloomError VOCABULARY_UNMERGEABLE, and the codes of `mergeVocabularies`
@@ -53,7 +52,7 @@ export const inOneVocabulary = async (
 ): Promise<InVocabulary> => {
   const found = models.map(({ checkpoint, architecture }) => vocabularyTensors(checkpoint, architecture));
   const [first] = found;
-  // Rows can be merged by number only if all models have as many.
+  // Merging rows by number needs equally many rows in all models.
   const isOneSize = found.every((one) => one?.rows === first?.rows);
   const request: TokenizerRequest =
     asked.source === 'rows' && !isOneSize && !stacksLayers ? { ...asked, source: 'auto' } : asked;
@@ -81,7 +80,7 @@ export const inOneVocabulary = async (
     request.padToMultipleOf === undefined
   )
     return unchanged(false);
-  // mergekit compares no tokens when it stacks layers.
+  // As in mergekit, stacking layers with `rows` compares no tokens.
   if (request.source === 'rows' && stacksLayers) return unchanged(true);
   const written = models.find(({ tokenizer }) => (tokenizer?.files.length ?? 0) > 0);
   if (written !== undefined) throw ofRecipe(written);
@@ -118,7 +117,10 @@ export const inOneVocabulary = async (
   };
 };
 
-/** Special token ids from the tokenizer's model: for `config.json`, and for `generation_config.json`. */
+/**
+ * Returns edits of special token ids from the tokenizer's model, for `config.json` and
+ * `generation_config.json`.
+ */
 const donatedIds = async (
   { checkpoint }: OpenedModel,
   move: TokenMove,
@@ -128,7 +130,7 @@ const donatedIds = async (
   return { donated, generated: { ...donated, ...idsOfUses(movedIds(inGeneration, move)) } };
 };
 
-/** @throws LayerloomError VOCABULARY_UNMERGEABLE for a token tensor that is not stored as rows */
+/** @throws LayerloomError VOCABULARY_UNMERGEABLE for a tensor whose tokens are not rows */
 export const refuseUnmovable = (
   model: string,
   { unmovable: [tensor], rows }: VocabularyTensors,
@@ -150,7 +152,10 @@ export const withoutToken = (name: string, config: Edits, edits: Edits): string[
 const baseOf = ({ source, base = 0 }: TokenizerRequest): number =>
   source === 'base' || source === 'union' ? base : 0;
 
-/** The donor or, if it has no tokenizer, the first model with one and as many rows. */
+/**
+ * Returns the model that supplies the tokenizer: the donor or, if it has none, the first model with a
+ * tokenizer and as many rows.
+ */
 const ownerOf = (
   models: readonly OpenedModel[],
   donor: number,
@@ -176,7 +181,7 @@ const haveTokenizers = async (
   return found.some((files) => files !== undefined);
 };
 
-/** True if all nested recipes write the same tokenizer. */
+/** True if all nested recipes write equal tokenizer files. */
 const haveOneTokenizer = (models: readonly OpenedModel[]): boolean => {
   const [first, ...others] = models.map(({ tokenizer }) => tokenizer?.files ?? []);
   return (
@@ -193,7 +198,7 @@ const ofRecipe = (model: OpenedModel): LayerloomError =>
       'is a recipe in the recipe whose vocabulary is not that of the other models; merge it first, in a step of its own',
   });
 
-/** Maps a model's token ids to the output's. */
+/** Returns a map from a model's token ids to the output's. */
 export const moveOf = (own: readonly RowRun[], from: number, to: number): TokenMove => ({
   from,
   to,
@@ -249,9 +254,9 @@ const withVocabulary = (
 };
 
 /**
- * Returns a stored tensor in its model's own vocabulary.
+ * Returns a stored tensor with the rows of its model's own vocabulary.
  *
- * @throws LayerloomError VOCABULARY_UNMERGEABLE for a computed one
+ * @throws LayerloomError VOCABULARY_UNMERGEABLE for a computed tensor
  */
 export const storedTensor = (model: OpenedModel, name: string): VocabularyTensor => {
   const { checkpoint } = model;
