@@ -35,13 +35,13 @@ import { tsvM } from './vectors/tsv-m.js';
 
 const registered = new Map<string, Method<never>>();
 
-/** Every method, by the name recipes use. */
+/** All methods by the names that recipes use. */
 export const methods: ReadonlyMap<string, Method<never>> = registered;
 
 /**
  * Registers a method for recipes of this process (docs/methods.md).
  *
- * @param rules for its `gram` formulas
+ * @param rules for the method's `gram` formulas
  * @throws LayerloomError USAGE if a name is taken
  */
 export const registerMethod = <Parameters>(

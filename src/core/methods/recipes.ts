@@ -30,10 +30,10 @@ import type { taskArithmetic } from './vectors/task-arithmetic.js';
 import type { ties } from './vectors/ties.js';
 import type { TsvMParameters } from './vectors/tsv-m.js';
 
-// Parameters contain models, and models may be recipes: this table extends an interface that is declared
-// before the methods.
+// This table extends an interface declared elsewhere, because parameters contain models, and models may be
+// recipes.
 declare module './framework/declaration/recipe-input.js' {
-  // methods/index.ts has the methods; it does not compile unless both tables have the same names.
+  // Compilation fails unless this table and methods/index.ts have equal names.
   interface RecipesByMethod {
     layer_swap: LayerSwapParameters | SwapOfParts;
     soup: SoupParameters;

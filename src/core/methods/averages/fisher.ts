@@ -19,7 +19,6 @@ import {
 } from '../framework/files-of-models.js';
 import type { Expression } from '../operations/expression.js';
 
-/** Parameters of `fisher`. */
 export interface FisherParameters {
   /** Two or more models to average. The first gives names, dtypes and side files. */
   models: readonly ModelInput[];
@@ -30,13 +29,13 @@ export interface FisherParameters {
   importances: readonly string[];
   /** A weight for each model, 0 or more, divided by their sum. Default: all 1. */
   weights?: readonly number[] | undefined;
-  /** The models' common base: only checked against them and named in the card. */
+  /** The models' common base: checked against the models and named in the card, but not merged. */
   base?: ModelInput | undefined;
-  /** Added to each importance; elements without importance get the plain average. Default 1e-6. */
+  /** Added to each importance, so that elements without importance get the plain average. Default 1e-6. */
   eps?: number | undefined;
 }
 
-/** Below this, products with small weights would be subnormal. */
+/** A smaller eps times a small weight would be subnormal. */
 const leastEps = 1e-30;
 const epsRange = `a number from ${leastEps} to 1`;
 
@@ -66,7 +65,7 @@ const schema = schemaOf<FisherParameters>()(
 type Parameters = z.output<typeof schema>;
 
 /**
- * Fisher-weighted averaging (Matena and Raffel 2022): weights each element by the model's weight times the
+ * Fisher-weighted averaging (Matena and Raffel 2022): each element's weight is the model's weight times the
  * element's importance.
  */
 export const fisher: Method<Parameters> = {
@@ -89,7 +88,7 @@ export const fisher: Method<Parameters> = {
       kind: 'linear',
       terms: terms.map(({ source, weight }) => ({ source, weight })),
     };
-    // A single model is the mean; importances would only round it.
+    // A single model equals its mean; weighting by importance would only add rounding.
     const weighted: Expression = terms.length === 1 ? plain : { kind: 'fisher', terms, eps };
     const floating = [...tensors].filter(([, { dtype }]) => isFloating(dtype)).map(([name]) => name);
     return {

@@ -4,15 +4,14 @@ import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 import { mostIterations } from '../operations/program/rules.js';
 
-/** Parameters of `karcher` besides its models. */
 export interface KarcherParameters {
-  /** Most iterations: a whole number up to 10,000. Default 10. */
+  /** Limit on iterations: a whole number up to 10,000. Default 10. */
   maxIter?: SettingInput<number> | undefined;
-  /** Step length, in radians, at which the iteration ends: above 0. Default 1e-5. */
+  /** Iteration ends at a step of this length in radians: above 0. Default 1e-5. */
   tol?: SettingInput<number> | undefined;
 }
 
-/** The Karcher mean of the models' directions on a sphere, times the mean norm (mergekit's `karcher`). */
+/** The Karcher mean of the models' directions on a sphere, times their mean norm (mergekit's `karcher`). */
 export const karcher: TensorMethod<'ignored', KarcherParameters> = tensorMethod({
   name: 'karcher',
   title: 'Karcher mean',

@@ -5,11 +5,10 @@ import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 import type { Expression } from '../operations/expression.js';
 
-/** Parameters of `linear` besides its models. */
 export interface LinearParameters {
   /**
-   * Weight of the models whose entry and `weights` give none; one of the three is required. A model of weight
-   * 0 is not read.
+   * Weight of models without a weight in their entry or in `weights`; one of the three is required. A model
+   * of weight 0 is not read.
    */
   weight?: SettingInput<number> | undefined;
   /** Divide by the sum of the weights. Default true. */
@@ -37,7 +36,7 @@ export const linear: TensorMethod<'ignored', LinearParameters, 'weight'> = tenso
         `weights whose sum is not 0, since they are normalised (${tensor})`,
       );
     const divisor = normalize ? total : 1;
-    // Without a term, a model of weight 0 is not read, and its infinities do not become NaN.
+    // A model of weight 0 gets no term: it is not read, and 0 times infinity would be NaN.
     const terms = models
       .map((source, index) => ({ source, weight: itemAt(given, index) / divisor }))
       .filter(({ weight }) => weight !== 0);

@@ -3,15 +3,14 @@ import { flag, type SettingInput } from '../framework/declaration/settings.js';
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
-/** Parameters of `model_stock` besides its models. */
 export interface ModelStockParameters {
   /** Treat each row along the last dimension separately. Default false. */
   filterWise?: SettingInput<boolean> | undefined;
 }
 
 /**
- * Model Stock (Jang et al. 2024): t·average + (1−t)·base with t = N·c / (1 + (N−1)·c), where c is the mean
- * cosine over pairs of task vectors, of the tensor or with `filter_wise` of each row.
+ * Model Stock (Jang et al. 2024): t·average + (1−t)·base with t = N·c / (1 + (N−1)·c). Here c is the mean
+ * cosine between pairs of task vectors, of the tensor or, with `filter_wise`, of each row.
  */
 export const modelStock: TensorMethod<'required', ModelStockParameters> = tensorMethod({
   name: 'model_stock',

@@ -3,9 +3,8 @@ import { anyNumber, flag, numberParameter, type SettingInput } from '../framewor
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
-/** Parameters of `multislerp` besides its models. */
 export interface MultislerpParameters {
-  /** For models without a weight in their entry or `weights`; one of the three is required. */
+  /** Weight of models without a weight in their entry or in `weights`; one of the three is required. */
   weight?: SettingInput<number> | undefined;
   /** Divide the weights by their sum. Default true. */
   normalizeWeights?: SettingInput<boolean> | undefined;
@@ -14,7 +13,7 @@ export interface MultislerpParameters {
 }
 
 /**
- * Barycentric interpolation of models, or with a base of task vectors, on a sphere (Goddard 2025; mergekit's
+ * Barycentric interpolation on a sphere, of models or, with a base, of task vectors (Goddard 2025; mergekit's
  * `multislerp`).
  */
 export const multislerp: TensorMethod<'optional', MultislerpParameters, 'weight'> = tensorMethod({

@@ -3,18 +3,17 @@ import { anyNumber, type SettingInput } from '../framework/declaration/settings.
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
-/** Parameters of `nearswap` besides its models. */
 export interface NearswapParameters {
   /**
-   * An element that differs from the model's by at most t becomes the model's; any other moves towards it by
-   * t. Required.
+   * An element of the base that differs by at most t becomes the model's; other elements move by t towards
+   * the model's. Required.
    */
   t: SettingInput<number>;
 }
 
 /**
- * NearSwap (alchemonaut 2024; mergekit's `nearswap`): w·b + (1−w)·a with w = clamp(t / |a − b|, 0, 1), which
- * moves the base towards the model where they are near. Distances below 1e-6 count as 1e-6.
+ * NearSwap (alchemonaut 2024; mergekit's `nearswap`): w·b + (1−w)·a with w = clamp(t / |a − b|, 0, 1) and
+ * distances of at least 1e-6. Moves the base towards the model where the two are near.
  */
 export const nearswap: TensorMethod<'required', NearswapParameters> = tensorMethod({
   name: 'nearswap',

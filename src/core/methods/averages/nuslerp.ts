@@ -3,7 +3,6 @@ import { anyNumber, flag, type SettingInput } from '../framework/declaration/set
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
-/** Parameters of `nuslerp` besides its models. */
 export interface NuslerpParameters {
   /**
    * Weight of a model; required. t is the second weight divided by the sum of both, or 0.5 if the sum is 0.
@@ -11,12 +10,12 @@ export interface NuslerpParameters {
   weight?: SettingInput<number> | undefined;
   /** Interpolate the whole tensor, not each row. Default true. */
   nuslerpFlatten?: SettingInput<boolean> | undefined;
-  /** With `nuslerpFlatten: false`: rows are along dimension 0, not the last one. Default false. */
+  /** With `nuslerpFlatten: false`: true takes rows along dimension 0, not the last. Default false. */
   nuslerpRowWise?: SettingInput<boolean> | undefined;
 }
 
 /**
- * Spherical interpolation of two models, or of their task vectors if a base is given, with t = w₁ / (w₀ + w₁)
+ * Spherical interpolation of two models or, with a base, of their task vectors, with t = w₁ / (w₀ + w₁)
  * (mergekit's `nuslerp`).
  */
 export const nuslerp: TensorMethod<'optional', NuslerpParameters, 'weight'> = tensorMethod({

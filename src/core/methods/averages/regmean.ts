@@ -20,29 +20,28 @@ import {
 } from '../framework/files-of-models.js';
 import type { Expression } from '../operations/expression.js';
 
-/** Parameters of `regmean`. */
 export interface RegmeanParameters {
   /** Two or more models to merge. The first gives names, dtypes and side files. */
   models: readonly ModelInput[];
   /**
-   * A file for each model, made by `python -m layerloom.train.grams`: the Gram matrices of its linear layers'
-   * inputs, by the names of the layers' weights.
+   * A file for each model, made by `python -m layerloom.train.grams`: Gram matrices of the linear layers'
+   * inputs, under the names of the layers' weights.
    */
   grams: readonly string[];
   /** A weight for each model, 0 or more, divided by their sum. Default: all 1. */
   weights?: readonly number[] | undefined;
-  /** The models' common base: only checked against them and named in the card. */
+  /** The models' common base: checked against the models and named in the card, but not merged. */
   base?: ModelInput | undefined;
-  /** Factor of the off-diagonal elements of Gram matrices, 0 to 1. Default 0.9. */
+  /** Factor of Gram matrices' off-diagonal elements, 0 to 1. Default 0.9. */
   scaling?: number | undefined;
   /**
-   * Added to the diagonal of the summed Gram matrices, as a share of its mean, 0 to 1e6. Pulls towards the
-   * plain average, fully for inputs that are 0 in all rows. Default 0.
+   * Added to the diagonal of the summed Gram matrices, as a share of the diagonal's mean, 0 to 1e6. Pulls
+   * towards the plain average; inputs that are 0 in all rows get the plain average. Default 0.
    */
   ridge?: number | undefined;
 }
 
-/** Above this only the average remains, and the sum overflows. */
+/** A larger ridge leaves only the average, and the sum overflows. */
 const mostRidge = 1e6;
 
 const share = 'a number from 0 to 1';
@@ -75,8 +74,8 @@ const schema = schemaOf<RegmeanParameters>()(
 type Parameters = z.output<typeof schema>;
 
 /**
- * RegMean (Jin et al. 2023). Each merged linear layer minimises the squared distance between its outputs and
- * those of each model's layer, on that model's inputs. Other tensors are averaged.
+ * RegMean (Jin et al. 2023). Each merged linear layer minimises the summed squared distance to the outputs of
+ * the models' layers, each on its own inputs. Other tensors are averaged.
  */
 export const regmean: Method<Parameters> = {
   name: 'regmean',
@@ -99,7 +98,7 @@ export const regmean: Method<Parameters> = {
       kind: 'linear',
       terms: terms.map(({ source, weight }) => ({ source, weight })),
     };
-    // A single model is its own solution.
+    // A single model is already the solution.
     const solved: Expression = terms.length === 1 ? plain : { kind: 'regMean', terms, scaling, ridge };
     const isMatrix = (tensor: string): boolean => {
       const { dtype = 'U8', shape = [] } = tensors.get(tensor) ?? {};

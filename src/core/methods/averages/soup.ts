@@ -31,16 +31,17 @@ import type { Expression } from '../operations/expression.js';
 export interface SoupParameters {
   /**
    * Models to average. The first gives names, dtypes and side files. With a `schedule`: a run's checkpoints,
-   * oldest first, or the run's folder with its `checkpoint-N` folders.
+   * oldest first, or the folder with the run's `checkpoint-N` folders.
    */
   models: readonly ModelInput[];
   /**
-   * The models' common base, checked against them and named in the card. Required for `weights: 'magnitude'`.
+   * The models' common base: checked against the models and named in the card, but not merged. Required for
+   * `weights: 'magnitude'`.
    */
   base?: ModelInput | undefined;
   /**
-   * A weight for each model, divided by their sum; or `magnitude`: 1 / mean MAV of each task vector. Default:
-   * all 1.
+   * A weight for each model, divided by their sum. `magnitude` computes 1 / mean MAV of each task vector.
+   * Default: all 1.
    */
   weights?: readonly number[] | 'magnitude' | undefined;
   /**
@@ -48,13 +49,13 @@ export interface SoupParameters {
    * the learning rate (arXiv 2507.17634).
    */
   schedule?: Schedule | undefined;
-  /** For `wsm`: `linear` (the uniform average), `cosine` or `1-sqrt`. Default `1-sqrt`. */
+  /** For `wsm`: the decay's shape, `linear` (the uniform average), `cosine` or `1-sqrt`. Default `1-sqrt`. */
   decay?: Decay | undefined;
-  /** For `ema`: the share that each newer checkpoint gets in the average, between 0 and 1. Default 0.2. */
+  /** For `ema`: the share of each newer checkpoint in the average, between 0 and 1. Default 0.2. */
   alpha?: number | undefined;
-  /** For a run: number of last checkpoints. Default all. */
+  /** For a run: how many of its last checkpoints to average. Default: all. */
   window?: number | undefined;
-  /** For a run: the step N of the last checkpoint. Default the run's last. */
+  /** For a run: the step N of the last checkpoint to average. Default: the run's last. */
   until?: number | undefined;
 }
 
@@ -109,7 +110,7 @@ const usedSettings = ({ decay, alpha }: Parameters): ScheduleSettings => ({
   alpha: alpha ?? defaultSettings.alpha,
 });
 
-/** A schedule's weights as recorded, with its setting. */
+/** Returns a schedule's weights, with its setting, as results record them. */
 const resolvedSchedule = (schedule: Schedule, used: readonly number[], settings: ScheduleSettings) => {
   const setting = settingOf(schedule);
   return {

@@ -23,8 +23,8 @@ export const bySingularValues = {
 } as const;
 
 /**
- * Merges matrices in the base's layers by a rule, times `scale`. Other tensors get the mean of the task
- * vectors, times `scale`.
+ * Merges matrices in the base's layers by a rule for singular values, times `scale`. Other tensors get the
+ * mean task vector, times `scale`.
  */
 export const spectralOf = (
   rule: SpectralRule,
@@ -45,7 +45,8 @@ export const spectralOf = (
   return ({ layer }, tensor) => {
     const { dtype = 'U8', shape = [] } = tensors.get(tensor) ?? {};
     const isMatrix = shape.length === 2 && !shape.includes(0) && isFloating(dtype);
-    // Biases of stacked experts and tables such as Mamba's `A_log` are two-dimensional but no linear maps.
+    // Biases of stacked experts, and tables such as Mamba's `A_log`, have two dimensions but are not linear
+    // maps.
     return layer !== undefined && isMatrix && tensor.endsWith('.weight') ? merged : averaged;
   };
 };

@@ -10,7 +10,7 @@ import { invalidSetting } from './declaration/settings.js';
 export interface FilesOfModels {
   readonly key: string;
   readonly role: string;
-  /** Content, for messages: `importances`. */
+  /** The files' content in messages, such as `importances`. */
   readonly what: string;
   readonly program: string;
 }
@@ -20,7 +20,7 @@ export const filesSchema = ({ program }: FilesOfModels) =>
     error: `a file for each model, in their order, which \`python -m ${program}\` makes`,
   });
 
-/** Weights of 0 or more; a model of weight 0 is left out. */
+/** Weights of 0 or more; models of weight 0 are left out. */
 export const sharesSchema = weightsSchema.refine((weights) => weights.every((weight) => weight >= 0), {
   error: 'weights of 0 or more',
 });
@@ -41,7 +41,7 @@ export const oneForEach =
     require(weights, 'weights', 'weight');
   };
 
-/** Returns the models of a recipe, followed by their files. */
+/** Returns a recipe's models, followed by their files. */
 export const withFiles = (
   { key, role }: FilesOfModels,
   models: readonly ModelInput[],
@@ -60,7 +60,7 @@ export interface ModelWithFile {
   readonly name: string;
 }
 
-/** Returns the models of weight above 0, normalised. Others are not read, nor are their files. */
+/** Returns models with weights above 0, normalised; neither the other models nor their files are read. */
 export const modelsWithFiles = (
   { key }: FilesOfModels,
   files: readonly string[],
@@ -79,9 +79,9 @@ export const modelsWithFiles = (
     .filter(({ weight }) => weight > 0);
 
 /**
- * True if all files have a tensor, false if no file has it.
+ * True if all files have the tensor, false if none does.
  *
- * @throws LayerloomError INVALID_PARAMETER if only some have it, or its dtype is an integer
+ * @throws LayerloomError INVALID_PARAMETER if only some files have it, or its dtype is an integer
  */
 export const haveTensor = (
   { what }: FilesOfModels,
@@ -106,9 +106,9 @@ export const haveTensor = (
 };
 
 /**
- * Returns the members of `tensors` that are in no file.
+ * Returns those of `tensors` that no file contains.
  *
- * @throws LayerloomError INVALID_PARAMETER if no file has any
+ * @throws LayerloomError INVALID_PARAMETER if no file contains any
  */
 export const inNoFile = (
   { what }: FilesOfModels,

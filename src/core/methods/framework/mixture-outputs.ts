@@ -18,7 +18,10 @@ export interface Expert {
   readonly noiseScale: number;
 }
 
-/** A mixture to make. Models are: base, experts, shared experts, and the routers' file if given. */
+/**
+ * A mixture to make. Its models are, in order: base, experts, shared experts, and the file of routers if
+ * given.
+ */
 export interface MixtureRequest {
   readonly experts: readonly Expert[];
   readonly shared: readonly Expert[];
@@ -188,7 +191,10 @@ const checkRouter = ({ tensors }: ModelView, name: string, shape: Shape, file: u
   );
 };
 
-/** Checks that each layer has a dense MLP of three matrices without biases, and the base's activation. */
+/**
+ * Checks that each layer has a dense MLP of three matrices without biases, and that activations agree with
+ * the base's.
+ */
 const checkDense = ({ name, tensors, config }: ModelView, path: RecipePath, base: ModelView): void => {
   const wanted = new Set(
     Array.from({ length: base.layers }, (_, layer) =>
@@ -211,9 +217,9 @@ const checkDense = ({ name, tensors, config }: ModelView, path: RecipePath, base
 };
 
 /**
- * Returns the family that a recipe names, or the first that can hold its models.
+ * Returns the family that a recipe names, or the first that can hold the recipe's models.
  *
- * @throws LayerloomError INVALID_PARAMETER with the reason for each family
+ * @throws LayerloomError INVALID_PARAMETER with a reason for each family
  */
 const layoutFor = (request: MixtureRequest, models: readonly ModelView[]): MixtureLayout => {
   const { architecture, experts, shared } = request;
@@ -245,7 +251,9 @@ const layoutFor = (request: MixtureRequest, models: readonly ModelView[]): Mixtu
   );
 };
 
-/** Returns why a family cannot hold the mixture, to follow its name. */
+/**
+ * Returns why a family cannot hold the mixture, as the end of a sentence that begins with the family's name.
+ */
 const refusalOf = (
   layout: MixtureLayout,
   { shared, drawn, gateMode }: MixtureRequest,
@@ -269,7 +277,7 @@ const remedyFor = ({ family }: MixtureLayout): string => {
   return `try another architecture (${others.join(', ')}), or merge models of another base`;
 };
 
-/** The parameters used, without prompts. */
+/** Returns the parameters as used, except prompts. */
 const resolvedOf = (
   { gateMode, expertsPerToken, seed, drawn, experts, shared }: MixtureRequest,
   { title }: MixtureLayout,

@@ -8,25 +8,25 @@ import { modelSchema, normalise, weightsSchema } from './declaration/parameters.
 import type { ModelInput } from './declaration/recipe-input.js';
 import { formatLayers, type LayerSet, layerSetSchema, parseLayers } from './layer-set.js';
 
-/** Groups of tensors that a part may be limited to. */
+/** Groups of modules to which a part may be limited. */
 export const moduleNames = ['attention', 'feed_forward', 'norms', 'embeddings', 'head'] as const;
 
 export type ModuleName = (typeof moduleNames)[number];
 
-/** A part of an output: which of its tensors, and where they come from. */
+/** A part of an output: a set of tensors and their source. */
 export interface PartParameters {
-  /** The source; `task`, `language` and `base` mean the recipe's. */
+  /** The source: a model, or `task`, `language` or `base` of the recipe. */
   model?: ModelInput | undefined;
-  /** Models to average, instead of `model`. */
+  /** Models to average, in place of `model`. */
   models?: readonly ModelInput[] | undefined;
   /** A weight for each of `models`, divided by their sum. Default: all 1. */
   weights?: readonly number[] | undefined;
   /**
-   * Layers such as `0-4,30,31`; `outside`: tensors outside the layers; `rest`: everything that no other part
-   * takes. Default: everywhere, within `modules`.
+   * Layers such as `0-4,30,31`; `outside` for tensors outside the layers; `rest` for everything that no other
+   * part takes. Default: all tensors of `modules`.
    */
   layers?: LayerSet | undefined;
-  /** A module or a list. Default: all. */
+  /** A group of modules, or a list of groups. Default: all. */
   modules?: ModuleName | readonly ModuleName[] | undefined;
 }
 
@@ -67,19 +67,19 @@ export const partSchema: z.ZodType<PartParameters, PartParameters> = z
       refuse(['layers'], 'layers or modules of the part: rest takes what no other part takes');
   });
 
-/** A model's share in a part, which is a weighted average. */
+/** A model's share in the weighted average that makes a part. */
 export interface Share {
   readonly of: ModelInput;
-  /** The weights of a part sum to 1. */
+  /** All weights of a part sum to 1. */
   readonly weight: number;
 }
 
 export interface Part {
   readonly shares: readonly Share[];
-  /** Undefined: inside and outside the layers. */
+  /** Undefined for all tensors, in layers and outside. */
   readonly layers: ReadonlySet<number> | 'rest' | 'outside' | undefined;
   readonly modules: readonly ModuleName[] | undefined;
-  /** Name in messages: `part 2`. */
+  /** The part's name in messages, such as `part 2`. */
   readonly name: string;
   readonly path: RecipePath;
 }
@@ -119,10 +119,13 @@ const takes = ({ layers, modules }: Part, { layer, role }: Place): boolean => {
   return layers === 'outside' ? layer === undefined : layer !== undefined && layers.has(layer);
 };
 
-/** Precedence, lowest first: explicit parts, then `rest` within modules, then `rest`. */
+/**
+ * Returns a part's rank; the lowest takes a tensor: explicit layers before `rest` within modules before
+ * `rest`.
+ */
 const rankOf = ({ layers, modules }: Part): number => (layers !== 'rest' ? 0 : modules !== undefined ? 1 : 2);
 
-/** Returns the parts that contain a place: several if parts overlap, an empty list in a gap. */
+/** Returns the parts that take a place: several if parts overlap, none in a gap. */
 export const claimsOf = (parts: readonly Part[], place: Place): readonly Part[] => {
   const found = parts.filter((part) => takes(part, place));
   const first = Math.min(...found.map(rankOf));
@@ -133,8 +136,8 @@ export const claimsOf = (parts: readonly Part[], place: Place): readonly Part[] 
  * Returns a function that maps a place to its part.
  *
  * @param places of the output's tensors; each must be in exactly one part
- * @throws LayerloomError PARTS_INVALID for an unknown layer, places in several parts or in no part, and a
- *   part without tensors
+ * @throws LayerloomError PARTS_INVALID for an unknown layer, a place in several parts or in none, and a part
+ *   without tensors
  */
 export const divide = (
   parts: readonly Part[],
@@ -155,10 +158,10 @@ export const divide = (
     faults.set(key, fault);
     fault.places.push(place);
   }
-  // Reports overlaps before gaps: an overlap is more likely a typo.
+  // Reports overlaps first, because they are more likely to be typos than gaps are.
   const [fault] = [...faults.values()].sort((a, b) => b.parts.length - a.parts.length);
   if (fault !== undefined) throw refused(fault.parts, whereOf(fault.places));
-  // An adapter may lack all modules or layers that a part names.
+  // Skipped without tensors: an adapter may lack all layers and modules that a part names.
   const idle = isEmpty ? undefined : parts.find((part) => !used.has(part) && part.modules !== undefined);
   if (idle !== undefined)
     throw invalidParts(
@@ -216,7 +219,7 @@ const invalidParts = (
 const layersText = (layers: readonly number[]): string =>
   `${layers.length === 1 ? 'layer' : 'layers'} ${formatLayers(layers)}`;
 
-/** `layers 3-4 (attention), embeddings`: names modules unless whole layers are meant. */
+/** Describes places for messages: `layers 3-4 (attention) and embeddings outside the layers`. */
 const whereOf = (places: readonly Place[]): Where => {
   const inside = places.filter(({ layer }) => layer !== undefined);
   const layers = [...new Set(inside.map(({ layer }) => Number(layer)))].sort((a, b) => a - b);
@@ -229,7 +232,7 @@ const whereOf = (places: readonly Place[]): Where => {
   return { text: texts.join(' and '), layers };
 };
 
-/** The module group of a place, or its module's own name. */
+/** Returns the module's group; the module's own name if it is in no group. */
 const nameOf = ({ role, module }: Place): string =>
   moduleNames.find((name) => rolesOf[name].includes(role)) ?? module;
 
@@ -240,7 +243,7 @@ const wordsOf = ({ layers, modules }: Part): string => {
   return [inModules, layersText([...layers])].filter(Boolean).join(' of ');
 };
 
-/** Spells a part as in YAML; `nameOfModel` names its models. */
+/** Returns a part as written in YAML; `nameOfModel` names its models. */
 export const spellPart = (
   { shares, layers, modules }: Part,
   nameOfModel: (of: ModelInput) => unknown,

@@ -10,16 +10,16 @@ import {
   type SettingInput,
 } from './declaration/settings.js';
 
-// Parts of methods that add task vectors to their base: b + λ · Σ wᵢδ′ᵢ / divisor, where δ′ᵢ is a sparsified
-// δᵢ = xᵢ − b (mergekit's generalised task arithmetic).
+// Building blocks of methods that add task vectors to their base: b + λ · Σ wᵢδ′ᵢ / divisor, where δ′ᵢ is the
+// sparsified task vector δᵢ = xᵢ − b (mergekit's generalised task arithmetic).
 
 /** Parameters of every method that adds task vectors. */
 export interface TaskVectorParameters {
-  /** Weight of a model's task vector, here, in its entry or in `weights`; required. */
+  /** Weight of a model's task vector: given here, in the model's entry or in `weights`. Required. */
   weight?: SettingInput<number> | undefined;
   /**
-   * Divide by the sum of the weights of the changes that are summed at the element. Default: true for `ties`
-   * and `della`.
+   * Divide each element's sum by the weights of the changes summed there. Default: true for `ties` and
+   * `della`.
    */
   normalize?: SettingInput<boolean> | undefined;
   /** Factor λ of the sum. Default 1. */
@@ -28,9 +28,9 @@ export interface TaskVectorParameters {
   int8Mask?: SettingInput<boolean> | undefined;
 }
 
-/** Parameters of the methods that leave elements of task vectors out. */
+/** Parameters of methods that drop elements of task vectors. */
 export interface SparseParameters extends TaskVectorParameters {
-  /** Share to keep, 0 to 1. Default 1. */
+  /** Share of elements to keep, 0 to 1. Default 1. */
   density?: SettingInput<number> | undefined;
   /**
    * `true` and `norm` restore the task vector's L1 norm (mergekit); `density` divides by the density (PEFT,
@@ -39,21 +39,21 @@ export interface SparseParameters extends TaskVectorParameters {
   rescale?: SettingInput<Rescale> | undefined;
 }
 
-/** Parameters of the methods that leave elements out by chance. */
+/** Parameters of methods that drop elements at random. */
 export interface RandomParameters extends SparseParameters {
-  /** Seed of the random numbers: a whole number, 0 or more. Default 0. */
+  /** Seed of random numbers: a whole number, 0 or more. Default 0. */
   seed?: SettingInput<number> | undefined;
 }
 
-/** Parameters of the methods that leave outliers out. */
+/** Parameters of methods that drop outliers. */
 export interface OutlierParameters extends SparseParameters {
-  /** Share of largest changes to drop first: 0 to 1. Default 0.01. */
+  /** Share of the largest changes to drop first, 0 to 1. Default 0.01. */
   gamma?: SettingInput<number> | undefined;
 }
 
-/** Parameters of the methods that leave elements out by chance and rank. */
+/** Parameters of methods whose random choice depends on rank. */
 export interface RankParameters extends RandomParameters {
-  /** Spread of the probabilities, 0 to 0.5; density ± epsilon must be between 0 and 1. Default 0.15. */
+  /** Spread of the probabilities, 0 to 0.5; density ± epsilon must lie between 0 and 1. Default 0.15. */
   epsilon?: SettingInput<number> | undefined;
 }
 
@@ -83,16 +83,16 @@ const gamma = numberParameter('a share from 0 to 1', (value) => value >= 0 && va
 
 const epsilon = numberParameter('a share from 0 to 0.5', (value) => value >= 0 && value < 0.5, 0.15);
 
-/** Parameters for each model. */
+/** Specs of per-model parameters for methods that use whole task vectors. */
 export const wholeChanges = { weight };
 export const sparseChanges = { weight, density };
 export const changesWithoutOutliers = { weight, density, gamma };
 export const rankedChanges = { weight, density, epsilon };
 
-/** Shared parameters, with the default of `normalize`. */
+/** Returns specs of shared parameters, with a default for `normalize`. */
 export const sumOf = (normalize: boolean) => ({ normalize: flag(normalize), lambda, int8Mask });
 
-/** `sumOf` for methods that sparsify, with the default of `rescale`. */
+/** Like `sumOf`, for methods that sparsify, with a default for `rescale`. */
 export const sparseSumOf = (normalize: boolean, rescaled: boolean) => ({
   normalize: flag(normalize),
   rescale: rescale(rescaled),
@@ -100,7 +100,7 @@ export const sparseSumOf = (normalize: boolean, rescaled: boolean) => ({
   int8Mask,
 });
 
-/** `sparseSumOf` for methods that sparsify at random, which rescale by default. */
+/** Like `sparseSumOf`, for methods that sparsify at random and rescale by default. */
 export const randomSumOf = (normalize: boolean) => ({ ...sparseSumOf(normalize, true), seed });
 
 interface TaskVectorInput<Own, Shared> {
@@ -123,13 +123,13 @@ interface Drawn extends Rescaled {
   readonly seed: number;
 }
 
-/** Chooses a model's pruning. `draw` distinguishes the random numbers of a seed. */
+/** Returns a model's pruning. `draw` makes the seed's random numbers different for each model. */
 type Prune<Own, Shared> = (own: Own, shared: Shared, draw: string) => Pruning | null;
 
-/** Removes everything, as every sparsifier does at density 0 (mergekit). */
+/** Drops every element, as all sparsifiers do at density 0 (mergekit). */
 const nothing: Pruning = { sparsifier: { by: 'magnitude', density: 0, least: 0 }, rescale: null };
 
-/** Returns null at density 1, which keeps everything. */
+/** Returns null for density 1, since every element is kept. */
 const pruned = (sparsifier: Pruning['sparsifier'] & Sparse, { rescale: given }: Rescaled): Pruning | null =>
   sparsifier.density >= 1
     ? null
@@ -137,7 +137,7 @@ const pruned = (sparsifier: Pruning['sparsifier'] & Sparse, { rescale: given }: 
       ? nothing
       : { sparsifier, rescale: given === 'density' ? 'density' : given === false ? null : 'norm' };
 
-/** @param least fewest elements to keep, at any density */
+/** @param least the fewest elements to keep, at any density */
 export const byMagnitude =
   (least: number): Prune<Sparse, Rescaled> =>
   (own, shared) =>
@@ -149,7 +149,7 @@ export const byOutliers: Prune<Sparse & { readonly gamma: number }, Rescaled> = 
 export const byChance: Prune<Sparse, Drawn> = (own, shared, draw) =>
   pruned({ by: 'random', density: own.density, seed: `${shared.seed}/${draw}` }, shared);
 
-/** @throws LayerloomError INVALID_PARAMETER if probabilities are not between 0 and 1 */
+/** @throws LayerloomError INVALID_PARAMETER if a probability is not between 0 and 1 */
 export const byRank: Prune<Sparse & { readonly epsilon: number }, Drawn> = (own, shared, draw) => {
   if (
     own.density > 0 &&
@@ -165,7 +165,7 @@ export const byRank: Prune<Sparse & { readonly epsilon: number }, Drawn> = (own,
   return pruned({ by: 'rank', density: own.density, epsilon: own.epsilon, seed: seeded }, shared);
 };
 
-/** Returns a consensus's terms. */
+/** Returns the terms of a `consensus` formula. */
 export const changesOf = <Own extends { readonly weight: number }, Shared>(
   { tensor, models, perModel, shared }: TaskVectorInput<Own, Shared>,
   prune: Prune<Own, Shared> = () => null,
@@ -182,8 +182,7 @@ interface Combination {
 }
 
 /**
- * At each element, sums the changes whose sign is that of the weighted sum; `normalize` divides by their
- * weights.
+ * At each element, sums only changes with the sign of the weighted sum; `normalize` divides by their weights.
  */
 export const elected = <Own extends { readonly weight: number }, Shared extends Combination>(
   input: TaskVectorInput<Own, Shared>,
@@ -197,7 +196,9 @@ export const elected = <Own extends { readonly weight: number }, Shared extends 
   scale: input.shared.lambda,
 });
 
-/** Sums all elements; `normalize` divides by the weights. Without pruning, a linear combination. */
+/**
+ * Sums all changes; `normalize` divides by all weights. Without pruning, the result is a linear combination.
+ */
 export const summed = <Own extends { readonly weight: number }, Shared extends Combination>(
   input: TaskVectorInput<Own, Shared>,
   prune?: Prune<Own, Shared>,

@@ -1,11 +1,11 @@
 import type { Formula } from './formula.js';
 import type { Same } from './rows/same.js';
 
-/** A tensor of a recipe's model; `tensor` defaults to the output tensor's name. */
+/** A tensor of a recipe's model. Default for `tensor`: the output tensor's name. */
 export interface ModelTensor {
   readonly model: number;
   readonly tensor?: string;
 }
 
-/** A formula as methods write it. */
+/** A formula as methods write it, over models' tensors. */
 export type Expression = Exclude<Formula<ModelTensor>, Same<ModelTensor>>;

@@ -33,7 +33,7 @@ type OperationOf<K extends FormulaKind> = Operation<
   statistics?<T>(formula: Formulas<T>[K]): readonly Statistic<T>[];
 };
 
-/** A new kind does not compile until it has an operation here. */
+/** A kind without an operation here does not compile. */
 const operations = {
   copy,
   same,
@@ -60,10 +60,13 @@ type WholeKind = {
   [K in FormulaKind]: (typeof operations)[K] extends { readonly isWhole: true } ? K : never;
 }[FormulaKind];
 
-/** A formula whose whole tensor is made by a solver. */
+/** A formula for which a solver makes the whole tensor. */
 export type MadeWhole<T> = Formulas<T>[WholeKind];
 
-/** Accepts only formulas of its kind, which the types cannot express. */
+/**
+ * An operation called with any formula. The caller must pass the operation's own kind, because types cannot
+ * express this.
+ */
 interface AnyOperation extends Operation<Formula<unknown>, Formula<string>, Formula<Value>> {
   map<T, U>(formula: Formula<T>, to: (operand: T) => U): Formula<U>;
   statistics?<T>(formula: Formula<T>): readonly Statistic<T>[];
@@ -76,7 +79,7 @@ export const formulaKinds = Object.keys(operations) as readonly FormulaKind[];
 
 export const formulaSchemas = Object.values(operations).map(({ schema }) => schema);
 
-/** Replaces each operand by `to(operand)`, called in operand order. */
+/** Replaces each operand by `to(operand)`, called in the order of operands. */
 export const mapOperands = <T, U>(formula: Formula<T>, to: (operand: T) => U): Formula<U> =>
   operationOf(formula).map(formula, to);
 
@@ -86,11 +89,11 @@ export const operandsOf = <T>(formula: Formula<T>): readonly T[] => {
   return operands;
 };
 
-/** Private bytes that a thread needs to make a tensor, besides its tile. */
+/** Returns private bytes that a thread needs to make a tensor, besides its tile. */
 export const threadBytesOf = (formula: Formula<unknown>, shape: Shape): number =>
   operationOf(formula).threadBytes?.(formula, shape) ?? 0;
 
-/** An alternative for recipes that takes less memory, if the formula needs more than tiles. */
+/** Returns an option that takes less memory, for formulas that need more than tiles. */
 export const lighterThan = (formula: Formula<unknown>): string | undefined =>
   operationOf(formula).lighter?.(formula);
 
@@ -106,6 +109,6 @@ export const isMove = <T>(formula: Formula<T>): formula is Copy<T> | Same<T> =>
 export const isWhole = <T>(formula: Formula<T>): formula is MadeWhole<T> =>
   operationOf(formula).isWhole === true;
 
-/** True for a part of a matrix (a factor, codes or scales). */
+/** True for a part of a matrix: a factor, codes or scales. */
 export const isPart = <T>(formula: Formula<T>): formula is Factor<T> | Quantise<T> =>
   formula.kind === 'factor' || formula.kind === 'quantise';

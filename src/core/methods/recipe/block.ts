@@ -6,13 +6,13 @@ import { isObject } from '../../models/checkpoint/files/json.js';
 import { toCamelCase, toSnakeCase } from './document/case.js';
 import { unknownKeyOf } from './document/invalid.js';
 
-// Checks blocks of settings that were read as plain values.
+// Checks of settings that were read as plain values, such as blocks of an experiment.
 
 export const spelt = (key: string): string => toSnakeCase(key) ?? key;
 
 export const keysOf = ({ shape }: z.ZodObject): string[] => Object.keys(shape).map(spelt);
 
-/** Returns a setting's expected values, in words and as names. */
+/** Returns a setting's allowed values, in words and as names. */
 const valuesOf = (value: z.core.$ZodType): { expected: string; names: readonly string[] } => {
   const { type, minimum, enum: listed = [] } = z.toJSONSchema(value, { io: 'input', unrepresentable: 'any' });
   const { expected, names = listed.map(String) } = wordsOf(value) ?? {};
@@ -31,7 +31,7 @@ interface SettingFault {
   readonly nearest?: string | undefined;
 }
 
-/** @param block undefined for the whole file */
+/** @param block the block's name; undefined for the whole file */
 export const faultIn = (
   block: string | undefined,
   path: readonly (string | number)[],
@@ -70,10 +70,10 @@ const check = <Block extends z.ZodObject>(schema: Block, values: Readonly<Record
 };
 
 /**
- * Checks a block of settings with snake-case keys.
+ * Checks a block of settings with keys in snake case.
  *
  * @param block the block's name for errors; undefined for a whole file
- * @throws LayerloomError RECIPE_INVALID with the path of the value
+ * @throws LayerloomError RECIPE_INVALID with the value's path
  */
 export const parseSettings = <Block extends z.ZodObject>(
   schema: Block,
@@ -82,7 +82,7 @@ export const parseSettings = <Block extends z.ZodObject>(
 ): z.output<Block> => {
   if (!isObject(given)) throw faultIn(block, [], { key: block ?? 'file', reason: 'not a mapping' });
   const keys = keysOf(schema);
-  // Report a misspelt key as such, although it is also missing.
+  // Reports a misspelt key, not the missing key that was meant.
   const unknown = Object.keys(given).find((key) => !keys.includes(key));
   if (unknown !== undefined) throw unknownKeyOf(block ?? 'file', unknown, keys);
   const values = Object.fromEntries(Object.entries(given).map(([key, value]) => [toCamelCase(key), value]));
@@ -100,9 +100,9 @@ export const parseSettings = <Block extends z.ZodObject>(
 };
 
 /**
- * Checks values with camel-case names.
+ * Checks settings with names in camel case.
  *
- * @param at path of the values in a recipe
+ * @param at the settings' path in a recipe
  * @throws LayerloomError INVALID_PARAMETER
  */
 export const checkOptions = <Block extends z.ZodObject>(

@@ -6,7 +6,8 @@ import { invalidSetting } from '../framework/declaration/settings.js';
 import { same } from '../framework/tensors/tensor-recipe.js';
 
 /**
- * Checks a recipe's tokenizer. Without a source, our own dialect uses `auto`; mergekit merges rows by number.
+ * Checks a recipe's tokenizer. Default source: `auto` in our own dialect; in mergekit's, rows are merged by
+ * number.
  *
  * @param references models, then companions; the request refers to their indexes
  * @throws LayerloomError INVALID_PARAMETER

@@ -1,18 +1,18 @@
 import { isGiven, isObject } from '../../models/checkpoint/files/json.js';
 import { isUncheckedRecipe, type UncheckedRecipe } from '../framework/declaration/unchecked-recipe.js';
 
-/** A model as a recipe writes it: its text, or a nested recipe. */
+/** A model in a recipe: its text, or a nested recipe. */
 export type WrittenModel = string | UncheckedRecipe;
 
 type Replace = (model: WrittenModel) => unknown;
 
-/** Replaces models in a value. The recipe's check refuses anything else. */
+/** Replaces the models in a value. Leaves other values to the recipe's check. */
 type Walk = (value: unknown, replace: Replace) => unknown;
 
-/** Words by which parts of a swap name models of the recipe. */
+/** Words by which a swap's parts name the recipe's own models. */
 export const partWords: ReadonlySet<unknown> = new Set(['task', 'language', 'base']);
 
-/** Words for a tokenizer that are not models. */
+/** Words for a tokenizer's source that are not models. */
 export const sourceWords: ReadonlySet<unknown> = new Set(['auto', 'strict', 'base', 'union']);
 
 const plain: Walk = (value, replace) =>
@@ -21,7 +21,7 @@ const plain: Walk = (value, replace) =>
 const isEntry = (value: unknown): value is Readonly<Record<string, unknown>> =>
   isObject(value) && 'model' in value && !isUncheckedRecipe(value);
 
-/** `{ model, name }` becomes `NAME=MODEL`. */
+/** Replaces a model; converts `{ model, name }` to `NAME=MODEL`. */
 const model: Walk = (value, replace) => {
   if (!isEntry(value)) return plain(value, replace);
   const { model: inner, name } = value;
@@ -69,7 +69,7 @@ const embedding: Walk = (value, replace) =>
   isEntry(value) ? inKeys(value, { model: plain }, replace) : plain(value, replace);
 const ofPart = unless(partWords, model);
 
-/** Every key of a recipe that holds models, also in YAML's spelling. */
+/** All keys of a recipe that hold models, in camel case and in YAML's spelling. */
 const places: Readonly<Record<string, Walk>> = {
   ...{ task: model, language: model, model, base: model, donor: model, gates: model },
   models: listOf(entry),
@@ -81,20 +81,20 @@ const places: Readonly<Record<string, Walk>> = {
   tokenizer: mapping({ source, tokens: listOf(mapping({ source: embedding })) }),
 };
 
-/** Replaces every model of a recipe; `replace` gets nested recipes as they are. */
+/** Replaces all models of a recipe. A nested recipe is passed to `replace` as a whole. */
 export const replaceModels = <Recipe extends Readonly<Record<string, unknown>>>(
   recipe: Recipe,
   replace: Replace,
 ): Recipe => inKeys(recipe, places, replace);
 
-/** Excludes models of nested recipes. */
+/** Returns a recipe's own models, without those inside nested recipes. */
 export const modelsOf = (recipe: Readonly<Record<string, unknown>>): WrittenModel[] => {
   const found: WrittenModel[] = [];
   replaceModels(recipe, (each) => found.push(each));
   return found;
 };
 
-/** Replaces models one after the other. Returns the same recipe if none changes. */
+/** Replaces models one after another. Returns the same object if no model changes. */
 export const mapModels = async (
   recipe: UncheckedRecipe,
   replace: (model: WrittenModel) => WrittenModel | Promise<WrittenModel>,

@@ -11,29 +11,28 @@ export type { Path } from './document/tree.js';
 export type { RecipeWarning } from './document/warning.js';
 export type { MergekitValue } from './settings.js';
 
-/** The result of reading a recipe's file. */
 export interface ReadRecipe {
-  /** In our dialect, not yet checked by its method. Models may be nested recipes. */
+  /** The recipe in our dialect, not yet checked by its method. Models may be nested recipes. */
   readonly recipe: UncheckedRecipe;
   readonly text: string;
-  /** The inputs recorded in the file of a merge's output. */
+  /** Inputs recorded in the file, if the file is a merge's output. */
   readonly recorded?: RecordedInputs;
-  /** Ignored keys of mergekit's dialect. In our own dialect they are errors. */
+  /** Warnings about keys of mergekit's dialect that are ignored; in our own dialect, such keys are errors. */
   readonly warnings: readonly RecipeWarning[];
   /**
-   * Returns where the value (or key) at a path was written, in any file. If absent, the innermost existing
-   * value on the path counts.
+   * Returns where the value or key at a path was written, in any file; for an absent value, where the
+   * innermost existing value on its path was written.
    */
   locate(path: Path, part?: 'key' | 'value'): Location;
 }
 
 /**
  * Reads a recipe's file in either dialect, or the recipe in an output's `README.md` or `layerloom.json`, with
- * its nested recipes. In a file of several documents, the recipe is the document without a name, or the only
- * one that no other document uses. Parameters of methods are not checked here.
+ * nested recipes. In a file of several documents, the recipe is the one without a name, or the only one that
+ * no other uses. Methods' parameters are checked elsewhere.
  *
- * A text that begins with `{` is the recipe itself; its paths start in the working directory, and messages
- * call it `recipe`.
+ * A text that begins with `{` is a recipe itself: paths start in the working directory, and messages call it
+ * `recipe`.
  *
  * @throws LayerloomError RECIPE_INVALID with file, line, column and earlier warnings
  */
@@ -52,15 +51,15 @@ export const readRecipe = async (given: string): Promise<ReadRecipe> => {
   };
 };
 
-/** Adds a file's warnings to a LayerloomError. */
+/** Adds a file's warnings to a LayerloomError; leaves other errors unchanged. */
 export const withWarnings = (error: unknown, warnings: readonly RecipeWarning[]): unknown =>
   error instanceof LayerloomError && warnings.length > 0
     ? error.with({ warnings: warnings.map(({ text }) => text) })
     : error;
 
 /**
- * If an error has `context.recipePath`, adds the place in the file: that of the key for USAGE, else that of
- * the value.
+ * Adds the place in the file to an error with `context.recipePath`: the key's place for USAGE, otherwise the
+ * value's.
  */
 export const withPlace = (error: LayerloomError, read: Pick<ReadRecipe, 'locate'>): LayerloomError => {
   const { recipePath } = error.context;

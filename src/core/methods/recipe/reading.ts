@@ -25,10 +25,10 @@ import {
 import type { RecordedInputs } from './recorded-inputs.js';
 import type { RecordedRecipe } from './recorded-recipe.js';
 
-/** Limit on expanded recipes: documents that use each other twice double at each step. */
+/** Limit on expanded recipes. Documents that use other documents twice double the number at each level. */
 const mostMerges = 1000;
 
-/** A recipe being read; a repeated link in a chain is a cycle. */
+/** A recipe that is being read. The same link twice in a chain is a cycle. */
 interface Link {
   readonly id: string;
   readonly label: string;
@@ -40,7 +40,7 @@ interface Surroundings {
   /** Names of documents that others use. */
   readonly used: Set<string>;
   readonly find: (model: string) => Promise<string>;
-  /** True for a model that the file records. */
+  /** True for a model in the file's record of inputs. */
   readonly isRecorded: (word: string) => boolean;
 }
 
@@ -50,16 +50,16 @@ interface Finished {
   readonly recipe: Mapping;
 }
 
-/** Reads a recipe and those it uses, each once and in sequence. */
+/** Reads a recipe and the recipes it uses, one after another, each once. */
 export class Reading {
-  /** The inputs that a merge's output records. */
+  /** Inputs that a merge's output records. */
   recorded: RecordedInputs | undefined;
   readonly warnings: RecipeWarning[] = [];
   readonly #done = new Map<string, { readonly recipe: Mapping; readonly merges: number }>();
   #merges = 0;
 
   /**
-   * Reads what the user named: a file, or a recipe as text.
+   * Reads the user's argument: a file, or a recipe as text.
    *
    * @throws LayerloomError RECIPE_INVALID
    */
@@ -70,6 +70,8 @@ export class Reading {
   }
 
   /**
+   * Reads a file's recipe.
+   *
    * @param mark the place that names the file; undefined if the user named it
    * @throws LayerloomError RECIPE_INVALID
    */
@@ -77,7 +79,7 @@ export class Reading {
     return this.#file(file, () => documentsOf(file, mark), chain, mark);
   }
 
-  /** @param file its folder is the start of the recipe's relative paths */
+  /** @param file the recipe's relative paths start in this file's folder */
   #file(
     file: string,
     read: () => RecipeFile | Promise<RecipeFile>,
@@ -151,14 +153,14 @@ export class Reading {
         }
         if (!/\.ya?ml$/i.test(word) || surroundings.isRecorded(word)) return undefined;
         const inner = isAbsolute(word) ? word : join(folder, word);
-        // A model's folder may have such a name.
+        // A folder with a model may have a name that ends in `.yaml`.
         return (await isFolder(inner)) ? undefined : this.file(inner, chain, mark);
       },
     };
     return readers[dialectOf(recipe)](recipe, scope);
   }
 
-  /** Reads a link's recipe once. Refuses a recipe that uses itself. */
+  /** Reads a link's recipe once, and refuses a recipe that uses itself. */
   async #once(
     link: Link,
     chain: readonly Link[],
@@ -194,7 +196,10 @@ export class Reading {
 const isFolder = async (path: string): Promise<boolean> =>
   (await unlessMissing(path, stat(path)))?.isDirectory() === true;
 
-/** Finds a file's models in its folder, and for an output's recipe also at their recorded paths. */
+/**
+ * Returns a function that finds a model relative to a folder; for an output's recipe, also at its recorded
+ * path.
+ */
 const finderIn =
   (folder: string, { recorded, recordedFirst = false }: Partial<RecordedRecipe> = {}) =>
   async (model: string): Promise<string> => {
@@ -210,7 +215,8 @@ const finderIn =
   };
 
 /**
- * Reads a file's documents. If a recipe names it (at `mark`), an unreadable file is that recipe's mistake.
+ * Reads a file's documents. If a recipe names the file (at `mark`), the error for an unreadable file points
+ * to the recipe.
  */
 const documentsOf = async (file: string, mark: Mark | undefined): Promise<RecipeFile> => {
   try {
@@ -247,10 +253,10 @@ const dialectOf = ({ entries, mark }: Mapping): keyof typeof readers => {
   });
 };
 
-/** Returns the document without a name, or the only one that no other uses. */
+/** Returns the document without a name, or the only document that no other uses. */
 const resultOf = (finished: readonly [Finished, ...Finished[]], used: ReadonlySet<string>): Mapping => {
   const free = finished.filter(({ name }) => name === undefined || !used.has(name));
-  // At least one is unused: a cycle would have been refused.
+  // At least one document is unused, because cycles have been refused.
   const [first = finished[0], second] = free;
   const result = free.find(({ name }) => name === undefined) ?? first;
   if (result.name !== undefined && second !== undefined)

@@ -21,34 +21,38 @@ export interface RecipeDocument {
 /** True for a recipe as text: a mapping in YAML's flow style, such as JSON. */
 export const isRecipeText = (given: string): boolean => given.startsWith('{');
 
-/** Each recipe, in either dialect, has at least one. */
+/** Keys of which every recipe, in either dialect, has at least one. */
 export const recipeKeys = [
   ...['method', 'models', 'model', 'task', 'language', 'base', 'slices'],
   ...['merge_method', 'base_model', 'experts'],
 ];
 
-/** Limit on a recipe's bytes, in case a checkpoint is named by mistake. */
+/** Limit on a recipe's bytes, in case a user names a checkpoint. */
 const largest = 1_000_000;
 
-/** Limit on a layerloom.json, with lines for each shard and perhaps each tensor. */
+/** Limit on the bytes of a layerloom.json, which has lines for each shard and perhaps each tensor. */
 const largestProvenance = 256 * largest;
 
 export interface RecipeFile {
   readonly documents: readonly [RecipeDocument, ...RecipeDocument[]];
   readonly recorded?: Pick<RecordedRecipe, 'recorded' | 'recordedFirst'>;
-  /** Duplicate keys in mergekit's dialect: the last one counts. */
+  /** Duplicate keys in mergekit's dialect, where the last one counts. */
   readonly repeated: readonly RepeatedKey[];
 }
 
 /**
- * Reads YAML, a model card (`.md`), or an output's layerloom.json.
+ * Reads YAML, a model card (`.md`) or an output's layerloom.json.
  *
- * @throws LayerloomError RECIPE_INVALID, also if the file cannot be read
+ * @throws LayerloomError RECIPE_INVALID, also for an unreadable file
  */
 export const readRecipeFile = async (file: string): Promise<RecipeFile> =>
   recipeFileOf(await recipeIn(file), file);
 
-/** Reads a recipe from text; messages call it `name`. @throws LayerloomError RECIPE_INVALID */
+/**
+ * Reads a recipe from text; messages call the text `name`.
+ *
+ * @throws LayerloomError RECIPE_INVALID
+ */
 export const readRecipeText = (text: string, name: string): RecipeFile => {
   if (text.length > largest)
     throw new LayerloomError('RECIPE_INVALID', { file: name, reason: 'is longer than a megabyte' });
@@ -59,7 +63,7 @@ const recipeFileOf = ({ text, part, ...recorded }: RecordedRecipe, file: string)
   const repeated: RepeatedKey[] = [];
   const kind: DocumentKind = {
     ...recipeKind,
-    // For an experiment, the error names the command that runs it.
+    // `merges` is an experiment's key; the error names the command that runs experiments.
     keys: [...recipeKeys, 'merges'],
     onRepeated: (document, keys) => {
       if (!document.entries.has('merge_method')) refuseRepeated(document, keys);
@@ -95,8 +99,9 @@ const documentsIn = ([first, ...others]: readonly [Mapping, ...Mapping[]]): [
 };
 
 /**
- * @param what the kind of file
- * @throws LayerloomError RECIPE_INVALID if it cannot be read, is not text, or is too large
+ * @param what the kind of file, for errors
+ *
+ * @throws LayerloomError RECIPE_INVALID if the file is unreadable, not text, or too large
  */
 export const readText = async (file: string, what = 'a recipe', most = largest): Promise<string> => {
   try {
@@ -108,7 +113,7 @@ export const readText = async (file: string, what = 'a recipe', most = largest):
   }
 };
 
-/** Returns why a file cannot be read, and what to give instead. */
+/** Returns why a file cannot be read, and what to give in its place. */
 const whyUnread = (
   file: string,
   what: string,

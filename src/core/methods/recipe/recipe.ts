@@ -27,36 +27,36 @@ import { checkOptions } from './block.js';
 import { checkTokenizer } from './check-tokenizer.js';
 import { toSnakeCase } from './document/case.js';
 
-/** A checked recipe, which later code trusts. No model is open yet. */
+/** A checked recipe, before any model is opened. Later code trusts its values. */
 export interface Recipe {
   readonly method: string;
   readonly title: string;
   readonly tags: readonly string[];
   readonly citations: readonly Citation[];
-  /** The recipe as given. A recipe that reproduces the merge repeats its settings. */
+  /** The recipe as given, whose settings a complete recipe repeats. */
   readonly given: UncheckedRecipe;
-  /** The layout of shards; options override it. */
+  /** Layout of shards, unless options override it. */
   readonly layout: Layout | undefined;
   readonly maxShardSize: string | number | undefined;
-  /** The form of a mixture's experts; options override it. */
+  /** Layout of a mixture's experts, unless options override it. */
   readonly experts: ExpertLayout | undefined;
   readonly quantize: WrittenName | undefined;
   readonly dtype: ArithmeticDtype | undefined;
-  /** For merges of adapters: highest rank of averaged products. */
+  /** For merges of adapters: the highest rank of a sum. */
   readonly rank: number | undefined;
-  /** Compute with NaN and infinity instead of refusing them. */
+  /** True to compute with NaN and infinity instead of refusing them. */
   readonly allowNonFinite: boolean;
-  /** Refers to models by index, in `models` and then `companions`. */
+  /** The request refers to models by index: `models`, then `companions`. */
   readonly tokenizer: TokenizerRequest;
-  /** Set if the first model gets the second's tokenizer. */
+  /** Present if the first model gets the second model's tokenizer. */
   readonly transplant: TransplantRequest | undefined;
-  /** `auto`, or the template's text. */
+  /** `auto`, or a template's text. */
   readonly chatTemplate: string | undefined;
-  /** Undefined for the only stack of layers. */
+  /** Name of the stack of layers; undefined for models with a single stack. */
   readonly stack: string | undefined;
   readonly models: readonly ModelReference[];
   readonly companions: readonly ModelReference[];
-  /** Nested recipes, checked. */
+  /** Nested recipes after their own checks. */
   readonly nested: ReadonlyMap<RecipeInput, Recipe>;
   readonly keepsCard: boolean;
   readonly needsLayers: boolean;
@@ -96,9 +96,9 @@ export const withMethod = (
 };
 
 /**
- * Checks a recipe before anything is read.
+ * Checks a recipe before any file is read.
  *
- * @throws LayerloomError INVALID_PARAMETER, USAGE (an unknown parameter), with the `path`
+ * @throws LayerloomError INVALID_PARAMETER, USAGE for an unknown parameter, both with the `path`
  */
 export const parseRecipe = (input: unknown, path: RecipePath = []): Recipe => {
   const { given, method } = withMethod(input, path);
@@ -124,7 +124,7 @@ export const parseRecipe = (input: unknown, path: RecipePath = []): Recipe => {
     ...otherOutput
   } = checkSettings(outputSettings, given, path);
   const rest = Object.fromEntries(Object.entries(given).filter(([key]) => !settingsOfAll.has(key)));
-  // Only methods with dialects have this parameter.
+  // `dialect` is a parameter only of methods that have dialects.
   const { dialect: _dialect, ...plain } = rest;
   const parameters = within(path, () =>
     checkParameters(
@@ -153,7 +153,8 @@ export const parseRecipe = (input: unknown, path: RecipePath = []): Recipe => {
   const decided = <T>(value: T | ((parameters: never) => T) | undefined, otherwise: T): T =>
     typeof value === 'function' ? (value as (parameters: never) => T)(parameters) : (value ?? otherwise);
   return {
-    // A setting that is not read above does not compile here: it would be accepted and ignored.
+    // A setting that this function does not read fails to compile here; otherwise recipes with it would be
+    // accepted and the setting ignored.
     ...({ ...otherCommon, ...otherOutput } satisfies Record<string, never>),
     method: method.name,
     title: method.title,
@@ -200,13 +201,13 @@ const refuse = (given: UncheckedRecipe, keys: readonly string[], path: RecipePat
       throw invalidSetting([...path, key], given[key], `no such key of a recipe ${where}`);
 };
 
-/** Returns a recipe after its nested ones. */
+/** Returns a recipe's nested recipes, then the recipe. */
 export const allRecipes = (recipe: Recipe): Recipe[] => [
   ...[...recipe.nested.values()].flatMap(allRecipes),
   recipe,
 ];
 
-/** Returns the texts of models; for nested recipes, of the models that they merge. */
+/** Returns texts of models; a nested recipe is replaced by the models it merges. */
 export const mergedModels = (recipe: Recipe, models: readonly ModelInput[]): string[] =>
   models.flatMap((model) => {
     if (typeof model === 'string') return [model];
@@ -219,7 +220,7 @@ export const mergedModels = (recipe: Recipe, models: readonly ModelInput[]): str
         );
   });
 
-/** Prefixes a nested recipe's path to errors. */
+/** Runs `work`, and prefixes errors with the path of the nested recipe. */
 const within = <T>(path: RecipePath, work: () => T): T => {
   try {
     return work();
@@ -240,7 +241,7 @@ const compileUnder = (path: RecipePath, compiled: Compiled): Compiled => ({
 const checkParameters = (method: Method<never>, given: Readonly<Record<string, unknown>>): never => {
   const result = method.schema.safeParse(given);
   if (!result.success) {
-    // Report a misspelt parameter before the missing one.
+    // Reports a misspelt parameter, not the missing parameter that was meant.
     const { issues } = result.error;
     throw fromIssue(issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0], given, method);
   }

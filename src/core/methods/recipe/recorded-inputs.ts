@@ -9,7 +9,7 @@ const text = z.string();
 
 const found = z.object({ name: text, path: text, ...recordedOriginShape });
 
-/** An input in `layerloom.json`; other keys are dropped. */
+/** An input recorded in `layerloom.json`; unknown keys are dropped. */
 const inputSchema = found.extend({
   role: text,
   adapted: z.object({ base: found, adapter: found, config: text }).exactOptional(),
@@ -26,30 +26,29 @@ const inputSchema = found.extend({
 
 export const inputsSchema = z.array(inputSchema);
 
-/** A file of a recorded input, with what tells whether it changed. */
+/** A file of a recorded input, with values that show whether the file changed. */
 export interface RecordedFile {
   readonly file: string;
   readonly bytes: number;
   readonly mtimeNs: string;
-  /** SHA-256 of all bytes before the data. */
+  /** SHA-256 of all bytes before the tensors' data. */
   readonly header: string;
-  /** SHA-256 of the whole file, if recorded. */
   readonly sha256?: string;
 }
 
-/** A model of a merge as recorded, with its path on the merging machine. */
+/** A merge's input as recorded, with its path on the machine that merged. */
 export interface RecordedInput extends FoundModel {
   readonly role: string;
-  /** Set if it was a base with an adapter. */
+  /** Present for a base with an adapter. */
   readonly adapted?: Pick<AdaptedFrom, 'base' | 'adapter' | 'config'>;
   readonly files: readonly RecordedFile[];
 }
 
-/** A merge's inputs, for finding the models of its recipe. */
+/** A merge's recorded inputs, used to find the models of its recipe. */
 export class RecordedInputs {
   readonly file: string;
   readonly inputs: readonly RecordedInput[];
-  /** Records of found models, by the text that the recipe then uses. */
+  /** Records of the models found, keyed by the text that the recipe then uses. */
   readonly found = new Map<string, RecordedInput>();
   readonly #byText: ReadonlyMap<string, RecordedInput>;
 
@@ -59,7 +58,6 @@ export class RecordedInputs {
     this.#byText = byPortableText(inputs);
   }
 
-  /** Returns true if the record has the model. */
   has(model: string): boolean {
     return this.#byText.has(model);
   }
@@ -67,13 +65,13 @@ export class RecordedInputs {
   /**
    * Finds a model at its recorded path.
    *
-   * @returns its path, after `NAME=` if the folder has another name; undefined if absent
+   * @returns the path, after `NAME=` if the folder has another name; undefined if the model is not there
    * @throws LayerloomError READ_FAILED
    */
   async find(model: string): Promise<string | undefined> {
     const input = modelOfText(this.#byText, model);
-    // Without permission to read, the recorded paths are those of whoever merged; a model found elsewhere is
-    // compared with the record instead.
+    // The recorded paths belong to whoever merged, so this user may not be allowed to read them. A model
+    // found elsewhere is compared with the record.
     if (input === undefined || !(await allWithinReach(foundModels(input).map(({ path }) => path))))
       return undefined;
     const found = localText(this.#byText, model, input);
@@ -81,7 +79,7 @@ export class RecordedInputs {
     return found;
   }
 
-  /** Records the path at which a model was found. */
+  /** Notes the address at which a model was found. */
   note(model: string, found: string): void {
     const input = modelOfText(this.#byText, model);
     if (input !== undefined) this.found.set(found, input);

@@ -10,32 +10,32 @@ import { fencedBlocks } from '../../texts/markdown.js';
 import type { TextPart } from './document/document.js';
 import { inputsSchema, RecordedInputs } from './recorded-inputs.js';
 
-// Files of an output that contain its recipe: the card and layerloom.json.
+// Reads recipes from an output's files: the model card and layerloom.json.
 
-/** A recipe's text within a file, and the inputs recorded with it. */
+/** A recipe's text within a file, and inputs recorded beside it. */
 export interface RecordedRecipe {
-  /** The text of the whole file, so that lines and columns in messages are right. */
+  /** The whole file's text, so that messages give the file's lines and columns. */
   readonly text: string;
-  /** Default: all. */
+  /** Range of the recipe in the text. Default: all. */
   readonly part?: TextPart;
   readonly recorded?: RecordedInputs;
-  /** Try recorded paths of models before the file's folder. */
+  /** True to try the models' recorded paths before the file's folder. */
   readonly recordedFirst: boolean;
 }
 
 const refused = (file: string, reason: string): LayerloomError =>
   new LayerloomError('RECIPE_INVALID', { file, reason });
 
-/** Matches a line that only recipes contain. */
+/** Matches a line that only recipes have. */
 const ofRecipe = /^[ \t]*["'{]*(?:method|merge_method|experts)["']?[ \t]*:/m;
 
-/** Returns blocks fenced as YAML, and others that name a method. */
+/** Returns a card's fenced blocks that are YAML or name a method. */
 const recipePlaces = (card: string): TextPart[] =>
   fencedBlocks(card)
     .filter(({ language, begin, end }) => /^ya?ml$/.test(language) || ofRecipe.test(card.slice(begin, end)))
     .map(({ begin, end }): TextPart => [begin, end]);
 
-/** Returns a card's first recipe, if any. */
+/** Returns the text of a card's first recipe, if any. */
 export const recipeBlock = (card: string): string | undefined => {
   const all = recipePlaces(card);
   const place = all.find(([begin, end]) => ofRecipe.test(card.slice(begin, end))) ?? all[0];
@@ -43,10 +43,10 @@ export const recipeBlock = (card: string): string | undefined => {
 };
 
 /**
- * Returns the recipe in a card: its YAML block, or if it has several, the one that names a method. Models
- * that are not beside the card are searched where its layerloom.json recorded them.
+ * Returns a card's recipe: its only YAML block or, among several, the one that names a method. Models that
+ * are not beside the card are searched at the paths in its layerloom.json.
  *
- * @throws LayerloomError RECIPE_INVALID without such a block, and for several recipes
+ * @throws LayerloomError RECIPE_INVALID for a card without a recipe, or with several
  */
 export const cardRecipe = async (card: string, file: string): Promise<RecordedRecipe> => {
   const all = recipePlaces(card);
@@ -58,7 +58,7 @@ export const cardRecipe = async (card: string, file: string): Promise<RecordedRe
   return { text: card, part, ...(recorded === undefined ? {} : { recorded }), recordedFirst: false };
 };
 
-/** Reads the inputs in the layerloom.json beside a card, if there. */
+/** Reads inputs from the layerloom.json beside a card, if there is one. */
 const recordBeside = async (card: string): Promise<RecordedInputs | undefined> => {
   const file = join(dirname(card), provenanceName);
   if (!(await exists(file))) return undefined;
@@ -66,15 +66,15 @@ const recordBeside = async (card: string): Promise<RecordedInputs | undefined> =
   return inputs.success ? new RecordedInputs(file, inputs.data) : undefined;
 };
 
-/** Parses layerloom's provenance; undefined for anything else, such as a recipe. */
+/** Parses layerloom's provenance; undefined for any other text, such as a recipe. */
 const provenanceIn = (text: string): Record<string, unknown> | undefined => {
-  // A recipe's file may be YAML with any name.
+  // A recipe may be YAML, in a file of any name.
   const value = jsonOrNone(text, ownFile);
   return isObject(value) && typeof value['layerloom'] === 'string' && 'shards' in value ? value : undefined;
 };
 
 /**
- * Returns the complete recipe of a layerloom.json, with its inputs; undefined for other text.
+ * Returns a layerloom.json's complete recipe and inputs; undefined for other text.
  *
  * @throws LayerloomError RECIPE_INVALID if an older version recorded no complete recipe
  */

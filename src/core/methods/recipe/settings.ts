@@ -21,16 +21,16 @@ import { type Oddity, warnOfUnknown } from './document/warning.js';
 
 type Scalar = boolean | number | string;
 
-/** A value for tensors whose name contains `filter`, or for all tensors. */
+/** A value for tensors whose names contain `filter`; without a filter, for all tensors. */
 interface Conditional {
   readonly filter?: string;
   readonly value: Scalar | readonly Scalar[];
 }
 
-/** A value, a gradient over the layers, or values with filters (the first match applies). */
+/** A value, a gradient over layers, or values with filters, where the first match applies. */
 export type MergekitValue = Scalar | readonly Scalar[] | Conditional | readonly Conditional[];
 
-/** Names that parameters cannot have, since this reader uses them. */
+/** Names that no parameter may have, because this reader uses them. */
 const reserved = new Set([
   'method',
   'dialect',
@@ -50,19 +50,19 @@ const reserved = new Set([
   'stack',
 ]);
 
-/** Parameters that are valid at a place, and how to warn about others. */
+/** The place of a `parameters` block: which parameters are valid there, and how to warn of others. */
 export interface ParameterPlace {
   readonly method: string;
-  /** By camel-case name; undefined if the method checks them itself. */
+  /** Known parameters by camel-case name; undefined if the method checks parameters itself. */
   readonly known: ReadonlyMap<string, ParameterFacts> | undefined;
-  /** True if only per-model parameters are valid. */
+  /** True if only parameters of single models are valid here. */
   readonly ofModel: boolean;
   readonly warn: (oddity: Oddity) => void;
 }
 
 /**
- * Reads mergekit's `parameters` as YAML 1.1 and mergekit do: quoted numbers are numbers, bare `yes` or `off`
- * are booleans, and so are 1 and 0 for boolean parameters. Unknown parameters cause a warning.
+ * Reads mergekit's `parameters` by the rules of YAML 1.1 and mergekit: quoted numbers are numbers; bare `yes`
+ * and `off` are booleans; 1 and 0 are booleans for boolean parameters. Warns of unknown parameters.
  *
  * @throws LayerloomError RECIPE_INVALID
  */
@@ -78,7 +78,7 @@ export const readParameters = (
     const name = isSnakeCase(key) ? toCamelCase(key) : key;
     const facts = place.known.get(name);
     if (facts === undefined || (place.ofModel && !facts.perModel)) {
-      // mergekit also checks the form of ignored values.
+      // mergekit checks the structure of ignored values, too.
       readSetting(value, { warn: () => undefined });
       place.warn(unusedParameter(key, mark, place, facts !== undefined));
     } else read.set(name, { key: mark, value: readSetting(value, { warn: place.warn, spec: facts.spec }) });
@@ -86,7 +86,7 @@ export const readParameters = (
   return read;
 };
 
-/** For a method that checks its parameters itself. */
+/** Reads parameters for a method that checks them itself. */
 const unchecked = (entries: Entries, { warn }: ParameterPlace): Map<string, MappingEntry> => {
   for (const [key, { key: mark }] of entries)
     if (reserved.has(toCamelCase(key)))
@@ -139,7 +139,7 @@ const readSetting = (tree: Tree, place: SettingPlace): Tree => {
     : readValue(tree, place);
 };
 
-/** Reads a filter; `*` matches all tensors, like no filter. */
+/** Reads a value with a filter. `*` matches all tensors, as does no filter. */
 const readConditional = (tree: Mapping, place: SettingPlace): Mapping => {
   warnOfUnknown(tree, 'the setting', ['filter', 'value'], place.warn);
   const filter = tree.entries.get('filter');
@@ -167,7 +167,7 @@ const readValue = (tree: Tree, { spec, warn }: SettingPlace): Tree => {
   });
 };
 
-/** Limits a share to its maximum, with a warning: a density of 1.5 drops nothing. */
+/** Limits a share to its maximum and warns: a density of 1.5 drops nothing. */
 const atMost = (
   read: Leaf,
   { json: { maximum } = {} }: Partial<ParameterSpec> = {},
@@ -179,7 +179,7 @@ const atMost = (
   return leaf(mark, maximum);
 };
 
-/** Python's numbers, with single underscores between digits; limited in length. */
+/** Matches Python's numbers, with single underscores between digits; limited in length. */
 const number = /^(?=.{1,100}$)\s*[-+]?(\d(_?\d)*\.?(\d(_?\d)*)?|\.\d(_?\d)*)(e[-+]?\d+)?\s*$/is;
 const truth = /^(yes|on|Yes|On|YES|ON)$/;
 const falsehood = /^(no|off|No|Off|NO|OFF)$/;
@@ -200,7 +200,7 @@ const readScalar = (given: Leaf, spec: ParameterSpec | undefined): Leaf => {
   return converted === value ? given : leaf(mark, converted);
 };
 
-/** Converts as mergekit (pydantic) does: 1 and 0 to booleans, and booleans to numbers. */
+/** Converts between numbers and booleans as mergekit (pydantic) does. */
 const convert = (value: Leaf['value'], { json = {} }: ParameterSpec): Leaf['value'] => {
   const { type, enum: values } = json as { type?: string; enum?: readonly unknown[] };
   const isFlag = type === 'boolean' || values?.includes(true) === true;
@@ -213,8 +213,8 @@ const convert = (value: Leaf['value'], { json = {} }: ParameterSpec): Leaf['valu
 };
 
 /**
- * Combines the parameters of a scope with those of the enclosing scope. Tensors that match no inner filter
- * get the outer value, as in mergekit.
+ * Combines a scope's parameters with those of the scope around it. Tensors that match no inner filter get the
+ * outer value, as in mergekit.
  */
 export const overlay = (inner: Entries, outer: Entries): Map<string, MappingEntry> => {
   const joined = new Map([...outer, ...inner]);

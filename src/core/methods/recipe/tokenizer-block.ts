@@ -22,17 +22,17 @@ import {
 } from './document/tree.js';
 import { sourceWords } from './model-places.js';
 
-// Reads `tokenizer:` of both dialects as `TokenizerParameters`.
+// Reads `tokenizer:` of either dialect as `TokenizerParameters`.
 
-/** By default an unknown key is an error. */
+/** Handles unknown keys. Default: an error. */
 export type OnUnknown = (given: Mapping, place: string, known: readonly string[]) => void;
 
 const refuseUnknown: OnUnknown = ({ entries }, place, known) => checkKeys(entries, place, known);
 
 /**
- * Reads mergekit's `tokenizer_source` or `tokenizer`: as `tokenizerSource` if it is only a source, else as
- * `tokenizer`. `source` is `base`, `union` (the default) or a model; `tokens` maps tokens to `{source,
- * force}`.
+ * Reads mergekit's `tokenizer_source` or `tokenizer`: as `tokenizerSource` if only a source is given,
+ * otherwise as `tokenizer`. `source` is `base`, `union` (the default) or a model; `tokens` maps tokens to
+ * `{source, force}`.
  *
  * @throws LayerloomError RECIPE_INVALID
  */
@@ -63,7 +63,7 @@ export const readMergekitTokenizer = async (
   return [['tokenizer', { key: block.key, value }]];
 };
 
-/** Reads a quoted number as pydantic does; 0 means no padding. */
+/** Reads a number, quoted or not, as pydantic does; 0 means no padding. */
 const multipleOf = (given: MappingEntry | undefined): MappingEntry | undefined => {
   if (given?.value.kind !== 'leaf') return given;
   const { key, value } = given;
@@ -71,7 +71,6 @@ const multipleOf = (given: MappingEntry | undefined): MappingEntry | undefined =
   return number === 0 ? undefined : { key, value: leaf(value.mark, number) };
 };
 
-/** Reads `base`, `union` or a model. */
 const sourceField =
   (model: Field): Field =>
   async (value) =>
@@ -144,7 +143,7 @@ export const ourTokenizer =
     });
   };
 
-/** Reads `tokenizer_source` of our own dialect: a word, or a model. */
+/** Reads `tokenizer_source` of our own dialect: a word or a model. */
 export const ourSource =
   (model: Field): Field =>
   async (value) => {

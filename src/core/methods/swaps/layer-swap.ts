@@ -28,18 +28,18 @@ import { partsOf, positionsOf, swapModels, takesFromBase } from './swap-parts.js
 import { repeatable, repeatedWeights, resolve } from './swap-record.js';
 
 /**
- * Parameters of `layer_swap` (paper, Algorithm 1). Counts default to those of §4.2, for 32 layers; their sum
- * must not exceed the number of layers. Instead, `langLayers` and `baseLayers` name any layers, and `parts`
- * any layers and modules of any models.
+ * Parameters of `layer_swap` (paper, Algorithm 1). Default counts are those of §4.2, for 32 layers; their sum
+ * must not exceed the model's layers. Alternatives to counts: `langLayers` and `baseLayers` name any layers;
+ * `parts` name any layers and modules of any models.
  */
 export interface LayerSwapParameters {
-  /** The task expert: gives all remaining layers, and the output's side files. */
+  /** The task expert, which gives all remaining layers and the output's side files. */
   task: ModelInput;
-  /** The language expert: gives the bottom and top layers. */
+  /** The language expert, which gives the bottom and top layers. */
   language: ModelInput;
   /**
-   * The common base: checked against the experts and named in the card. Required for `weights: 'magnitude'`,
-   * `baseLayers` and parts from `base`.
+   * The common base: checked against the experts and named in the card, but merged only if `baseLayers` or
+   * parts say so. Required for these and for `weights: 'magnitude'`.
    */
   base?: ModelInput | undefined;
   /** Layers from the language expert next to the embeddings. Default 5 (§4.2). */
@@ -51,49 +51,52 @@ export interface LayerSwapParameters {
   /** Averaged layers below the top ones. Default 0. */
   topTransition?: number | undefined;
   /**
-   * Weights of task and language expert in averages, divided by their sum; or `magnitude`: 1 / mean MAV of
-   * each task vector (§5). Default [1, 1].
+   * Weights of task and language expert in averages, divided by their sum. `magnitude` computes 1 / mean MAV
+   * of each task vector (§5). Default [1, 1].
    */
   weights?: readonly [number, number] | 'magnitude' | undefined;
   /**
-   * Tensors outside the layers: the average of both experts, or one expert's. `lang` is short for `language`.
-   * Default `average` (Algorithm 1).
+   * Source of tensors outside the layers: the average of both experts, or one expert. `lang` is short for
+   * `language`. Default `average` (Algorithm 1).
    */
   others?: 'average' | 'task' | 'language' | 'lang' | undefined;
   /**
-   * Norms in a layer: with their `layer`, or like tensors outside the layers (`average`, Algorithm 1 read
-   * literally). Default `layer`.
+   * Source of norms in layers: as for their `layer`, or as for tensors outside the layers (`average`,
+   * Algorithm 1 read literally). Default `layer`.
    */
   norms?: 'layer' | 'average' | undefined;
-  /** Scale the counts from 32 layers to the models': count · L / 32, rounded half up. Default false. */
+  /** True scales the counts from 32 layers to the models': count · L / 32, rounded half up. Default false. */
   scaled?: boolean | undefined;
   /**
-   * Choose each tensor's expert by a partition instead of by layers: the path of the `partition.json` that
-   * `partition` wrote, or its parts. Tensors that both experts trained are averaged by `weights`; those that
-   * neither trained come from the task expert.
+   * Takes tensors by a partition instead of by layers: the path of the `partition.json` that `partition`
+   * wrote, or its parts. Tensors that both experts trained are averaged by `weights`; untrained ones come
+   * from the task expert.
    */
   partition?: string | TensorParts | undefined;
-  /** Layers from the language expert, instead of `bottom` and `top`: `0-4,30,31`, a number, or a list. */
+  /** Layers from the language expert, in place of `bottom` and `top`: `0-4,30,31`, a number, or a list. */
   langLayers?: LayerSet | undefined;
   /** Layers from the base. Default: none. */
   baseLayers?: LayerSet | undefined;
   /**
-   * Parts of the output; replaces all other settings of layers. Every tensor must be in exactly one part. The
-   * words `task`, `language` and `base` mean the recipe's models; other models may be named too.
+   * Parts of the output, in place of all other settings of layers. Each tensor must be in exactly one part.
+   * `task`, `language` and `base` mean the recipe's models; a part may also name another model.
    */
   parts?: readonly PartParameters[] | undefined;
 }
 
-/** A swap in which every part names its model. */
+/** A swap of `parts` that all name their models. */
 export interface SwapOfParts {
-  /** Gives names, dtypes and side files. Default: the model of the part `rest`, or of the first part. */
+  /**
+   * The model that gives names, dtypes and side files. Default: the model of the part `rest`, or of the first
+   * part.
+   */
   task?: ModelInput | undefined;
   language?: ModelInput | undefined;
   base?: ModelInput | undefined;
   parts: readonly PartParameters[];
 }
 
-/** The two forms together, for checking. */
+/** Both kinds of swap as one type, for checks. */
 type AnySwap = Omit<LayerSwapParameters, 'task' | 'language'> & Pick<SwapOfParts, 'task' | 'language'>;
 
 const isMagnitudeOrPair = (weights: 'magnitude' | number[]): weights is 'magnitude' | [number, number] =>
@@ -140,15 +143,15 @@ const schema = schemaOf<AnySwap>()(
 
 type Parameters = z.output<typeof schema>;
 
-// Parameters that another one overrides.
+// Parameters that `parts`, `partition` or lists of layers replace.
 const counted = ['bottom', 'top', 'bottomTransition', 'topTransition', 'scaled'] as const;
 const allButPartition = [...counted, 'others', 'norms', 'langLayers', 'baseLayers', 'parts'] as const;
 const allButParts = [...counted, 'others', 'norms', 'langLayers', 'baseLayers', 'weights'] as const;
 
 /**
- * Layer swapping (paper, Algorithm 1; docs/method.md, also for an erratum): bottom and top layers from the
- * language expert, the middle from the task expert, and the weighted average in transition layers and outside
- * the layers.
+ * Layer swapping (paper, Algorithm 1; docs/method.md, which also describes an erratum). Bottom and top layers
+ * come from the language expert, middle layers from the task expert; transition layers and tensors outside
+ * the layers are weighted averages.
  */
 export const layerSwap: Method<Parameters> = {
   name: 'layer_swap',
@@ -228,11 +231,11 @@ const expressionOf = (shares: readonly Share[], position: (of: ModelInput) => nu
     : { kind: 'linear', terms };
 };
 
-/** Read literally, Algorithm 1 gives block norms no layer number. */
+/** Treats a norm as outside the layers: Algorithm 1, read literally, gives block norms no layer number. */
 const outsideIfNorm = (place: Place): Place =>
   place.role === 'blockNorm' ? { ...place, layer: undefined } : place;
 
-/** The source of each part; tensors that neither trains are equal in both experts. */
+/** The source of each part. Tensors that neither expert trained are equal in both. */
 const expertOf: Readonly<Record<PartName, 'task' | 'language' | 'average'>> = {
   language: 'language',
   task: 'task',
@@ -240,7 +243,7 @@ const expertOf: Readonly<Record<PartName, 'task' | 'language' | 'average'>> = {
   neither: 'task',
 };
 
-/** @throws LayerloomError INVALID_PARAMETER for parameters that another one overrides */
+/** @throws LayerloomError INVALID_PARAMETER for a parameter that another one replaces */
 const refuseBeside = (
   parameters: Parameters,
   decides: string,

@@ -15,19 +15,18 @@ export const gateModes = [
   'uniform_random',
 ] as const;
 
-/** A dense model whose MLPs become an expert in each layer. */
+/** A dense model whose MLPs become one expert in each layer. */
 export interface MixtureExpert {
   model: ModelInput;
-  /** Texts to route to this expert, and texts not to. */
+  /** Texts that should be routed to this expert; and texts that should not. */
   positivePrompts?: readonly string[] | undefined;
   negativePrompts?: readonly string[] | undefined;
-  /** Factor of its down projections: of what it adds to the residual stream. Default 1. */
+  /** Factor of the expert's down projections, and so of its output. Default 1. */
   residualScale?: number | undefined;
-  /** Standard deviation of normal noise on its weights. Default 0. */
+  /** Standard deviation of normal noise on the expert's weights. Default 0. */
   noiseScale?: number | undefined;
 }
 
-/** Parameters of `mixture`. */
 export interface MixtureParameters {
   /** The dense model that gives attention, norms, embeddings and tokenizer. */
   base: ModelInput;
@@ -36,18 +35,17 @@ export interface MixtureParameters {
   /** The expert that processes every token; at most one. */
   sharedExperts?: readonly (ModelInput | MixtureExpert)[] | undefined;
   /**
-   * The source of the routers: `random` (normal) or `uniform_random` numbers; or the file `gates`, which
-   * `layerloom_gates` makes from the prompts' hidden states (`hidden`; `hidden_last`: of the last token;
-   * `hidden_avg`: their mean) or embeddings (`cheap_embed`). Default `hidden`.
+   * Source of the routers. `random` (normal) and `uniform_random` draw numbers. The others read the file
+   * `gates`, which `layerloom_gates` makes from the prompts' hidden states (`hidden`; `hidden_last` of the
+   * last token; `hidden_avg`, their mean) or embeddings (`cheap_embed`). Default `hidden`.
    */
   gateMode?: (typeof gateModes)[number] | undefined;
-  /** The file of the routers. */
   gates?: string | undefined;
-  /** Experts that a router chooses for a token. Default 2. */
+  /** Number of experts that a router chooses for a token. Default 2. */
   expertsPerToken?: number | undefined;
   /**
-   * The family: the start of `Mixtral`, `DeepSeek MoE`, `Qwen MoE` or `Qwen3 MoE`. Default: the first that
-   * can hold the models.
+   * The mixture's family: the start of `Mixtral`, `DeepSeek MoE`, `Qwen MoE` or `Qwen3 MoE`. Default: the
+   * first family that can hold the models.
    */
   architecture?: string | undefined;
   /** Seed of random routers and noise. Default 0. */
@@ -130,8 +128,8 @@ const schema = schemaOf<MixtureParameters>()(
 type Parameters = z.output<typeof schema>;
 
 /**
- * A mixture of experts from dense models, as mergekit-moe makes it: the base's attention, norms and
- * embeddings, each model's MLPs as experts, and routers from random numbers or a file.
+ * A mixture of experts from dense models, as mergekit-moe makes it. Attention, norms and embeddings come from
+ * the base, experts from the models' MLPs, and routers from random numbers or a file.
  */
 export const mixture: Method<Parameters> = {
   name: 'mixture',

@@ -3,15 +3,14 @@ import { anyNumber, type SettingInput } from '../framework/declaration/settings.
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
-/** Parameters of `passthrough` besides its model. */
 export interface PassthroughParameters {
-  /** Factor of the tensors. Default 1, which copies them byte for byte. */
+  /** Factor of all tensors. Default 1, which copies them byte for byte. */
   scale?: SettingInput<number> | undefined;
 }
 
 /**
- * Copies one model's tensors, or multiplies them by `scale` (mergekit's `passthrough`); with `slices` it
- * stacks layers.
+ * Copies one model's tensors, or multiplies them by `scale`; with `slices`, stacks layers (mergekit's
+ * `passthrough`).
  */
 export const passthrough: TensorMethod<'ignored', PassthroughParameters, 'scale'> = tensorMethod({
   name: 'passthrough',

@@ -4,7 +4,6 @@ import type { Method } from '../framework/declaration/method.js';
 import { modelSchema } from '../framework/declaration/parameters.js';
 import type { ModelInput } from '../framework/declaration/recipe-input.js';
 
-/** Parameters of `relayout`. */
 export interface RelayoutParameters {
   /** The checkpoint to write in other shards. */
   model: ModelInput;
@@ -14,7 +13,7 @@ const schema = schemaOf<RelayoutParameters>()(z.strictObject({ model: modelSchem
 
 type Parameters = z.output<typeof schema>;
 
-/** Rewrites a checkpoint in other shards, so that later merges can link the shards of whole layers. */
+/** Rewrites a checkpoint in other shards, so that later merges can link to shards of whole layers. */
 export const relayout: Method<Parameters> = {
   name: 'relayout',
   title: 'Relayout',

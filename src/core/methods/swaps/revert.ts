@@ -17,52 +17,49 @@ import { keptOf } from './revert-kept.js';
 import { thresholdThatKeeps, type WeighedRows } from './threshold-that-keeps.js';
 
 /**
- * Parameters of `revert` (paper §3.3): by location (`bottom`, `top`, `keep`, `others`, `norms`), by rows
- * (`threshold` or `targetKept`, and `rows`) or by a partition (`partition`, `side`). `modules` limits the
- * first two.
+ * Parameters of `revert` (paper §3.3). Three ways to choose: by location (`bottom`, `top`, `keep`, `others`,
+ * `norms`), by rows (`threshold` or `targetKept`, and `rows`), or by a partition (`partition`, `side`).
+ * `modules` limits the first two.
  */
 export interface RevertParameters {
   /** The expert's base. */
   base: ModelInput;
   /** The expert to revert in part. */
   model: ModelInput;
-  /** Number of first layers. Default 5. */
+  /** Number of layers at the bottom. Default 5. */
   bottom?: number | undefined;
-  /** Number of last layers. Default 2. */
+  /** Number of layers at the top. Default 2. */
   top?: number | undefined;
   /**
-   * Layers that keep the expert's weights: the `middle`, for a task expert (§3.3), or the first and last, for
-   * a language expert (train-then-revert in the follow-up). `top-bottom` is `top_bottom`. Default `middle`.
+   * Layers that keep the expert's weights: `middle` for a task expert (§3.3), or bottom and top for a
+   * language expert (train-then-revert in the follow-up paper). `top-bottom` equals `top_bottom`. Default
+   * `middle`.
    */
   keep?: 'middle' | 'top_bottom' | 'top-bottom' | undefined;
   /** Tensors outside the layers (embeddings, final norm, head). Default `keep`. */
   others?: 'keep' | 'revert' | undefined;
-  /**
-   * Norms in a layer: with their `layer`, or like tensors outside the layers (`average`). Default `layer`.
-   */
+  /** Whether norms in layers follow their `layer`, or `others` (`average`). Default `layer`. */
   norms?: 'layer' | 'average' | undefined;
-  /** Revert rows with a lower MAV, in the units of the weights. */
+  /** Revert rows whose MAV is lower, in the units of the weights. */
   threshold?: number | undefined;
   /**
-   * Revert rows by the largest threshold that keeps at least this share of the parameters: above 0, at most
-   * 1.
+   * Revert rows below the largest threshold that keeps at least this share of the parameters: above 0, at
+   * most 1.
    */
   targetKept?: number | undefined;
-  /**
-   * Rows are for each input feature (a stored column) or output feature. Default `input`, as in the paper.
-   */
+  /** Rows belong to input features (stored columns) or output features. Default `input`, as in the paper. */
   rows?: 'input' | 'output' | undefined;
   /**
-   * Revert only these tensors (§3.3, "specific parameter tensors"): parts of names, or with `*` patterns; a
-   * list, or a text with commas. `targetKept` is then a share of their parameters. Default: all.
+   * Revert only these tensors (§3.3, "specific parameter tensors"): parts of names or, with `*`, patterns; as
+   * a list, or a text with commas. `targetKept` is then a share of their parameters. Default: all tensors.
    */
   modules?: string | readonly string[] | undefined;
   /**
-   * Keep exactly the tensors that a partition lets `side` train, and revert all others: the path of the
+   * Keep exactly the tensors that a partition lets `side` train, and revert all others. Give the path of the
    * `partition.json` that `partition` wrote, or its parts.
    */
   partition?: string | TensorParts | undefined;
-  /** The side of the partition that the expert keeps; required with `partition`. */
+  /** The partition's side that the expert keeps; required with `partition`. */
   side?: 'language' | 'task' | undefined;
 }
 
@@ -133,13 +130,13 @@ const schema = schemaOf<RevertParameters>()(
 
 type Parameters = z.output<typeof schema>;
 
-/** Model indexes. */
+/** Indexes of the models. */
 const EXPERT = 0;
 const BASE = 1;
 
 /**
  * Reverts parts of an expert to its base (paper §3.3; docs/analysis.md): layers by location, rows by MAV, or
- * everything that a partition's side does not train.
+ * all tensors that a partition's side does not train.
  */
 export const revert: Method<Parameters> = {
   name: 'revert',
@@ -242,7 +239,7 @@ const compileByRows = (parameters: Parameters, statistics: TaskVectorStatistics)
     again: { threshold, rows, ...modules },
     expressionOf: (_place, tensor) => {
       const vector = vectors.get(tensor);
-      // Tensors without rows (integers, three dimensions) keep the expert's weights.
+      // Tensors without rows (integers, or three dimensions) keep the expert's weights.
       if (!filter.matches(tensor) || vector === undefined) return copy(EXPERT);
       const isRow = tensors[tensor]?.rows === 1 && vector.length === 1;
       const kept = Uint8Array.from(vector, (mav) => (mav < threshold ? 0 : 1));
@@ -261,7 +258,7 @@ const compileByRows = (parameters: Parameters, statistics: TaskVectorStatistics)
   };
 };
 
-/** Rows of matching tensors. */
+/** Returns the rows of tensors that the filter matches. */
 const weighedRows = ({ tensors, vectors }: TaskVectorStatistics, filter: TensorFilter): WeighedRows[] =>
   [...vectors].flatMap(([name, vector]) =>
     filter.matches(name) ? [{ vector, parameters: tensors[name]?.parametersPerRow ?? 0 }] : [],

@@ -2,7 +2,7 @@ import { LayerloomError } from '../../base/errors/errors.js';
 import { optionName } from '../../base/errors/option-name.js';
 import { paperCounts, scaledCount } from '../framework/counts.js';
 
-/** Numbers of layers of a swap (paper, Algorithm 1). */
+/** A swap's numbers of layers (paper, Algorithm 1). */
 export interface Counts {
   readonly bottom: number;
   readonly top: number;
@@ -10,17 +10,14 @@ export interface Counts {
   readonly topTransition: number;
 }
 
-/** True for the paper's counts without transitions. */
+/** True for the paper's counts, without transitions. */
 export const arePaperCounts = ({ bottom, top, bottomTransition, topTransition }: Counts): boolean =>
   bottom === paperCounts.bottom && top === paperCounts.top && bottomTransition === 0 && topTransition === 0;
 
 export const countsFor = (parameters: Counts & { readonly scaled: boolean }, layers: number): Counts =>
   parameters.scaled ? scale(parameters, layers) : parameters;
 
-/**
- * Returns a warning if the default counts, which are meant for 32 layers, take most layers of a smaller
- * model.
- */
+/** Warns if default counts, meant for 32 layers, take most layers of a smaller model. */
 export const ofFewLayers = (counts: Counts, layers: number): string[] => {
   const { bottom, top } = counts;
   if (!arePaperCounts(counts) || bottom + top <= layers / 2) return [];
@@ -56,6 +53,6 @@ export const checkCounts = (
     );
 };
 
-/** True if recorded parameters of an experiment describe a swap by counts. */
+/** True if an experiment's recorded parameters describe a swap by counts. */
 export const isByCounts = (configuration: Readonly<Record<string, unknown>>): boolean =>
   ['partition', 'langLayers', 'baseLayers', 'parts'].every((name) => configuration[name] === undefined);

@@ -5,17 +5,17 @@ import { layerSwap } from './layer-swap.js';
 import { countsFor } from './swap-counts.js';
 import { partsOf } from './swap-parts.js';
 
-/** The source of modules, in a layer or outside. */
+/** The source of a group of modules, in one layer or outside the layers. */
 export interface SwapOrigin {
-  /** `attention`, `embeddings` and the like. */
+  /** Name of the group, such as `attention` or `embeddings`. */
   readonly module: string;
   /** Shares of `task`, `language` and `base`. */
   readonly shares: readonly Share[];
 }
 
 /**
- * Returns the sources of each layer from 0, and of tensors outside the layers, from the parameters alone. If
- * counts exceed the number of layers, earlier ones take precedence.
+ * Returns the sources of each layer, from 0, and of tensors outside the layers; reads only the parameters. If
+ * counts exceed the number of layers, earlier counts win.
  *
  * @param parameters of a swap whose models are `task`, `language` and `base`
  * @throws LayerloomError INVALID_PARAMETER

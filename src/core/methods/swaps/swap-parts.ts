@@ -15,7 +15,7 @@ type Role = (typeof roles)[number];
 
 const isRole = (of: ModelInput): of is Role => roles.some((role) => role === of);
 
-/** Parameters that divide a swap's output, besides counts. */
+/** Parameters, besides counts, that divide a swap's output. */
 export interface Dividing {
   readonly task?: ModelInput | undefined;
   readonly language?: ModelInput | undefined;
@@ -34,10 +34,10 @@ const range = (first: number, end: number): readonly number[] =>
 const named = (of: Role): readonly Share[] => [{ of, weight: 1 }];
 
 /**
- * Returns the parts of a swap: those that the recipe names, or those that its layers imply. All remaining
- * layers come from the task expert.
+ * Returns a swap's parts: those in the recipe, or those that its lists of layers imply. All remaining layers
+ * come from the task expert.
  *
- * @param average of both experts
+ * @param average the average of both experts
  */
 export const partsOf = (
   { others, langLayers, baseLayers, parts }: Dividing,
@@ -88,7 +88,7 @@ export const partsOf = (
 const listed = (set: LayerSet | undefined): readonly number[] =>
   set === undefined ? [] : (parseLayers(set) ?? []);
 
-/** True if the base is a merged model. */
+/** True if the base is merged, not only checked. */
 export const takesFromBase = (parameters: Readonly<Record<string, unknown>>): boolean => {
   const { baseLayers, parts } = parameters;
   const names = (part: unknown): boolean =>
@@ -98,10 +98,10 @@ export const takesFromBase = (parameters: Readonly<Record<string, unknown>>): bo
 };
 
 /**
- * Returns the models of a swap. Names, dtypes and side files come from the first of them: the task expert;
- * without one, the model of the part `rest`, else of the first part.
+ * Returns a swap's models. The first gives names, dtypes and side files: the task expert; otherwise the model
+ * of the part `rest`, or of the first part.
  *
- * @throws LayerloomError INVALID_PARAMETER for a part from a model that the recipe does not name
+ * @throws LayerloomError INVALID_PARAMETER for a part whose model the recipe does not name
  */
 export const swapModels = (parameters: SwapModels): ModelReference[] => {
   const { task, parts } = parameters;
@@ -150,7 +150,7 @@ const referenceOf = (
   return { role: of, model };
 };
 
-/** Maps a part's model to its index in `swapModels`. */
+/** Returns a function that maps a part's model to its index in `swapModels`. */
 export const positionsOf = (parameters: SwapModels): ((of: ModelInput) => number) => {
   const models = swapModels(parameters);
   return (of) => {

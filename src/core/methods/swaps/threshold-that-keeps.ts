@@ -1,6 +1,6 @@
 import { itemAt } from '../../base/errors/lookup.js';
 
-/** Rows of a tensor: MAVs (NaN if not finite), and parameters per row. */
+/** A tensor's rows: the MAV of each (NaN if not finite), and the number of parameters in a row. */
 export interface WeighedRows {
   readonly vector: Float32Array;
   readonly parameters: number;
@@ -10,11 +10,11 @@ const half = 0x10000;
 
 /**
  * Returns the largest threshold that keeps at least a share of the parameters: the smallest MAV among the
- * rows that must be kept. Rows with NaN or infinity are always kept. Returns 0 if these suffice, or if there
- * are no rows.
+ * rows that must be kept. Rows with NaN or infinity are always kept; returns 0 if they suffice, or without
+ * rows.
  *
- * Counts parameters by the MAVs' bits, which sort like the MAVs, first by the upper half, then by the lower:
- * models of 400 billion parameters have 20 million rows, for which objects would need gigabytes.
+ * Counts parameters by the MAVs' bits, which sort like the MAVs: first by the upper half, then by the lower.
+ * Models of 400 billion parameters have 20 million rows; an object for each would need gigabytes.
  */
 export const thresholdThatKeeps = (share: number, tensors: readonly WeighedRows[]): number => {
   const wanted = share * tensors.reduce((sum, { vector, parameters }) => sum + parameters * vector.length, 0);
@@ -22,7 +22,7 @@ export const thresholdThatKeeps = (share: number, tensors: readonly WeighedRows[
   for (const { vector, parameters } of tensors)
     for (const mav of vector) if (!Number.isFinite(mav)) kept += parameters;
   if (kept > 0 && kept >= wanted) return 0;
-  /** Returns the largest half word down to which enough is kept, and what is kept above. */
+  /** Returns the lowest half word that must be kept, and the number of parameters kept above it. */
   const lastOf = (
     above: number,
     halfOf: (bits: number) => number | undefined,

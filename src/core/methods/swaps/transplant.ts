@@ -9,19 +9,17 @@ import { modelSchema } from '../framework/declaration/parameters.js';
 import type { ModelInput } from '../framework/declaration/recipe-input.js';
 import { transplantedRows, transplantNotes } from './transplanted.js';
 
-/** Parameters of `transplant`. */
 export interface TransplantParameters {
-  /** The model that gets another tokenizer. */
   model: ModelInput;
-  /** The model whose tokenizer it gets. The layers are not used, and may have any size. */
+  /** The model that gives the tokenizer. Its layers are not used, and may have any size. */
   donor: ModelInput;
   /**
-   * Embedding rows for tokens that the model lacks. `omp`: sums of rows of shared tokens, found in the
-   * donor's embeddings by orthogonal matching pursuit; `subword`: the mean of the rows of the tokens into
-   * which the model's tokenizer splits the text; `mean`: the mean of all rows; or `zero`. Default `omp`.
+   * Source of embedding rows for tokens that the model lacks. `omp`: sums of shared tokens' rows, found in
+   * the donor's embeddings by orthogonal matching pursuit. `subword`: the mean of the rows of the tokens into
+   * which the model's tokenizer splits the text. `mean`: the mean of all rows. `zero`: zeros. Default `omp`.
    */
   rows?: (typeof newRows)[number] | undefined;
-  /** For `omp`: most rows in a sum, 1 to 4096. Default 64. */
+  /** For `omp`: the largest number of rows in a sum, 1 to 4096. Default 64. */
   k?: number | undefined;
 }
 
@@ -46,8 +44,8 @@ type Parameters = z.output<typeof schema>;
 const requestOf = ({ rows, k = 64 }: Parameters) => ({ rows, k });
 
 /**
- * A model with another model's tokenizer (Goddard and Fernandes Neto 2025). Rows of shared tokens are copied
- * and those of new tokens computed; other tensors do not change.
+ * A model with another model's tokenizer (Goddard and Fernandes Neto 2025). Copies rows of shared tokens,
+ * computes rows of new tokens, and leaves other tensors unchanged.
  */
 export const transplant: Method<Parameters> = {
   name: 'transplant',

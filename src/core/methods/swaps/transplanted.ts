@@ -3,7 +3,7 @@ import type { Formula } from '../operations/formula.js';
 
 type Rows = NonNullable<MethodReport['transplanted']>;
 
-/** Counts a plan's embedding rows by source; undefined without a transplant. */
+/** Counts a plan's embedding rows by source; undefined if the plan transplants none. */
 export const transplantedRows = ({ shards }: ReportedPlan): Rows | undefined => {
   for (const { shape, expression } of shards.flatMap(({ tensors }) => tensors)) {
     const [rows = 0, ...columns] = shape;
@@ -32,7 +32,9 @@ export const transplantNotes = (plan: ReportedPlan): string[] => {
   ];
 };
 
-/** Numbers of rows from the first operand and from others; undefined if rows are not assembled. */
+/**
+ * Returns the number of rows from the first operand, and from others; undefined unless rows are assembled.
+ */
 const countsIn = (inside: unknown): readonly number[] | undefined => {
   const formula = formulaIn(inside);
   if (formula?.kind === 'assemble')
@@ -54,7 +56,7 @@ const runsIn = (operand: unknown): readonly (readonly [number, number, number])[
     ? (operand.runs as readonly (readonly [number, number, number])[])
     : undefined;
 
-/** A tensor's own formula, or a nested operand's. */
+/** Returns a tensor's own formula, or a nested operand's. */
 const formulaIn = (of: unknown): Formula<unknown> | undefined => {
   if (typeof of !== 'object' || of === null) return undefined;
   if ('kind' in of) return of as Formula<unknown>;

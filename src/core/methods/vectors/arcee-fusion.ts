@@ -6,11 +6,12 @@ import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 export type ArceeFusionParameters = Readonly<Record<never, never>>;
 
 /**
- * Arcee Fusion (mergekit's `arcee_fusion`): takes elements of high importance from the model, and all others
- * from the base. Importance is |x − base| times the Kullback-Leibler divergence of the row's softmax from the
- * base's; it is high if it is at least the tensor's median + 1.5 · interquartile range. Divergences are
- * float64 and quantiles exact, whereas mergekit's float32 sums are mostly rounding for experts near their
- * base, and it samples quantiles above a million elements.
+ * Arcee Fusion (mergekit's `arcee_fusion`): takes elements of high importance from the model, all others from
+ * the base. An element's importance is |x − base| times the Kullback-Leibler divergence between the row's
+ * softmax and the base's. High means at least the tensor's median + 1.5 · interquartile range.
+ *
+ * Divergences are float64 and quantiles exact. In mergekit, float32 sums are mostly rounding for experts near
+ * their base, and quantiles are sampled above a million elements.
  */
 export const arceeFusion: TensorMethod<'required', ArceeFusionParameters> = tensorMethod({
   name: 'arcee_fusion',

@@ -9,13 +9,12 @@ import {
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
-/** Parameters of `dare_linear` besides its models. */
 export type DareLinearParameters = RandomParameters;
 
 /**
  * DARE (Yu et al. 2023): base + λ · Σ wᵢδᵢ, where each change is kept with probability `density` and
- * rescaled. Random numbers are a function of `seed`, tensor name, model index and element index: the same on
- * every machine.
+ * rescaled. Random numbers depend only on `seed`, tensor name, model index and element index, so all machines
+ * give equal results.
  */
 export const dareLinear: TensorMethod<'required', DareLinearParameters, 'weight' | 'density'> = tensorMethod({
   name: 'dare_linear',

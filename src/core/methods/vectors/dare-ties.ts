@@ -9,12 +9,11 @@ import {
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
-/** Parameters of `dare_ties` besides its models. */
 export type DareTiesParameters = RandomParameters;
 
 /**
- * DARE (Yu et al. 2023) with TIES' election: keeps each change with probability `density`, rescaled; then
- * like `ties`, not normalised.
+ * DARE (Yu et al. 2023) with TIES' election: keeps each change with probability `density`, rescales it, and
+ * continues like `ties` without normalising.
  */
 export const dareTies: TensorMethod<'required', DareTiesParameters, 'weight' | 'density'> = tensorMethod({
   name: 'dare_ties',

@@ -9,12 +9,11 @@ import {
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
-/** Parameters of `della` besides its models. */
 export type DellaParameters = RankParameters;
 
 /**
- * DELLA (Deep et al. 2024): keeps a change with a probability rising from density − epsilon to density +
- * epsilon with its magnitude's rank in the row; rescaled; then like `ties`.
+ * DELLA (Deep et al. 2024): keeps each change with a probability that rises, with its magnitude's rank in the
+ * row, from density − epsilon to density + epsilon. Rescales changes, and continues like `ties`.
  */
 export const della: TensorMethod<'required', DellaParameters, 'weight' | 'density' | 'epsilon'> =
   tensorMethod({

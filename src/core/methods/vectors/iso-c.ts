@@ -6,13 +6,11 @@ import { isotropicMerging } from '../framework/declaration/papers.js';
 import { modelSchema } from '../framework/declaration/parameters.js';
 import type { ModelInput } from '../framework/declaration/recipe-input.js';
 
-/** Parameters of `iso_c`. */
 export interface IsoCParameters {
-  /** Two or more models to merge. */
   models: readonly ModelInput[];
-  /** The common base; gives names, dtypes and side files. */
+  /** The common base, which gives names, dtypes and side files. */
   base: ModelInput;
-  /** Factor λ of what is added to the base. Default 1. */
+  /** Factor λ of the merged change. Default 1. */
   lambda?: number | undefined;
 }
 
@@ -27,7 +25,7 @@ const schema = schemaOf<IsoCParameters>()(
 type Parameters = z.output<typeof schema>;
 
 /**
- * Iso-C (Marczak et al. 2025) for matrices in the base's layers; other tensors get λ times the mean task
+ * Iso-C (Marczak et al. 2025) for matrices in the base's layers. Other tensors get λ times the mean task
  * vector.
  */
 export const isoC: Method<Parameters> = {

@@ -3,20 +3,19 @@ import { numberParameter, type SettingInput } from '../framework/declaration/set
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
-/** Parameters of `ram` besides its models. */
 export interface RamParameters {
-  /** Changes up to this size count as 0. 0 or more; default 1e-5. */
+  /** Changes of at most this size count as 0. At least 0; default 1e-5. */
   epsilon?: SettingInput<number> | undefined;
 }
 
-/** Also for `ramplus_tl`. */
+/** Spec of `epsilon`, which `ramplus_tl` shares. */
 export const smallestChange = numberParameter('a number, 0 or more', (value) => value >= 0, 1e-5, {
   minimum: 0,
 });
 
 /**
- * Reinforced agent merging (arXiv 2601.13572; mergekit's `ram`): the base plus the mean of the task vectors
- * that change the element by more than `epsilon`. A change that a single model makes is added in full.
+ * Reinforced agent merging (arXiv 2601.13572; mergekit's `ram`): adds to each element of the base the mean of
+ * the changes that exceed `epsilon`. A change by a single model is thus added in full.
  */
 export const ram: TensorMethod<'required', RamParameters> = tensorMethod({
   name: 'ram',

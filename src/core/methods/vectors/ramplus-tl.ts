@@ -4,18 +4,17 @@ import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 import { type RamParameters, smallestChange } from './ram.js';
 
-/** Parameters of `ramplus_tl` besides its models. */
 export interface RamplusTlParameters extends RamParameters {
-  /** Rate at which changes by a single model grow with ρ. Default 0.1. */
+  /** Rate at which ρ increases changes by a single model. Default 0.1. */
   r?: SettingInput<number> | undefined;
-  /** Upper limit of ρ. 0 or more; default 0.2. */
+  /** Upper limit of ρ: 0 or more. Default 0.2. */
   alpha?: SettingInput<number> | undefined;
 }
 
 /**
- * Reinforced agent merging plus, tensor by tensor (arXiv 2601.13572; mergekit's `ramplus_tl`): `ram`, but a
- * change by a single model is multiplied by 1 + r · min(ρ, alpha). ρ is the number of elements that the model
- * changes with others, over those it changes alone.
+ * Reinforced agent merging plus, for each tensor (arXiv 2601.13572; mergekit's `ramplus_tl`): `ram`, with
+ * changes by a single model multiplied by 1 + r · min(ρ, alpha). ρ is the number of elements that the model
+ * changes together with others, divided by the number it changes alone.
  */
 export const ramplusTl: TensorMethod<'required', RamplusTlParameters> = tensorMethod({
   name: 'ramplus_tl',

@@ -3,9 +3,8 @@ import { flag, type SettingInput, share } from '../framework/declaration/setting
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
-/** Parameters of `sce` besides its models. */
 export interface SceParameters {
-  /** Share to keep of the elements that vary: above 0, at most 1. Default 1. */
+  /** Share of the varying elements to keep: above 0, at most 1. Default 1. */
   selectTopk?: SettingInput<number> | undefined;
   /** Accepted for mergekit's recipes; has no effect. */
   int8Mask?: SettingInput<boolean> | undefined;
@@ -13,7 +12,8 @@ export interface SceParameters {
 
 /**
  * SCE (Wan et al. 2024; mergekit's `sce`). Keeps the `select_topk` share of elements whose task vectors vary
- * most. Weights models by their mean squared change there, and keeps elements with the sign of the sum.
+ * most, and weights models by their mean squared change there. Of these, sums changes with the sign of the
+ * element's total.
  */
 export const sce: TensorMethod<'required', SceParameters> = tensorMethod({
   name: 'sce',

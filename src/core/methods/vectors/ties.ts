@@ -13,13 +13,12 @@ import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 import type { Expression, ModelTensor } from '../operations/expression.js';
 import type { Consensus } from '../operations/votes/consensus.js';
 
-/** Parameters of `ties` besides its models. */
 export type TiesParameters = SparseParameters;
 
 /**
- * TIES (Yadav et al. 2023): keeps the `density` share with the largest magnitudes of each task vector; at
- * each element, keeps the changes whose sign is that of their weighted sum; and adds their weighted sum,
- * divided by the sum of their weights, to the base. docs/methods.md describes the dialects.
+ * TIES (Yadav et al. 2023): keeps the `density` share of largest magnitudes in each task vector. At each
+ * element, keeps changes with the sign of their weighted sum, and adds their weighted mean to the base.
+ * docs/methods.md describes the dialects.
  */
 export const ties: TensorMethod<'required', TiesParameters, 'weight' | 'density', 'paper' | 'peft'> =
   tensorMethod({
@@ -49,7 +48,7 @@ export const ties: TensorMethod<'required', TiesParameters, 'weight' | 'density'
             rescale: null,
           },
         }));
-        // The authors keep negative changes unless the majority is positive.
+        // The authors' code keeps negative changes unless the majority is positive.
         return counted(base, terms, majoritySign > 0 ? 'positive' : 'negative', shared.lambda);
       }
       return dialect === 'peft'
@@ -58,7 +57,7 @@ export const ties: TensorMethod<'required', TiesParameters, 'weight' | 'density'
     },
   });
 
-/** The unweighted mean over the models with the elected sign. */
+/** Returns the unweighted mean over the models with the elected sign. */
 const counted = (
   base: ModelTensor,
   terms: Consensus<ModelTensor>['terms'],

@@ -6,13 +6,11 @@ import { taskSingularVectors } from '../framework/declaration/papers.js';
 import { modelSchema } from '../framework/declaration/parameters.js';
 import type { ModelInput } from '../framework/declaration/recipe-input.js';
 
-/** Parameters of `tsv_m`. */
 export interface TsvMParameters {
-  /** Two or more models to merge. */
   models: readonly ModelInput[];
-  /** The common base; gives names, dtypes and side files. */
+  /** The common base, which gives names, dtypes and side files. */
   base: ModelInput;
-  /** Factor α of what is added to the base. Default 1. */
+  /** Factor α of the merged change. Default 1. */
   alpha?: number | undefined;
 }
 
@@ -27,7 +25,7 @@ const schema = schemaOf<TsvMParameters>()(
 type Parameters = z.output<typeof schema>;
 
 /**
- * TSV-Merge (Gargiulo et al. 2025) for matrices in the base's layers; other tensors get α times the mean task
+ * TSV-Merge (Gargiulo et al. 2025) for matrices in the base's layers. Other tensors get α times the mean task
  * vector.
  */
 export const tsvM: Method<Parameters> = {

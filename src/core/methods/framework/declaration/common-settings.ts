@@ -18,11 +18,11 @@ import {
 
 const mostRank = 4096;
 
-/** Matches a name in any case, since JSON Schema has no flag for it. */
+/** Returns a pattern for the name in any case: JSON Schema has no flag for case. */
 const anyCase = (name: string): string =>
   name.replace(/[a-z]/g, (letter) => `[${letter}${letter.toUpperCase()}]`);
 
-/** Accepts every spelling of a floating dtype; offers the shortest. */
+/** Accepts every spelling of a floating-point dtype; offers the shortest in completion. */
 export const dtypeSchema = z
   .custom<DtypeName>((value) => typeof value === 'string' && parseDtype(value) !== undefined)
   .meta({
@@ -40,7 +40,7 @@ export const dtypeWords = {
   names: dtypeNames,
 };
 
-/** A size; units are checked where shards are laid out. */
+/** A size of shards; its unit is checked where shards are laid out. */
 const sizeSchema = z
   .custom<string | number>((value) => typeof value === 'string' || typeof value === 'number')
   .meta({
@@ -50,7 +50,7 @@ const sizeSchema = z
     ],
   });
 
-/** Settings of an output's files: of top-level recipes and experiments. */
+/** Settings of output files, for top-level recipes and experiments. */
 export const layoutSettings = {
   layout: setting(z.enum(layouts).optional(), {
     meaning:
@@ -65,7 +65,7 @@ export const layoutSettings = {
   }),
 };
 
-/** Settings of all recipes, nested ones included. */
+/** Settings of all recipes, including nested ones. */
 export const commonSettings = z.strictObject({
   dtype: setting(dtypeSchema.optional(), {
     meaning: 'The floating dtype of the output: every floating tensor is converted, copied ones too.',

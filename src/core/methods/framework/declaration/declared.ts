@@ -1,13 +1,13 @@
 import type { z } from 'zod';
 
-/** Arrays as read-only lists, since zod infers mutable arrays and no tuples. */
+/** Makes arrays read-only, because zod infers mutable arrays. */
 type Listed<T> = T extends readonly (infer Item)[] ? readonly Item[] : T;
 
 type Given<T> = Listed<Exclude<T, undefined>>;
 
 type Equal<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;
 
-/** Names of parameters that only one type has, or that differ in type; otherwise `never`. */
+/** Returns names of parameters that only one type has, or whose types differ; otherwise `never`. */
 export type Drift<A, B> =
   | Exclude<keyof A, keyof B>
   | Exclude<keyof B, keyof A>
@@ -16,7 +16,7 @@ export type Drift<A, B> =
     }[keyof A & keyof B];
 
 /**
- * Returns the schema unchanged. Does not compile if schema and documented interface differ; the error names
+ * Returns the schema unchanged. Compilation fails if schema and documented interface differ; the error names
  * the parameter.
  *
  * @example const schema = schemaOf<SoupParameters>()(z.strictObject({ … }));

@@ -7,7 +7,7 @@ export interface ParameterFacts {
   readonly perModel: boolean;
 }
 
-/** Returns the facts of a tensor method's parameter; otherwise undefined. */
+/** Returns the facts about a tensor method's parameter; undefined for other schemas. */
 export const factsOf = (schema: z.ZodType): ParameterFacts | undefined => {
   const facts = z.globalRegistry.get(schema);
   return facts !== undefined && 'spec' in facts ? (facts as unknown as ParameterFacts) : undefined;

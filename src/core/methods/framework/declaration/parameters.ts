@@ -6,7 +6,7 @@ import type { NeededStatistics, ReportedPlan, TaskVectorStatistics } from './met
 import type { ModelInput } from './recipe-input.js';
 import { isUncheckedRecipe } from './unchecked-recipe.js';
 
-// Parameters of several methods. Error messages end the sentence "PARAMETER: expected …".
+// Schemas that several methods share. Error messages complete the sentence "PARAMETER: expected …".
 
 const isModel = (value: unknown): value is ModelInput =>
   typeof value === 'string' ? value !== '' : isUncheckedRecipe(value);
@@ -37,11 +37,11 @@ export const countSchema = countOf('layers');
 
 const sum = (weights: readonly number[]): number => weights.reduce((total, weight) => total + weight, 0);
 
-/** True for a sum of 0 up to rounding, which must not be a divisor. */
+/** True if weights sum to 0 within rounding, so that no division by the sum is possible. */
 const sumsToZero = (weights: readonly number[]): boolean =>
   Math.abs(sum(weights)) <= 1e-8 * Math.max(...weights.map(Math.abs));
 
-/** A weight for each model. Negative ones are allowed, but not a sum of 0. */
+/** A weight for each model. Weights may be negative, but must not sum to 0. */
 export const weightsSchema = z
   .array(z.number({ error: 'finite numbers' }), { error: 'a list of numbers' })
   .min(1, { error: 'a weight for each model' })
@@ -49,14 +49,14 @@ export const weightsSchema = z
     error: 'weights whose sum is finite and not 0, since they are normalised',
   });
 
-/** Weights as numbers, or from `magnitudeWeights`. */
+/** Weights as numbers, or `magnitude` for `magnitudeWeights`. */
 export const weightingSchema = z.union([z.literal('magnitude'), weightsSchema], {
   error: 'numbers, or magnitude',
 });
 
 /**
- * Magnitude-adjusted weights (paper §5): for each expert, 1 / the mean of its task vector's MAV (mean
- * absolute value of a row) over all rows.
+ * Returns magnitude-adjusted weights (paper §5): for each expert, 1 / the mean over all rows of its task
+ * vector's MAV (mean absolute value of a row).
  *
  * @throws LayerloomError MAV_UNDEFINED for an expert that equals its base
  */
@@ -81,8 +81,8 @@ export const magnitudeStatistics = (
 };
 
 /**
- * Lists weights that were computed from magnitudes or by a schedule: `magnitude weights: math-1 0.5112, swh-1
- * 0.4888`.
+ * Returns lines about weights computed from magnitudes or a schedule: `magnitude weights: math-1 0.5112,
+ * swh-1 0.4888`.
  */
 export const weightNotes = ({ recipe, inputs }: ReportedPlan): string[] => {
   const found: readonly (readonly [kind: unknown, weights: unknown])[] = [
@@ -97,18 +97,18 @@ export const weightNotes = ({ recipe, inputs }: ReportedPlan): string[] => {
   });
 };
 
-/** The merged models that a plan's recipe names; undefined if all are plain inputs. */
+/** Returns the merged models in a plan's recipe; undefined if all are checkpoints. */
 const mergedIn = ({ models, task, language, model }: Readonly<Record<string, unknown>>) => {
   if (Array.isArray(models)) return models as readonly unknown[];
   if (task !== undefined) return [task, language];
   return model === undefined ? undefined : [model];
 };
 
-/** A model's name, or `soup(math-1, math-2)` for a recipe. */
+/** Returns a model's name; `soup(math-1, math-2)` for a recipe. */
 const nameOf = (model: unknown): string =>
   isObject(model) ? `${model['method']}(${(mergedIn(model) ?? []).map(nameOf).join(', ')})` : String(model);
 
-/** Returns weights as records hold them: as given, and for `magnitude` also the numbers computed. */
+/** Returns weights for records: as given and, for `magnitude`, also the computed numbers. */
 export const resolvedWeights = (
   weights: readonly number[] | 'magnitude',
   used: readonly number[],
@@ -116,15 +116,15 @@ export const resolvedWeights = (
   weights === 'magnitude' ? { weights, magnitude_weights: normalise(used) } : { weights };
 
 /**
- * Returns weights that give the same shares when used again: the shares themselves if normalising them
- * changes no bit, else the weights.
+ * Returns weights that give equal shares when used again: the shares, if normalising them changes no bit;
+ * otherwise the weights.
  */
 export const repeatableWeights = (used: readonly number[]): readonly number[] => {
   const shares = normalise(used);
   return normalise(shares).every((share, index) => share === shares[index]) ? shares : used;
 };
 
-/** Mean MAV over all rows of all tensors, without rows with NaN or infinity. */
+/** Returns the mean MAV of all rows of all tensors, except rows with NaN or infinity. */
 export const meanMavOf = (
   tensors: readonly { readonly rows: number; readonly meanMav: number; readonly nonFiniteRows: number }[],
 ): number => {
@@ -137,7 +137,7 @@ export const meanMavOf = (
   return sum / rows;
 };
 
-/** w / Σw in float64; kernels round it to their precision. */
+/** Returns w / Σw in float64; kernels round the results to their precision. */
 export const normalise = (weights: readonly number[]): number[] => {
   const total = sum(weights);
   return weights.map((weight) => weight / total);

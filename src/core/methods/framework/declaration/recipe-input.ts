@@ -2,41 +2,42 @@ import type { z } from 'zod';
 import type { commonSettings, outputSettings } from './common-settings.js';
 
 /**
- * Parameters of layerloom's methods by name. methods/recipes.ts fills it in, which avoids an import cycle.
+ * Parameters of layerloom's methods by name. methods/recipes.ts adds members, so that this file imports no
+ * method.
  */
 // biome-ignore lint/suspicious/noEmptyInterface: filled by declaration merging
 export interface RecipesByMethod {}
 
 /**
- * Parameters of methods from outside, by name, so that `merge` knows their recipes. A module adds its own:
+ * Parameters of plugins' methods by name, so that `merge` knows the types of their recipes. A module adds its
+ * own:
  *
  * @example declare module 'layerloom' { interface CustomMethods { expo: MethodParameters<typeof expo> } }
  */
 // biome-ignore lint/suspicious/noEmptyInterface: filled by declaration merging
 export interface CustomMethods {}
 
-/** The tokenizer and vocabulary of a merge's output. */
 export interface TokenizerParameters {
   /**
-   * - `auto` (default): the union, if shared tokens have equal ids in all models, with at least as many rows
-   *   as the largest model; else an error.
+   * - `auto` (default): the union of vocabularies, with at least as many rows as the largest model. An error if a
+   * shared token has different ids.
    * - `strict`: an error if vocabularies differ.
-   * - `union`: all tokens, the base's first; `base`: the base's or the first model's; a model as the recipe
-   *   writes it: that model's. As many rows as tokens, as in mergekit.
+   * - `union`: all tokens, the base's first; `base`: tokens of the base, or of the first model; a model written as in
+   * the recipe: its tokens. As many rows as tokens, as in mergekit.
    */
   source?: ModelInput | undefined;
-  /** Tokens whose embeddings do not follow the source's rule. */
+  /** Tokens whose embeddings come from elsewhere than `source`. */
   tokens?: readonly TokenParameters[] | undefined;
-  /** Adds rows, each the mean of the others, up to a multiple of this. */
+  /** Pads to a multiple of this number of rows; each new row is the mean of the others. */
   padToMultipleOf?: number | undefined;
 }
 
-/** The source of a token's embedding. A token of no model is added to the vocabulary. */
+/** The source of a token's embedding. A token that no model has is added to the vocabulary. */
 export interface TokenParameters {
   token: string;
   /**
-   * A model that has the token, written as in the recipe; another token of a model; or zeros. Default: the
-   * rule of the tokenizer's `source`.
+   * A model that has the token, written as in the recipe; another token of a model; or zeros. Default: as the
+   * tokenizer's `source` says.
    */
   source?:
     | ModelInput
@@ -44,15 +45,15 @@ export interface TokenParameters {
     | { model: ModelInput; tokenId: number }
     | { zero: true }
     | undefined;
-  /** Override it in models that have the token. Default false. */
+  /** True replaces the embedding in models that have the token, too. Default false. */
   force?: boolean | undefined;
 }
 
-/** Parameters of every recipe; others are in common-settings.ts. */
+/** Parameters of every recipe; common-settings.ts has more. */
 export interface CommonParameters extends z.input<typeof commonSettings>, z.input<typeof outputSettings> {
-  /** Short for a `tokenizer` with only `source`. */
+  /** Short for a `tokenizer` that has only `source`. */
   tokenizerSource?: ModelInput | undefined;
-  /** The output's tokenizer and vocabulary, if the models' differ. */
+  /** The output's tokenizer and vocabulary, if models differ. */
   tokenizer?: TokenizerParameters | undefined;
 }
 
@@ -64,7 +65,7 @@ type RecipesOf<ByMethod> = {
 export type RecipeInput = RecipesOf<RecipesByMethod> | RecipesOf<CustomMethods>;
 
 /**
- * A model: path of a directory or a file of weights, or `org/name` in the hub cache, either after `NAME=`; or
- * a recipe that makes it.
+ * A model: the path of a directory or a weight file, or `org/name` in the hub cache, perhaps after `NAME=`;
+ * or a recipe that makes the model.
  */
 export type ModelInput = string | RecipeInput;

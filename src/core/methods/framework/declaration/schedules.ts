@@ -1,10 +1,10 @@
 import type { Citation } from './method.js';
 import { checkpointMerging, modelSoups, pretrainedAveraging } from './papers.js';
 
-// Weights of a run's checkpoints, oldest first. Imports no library, since the command line takes names from
-// here.
+// Weights of a run's checkpoints, oldest first. Imports no library, because the command line imports names
+// from here.
 
-/** The learning rate relative to its peak after a share x of the decay. */
+/** The learning rate divided by its peak, after a share x of the decay. */
 const decays = {
   linear: (x: number) => 1 - x,
   cosine: (x: number) => (1 + Math.cos(Math.PI * x)) / 2,
@@ -14,9 +14,9 @@ const decays = {
 export type Decay = keyof typeof decays;
 
 export interface ScheduleSettings {
-  /** For `wsm`. */
+  /** Shape of the decay, for `wsm`. */
   readonly decay: Decay;
-  /** For `ema`: the share that each newer checkpoint gets in the average, between 0 and 1. */
+  /** For `ema`: the share of each newer checkpoint in the average, between 0 and 1. */
   readonly alpha: number;
 }
 
@@ -36,7 +36,7 @@ const kinds = {
     weights: (count) => each(count, () => 1 / count),
     citations: [modelSoups],
   },
-  // Mₙ = (1 − α) Mₙ₋₁ + α θₙ, from M₁ = θ₁ (arXiv 2505.12082).
+  // Mₙ = (1 − α) Mₙ₋₁ + α θₙ, starting with M₁ = θ₁ (arXiv 2505.12082).
   ema: {
     weights: (count, { alpha }) =>
       each(count, (index) => (index === 0 ? 1 : alpha) * (1 - alpha) ** (count - 1 - index)),
@@ -63,11 +63,11 @@ export const decayNames = namesOf<Decay>(decays);
 
 const kindOf = (schedule: Schedule): ScheduleKind => kinds[schedule];
 
-/** Returns the setting that a schedule uses, if any. */
+/** Returns the name of the setting that a schedule uses, if any. */
 export const settingOf = (schedule: Schedule): keyof ScheduleSettings | undefined => kindOf(schedule).takes;
 
 export const citationsOf = (schedule: Schedule): readonly Citation[] => kindOf(schedule).citations;
 
-/** Returns the weights of checkpoints, oldest first, in float64; they sum to 1 up to rounding. */
+/** Returns weights of checkpoints in float64, oldest first; they sum to 1 within rounding. */
 export const scheduleWeights = (schedule: Schedule, count: number, settings: ScheduleSettings): number[] =>
   kindOf(schedule).weights(count, settings);

@@ -5,8 +5,8 @@ import type { RecipePath } from './method.js';
 export type Scalar = number | boolean | string;
 
 /**
- * A parameter in a recipe: one value; a list, which is a gradient over the layers; or values with filters, of
- * which the first match counts. A filter is a part of a tensor's name; an absent filter or `*` matches all.
+ * A parameter in a recipe: one value; a list, which is a gradient over the layers; or values with filters,
+ * where the first match counts. A filter is a part of a tensor's name. `*` or no filter matches all tensors.
  */
 export type SettingInput<Value extends Scalar = Scalar> =
   | Value
@@ -21,26 +21,25 @@ interface FilteredValue<Value extends Scalar = Scalar> {
 
 /** Valid values of a method's parameter, and its default. */
 export interface ParameterSpec<Value extends Scalar = Scalar> {
-  /** Ends the sentence "PARAMETER: expected …". */
+  /** Completes the sentence "PARAMETER: expected …". */
   readonly expected: string;
-  /** Returns true if the value is allowed. */
   accepts(value: unknown): value is Value;
-  /** If absent, the recipe must give a value. */
+  /** Absent if the recipe must give a value. */
   readonly default?: Value;
-  /** JSON Schema of a value, for editors; accepts at least what `accepts` does. */
+  /** JSON Schema of a value, for editors. May accept more than `accepts`. */
   readonly json?: Readonly<Record<string, unknown>>;
 }
 
-/** Specs by the parameters' names. */
+/** Specs by parameter name. */
 export type ParameterSpecs<Values> = {
   readonly [Name in keyof Values]: ParameterSpec<Values[Name] & Scalar>;
 };
 
 /**
- * Specifies a finite number.
+ * Specifies a parameter that is a finite number.
  *
- * @param expected ends the sentence "PARAMETER: expected …"
- * @param preset the default; without it the parameter is required
+ * @param expected completes the sentence "PARAMETER: expected …"
+ * @param preset the default; without a default, recipes must give a value
  * @param json bounds in JSON Schema
  */
 export const numberParameter = (
@@ -91,7 +90,7 @@ const isScalar = (value: unknown): value is Scalar => ['number', 'boolean', 'str
 const isFiltered = (value: unknown): value is FilteredValue =>
   typeof value === 'object' && value !== null && 'value' in value;
 
-/** A parameter's values over tensors. Remembers which filters have matched. */
+/** A parameter's values for all tensors. Remembers which filters have matched. */
 export class Setting {
   readonly path: RecipePath;
   readonly input: SettingInput;
@@ -117,7 +116,8 @@ export class Setting {
   /**
    * Returns the value for a tensor.
    *
-   * @param t position of the layer in its slice, from 0 (first, or outside the layers) to 1 (last)
+   * @param t position of the tensor's layer in its slice, from 0 (the first layer, and tensors outside the
+   *   layers) to 1 (the last layer)
    * @returns undefined if no filter matches
    */
   at(tensor: string, t: number): Scalar | undefined {
@@ -128,7 +128,7 @@ export class Setting {
     return interpolate(found.values, t);
   }
 
-  /** Filters without a match so far. */
+  /** Returns filters that have matched no tensor so far. */
   unused(): { what: string; path: RecipePath }[] {
     return this.#cases.flatMap(({ filter, path }, index) =>
       filter === undefined || this.#matched.has(index) ? [] : [{ what: `filter ${filter}`, path }],
@@ -160,8 +160,8 @@ const checkValues = (
 };
 
 /**
- * Returns the value at `t` (0 to 1) of a list of equidistant values: numbers are interpolated; of others, the
- * last one at or before `t` is taken.
+ * Returns the value at `t` (0 to 1) in a list of equidistant values. Numbers are interpolated; other values
+ * apply from their position on.
  */
 const interpolate = (values: readonly Scalar[], t: number): Scalar => {
   const scaled = t * (values.length - 1);
@@ -172,7 +172,7 @@ const interpolate = (values: readonly Scalar[], t: number): Scalar => {
   return (1 - fraction) * a + fraction * b;
 };
 
-/** The error of an invalid value in a recipe. */
+/** Returns the error for an invalid value in a recipe. */
 export const invalidSetting = (path: RecipePath, value: unknown, expected: string): LayerloomError =>
   new LayerloomError(
     'INVALID_PARAMETER',
@@ -181,10 +181,10 @@ export const invalidSetting = (path: RecipePath, value: unknown, expected: strin
   );
 
 /**
- * Returns a parameter's value for a tensor: from the first setting that has one, else the default.
+ * Returns a parameter's value for a tensor, from the first setting that has one; otherwise the default.
  *
- * @param settings most specific first
- * @throws LayerloomError INVALID_PARAMETER without any
+ * @param settings the most specific first
+ * @throws LayerloomError INVALID_PARAMETER if there is neither value nor default
  */
 export const resolveSetting = (
   name: string,

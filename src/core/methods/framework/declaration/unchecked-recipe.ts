@@ -1,4 +1,4 @@
-/** A recipe whose parameters are not checked yet. */
+/** A recipe whose parameters have not been checked. */
 export interface UncheckedRecipe {
   readonly method: string;
   readonly [parameter: string]: unknown;

@@ -5,7 +5,8 @@ import { matches } from '../match-names.js';
 const expected = 'parts of tensors\' names, such as q_proj,k_proj or "*.mlp.*"';
 
 /**
- * Filters as a list or a text with commas. Each is a part of a name, or with `*` a pattern of the whole name.
+ * Filters as a list, or as a text with commas. A filter is a part of a name or, with `*`, a pattern for the
+ * whole name.
  */
 export const filtersSchema = z
   .union([z.string(), z.array(z.string())], { error: expected })
@@ -32,7 +33,7 @@ export class TensorFilter {
     return found.length > 0;
   }
 
-  /** Filters without a match so far. */
+  /** Returns filters that have matched no tensor so far. */
   unused(): { what: string; path: RecipePath }[] {
     return (this.#filters ?? [])
       .filter((filter) => !this.#matched.has(filter))

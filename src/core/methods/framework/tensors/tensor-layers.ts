@@ -5,7 +5,7 @@ import type { ModelInput } from '../declaration/recipe-input.js';
 import { invalidSetting } from '../declaration/settings.js';
 import type { LayerSlice, TensorRecipe } from './tensor-recipe.js';
 
-/** A layer of the output: its slice, and its index and position (0 to 1) in it. */
+/** A layer of the output: its slice, its index in the slice, and its position there from 0 to 1. */
 export interface Layer {
   readonly slice: LayerSlice;
   readonly offset: number;
@@ -22,7 +22,7 @@ export const wholeModels = (recipe: TensorRecipe, layers: number): LayerSlice =>
 export const layersOf = (slice: LayerSlice): Layer[] => {
   const [first = 0, end = 0] = slice.sources[0]?.layerRange ?? [];
   const count = end - first;
-  // A slice of one layer is at the end of its gradients, as in mergekit.
+  // In a slice of one layer, gradients take their last value, as in mergekit.
   return Array.from({ length: count }, (_, offset) => ({
     slice,
     offset,
@@ -31,8 +31,8 @@ export const layersOf = (slice: LayerSlice): Layer[] => {
 };
 
 /**
- * Returns the slice of a tensor. Outside the layers, embeddings belong to the first slice and others to the
- * last, at the start of gradients.
+ * Returns a tensor's slice and position. Outside the layers, embeddings belong to the first slice and other
+ * tensors to the last; gradients take their first value.
  */
 export const placeIn = (
   slices: readonly LayerSlice[],
@@ -71,7 +71,7 @@ const namesOf = (view: CompileContext['models'][number]): ReadonlyMap<string, st
   return names;
 };
 
-/** Returns the name of a module's tensor in another layer. */
+/** Returns the name of the tensor that belongs to a module in another layer. */
 export const nameIn = (
   view: CompileContext['models'][number] | undefined,
   layer: number,
@@ -139,14 +139,14 @@ export const stacked = (
   };
 };
 
-/** Returns the prefix of layer names: `model.layers.`. */
+/** Returns the prefix of layer names, such as `model.layers.`. */
 const stackOf = ({ places }: CompileContext['models'][number]): string | undefined => {
   for (const [name, { layer, module }] of places)
     if (layer !== undefined) return name.slice(0, name.length - module.length - String(layer).length - 1);
   return undefined;
 };
 
-/** True for a name that looks like a layer's although it is outside the layers: multi-token prediction. */
+/** True for a tensor outside the layers whose name has a layer number: multi-token prediction. */
 const isNumbered = (name: string, stack: string): boolean =>
   name.startsWith(stack) && /^\d+\./.test(name.slice(stack.length));
 

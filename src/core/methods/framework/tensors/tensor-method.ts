@@ -18,7 +18,7 @@ import {
 } from './tensor-recipe.js';
 import type { BaseUse, ModelCount, TensorInput, TensorMethodSpec, Values } from './tensor-spec.js';
 
-/** Converts a plain model to an entry; `name` belongs to the model. */
+/** Converts a plain model to an entry; in `{ model, name }`, `name` belongs to the model. */
 const asEntry = (value: unknown): unknown => {
   if (typeof value !== 'object' || value === null || !('model' in value) || 'method' in value)
     return { model: value };
@@ -33,7 +33,7 @@ const rangeSchema = z.tuple([z.int().nonnegative(), z.int().nonnegative()], {
   error: '[first layer, the one after the last]',
 });
 
-/** Schemas of parameters that `Setting` checks later. */
+/** Returns schemas that accept anything: `Setting` checks the values later. */
 const unknowns = (
   specs: Readonly<Record<string, ParameterSpec>>,
   perModel: boolean,
@@ -74,7 +74,7 @@ const schemaOf = (spec: TensorMethodSpec): Method<TensorRecipe>['schema'] => {
     ...perModel,
   };
   const schema = z.strictObject(shape).transform((raw, context) =>
-    // Report a misspelt parameter before the missing one.
+    // If a misspelt parameter was reported, does not also report the missing one.
     context.issues.length > 0 ? z.NEVER : toRecipe(spec, raw as unknown as RawTensorRecipe),
   );
   return Object.assign(schema as z.ZodType<TensorRecipe>, { shape });
@@ -83,12 +83,12 @@ const schemaOf = (spec: TensorMethodSpec): Method<TensorRecipe>['schema'] => {
 type None = Readonly<Record<never, never>>;
 
 /**
- * Makes a method from its spec. Gradients, filters, slices and precedence are the same for all tensor methods
- * (docs/methods.md).
+ * Makes a method from a spec. Adds gradients, filters, slices and precedence, which are alike for all tensor
+ * methods (docs/methods.md).
  *
  * @example tensorMethod({ name: 'nearswap', title: 'NearSwap', base: 'required', models: { least: 1, most: 1
- *   }, shared: { t: anyNumber() },
- *   expression: ({ base, models: [source], shared: { t } }) => ({ kind: 'nearSwap', base, source, t }) })
+ *   }, shared: { t: anyNumber() }, expression: ({ base, models: [source], shared: { t } }) => ({ kind:
+ *   'nearSwap', base, source, t }) })
  */
 export const tensorMethod = <
   const Base extends BaseUse,
@@ -104,7 +104,7 @@ export const tensorMethod = <
   keyof NoInfer<PerModel>,
   NoInfer<Dialect>
 > => {
-  // Counts and values are checked before `expression` sees them.
+  // Safe cast: numbers of models, and values, are checked before `expression` is called.
   const spec = typed as unknown as TensorMethodSpec;
   let schema: Method<TensorRecipe>['schema'] | undefined;
   return {
@@ -118,7 +118,7 @@ export const tensorMethod = <
       startsFromBase: spec.startsFromBase ?? false,
     },
     keepsCard: false,
-    // Lazy: all methods' schemas take a tenth of a short command.
+    // Lazy, because making all methods' schemas takes a tenth of a short command's time.
     get schema() {
       schema ??= schemaOf(spec);
       return schema;
@@ -149,7 +149,7 @@ export const tensorMethod = <
   };
 };
 
-/** Returns a model's parameter that a statistic of the whole model needs constant. */
+/** Returns a model's parameter as a constant, because a statistic of the whole model needs it. */
 const constantOf = (
   name: string,
   { name: by, perModel = {} }: TensorMethodSpec,
@@ -169,7 +169,7 @@ const constantOf = (
   return preset;
 };
 
-/** Returns each model once: the donor first, the base last unless it is the donor. */
+/** Returns each model once: the donor first, and the base last unless the base is the donor. */
 const distinctModels = (recipe: TensorRecipe): readonly ModelReference[] => {
   const references: ModelReference[] = [];
   const add = (role: string, model: ModelInput | undefined, path: RecipePath) => {

@@ -4,15 +4,15 @@ import type { Scalar, SettingInput } from '../declaration/settings.js';
 import type { TensorRecipe } from './tensor-recipe.js';
 import type { BaseUse } from './tensor-spec.js';
 
-/** Parameters as recipes give them. Does not say which have a default. */
+/** Parameters as recipes give them, all optional: the types do not tell which have defaults. */
 export type Settings<Values> = { [Name in keyof Values]?: SettingInput<Values[Name] & Scalar> | undefined };
 
-/** Makes parameters required, to compare them. */
+/** Makes all parameters required, so that two types can be compared. */
 type Given<Parameters> = { [Name in keyof Parameters]-?: Exclude<Parameters[Name], undefined> };
 
 /**
- * A method that makes each tensor from the same tensor of several models. `Parameters` is the type of the
- * recipe's parameters; each model may override those named in `PerModel`.
+ * A method that makes each tensor from the models' tensors of that name. `Parameters` types the recipe's
+ * parameters; a model's entry may override those named in `PerModel`.
  */
 export interface TensorMethod<
   Base extends BaseUse,
@@ -21,60 +21,61 @@ export interface TensorMethod<
   Dialect extends string = never,
 > extends Method<TensorRecipe> {
   /**
-   * Never set. Makes the types invariant: a method whose spec and documented interface differ does not
-   * compile.
+   * Never set. Makes the type parameters invariant, so that a spec that differs from its documented interface
+   * does not compile.
    */
   readonly types?: (
     exactly: readonly [Base, Given<Parameters>, PerModel, Dialect],
   ) => readonly [Base, Given<Parameters>, PerModel, Dialect];
 }
 
-/** A model, perhaps with its own parameters. */
+/** A model, perhaps with parameters of its own. */
 export type ModelEntry<Own> =
   | ModelInput
   | ({
       model: ModelInput;
-      /** Name in errors and provenance: short for `NAME=MODEL`. */
+      /** Name in errors and provenance; short for `NAME=MODEL`. */
       name?: string | undefined;
     } & Partial<Own>);
 
-/** Consecutive layers of the output, merged layer by layer. */
+/** Consecutive layers of the output, and the layers from which they are merged. */
 export type SliceEntry<Parameters, PerModel extends keyof Parameters> = {
   sources: readonly ({
     model: ModelInput;
-    /** First layer, and the one after the last; equally many in all sources. */
+    /** First layer, and the layer after the last; each source gives equally many. */
     layerRange: readonly [number, number];
   } & Partial<Pick<Parameters, PerModel>>)[];
-  /** Default: the recipe's. */
+  /** Default: the recipe's base. */
   base?: ModelInput | undefined;
 } & Partial<Parameters>;
 
 interface WholeModels<Own> {
-  /** The models without the base. The first gives names, dtypes and side files. */
+  /** Models other than the base. The first gives names, dtypes and side files. */
   models: readonly ModelEntry<Own>[];
   slices?: undefined;
 }
 
 interface StackedLayers<Parameters, PerModel extends keyof Parameters> {
-  /** Layers from the bottom up, from any layers of any models. */
+  /** The output's layers from the bottom, from any layers of any models. */
   slices: readonly SliceEntry<Parameters, PerModel>[];
   models?: undefined;
 }
 
 interface OptionalBase {
-  /** The model that the others were fine-tuned from. */
+  /** The model from which the others were fine-tuned. */
   base?: ModelInput | undefined;
 }
 
 interface RequiredBase {
   /**
-   * The model that the others were fine-tuned from; for slerp, nearswap and Arcee Fusion the starting point.
+   * The model from which the others were fine-tuned; for slerp, nearswap and Arcee Fusion, the starting
+   * point.
    */
   base: ModelInput;
 }
 
 interface WeightsInShort {
-  /** Short for each model's `weight`, in order. */
+  /** Short for a `weight` in each model's entry, in order. */
   weights?: readonly number[] | undefined;
 }
 

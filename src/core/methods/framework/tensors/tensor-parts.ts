@@ -5,7 +5,7 @@ import type { RecipePath } from '../declaration/method.js';
 import { matches } from '../match-names.js';
 import { type PartName, partNames } from '../part-names.js';
 
-/** The tensors of each part: names, or patterns of whole names with `*`. */
+/** The tensors of each part, as names or patterns of whole names with `*`. */
 export interface TensorParts {
   language?: readonly string[] | undefined;
   task?: readonly string[] | undefined;
@@ -21,19 +21,19 @@ const names = z
 const parts = z.strictObject({ language: names, task: names, both: names, neither: names });
 
 /**
- * A partition's parts. Planning replaces the path of a `partition.json` by its parts before the recipe is
+ * A partition's parts. Planning replaces a path of a `partition.json` by its parts before recipes are
  * checked.
  */
 export const partitionSchema = z.union([z.string(), parts], {
   error: `the file that \`${layerloomCommand('partition')}\` wrote, or its parts: language, task, both, neither`,
 });
 
-/** Finds a tensor's part, and remembers matching patterns. */
+/** Returns the part of each tensor, and remembers which patterns matched. */
 export class PartOfTensor {
   readonly #parts: readonly { readonly part: PartName; readonly pattern: string }[];
   readonly #used = new Set<string>();
 
-  /** @throws LayerloomError INVALID_PARAMETER for a path, which only the outermost recipe may have */
+  /** @throws LayerloomError INVALID_PARAMETER for a path: only the outermost recipe may give one */
   constructor(given: string | TensorParts) {
     if (typeof given === 'string')
       throw refused(given, 'the parts here; a file only in the outermost recipe of a merge');
@@ -53,7 +53,7 @@ export class PartOfTensor {
     return part;
   }
 
-  /** Patterns without a match so far. */
+  /** Returns patterns that have matched no tensor so far. */
   unused(): { what: string; path: RecipePath }[] {
     return this.#parts
       .filter(({ pattern }) => !this.#used.has(pattern))

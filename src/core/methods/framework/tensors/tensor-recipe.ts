@@ -23,19 +23,19 @@ export interface LayerSlice {
   readonly path: RecipePath;
 }
 
-/** A tensor method's recipe, checked as far as possible without its models. */
+/** A tensor method's recipe. Everything that can be checked without opening models has been checked. */
 export interface TensorRecipe {
   readonly base: ModelInput | undefined;
   readonly models: readonly ModelSettings[];
-  /** Undefined if whole models are merged. */
+  /** Undefined to merge whole models. */
   readonly slices: readonly LayerSlice[] | undefined;
   readonly settings: Settings;
   readonly dialect: string;
-  /** The first model, which gives names, dtypes and side files. */
+  /** The model that gives names, dtypes and side files: the first. */
   readonly donor: ModelInput;
 }
 
-/** A recipe after its schema: models are checked, settings are not yet. */
+/** A recipe accepted by its schema: models are checked, settings are not. */
 export interface RawTensorRecipe {
   readonly base?: ModelInput;
   readonly models?: readonly RawModel[];
@@ -62,7 +62,7 @@ export const settingsOf = (
       .map(([name, spec]) => [name, new Setting(spec, raw[name], [...path, name])]),
   );
 
-/** True for equal text, or nested recipes of equal content. */
+/** True for equal texts, and for nested recipes of equal content. */
 export const same = (a: unknown, b: unknown): boolean =>
   a !== undefined && (a === b || (typeof a === 'object' && typeof b === 'object' && isDeepStrictEqual(a, b)));
 
@@ -87,7 +87,7 @@ export const toRecipe = (spec: TensorMethodSpec, raw: RawTensorRecipe): TensorRe
   if (raw.weights !== undefined && raw.weights.length !== given.length)
     throw invalidSetting(['weights'], raw.weights, 'one weight for each model, in their order');
   const settings = settingsOf({ ...shared, ...perModel }, raw, []);
-  // mergekit adds an unlisted base to the models, even if the method takes no base.
+  // mergekit merges an unlisted base as a model, even in methods that ignore the base.
   const joins =
     spec.base === 'ignored' &&
     fromMergekit &&

@@ -3,16 +3,16 @@ import type { Citation, MajoritySign, NeededStatistics, RecipePath } from '../de
 import type { ModelInput } from '../declaration/recipe-input.js';
 import type { ParameterSpecs, Scalar } from '../declaration/settings.js';
 
-/** Values of parameters for one tensor, by name. */
+/** Parameter values for one tensor, by name. */
 export type Values = Readonly<Record<string, Scalar>>;
 
 /**
- * How a method uses the base. `ignored`: in mergekit's dialect the base is one of the models; otherwise it is
- * only checked against them.
+ * How a method uses the base. `ignored`: in mergekit's dialect the base is merged as a model; in ours it is
+ * only checked.
  */
 export type BaseUse = 'required' | 'optional' | 'ignored';
 
-/** The number of models without the base; no limit without `most`. */
+/** Limits on the number of models, without the base. Unlimited if `most` is absent. */
 export interface ModelCount {
   readonly least: number;
   readonly most?: number;
@@ -25,8 +25,8 @@ type BaseTensor<Base extends BaseUse> = {
 }[Base];
 
 /**
- * The type of a list with one item for each model: a tuple if there are exactly one or two, else a list of at
- * least the required length.
+ * A list with an item for each model: a tuple for exactly one or two models, otherwise a list of at least the
+ * required length.
  */
 export type EachModel<Count extends ModelCount, Item> = number extends Count['least']
   ? readonly Item[]
@@ -40,7 +40,7 @@ export type EachModel<Count extends ModelCount, Item> = number extends Count['le
           ? readonly [Item, ...Item[]]
           : readonly [Item, Item, ...Item[]];
 
-/** The input of a method for an output tensor: the models' tensors, and the parameters that hold for it. */
+/** What a method gets to make an output tensor: the models' tensors, and the parameters for this tensor. */
 export interface TensorInput<
   Base extends BaseUse = BaseUse,
   Count extends ModelCount = ModelCount,
@@ -48,40 +48,40 @@ export interface TensorInput<
   PerModel = Values,
 > {
   readonly tensor: string;
-  /** The base's tensor, if the recipe has a base. */
+  /** The base's tensor; undefined without a base. */
   readonly base: BaseTensor<Base>;
   /** The other models' tensors, in the recipe's order. */
   readonly models: EachModel<Count, ModelTensor>;
-  /** Parameters of each model. */
+  /** Parameters of each model, in the order of `models`. */
   readonly perModel: EachModel<Count, PerModel>;
-  /** The parameters that all models share. */
+  /** Parameters that all models share. */
   readonly shared: Shared;
   /**
-   * Magnitudes from `statistics` for each model; and the prevailing sign of the summed changes that reach
-   * them.
+   * Each model's magnitude from `statistics`; and the prevailing sign of the summed changes that reach it.
    */
   readonly thresholds: readonly number[];
   readonly majoritySign: MajoritySign;
-  /** Path of the models in the recipe, for errors. */
+  /** The models' path in the recipe, for errors. */
   readonly path: RecipePath;
 }
 
-/** A recipe, for statistics. */
+/** A recipe as passed to `statistics`. */
 export interface WholeModels<PerModel = Values, Dialect extends string = string> {
   readonly base: ModelInput;
   readonly models: readonly ModelInput[];
   readonly dialect: Dialect;
   /**
-   * Returns a parameter of a model.
+   * Returns a model's parameter.
    *
-   * @throws LayerloomError INVALID_PARAMETER if it varies over tensors, or is absent without a default
+   * @throws LayerloomError INVALID_PARAMETER if the parameter varies over tensors, or has neither value nor
+   *   default
    */
   constant<Name extends keyof PerModel & string>(model: number, parameter: Name): PerModel[Name];
 }
 
 /**
- * Defines a method that makes each tensor from the same tensor of several models. The type arguments
- * determine the type of `expression`.
+ * Defines a method that makes each tensor from the models' tensors of that name. The type arguments determine
+ * the type of `expression`.
  */
 export interface TensorMethodSpec<
   Base extends BaseUse = BaseUse,
@@ -93,21 +93,21 @@ export interface TensorMethodSpec<
   readonly name: string;
   readonly title: string;
   readonly tags?: readonly string[];
-  /** The sources of the method, for the model card. */
+  /** Sources of the method, for the model card. */
   readonly citations?: readonly Citation[];
   readonly base: Base;
-  /** True if the merge starts from the base, which is then no ancestor of the models. */
+  /** True if the merge starts from the base instead of a common ancestor. */
   readonly startsFromBase?: boolean;
-  /** Without the base; default one or more. */
+  /** Limits without the base. Default: one model or more. */
   readonly models?: Count;
   /** Parameters that all models share. */
   readonly shared?: ParameterSpecs<Shared>;
-  /** Parameters that each model may set. */
+  /** Parameters that each model's entry may override. */
   readonly perModel?: ParameterSpecs<PerModel>;
-  /** Dialects besides mergekit's, the default. */
+  /** Dialects besides mergekit's, which is the default. */
   readonly dialects?: readonly Dialect[];
-  /** Statistics for `expression`; called only for recipes in one of `dialects`. */
+  /** Returns statistics for `expression`; called only for recipes in `dialects`. */
   statistics?(recipe: WholeModels<PerModel, Dialect>): NeededStatistics | undefined;
-  /** Returns the output tensor's expression. Pure: called in any order. */
+  /** Returns the output tensor's expression. Must be pure: calls come in any order. */
   expression(input: TensorInput<Base, Count, Shared, PerModel>, dialect: 'mergekit' | Dialect): Expression;
 }

@@ -5,27 +5,29 @@ import type { Value } from '../program/program.js';
 import { describeSum } from '../program/words.js';
 
 /**
- * A factor of Δ = Σ coefficient · source: left [rows, rank] or right [rank, columns] of its truncated
- * singular value decomposition, multiplied by √σ. A matrix's two factors have the same `of` and are in one
- * shard, because a special job makes them together.
+ * A factor of Δ = Σ coefficient · source: the left [rows, rank] or right [rank, columns] singular vectors of
+ * the largest singular values σ, times √σ. A matrix's two factors have equal `of` and are in one shard,
+ * because one job makes both.
  */
 export interface Factor<T> {
   readonly kind: 'factor';
-  /** The name of the changed parameter. */
+  /** Name of the changed parameter. */
   readonly of: string;
   readonly side: 'left' | 'right';
   readonly shape: readonly [number, number];
   readonly terms: readonly {
     readonly source: T;
     readonly coefficient: number;
-    /** Weight of the term's model; only for words. */
+    /** Weight of the term's model; only for descriptions. */
     readonly weight: number;
   }[];
 }
 
 const extent = z.int().positive();
 
-/** Columns of the sketch: 1.5 times the rank, in panels of 16, as in native/jobs/factorise.cpp. */
+/**
+ * Returns the columns of the sketch: 1.5 times the rank, in panels of 16, as in native/jobs/factorise.cpp.
+ */
 const sketchOf = (rank: number, most: number): number =>
   16 * Math.ceil(Math.min(rank + Math.max(10, Math.floor(rank / 2)), most) / 16);
 
@@ -46,8 +48,8 @@ export const factor = {
     terms: formula.terms.map((term) => ({ ...term, source: to(term.source) })),
   }),
   ...madeWhole,
-  // The basis in float64 and float32, four small squares in float64; also a second basis, or the float32
-  // product with both factors. For each tile, the sum and each term in float32.
+  // In float64: the basis, four small squares, and perhaps a second basis. In float32: the basis, perhaps the
+  // product with both factors, and for each tile the sum and each term.
   threadBytes: ({ side, shape: [rows, columns], terms }, shape) => {
     const rank = Number(shape[side === 'left' ? 1 : 0]);
     const width = sketchOf(rank, Math.min(rows, columns));
@@ -68,7 +70,7 @@ export const factor = {
       return 'it is no factor of its matrix';
     return rank >= 1 && rank <= Math.min(rows, columns) ? undefined : `its rank is ${rank}`;
   },
-  // Weights are only for words.
+  // Weights only serve descriptions, so the key leaves them out.
   key: ({ of, side, shape, terms }) =>
     `${side} of ${of} ${shape.join('×')} ${terms.map(({ source, coefficient }) => `${coefficient} ${source}`).join(' ')}`,
   describe: ({ terms }) => describeSum(terms.map(({ source, weight }) => [weight, source])),

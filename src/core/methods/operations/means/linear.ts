@@ -4,8 +4,8 @@ import type { Value } from '../program/program.js';
 import { describeSum } from '../program/words.js';
 
 /**
- * Σ weight · tensor in float32, in the order of terms, rounded once to the output's dtype. Weights are not
- * normalised.
+ * Σ weight · tensor in float32, in the order of terms; rounded once to the output's dtype. Weights need not
+ * sum to 1.
  */
 export interface Linear<T> {
   readonly kind: 'linear';

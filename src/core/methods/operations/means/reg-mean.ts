@@ -4,8 +4,8 @@ import type { Value } from '../program/program.js';
 import { decimals } from '../program/words.js';
 
 /**
- * RegMean (Jin et al. 2023) for matrices W with Gram matrices G of their inputs, as `Regression` in
- * native/jobs/regress.hpp. Weights sum to 1.
+ * RegMean (Jin et al. 2023) for matrices W and the Gram matrices G of their inputs; native/jobs/regress.hpp
+ * has the formula. Weights sum to 1.
  */
 export interface RegMean<T> {
   readonly kind: 'regMean';
@@ -14,7 +14,7 @@ export interface RegMean<T> {
   readonly ridge: number;
 }
 
-/** A wider system would take gigabytes for each thread. */
+/** A wider system would need gigabytes in each thread. */
 const mostInputs = 65_536;
 
 export const regMean = {
@@ -35,8 +35,8 @@ export const regMean = {
     const inputs = shape.at(-1) ?? 1;
     return terms.flatMap(() => [shape, [inputs, inputs]]);
   },
-  // Half of the system in float64; for 512 rows the right side in float64, each W twice in float32, and the
-  // result.
+  // In float64: half of the system and, for 512 rows, the right-hand side. In float32, for 512 rows: each W
+  // twice, and the result.
   threadBytes: ({ terms }, [outputs = 1, inputs = 1]) =>
     4 * inputs ** 2 + Math.min(512, outputs) * inputs * (8 + 8 * terms.length + 2),
   lighter: () =>

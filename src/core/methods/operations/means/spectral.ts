@@ -8,8 +8,8 @@ const rules = { iso_c: 'Iso-C', tsv_m: 'TSV-Merge' } as const;
 export type SpectralRule = keyof typeof rules;
 
 /**
- * Merges matrices by the singular values of their changes from the base, as the rules of
- * native/jobs/spectral.hpp, times `scale`.
+ * Merges matrices by singular values of their changes from the base, times `scale`; native/jobs/spectral.hpp
+ * has the rules.
  */
 export interface Spectral<T> {
   readonly kind: 'spectral';
@@ -19,7 +19,7 @@ export interface Spectral<T> {
   readonly scale: number;
 }
 
-/** Larger matrices would take gigabytes for each thread. */
+/** Larger matrices would need gigabytes in each thread. */
 const mostExtent = 65_536;
 
 export const spectral = {
@@ -37,7 +37,7 @@ export const spectral = {
     sources: formula.sources.map(to),
   }),
   // `iso_c`: the change in float64 and half of the system. `tsv_m`: two changes, and the smaller side of all
-  // kept vectors. Both: for 512 rows the float64 solution, each source twice in float32, and the result.
+  // kept vectors. Both, for 512 rows: the float64 solution, each source twice in float32, and the result.
   threadBytes: ({ rule, sources }, [rows = 1, columns = 1]) => {
     const extent = Math.min(rows, columns);
     const matrices = { iso_c: [8, 4], tsv_m: [16, 12] } as const;

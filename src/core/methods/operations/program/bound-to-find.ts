@@ -3,20 +3,20 @@ import type { Value } from './program.js';
 
 export interface BoundToFind {
   readonly value: Value;
-  /** Number of elements above it. */
+  /** How many elements lie above the bound. */
   readonly kept: number;
-  /** Order of equal magnitudes: true puts lower indexes above. */
+  /** True if, among equal magnitudes, lower indexes count as above; false if higher ones do. */
   readonly early: boolean;
-  /** True if all elements of the bound's magnitude count as above it. */
+  /** True if all elements with the bound's magnitude count as above. */
   readonly threshold?: boolean;
-  /** Index in the tally of a vote (`src/core/native/tally.ts`). */
+  /** Index of the bound's count in a vote's tally (`src/core/native/tally.ts`). */
   readonly tallied?: number;
 }
 
-/** Bounds guessed from a sample, to compute a tensor before exact bounds are known. */
+/** Bounds guessed from a sample, so that a tensor can be computed before exact bounds are known. */
 export interface GuessedBounds {
-  /** Undefined until they are guessed. Bounds that are set beforehand are used unchanged. */
+  /** Undefined before guessing. Bounds set by the caller are used unchanged. */
   bounds: readonly MagnitudeBound[] | undefined;
-  /** The bounds that are guesses, and what to find for each. */
+  /** The guessed bounds, and the exact ones to find for each. */
   wanted: readonly (BoundToFind & { readonly index: number })[];
 }

@@ -2,8 +2,8 @@ import { itemAt } from '../../../base/errors/lookup.js';
 import type { Counted } from './measurer.js';
 
 /**
- * Sums histograms over the same windows, such as those of a model's tensors. Counts are float64, because more
- * than 2³² elements may be equal.
+ * Sums histograms over equal windows, such as those of a model's tensors. Counts are float64, since more than
+ * 2³² elements may be equal.
  */
 export class CountSums {
   readonly above: number[];
@@ -19,7 +19,7 @@ export class CountSums {
     this.elements += elements;
     for (const [value, sum] of this.counts.entries()) {
       this.above[value] = itemAt(this.above, value) + itemAt(above, value);
-      // Most bins are empty.
+      // Skips empty bins, which are the majority.
       for (const [bin, count] of itemAt(counts, value).entries())
         if (count !== 0) sum[bin] = (sum[bin] ?? 0) + count;
     }

@@ -3,12 +3,9 @@ import type { GuessedBounds } from './bound-to-find.js';
 import type { Measurer } from './measurer.js';
 import type { Program, Value } from './program.js';
 
-/**
- * Sums over a matrix of its change δ = value − base, and of the change after quantising: δ' = Q(value) −
- * Q(base).
- */
+/** Sums over a matrix of its change δ = value − base, and of the quantised change δ' = Q(value) − Q(base). */
 export interface KeptSums {
-  /** Σ δ², Σ δδ' and Σ δ'². */
+  /** Σ δ², Σ δδ' and Σ δ'², in this order. */
   readonly squares: number;
   readonly products: number;
   readonly keptSquares: number;
@@ -18,9 +15,11 @@ export interface Lowering {
   readonly tensor: string;
   readonly program: Program;
   readonly measurer: Measurer;
-  /** Allows guessing the bounds of the program's only vote. The caller must recompute after wrong guesses. */
+  /**
+   * Allows guesses for the bounds of the program's only vote. After wrong guesses, the caller must recompute.
+   */
   readonly guessed?: GuessedBounds | undefined;
-  /** Receives how much of a quantised matrix's change survives; measured only if set. */
+  /** Receives how much of a quantised matrix's change survives, which is measured only if this is set. */
   readonly onKept?: ((sums: KeptSums) => void) | undefined;
 }
 
@@ -29,7 +28,7 @@ export const difference = ({ program }: Lowering, x: Value, base: Value): Value 
   program.linear([x, base], [1, -1]);
 
 /**
- * Sets the dimension of the program's rows.
+ * Sets the dimension along which the program's rows run.
  *
  * @throws LayerloomError MERGE_UNDEFINED if a nested formula uses another dimension
  */
@@ -42,6 +41,6 @@ export const takeRows = (
     throw undefinedMerge(tensor, method, 'a recipe in it takes rows along another dimension');
 };
 
-/** For a tensor on which a method has no result. */
+/** Returns the error for a tensor on which a method has no result. */
 export const undefinedMerge = (tensor: string, method: string, reason: string): LayerloomError =>
   new LayerloomError('MERGE_UNDEFINED', { tensor, method, reason });

@@ -6,16 +6,16 @@ import type { TiedElement } from './measurer.js';
 import type { Program, Value } from './program.js';
 import { type Count, sampleMagnitudes, selectMagnitudes } from './select-magnitudes.js';
 
-/** A bound that no element is above. */
+/** A bound above which no element lies. */
 export const nothing: MagnitudeBound = { bits: 0xffff_ffff, cutoff: 0, early: true };
-/** A bound that every element is above. */
+/** A bound above which every element lies. */
 const everything: MagnitudeBound = { bits: 0, cutoff: Number.MAX_SAFE_INTEGER, early: true };
 
 /**
- * Finds for each value the bound that exactly `kept` elements are above; the index breaks ties. All searches
- * use the same passes over the data.
+ * Finds for each value the bound above which exactly `kept` elements lie, with ties broken by index. All
+ * searches share passes over the data.
  *
- * @param guessed allows guesses, if a sample makes good ones
+ * @param guessed allows guesses, if a sample is clear enough
  */
 export const boundsOf = async (
   { program, measurer }: Lowering,
@@ -57,7 +57,7 @@ export const boundsOf = async (
     const { bits, above, equal, ofBlocks } = itemAt(statistics, position);
     const rest = kept - above;
     bounds[index] = { bits, cutoff: early ? elements : 0, early };
-    // Kept and dropped zeros are both 0.
+    // Ties among zeros need no cutoff, because kept and dropped zeros are both 0.
     if (rest < equal && threshold !== true && bits > 0)
       tied.push({ index, value, early, bits, ordinal: early ? rest : equal - rest + 1, ofBlocks });
   }
@@ -71,8 +71,8 @@ export const boundsOf = async (
 };
 
 /**
- * A bound with a share of a magnitude's elements above it, assuming they are spread evenly. The cutoff is
- * between rows.
+ * Returns a bound above which a share of one magnitude's elements lies, if they are spread evenly. The cutoff
+ * is between rows.
  */
 const boundAt = (
   { elements, columns }: Program,
@@ -80,14 +80,14 @@ const boundAt = (
   share: number,
   early: boolean,
 ): MagnitudeBound => {
-  // Whether zeros are kept makes no difference.
+  // Kept and dropped zeros are both 0, so any cutoff will do.
   if (bits === 0) return { bits, cutoff: 0, early: true };
   const rows = elements / columns;
   const above = Math.min(rows, Math.round(share * rows)) * columns;
   return { bits, cutoff: early ? above : elements - above, early };
 };
 
-/** Returns the largest magnitude; 0 for an empty value, NaN and infinity. */
+/** Returns the largest magnitude; 0 for an empty tensor, NaN and infinity. */
 export const largestMagnitude = async (to: Lowering, value: Value): Promise<number> => {
   if (to.program.elements === 0) return 0;
   const bounds = await boundsOf(to, [{ value, kept: 1, early: true, threshold: true }]);

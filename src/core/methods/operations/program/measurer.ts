@@ -5,33 +5,33 @@ import type { Program, Value } from './program.js';
 
 export interface Counted {
   readonly above: readonly number[];
-  /** For each bin of a value's window. */
+  /** Counts in each bin, for each value's window. */
   readonly counts: readonly (Uint32Array | Float64Array)[];
-  /** For each candidate of a value's window: elements of exactly that magnitude in each block. */
+  /** For each candidate of a value's window: numbers of elements with exactly this magnitude, by block. */
   readonly exact: readonly (readonly (readonly number[])[])[];
-  /** All elements, or the sample's. */
+  /** Number of elements counted: all, or the sample's. */
   readonly elements: number;
 }
 
-/** The `ordinal`-th element (from 1) of a magnitude. */
+/** The `ordinal`-th element (from 1) among those of one magnitude. */
 export interface TiedElement {
   readonly value: Value;
   readonly bits: number;
   readonly ordinal: number;
-  /** Equal elements in each block; undefined if not yet counted. */
+  /** Number of such elements in each block; undefined if not counted yet. */
   readonly ofBlocks: readonly number[] | undefined;
 }
 
 /**
- * Rows of a stored matrix: those to approximate, and those whose sums may approximate them. Only `from` of
- * each run is used.
+ * Rows of a stored matrix: targets to approximate, and atoms whose sums approximate them. Only `from` and
+ * count of each run are used.
  */
 export interface Pursued {
   readonly matrix: StoredTensor;
   readonly width: number;
   readonly targets: readonly RowRun[];
   readonly atoms: readonly RowRun[];
-  /** Most atoms of a sum. */
+  /** Limit on the atoms in a sum. */
   readonly k: number;
 }
 
@@ -40,35 +40,35 @@ export type Pursuits = readonly {
   readonly squares: number;
   /** ‖target − sum‖² */
   readonly error: number;
-  /** Terms in the order of choice: indexes of atoms, and coefficients. */
+  /** Indexes and coefficients of the chosen atoms, in the order of choice. */
   readonly atoms: Float64Array;
   readonly coefficients: Float64Array;
 }[];
 
 /**
- * Measures statistics of values over a whole tensor. Sums are float64 per block, added in block order, so
- * they do not depend on the number of threads.
+ * Measures statistics over whole tensors. Sums are float64 for each block and added in block order, so
+ * results do not depend on the number of threads.
  */
 export interface Measurer {
-  /** Σ xᵢxⱼ for pairs i ≤ j, in the order of `pairIndex`. */
+  /** Returns Σ xᵢxⱼ for pairs i ≤ j, in the order of `pairIndex`. */
   gram(program: Program, values: readonly Value[]): Promise<Float64Array>;
-  /** `gram` for each row along the last dimension. */
+  /** Like `gram`, for each row along the last dimension. */
   rowGram(program: Program, values: readonly Value[]): Promise<Float64Array>;
-  /** `gram` for each column. */
+  /** Like `gram`, for each column. */
   columnGram(program: Program, values: readonly Value[]): Promise<Float64Array>;
-  /** Σ x of each column. */
+  /** Returns each column's Σ x. */
   columnSums(program: Program, value: Value): Promise<Float64Array>;
-  /** Σ |x| for each value. */
+  /** Returns each value's Σ |x|. */
   magnitudes(program: Program, values: readonly Value[]): Promise<Float64Array>;
-  /** The Kullback-Leibler divergence of softmax(x) from softmax(base), for each row. */
+  /** Returns for each row the Kullback-Leibler divergence of softmax(x) from softmax(base). */
   divergence(program: Program, x: Value, base: Value): Promise<Float64Array>;
-  /** Zeros of either sign, for each value. */
+  /** Counts zeros of either sign in each value. */
   zeros(program: Program, values: readonly Value[]): Promise<readonly number[]>;
-  /** Positive minus negative elements, for each value. */
+  /** Returns the number of positive elements minus that of negative ones, for each value. */
   signs(program: Program, values: readonly Value[]): Promise<Float64Array>;
-  /** Approximates rows by sums of few others, by orthogonal matching pursuit. */
+  /** Approximates rows by sums of a few others, using orthogonal matching pursuit. */
   pursue(pursued: Pursued): Promise<Pursuits>;
-  /** Histograms over a window for each value, of all elements or a sample. */
+  /** Returns a histogram over each value's window, of all elements or of a sample. */
   histogram(
     program: Program,
     values: readonly Value[],
@@ -76,8 +76,8 @@ export interface Measurer {
     bins: number,
     sample: boolean,
   ): Promise<Counted>;
-  /** Elements in a sample; 0 if it would not save a pass. */
+  /** Returns a sample's number of elements; 0 if sampling would not save a pass. */
   sampleSize(program: Program): number;
-  /** Returns the index in the tensor of each tied element. */
+  /** Returns each tied element's index in the tensor. */
   findTies(program: Program, tied: readonly TiedElement[]): Promise<number[]>;
 }

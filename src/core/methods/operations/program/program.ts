@@ -25,36 +25,34 @@ interface Node {
   readonly dtype: ArithmeticDtype;
 }
 
-/** A stored tensor, and how it is sliced if not element by element. */
+/** A stored tensor, and how slices of it are cut if not element by element. */
 export interface ProgramSource extends StoredTensor {
   readonly sliced?: RowSlicing | WholeSlicing;
 }
 
-/** Row r is the sum of terms `starts[r]` to `starts[r + 1]`. */
+/** Each row r is the sum of terms `starts[r]` to `starts[r + 1]`. */
 export interface RowSums {
   readonly starts: ArrayLike<number>;
-  /** Pairs of a row index and a coefficient. */
+  /** Pairs of row index and coefficient. */
   readonly terms: ArrayLike<number>;
 }
 
-/** A program as workers get it, reduced to what the wanted values depend on. */
+/** A program for workers, reduced to what the wanted values need. */
 export interface Emitted {
   readonly sources: readonly ProgramSource[];
   readonly nodes: readonly ProgramNode[];
   readonly values: readonly number[];
-  /**
-   * Values that are checked for NaN and infinity. `watchedOf[i]` lists those on which wanted value i depends.
-   */
+  /** Values to check for NaN and infinity. `watchedOf[i]` lists those on which wanted value i depends. */
   readonly watched: readonly number[];
   readonly watchedOf: readonly (readonly number[])[];
   readonly columns: number;
-  /** Slices are multiples of this many rows, except at the tensor's end. */
+  /** Slices are multiples of this number of rows, except at the tensor's end. */
   readonly rowsTogether: number;
 }
 
 /**
  * Builds a program for tensors of one shape. Methods append a node (native/jobs/program.hpp) and return its
- * value, rounded to `dtype` (default float32).
+ * value, rounded to `dtype`; default: float32.
  */
 export class Program {
   readonly shape: readonly number[];
@@ -66,24 +64,24 @@ export class Program {
 
   readonly #idOf: IdOfSource;
 
-  /** @param idOf identifies equal byte ranges; default by input and file */
+  /** @param idOf identifies equal byte ranges; default: by input and file */
   constructor(shape: readonly number[], idOf: IdOfSource = sourceId) {
     this.#idOf = idOf;
     this.shape = shape;
     this.elements = shape.reduce((product, extent) => product * extent, 1);
   }
 
-  /** Elements of a row: the extent of the last dimension, or the product of all but the first. */
+  /** Returns a row's number of elements: the last dimension's extent, or the product of all but the first. */
   get columns(): number {
     const [first = 1] = this.shape;
     return Math.max(1, (this.#rows === 'first' ? this.elements / first : this.shape.at(-1)) ?? 1);
   }
 
   /**
-   * Makes rows run along the last dimension, or for input rows along the first. Up to two dimensions, both
-   * are the same.
+   * Makes rows run along the last dimension, or along the first for input rows. With at most two dimensions,
+   * both are equal.
    *
-   * @returns false if the program already uses the other kind of rows
+   * @returns false if the program already has rows along the other dimension
    */
   rowsAlong(dimension: 'first' | 'last'): boolean {
     if (this.shape.length <= 2 || this.elements === 0) return true;
@@ -91,16 +89,16 @@ export class Program {
     return this.#rows === dimension;
   }
 
-  /** Equal byte ranges of equal dtype share a source. */
+  /** Adds a source; equal byte ranges of one dtype share it. */
   source(source: StoredTensor): Value {
     return this.#source(source);
   }
 
   /**
-   * Gathers rows of `width` elements: rows [to, to + count) are the source's rows [from, from + count);
-   * others are 0.
+   * Gathers rows of `width` elements. Each run (to, from, count) copies source rows [from, from + count) to
+   * rows [to, to + count); other rows are 0.
    *
-   * @param runs (to, from, count), ascending by `to` and disjoint; or flat
+   * @param runs ascending by `to` without overlaps, as triples or flat
    */
   gather(
     source: StoredTensor,
@@ -111,7 +109,7 @@ export class Program {
     return this.#source({ ...source, sliced: { slicing: 'rows', width, runs: numbers } });
   }
 
-  /** B · A or its transpose; `a` is [rank, in], `b` [out, rank]. */
+  /** Appends B · A or its transpose; `a` is [rank, in], `b` is [out, rank]. */
   product(
     a: StoredTensor,
     b: StoredTensor,
@@ -120,7 +118,7 @@ export class Program {
     return this.#add({ kind: 'product', ...how }, [this.#whole(a), this.#whole(b)]);
   }
 
-  /** Sums rows of a tensor into rows of `width` elements, in float64, rounded to float32. */
+  /** Sums a tensor's rows into rows of `width` elements, in float64, rounded to float32. */
   combineRows(source: StoredTensor, width: number, { starts, terms }: RowSums): Value {
     return this.#add(
       { kind: 'combineRows', width, starts: sharedNumbers(starts), terms: sharedNumbers(terms) },
@@ -140,7 +138,7 @@ export class Program {
     return this.#add({ kind: 'unpack', type, width, head, plus }, [this.#whole(source)]);
   }
 
-  /** Returns decoded values in float32, or codes as bytes labelled F8_E4M3. */
+  /** Appends a quantised value: decoded to float32, or codes as bytes labelled F8_E4M3. */
   quantise(value: Value, how: Quantisation, as: 'values' | 'codes' = 'values'): Value {
     const codes = as === 'codes';
     return this.#add({ kind: 'quantise', codes, ...how }, [value], codes ? 'F8_E4M3' : 'F32');
@@ -165,12 +163,12 @@ export class Program {
       : itemAt(this.#nodes, value.node).dtype;
   }
 
-  /** Σ weightᵢ · valueᵢ in float32, in the order of values, rounded once to `dtype`. */
+  /** Appends Σ weightᵢ · valueᵢ in float32, in the order of values, rounded once to `dtype`. */
   linear(values: readonly Value[], weights: readonly number[], dtype: ArithmeticDtype = 'F32'): Value {
     return this.#add({ kind: 'linear', weights }, values, dtype);
   }
 
-  /** `linear` with weights for each row: `weights[row · values.length + value]`. */
+  /** Like `linear`, with weights for each row: `weights[row · values.length + value]`. */
   rowLinear({
     values,
     rows,
@@ -215,7 +213,7 @@ export class Program {
     return this.#add({ kind: 'drop', key, probability, scale }, [value]);
   }
 
-  /** `drop` by the magnitude's rank in its row. */
+  /** Like `drop`, by the magnitude's rank in its row. */
   dropRanked({
     value,
     key,
@@ -241,7 +239,7 @@ export class Program {
     return this.#add({ kind: 'random', ...how }, [], dtype);
   }
 
-  /** For the settings see `vote` in `src/core/native/job.ts`. */
+  /** Appends a vote; `vote` in `src/core/native/job.ts` describes the settings. */
   vote({
     base,
     changes,
@@ -328,9 +326,9 @@ export class Program {
   }
 
   /**
-   * Copies bits of rows of `width` elements from several values of `dtype`; others are 0.
+   * Copies bits of rows of `width` elements from several values of `dtype`; other rows are 0.
    *
-   * @param runs triples (first row, index of the value, rows), ascending and disjoint
+   * @param runs triples (first row, index of the value, rows), ascending without overlaps
    */
   assemble({
     values,
@@ -346,7 +344,7 @@ export class Program {
     return this.#add({ kind: 'assemble', width, runs: sharedNumbers(runs) }, values, dtype);
   }
 
-  /** Copies `value` bit for bit; each row from `from` on is `values`. */
+  /** Copies `value` bit for bit, and fills each row from `from` on with `values`. */
   fillRows({
     value,
     from,
@@ -361,7 +359,7 @@ export class Program {
     return this.#add({ kind: 'fillRows', from, values: sharedNumbers(values) }, [value], dtype);
   }
 
-  /** Marks a nested recipe's result, to check it like a written one. */
+  /** Marks a nested recipe's result, so that it is checked like a written one. */
   markResult(value: Value): void {
     this.#results.push(value);
   }
@@ -371,10 +369,10 @@ export class Program {
   }
 
   /**
-   * Returns the program of some values, without unneeded nodes and sources.
+   * Returns a program for the wanted values, without unneeded nodes and sources.
    *
-   * @param watch which values to check for NaN and infinity. `results`: written values, but not stored ones,
-   *   which are only copied. `all`: stored ones too, since measurements compute with them
+   * @param watch which values to check for NaN and infinity. `results`: written values, except copies of
+   *   stored ones. `all`: stored values too, because measurements compute with them
    */
   emit(wanted: readonly Value[], watch: 'results' | 'all' | 'nothing' = 'nothing'): Emitted {
     const [sources, nodes] = [new Set<number>(), new Set<number>()];

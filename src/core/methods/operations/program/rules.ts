@@ -2,10 +2,10 @@ import { LayerloomError } from '../../../base/errors/errors.js';
 import { itemAt } from '../../../base/errors/lookup.js';
 import { pairIndex } from '../../../tensor/pair-index.js';
 
-/** Dot products of vectors: `of(i, j)` is Σ xᵢxⱼ. */
+/** The dot products of vectors. */
 export interface Gram {
   readonly count: number;
-  /** Returns the dot product of vectors i and j. */
+  /** Returns Σ xᵢxⱼ. */
   of(i: number, j: number): number;
 }
 
@@ -15,12 +15,12 @@ export const gramOf = (pairs: Float64Array, at: number, count: number): Gram => 
   of: (i, j) => itemAt(pairs, at + pairIndex(Math.min(i, j), Math.max(i, j), count)),
 });
 
-/** Parameters of a rule, part of the plan. */
+/** A rule's parameters, which are part of the plan. */
 export type RuleParameters = Readonly<Record<string, number | boolean | string | readonly number[]>>;
 
 /**
- * Computes the coefficients cᵢ of a linear combination of vectors from their dot products, or returns why
- * they are undefined. Must be pure, so that merges are reproducible.
+ * Returns the coefficients cᵢ of a linear combination, computed from the vectors' dot products; or a text
+ * that says why they are undefined. Must be pure, so that merges are reproducible.
  */
 export type GramRule = (gram: Gram, parameters: RuleParameters) => readonly number[] | string;
 
@@ -34,13 +34,13 @@ const normsOf = (gram: Gram): number[] => Array.from({ length: gram.count }, (_,
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, x) => total + x, 0);
 
-/** sin((1−t)θ)/sin θ and sin(tθ)/sin θ. */
+/** Returns sin((1−t)θ)/sin θ and sin(tθ)/sin θ. */
 const spherical = (cosine: number, t: number): [number, number] => {
   const theta = Math.acos(cosine);
   return [Math.sin((1 - t) * theta) / Math.sin(theta), Math.sin(t * theta) / Math.sin(theta)];
 };
 
-/** Spherical interpolation by the vectors' angle, without normalising lengths (averages/slerp.ts). */
+/** Spherical interpolation by the angle between vectors, which keep their lengths (averages/slerp.ts). */
 const slerp: GramRule = (gram, parameters) => {
   const t = number(parameters, 't');
   const [a, b] = normsOf(gram).map((norm) => (norm > 1e-8 ? norm : 1)) as [number, number];
@@ -48,7 +48,7 @@ const slerp: GramRule = (gram, parameters) => {
   return Math.abs(cosine) > 0.9995 ? [1 - t, t] : spherical(cosine, t);
 };
 
-/** `slerp` that is linear only if 1 − cos² ≤ 1e-16, to avoid dividing by sin θ (mergekit's `nuslerp`). */
+/** Like `slerp`, but linear only if 1 − cos² ≤ 1e-16, to avoid dividing by sin θ (mergekit's `nuslerp`). */
 const nuslerp: GramRule = (gram, parameters) => {
   const t = number(parameters, 't');
   const [a, b] = normsOf(gram).map((norm) => Math.max(norm, 1e-7)) as [number, number];
@@ -56,7 +56,7 @@ const nuslerp: GramRule = (gram, parameters) => {
   return 1 - cosine * cosine <= 1e-16 ? [1 - t, t] : spherical(cosine, t);
 };
 
-/** Returns Σ xᵢyⱼGᵢⱼ / (byᵢ·byⱼ): the dot product of combinations x and y of the vectors divided by `by`. */
+/** Returns the dot product of two combinations of normalised vectors: Σ xᵢyⱼGᵢⱼ / (byᵢ·byⱼ). */
 const product = (gram: Gram, by: readonly number[], x: readonly number[], y: readonly number[]): number => {
   let total = 0;
   for (let i = 0; i < gram.count; i += 1)
@@ -96,7 +96,7 @@ const multislerp: GramRule = (gram, parameters) => {
   );
 };
 
-/** The Karcher mean of the directions by gradient descent, times the mean norm (mergekit's `karcher`). */
+/** The Karcher mean of directions by gradient descent, times the mean norm (mergekit's `karcher`). */
 const karcher: GramRule = (gram, parameters) => {
   const { count } = gram;
   if (count === 1) return [1];
@@ -135,7 +135,7 @@ const karcher: GramRule = (gram, parameters) => {
 };
 
 /**
- * `t`/N for each of N task vectors (averages/model-stock.ts); 0 if t's denominator is nearly 0, as in
+ * Coefficients `t`/N for N task vectors (averages/model-stock.ts); 0 if t's denominator is nearly 0, as in
  * mergekit.
  */
 const modelStock: GramRule = (gram) => {
@@ -153,11 +153,11 @@ const modelStock: GramRule = (gram) => {
 
 interface NamedRule {
   readonly coefficients: GramRule;
-  /** Checked because a plan may come from another program. */
+  /** Checks a plan's parameters, since plans may come from other programs. */
   readonly accepts: (parameters: RuleParameters, count: number) => boolean;
 }
 
-/** Limit on iterations: rules run on the main thread and cannot be cancelled. */
+/** Limit on iterations: rules run on the main thread, where they cannot be cancelled. */
 export const mostIterations = 10_000;
 
 const isNumber = (value: unknown): value is number => typeof value === 'number';
@@ -200,7 +200,7 @@ export const registerRule = (name: string, rule: GramRule): void => {
 /**
  * Returns a rule by name.
  *
- * @param tensor for the error
+ * @param tensor name of the tensor, for the error
  * @throws LayerloomError MERGE_UNDEFINED if this process has no such rule
  */
 export const ruleNamed = (name: string, tensor: string): NamedRule => {

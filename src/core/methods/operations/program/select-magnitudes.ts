@@ -2,24 +2,24 @@ import { itemAt } from '../../../base/errors/lookup.js';
 import { mostCandidates, type Window } from '../../../native/measure.js';
 import type { Counted } from './measurer.js';
 
-/** The magnitude of the k-th largest element, k from 1 to n. */
+/** Asks for the magnitude of the `rank`-th largest element, from 1 to n. */
 export interface WantedRank {
   readonly rank: number;
 }
 
-/** A magnitude as float32 bits, and the numbers of larger and equal elements. */
+/** A magnitude as float32 bits, with the numbers of larger and of equal elements. */
 export interface OrderStatistic {
   readonly bits: number;
   readonly above: number;
   readonly equal: number;
-  /** Equal elements in each block, if counted. */
+  /** Numbers of equal elements by block, if counted. */
   readonly ofBlocks?: readonly number[];
 }
 
 /**
- * Counts magnitudes of values, each over its own window.
+ * Counts magnitudes of values in windows.
  *
- * @param indexes of the values; as many as `windows`
+ * @param indexes of the values, as many as `windows`
  * @param bins length of each histogram, enough for the longest window
  * @param sample true to count only a sample
  */
@@ -30,14 +30,14 @@ export type Count = (
   sample: boolean,
 ) => Promise<Counted>;
 
-/** A histogram of this size fits a core's private cache. */
+/** A histogram of this size fits into a core's private cache. */
 const mostBins = 2 ** 17;
-/** Bins of a sample's window, which covers all magnitudes. */
+/** Bins for a sample, whose window covers all magnitudes. */
 const sampleBins = 2 ** 16;
-/** 1 + the largest bits of a magnitude, NaN included. */
+/** The largest bits of a magnitude, NaN included, plus 1. */
 const end = 2 ** 31;
 
-/** A search: the statistic is in [low, high). */
+/** A search for a statistic between `low` and `high` (exclusive), as float32 bits. */
 interface Search {
   low: number;
   high: number;
@@ -48,8 +48,9 @@ interface Search {
 export interface Sampled {
   readonly window: Window;
   /**
-   * The most likely statistic as float32 bits, and the share of its elements among the `rank` largest.
-   * Undefined if few elements have this magnitude, or more than two magnitudes are nearly as likely.
+   * The most likely magnitude as float32 bits, and the share of its elements that is among the `rank`
+   * largest. Undefined if few elements have this magnitude, or if more than two magnitudes are nearly as
+   * likely.
    */
   readonly guess: { readonly bits: number; readonly share: number } | undefined;
 }
@@ -57,10 +58,10 @@ export interface Sampled {
 /**
  * Finds order statistics of magnitudes exactly in O(n): a radix selection by histograms of float32 bits over
  * ever narrower windows. A sample gives the first window; a wrong guess costs a pass but never changes the
- * result. Zeros have no bin: they are the remaining elements.
+ * result. Zeros have no bin: they are the uncounted elements.
  *
- * @param wanted one rank per value
- * @param size n, the elements of each value
+ * @param wanted one rank for each value
+ * @param size n, the number of elements in each value
  * @param sample number of elements in a sample; 0 for no sampling
  * @param sampled results of sampling, if known
  */
@@ -89,16 +90,16 @@ export const selectMagnitudes = async (
   }
 };
 
-/** Bins of a window; a small tensor needs few. */
+/** Returns the number of bins; a small tensor needs few. */
 const binsFor = (size: number): number =>
   Math.min(mostBins, Math.max(2 ** 10, 2 ** Math.ceil(Math.log2(Math.max(1, size / 4)))));
 
 /**
- * Analyses a sample. The window for a rank is a confidence interval of six standard deviations. Candidates
- * are the most frequent magnitudes in it: if many elements tie, as in differences of 16-bit numbers, the
+ * Analyses a sample. The window for a rank is a confidence interval of six standard deviations. Its most
+ * frequent magnitudes are candidates: if many elements tie, as in differences of 16-bit numbers, the
  * statistic is most likely one of them. The guess uses half the interval.
  *
- * @param elements of the sample
+ * @param elements number of elements in the sample
  */
 export const sampleMagnitudes = async (
   wanted: readonly WantedRank[],
@@ -127,8 +128,8 @@ export const sampleMagnitudes = async (
     };
     const { highest, lowest, filled } = binsWithin(margin);
     const frequent = filled.sort((a, b) => (inBins[b] ?? 0) - (inBins[a] ?? 0));
-    // Bins start at 1, so the last magnitude of each is a multiple of 2^shift: few bits, as tied differences
-    // have.
+    // Tied differences have few significant bits. Bins start at 1, so that such a magnitude, a multiple of
+    // 2^shift, is the last of its bin.
     const lastOf = (bin: number) => (bin + 1) * 2 ** whole.shift;
     const window = windowOver(lowest < 0 ? 0 : lastOf(lowest - 1) + 1, lastOf(highest) + 1, bins);
     const near = binsWithin(margin / 2);
@@ -146,7 +147,7 @@ export const sampleMagnitudes = async (
   });
 };
 
-/** Returns the window over magnitudes in [low, high) except 0, with the narrowest possible bins. */
+/** Returns the window over magnitudes in [low, high) except 0, with bins as narrow as `bins` allows. */
 const windowOver = (low: number, high: number, bins: number): Window => {
   const from = Math.max(1, low);
   let shift = 0;
@@ -157,7 +158,7 @@ const windowOver = (low: number, high: number, bins: number): Window => {
 const binsOf = ({ low, last, shift }: Window): number => Math.floor((last - low) / 2 ** shift) + 1;
 
 /**
- * Returns the bin of the rank-th largest element (−1 if below the window), and the number of elements above
+ * Returns the bin with the rank-th largest element (−1 if below the window), and the number of elements above
  * that bin.
  */
 const binAt = (
@@ -171,7 +172,7 @@ const binAt = (
   return { bin, larger };
 };
 
-/** Narrows a search to its statistic's bin, or ends it at a single magnitude. */
+/** Narrows a search to the bin with its statistic, or ends the search at a single magnitude. */
 const narrow = (search: Search, rank: number, size: number, counted: Counted, position: number): void => {
   const { low, last, shift, candidates } = search.window;
   const above = itemAt(counted.above, position);
@@ -182,14 +183,14 @@ const narrow = (search: Search, rank: number, size: number, counted: Counted, po
   const counts = itemAt(counted.counts, position);
   const { bin, larger } = binAt(counts, above, rank);
   if (bin < 0) {
-    // Below a window from 1 there is only 0.
+    // Below a window that starts at 1 there are only zeros.
     if (low <= 1) search.found = { bits: 0, above: larger, equal: size - larger };
     search.high = low;
     return;
   }
   const equal = itemAt(counts, bin);
   const first = low + bin * 2 ** shift;
-  // Ends in a bin of one magnitude, or one whose elements all equal a candidate.
+  // The search ends if the bin holds one magnitude, or if all its elements equal a candidate.
   const exact = candidates.findIndex(
     (bits, c) => Math.floor((bits - low) / 2 ** shift) === bin && totalOf(counted, position, c) === equal,
   );

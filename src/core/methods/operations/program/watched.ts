@@ -3,10 +3,10 @@ import type { ProgramNode } from '../../../native/job.js';
 
 const movesBits: ReadonlySet<ProgramNode['kind']> = new Set(['select', 'assemble', 'fillRows']);
 
-/** Operations whose inputs are whole tensors, not values at the same elements. */
+/** Operations whose inputs are whole tensors: their elements do not correspond to the output's. */
 const ofWhole: ReadonlySet<ProgramNode['kind']> = new Set(['product', 'combineRows']);
 
-/** True if the node is NaN or infinite wherever this input is. */
+/** True if the node's result is NaN or infinite wherever this input is. */
 const passesOn = (node: ProgramNode, input: number): boolean => {
   if (node.kind === 'vote') return node.election === null || input === 0;
   return node.kind === 'linear' || node.kind === 'rowLinear' || node.kind === 'nearSwap';
@@ -14,8 +14,8 @@ const passesOn = (node: ProgramNode, input: number): boolean => {
 
 /**
  * Returns the values to check so that every NaN and infinity in a result or its computation is found. A sum
- * reveals NaN and infinity of its terms, so only the sum is checked; a value that may be pruned is checked
- * itself. Each result is handled separately, since another may not contain the same terms.
+ * passes on NaN and infinity of its terms, so checking the sum suffices; a value that may be pruned must be
+ * checked itself. Call this for each result, since another result may not contain these terms.
  *
  * @param result a value that is written
  * @param results values that are written, or rounded as if they were
@@ -28,16 +28,16 @@ export const watchedFor = (
 ): number[] => {
   const parts = partsOf(nodes, sources, result);
   const watched = new Set<number>();
-  // A dequantised or unpacked tensor is checked instead of the stored tensors behind it.
+  // Values read from files; a dequantised or unpacked tensor stands for its stored tensors.
   const isInput = (value: number) =>
     value < sources || ['dequantise', 'unpack'].includes(itemAt(nodes, value - sources).kind);
-  // Checks the input of `quantise`, not its codes.
+  // Codes are not numbers, so the input of `quantise` is checked instead.
   const isComputed = (value: number) => {
     if (isInput(value)) return false;
     const { kind } = itemAt(nodes, value - sources);
     return kind !== 'quantise' && !movesBits.has(kind);
   };
-  /** Values whose NaN and infinity a watched value shows. */
+  /** Values whose NaN and infinity show in a watched value. */
   const told = new Set<number>();
   const watchComputed = (value: number): void => {
     if (isComputed(value)) watched.add(value);
@@ -45,7 +45,7 @@ export const watchedFor = (
   };
   for (const one of results) if (parts.has(one)) watchComputed(one);
   const taken = new Set<number>();
-  // A node's inputs precede it.
+  // Inputs come before their nodes, so the loop runs backwards.
   for (const [index, node] of [...nodes.entries()].reverse()) {
     const value = sources + index;
     if (parts.has(value) && node.kind === 'quantise') taken.add(itemAt(node.inputs, 0));
@@ -59,10 +59,10 @@ export const watchedFor = (
   return [...watched];
 };
 
-/** Returns a value and everything it is computed from. */
+/** Returns a value and all values from which it is computed. */
 const partsOf = (nodes: readonly ProgramNode[], sources: number, value: number): ReadonlySet<number> => {
   const parts = new Set([value]);
-  // Iterating a set includes elements added meanwhile.
+  // Iterating over a set includes elements added meanwhile.
   for (const part of parts)
     if (part >= sources) for (const input of itemAt(nodes, part - sources).inputs) parts.add(input);
   return parts;

@@ -4,15 +4,15 @@ import type { Value } from '../program/program.js';
 import { type QuantisedMatrix, quantisedValue } from './quantised-value.js';
 
 export interface KeptChange {
-  /** ‖δ‖ (Euclidean) before quantisation. */
+  /** Euclidean norm ‖δ‖ of the change before quantisation. */
   readonly norm: number;
-  /** ‖δ'‖ / ‖δ‖; null if nothing changed. Below 1 changes are lost, above 1 rounding adds noise. */
+  /** ‖δ'‖ / ‖δ‖; null if nothing changed. Below 1, changes are lost; above 1, rounding adds noise. */
   readonly share: number | null;
-  /** Cosine of δ and δ'; 0 if nothing survives, null if nothing changed. */
+  /** Cosine of the angle between δ and δ'; 0 if nothing survives, null if nothing changed. */
   readonly cosine: number | null;
 }
 
-/** For a tensor, in results and `layerloom.json`. */
+/** A tensor's kept change, in results and `layerloom.json`. */
 export interface KeptTensor extends KeptChange {
   readonly name: string;
   /** Null outside the layers. */
@@ -42,6 +42,6 @@ export const keptOf = (sums: readonly KeptSums[]): KeptChange => {
   return { norm, share: kept / norm, cosine: kept === 0 ? 0 : total('products') / norm / kept };
 };
 
-/** True if less than half of a change survives, or it points elsewhere. */
+/** True if less than half of a change survives, or if the change points in another direction. */
 export const isLost = ({ share, cosine }: KeptChange): boolean =>
   share !== null && cosine !== null && (share < 0.5 || cosine < 0.5);

@@ -17,8 +17,8 @@ export type WrittenScheme = keyof typeof codeDtypes;
 export const codeDtypeOf = (scheme: WrittenScheme): Dtype => codeDtypes[scheme];
 
 /**
- * The codes of a quantised matrix, or its float32 scales, which have a row for each row of blocks. If both
- * are in one shard, they are computed together.
+ * The codes of a quantised matrix; or its float32 scales, one for each block. Codes and scales in one shard
+ * are computed together.
  */
 export interface Quantise<T> {
   readonly kind: 'quantise';
@@ -28,7 +28,7 @@ export interface Quantise<T> {
   readonly shape: readonly [number, number];
   readonly block: readonly [rows: number, columns: number];
   readonly source: T;
-  /** The matrix before the change, to measure how much of it survives; affects no element. */
+  /** The matrix before the change, only to measure how much of the change survives. */
   readonly base?: T | undefined;
 }
 

@@ -7,14 +7,14 @@ export interface QuantisedMatrix {
   readonly scheme: QuantisingScheme;
   /** [rows, columns] */
   readonly shape: readonly [number, number];
-  /** Size of blocks that share a scale. */
+  /** Size of the blocks, each of which has one scale. */
   readonly block: readonly [number, number];
 }
 
 /**
- * Appends a node that quantises a value, and returns the result: decoded to numbers, or as codes.
+ * Quantises a value and returns the result, decoded to numbers or as codes.
  *
- * @param matrix blocks may extend beyond it
+ * @param matrix blocks may extend beyond its edges
  */
 export const quantisedValue = async (
   value: Value,

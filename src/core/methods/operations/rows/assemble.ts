@@ -4,12 +4,12 @@ import { elementsOf, type Shape } from '../../../tensor/reference.js';
 import type { Operation } from '../program/operation.js';
 import type { Value } from '../program/program.js';
 
-/** Rows of a matrix that come from one operand, ascending and disjoint. */
+/** Rows of a matrix that come from one operand; ranges ascend without overlaps. */
 export type RowRange = readonly [first: number, count: number];
 
 /**
- * Copies rows (along dimension 0) of several operands byte for byte, each to the row of the same index; all
- * other rows are 0. The first part supplies most of the tensor.
+ * Copies rows (along dimension 0) of several operands byte for byte, each to the row with its index; all
+ * other rows are 0. The first part supplies nearly all rows.
  */
 export interface Assemble<T> {
   readonly kind: 'assemble';
@@ -18,13 +18,13 @@ export interface Assemble<T> {
 
 export const rowWidth = (shape: Shape): number => elementsOf(shape.slice(1));
 
-/** Returns [first row, part, rows], ascending. */
+/** Returns runs [first row, part, rows] in ascending order. */
 const runsOf = ({ parts }: Assemble<unknown>): (readonly [to: number, part: number, count: number])[] =>
   parts
     .flatMap(({ rows }, part) => rows.map(([first, count]) => [first, part, count] as const))
     .sort(([a], [b]) => a - b);
 
-/** Returns why ranges of rows are invalid: an empty range, or an overlap. */
+/** Returns why ranges of rows are invalid: a range is empty, or two overlap. */
 export const refuseRanges = (
   ranges: readonly (readonly [first: number, ...rest: unknown[], count: number])[],
   rows: number,

@@ -8,27 +8,27 @@ import { sharedList } from '../program/shared-list.js';
 import { describeSum } from '../program/words.js';
 
 /**
- * Concatenates matrices along `rows` or `columns`. Each is multiplied by its factor and rounded once; a part
- * with factor 1 and the output's dtype is copied bit for bit. Operands have the output's shape, but only the
- * rows or columns of their part are read. Used for sums of low-rank changes, which concatenate the rows of
- * all A and the columns of all B.
+ * Concatenates matrices along `rows` or `columns`. Each part is multiplied by its factor and rounded once; a
+ * part with factor 1 and the output's dtype is copied bit for bit. Operands have the output's shape, but only
+ * their part's rows or columns are read. Sums of low-rank changes concatenate the rows of all A and the
+ * columns of all B.
  */
 export interface Concatenate<T> {
   readonly kind: 'concatenate';
   readonly along: 'rows' | 'columns';
   readonly parts: readonly {
     readonly source: T;
-    /** Rows or columns of the part. */
+    /** Number of rows or columns in the part. */
     readonly count: number;
     readonly factor: number;
-    /** Weight of the change; only for words and pictures. */
+    /** Weight of the change; only for descriptions and charts. */
     readonly weight: number;
   }[];
 }
 
 /**
- * Returns the greatest common divisor of the parts' numbers of columns. A row of any part can be cut into
- * rows of this width.
+ * Returns the greatest common divisor of the parts' numbers of columns, a width into which every part's rows
+ * can be cut.
  */
 export const commonWidth = (counts: readonly number[]): number =>
   counts.reduce((a, b) => {
@@ -39,7 +39,7 @@ export const commonWidth = (counts: readonly number[]): number =>
 const totalOf = ({ parts }: Concatenate<unknown>): number =>
   parts.reduce((total, { count }) => total + count, 0);
 
-/** Interleaves `counts` columns of each part in each row, in units of `width`. */
+/** Returns runs that interleave `counts` columns of each part in each row, in units of `width`. */
 const runsOf = (rows: number, counts: readonly number[], width: number): number[] => {
   const runs: number[] = [];
   let to = 0;

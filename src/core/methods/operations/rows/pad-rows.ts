@@ -4,8 +4,8 @@ import type { Value } from '../program/program.js';
 import { rowWidth } from './assemble.js';
 
 /**
- * The first `from` rows, followed by rows equal to their mean (summed in float64, rounded to float32, then to
- * the dtype). For vocabulary rows without a token.
+ * The first `from` rows, then rows equal to the mean of the first (summed in float64, rounded to float32,
+ * then to the dtype). For vocabulary rows without a token.
  */
 export interface PadRows<T> {
   readonly kind: 'padRows';

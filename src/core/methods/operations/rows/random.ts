@@ -9,7 +9,7 @@ export type Distribution = 'normal' | 'uniform';
 
 /**
  * `scale` · a random number for each element, in float32, plus `weight` · source if given; rounded once.
- * Numbers are a function of seed and index. With scale 0 and no source, all elements are 0.
+ * Numbers depend only on seed and index. With scale 0 and no source, all elements are 0.
  */
 export interface Random<T> {
   readonly kind: 'random';

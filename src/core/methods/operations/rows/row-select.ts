@@ -8,8 +8,8 @@ import type { Operation } from '../program/operation.js';
 import type { Value } from '../program/program.js';
 
 /**
- * Copies row by row, byte for byte: from `source` where the bit in `kept` is 1, else from `base`. `kept` is a
- * bit set in base64 (tensor/kept.ts).
+ * Copies rows byte for byte: from `source` if the row's bit in `kept` is 1, otherwise from `base`. `kept` is
+ * a bit set in base64 (tensor/kept.ts).
  */
 export interface RowSelect<T> {
   readonly kind: 'rowSelect';
@@ -19,7 +19,7 @@ export interface RowSelect<T> {
   readonly kept: string;
 }
 
-/** Input rows are along dimension 1, output rows along dimension 0. */
+/** Input rows run along dimension 1, output rows along dimension 0. */
 const rowsIn = (shape: Shape, rows: Rows): number => itemAt(shape, rows === 'input' ? 1 : 0);
 
 export const rowSelect = {

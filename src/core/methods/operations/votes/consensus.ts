@@ -9,17 +9,17 @@ import type { Value } from '../program/program.js';
 import { decimals, describeSum } from '../program/words.js';
 import { kindOf, type Sparsifier, sparsifierSchema } from './sparsifiers.js';
 
-/** The pruning of a task vector, before it is weighted. */
+/** The pruning of a task vector, which comes before weighting. */
 export interface Pruning {
   readonly sparsifier: Sparsifier;
-  /** `norm` restores the task vector's L1 norm; `density` divides by the density. */
+  /** `norm` restores the task vector's L1 norm; `density` divides by the density; null does neither. */
   readonly rescale: 'norm' | 'density' | null;
 }
 
 /**
  * base + scale · (Σ weightᵢδᵢ) / divisor, where δᵢ is the pruned task vector sourceᵢ − base. With an
- * election, only those δᵢ are summed that have the elected sign: the sign of Σ δᵢ (weighted or not), or `tie`
- * if that is 0.
+ * election, only changes with the elected sign are summed: the sign of Σ δᵢ (weighted or not), or `tie` if
+ * the sum is 0.
  */
 export interface Consensus<T> {
   readonly kind: 'consensus';
@@ -30,7 +30,7 @@ export interface Consensus<T> {
     readonly pruning: Pruning | null;
   }[];
   readonly election: Election | null;
-  /** 1, or for the δᵢ in a sum: their weights, or their number. A divisor of 0 becomes 1. */
+  /** The divisor: 1, or for the summed changes their weights or their number. A divisor of 0 becomes 1. */
   readonly divisor: 'none' | 'weights' | 'count';
   readonly scale: number;
 }
@@ -40,7 +40,7 @@ export const mostTaskVectors = 64;
 
 export const tooManyTaskVectors = `it combines more than ${mostTaskVectors} task vectors`;
 
-/** Words for `tie`: peers elect + if the changes sum to 0; the TIES authors' code takes the majority sign. */
+/** Words for `tie`. Peers elect + if changes sum to 0; the authors of TIES use the majority's sign. */
 const elected = { positive: ' of one sign', negative: ' of one sign, − where they cancel' };
 
 export const consensus = {
@@ -117,7 +117,10 @@ export const consensus = {
   },
 } satisfies Operation<Consensus<unknown>, Consensus<string>, Consensus<Value>>;
 
-/** False if norms are restored, which depend on the exact choice of elements. */
+/**
+ * True if bounds may be guessed. Restored norms depend on the exact choice of elements, so they exclude
+ * guesses.
+ */
 export const mayGuessBounds = ({ terms }: Pick<Consensus<unknown>, 'terms'>): boolean => {
   const hasBounds = ({ sparsifier }: Pruning) => kindOf(sparsifier).cuts !== undefined;
   return (
@@ -129,7 +132,7 @@ export const mayGuessBounds = ({ terms }: Pick<Consensus<unknown>, 'terms'>): bo
 /** Smaller norms are not restored, as in mergekit. */
 const leastNorm = 1e-7;
 
-/** Appends the pruned task vectors, with one search for all bounds and one pass for all norms. */
+/** Appends pruned task vectors, with one search for all bounds and one pass for all norms. */
 const prune = async (
   all: readonly { readonly change: Value; readonly pruning: Pruning | null }[],
   to: Lowering,

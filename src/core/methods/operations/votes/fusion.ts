@@ -6,8 +6,8 @@ import type { Operation } from '../program/operation.js';
 import type { Value } from '../program/program.js';
 
 /**
- * Arcee Fusion (vectors/arcee-fusion.ts): takes elements of high importance from the source, and all others
- * from the base.
+ * Arcee Fusion (vectors/arcee-fusion.ts): takes elements of high importance from the source, all others from
+ * the base.
  */
 export interface Fusion<T> {
   readonly kind: 'fusion';

@@ -9,9 +9,9 @@ import { decimals } from '../program/words.js';
 import { mostTaskVectors } from './consensus.js';
 
 /**
- * base + Σ mᵢδᵢ / c with δᵢ = sourceᵢ − base, where mᵢ is 1 if |δᵢ| > `epsilon`, and c counts such changes at
- * the element (vectors/ram.ts). With `bonus` also times 1 + rate · min(ρᵢ, most) where only one model changes
- * (vectors/ramplus-tl.ts).
+ * base + Σ mᵢδᵢ / c with δᵢ = sourceᵢ − base. mᵢ is 1 if |δᵢ| > `epsilon`, otherwise 0; c = Σ mᵢ at the
+ * element (vectors/ram.ts). If only one model changes an element, `bonus` multiplies by 1 + rate · min(ρᵢ,
+ * most) (vectors/ramplus-tl.ts).
  */
 export interface Ram<T> {
   readonly kind: 'ram';
@@ -21,10 +21,10 @@ export interface Ram<T> {
   readonly bonus: { readonly rate: number; readonly most: number } | null;
 }
 
-/** Each task vector is two inputs of a vote. */
+/** A vote needs two inputs for each task vector. */
 const most = mostTaskVectors / 2;
 
-/** A pruning bound that keeps |v| > x and drops |v| ≤ x. */
+/** A bound that keeps |v| > x and drops |v| ≤ x. */
 const above = (x: number) => ({ bits: bitsOfFloat(x), cutoff: 0, early: true }) as const;
 
 /** A bound that keeps every element. */
@@ -86,8 +86,8 @@ export const ram = {
 } satisfies Operation<Ram<unknown>, Ram<string>, Ram<Value>>;
 
 /**
- * Inputs of a vote that counts every nonzero change once. Each change is entered together with its negative,
- * so that signs cancel, and the vote elects the positive one of each pair.
+ * Returns inputs for a vote that counts each nonzero change once. Each change is paired with its negative, so
+ * that signs cancel; the vote then elects the positive one of each pair.
  *
  * @param sign weight of the negatives: −1 sums the changes, 1 their magnitudes
  */
@@ -100,7 +100,7 @@ const counted = (program: Program, changes: readonly Value[], sign: 1 | -1) =>
     least: 0,
   }) as const;
 
-/** 0 if at most one change is nonzero, otherwise above 0. */
+/** Returns 0 at elements with at most one nonzero change, and a positive number at all others. */
 const sharedBy = (program: Program, changes: readonly Value[]): Value => {
   const [first] = changes;
   if (first === undefined) throw new RangeError('ram has a source');
@@ -109,6 +109,6 @@ const sharedBy = (program: Program, changes: readonly Value[]): Value => {
   const [sum, mean] = (['none', 'count'] as const).map((divisor) =>
     program.vote({ base: zero, ...votes, divisor, scale: 1, dtype: 'F32' }),
   ) as [Value, Value];
-  // For several changes, the sum of magnitudes is at least twice their mean.
+  // With several changes, the sum of magnitudes is at least twice their mean.
   return program.linear([sum, mean], [1, -1]);
 };

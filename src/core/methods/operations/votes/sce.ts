@@ -9,8 +9,8 @@ import { decimals } from '../program/words.js';
 import { mostTaskVectors, tooManyTaskVectors } from './consensus.js';
 
 /**
- * SCE (vectors/sce.ts) over task vectors sourceᵢ − base. `share` is a fraction of the elements whose variance
- * is above 0.
+ * SCE (vectors/sce.ts) over task vectors sourceᵢ − base. `share` is a fraction of the elements with a
+ * variance above 0.
  */
 export interface Sce<T> {
   readonly kind: 'sce';
@@ -56,7 +56,7 @@ export const sce = {
     const sums = gramOf(await measurer.gram(program, changes), 0, count);
     const energies = changes.map((_, index) => sums.of(index, index) / program.elements);
     const total = energies.reduce((sum, energy) => sum + energy, 0);
-    // Equal weights if the experts hardly differ from the base, as in mergekit.
+    // If experts hardly differ from the base, weights are equal, as in mergekit.
     const weights = energies.map((energy) => (Math.abs(total) < 1e-6 ? 1 / count : energy / total));
     return program.vote({
       base,

@@ -7,14 +7,17 @@ import type { Program, Value } from '../program/program.js';
 import { decimals } from '../program/words.js';
 import { randomKey } from '../rows/random-key.js';
 
-/** Keeps the ⌊density · n⌋ largest magnitudes, at least `least`; ties go to the lower index. */
+/** Keeps the ⌊density · n⌋ largest magnitudes, at least `least` of them; among ties, lower indexes first. */
 export interface ByMagnitude {
   readonly by: 'magnitude';
   readonly density: number;
   readonly least: number;
 }
 
-/** Drops the ⌊gamma · n⌋ largest and keeps the ⌊density · n⌋ next; ties go to the higher index. */
+/**
+ * Drops the ⌊gamma · n⌋ largest magnitudes and keeps the next ⌊density · n⌋; among ties, higher indexes rank
+ * first.
+ */
 export interface ByOutliers {
   readonly by: 'outliers';
   readonly density: number;
@@ -29,8 +32,8 @@ export interface ByRandom {
 }
 
 /**
- * Keeps each element independently with a probability rising from density − epsilon to density + epsilon with
- * its rank in the row.
+ * Keeps each element independently, with a probability that rises with its rank in the row from density −
+ * epsilon to density + epsilon.
  */
 export interface ByRank {
   readonly by: 'rank';
@@ -39,23 +42,23 @@ export interface ByRank {
   readonly seed: string;
 }
 
-/** Keeps elements of at least this magnitude, found over the whole model. */
+/** Keeps elements of at least this magnitude, which is found over the whole model. */
 export interface ByThreshold {
   readonly by: 'threshold';
   readonly atLeast: number;
 }
 
-/** A choice of the elements of a task vector that stay; the others become 0. */
+/** A rule that keeps some elements of a task vector and sets the others to 0. */
 export type Sparsifier = ByMagnitude | ByOutliers | ByRandom | ByRank | ByThreshold;
 
-/** Everything the other code knows about a sparsifier. */
+/** Defines one kind of sparsifier for the rest of the tree. */
 interface SparsifierKind<S> {
   readonly schema: z.ZodType<S>;
-  /** True if the program ranks elements within whole rows. */
+  /** True if the program must rank elements within whole rows. */
   readonly needsRows?: true;
-  /** The magnitude bounds that `append` needs. */
+  /** Returns the magnitude bounds that `append` needs. */
   cuts?(sparsifier: S, elements: number): readonly Omit<BoundToFind, 'value' | 'tallied'>[];
-  /** Appends the sparsified value times `scale`; `bounds` are those of `cuts`. */
+  /** Appends the sparsified value times `scale`; `bounds` answer `cuts`. */
   append(
     program: Program,
     value: Value,
@@ -63,7 +66,7 @@ interface SparsifierKind<S> {
     bounds: readonly MagnitudeBound[],
     scale: number,
   ): Value;
-  /** Returns words: `50 % by magnitude`. */
+  /** Describes the sparsifier: `50 % by magnitude`. */
   describe(sparsifier: S): string;
 }
 
@@ -75,7 +78,7 @@ const describeDensity = ({ by, density }: { by: string; density: number }): stri
 const keepAbove = (program: Program, value: Value, lower: MagnitudeBound, scale: number): Value =>
   program.keep({ value, by: value, lower, upper: nothing, scale });
 
-/** Keeps elements of magnitude `atLeast` or more, times `scale`. */
+/** Keeps elements whose magnitude is `atLeast` or more, times `scale`. */
 export const keepReaching = (program: Program, value: Value, atLeast: number, scale: number): Value =>
   keepAbove(program, value, { bits: bitsOfFloat(atLeast), cutoff: program.elements, early: true }, scale);
 
@@ -150,7 +153,10 @@ type SparsifiersByKind = {
 
 const sparsifiers: SparsifiersByKind = { magnitude, outliers, random, rank, threshold };
 
-/** Accepts only sparsifiers of its kind, which the types cannot express. */
+/**
+ * Returns a sparsifier's kind. Callers must pass the kind its own sparsifiers, because types cannot express
+ * this.
+ */
 export const kindOf = (sparsifier: Sparsifier): SparsifierKind<Sparsifier> =>
   sparsifiers[sparsifier.by] as SparsifierKind<Sparsifier>;
 

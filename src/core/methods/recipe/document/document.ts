@@ -19,14 +19,14 @@ export type TextPart = readonly [begin: number, end: number];
 
 export interface DocumentKind {
   readonly name: string;
-  /** The expected form of a document, after "expected". */
+  /** The expected content of a document, as the end of "expected …". */
   readonly document: string;
   /**
-   * Keys in snake case; every recipe file has at least one of them. A file without any of them may be a
-   * private file of another kind, so messages do not quote it. Default: messages quote every file.
+   * Keys in snake case, at least one of which is in each such file. A file without any may be some private
+   * file, so messages do not quote it. Default: messages quote every file.
    */
   readonly keys?: readonly string[];
-  /** Called for a document with duplicate keys (the last one counts). Default: an error. */
+  /** Called for a document with duplicate keys, of which the last counts. Default: an error. */
   readonly onRepeated?: (document: Mapping, keys: readonly RepeatedKey[]) => void;
 }
 
@@ -40,10 +40,10 @@ export const recipeKind: DocumentKind = {
   document: 'a mapping with method (or merge_method, as mergekit has it)',
 };
 
-/** Returns an error text for a text without its kind's keys. */
+/** Returns an error's text for a file without any of the kind's keys. */
 const foreignTo = ({ name, document, keys }: DocumentKind, text: string): RecipeText['foreign'] => {
   if (keys === undefined) return undefined;
-  // Keys at the start of a line, or after a bracket or comma.
+  // Finds keys at the start of a line, or after a bracket or comma.
   const key = new RegExp(`(?:^|[{,\\n])[ \\t]*["']?(?:${keys.join('|')})["']?[ \\t]*:`);
   return text.trim() === '' || key.test(text)
     ? undefined
@@ -51,11 +51,11 @@ const foreignTo = ({ name, document, keys }: DocumentKind, text: string): Recipe
 };
 
 /**
- * Parses the documents of a recipe's file, each a mapping; skips empty ones. Uses the core schema of YAML
- * 1.2, in which `1e-5` is a number, with anchors and `<<`, as recipes for Python use.
+ * Parses the documents of a recipe's file, each a mapping; skips empty documents. As recipes for Python
+ * expect, uses YAML 1.2's core schema, in which `1e-5` is a number, with anchors and `<<`.
  *
  * @param file name in messages
- * @param part of the text to parse; marks refer to the whole text
+ * @param part range of the text to parse; marks refer to the whole text
  * @throws LayerloomError RECIPE_INVALID with line and column: not YAML, a duplicate key (unless `onRepeated`
  *   is given), a document that is not a mapping, no document
  */
@@ -88,9 +88,9 @@ const documentsOf = (source: RecipeText): readonly YamlDocument[] => {
   }
 };
 
-/** Converts a document to a tree, replacing aliases by their anchors' values. */
+/** Converts a document to a tree, with aliases replaced by their anchors' values. */
 class Reader {
-  /** Each anchor's value, and how many values it contains. */
+  /** Each anchor's value, and the number of values inside. */
   readonly #anchors = new Map<string, { readonly tree: Tree; readonly size: number }>();
   readonly #source: RecipeText;
   readonly #what: DocumentKind;
@@ -177,7 +177,7 @@ class Reader {
         entries.set(key, { key: at, value });
       }
     }
-    // A mapping's own keys take precedence over those merged with `<<`.
+    // A mapping's own keys override those merged with `<<`.
     for (const [key, entry] of merged.flatMap((other) => [...other.entries]))
       if (!entries.has(key)) entries.set(key, entry);
     return { kind: 'mapping', mark, entries };
@@ -188,7 +188,7 @@ class Reader {
     return typeof node.value === 'string' ? node.value : (node.source ?? String(node.value));
   }
 
-  /** Converts a value; an empty one has its key's mark. */
+  /** Converts a value. An empty value has its key's mark. */
   #value(node: YamlNode | null, key: Mark): Tree {
     if (node === null) return { kind: 'leaf', mark: key, value: null, bare: true };
     const isEmpty = node.range?.[0] === node.range?.[1];
@@ -201,7 +201,7 @@ export const refuseRepeated = (_document: Mapping, [first]: readonly RepeatedKey
     throw invalidRecipe(first.mark, { key: first.key, reason: 'this key stands twice in one mapping' });
 };
 
-/** Returns the mappings that `<<` merges; earlier ones take precedence. */
+/** Returns the mappings that `<<` merges; earlier ones override later ones. */
 const mergedMappings = (value: Tree): Mapping[] =>
   (value.kind === 'list' ? value.items : [value]).map((each) => {
     if (each.kind === 'mapping') return each;

@@ -12,21 +12,21 @@ import {
 } from './tree.js';
 import type { Oddity } from './warning.js';
 
-/** A recipe's file, as its dialect sees it. */
+/** A recipe's file, with the functions that its dialect's reader needs. */
 export interface Scope {
   readonly folder: string;
-  /** Finds a model by its text; relative paths start in the folder. */
+  /** Returns a model's address; relative paths start in the file's folder. */
   find(model: string): Promise<string>;
-  /** Reads a nested recipe in place of a model. */
+  /** Reads a nested recipe written in place of a model. */
   nested(recipe: Mapping): Promise<Mapping>;
   /**
-   * Reads the recipe that a word refers to: another document of the file, or another file.
+   * Reads the recipe that a word names: another document of the file, or another file.
    *
    * @param folder start of relative file names
    * @returns undefined if the word is a model
    */
   named(word: string, mark: Mark, folder: string): Promise<Mapping | undefined>;
-  /** Warns of accepted but probably unintended input. */
+  /** Warns of input that is accepted but probably unintended. */
   warn(oddity: Oddity): void;
 }
 
@@ -35,7 +35,7 @@ export type Field = (value: Tree) => Promise<Tree>;
 export const isRecipe = ({ entries }: Mapping): boolean =>
   entries.has('method') || entries.has('merge_method');
 
-/** Drops null values, which count as absent. */
+/** Drops entries whose value is null: they count as absent. */
 export const present = (entries: Entries): Entries =>
   new Map([...entries].filter(([, { value }]) => value.kind !== 'leaf' || value.value !== null));
 
@@ -66,7 +66,7 @@ export const notAModel = ({ kind, mark }: Tree): Error =>
     expected: 'a directory, org/name, a file or a recipe',
   });
 
-/** Sequential, so that the first mistake is reported. */
+/** Reads items one after another, so that the first mistake is reported. */
 export const eachOf =
   (key: string, expected: string, item: Field): Field =>
   async (value) => {
@@ -76,7 +76,7 @@ export const eachOf =
     return list(mark, read);
   };
 
-/** Reads an entry that may be absent. */
+/** Reads an entry; undefined if absent. */
 export const readEntry = async (
   entry: MappingEntry | undefined,
   field: Field,
@@ -104,8 +104,8 @@ export const readFields = async (
 };
 
 /**
- * Converts keys to camel case. Refuses keys not in snake case: `int8-mask` and `int8Mask` could otherwise be
- * the same key.
+ * Converts keys from snake case to camel case, and refuses other spellings: `int8-mask` and `int8Mask` could
+ * become one key.
  */
 export const inCamelCase = (entries: Entries, place: string): Map<string, MappingEntry> =>
   new Map([...entries].map(([key, entry]) => [camelKey(key, entry.key, place), entry]));
@@ -120,7 +120,7 @@ const camelKey = (key: string, mark: Mark, place: string): string => {
   });
 };
 
-/** Reads a range of layers: the first, and the one after the last. */
+/** Reads a range of layers: the first layer, and the layer after the last. */
 export const layerRange: Field = async (value) => {
   const [first, end, ...more] = value.kind === 'list' ? value.items.map(wholeNumber) : [];
   if (first !== undefined && end !== undefined && more.length === 0 && first < end) return value;

@@ -4,7 +4,7 @@ import { locationOf, type Mark } from './source.js';
 import type { Entries } from './tree.js';
 
 interface RecipeFault {
-  /** The wrong word. */
+  /** The wrong word, if there is one. */
   readonly key?: string;
   readonly reason: string;
   readonly expected?: string;
@@ -43,7 +43,7 @@ export const unknownKey = (
   });
 };
 
-/** For an unknown key of a block that was checked as plain values. */
+/** Returns the error for an unknown key in settings that were read as plain values. */
 export const unknownKeyOf = (block: string, key: string, known: readonly string[]): LayerloomError =>
   new LayerloomError(
     'RECIPE_INVALID',

@@ -1,8 +1,8 @@
 import { Document, isScalar, isSeq, visit } from 'yaml';
 
-/** Formats a recipe as YAML without a final newline; lists of numbers are on one line. */
+/** Formats a recipe as YAML without a final newline. Lists of numbers stay on one line. */
 export const recipeYaml = (recipe: Readonly<Record<string, unknown>>): string => {
-  // Does not fold lines, since spaces in templates matter.
+  // Lines are not folded, because spaces in templates matter.
   const document = new Document(recipe, { aliasDuplicateObjects: false });
   visit(document, {
     Seq: (_key, node) => {
@@ -10,6 +10,6 @@ export const recipeYaml = (recipe: Readonly<Record<string, unknown>>): string =>
         node.flow = true;
     },
   });
-  // Removes only one newline: others may belong to a chat template.
+  // Removes one newline only: others may belong to a chat template.
   return document.toString({ flowCollectionPadding: false, lineWidth: 0 }).replace(/\n$/, '');
 };

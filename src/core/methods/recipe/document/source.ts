@@ -1,27 +1,27 @@
 import { LineCounter } from 'yaml';
 import { itemAt } from '../../../base/errors/lookup.js';
 
-/** A place as editors count: lines and columns (in UTF-16 units) from 1. */
+/** A place as editors show it: lines and columns, in UTF-16 units, from 1. */
 export interface Location {
   readonly file: string;
   readonly line: number;
   readonly column: number;
-  /** The line, and a caret under the column; empty if it must not be quoted. */
+  /** The line with a caret under the column; empty if the line must not be quoted. */
   readonly excerpt: string;
 }
 
 export interface RecipeText {
   readonly file: string;
   readonly text: string;
-  /** The recipe's part: a card has other text around it. */
+  /** The recipe's range in the text; a model card has other text around it. */
   readonly begin: number;
   readonly end: number;
   readonly lines: LineCounter;
-  /** Set for a text without any expected key: it may be any file, so messages do not quote it. */
+  /** Present if the text has none of the expected keys. It may be any file, so messages do not quote it. */
   readonly foreign?: { readonly reason: string; readonly expected: string };
 }
 
-/** A place as an offset, converted to a `Location` only for messages. */
+/** A place as an offset in a text. Only messages need a `Location`. */
 export interface Mark {
   readonly source: RecipeText;
   readonly offset: number;
@@ -42,17 +42,17 @@ export const locationOf = ({ source: { file, text, lines, foreign }, offset }: M
   if (foreign !== undefined) return { file, line: 1, column: 1, excerpt: '' };
   const { line, col: column } = lines.linePos(Math.min(offset, text.length));
   const start = itemAt(lines.lineStarts, line - 1);
-  // A file may be one long line with thousands of places.
+  // Shows an excerpt only: a file may be one long line.
   const shown = text.slice(start, start + column - 1 + before + after);
   const end = shown.indexOf('\n', column - 1);
   return { file, line, column, excerpt: excerptOf(end < 0 ? shown : shown.slice(0, end), column) };
 };
 
-/** Characters shown before and after the column. */
+/** Number of characters shown before and after the column. */
 const before = 60;
 const after = 60;
 
-/** Control characters become spaces, since a terminal would interpret them. */
+/** Replaces control characters by spaces, since a terminal would interpret them. */
 const excerptOf = (line: string, column: number): string => {
   const from = line.length > before + after ? Math.max(0, column - 1 - before) : 0;
   const shown = line

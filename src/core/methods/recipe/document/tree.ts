@@ -1,6 +1,6 @@
 import { type Location, locationOf, type Mark } from './source.js';
 
-/** The path of a value in a recipe: keys of mappings, indexes of lists. */
+/** A value's path in a recipe: keys of mappings and indexes of lists. */
 export type Path = readonly (string | number)[];
 
 /** A value with the place where it was written. Immutable; parts may come from different files. */
@@ -10,7 +10,7 @@ export interface Leaf {
   readonly kind: 'leaf';
   readonly mark: Mark;
   readonly value: string | number | boolean | null;
-  /** True for unquoted text, which YAML 1.1 may read as another type (`yes`). */
+  /** True for unquoted text, which YAML 1.1 may read as another type, as in `yes`. */
   readonly bare: boolean;
 }
 
@@ -39,7 +39,7 @@ export const list = (mark: Mark, items: readonly Tree[]): List => ({ kind: 'list
 
 export const mapping = (mark: Mark, entries: Entries): Mapping => ({ kind: 'mapping', mark, entries });
 
-/** Leaves out entries that are undefined. */
+/** Drops undefined entries. */
 export const entriesOf = (
   given: Readonly<Record<string, MappingEntry | undefined>>,
 ): Map<string, MappingEntry> =>
@@ -49,7 +49,10 @@ export type Text = Leaf & { readonly value: string };
 
 export const isText = (tree: Tree): tree is Text => tree.kind === 'leaf' && typeof tree.value === 'string';
 
-/** Converts a tree to a plain value. A repeated tree becomes one object, so that aliases do not multiply. */
+/**
+ * Converts a tree to a plain value. Occurrences of one tree become one object, so that aliases do not
+ * multiply memory.
+ */
 export const toPlain = (tree: Tree, made: Map<Tree, unknown> = new Map()): unknown => {
   if (tree.kind === 'leaf') return tree.value;
   const former = made.get(tree);
@@ -63,8 +66,8 @@ export const toPlain = (tree: Tree, made: Map<Tree, unknown> = new Map()): unkno
 };
 
 /**
- * Returns the place in the file of the value at a path, or of its key (for a key that should not exist). If
- * the path does not exist, returns the place of the innermost value on it that does.
+ * Returns the place of the value at a path, or of its key (`part`), for keys that should not exist. If the
+ * path does not exist, returns the place of the innermost existing value on it.
  */
 export const locate = (root: Tree, path: Path, part: 'key' | 'value' = 'value'): Location => {
   let found: { readonly value: Tree; readonly key?: Mark } = { value: root };

@@ -13,7 +13,9 @@ import { invalidRecipe, unknownKey } from '../document/invalid.js';
 import { isText, leaf, type Mapping, type MappingEntry, type Tree } from '../document/tree.js';
 import { warnOfUnknown } from '../document/warning.js';
 
-/** Returns the value of a required key. If the key is missing, the error names a similar key as misspelt. */
+/**
+ * Returns a required key's value. If the key is missing, the error names a similar key as its misspelling.
+ */
 export const expectNamed = (of: Mapping, key: string, place: string): MappingEntry => {
   if (!of.entries.has(key))
     for (const [other, { key: mark }] of of.entries)
@@ -22,8 +24,8 @@ export const expectNamed = (of: Mapping, key: string, place: string): MappingEnt
 };
 
 /**
- * Reads mergekit's models: `path[@revision][+adapter]`, `{model, lora}` with a path or `{path, revision}`
- * each, or a nested recipe in place or by name.
+ * Reads a model as mergekit writes it: `path[@revision][+adapter]`; `{model, lora}`, each a path or `{path,
+ * revision}`; or a nested recipe, in place or by name.
  */
 export const mergekitModel = (scope: Scope): Field => {
   const pathOf = (tree: Tree): string => {
@@ -42,7 +44,7 @@ export const mergekitModel = (scope: Scope): Field => {
     });
   };
 
-  /** Drops `@revision` from a local path, since only the hub has revisions. */
+  /** Drops `@revision` from a local path, because only hub models have revisions. */
   const withoutRevision = async (path: string, { mark }: Tree): Promise<string> => {
     const { folder, revision } = /^(?<folder>.+)@(?<revision>[^@+]+)$/.exec(path)?.groups ?? {};
     const isHere = (at: string) => existsIn('.', at);

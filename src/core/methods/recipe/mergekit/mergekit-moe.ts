@@ -11,15 +11,15 @@ import { type Entries, entriesOf, leaf, type Mapping, type MappingEntry, mapping
 import { warnOfUnknown } from '../document/warning.js';
 import { expectNamed, mergekitModel } from './mergekit-model.js';
 
-/** Keys that identify a file of mergekit-moe. */
+/** Keys by which a mergekit-moe file is recognised. */
 const telling = ['experts', 'gate_mode', 'experts_per_token', 'shared_experts'];
 
-/** True for a file of mergekit-moe, which has no models or slices. */
+/** True for a mergekit-moe file, which has neither models nor slices. */
 export const isMergekitMoe = (entries: Entries): boolean =>
   telling.some((key) => entries.has(key)) &&
   !['models', 'slices', 'modules', 'method'].some((key) => entries.has(key));
 
-/** mergekit-moe's keys of an expert, and our names. */
+/** mergekit-moe's keys of an expert, with our names. */
 const ofExpert = {
   positive_prompts: 'positivePrompts',
   negative_prompts: 'negativePrompts',
@@ -27,7 +27,7 @@ const ofExpert = {
   noise_scale: 'noiseScale',
 };
 
-/** mergekit-moe's keys of a recipe, and our names. mergekit ignores the last two. */
+/** mergekit-moe's keys of a recipe, with our names. mergekit ignores the last two. */
 const ofRecipe = {
   gate_mode: 'gateMode',
   experts_per_token: 'expertsPerToken',
@@ -38,8 +38,8 @@ const ofRecipe = {
 };
 
 /**
- * Translates a file of mergekit-moe (`base_model`, `experts`, …) to our method `mixture`. Paths start in the
- * working directory, as in mergekit's other recipes. Keys that mergekit-moe silently ignores cause a warning.
+ * Translates a mergekit-moe file (`base_model`, `experts`, …) to our method `mixture`. Paths start in the
+ * working directory, as in mergekit's other recipes. Warns of keys that mergekit-moe silently ignores.
  *
  * @throws LayerloomError RECIPE_INVALID
  */

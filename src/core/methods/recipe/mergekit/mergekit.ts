@@ -51,8 +51,8 @@ const recipeKeys = [
 
 /**
  * Translates a recipe in mergekit's dialect (`merge_method:`) to ours, with `dialect: 'mergekit'`. Relative
- * paths are kept, so they start in the working directory. Keys and parameters that mergekit silently ignores
- * cause a warning. mergekit's `dtype` is that of the arithmetic.
+ * paths start in the working directory, as in mergekit. Warns of keys and parameters that mergekit silently
+ * ignores. `dtype` is mergekit's dtype of arithmetic.
  *
  * @throws LayerloomError RECIPE_INVALID
  */
@@ -115,7 +115,10 @@ class MergekitReader {
     );
   }
 
-  /** An unknown template is an error if mergekit builds a tokenizer; otherwise mergekit only logs it. */
+  /**
+   * Reads the chat template. An unknown template is an error only if mergekit builds a tokenizer; otherwise
+   * mergekit logs and ignores it.
+   */
   #chatTemplate(): [string, MappingEntry][] {
     const { entries } = this.#given;
     const given = entries.get('chat_template');
@@ -140,7 +143,10 @@ class MergekitReader {
     warnOfUnknown(of, place, known, this.#scope.warn, names);
   }
 
-  /** Returns the module of `modules`. Names do not matter, so several must have equal content. */
+  /**
+   * Returns the only module in `modules`. Names of modules do not matter, so several are allowed if they are
+   * equal.
+   */
   #onlyModule({ value }: MappingEntry): Mapping {
     const { entries } = expectMapping(value, 'modules', 'one module');
     const [first, ...others] = entries;
@@ -203,7 +209,7 @@ class MergekitReader {
     const given = expectMapping(value, 'slices', 'sources, base_model and parameters');
     const known = ['sources', 'base_model', 'parameters'];
     const entries = present(given.entries);
-    // mergekit reads `residual_weight` but does not use it.
+    // mergekit accepts `residual_weight` but ignores it.
     this.#warnOfUnknown(mapping(given.mark, entries), 'slices', known);
     const { key, value: inputs } = expectNamed(given, 'sources', 'the slice');
     return mapping(
@@ -231,8 +237,8 @@ const wholeNumbers = (range: Tree): Tree =>
 const parts = ['models', 'slices', 'modules'] as const;
 
 /**
- * Drops what mergekit treats as absent: null, empty text, and empty `models`, `slices` or `modules` beside a
- * non-empty one.
+ * Drops entries that mergekit treats as absent: null, empty texts, and empty `models`, `slices` or `modules`
+ * beside a non-empty one.
  */
 const filled = (entries: Entries): Entries => {
   const given = present(entries);
@@ -252,7 +258,7 @@ const isEmpty = (tree: Tree): boolean => {
   return tree.kind === 'list' ? tree.items.length === 0 : tree.entries.size === 0;
 };
 
-/** Returns which of several exclusive keys is given. */
+/** Returns the one key that is given among several exclusive keys. */
 const partOf = <Key extends string>({ entries, mark }: Mapping, keys: readonly Key[]): Key => {
   const [part, second] = keys.filter((key) => entries.has(key));
   if (part === undefined)

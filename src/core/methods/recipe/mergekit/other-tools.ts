@@ -4,7 +4,7 @@ import type { Entries } from '../document/tree.js';
 
 interface OtherTool {
   readonly program: string;
-  /** A key that only files of this program have; the error points to it. */
+  /** A key that only this program's files have; the error points to it. */
   readonly key: string;
   readonly remedy: string;
 }
@@ -24,7 +24,7 @@ const otherTools: readonly OtherTool[] = [
 ];
 
 /**
- * Refuses a file of another program of mergekit.
+ * Refuses the file of another of mergekit's programs.
  *
  * @throws LayerloomError RECIPE_INVALID
  */
