@@ -13,8 +13,8 @@ export const requireWeights = (
 };
 
 /**
- * Fetches missing weights; an interrupted download continues later. Verifies complete files by hash before
- * they are read, without network.
+ * Fetches missing weights, continuing interrupted downloads. Verifies complete files by hash, without
+ * network.
  *
  * @throws LayerloomError DOWNLOAD_NEEDED unless weights may be fetched; the codes of `bringRanges`
  */

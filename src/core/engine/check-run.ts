@@ -17,7 +17,7 @@ import { checkThreads } from './run.js';
 import type { RunOptions } from './run-plan.js';
 import { fitThreads } from './threads/fit-threads.js';
 
-/** Without `out`, only inputs are checked. */
+/** Options of a check. Without `out`, only inputs are checked. */
 export interface CheckedOptions
   extends Pick<RunOptions, 'download' | 'force' | 'resume' | 'link' | 'threads'> {
   readonly out?: string | undefined;
@@ -30,8 +30,8 @@ export interface Checked {
 }
 
 /**
- * Makes every check that a run makes before it reads the first weight, and writes nothing. Does not test
- * whether the file system can reflink.
+ * Makes all checks that a run makes before it reads weights, and writes nothing. Does not test whether the
+ * file system can reflink.
  *
  * @returns `wanted`: errors that an option or more space would avoid (OUTPUT_EXISTS without `force`,
  *   DOWNLOAD_NEEDED without `download`, MEMORY_NEEDED, DISK_SPACE); `warnings`: that fewer threads will run
@@ -53,16 +53,16 @@ export const checkRun = async (
   await checkWritable(dirname(path));
   const above = await existingAbove(dirname(path));
   if (link === 'hard') for (const file of verbatimFiles(plan)) await checkDevice(file, above, link);
-  // Without `link` the run may be able to reflink.
+  // Reserves no space for shards to be linked: without `link`, a run may be able to reflink them.
   const linked = link === 'copy' ? 0 : plan.cost.bytesVerbatim;
   await orWanted('DISK_SPACE', wanted, () => checkSpace(above, path, plan.cost.bytesToWrite - linked - done));
   return { wanted, warnings };
 };
 
 /**
- * Computes how many threads fit into memory. If not even one does, adds MEMORY_NEEDED to `wanted`.
+ * Computes how many threads fit into memory; adds MEMORY_NEEDED to `wanted` if none does.
  *
- * @returns a warning if fewer threads fit
+ * @returns a warning if fewer threads fit than wanted
  */
 export const checkMemory = async (
   tensors: Parameters<typeof memoryOf>[0],
@@ -75,7 +75,7 @@ export const checkMemory = async (
   return fitting?.warning === undefined ? [] : [fitting.warning];
 };
 
-/** Adds an error with this code to `wanted`; throws others. */
+/** Runs `work`. Adds an error with this code to `wanted`, and throws others. */
 export const orWanted = async <T>(
   code: ErrorCode,
   wanted: LayerloomError[],
@@ -100,7 +100,7 @@ const targetOf = async (
   return output?.path ?? (await realPathOf(resolve(out)));
 };
 
-/** Opens the inputs, unless weights are missing, and returns them with their states. */
+/** Returns the inputs with their files' states; unchanged if weights are missing. */
 const observed = async (
   plan: MergePlan,
   download: RunOptions['download'],

@@ -10,20 +10,20 @@ import type { IdOfSource, StoredTensor } from '../tensor/stored-tensor.js';
 interface OpenInput {
   readonly file: FileIdentity;
   readonly handle: FileHandle;
-  /** When the run began, or the content was last verified. */
+  /** The file's state when the run began, or when its content was last verified. */
   state: FileState;
-  /** Running operations that make or remove hard links to it. */
+  /** Number of running operations that make or remove hard links to the file. */
   linking: number;
 }
 
 /**
- * A plan's input files, open for reading only. A result computed from them is valid if `verify` passes after
- * the last read.
+ * A plan's input files, open for reading only. Results computed from the files are valid if `verify` passes
+ * after the last read.
  */
 export class InputFiles {
   readonly #inputs: readonly PlannedInput[];
   readonly #open: Map<string, OpenInput>;
-  /** Files opened to be linked whole. */
+  /** Paths of files opened to be linked whole. */
   readonly linked: readonly string[];
 
   private constructor(
@@ -37,9 +37,9 @@ export class InputFiles {
   }
 
   /**
-   * Opens the files of `sources` and `linked`, and verifies them against the plan. A file with a recorded
-   * state (`seen`) must be unchanged since its weights were measured. For others, size, modification time and
-   * header must match.
+   * Opens the files of `sources` and `linked`, and compares them with the plan. A file with a recorded state
+   * (`seen`) must be unchanged since its weights were measured. Other files must agree in size, modification
+   * time and header.
    *
    * @throws LayerloomError READ_FAILED, INPUT_CHANGED
    */
@@ -56,7 +56,7 @@ export class InputFiles {
     const opened = new Map<string, OpenInput>();
     const inputs = new InputFiles(planned, opened, [...linked]);
     const openOne = async (file: FileIdentity): Promise<void> => {
-      // Non-blocking, in case the file became a pipe; its state then shows the change.
+      // Non-blocking, in case the file became a pipe; the pipe's state then differs from the recorded one.
       const handle = await reading(file.path, () =>
         open(file.path, constants.O_RDONLY | constants.O_NONBLOCK),
       );
@@ -78,7 +78,7 @@ export class InputFiles {
     throw failure.reason;
   }
 
-  /** The plan's inputs, with the open files' states. */
+  /** Returns the plan's inputs with the open files' states. */
   get observed(): readonly PlannedInput[] {
     return this.#inputs.map((input) => ({
       ...input,
@@ -95,12 +95,12 @@ export class InputFiles {
     return fd;
   };
 
-  /** Undefined if the plan does not read the file. */
+  /** Returns the file's descriptor; undefined if the plan does not read the file. */
   fdOfPath(path: string): number | undefined {
     return this.#open.get(path)?.handle.fd;
   }
 
-  /** Equal for equal ranges of one file. */
+  /** Returns an identity that is equal for equal ranges of one file. */
   readonly idOf: IdOfSource = (source) => `${this.pathOf(source)} ${source.begin} ${source.end}`;
 
   readonly pathOf = (source: StoredTensor): string => identityOf(this.#inputs, source).path;
@@ -110,9 +110,9 @@ export class InputFiles {
   }
 
   /**
-   * Verifies that files are unchanged since before their first weight was read.
+   * Verifies that files are unchanged since before the first weight was read.
    *
-   * @param paths default: all open files; others are skipped
+   * @param paths default: all open files; other paths are skipped
    * @throws LayerloomError INPUT_CHANGED, READ_FAILED
    */
   async verify(paths: Iterable<string> = this.#open.keys()): Promise<void> {
@@ -121,7 +121,7 @@ export class InputFiles {
       if (input === undefined) continue;
       const before = input.state;
       const state = await observeAgain(input.handle, input.file, before, input.linking > 0);
-      // A concurrent call may have updated it already.
+      // A concurrent call may already have updated the state.
       if (input.state === before) input.state = state;
     }
   }
@@ -132,7 +132,7 @@ export class InputFiles {
   }
 
   /**
-   * Verifies that an open file is unchanged, and that its path still leads to it.
+   * Verifies that an open file is unchanged, and that its path still leads to the same file.
    *
    * @throws LayerloomError INPUT_CHANGED, READ_FAILED
    */
@@ -142,7 +142,7 @@ export class InputFiles {
     const [held, named] = await reading(path, () =>
       Promise.all([input.handle.stat({ bigint: true }), stat(path, { bigint: true })]),
     );
-    // Another process may have replaced a hub model's file of ranges by the whole file.
+    // Another process may replace a hub model's incomplete file by a complete one.
     const isReplaced = held.ino !== named.ino || held.dev !== named.dev;
     if (isReplaced && input.file.content === undefined)
       throw new LayerloomError('INPUT_CHANGED', { file: path, reason: 'has been replaced' });
@@ -150,8 +150,8 @@ export class InputFiles {
   }
 
   /**
-   * Runs `work`, which makes or removes hard links to input files and so changes their ctime. Only meanwhile
-   * is a new ctime with the same content hash accepted.
+   * Runs `work`, which makes or removes hard links to input files and so changes their ctime. Meanwhile a new
+   * ctime is accepted if the content's hash is unchanged.
    *
    * @throws LayerloomError INPUT_CHANGED, READ_FAILED
    */

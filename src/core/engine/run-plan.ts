@@ -24,15 +24,15 @@ import { openStaging, type Staging } from './output/staging.js';
 import { type Progress, Run, type RunControls, type RunCost, resumable } from './run.js';
 
 export interface RunOptions extends RunControls {
-  /** Directory to create. */
+  /** The directory to create. */
   out: string;
-  /** Output bytes of a task: a multiple of 8, at least 4096. Default 8 MiB. Does not affect results. */
+  /** Output bytes of a task: a multiple of 8, at least 4096. Default 8 MiB. Results do not depend on it. */
   sliceBytes?: number | undefined;
-  /** Replace a checkpoint that layerloom wrote. Default false: OUTPUT_EXISTS. */
+  /** Replace a checkpoint that layerloom wrote. Default false: throws OUTPUT_EXISTS. */
   force?: boolean | undefined;
-  /** Keep finished work when interrupted, and continue an earlier run's. Default false. */
+  /** Keep finished work when interrupted, and continue an earlier run's work. Default false. */
   resume?: boolean | undefined;
-  /** How to make shards equal to whole input files. Default: reflink if the file system can, else copy. */
+  /** How to make shards that equal input files. Default: reflink, or copy if the file system cannot. */
   link?: Link | undefined;
   /** Record the SHA-256 of inputs and shards. Default false. */
   checksums?: boolean | undefined;
@@ -43,7 +43,7 @@ export interface MergeResult extends RunCost, MethodReport {
   readonly out: string;
   readonly method: string;
   readonly recipe: Readonly<Record<string, unknown>>;
-  /** For an output adapter with a given rank: the sums that were truncated to this rank. */
+  /** For an output adapter with a given rank: the sums that were truncated. */
   readonly truncated?: readonly TruncatedProduct[];
   /** For a quantised output, if the recipe names a base: how much of the change from the base survives. */
   readonly quantised?: QuantisedOutput;
@@ -54,7 +54,7 @@ export interface MergeResult extends RunCost, MethodReport {
 }
 
 /**
- * Runs a plan. The output appears whole or not at all: it is written to a staging directory beside it,
+ * Runs a plan. The output appears whole or not at all: it is written to a staging directory beside its path,
  * synced, and renamed into place.
  *
  * @throws LayerloomError PLAN_INVALID, an OUTPUT_… code, INPUT_CHANGED, INPUT_SHRANK, READ_FAILED,
@@ -121,7 +121,10 @@ const carriedOut = async (given: MergePlan, options: RunOptions): Promise<MergeR
 const sourcesOfPlan = ({ shards }: MergePlan): StoredTensor[] =>
   shards.flatMap(({ tensors }) => sourcesOfTensors(tensors));
 
-/** @returns bytes of an earlier run; numbers of factorised matrices; what quantised ones keep */
+/**
+ * @returns bytes kept from an earlier run; numbers of factorised matrices; how much of a change quantised
+ * ones keep
+ */
 const merge = async (
   run: Run,
   { allowNonFinite }: MergePlan,
@@ -132,7 +135,7 @@ const merge = async (
   sliceBytes: number | undefined,
 ): Promise<{ resumed: number } & Pick<JournalledShards, 'factors' | 'changes'>> => {
   const sink = await JournalledShards.open(staging, inputs, allowNonFinite ?? false);
-  // Largest first, so that no large shard is left to few threads at the end.
+  // Largest shards first, so that no large shard is left to a few threads at the end.
   const groups = shards.toSorted((a, b) => b.bytes - a.bytes).map(groupOfOne);
   let [total, resumed] = [0, 0];
   for (const task of groups.flatMap(({ slabs }) => [...tasksOf(slabs, sliceBytes)])) {
@@ -143,13 +146,13 @@ const merge = async (
     await checkSpace(dirname(output.path), output.path, total - resumed);
     const progress = (): Progress => ({
       phase: 'merge',
-      // Corrections overwrite bytes already counted.
+      // The minimum, because corrections write bytes again that were already counted.
       done: Math.min(total, resumed + run.pool.counters.bytesWritten),
       total,
     });
     await run.reporting(progress, () => makeShards(groups, run.pool, inputs, sink, sliceBytes));
   } catch (error) {
-    // Journals what it can; the run's first error is the one to report.
+    // Journals as much as possible; the run's first error is the one to report.
     await sink.close().catch(() => undefined);
     throw error;
   }
@@ -158,8 +161,8 @@ const merge = async (
 };
 
 /**
- * If a run with `--resume` can continue after this error, keeps the staging directory and adds its path to
- * the error; otherwise removes it.
+ * If `--resume` can continue after this error, keeps the staging directory and adds its path to the error.
+ * Otherwise removes the directory.
  */
 const giveUp = async (error: unknown, staging: Staging, resume: boolean): Promise<unknown> => {
   if (!(resume && error instanceof LayerloomError && resumable.includes(error.code))) {

@@ -21,17 +21,17 @@ export interface Progress {
   /**
    * Bytes fetched or sent for `download` and `upload`; output bytes for `merge` (including earlier runs),
    * `recomputation` and `conversion`; input bytes for `analysis` and `comparison`. Files for `checksums`,
-   * tensors for `quantisation`, bytes of the float32 changes for `extraction`.
+   * tensors for `quantisation`, bytes of float32 changes for `extraction`.
    */
   readonly done: number;
   readonly total: number;
-  /** Finished merges, and all; for a batch only. */
+  /** Finished merges and all merges, in a batch. */
   readonly merges?: { readonly done: number; readonly total: number };
-  /** Input bytes read so far; for a batch only. */
+  /** Input bytes read so far, in a batch. */
   readonly bytesRead?: number;
 }
 
-/** Controls of every run over weights. */
+/** Options of all runs that read weights. */
 export interface RunControls {
   /**
    * Fetch missing parts of hub models `org/name[@revision]`: headers, then the byte ranges in use. Default
@@ -40,15 +40,14 @@ export interface RunControls {
   download?: Download | undefined;
   /** Worker threads. Default: the cores that this process may use. */
   threads?: number | undefined;
-  /** Aborting it stops the run within a tile, with INTERRUPTED. */
+  /** Aborting the signal stops the run within a tile, with INTERRUPTED. */
   signal?: AbortSignal | undefined;
   /** Called about ten times a second, and once at the end. */
   onProgress?: ((progress: Progress) => void) | undefined;
 }
 
-/** Cost of a run. */
 export interface RunCost {
-  /** Input bytes read (without headers), and shard bytes written. */
+  /** Input bytes read, without headers; and shard bytes written. */
   readonly bytesRead: number;
   readonly bytesWritten: number;
   readonly threads: number;
@@ -68,6 +67,7 @@ export class Run {
 
   /**
    * @param computes false for a run that only hashes, which does not load the addon
+   *
    * @throws LayerloomError INVALID_PARAMETER, ADDON_MISSING, INSTRUCTION_SET
    */
   constructor(
@@ -83,7 +83,7 @@ export class Run {
   }
 
   /**
-   * Uses fewer threads, with a warning, if memory is too small. Call before the first task.
+   * Uses fewer threads, with a warning, if memory is short. Call before the first task.
    *
    * @throws LayerloomError MEMORY_NEEDED
    */
@@ -94,7 +94,7 @@ export class Run {
   }
 
   /**
-   * Fetches missing byte ranges, then opens the input files, which are closed after the run's threads end.
+   * Fetches missing byte ranges and opens the input files, which are closed after the run's threads end.
    *
    * @throws LayerloomError the codes of `InputFiles.open` and `bringWeights`
    */
@@ -105,7 +105,7 @@ export class Run {
     });
     const inputs = await InputFiles.open(...files);
     this.#inputs.push(inputs);
-    // Another process may have restarted a download that the hub changed.
+    // Another process may have restarted a download because the model changed on the hub.
     const [lost] = (await missingWeights(...files)).needs;
     if (lost !== undefined)
       throw new LayerloomError('INPUT_CHANGED', {
@@ -115,7 +115,7 @@ export class Run {
     return inputs;
   }
 
-  /** An error that the caller's function throws ends the run. */
+  /** Reports progress. If the caller's function throws, the run ends. */
   report(progress: Progress): void {
     try {
       this.#onProgress?.(progress);
@@ -124,7 +124,7 @@ export class Run {
     }
   }
 
-  /** Reports progress about ten times a second while `work` runs, and once at its end, even if it fails. */
+  /** Reports progress about ten times a second while `work` runs, and once when it ends or fails. */
   async reporting<T>(progress: () => Progress, work: () => Promise<T>): Promise<T> {
     const timer = setInterval(() => this.report(progress()), 100);
     let result: T;
@@ -143,7 +143,9 @@ export class Run {
     return { ...this.pool.counters, threads: this.pool.threads, seconds };
   }
 
-  /** Returns the run's error: INTERRUPTED if the caller's signal is aborted, else `error`, with a code. */
+  /**
+   * Returns the run's error: INTERRUPTED if the caller's signal is aborted; otherwise `error`, with a code.
+   */
   reasonOf(error: unknown, details: ErrorDetails<'INTERRUPTED'>): unknown {
     return this.signal.aborted
       ? new LayerloomError('INTERRUPTED', details, { cause: error })
@@ -157,9 +159,9 @@ export class Run {
 }
 
 /**
- * Runs `work`, which only reads, over open inputs, then verifies them. Progress counts the bytes read.
+ * Runs `work`, which only reads, over open inputs, and verifies them afterwards. Progress counts bytes read.
  *
- * @param sources all that `work` reads
+ * @param sources everything that `work` reads
  * @throws LayerloomError INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, INVALID_PARAMETER, INTERRUPTED
  */
 export const overInputs = async <T>(
@@ -186,7 +188,7 @@ export const overInputs = async <T>(
   }
 };
 
-/** Errors after which a run can be resumed. */
+/** Codes of errors after which a run can be resumed. */
 export const resumable: readonly ErrorCode[] = ['INTERRUPTED', 'DISK_SPACE', 'WRITE_FAILED'];
 
 /** @throws LayerloomError INVALID_PARAMETER */

@@ -11,27 +11,29 @@ import { elementsOf } from '../../tensor/reference.js';
 import type { BlockMeasurer } from './measures/measure.js';
 import type { Slab, Task } from './tasks.js';
 
-// Thresholds and values in one pass: a slab is computed with bounds guessed from a sample, while its votes
-// tally the elements near each bound. The tally tells how many elements are wrongly above or below. With tied
-// magnitudes these are neighbours, which are computed again.
+// Finds thresholds and computes values in one pass. A slab is computed with bounds guessed from a sample,
+// while its votes tally elements near each bound. The tally shows how many elements are wrongly above or
+// below. With tied magnitudes these elements are adjacent, and are computed again.
 
 export interface GuessedSlab<S> extends GuessedBounds {
   bounds: readonly MagnitudeBound[] | undefined;
   wanted: GuessedBounds['wanted'];
   readonly tally: BigInt64Array;
-  /** Elements not yet computed. */
+  /** Number of elements not yet computed. */
   left: number;
-  /** Tasks with pieces of it; their bytes are final once all slabs in `unsettled` are settled. */
+  /**
+   * Tasks with pieces of this slab. A task's bytes are final once all slabs in `unsettled` have exact bounds.
+   */
   readonly tasks: { readonly task: Task<S>; readonly unsettled: Set<GuessedSlab<S>> }[];
-  /** True once its bounds are exact. */
+  /** True once the bounds are exact. */
   isSettled: boolean;
-  /** The program whose values `wanted` names. */
+  /** The program to which the values in `wanted` belong. */
   lowered: { readonly program: Program; readonly measurer: BlockMeasurer } | undefined;
 }
 
 /**
- * Returns the state of a slab whose bounds are worth guessing; otherwise undefined. Only a consensus of
- * stored bfloat16 tensors is: in other dtypes, differences rarely tie.
+ * Returns the state of a slab if guessing bounds is worthwhile: for a consensus of stored bfloat16 tensors.
+ * In other dtypes, differences rarely tie.
  */
 export const guessedSlab = <S>({ outputs: [output, more] }: Slab<S>): GuessedSlab<S> | undefined => {
   if (output === undefined || more !== undefined) return undefined;
@@ -51,10 +53,10 @@ export const guessedSlab = <S>({ outputs: [output, more] }: Slab<S>): GuessedSla
 };
 
 /**
- * Replaces guessed bounds of a slab by exact ones, once all its elements were computed.
+ * Replaces a slab's guessed bounds by exact ones, once all elements were computed.
  *
- * @returns ranges that include all wrongly computed elements; undefined, with undefined bounds, if they are
- *   unknown or costly to find
+ * @returns ranges that include all wrongly computed elements; if they are unknown or costly to find,
+ *   undefined, and bounds are undefined too
  */
 export const correctBounds = async <S>(slab: GuessedSlab<S>): Promise<Extent[] | undefined> => {
   const { lowered, bounds = [] } = slab;
@@ -80,7 +82,7 @@ export const correctBounds = async <S>(slab: GuessedSlab<S>): Promise<Extent[] |
 };
 
 /**
- * Returns the bound with exactly `kept` elements above, and a range with the elements between it and the
+ * Returns the bound above which exactly `kept` elements lie, and the range of elements between bound and
  * guess.
  */
 const correctBound = async (
@@ -91,7 +93,7 @@ const correctBound = async (
 ): Promise<{ readonly bound: MagnitudeBound; readonly changed: Extent } | undefined> => {
   const { elements } = program;
   const isLow = above > kept;
-  // The nearest magnitude on the wrong side.
+  // The nearest magnitude among elements on the wrong side of the guess.
   const bits = isLow ? least : most;
   if (above === kept || bits === 0) return { bound, changed: { begin: 0, end: 0 } };
   const isBefore = isLow === early;

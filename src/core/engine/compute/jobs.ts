@@ -16,7 +16,7 @@ export interface OpenFiles<S> {
 /**
  * Returns a piece's native job.
  *
- * @param program of the piece's slab; undefined if the slab is moved
+ * @param program of the piece's slab; undefined if the slab is copied
  * @param tally receives counts at the bounds of the program's vote
  */
 export const jobOf = <S>(

@@ -28,32 +28,32 @@ import {
   tasksOf,
 } from './tasks.js';
 
-/** A merge's directory with its journal, or a store. */
+/** Receives finished shards: a merge's directory with a journal, or a store. */
 export interface ShardSink<S> extends ProgramSink<S>, WholeSink<S> {
-  /** Opens the shard's file, with full size and header; undefined if the shard need not be made here. */
+  /** Opens the shard's file at full size, with header; undefined if the shard need not be made. */
   begin(shard: S): Promise<number | undefined>;
   /** True if an earlier run has written these bytes. */
   has?(shard: S, extent: Extent): boolean;
-  /** True if an earlier run has written some of its bytes. */
+  /** True if an earlier run wrote some of the shard's bytes. */
   isBegun?(shard: S): boolean;
   wrote?(shard: S, extents: readonly Extent[]): void;
   /**
    * Publishes the complete shard.
    *
    * @param nonFinite the first NaN or infinity read or computed
-   * @throws LayerloomError NON_FINITE if the sink does not continue with other shards
+   * @throws LayerloomError NON_FINITE, unless the sink continues with other shards
    */
   finish(shard: S, nonFinite: NonFiniteValue | undefined): Promise<void>;
-  /** Abandons the shard. An error thrown here stops the run. */
+  /** Abandons the shard. Errors thrown here stop the run. */
   fail(shard: S, error: unknown): Promise<void>;
 }
 
-/** Limit on groups being finished (hashed, synced, published): backpressure against slow disks. */
+/** Limit on shards that are hashed, synced and published at once, so that slow disks slow the computation. */
 const mostEnding = 8;
 
 interface OpenGroup<S> {
   readonly files: OpenFiles<S>;
-  /** In reverse order for `pop`. */
+  /** Tasks in reverse order, because `pop` takes the last. */
   readonly remaining: Task<S>[];
   outstanding: number;
   lanes: number;
@@ -61,12 +61,11 @@ interface OpenGroup<S> {
 }
 
 /**
- * Makes shards group by group, in the engine's only such loop. In a merge, each shard is a group and the sink
- * keeps a journal; in a batch, the sink is a store. Each input byte of a group is read once for all its
- * outputs.
+ * Makes shards group by group. In a merge, each shard is a group and the sink keeps a journal; in a batch,
+ * the sink is a store. Each input byte of a group is read once for all its outputs.
  *
- * The kernel serialises writes to one file, so a group gets as many lanes as files, and further lanes begin
- * the next group. When no group is left to begin, lanes help the group with the most tasks left, so that a
+ * The kernel serialises writes to one file, so a group gets as many lanes as it has files; further lanes
+ * begin the next group. When all groups have begun, lanes help the group with the most tasks left, so that a
  * large last shard uses all threads. A failed task fails only its group's shards.
  *
  * @throws the sink's error, or the reason why the pool was stopped; no job is in progress then
@@ -98,7 +97,7 @@ export const makeShards = async <S>(
       .filter((slab) => slab.outputs.length > 0);
     const tasks = [...tasksOf(slabs, sliceBytes)];
     const remaining = tasks.filter((task) => !isDone(task, sink)).reverse();
-    // Guesses must never replace journalled bytes; slices may have changed.
+    // Guessed bytes must never replace journalled ones, and slices may differ from the earlier run's.
     for (const slab of slabs)
       if (!slab.outputs.some(({ shard }) => sink.isBegun?.(shard))) programs.mayGuess(slab);
     const files = { fdOf: inputs.fdOf, outputs };
@@ -115,7 +114,7 @@ export const makeShards = async <S>(
     endings.add(ending);
   };
 
-  /** Ends the shards of a group concurrently: each is hashed by its own thread, and fsyncs overlap. */
+  /** Ends a group's shards concurrently, so that threads hash different shards and fsyncs overlap. */
   const end = async ({ files, failure }: OpenGroup<S>): Promise<void> => {
     await Promise.all(
       [...files.outputs.keys()].map((shard) =>
@@ -127,19 +126,19 @@ export const makeShards = async <S>(
     );
   };
 
-  /** Chooses a group with fewer lanes than files, else a new one, else the one with most tasks left. */
+  /** Chooses a group with fewer lanes than files; otherwise a new group, or the one with most tasks left. */
   const choose = async (): Promise<OpenGroup<S> | undefined> => {
     const withTasks = () => [...open].filter(({ remaining }) => remaining.length > 0);
     do {
       const roomy = withTasks().find(({ lanes, files }) => lanes < files.outputs.size);
       if (roomy !== undefined) return roomy;
-      // While the disk is behind, join an open group instead of waiting to open another.
+      // If the disk is behind, joins an open group instead of waiting to open another.
       if (endings.size >= mostEnding && withTasks().length > 0) break;
     } while (!pool.stopped && (await openNext()));
     return withTasks().sort((a, b) => b.remaining.length - a.remaining.length)[0];
   };
 
-  /** A mutex: otherwise two lanes could each open a group although one has room for both. */
+  /** A mutex: without it, two lanes could each open a group although one group has room for both. */
   let turn: Promise<unknown> = Promise.resolve();
   const join = (): Promise<OpenGroup<S> | undefined> => {
     const joined = turn.then(async () => {
@@ -152,7 +151,7 @@ export const makeShards = async <S>(
   };
 
   const work = async (group: OpenGroup<S>): Promise<void> => {
-    // Check for a stop before taking a task: a task taken and dropped would make its group look finished.
+    // Checks for a stop before taking a task: a task taken but not done would make its group look finished.
     while (!pool.stopped) {
       const task = group.remaining.pop();
       if (task === undefined) break;
@@ -184,7 +183,7 @@ export const makeShards = async <S>(
 };
 
 /**
- * True if an earlier run has written all bytes of the task. Factors and measured codes are made again, to
+ * True if an earlier run wrote all bytes of the task. Factors and measured codes are always made again, to
  * measure their errors.
  */
 export const isDone = <S>(task: Task<S>, sink: ShardSink<S>): boolean =>
@@ -199,7 +198,7 @@ export interface Means<S> extends WholeMeans<S> {
   readonly sink: WholeSink<S> & Pick<ShardSink<S>, 'wrote'>;
 }
 
-/** Computes and writes a task. With the last piece of a slab with guessed bounds, writes its corrections. */
+/** Computes and writes a task. If a slab with guessed bounds is then complete, writes its corrections. */
 export const carryOut = async <S>(task: Task<S>, means: Means<S>): Promise<void> => {
   const { programs, sink } = means;
   const isWhole = await compute(task, means);
@@ -210,10 +209,10 @@ export const carryOut = async <S>(task: Task<S>, means: Means<S>): Promise<void>
     if (guessed === undefined) continue;
     unsettled.add(guessed);
     guessed.left -= count;
-    // Only the task with its last piece settles it.
+    // The slab's last piece has been computed, so this task settles the bounds.
     if (guessed.left === 0) computed.push([slab, guessed]);
   }
-  // Not journalled after NaN or infinity, so that a later run finds it again.
+  // A task with NaN or infinity is not journalled, so that a resumed run finds them again.
   const wrote = (task: Task<S>) => {
     for (const [shard, extents] of extentsOf(task)) sink.wrote?.(shard, extents);
   };
@@ -229,7 +228,7 @@ export const carryOut = async <S>(task: Task<S>, means: Means<S>): Promise<void>
 };
 
 /**
- * Corrects a slab with guessed bounds.
+ * Settles a slab's guessed bounds and computes wrong elements again.
  *
  * @returns true if no NaN or infinity was read or computed
  */
@@ -254,7 +253,8 @@ const compute = async <S>({ pieces }: Task<S>, means: Means<S>): Promise<boolean
   if (result.ok) {
     for (const { job, elements } of result.nonFinite) {
       const program = itemAt(emitted, job);
-      // With guessed bounds, NaN and infinity are missing in the tally, so the slab is computed again.
+      // A tally lacks NaN and infinity, so a slab with guessed bounds is computed again and reports them
+      // then.
       if (program === undefined || guessed[job] !== undefined) continue;
       const files = program.sources.map(inputs.pathOf);
       for (const [index, { shard, tensor }] of itemAt(pieces, job).slab.outputs.entries()) {

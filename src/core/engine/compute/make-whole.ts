@@ -23,9 +23,9 @@ import { type Lowerer, lowerMatrices, type Solving, solve } from './measures/sol
 import { computedOf, type Slab } from './tasks.js';
 
 export interface WholeSink<S> {
-  /** For errors. */
+  /** Returns the shard's name, for errors. */
   nameOf(shard: S): string;
-  /** Takes the numbers of a matrix with written factors. */
+  /** Receives the numbers of a matrix whose factors were written. */
   factorised?(matrix: string, factors: Factors): void;
 }
 
@@ -42,17 +42,17 @@ interface Target extends Lowerer {
   readonly measurer: BlockMeasurer;
   /** The first of `outputs`. */
   readonly output: PlannedTensor;
-  /** Returns where a factor is written; without a side, where the tensor is. */
+  /** Returns a factor's place in its file; without `side`, the tensor's. */
   at(side?: 'left' | 'right'): Location;
 }
 
 interface Making extends Solving {
-  /** Throws if the solver's numbers tell that there is no result. */
+  /** Throws if the solver's numbers show that there is no result. */
   readonly check?: (found: Float64Array) => void;
 }
 
 /**
- * Makes the tensors of a slab by a solver.
+ * Makes a slab's tensors with a solver.
  *
  * @returns true if no NaN or infinity was read or computed
  * @throws LayerloomError NON_FINITE for factors and Gram matrices, MERGE_UNDEFINED if there is no result, and
@@ -67,7 +67,7 @@ export const makeWhole = async <S>(
   if (!isWhole(expression)) throw new Error(`${output.name} has no solver`);
   const tensor = computedOf(output).name;
   const measurer = new BlockMeasurer(pool, inputs, tensor);
-  // First: factorising would drop NaN and infinity, and with them whole rows and columns.
+  // Checked first, because factorising would silently drop rows and columns with NaN or infinity.
   for (const factor of distinctSources(factorsIn(expression))) await measurer.checkFactor(factor);
   const { check, ...solving } = await makingOf(expression, {
     ...{ tensor, measurer, inputs, output },
@@ -88,7 +88,7 @@ export const makeWhole = async <S>(
   return false;
 };
 
-/** A new kind of formula that is made whole does not compile until it has a solver here. */
+/** Returns the solver for a formula. A new kind of whole formula does not compile without a case here. */
 const makingOf = (formula: MadeWhole<Operand>, target: Target): Promise<Making> => {
   switch (formula.kind) {
     case 'factor':
@@ -131,7 +131,7 @@ const regression = async ({ terms, scaling, ridge }: RegMean<Operand>, target: T
   const width = itemAt(output.shape, 1);
   const square = [width, width];
   const [ofModels, ofInputs] = [terms.map(({ source }) => source), terms.map(({ gram }) => gram)];
-  // Never allowed: NaN or infinity in a Gram matrix would spread over the whole result.
+  // Always refused: NaN or infinity in a Gram matrix would spread over the whole result.
   for (const gram of distinctSources(ofInputs.flatMap(sourcesOfOperand)))
     await measurer.checkFinite(gram, square, 'make its file of Gram matrices again');
   const matrices = await lowerMatrices(ofModels, output.shape, target);

@@ -13,19 +13,19 @@ import { BlockMeasurer, type OnNonFinite } from './measures/measure.js';
 import type { NonFiniteShards } from './measures/non-finite.js';
 import { computedOf, isMadeWhole, isMoved, isScales, type Slab, type SlabOutput } from './tasks.js';
 
-/** Enough for the slabs in progress; not more, since tables of rows take memory. */
+/** Enough for the slabs in progress; a larger cache would hold more tables of rows. */
 const mostKept = 64;
 
 export interface ProgramSink<S> {
   /** True if the shard may contain NaN and infinity. */
   allowsNonFinite(shard: S): boolean;
-  /** Takes how much of its change a quantised matrix keeps. */
+  /** Receives how much of its change a quantised matrix keeps. */
   kept?(codes: PlannedTensor, sums: KeptSums): void;
 }
 
 /**
  * An LRU cache of slabs' programs. A program is lowered when the engine reaches its slab: statistics are
- * measured over whole tensors, then slices are computed while the inputs are in the page cache.
+ * measured over whole tensors, then slices are computed while inputs are in the page cache.
  */
 export class Programs<S> {
   readonly #pool: WorkerPool;
@@ -35,7 +35,7 @@ export class Programs<S> {
   readonly #kept = new Map<Slab<S>, Promise<Emitted>>();
   readonly #guessed = new WeakMap<Slab<S>, GuessedSlab<S>>();
 
-  /** @param nonFinite takes NaN and infinity in statistics, for shards that allow them */
+  /** @param nonFinite receives NaN and infinity in statistics, for shards that allow them */
   constructor(pool: WorkerPool, inputs: InputFiles, sink: ProgramSink<S>, nonFinite: NonFiniteShards<S>) {
     this.#pool = pool;
     this.#inputs = inputs;
@@ -44,8 +44,8 @@ export class Programs<S> {
   }
 
   /**
-   * Returns the slab's program, whose results are in the order of the outputs. Undefined if no program runs:
-   * the bytes are copied (`isMoved`), or a special job computes the tensor (`isMadeWhole`).
+   * Returns the slab's program, with results in the order of outputs. Undefined if no program runs: the slab
+   * is copied (`isMoved`), or a solver makes it (`isMadeWhole`).
    */
   of(slab: Slab<S>): Promise<Emitted> | undefined {
     if (isMoved(slab) || isMadeWhole(slab)) return undefined;
@@ -57,16 +57,13 @@ export class Programs<S> {
     return program;
   }
 
-  /**
-   * Allows guessed bounds. The slab's bytes are final once all pieces are computed and wrong guesses
-   * corrected.
-   */
+  /** Allows guessed bounds for a slab. Bytes are final once all pieces are computed and corrected. */
   mayGuess(slab: Slab<S>): void {
     const guessed = guessedSlab(slab);
     if (guessed !== undefined) this.#guessed.set(slab, guessed);
   }
 
-  /** Returns the slab's state while its bounds are guesses; otherwise undefined. */
+  /** Returns the slab's state while bounds are guesses; otherwise undefined. */
   guessedOf(slab: Slab<S>): GuessedSlab<S> | undefined {
     const guessed = this.#guessed.get(slab);
     return guessed?.bounds === undefined || guessed.isSettled ? undefined : guessed;
@@ -75,7 +72,7 @@ export class Programs<S> {
   /**
    * Corrects a slab's bounds once all pieces are computed.
    *
-   * @returns the elements to compute again
+   * @returns ranges of elements to compute again
    */
   async settle(slab: Slab<S>, guessed: GuessedSlab<S>): Promise<readonly Extent[]> {
     const ranges = await correctBounds(guessed);
@@ -91,7 +88,7 @@ export class Programs<S> {
     const program = new Program(computedOf(itemAt(outputs, 0).tensor).shape, this.#inputs.idOf);
     const values = new Map<SlabOutput<S>, Value>();
     const quantised = new Map<string, Value>();
-    // Codes before scales: lowering codes measures what they keep.
+    // Codes come before scales, because lowering codes measures how much of a change they keep.
     for (const output of outputs.toSorted(
       (a, b) => Number(isScales(a.tensor)) - Number(isScales(b.tensor)),
     )) {
@@ -113,14 +110,14 @@ export class Programs<S> {
     );
   }
 
-  /** Key of a quantised tensor's matrix, so that codes and scales share a node. */
+  /** Returns the key of a quantised tensor's matrix, so that codes and scales share a node. */
   #matrixOf({ expression }: PlannedTensor): string | undefined {
     if (expression.kind !== 'quantise') return undefined;
     return keyOf({ ...expression, part: 'codes' }, (source) => this.#inputs.idOf(source));
   }
 }
 
-/** Caches by key; without a key, always makes the value. */
+/** Makes a value once for each key; without a key, every time. */
 const once = async <T>(
   known: Map<string, T>,
   key: string | undefined,

@@ -18,23 +18,23 @@ import { Programs } from './programs.js';
 import { bytesOf, extentsOf, groupOfOne, type Task, tasksOf } from './tasks.js';
 
 export interface Sample {
-  /** Probability of each tile, above 0 and at most 1. */
+  /** Probability with which each tile is recomputed: above 0, at most 1. */
   readonly share: number;
   /** Equal seeds select equal tiles. */
   readonly seed: number;
 }
 
-/** A tensor of the output, or the header of a file, that differs from the merge computed again. */
+/** An output's tensor, or file header, that differs from the merge computed again. */
 export interface DifferentTensor {
   readonly file: string;
-  /** Null for the header. */
+  /** Null for a header. */
   readonly tensor: string | null;
-  /** File offset of the first difference found. */
+  /** Offset in the file of the first difference found. */
   readonly at: number;
 }
 
 export interface Recomputed extends RunCost {
-  /** Tiles in the output; number and bytes of recomputed ones. */
+  /** Number of tiles in the output; number and bytes of recomputed ones. */
   readonly tiles: number;
   readonly recomputed: number;
   readonly bytes: number;
@@ -42,7 +42,7 @@ export interface Recomputed extends RunCost {
   readonly warnings: readonly string[];
 }
 
-/** Smaller than a merge's tasks, so that a small share still covers several tiles of a small model. */
+/** Smaller than a merge's tasks, so that even a small share of a small model covers several tiles. */
 const sampledBytes = 1024 * 1024;
 
 interface Tile {
@@ -51,9 +51,9 @@ interface Tile {
 }
 
 /**
- * Computes tiles of a plan's shards again and compares them with an output's files. Headers are always
- * compared. Tiles are the engine's tasks, of about 8 MiB (1 MiB in a sample), so that the comparison is with
- * what a merge would write. They go to unlinked temporary files.
+ * Computes tiles of a plan's shards again and compares them with an output's files; always compares headers.
+ * Tiles are the engine's tasks, of about 8 MiB (1 MiB in a sample), so that the comparison is with what a
+ * merge would write. Tiles are written to unlinked temporary files.
  *
  * @param directory contains the plan's shards
  * @throws LayerloomError READ_FAILED, WRITE_FAILED, and the codes of computing in `runPlan`
@@ -74,7 +74,7 @@ export const recompute = async (
     [...tasksOf(groupOfOne(shard).slabs, sliceBytes)].map((task): Tile => ({ shard, task })),
   );
   const drawn = all.filter((_, index) => isChosen(sample, index));
-  // The draw may choose no tile of a small output; then one tile is taken.
+  // If the draw selects no tile of a small output, takes one.
   const chosen = drawn.length > 0 ? drawn : all.slice(sample.seed % Math.max(1, all.length)).slice(0, 1);
   const total = chosen.reduce((bytes, { task }) => bytes + bytesOf(task), 0);
   const different = new Map<string, DifferentTensor>();
@@ -133,11 +133,11 @@ export const recompute = async (
 
 const fileOf = ({ file }: PlannedShard): string => file;
 
-/** Independent of the order of computation. */
+/** True if the draw selects a tile. The order of computation does not matter. */
 export const isChosen = ({ share, seed }: Sample, tile: number): boolean =>
   share >= 1 || createHash('sha256').update(`${seed} ${tile}`).digest().readUIntBE(0, 6) < share * 2 ** 48;
 
-/** Each range is within one tensor. */
+/** Returns a task's byte ranges, each within one tensor. */
 const rangesOf = ({ pieces }: Task<PlannedShard>): Extent[] =>
   pieces.flatMap((piece) =>
     piece.slab.outputs.flatMap((output) =>
@@ -148,7 +148,7 @@ const rangesOf = ({ pieces }: Task<PlannedShard>): Extent[] =>
 const tensorAt = ({ tensors }: PlannedShard, at: number): string | null =>
   tensors.find(({ begin, end }) => begin <= at && at < end)?.name ?? null;
 
-/** An output's shards, open for reading, and unlinked files for tiles. */
+/** An output's shards, open for reading, and unlinked files for recomputed tiles. */
 class OpenOutput {
   readonly #directory: string;
   readonly #shards: ReadonlyMap<PlannedShard, FileHandle>;
@@ -188,7 +188,7 @@ class OpenOutput {
     return itemAt(this.#scratch, this.#taken - 1);
   }
 
-  /** Returns the offset of a header's first difference. */
+  /** Returns the offset of the first difference between a shard's header and the plan's. */
   async headerDifference(shard: PlannedShard): Promise<number | undefined> {
     const wanted = headerOf(shard);
     const read = readBlock(valueAt(this.#shards, shard), Buffer.alloc(wanted.length), 0);
@@ -204,11 +204,11 @@ class OpenOutput {
   }
 }
 
-/** O_NONBLOCK: never waits on a pipe. */
+/** O_NONBLOCK, so that opening a pipe does not block. */
 const openShard = (path: string): Promise<FileHandle> =>
   reading(path, () => open(path, constants.O_RDONLY | constants.O_NONBLOCK));
 
-/** Unlinked, so that nothing is left however the process ends. */
+/** Opens temporary files and unlinks them, so that none remains however the process ends. */
 const openScratch = async (scratch: FileHandle[], files: number): Promise<void> => {
   const folder = join(tmpdir(), 'layerloom-verify-');
   await writing(folder, async () => {

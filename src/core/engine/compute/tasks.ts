@@ -8,10 +8,10 @@ import type { Extent } from '../../tensor/extent.js';
 import { elementsOf, type Shape } from '../../tensor/reference.js';
 import { storedTensor } from '../../tensor/stored-tensor.js';
 
-/** A few milliseconds of work, so that threads finish together. */
+/** A few milliseconds of work, so that threads finish at about the same time. */
 export const defaultSliceBytes = 8 * 1024 * 1024;
 
-/** Factor for several outputs, which read their inputs once. */
+/** Factor of the slice size for several outputs, which share reads of their inputs. */
 const sharedSlices = 4;
 
 export interface SlabOutput<S> {
@@ -20,47 +20,44 @@ export interface SlabOutput<S> {
 }
 
 /**
- * Output tensors of one shape that are computed from the same inputs, which are read once for all of them. A
- * tensor that is only copied has its own slab.
+ * Output tensors of one shape, computed from common inputs that are read once. A copied tensor has a slab of
+ * its own.
  */
 export interface Slab<S> {
   readonly outputs: readonly SlabOutput<S>[];
 }
 
-/** Shards written together, since their slabs share inputs. */
+/** Shards that are written together, because their slabs share inputs. */
 export interface Group<S> {
   readonly shards: readonly S[];
   readonly slabs: readonly Slab<S>[];
 }
 
-/**
- * A part of a slab: `count` elements from element `first`. If the slab is copied (`isMoved`), both count
- * bytes.
- */
+/** A part of a slab: `count` elements from element `first`; bytes if the slab is copied (`isMoved`). */
 export interface Piece<S> {
   readonly slab: Slab<S>;
   readonly first: number;
   readonly count: number;
 }
 
-/** Pieces for one worker call: one of a large slab, or many small ones. */
+/** Pieces for one call of a worker: one piece of a large slab, or many small slabs. */
 export interface Task<S> {
   readonly pieces: readonly Piece<S>[];
 }
 
-/** True if the slab is one copied tensor. Other slabs have a program, even if some outputs are copies. */
+/** True if the slab is one copied tensor. All other slabs have programs, even if some outputs are copies. */
 export const isMoved = ({ outputs: [first, more] }: Slab<unknown>): boolean =>
   first !== undefined && more === undefined && isMove(first.tensor.expression);
 
-/** True for a matrix's two factors, made in one task. */
+/** True for a matrix's two factors, which one task makes. */
 export const isFactorised = ({ outputs: [first] }: Slab<unknown>): boolean =>
   first?.tensor.expression.kind === 'factor';
 
-/** True for a slab made by a special job instead of a program. */
+/** True if a solver makes the slab, not a program. */
 export const isMadeWhole = ({ outputs: [first] }: Slab<unknown>): boolean =>
   first !== undefined && isWhole(first.tensor.expression);
 
-/** True if the change that its codes keep is measured. */
+/** True if the run measures how much of a change the slab's codes keep. */
 export const isMeasured = ({ outputs }: Slab<unknown>): boolean =>
   outputs.some(
     ({ tensor: { expression } }) => expression.kind === 'quantise' && expression.base !== undefined,
@@ -69,7 +66,7 @@ export const isMeasured = ({ outputs }: Slab<unknown>): boolean =>
 export const isScales = ({ expression }: PlannedTensor): boolean =>
   expression.kind === 'quantise' && expression.part === 'scales';
 
-/** Returns name and shape of the tensor that is computed: for parts of a matrix, the matrix. */
+/** Returns name and shape of the computed tensor; for a part of a matrix, those of the matrix. */
 export const computedOf = ({
   name,
   shape,
@@ -77,18 +74,20 @@ export const computedOf = ({
 }: PlannedTensor): { readonly name: string; readonly shape: Shape } =>
   isPart(expression) ? { name: expression.of, shape: expression.shape } : { name, shape };
 
-/** Returns a key that is equal for tensors that one program can compute: those of equal shape and slices. */
+/**
+ * Returns a key that is equal for tensors that one program can compute: tensors of equal shape and slices.
+ */
 export const slicingOf = (tensor: PlannedTensor): string => {
   const { expression } = tensor;
   const blocks = expression.kind === 'quantise' ? ` in ${expression.block.join()}` : '';
   return `${computedOf(tensor).shape.join()}${blocks}`;
 };
 
-/** Bytes for one unit of a piece's `first` and `count`. */
+/** Returns the bytes of one unit of a piece's `first` and `count`. */
 const unitOf = (slab: Slab<unknown>, { dtype }: PlannedTensor): number =>
   isMoved(slab) ? 1 : bitsOf(dtype) / 8;
 
-/** Returns a tensor's bytes before a unit; scales count by row of blocks. */
+/** Returns a tensor's bytes before a unit; scales have bytes for each row of blocks. */
 const bytesBefore = (slab: Slab<unknown>, tensor: PlannedTensor, unit: number): number => {
   const { expression, dtype } = tensor;
   if (expression.kind !== 'quantise' || expression.part === 'codes') return unit * unitOf(slab, tensor);
@@ -153,7 +152,7 @@ export function* tasksOf<S>(slabs: readonly Slab<S>[], sliceBytes = defaultSlice
   if (pieces.length > 0) yield { pieces };
 }
 
-/** Returns the byte ranges that a task writes; adjacent ones are joined. */
+/** Returns the byte ranges that a task writes, with adjacent ranges joined. */
 export const extentsOf = <S>({ pieces }: Task<S>): ReadonlyMap<S, readonly Extent[]> => {
   const extents = new Map<S, Extent[]>();
   for (const { slab, first, count } of pieces)
@@ -171,13 +170,13 @@ export const extentsOf = <S>({ pieces }: Task<S>): ReadonlyMap<S, readonly Exten
   return extents;
 };
 
-/** Returns the bytes that a task writes, in all shards. */
+/** Returns the number of bytes that a task writes. */
 export const bytesOf = <S>(task: Task<S>): number =>
   [...extentsOf(task).values()].flat().reduce((total, { begin, end }) => total + end - begin, 0);
 
 /**
- * Returns a shard's group, with a slab for each tensor. A shard that is an input file (`verbatim`) is copied
- * as one byte range, header included.
+ * Returns a shard's group, with a slab for each tensor. A shard that equals an input file (`verbatim`) is
+ * copied as one byte range, header included.
  */
 export const groupOfOne = (shard: PlannedShard): Group<PlannedShard> => ({
   shards: [shard],
@@ -187,7 +186,7 @@ export const groupOfOne = (shard: PlannedShard): Group<PlannedShard> => ({
       : [{ outputs: [{ shard, tensor: wholeFile(shard, shard.verbatim) }] }],
 });
 
-/** A matrix's factors, or its codes and scales, share a slab. */
+/** Returns a shard's slabs. A matrix's factors, or its codes and scales, share a slab. */
 const slabsOf = (shard: PlannedShard): Slab<PlannedShard>[] => {
   const slabs = new Map<string, SlabOutput<PlannedShard>[]>();
   for (const tensor of shard.tensors) {

@@ -6,9 +6,9 @@ import { type FoundWithAdapter, foundModels } from '../../models/address/found-m
 import { storeMarkerName } from '../../models/checkpoint/files/file-names.js';
 import { locateIfHere } from '../../models/sources/locate.js';
 
-// Keeps outputs apart from inputs, after resolving links and `..`.
+// Keeps outputs apart from inputs. Compares paths with links and `..` resolved.
 
-/** Returns what is at a path; a dangling symbolic link is `other`. */
+/** Returns what a path leads to; a dangling symbolic link is `other`. */
 export const kindOf = async (path: string): Promise<'absent' | 'directory' | 'other'> => {
   const named = await lstat(path).catch(() => undefined);
   if (named === undefined) return 'absent';
@@ -16,7 +16,7 @@ export const kindOf = async (path: string): Promise<'absent' | 'directory' | 'ot
   return found?.isDirectory() ? 'directory' : 'other';
 };
 
-/** Resolves a path that may not exist, by its nearest existing ancestor. */
+/** Resolves a path that may not exist, using its nearest existing ancestor. */
 export const realPathOf = async (path: string): Promise<string> => {
   try {
     return await realpath(path);
@@ -26,14 +26,14 @@ export const realPathOf = async (path: string): Promise<string> => {
   }
 };
 
-/** True if `path` is the directory or below it. */
+/** True if `path` is the directory or lies below it. */
 export const isInside = (path: string, directory: string): boolean => {
   const way = relative(directory, path);
   return way === '' || !(way === '..' || way.startsWith(`..${sep}`));
 };
 
 /**
- * Refuses an output in or equal to an input's directory.
+ * Refuses an output that is an input's directory or lies in one.
  *
  * @throws LayerloomError OUTPUT_INSIDE_INPUT
  */
@@ -45,7 +45,7 @@ export const checkApart = async (out: string, inputs: readonly FoundWithAdapter[
 };
 
 /**
- * Refuses an output in or equal to a store, whose collection removes files.
+ * Refuses an output that is a store or lies in one, because a store's collection removes files.
  *
  * @throws LayerloomError OUTPUT_INVALID
  */
@@ -61,7 +61,7 @@ export const checkOutsideStores = async (out: string): Promise<void> => {
   }
 };
 
-/** Like `checkApart`, for models given by name; skips models that cannot be found. */
+/** Like `checkApart`, for models given by name; skips models that are not found. */
 export const checkApartFrom = async (out: string, models: Iterable<string>): Promise<void> => {
   for (const model of new Set(models))
     for (const part of partsOf(await parseAddress(model))) {

@@ -12,10 +12,10 @@ import { withFile } from './durable.js';
 export type Checksums = ReadonlyMap<string, string>;
 
 /**
- * Hashes input files, through the merge's descriptors, and staged shards. Uses the hub's SHA-256 if stated,
- * and an input's hash for shards that are that input. A stopped pool gives partial results.
+ * Hashes input files, through the merge's descriptors, and staged shards. Uses the hub's SHA-256 if stated; a
+ * shard that equals an input gets the input's hash. If the pool is stopped, results are incomplete.
  *
- * @param report gets the number of hashed files and their total
+ * @param report receives the numbers of hashed files and of all files
  * @throws LayerloomError READ_FAILED
  */
 export const computeChecksums = async (
@@ -30,7 +30,7 @@ export const computeChecksums = async (
   for (const file of plan.inputs.flatMap(({ files }) => files)) {
     const stated = statedSha256(file);
     if (stated !== undefined) checksums.set(file.path, stated);
-    // Files of the cache of ranges may be incomplete.
+    // Files in the cache of ranges are skipped, because they may be incomplete.
     else if (file.content === undefined) bytesOf.set(file.path, file.bytes);
   }
   const copies = new Map<string, string>();
@@ -40,7 +40,7 @@ export const computeChecksums = async (
     if (input !== undefined && (checksums.has(input) || bytesOf.has(input))) copies.set(path, input);
     else bytesOf.set(path, shard.bytes);
   }
-  // Largest first, so that no thread ends with a large file.
+  // Largest files first, so that no thread is left with a large file at the end.
   const files = [...bytesOf].sort(([, a], [, b]) => b - a);
   let hashed = 0;
   const hash = async (path: string, fd: number): Promise<void> => {
@@ -60,7 +60,7 @@ export const computeChecksums = async (
   return checksums;
 };
 
-/** On the calling thread, for a single file. */
+/** Hashes a single file on the calling thread. */
 export const hashHere = async (path: string): Promise<string> => {
   const hash = createHash('sha256');
   for await (const chunk of createReadStream(path, { highWaterMark: 1024 * 1024 }))
@@ -69,7 +69,7 @@ export const hashHere = async (path: string): Promise<string> => {
 };
 
 /**
- * On a worker thread.
+ * Hashes an open file on a worker thread.
  *
  * @returns undefined if the pool was stopped
  * @throws LayerloomError READ_FAILED

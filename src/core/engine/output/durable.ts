@@ -21,7 +21,7 @@ import { codeOf, withPath } from '../../base/errors/errors.js';
 import { removeAbandoned } from '../../base/files/abandoned.js';
 import { writeFailed, writing } from '../../base/files/writing.js';
 
-/** Closes the file even if `use` throws. */
+/** Opens a file for `use`, and closes it even if `use` throws. */
 export const withFile = async <T>(
   path: string,
   flags: string | number,
@@ -33,7 +33,7 @@ export const withFile = async <T>(
     await file.close();
     return result;
   } catch (error) {
-    // Report the first error; closing twice is harmless.
+    // The error of `use` is the one to report.
     await file.close().catch(() => undefined);
     throw withPath(error, path);
   }
@@ -43,15 +43,15 @@ const appending =
   constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /**
- * Opens a file to append, creating it if needed. In a shared folder, others may have put a link or a pipe
- * there: does not follow links or wait on pipes.
+ * Opens a file to append, creating it if needed. Neither follows links nor waits on pipes, which others may
+ * put into a shared folder.
  *
  * @throws LayerloomError WRITE_FAILED
  */
 export const openToAppend = (path: string): Promise<FileHandle> => writing(path, () => open(path, appending));
 
 /**
- * Closes the file on failure.
+ * Returns the file's size; closes the file on failure.
  *
  * @throws LayerloomError WRITE_FAILED
  */
@@ -80,10 +80,10 @@ export const writeDurably = (path: string, content: Content, mode?: number): Pro
   });
 
 /**
- * Writes a file beside its destination and renames it atomically. The name is durable only after
+ * Writes a file beside its destination and renames it atomically. The new name is durable only after
  * `syncDirectory`.
  *
- * @param partial the temporary path, by which leftovers of killed writers are recognised
+ * @param partial the temporary path, whose pattern identifies leftovers of killed writers
  */
 export const replaceFile = async (
   path: string,
@@ -94,21 +94,21 @@ export const replaceFile = async (
     await writeDurably(partial, content);
     await rename(partial, path);
   } catch (error) {
-    // Report the first error.
+    // The first error is the one to report.
     await rm(partial, { force: true }).catch(() => undefined);
     throw error;
   }
 };
 
-/** A partial file's name is `.FILE.` and this. */
+/** End of a partial file's name, after `.FILE.`. */
 const partialEnd = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.partial$/;
 
-/** Fails with EEXIST if the name is taken. */
+/** Renames a file; fails with EEXIST if the name is taken. */
 const renameToFree = async (from: string, to: string): Promise<void> => {
   try {
     await link(from, to);
   } catch (error) {
-    // On these codes, the file system has no hard links.
+    // A file system without hard links fails with one of these codes.
     if (!['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EMLINK'].includes(codeOf(error) ?? '')) throw error;
     await (await open(to, 'wx')).close();
     await rename(from, to).catch(async (failure: unknown) => {
@@ -120,7 +120,7 @@ const renameToFree = async (from: string, to: string): Promise<void> => {
   await rm(from);
 };
 
-/** Resolves links, also a last one to a missing file. */
+/** Resolves links, including a last link to a missing file. */
 const placeOf = async (file: string): Promise<string> => {
   try {
     return await realpath(file);
@@ -130,15 +130,15 @@ const placeOf = async (file: string): Promise<string> => {
   }
 };
 
-/** Errors of replacing a file that may still be written in place. */
+/** Error codes after which a file that cannot be replaced may still be written in place. */
 const inPlaceErrors = ['EACCES', 'EPERM', 'EBUSY', 'ENAMETOOLONG'];
 
 /**
- * Writes a user's file durably and atomically, following links. Writes in place what cannot be replaced: a
- * file that is not regular (a pipe), has several hard links or another owner, or is in a folder that refuses
- * new files.
+ * Writes a user's file durably and atomically, following links. A file that cannot be replaced is written in
+ * place: a pipe or other special file, one with several hard links or another owner, or one in a folder that
+ * refuses new files.
  *
- * @param isNew fail, with EEXIST as the cause, if the name is taken
+ * @param isNew true to fail, with EEXIST as the cause, if the name is taken
  * @throws LayerloomError WRITE_FAILED
  */
 export const writeWhole = (file: string, content: Content, isNew = false): Promise<void> =>
@@ -149,7 +149,8 @@ const replaceOrWrite = async (file: string, content: Content, isNew: boolean): P
   const foundNow = () => stat(path).catch(() => undefined);
   const before = isNew ? undefined : await foundNow();
   if (before !== undefined && !before.isFile()) return await writeFile(path, content);
-  // First: a killed writer's partial file may be a hard link to the file itself.
+  // Leftovers are removed before links are counted: a killed writer's partial file may be a hard link to this
+  // file.
   await removeAbandoned(path, { begin: `.${basename(path)}.`, end: partialEnd });
   const found = isNew ? undefined : await foundNow();
   if (found !== undefined && (found.nlink > 1 || found.uid !== process.getuid?.()))
@@ -164,13 +165,13 @@ const replaceOrWrite = async (file: string, content: Content, isNew: boolean): P
     try {
       const isRefused = inPlaceErrors.includes(codeOf(error) ?? '');
       if (!isRefused || (found === undefined && codeOf(error) !== 'ENAMETOOLONG') || isNew) throw error;
-      // Copies a complete partial file: an iterable's parts can be read only once.
+      // Copies the complete partial file, because an iterable `content` can be read only once.
       await (isWritten ? copyFile(partial, path) : writeDurably(path, content));
     } finally {
       await rm(partial, { force: true }).catch(() => undefined);
     }
   }
-  // A writable but unreadable folder cannot be synced.
+  // A folder that is writable but unreadable cannot be synced.
   await syncDirectory(dirname(path)).catch((error: unknown) => {
     if (codeOf(error) !== 'EACCES') throw error;
   });
@@ -180,26 +181,26 @@ const replaceOrWrite = async (file: string, content: Content, isNew: boolean): P
 export const syncDirectory = (directory: string): Promise<void> =>
   withFile(directory, 'r', (file) => file.sync());
 
-/** Outermost first. */
+/** Directories made so far, outermost first. */
 const madeHere = new AsyncLocalStorage<string[]>();
 
-/** Runs `work`; if it fails, removes the empty directories that it made. */
+/** Runs `work`; on failure, removes the directories that `work` made, if they are empty. */
 export const orNoDirectories = async <T>(work: () => Promise<T>): Promise<T> => {
   const made: string[] = [];
   try {
     return await madeHere.run(made, work);
   } catch (error) {
-    // Directories that are not empty stay.
+    // Removing a directory that is not empty fails, as intended.
     for (const directory of made.reverse()) await rmdir(directory).catch(() => undefined);
     throw error;
   }
 };
 
 /**
- * Creates a directory and missing ancestors. Node's `recursive` loops forever on file systems such as /proc,
- * which answer ENOENT although the parent exists.
+ * Creates a directory and missing ancestors. Replaces Node's `recursive`, which loops forever on file systems
+ * such as /proc that answer ENOENT although the parent exists.
  *
- * @param durably fsync the parents of created directories
+ * @param durably true to fsync the parents of created directories
  */
 export const makeDirectories = async (path: string, durably = false): Promise<void> => {
   const exists = (directory: string) =>
@@ -214,7 +215,7 @@ export const makeDirectories = async (path: string, durably = false): Promise<vo
     await mkdir(path);
     madeHere.getStore()?.push(path);
   } catch (error) {
-    // Another process may have created it meanwhile.
+    // Another process may have created the directory meanwhile.
     if (codeOf(error) !== 'EEXIST' || !(await exists(path))) throw error;
   }
   if (durably) await syncDirectory(parent);

@@ -6,12 +6,12 @@ import type { Extent } from '../../tensor/extent.js';
 import { jsonOrNone } from '../../texts/json.js';
 import { replaceFile, syncDirectory } from './durable.js';
 
-/** By file name. */
+/** Byte ranges by file name. */
 export type Extents = ReadonlyMap<string, readonly Extent[]>;
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
-/** Undefined if a crash truncated the line or left zeros. */
+/** Parses a journal's line; undefined if a crash truncated the line or left zeros. */
 const parseLine = (line: string): ({ shard: string } & Extent) | undefined => {
   // Ranges without a valid line are written again.
   const entry = jsonOrNone(line);
@@ -19,7 +19,7 @@ const parseLine = (line: string): ({ shard: string } & Extent) | undefined => {
   return typeof shard === 'string' && isCount(begin) && isCount(end) ? { shard, begin, end } : undefined;
 };
 
-/** Reads the durable extents; empty without a journal. */
+/** Reads a journal's extents; empty if there is no journal. */
 export const readJournal = async (path: string): Promise<Extents> => {
   const extents = new Map<string, Extent[]>();
   const text = await readSmallFile(path).catch((error: NodeJS.ErrnoException) => {
@@ -36,7 +36,7 @@ export const readJournal = async (path: string): Promise<Extents> => {
   return extents;
 };
 
-/** A shard written in order then takes one line. */
+/** Joins adjacent extents, so that a shard written in order takes one line. */
 const merge = (extents: readonly Extent[]): Extent[] => {
   const merged: Extent[] = [];
   for (const { begin, end } of [...extents].sort((a, b) => a.begin - b.begin)) {
@@ -61,8 +61,8 @@ const linesOf = (shard: string, extents: readonly Extent[]): string =>
     .join('');
 
 /**
- * Journal of durable bytes of staged shards. A line is appended only after fdatasync of its shard, so
- * recorded extents survive a crash; other bytes are written again.
+ * A journal of durable bytes in staged shards. A line is appended only after fdatasync of its shard, so
+ * recorded extents survive a crash. All other bytes are written again.
  */
 export class Journal {
   readonly #file: FileHandle;
@@ -72,8 +72,8 @@ export class Journal {
   }
 
   /**
-   * Replaces the journal, durably, by exactly the `known` extents, so that stale lines are gone before a
-   * shard is written.
+   * Replaces the journal durably by one with exactly the `known` extents, so that no stale line remains when
+   * shards are written.
    */
   static async open(path: string, known: Extents): Promise<Journal> {
     const lines = [...known].map(([shard, extents]) => linesOf(shard, extents)).join('');
@@ -82,7 +82,7 @@ export class Journal {
     return new Journal(await open(path, 'a'));
   }
 
-  /** Fdatasyncs `shard`, then records extents written before. Calls must not overlap. */
+  /** Fdatasyncs `shard`, then records extents written before the call. Calls must not overlap. */
   async record(
     shard: { readonly name: string; readonly file: FileHandle },
     extents: readonly Extent[],

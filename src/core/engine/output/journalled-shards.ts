@@ -22,14 +22,14 @@ const unrecordedBytes = 256 * 1024 * 1024;
 interface OpenShard {
   readonly name: string;
   readonly file: FileHandle;
-  /** Paths of its input files. */
+  /** Paths of the shard's input files. */
   readonly madeOf: ReadonlySet<string>;
   unrecorded: Extent[];
 }
 
 /**
- * A merge's sink: shards in the staging directory. A shard is created at full size, its bytes are journalled
- * once synced, and it is closed when complete.
+ * Writes a merge's shards to the staging directory. A shard is created at full size, its bytes are journalled
+ * once synced, and its file is closed when complete.
  */
 export class JournalledShards implements ShardSink<PlannedShard> {
   readonly #directory: string;
@@ -41,7 +41,7 @@ export class JournalledShards implements ShardSink<PlannedShard> {
   readonly #open = new Map<PlannedShard, OpenShard>();
   readonly factors = new Map<string, Factors>();
   readonly changes = new Map<string, KeptSums>();
-  /** Serialises syncs, while threads continue writing. */
+  /** Serialises syncs while threads continue writing. */
   #queue: Promise<void> = Promise.resolve();
   #failure: LayerloomError | undefined;
 
@@ -68,10 +68,10 @@ export class JournalledShards implements ShardSink<PlannedShard> {
   }
 
   /**
-   * Opens a shard's file and returns its descriptor.
+   * Opens a shard's file and returns the descriptor.
    *
-   * @throws LayerloomError WRITE_FAILED or INPUT_CHANGED, also of a queued sync that failed since the last
-   *   call
+   * @throws LayerloomError WRITE_FAILED or INPUT_CHANGED, including those of a queued sync that failed since
+   *   the last call
    */
   async begin(shard: PlannedShard): Promise<number> {
     this.#throwFailure();
@@ -123,7 +123,7 @@ export class JournalledShards implements ShardSink<PlannedShard> {
   }
 
   /**
-   * Journals the bytes of a shard that are not yet journalled, and closes its file.
+   * Journals a shard's remaining bytes and closes its file.
    *
    * @throws LayerloomError the codes of `begin`, and NON_FINITE
    */
@@ -134,7 +134,7 @@ export class JournalledShards implements ShardSink<PlannedShard> {
     if (nonFinite !== undefined && !this.#allowNonFinite) throw refusedNonFinite(nonFinite);
   }
 
-  /** A failed shard ends the merge; `close` still journals its written extents. */
+  /** Throws, so that a failed shard ends the merge; `close` journals the extents written before. */
   async fail(_shard: PlannedShard, error: unknown): Promise<void> {
     throw error;
   }
@@ -152,8 +152,8 @@ export class JournalledShards implements ShardSink<PlannedShard> {
   }
 
   /**
-   * Reopens a file with journalled extents. Any other file of that name may be a link to an input, and is
-   * removed first.
+   * Reopens a file with journalled extents. Removes any other file of this name first, since it may be a link
+   * to an input.
    */
   async #openFile(name: string): Promise<FileHandle> {
     const path = join(this.#directory, name);
@@ -169,7 +169,8 @@ export class JournalledShards implements ShardSink<PlannedShard> {
     this.#queue = this.#queue
       .then(() => shard.file.close())
       .catch((cause: unknown) => {
-        // NFS may report a full disk only at close. Kept for the next call: nobody may be awaiting the queue.
+        // NFS may report a full disk only at close. The error is kept for the next call, because nothing may
+        // be awaiting the queue.
         this.#failure ??= this.#failed(shard.name, cause);
       });
   }
@@ -180,7 +181,7 @@ export class JournalledShards implements ShardSink<PlannedShard> {
     this.#queue = this.#queue.then(async () => {
       if (this.#failure !== undefined) return;
       try {
-        // First: no run may continue from extents of a changed input.
+        // Inputs are verified first, so that no run continues from bytes of a changed input.
         await this.#inputs.verify(shard.madeOf);
         await this.#journal.record(shard, extents);
       } catch (cause) {

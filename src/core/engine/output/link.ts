@@ -9,12 +9,11 @@ import { withFile } from './durable.js';
 import type { Staging } from './staging.js';
 
 /**
- * Ways to make a shard that equals a whole input file: `copy`; `reflink`, a copy-on-write copy; `hard` or
- * `symbolic`, a link.
+ * Ways to make a shard that equals an input file: `copy`; `reflink`, a copy-on-write copy; `hard` and
+ * `symbolic` links.
  */
 export const links = ['copy', 'reflink', 'hard', 'symbolic'] as const;
 
-/** Ways to make a shard that equals a whole input file. */
 export type Link = (typeof links)[number];
 
 /** @throws LayerloomError INVALID_PARAMETER */
@@ -29,7 +28,7 @@ export const checkDevice = async (file: string, directory: string, link: Link): 
   if (a.dev !== b.dev) throw linkRefused(file, link, `it is on another file system than ${directory}`);
 };
 
-/** @param cause the system's error, or a reason */
+/** @param cause the system's error, or a reason as text */
 export const linkRefused = (file: string, link: Link, cause: unknown): LayerloomError =>
   new LayerloomError(
     'LINK_REFUSED',
@@ -45,7 +44,7 @@ export const linkRefused = (file: string, link: Link, cause: unknown): Layerloom
     { cause },
   );
 
-/** By file name; without shards that were written. */
+/** How each shard was linked, by file name; written shards are absent. */
 export type Linked = ReadonlyMap<string, Exclude<Link, 'copy'>>;
 
 export interface Linking {
@@ -53,13 +52,13 @@ export interface Linking {
   readonly warnings: readonly string[];
 }
 
-/** Codes of file systems, kernels and pairs of files that cannot reflink. */
+/** Error codes of file systems, kernels and pairs of files that cannot reflink. */
 const cannotShare = ['ENOTSUP', 'EOPNOTSUPP', 'EXDEV', 'EINVAL', 'ENOSYS', 'ENOTTY'];
 
 /**
- * Links the plan's shards that equal whole input files. Never writes inputs or changes their mode.
+ * Links the plan's shards that equal input files. Never writes inputs or changes their mode.
  *
- * @param link default: reflink if the file system can, else nothing, with a warning
+ * @param link default: reflink; if the file system cannot, links nothing and warns
  * @returns the linked shards; the engine copies the others
  * @throws LayerloomError LINK_REFUSED if `link` was given; INPUT_CHANGED, READ_FAILED
  */
@@ -92,9 +91,9 @@ const linkEach = async (
 ): Promise<Linking> => {
   const linked = new Map<string, Exclude<Link, 'copy'>>();
   for (const { file, path } of verbatim) {
-    // An earlier run could not reflink it and has copied some.
+    // An earlier run could not reflink the shard and has copied some bytes.
     if (link === undefined && staging.done.has(file)) continue;
-    // Resolved: a hub snapshot's file is a symbolic link, which link(2) does not follow.
+    // Resolves symbolic links, as in hub snapshots, because link(2) does not follow them.
     const [from, to] = [await realpath(path), join(staging.checkpoint, file)];
     await rm(to, { force: true });
     const refusal = await linkFileBy[link ?? 'reflink'](from, to).catch(
@@ -112,7 +111,7 @@ const linkEach = async (
 };
 
 /**
- * Verifies that symbolic links still lead to the files that were read. Call before renaming the output into
+ * Verifies that symbolic links still lead to the files that were read. Call before the output is renamed into
  * place.
  *
  * @throws LayerloomError INPUT_CHANGED, READ_FAILED
@@ -128,14 +127,14 @@ const notShared = ({ cost, shards }: MergePlan): string =>
   `${shards.filter(({ verbatim }) => verbatim !== undefined).length} shards equal to whole input files (${(cost.bytesVerbatim / 1e9).toFixed(2)} GB) ` +
   `are copied, since this file system cannot reflink them; ${optionName('link', 'hard')} or symbolic would avoid the copies`;
 
-/** Copies durably with the default mode; `how` is a COPYFILE_FICLONE flag. */
+/** Copies a file durably with the default mode; `how` is a COPYFILE_FICLONE flag. */
 const copyBy = (how: number) => async (from: string, to: string) => {
   await copyFile(from, to, how | constants.COPYFILE_EXCL);
   await chmod(to, 0o666 & ~process.umask());
   await withFile(to, 'r', (file) => file.sync());
 };
 
-/** `to` must not exist. Throws the system's errors. */
+/** Functions that link a file; `to` must not exist. Throw the system's errors. */
 export const linkFileBy: Readonly<Record<Link, (from: string, to: string) => Promise<void>>> = {
   copy: copyBy(constants.COPYFILE_FICLONE),
   reflink: copyBy(constants.COPYFILE_FICLONE_FORCE),

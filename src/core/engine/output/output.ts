@@ -13,15 +13,15 @@ import { jsonOrNone, ownFile } from '../../texts/json.js';
 import { checkApart, checkOutsideStores, isInside, kindOf, realPathOf } from './apart.js';
 import { hashHere } from './checksums.js';
 
-/** An output directory, checked before anything is written. */
+/** An output directory that has been checked before anything is written. */
 export interface Output {
   /** Absolute, with symbolic links resolved. */
   readonly path: string;
-  /** True if it contains a checkpoint by layerloom. */
+  /** True if the directory contains a checkpoint that layerloom wrote. */
   readonly replaces: boolean;
   /**
-   * Repeats the check under the staging directory's lock, where no other run can rename a checkpoint into
-   * place.
+   * Repeats the check. Call under the staging directory's lock, when no other run can rename a checkpoint
+   * into place.
    */
   readonly again: () => Promise<Output>;
 }
@@ -63,7 +63,7 @@ export const checkOutput = async (
   return { path, replaces: true, again };
 };
 
-/** Also refuses an input inside the output, which replacement would delete. */
+/** Also refuses an input inside the output, because replacing the output would delete it. */
 const checkAgainstInputs = async ({ inputs }: Pick<MergePlan, 'inputs'>, out: string): Promise<void> => {
   await checkApart(out, inputs);
   for (const file of inputs.flatMap((input) => [...foundModels(input), ...input.files]))
@@ -75,14 +75,14 @@ const checkAgainstInputs = async ({ inputs }: Pick<MergePlan, 'inputs'>, out: st
 };
 
 /**
- * Lists the files of a directory that layerloom did not write: files that `layerloom.json` does not list, and
- * files whose content was changed later. Without a valid `layerloom.json`, lists all files.
+ * Lists a directory's files that layerloom did not write: files that `layerloom.json` does not list, and
+ * files changed since. Without a valid `layerloom.json`, lists all files.
  */
 export const foreignFiles = async (directory: string): Promise<string[]> => {
   for (;;) {
     const { ino } = await stat(directory);
     const found = await foreignFilesNow(directory);
-    // Another run may have exchanged the directory.
+    // Repeats if another run has exchanged the directory meanwhile.
     if (found.length === 0 || (await stat(directory)).ino === ino) return found;
   }
 };
@@ -103,14 +103,14 @@ const foreignFilesNow = async (directory: string): Promise<string[]> => {
   return foreign;
 };
 
-/** `link` for shards; `bytes` and `sha256` for side files. */
+/** A file's record: `link` for shards; `bytes` and `sha256` for side files. */
 interface Recorded {
   readonly link?: unknown;
   readonly bytes?: unknown;
   readonly sha256?: unknown;
 }
 
-/** True if a file is unchanged by its time or, if that is later, by content. */
+/** True if a file is not newer than the record or, if it is newer, has the recorded content. */
 const isAsWritten = async (
   path: string,
   { link, bytes, sha256 }: Recorded,
@@ -118,18 +118,18 @@ const isAsWritten = async (
 ): Promise<boolean> => {
   const found = await lstat(path, { bigint: true });
   if (link === 'symbolic') return found.isSymbolicLink();
-  // After the store replaced a damaged shard, this may be the last link.
+  // The store may have replaced a damaged shard, so this file may be the last hard link.
   if (link === 'stored') return found.isFile();
-  // A hard link of an input has the input's modification time.
+  // A hard link to an input has the input's modification time, which may be newer.
   if (link === 'hard' && found.nlink > 1n) return true;
   if (!found.isFile()) return false;
   if (found.mtimeNs <= written) return true;
   return Number(found.size) === bytes && (await hashHere(path)) === sha256;
 };
 
-/** By file name; undefined without a `layerloom.json` of ours. */
+/** Returns recorded files by name; undefined if layerloom wrote no `layerloom.json` here. */
 const readProvenance = async (directory: string): Promise<ReadonlyMap<string, Recorded> | undefined> => {
-  // It may be missing, or not be ours.
+  // The file may be missing, or another program's.
   const text = await readSmallFile(join(directory, provenanceName)).catch(() => '');
   const provenance = jsonOrNone(text, ownFile);
   if (!isObject(provenance) || typeof provenance['layerloom'] !== 'string') return undefined;

@@ -4,27 +4,27 @@ import type { FileIdentity } from '../../models/checkpoint/checkpoint.js';
 import { adapterConfigName } from '../../models/checkpoint/files/file-names.js';
 import type { MergePlan, PlannedInput } from '../../plan/plan.js';
 
-/** The parts of a plan that must match to continue a staging. */
+/** The parts of a plan that must agree to continue a staging directory. */
 export type StagedPlan = Pick<MergePlan, 'layerloom' | 'method' | 'recipe' | 'inputs' | 'shards' | 'files'>;
 
-/** Parts of a file's identity that depend on content; ctime changes with hard links. */
+/** Returns a file's properties that depend on content; excludes ctime, which hard links change. */
 const contentOf = (file: FileIdentity | undefined) =>
   file === undefined
     ? undefined
     : {
         ...file,
-        // A hub model may have moved from the cache of ranges to the hub's.
+        // A hub model may have moved from the cache of ranges to the hub's own cache.
         ...(file.content === undefined ? {} : { path: basename(file.path) }),
         seen: file.seen?.hash,
       };
 
-/** Identifies a model by its path, or by its origin, since a hub model may be in either of two caches. */
+/** Identifies a model by path or, since a hub model may be in either of two caches, by origin. */
 const placeOf = (input: PlannedInput) => [
   input.role,
   ...foundModels(input).map((part) => (isLocal(part) ? part.path : originOf(part))),
 ];
 
-/** Files copied from a hub model are compared by name only. */
+/** Returns side files; those copied from a hub model are identified by name only. */
 const sideFilesOf = ({ files, inputs }: StagedPlan) => {
   const folders = inputs.flatMap(foundModels).flatMap((part) => (isLocal(part) ? [] : [part.path]));
   return files.map((file) =>
@@ -34,7 +34,7 @@ const sideFilesOf = ({ files, inputs }: StagedPlan) => {
   );
 };
 
-/** Lists differences between two plans that keep one from continuing the other's staging directory. */
+/** Lists the differences that keep a plan from continuing another plan's staging directory. */
 export const planDifferences = (former: StagedPlan, plan: StagedPlan): string[] => {
   const differs = (part: (plan: StagedPlan) => unknown) =>
     JSON.stringify(part(former)) !== JSON.stringify(part(plan));

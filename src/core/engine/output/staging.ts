@@ -15,19 +15,19 @@ import { foreignFiles, type Output } from './output.js';
 import { planDifferences, type StagedPlan } from './plan-differences.js';
 
 /**
- * A merge's staging directory, `.OUT.layerloom-partial/`: checkpoint, plan, journal, and an advisory lock,
- * which tells a live run from a dead one's leftovers.
+ * A merge's staging directory, `.OUT.layerloom-partial/`, with checkpoint, plan, journal and an advisory
+ * lock. The lock distinguishes a running merge from a dead one's leftovers.
  */
 export interface Staging {
   readonly directory: string;
   readonly checkpoint: string;
   readonly journal: string;
-  /** Valid extents of an earlier run. */
+  /** Extents of an earlier run that are still valid. */
   readonly done: Extents;
   readonly warnings: readonly string[];
   /**
-   * Syncs everything and renames the checkpoint into place; the output never exists half-written. Returns
-   * warnings: failures after the rename are not errors.
+   * Syncs everything and renames the checkpoint into place, so that the output never exists half-written.
+   * Returns warnings about failures after the rename, which are not errors.
    */
   commit(): Promise<string[]>;
   discard(): Promise<void>;
@@ -35,7 +35,7 @@ export interface Staging {
   keep(): Promise<void>;
 }
 
-/** A plan was written as one string, so none is longer. */
+/** A plan is written as one string, so no valid plan is longer. */
 const longestText = { most: constants.MAX_STRING_LENGTH, what: 'a plan' };
 
 export const nameBeside = (out: string, what: string): string =>
@@ -44,8 +44,8 @@ export const nameBeside = (out: string, what: string): string =>
 export const stagingPath = (out: string): string => nameBeside(out, 'partial');
 
 /**
- * Opens an output's staging directory under its lock. Refuses one that a live run holds. Removes a dead run's
- * leftovers or, with `resume`, continues them if plan and inputs match.
+ * Opens and locks an output's staging directory. Refuses one that a running merge has locked. Removes a dead
+ * run's leftovers or, with `resume`, continues them if plan and inputs agree.
  *
  * @throws LayerloomError OUTPUT_BUSY, RESUME_MISMATCH, WRITE_FAILED, and the codes of `checkOutput`
  */
@@ -62,7 +62,7 @@ export const openStaging = async (output: Output, plan: StagedPlan, resume: bool
     const { replaces } = await output.again();
     warnings.push(...(await leftovers(output.path)));
     const former = await readFileIfAny(paths.plan, longestText).catch((error: unknown) => {
-      // A failed read must not restart a merge to be resumed.
+      // With `resume`, a failed read must not restart the merge.
       if (resume) throw error;
       return undefined;
     });
@@ -88,7 +88,7 @@ export const openStaging = async (output: Output, plan: StagedPlan, resume: bool
       keep: () => lock.close(),
     };
   } catch (error) {
-    // Keep an earlier run's work; remove what this run began.
+    // Keeps an earlier run's work, but removes what this run began.
     if (isKept) await lock.close();
     else await remove(directory, output.path, lock);
     throw error;
@@ -98,7 +98,7 @@ export const openStaging = async (output: Output, plan: StagedPlan, resume: bool
 /**
  * Throws the errors that `openStaging` would throw, without writing.
  *
- * @returns bytes of an earlier run that this one would keep
+ * @returns bytes of an earlier run that `openStaging` would keep
  * @throws LayerloomError OUTPUT_BUSY, RESUME_MISMATCH, READ_FAILED
  */
 export const checkStaging = async (out: string, plan: StagedPlan, resume: boolean): Promise<number> => {
@@ -124,9 +124,9 @@ export const isLocked = async (path: string): Promise<boolean> => {
 };
 
 /**
- * Creates and locks the staging directory. Refuses a link or another user's directory, which anyone can make
- * in a shared folder, since the content will be removed. Retries if the former holder removed the lock file
- * before we locked it: the path then leads to another inode or nowhere.
+ * Creates and locks the staging directory. Refuses a link or another user's directory, because the content
+ * will be removed, and anyone can make these in a shared folder. Retries if the former holder removed the
+ * lock file before it was locked here: the path then leads to another inode or nowhere.
  *
  * @throws LayerloomError OUTPUT_BUSY, WRITE_FAILED
  */
@@ -158,7 +158,7 @@ const acquire = async (directory: string, out: string): Promise<{ lock: FileHand
   }
 };
 
-/** Durably for the output's parents only: the staging directory need not survive a crash. */
+/** Makes only the output's parents durable: the staging directory need not survive a crash. */
 const makeStaging = async (directory: string): Promise<void> => {
   await makeDirectories(dirname(directory), true);
   await makeDirectories(directory);
@@ -173,7 +173,7 @@ const begin = async (
   await rm(paths.journal, { force: true });
   await rm(paths.checkpoint, { recursive: true, force: true });
   await mkdir(paths.checkpoint);
-  // A crash must not bring back an old plan or journal beside this merge's shards.
+  // Synced so that no crash brings back an old plan or journal beside this merge's shards.
   await syncDirectory(directory);
   // Written atomically, because a truncated plan would look like another plan.
   await replaceFile(paths.plan, JSON.stringify(plan), `${paths.plan}.new`);
@@ -191,7 +191,7 @@ const requireSamePlan = (former: Buffer, plan: StagedPlan, staging: string): voi
 };
 
 /**
- * Returns journalled extents of intact shards. Shards removed since, or linked by another `--link`, are
+ * Returns journalled extents of intact shards. A shard that was removed, or linked by another `--link`, is
  * written again.
  */
 const validExtents = async (
@@ -208,11 +208,10 @@ const validExtents = async (
 };
 
 /**
- * Renames the checkpoint into place. If layerloom wrote an earlier output there, exchanges the two
- * atomically; if the file system cannot, renames the earlier one aside. Removes the earlier output last, and
- * only if it contains no foreign files. Removes the plan first, durably: otherwise a crash after the exchange
- * would leave the earlier output in the staging directory, and `--resume` would take its shards for those of
- * the merge.
+ * Renames the checkpoint into place. An earlier output by layerloom is exchanged atomically; if the file
+ * system cannot exchange, it is renamed first. The earlier output is removed last, unless it contains foreign
+ * files. The plan is removed first, durably: otherwise, after a crash, `--resume` would take the earlier
+ * output's shards for the merge's.
  *
  * @returns warnings about a former checkpoint that was kept or could not be removed
  * @throws LayerloomError WRITE_FAILED
@@ -242,13 +241,13 @@ const publish = async (
   return await removeAs(former, path);
 };
 
-/** Replaces `path`, and renames the old directory to `former`. */
+/** Renames `directory` to `path`, and the directory there to `former`. */
 export const takePlace = async (directory: string, path: string, former: string): Promise<void> => {
   if (exchange(directory, path)) await rename(directory, former);
   else await setAside(path, former, directory);
 };
 
-/** Undoes the first rename if the second fails. */
+/** Renames twice, and undoes the first rename if the second fails. */
 const setAside = async (path: string, former: string, checkpoint: string): Promise<void> => {
   await rename(path, former);
   try {
@@ -259,18 +258,17 @@ const setAside = async (path: string, former: string, checkpoint: string): Promi
   }
 };
 
-/** The random end of a name by `removeAs`. */
+/** Random end of a name that `removeAs` gives. */
 const token = /^[0-9a-f]{8}$/;
 
 /**
- * Finishes removals of killed runs. Reports former checkpoints that were set aside or kept, for the user to
- * remove.
+ * Completes removals by killed runs.
  *
- * @returns warnings
+ * @returns warnings about former checkpoints, which the user may remove
  */
 const leftovers = async (out: string): Promise<string[]> => {
   const [former, removed] = [basename(nameBeside(out, 'former-')), basename(nameBeside(out, 'removed-'))];
-  // A directory may be writable but unreadable; then leftovers are not found.
+  // A directory may be writable but unreadable; its leftovers are not found.
   const names = await readdir(dirname(out)).catch(() => []);
   const warnings: string[] = [];
   for (const name of names) {
@@ -284,7 +282,7 @@ const leftovers = async (out: string): Promise<string[]> => {
   return warnings;
 };
 
-/** Renames a directory before removing it, so that a later run can finish if this one is killed. */
+/** Renames a directory before removing it, so that a later run can complete an interrupted removal. */
 const removeAs = async (
   directory: string,
   out: string,
@@ -300,8 +298,8 @@ const removeAs = async (
 };
 
 /**
- * Renames the staging directory, so that another run can begin, and closes the lock first: NFS cannot remove
- * a directory with open files.
+ * Renames the staging directory, so that another run can begin. Closes the lock first, because NFS cannot
+ * remove a directory with open files.
  */
 const remove = (directory: string, out: string, lock: FileHandle): Promise<string[]> =>
   removeAs(directory, out, () => lock.close());

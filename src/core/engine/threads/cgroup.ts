@@ -4,14 +4,15 @@ const read = (path: string): string[] => {
   try {
     return [readFileSync(path, 'utf8')];
   } catch {
-    // Without this file there is no such limit.
+    // A missing file means that there is no limit of this kind.
     return [];
   }
 };
 
 /**
- * Returns the texts of a cgroup file for the process's group and all above it, since all limits apply: SLURM
- * limits a job, several groups above its processes. Empty with cgroups version 1.
+ * Returns the texts of a version 2 cgroup file for the process's group and all its ancestors, since all
+ * limits apply. SLURM, for example, limits a job several groups above its processes. Empty with cgroups
+ * version 1.
  */
 export const cgroupTexts = (file: string): string[] => {
   const group = /^0::(?<path>.*)$/m.exec(read('/proc/self/cgroup')[0] ?? '')?.groups?.['path'] ?? '/';
@@ -21,5 +22,5 @@ export const cgroupTexts = (file: string): string[] => {
   );
 };
 
-/** Returns a version 1 cgroup file, as containers see it. */
+/** Returns the text of a version 1 cgroup file at the path that containers see. */
 export const cgroup1Text = (file: string): string | undefined => read(`/sys/fs/cgroup/${file}`)[0];

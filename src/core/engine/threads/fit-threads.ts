@@ -5,11 +5,11 @@ import { type UsableMemory, usableMemory } from './memory.js';
 
 export interface FittingThreads {
   readonly threads: number;
-  /** Why fewer are used than wanted, or may still be too many. */
+  /** Why fewer threads are used than wanted, or why they may still be too many. */
   readonly warning?: string;
 }
 
-/** Returns how many threads, up to `wanted`, fit into the memory that is free now; at least one. */
+/** Returns how many threads, up to `wanted`, fit into free memory; at least one. */
 export const mostThreads = (need: MemoryNeed, wanted: number, { now } = usableMemory()): number => {
   let threads = wanted;
   while (threads > 1 && memoryWith(need, threads) > now) threads -= 1;
@@ -17,7 +17,7 @@ export const mostThreads = (need: MemoryNeed, wanted: number, { now } = usableMe
 };
 
 /**
- * `mostThreads`, with warnings.
+ * Like `mostThreads`, with a warning.
  *
  * @throws LayerloomError MEMORY_NEEDED if the machine or cgroup has too little memory for one thread
  */

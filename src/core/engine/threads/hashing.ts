@@ -3,11 +3,11 @@ import { stateWords } from '../../native/hash.js';
 import type { ChecksumResult, HashResult, PartOfFile } from './task.js';
 
 export interface HashingThreads {
-  /** Cores without a task, at two threads a core; negative if overcommitted. */
+  /** Returns the number of cores without a task, at two threads a core; negative if there are more tasks. */
   idle(): number;
-  /** Hashes the next part of one file, or of two together; undefined in a stopped pool. */
+  /** Hashes the next part of one file, or of two together; undefined if the pool is stopped. */
   hash(files: readonly PartOfFile[]): Promise<HashResult | undefined>;
-  /** Hashes a file without native code; undefined in a stopped pool. */
+  /** Hashes a file without native code; undefined if the pool is stopped. */
   checksum(fd: number): Promise<ChecksumResult | undefined>;
 }
 
@@ -19,13 +19,13 @@ interface Hashed {
 }
 
 /**
- * Hashes files part by part, each on one thread. A thread hashes two files together in little more time than
- * one (`native/kernels/sha256.hpp`). So while all cores are busy, a file waits for a second one or for an
- * idle core. Two threads of one core would share its SHA-256 unit and gain little.
+ * Hashes files part by part. A thread hashes two files together in little more time than one
+ * (`native/kernels/sha256.hpp`), and two threads of one core share its SHA-256 unit. So while all cores are
+ * busy, a file waits for a second file or an idle core.
  */
 export class Hashing {
   readonly #threads: HashingThreads;
-  /** Files begun earlier come first. */
+  /** Files that began earlier come first. */
   readonly #waiting: Hashed[] = [];
 
   constructor(threads: HashingThreads) {
@@ -33,9 +33,9 @@ export class Hashing {
   }
 
   /**
-   * In a stopped pool, returns no hash and no error.
+   * Hashes a file; if the pool is stopped, returns no hash and no error.
    *
-   * @param mayWait false to begin at once, alone if need be
+   * @param mayWait false to begin at once, without a second file
    */
   add(fd: number, mayWait: boolean): Promise<ChecksumResult> {
     return new Promise((resolve, reject) => {
@@ -59,7 +59,7 @@ export class Hashing {
       const result = await this.#threads.hash(files.map(({ part }) => part));
       if (result === undefined) for (const { resolve } of files) resolve({ ok: true, sha256: undefined });
       else if (result.hashed !== undefined) this.#take(files, result.hashed);
-      // Reports the file's error, if any.
+      // Hashing without native code reports the file's error, if any.
       else for (const { part, resolve, reject } of files) this.#checksum(part.fd).then(resolve, reject);
     } catch (error) {
       for (const { reject } of files) reject(error);

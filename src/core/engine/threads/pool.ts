@@ -6,18 +6,18 @@ import { Hashing } from './hashing.js';
 import type { ChecksumResult, CompareResult, Results, TaskName, Tasks } from './task.js';
 import { Threads, tasksOfThread } from './threads.js';
 
-/** Totals over all threads, updated while they run. */
+/** Totals over all threads, updated while threads run. */
 export interface Counters {
   readonly bytesRead: number;
   readonly bytesWritten: number;
 }
 
 /**
- * A pool of worker threads that run native jobs, with a cancel flag and counters in shared memory. The first
- * reason to stop, a failure or the caller's signal, is the one reported.
+ * Worker threads that run native jobs, with a cancel flag and counters in shared memory. The first reason to
+ * stop, a failure or the caller's signal, is the one reported.
  *
- * Terminating a thread inside the addon would crash the process. So the pool terminates threads only when all
- * tasks have ended: callers may leave promises unawaited, as `Promise.all` does after a failure.
+ * Terminating a thread inside the addon would crash the process, so threads are terminated only when all
+ * tasks have ended. Callers may leave promises unawaited, as `Promise.all` does after a failure.
  */
 export class WorkerPool {
   #threads: number;
@@ -25,21 +25,22 @@ export class WorkerPool {
   readonly #control = new BigInt64Array(this.#shared);
   readonly #signal: AbortSignal;
   readonly #onAbort = (): void => this.stop(this.#signal.reason);
-  /** Started by the first task. */
+  /** The threads, which the first task starts. */
   #started: Promise<Threads> | undefined;
-  /** Tasks requested and not ended. */
+  /** Tasks that have not ended. */
   readonly #tasks = new Set<Promise<unknown>>();
-  /** Tasks that run or wait for a slot. */
+  /** Number of tasks that run or wait for a slot. */
   #begun = 0;
   readonly #hashing = new Hashing({
     idle: () => Math.ceil(this.threads / 2) - this.#begun,
     hash: (files) => this.#carryOut('hash', files),
     checksum: (fd) => this.#carryOut('checksum', fd),
   });
-  /** Free slots for tasks. */
+  /** Number of free slots for tasks. */
   #room: number;
   /**
-   * Resolvers of tasks that wait for a slot; here rather than in piscina, so that a stopped pool drops them.
+   * Resolvers of tasks that wait for a slot. Kept here and not in piscina, so that a stopped pool can drop
+   * them.
    */
   readonly #waiting: (() => void)[] = [];
   #stopped: { readonly reason: unknown } | undefined;
@@ -57,7 +58,7 @@ export class WorkerPool {
     return this.#threads;
   }
 
-  /** Only before the first task. */
+  /** Sets the number of threads. Call before the first task. */
   useThreads(threads: number): void {
     if (this.#started !== undefined) throw new Error('the threads have been started');
     this.#threads = threads;
@@ -75,7 +76,7 @@ export class WorkerPool {
   }
 
   /**
-   * Runs `work` in two concurrent lanes a thread, which keep one task running and one queued. A lane that
+   * Runs `work` in two concurrent lanes for each thread, so that one task runs and one is queued. A lane that
    * throws stops the pool. Returns, or throws the reason to stop, when no task is running.
    */
   async inLanes(work: () => Promise<void>): Promise<void> {
@@ -98,8 +99,8 @@ export class WorkerPool {
     if (this.#stopped !== undefined) throw this.#stopped.reason;
   }
 
-  // If the pool was stopped, or the cancel flag ended the job, throws the reason to stop. A job that ended
-  // before it saw the flag returns its result.
+  // If the pool was stopped, or the cancel flag ended the job, these methods throw the reason to stop. A job
+  // that ended before it saw the flag returns its result.
 
   run(jobs: readonly Job[]): Promise<Results['run']> {
     return this.#computed('run', jobs);
@@ -114,15 +115,15 @@ export class WorkerPool {
   }
 
   /**
-   * Hashes a file. In a stopped pool the result has no hash, and is no error.
+   * Hashes a file. If the pool is stopped, the result has no hash and no error.
    *
-   * @param mayWait while cores are busy, wait for another file to hash together
+   * @param mayWait true to wait for another file to hash together, while cores are busy
    */
   checksum(fd: number, mayWait = true): Promise<ChecksumResult> {
     return this.#tracked(this.#hashing.add(fd, mayWait));
   }
 
-  /** Throws the reason to stop in a stopped pool. */
+  /** If the pool is stopped, throws the reason. */
   async compare(a: number, b: number, extents: readonly Extent[]): Promise<CompareResult> {
     const result = await this.#task('compare', { a, b, extents });
     if (result === undefined || this.stopped) throw this.#stopped?.reason;
@@ -134,7 +135,7 @@ export class WorkerPool {
     return { bytesRead: read(control.bytesRead), bytesWritten: read(control.bytesWritten) };
   }
 
-  /** Stops tasks, waits for their end (within a tile), then releases the threads. */
+  /** Stops tasks, waits until they end (within a tile), and releases the threads. */
   [Symbol.asyncDispose](): Promise<void> {
     this.#disposal ??= this.#dispose();
     return this.#disposal;
@@ -144,7 +145,7 @@ export class WorkerPool {
     this.#signal.removeEventListener('abort', this.#onAbort);
     this.stop(new Error('the pool of worker threads is closed'));
     await this.#idle();
-    // A task has already reported a failed start.
+    // If starting failed, a task has already reported the error.
     await (await this.#started?.catch(() => undefined))?.release();
   }
 
@@ -159,7 +160,7 @@ export class WorkerPool {
     return result;
   }
 
-  /** Undefined if the pool stops before a slot is free. */
+  /** Runs a task; undefined if the pool is stopped before a slot is free. */
   #task<N extends TaskName>(name: N, task: Tasks[N]): Promise<Results[N] | undefined> {
     return this.#tracked(this.#carryOut(name, task));
   }
@@ -185,7 +186,7 @@ export class WorkerPool {
       if (this.stopped) return undefined;
       return await threads.run({ name, task, shared: this.#shared });
     } catch (error) {
-      // Tasks return their own failures, so a thread died or failed to start.
+      // Tasks return failures as results, so this error means that a thread died or did not start.
       this.stop(error);
       throw error;
     } finally {

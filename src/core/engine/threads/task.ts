@@ -3,16 +3,16 @@ import type { Measurement } from '../../native/measure.js';
 import type { Solver } from '../../native/solve.js';
 import type { Extent } from '../../tensor/extent.js';
 
-// Messages between the engine and its workers: plain data, since structured clone drops classes.
+// Messages between the engine and its workers. They are plain data, because structured clone drops classes.
 
-/** A worker's tasks. */
+/** Tasks of a worker, by name. */
 export interface Tasks {
-  /** Contiguous slices of a shard. */
+  /** Jobs for contiguous slices of a shard. */
   run: readonly Job[];
   measure: Measurement;
   solve: Solver;
   hash: readonly PartOfFile[];
-  /** An open file. */
+  /** The descriptor of an open file. */
   checksum: number;
   compare: Comparison;
 }
@@ -42,7 +42,7 @@ export interface FoundNonFinite {
   readonly elements: readonly NonFiniteElement[];
 }
 
-/** `job` indexes the failed one. */
+/** `job` is the index of the failed job. */
 export type RunResult =
   | { readonly ok: true; readonly nonFinite: readonly FoundNonFinite[] }
   | { readonly ok: false; readonly job: number; readonly status: JobStatus };
@@ -56,14 +56,14 @@ export type ChecksumResult =
   | { readonly ok: true; readonly sha256: string | undefined }
   | { readonly ok: false; readonly reason: string };
 
-/** A file hashed up to `begin`, with the hash state. */
+/** A file hashed up to `begin`, with the hash's state. */
 export interface PartOfFile {
   readonly fd: number;
   readonly begin: number;
   readonly state: Uint32Array;
 }
 
-/** Undefined if native code could not hash them. */
+/** `hashed` is undefined if native code could not hash the files. */
 export interface HashResult {
   readonly hashed: readonly { readonly next: PartOfFile; readonly isLast: boolean }[] | undefined;
 }
@@ -74,7 +74,7 @@ export interface Comparison {
   readonly extents: readonly Extent[];
 }
 
-/** By range, the offset of the first difference; undefined if equal. */
+/** For each range, the offset of the first difference; undefined if equal. */
 export type CompareResult =
   | { readonly ok: true; readonly differences: readonly (number | undefined)[] }
   | { readonly ok: false; readonly reason: string };

@@ -6,21 +6,21 @@ import { withCode } from '../../base/files/writing.js';
 import type { Message, Results, TaskName } from './task.js';
 
 /**
- * The bundled worker, even if this file runs from source: Node 20 cannot load TypeScript in a worker thread.
+ * The bundled worker, also when this file runs from source: Node 20 cannot load TypeScript in worker threads.
  */
 const workerFile = pathToFileURL(shipped('dist/core/engine/threads/worker-entry.cjs')).href;
 
-/** A running and a queued one, so that a thread never waits for the main thread. */
+/** A running task and a queued one, so that a thread never waits for the main thread. */
 export const tasksOfThread = 2;
 
 const keptMs = 2000;
 
-/** Idle threads, and the timer that ends them. */
+/** Idle threads for the next run, and the timer that ends them. */
 let kept: { readonly threads: Threads; readonly timer: NodeJS.Timeout } | undefined;
 
 /**
- * Worker threads of one run at a time. Kept briefly for the next run with as many threads, since starting one
- * takes longer than a small merge. They do not keep the process alive.
+ * Worker threads for one run at a time. Afterwards they are kept briefly for the next run with as many
+ * threads, because starting takes longer than a small merge. They do not keep the process alive.
  */
 export class Threads {
   readonly #count: number;
@@ -40,14 +40,14 @@ export class Threads {
   }
 
   /**
-   * Returns kept threads, or starts new ones. At most one run's threads are kept.
+   * Returns kept threads, or starts new ones.
    *
    * @throws LayerloomError THREADS_UNAVAILABLE
    */
   static async start(count: number, onError: (error: unknown) => void): Promise<Threads> {
-    // Loaded on demand: a plan needs no threads.
+    // Imported on demand, because planning needs no threads.
     const { Piscina } = await import('piscina').catch((cause: unknown) => {
-      // Loading may fail because the run has too many files open.
+      // Loading may fail because the process has too many open files.
       throw withCode(cause);
     });
     const threads = takeKept();
@@ -59,29 +59,28 @@ export class Threads {
     try {
       const piscina = new Piscina({
         filename: workerFile,
-        // Makes each thread load the file at its start. Without an exported name, piscina would load it again
-        // as an ES module.
+        // Makes each thread load the file at its start. Without an exported name, piscina would load the file
+        // again as an ES module.
         name: 'run',
-        // Threads do not inherit Node's flags, since some of them (such as --input-type) suit only the main
-        // script.
+        // Threads do not inherit Node's flags: some, such as --input-type, suit only the main script.
         execArgv: [],
         minThreads: count,
         maxThreads: count,
         concurrentTasksPerWorker: tasksOfThread,
-        // Workers hold no tensors in V8: a small heap suffices.
+        // A small heap is enough, because workers hold no tensors in V8.
         resourceLimits: { maxOldGenerationSizeMb: 64, maxYoungGenerationSizeMb: 4 },
       });
       return new Threads(count, piscina, onError);
     } catch (cause) {
-      // Node's permission error, whose message names the permission.
+      // Rethrows Node's permission error, whose message names the permission.
       if (codeOf(cause) === 'ERR_ACCESS_DENIED') throw cause;
       throw new LayerloomError('THREADS_UNAVAILABLE', { reason: reasonOf(cause) }, { cause });
     }
   }
 
   /**
-   * Tasks return their failures as results, so an error here comes from the thread. Piscina's `signal` is not
-   * used, because it would terminate a thread in the middle of a write.
+   * Runs a task. Tasks return failures as results, so an error here comes from the thread. Does not pass
+   * piscina's `signal`, which would terminate a thread in the middle of a write.
    */
   async run<N extends TaskName>(message: Message<N>): Promise<Results[N]> {
     try {

@@ -9,7 +9,7 @@ import { sizeOfSolution } from '../../native/solve.js';
 import type { Extent } from '../../tensor/extent.js';
 import type { Computed, FoundNonFinite, Message, Results, TaskName, Tasks } from './task.js';
 
-// A worker thread's work: synchronous native calls, with words that threads share.
+// A task's synchronous native call. `shared` holds words that all threads share.
 
 type Work<N extends TaskName> = (task: Tasks[N], shared: BigInt64Array) => Results[N];
 
@@ -41,7 +41,7 @@ const solve: Work<'solve'> = (solver, shared) => {
 
 const compareBytes = 1024 * 1024;
 
-/** Two for each thread, reused. */
+/** Each thread reuses two buffers. */
 let compareBuffers: readonly [Buffer, Buffer] | undefined;
 
 /** If one file ends early, the difference is at its end. */
@@ -79,10 +79,10 @@ const fill = (fd: number, buffer: Buffer, wanted: number, position: number): num
   return filled;
 };
 
-/** Some ten milliseconds of work; whole SHA-256 blocks. */
+/** Some ten milliseconds of work, in whole SHA-256 blocks. */
 const hashBytes = 16 * 1024 * 1024;
 
-/** With the processor's SHA-256 instructions, if it has them. */
+/** Uses the processor's SHA-256 instructions, if available. */
 const hash: Work<'hash'> = (files, shared) => {
   try {
     const ranges = files.map(({ fd, begin }) => {
@@ -90,7 +90,7 @@ const hash: Work<'hash'> = (files, shared) => {
       const length = Math.min(left, hashBytes);
       return { fd, begin, length, last: length === left };
     });
-    // Some file systems report size 0; such files are read to the end instead.
+    // Some file systems report size 0; such files are hashed without native code, to their end.
     if (ranges.some(({ begin, length }) => begin + length === 0)) return { hashed: undefined };
     const states = new Uint32Array(files.length * stateWords);
     for (const [index, { state }] of files.entries()) states.set(state, index * stateWords);
@@ -102,15 +102,16 @@ const hash: Work<'hash'> = (files, shared) => {
     });
     return { hashed };
   } catch {
-    // Also returned if the addon cannot be loaded, because checking files against records does not need it.
+    // Also returned if the addon cannot be loaded, because checking files against records does not need the
+    // addon.
     return { hashed: undefined };
   }
 };
 
-/** Reused by a thread: V8 would let buffers of many files accumulate. */
+/** Each thread reuses one buffer: V8 would let buffers of many files accumulate. */
 let checksumBuffer: Buffer | undefined;
 
-/** Reads at explicit positions, since the descriptor is shared. */
+/** Reads at explicit positions, because threads share the descriptor. */
 const checksum: Work<'checksum'> = (fd, shared) => {
   const hash = createHash('sha256');
   checksumBuffer ??= Buffer.allocUnsafeSlow(1024 * 1024);

@@ -18,10 +18,7 @@ export interface Expert {
   readonly noiseScale: number;
 }
 
-/**
- * A mixture to make. Its models are, in order: base, experts, shared experts, and the file of routers if
- * given.
- */
+/** A mixture to make. Models in order: base, experts, shared experts, and the file of routers if given. */
 export interface MixtureRequest {
   readonly experts: readonly Expert[];
   readonly shared: readonly Expert[];

@@ -21,7 +21,7 @@ export interface RecipeDocument {
 /** True for a recipe as text: a mapping in YAML's flow style, such as JSON. */
 export const isRecipeText = (given: string): boolean => given.startsWith('{');
 
-/** Keys of which every recipe, in either dialect, has at least one. */
+/** Every recipe, in either dialect, has at least one of these keys. */
 export const recipeKeys = [
   ...['method', 'models', 'model', 'task', 'language', 'base', 'slices'],
   ...['merge_method', 'base_model', 'experts'],

@@ -11,7 +11,7 @@ import { transplantedRows, transplantNotes } from './transplanted.js';
 
 export interface TransplantParameters {
   model: ModelInput;
-  /** The model that gives the tokenizer. Its layers are not used, and may have any size. */
+  /** The model that gives the tokenizer. The layers are not used, and may have any size. */
   donor: ModelInput;
   /**
    * Source of embedding rows for tokens that the model lacks. `omp`: sums of shared tokens' rows, found in

@@ -12,8 +12,8 @@ export interface SceParameters {
 
 /**
  * SCE (Wan et al. 2024; mergekit's `sce`). Keeps the `select_topk` share of elements whose task vectors vary
- * most, and weights models by their mean squared change there. Of these, sums changes with the sign of the
- * element's total.
+ * most. Weights models by their mean squared change there, and sums changes that have the sign of their
+ * total.
  */
 export const sce: TensorMethod<'required', SceParameters> = tensorMethod({
   name: 'sce',

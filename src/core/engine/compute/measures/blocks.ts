@@ -7,10 +7,12 @@ import { failureOf } from '../../threads/errors.js';
 import type { WorkerPool } from '../../threads/pool.js';
 import { nativeProgram } from './native-program.js';
 
-/** Part of the numeric contract: sums are taken within blocks, then in block order. */
+/**
+ * Elements in a block. Results depend on this number, because sums are taken within blocks, then over blocks.
+ */
 const blockElements = 4 * 1024 * 1024;
 
-/** Whole rows, in elements. */
+/** A range of elements that consists of whole rows. */
 export interface ElementRange {
   readonly index: number;
   readonly first: number;
@@ -18,8 +20,10 @@ export interface ElementRange {
 }
 
 /**
- * @param most elements, unless one row has more
- * @param rowsTogether blocks are multiples of this many rows
+ * Divides a tensor into blocks of whole rows.
+ *
+ * @param most limit on a block's elements, unless a single row has more
+ * @param rowsTogether blocks are multiples of this number of rows
  */
 export const blocksOf = (
   { elements, columns }: Pick<Program, 'elements' | 'columns'>,
@@ -50,12 +54,14 @@ export const inParts = (blocks: readonly ElementRange[], most: number): ElementR
   return parts;
 };
 
-/** Measures with per-row results; others are summed. */
+/** Measures whose results are by row; results of others are summed. */
 const ofRows: ReadonlySet<Measure['kind']> = new Set(['rowGram', 'rowMagnitudes', 'divergence']);
 
-/** Sums block results in block order, however workers finish, so that every run gives the same total. */
+/**
+ * Sums block results in block order, in whichever order workers finish, so that all runs give equal totals.
+ */
 export class BlockSums {
-  /** By measure. */
+  /** Sums for each measure. */
   readonly found: readonly Float64Array[];
   readonly #measures: readonly Measure[];
   readonly #elements: number;
@@ -102,7 +108,7 @@ export class BlockSums {
 const addTo = (whole: Float64Array, part: Float64Array): void => {
   if (part.length !== whole.length)
     throw new RangeError(`${part.length} sums of a block for ${whole.length}`);
-  // Iterating entries would allocate a pair for each number.
+  // Indexes, because iterating over entries would allocate a pair for each number.
   for (let at = 0; at < part.length; at += 1) whole[at] = (whole[at] ?? 0) + (part[at] ?? 0);
 };
 
@@ -113,9 +119,9 @@ export interface TensorMeasures {
 }
 
 export interface Measured {
-  /** By measure. */
+  /** Results for each measure. */
   readonly found: readonly Float64Array[];
-  /** NaN and infinity among watched values. */
+  /** NaN and infinity among the watched values. */
   readonly nonFinite: readonly NonFiniteElement[];
 }
 

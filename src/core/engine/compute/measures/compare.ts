@@ -13,7 +13,7 @@ import { blocksOf, type ElementRange, measureBlock, type TensorMeasures } from '
 import { BlockMeasurer } from './measure.js';
 
 export interface ComparedTensor extends Readonly<Record<DifferenceNumber, number>> {
-  /** True if both have one dtype, so that bits were compared. Quantised tensors count as float32. */
+  /** True if both tensors have one dtype, so that bits were compared. Quantised tensors count as float32. */
   readonly isOneDtype: boolean;
 }
 
@@ -25,15 +25,15 @@ export interface Compared extends RunCost {
 interface Comparing {
   readonly planned: PlannedComparison;
   readonly blocks: readonly ElementRange[];
-  /** By block. */
+  /** Results by block. */
   readonly found: Float64Array[];
   isOneDtype: boolean;
 }
 
 /**
- * Compares tensors on all threads. A byte range that both models share (a hard link) is not read, and equal
- * bytes need no arithmetic. If only some blocks of a tensor differ, its equal blocks are read again for the
- * norm. Results do not depend on the number of threads.
+ * Compares tensors on all threads. Byte ranges that the models share (hard links) are not read, and equal
+ * bytes need no arithmetic. If only some blocks of a tensor differ, equal blocks are read again for the norm.
+ * Results do not depend on the number of threads.
  *
  * @throws LayerloomError INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, INVALID_PARAMETER, INTERRUPTED
  */
@@ -91,14 +91,14 @@ export const runComparisons = async (plan: ComparisonPlan, controls: RunControls
   };
 };
 
-/** Comparisons count NaN and infinity instead of refusing them. */
+/** Ignores NaN and infinity, which comparisons count instead of refusing. */
 const leaveAlone = (): void => undefined;
 
 const sourcesOf = ({ sources }: PlannedComparison): StoredTensor[] => sources.flatMap(sourcesOfOperand);
 
 const bytesOf = (planned: PlannedComparison): number => bytesOfSources(sourcesOf(planned));
 
-/** Stored elements form one column, so that blocks may begin anywhere. */
+/** Makes a program of a single column, so that blocks may begin at any element. */
 const programFor = ({ elements, shape, sources }: PlannedComparison): Program =>
   new Program(sources.every(isStored) ? [elements, 1] : shape);
 
@@ -125,7 +125,7 @@ const measuresOf = async (
   };
 };
 
-/** Returns a predicate: do both sources have the same range of the same inode? */
+/** Returns a predicate that is true if both sources are one range of one inode. */
 const sharing = async (inputs: InputFiles) => {
   const known = new Map<string, Promise<string>>();
   const fileOf = (source: StoredTensor): Promise<string> => {
@@ -148,7 +148,7 @@ const inodeOf = async (fd: number): Promise<string> => {
   return `${dev} ${ino}`;
 };
 
-/** The equal blocks of a floating-point tensor that differs elsewhere. */
+/** Returns the equal blocks of a floating-point tensor that differs elsewhere. */
 const blocksWithoutNorm = ({ planned, blocks, found, isOneDtype }: Comparing): ElementRange[] => {
   if (!planned.numbers || !isOneDtype) return [];
   const isEqual = ({ index }: ElementRange) => numberOf(itemAt(found, index), 'otherBits') === 0;
@@ -161,7 +161,7 @@ const bytesOfBlock = ({ planned }: Comparing, { count }: ElementRange): number =
 const numberOf = (found: Float64Array, number: DifferenceNumber): number =>
   itemAt(found, differenceNumbers.indexOf(number));
 
-/** In block order. */
+/** Sums results in block order. */
 const together = (blocks: readonly Float64Array[]): Readonly<Record<DifferenceNumber, number>> => {
   const combine = (number: DifferenceNumber): number => {
     const values = blocks.map((found) => numberOf(found, number));

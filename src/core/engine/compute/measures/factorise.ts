@@ -9,7 +9,7 @@ import { BlockMeasurer } from './measure.js';
 import { type Lowerer, lowerMatrices, type Solving, solve } from './solve.js';
 
 export interface FactorTarget {
-  /** For errors; with the seed, selects the random numbers. */
+  /** The tensor's name for errors. With the seed, also selects the random numbers. */
   readonly tensor: string;
   readonly seed: string;
   readonly shape: readonly [number, number];
@@ -17,36 +17,36 @@ export interface FactorTarget {
   readonly matrix: Operand;
   /** Maximum rank, from 1 to the smaller extent. */
   readonly rank: number;
-  /** Take the smallest rank up to `rank` that keeps this share of ‖Δ‖²_F, if any. Default: `rank`. */
+  /** Take the smallest rank up to `rank` that keeps this share of ‖Δ‖²_F. Default: `rank`. */
   readonly share?: number | undefined;
   readonly dtype: FactorDtype;
   /**
-   * Write left as [rank, rows] and right as [columns, rank], as for `lora_embedding_A` and `_B`, and for
+   * Write left as [rank, rows] and right as [columns, rank], for `lora_embedding_A` and `_B` and for
    * `fan_in_fan_out`.
    */
   readonly transposed: boolean;
-  /** `rows · rank` elements: `lora_B`; transposed, `lora_A`. */
+  /** Place of `lora_B`, or of `lora_A` if transposed: `rows · rank` elements. */
   readonly left: Location;
-  /** `rank · columns` elements: `lora_A`; transposed, `lora_B`. */
+  /** Place of `lora_A`, or of `lora_B` if transposed: `rank · columns` elements. */
   readonly right: Location;
 }
 
 export interface Factors {
-  /** 0, and nothing is written, if Δ is 0 or contains NaN or infinity. */
+  /** The rank used. If Δ is 0 or contains NaN or infinity, 0, and nothing is written. */
   readonly rank: number;
   /** ‖Δ‖²_F */
   readonly squares: number;
   /** ‖Δ − left · right‖²_F, with rounded factors. */
   readonly error: number;
-  /** NaN and infinite elements of Δ. */
+  /** Number of NaN and infinite elements in Δ. */
   readonly nonFinite: number;
-  /** The `rank` largest of Δ, descending. */
+  /** The `rank` largest singular values of Δ, descending. */
   readonly singularValues: readonly number[];
 }
 
 /**
- * A truncated singular value decomposition with a randomised range finder. Each factor is multiplied by √σ.
- * Computes the matrix five times, tile by tile.
+ * Plans a truncated singular value decomposition with a randomised range finder. Each factor is multiplied by
+ * √σ. The solver computes the matrix five times, tile by tile.
  */
 export const factorisation = async (
   { seed, shape, matrix, share = 1, tensor, ...how }: FactorTarget,

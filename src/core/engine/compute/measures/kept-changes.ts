@@ -9,7 +9,7 @@ import { overInputs, type RunControls, type RunCost } from '../../run.js';
 import { BlockMeasurer, type OnNonFinite } from './measure.js';
 import { refusedNonFinite } from './non-finite.js';
 
-/** Measures what quantising keeps of a change from the base, source 0. */
+/** Plans measurements of how much of a change from the base (source 0) survives quantisation. */
 export interface KeptChangesPlan {
   readonly inputs: readonly PlannedInput[];
   readonly scheme: QuantisingScheme;
@@ -22,7 +22,7 @@ export interface KeptChanges extends RunCost {
   readonly tensors: readonly KeptSums[];
 }
 
-/** Quantisation schemes have no codes for NaN and infinity. */
+/** Refuses NaN and infinity, for which quantisation schemes have no codes. */
 const refuse: OnNonFinite = (value) => {
   throw refusedNonFinite(value, 'mend the checkpoint, or leave the tensor out of what is compared');
 };

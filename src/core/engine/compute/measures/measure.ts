@@ -27,7 +27,7 @@ import {
 import { describeNonFinite, firstOf, type NonFiniteValue, refusedNonFinite } from './non-finite.js';
 import { pursueRows } from './pursue.js';
 
-/** Returns measures, given the values' indexes in the emitted program. */
+/** Returns measures; `ids` are the values' indexes in the emitted program. */
 type MeasuresOf = (ids: readonly number[]) => readonly Measure[];
 
 /** Receives the first NaN or infinity of a tensor. */
@@ -37,15 +37,15 @@ const refuse: OnNonFinite = (value, _, remedy) => {
   throw refusedNonFinite(value, remedy);
 };
 
-/** Limits of a sample: pieces, elements in each, share of the tensor. */
+/** Limits of a sample: number of pieces, elements in a piece, and share of the tensor. */
 const samplePieces = 32;
 const pieceElements = 32 * 1024;
 const sampled = 1 / 64;
-/** Elements searched first for a nearby tie; doubled each time. */
+/** Number of elements searched first for a tie near a bound; doubled each time. */
 const searchedFirst = 2 ** 16;
-/** Histogram counts have 32 bits. */
+/** Limit of the 32-bit counts in histograms. */
 const mostCounted = 2 ** 32 - 1;
-/** Smaller tensors are not worth a sample. */
+/** Smaller tensors are measured whole, since a sample would save little. */
 const leastSampled = 2 ** 20;
 
 export class BlockMeasurer implements Measurer {
@@ -55,7 +55,8 @@ export class BlockMeasurer implements Measurer {
   readonly #onNonFinite: OnNonFinite;
 
   /**
-   * @param tensor for errors
+   * @param tensor name for errors
+   *
    * @param onNonFinite receives the first element that makes a sum NaN or infinite; by default throws
    */
   constructor(pool: WorkerPool, inputs: InputFiles, tensor: string, onNonFinite: OnNonFinite = refuse) {
@@ -81,7 +82,9 @@ export class BlockMeasurer implements Measurer {
     return await this.#sumOf(program, [value], (ids) => [{ kind: 'columnSums', value: itemAt(ids, 0) }]);
   }
 
-  /** @throws LayerloomError NON_FINITE for NaN or infinity in the matrix: it would be in every product */
+  /**
+   * @throws LayerloomError NON_FINITE for NaN or infinity in the matrix, which would spread to all products
+   */
   async pursue(pursued: Pursued): Promise<Pursuits> {
     const { matrix, width } = pursued;
     const program = new Program([elementsIn(matrix) / width, width]);
@@ -195,8 +198,8 @@ export class BlockMeasurer implements Measurer {
   }
 
   /**
-   * Finds the `ordinal`-th element with a magnitude in a range, counted from its beginning or from its end.
-   * Reads no further than that element. Undefined if there are fewer.
+   * Finds the `ordinal`-th element of a magnitude in a range, counted from the range's beginning (`forwards`)
+   * or end. Reads no further than that element; undefined if there are fewer.
    */
   async findAmong(
     program: Program,
@@ -233,18 +236,13 @@ export class BlockMeasurer implements Measurer {
     return itemAt(itemAt(found, 0), 0);
   }
 
-  /**
-   * Checks for NaN and infinity.
-   *
-   * @throws LayerloomError NON_FINITE
-   */
   async checkFactor(source: StoredTensor): Promise<void> {
     const remedy = 'train the adapter again, or take another of its checkpoints';
     await this.checkFinite(source, [elementsIn(source)], remedy);
   }
 
   /**
-   * Checks for NaN and infinity.
+   * Refuses NaN and infinity in a tensor.
    *
    * @throws LayerloomError NON_FINITE
    */
@@ -266,7 +264,7 @@ export class BlockMeasurer implements Measurer {
     return itemAt(await this.#sums(program, values, measuresOf), 0);
   }
 
-  /** Returns one number for each value. */
+  /** Measures one number for each value. */
   async #numbersOf(
     program: Program,
     values: readonly Value[],
@@ -301,7 +299,7 @@ export class BlockMeasurer implements Measurer {
     return sums.found;
   }
 
-  /** Returns the results of each block, in order. */
+  /** Returns each block's results, in block order. */
   async #over(
     blocks: readonly ElementRange[],
     program: Program,
@@ -322,7 +320,7 @@ export class BlockMeasurer implements Measurer {
   }
 }
 
-/** Equally spaced pieces of the whole tensor. */
+/** Returns equally spaced pieces of the whole tensor. */
 const sampleOf = (program: Program): ElementRange[] => {
   const most = Math.min(pieceElements, (program.elements * sampled) / samplePieces);
   const pieces = blocksOf(program, most);
@@ -333,6 +331,6 @@ const sampleOf = (program: Program): ElementRange[] => {
   );
 };
 
-/** Returns how many elements a sample has, even for a tensor that is too small to be sampled. */
+/** Returns a sample's number of elements, even for a tensor too small to be sampled. */
 export const sampleElements = (program: Program): number =>
   sampleOf(program).reduce((total, { count }) => total + count, 0);

@@ -7,10 +7,10 @@ import type { NonFiniteElement } from '../../../native/job.js';
 import type { PlannedTensor } from '../../../plan/plan.js';
 import { elementsOf, type Shape } from '../../../tensor/reference.js';
 
-/** A NaN or infinity in a tensor or one of its inputs. */
+/** A NaN or infinity in a tensor or in one of the tensor's inputs. */
 export type NonFiniteValue = Extract<NonFinite, { readonly index: readonly number[] }>;
 
-/** Returns an element's index by dimension. */
+/** Converts an element's number to an index in each dimension. */
 const indexOf = (element: number, shape: Shape): number[] => {
   let left = element;
   return shape.map((_, dimension) => {
@@ -21,7 +21,7 @@ const indexOf = (element: number, shape: Shape): number[] => {
   });
 };
 
-/** @param files the program's sources; empty for an element of the tensor itself */
+/** @param files paths of the program's sources; empty for an element of the tensor itself */
 export const describeNonFinite = (
   { cause, element, number }: NonFiniteElement,
   { name, shape }: { readonly name: string; readonly shape: Shape },
@@ -36,18 +36,18 @@ export const describeNonFinite = (
   };
 };
 
-/** At one index, the first value of the program. */
+/** Returns the first element; at one index, the program's first value. */
 export const firstOf = (elements: readonly NonFiniteElement[]): NonFiniteElement | undefined =>
   elements.toSorted((a, b) => a.element - b.element || a.cause - b.cause)[0];
 
-/** Returns the elements that a program's value equals or depends on. */
+/** Returns the NaN and infinite elements on which a program's value depends. */
 export const elementsOfValue = (
   index: number,
   { watchedOf }: Emitted,
   elements: readonly NonFiniteElement[],
 ): NonFiniteElement[] => elements.filter(({ watched }) => itemAt(watchedOf, index).includes(watched));
 
-/** Each shard's first NaN or infinity, in whichever order slices are computed. */
+/** Each shard's first NaN or infinity, whatever the order in which slices are computed. */
 export class NonFiniteShards<S> {
   readonly #found = new Map<S, { begin: number; found: NonFiniteElement; value: NonFiniteValue }>();
 

@@ -18,14 +18,14 @@ import { BlockMeasurer } from './measure.js';
 export type ReduceOptions = RunControls;
 
 export interface ReducedTensor {
-  /** Σ |expert − base| of each row, for each expert. */
+  /** Each expert's Σ |expert − base| by row. */
   readonly magnitudes: readonly Float64Array[];
   /**
-   * For each pair of experts i ≤ j: Σ δᵢδⱼ, number of elements both changed, number of those with equal
-   * signs.
+   * For each pair of experts i ≤ j: Σ δᵢδⱼ, number of elements that both changed, and how many of these agree
+   * in sign.
    */
   readonly pairs: Float64Array;
-  /** NaN and infinite elements: base, then each expert. */
+  /** Numbers of NaN and infinite elements in the base, then in each expert. */
   readonly nonFinite: readonly number[];
 }
 
@@ -42,7 +42,7 @@ interface Reducing {
   /** Supplies the numbers of elements and columns. */
   readonly program: Program;
   readonly isEmpty: boolean;
-  /** @param found for each measure, over all blocks */
+  /** Computes the result from each measure's sums over all blocks. */
   readonly resultOf: (found: readonly Float64Array[]) => ReducedTensor;
 }
 
@@ -58,7 +58,7 @@ interface Lowered {
   /** Experts that differ from the base, in order. */
   readonly experts: readonly {
     readonly index: number;
-    /** The tensor if it is read, else the difference. */
+    /** The expert's tensor if it is read, otherwise its difference from the base. */
     readonly value: Value;
     readonly difference: Value;
   }[];
@@ -81,7 +81,7 @@ const lowerReduction = async ({ base, experts }: PlannedReduction, to: Lowering)
   return { base: ofBase, experts: lowered };
 };
 
-/** Experts equal to the base are not in the program. */
+/** Prepares a reduction. Experts equal to the base are left out of its program. */
 const reducing = async (
   reduction: PlannedReduction,
   pairs: boolean,
@@ -102,7 +102,7 @@ const reducing = async (
     experts.length === 0
       ? []
       : [
-          // If the base is not read, it has no NaN or infinity to exclude.
+          // A base that is not read has no NaN or infinity to exclude.
           { kind: 'nonFinite', base: itemAt(emitted.values, 0), experts: ids, differences: values },
           ...(pairs ? [{ kind: 'overlaps', values } as const] : []),
           ...values.map((value) => ({ kind, value }) as const),
@@ -130,10 +130,10 @@ const reducing = async (
   };
 };
 
-/** NaN and infinity are counted; the caller refuses them. */
+/** Ignores NaN and infinity: they are counted, and the caller refuses them. */
 const leaveAlone = (): void => undefined;
 
-/** Pair sums of all experts; 0 for an expert equal to the base. */
+/** Returns sums for all pairs of experts; 0 for an expert equal to the base. */
 const pairsOf = (places: readonly number[], found: Float64Array | undefined): Float64Array => {
   const differing = places.filter((place) => place !== -1).length;
   const sums: number[] = [];
@@ -146,7 +146,7 @@ const pairsOf = (places: readonly number[], found: Float64Array | undefined): Fl
   return Float64Array.from(sums);
 };
 
-/** Lazily, so that only tensors in progress hold sums. */
+/** Yields blocks lazily, so that only tensors in progress hold sums. */
 const blocksInOrder = function* (tensors: readonly Reducing[]): Generator<BlockOf> {
   for (const [index, tensor] of tensors.entries()) {
     if (tensor.isEmpty) continue;
@@ -156,10 +156,9 @@ const blocksInOrder = function* (tensors: readonly Reducing[]): Generator<BlockO
 };
 
 /**
- * Carries out reductions: reads every input byte once, on all threads. Sums do not depend on the number of
- * threads.
+ * Runs reductions on all threads; reads every input byte once. Sums do not depend on the number of threads.
  *
- * @param keep returns what to keep of a tensor: the float64 sums of all rows of a large model take gigabytes
+ * @param keep returns what to keep of a tensor: float64 sums of a large model's rows would take gigabytes
  * @throws LayerloomError INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, INVALID_PARAMETER, INTERRUPTED
  */
 export const runReductions = async <T>(

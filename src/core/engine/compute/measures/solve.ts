@@ -14,14 +14,14 @@ import { nativeProgram } from './native-program.js';
 /** Whole matrices of one shape, for a solver. */
 export interface Matrices {
   readonly program: NativeProgram;
-  /** In operand order. */
+  /** Values in the order of operands. */
   readonly values: readonly number[];
   readonly paths: readonly string[];
 }
 
-/** Lowers the operands of one tensor. */
+/** Lowers the operands of one tensor to a program. */
 export interface Lowerer {
-  /** For errors. */
+  /** Name of the tensor, for errors. */
   readonly tensor: string;
   readonly measurer: Measurer;
   readonly inputs: InputFiles;
@@ -46,14 +46,14 @@ export const lowerMatrices = async (
 export interface Solving {
   readonly solver: Solver;
   /**
-   * Paths of each program's sources, for errors. The solver reports NaN and infinity in values of the first
-   * program.
+   * Paths of each program's sources, for errors. The solver reports NaN and infinity only in values of the
+   * first program.
    */
   readonly sources: readonly (readonly string[])[];
 }
 
 /**
- * Solves in a worker thread. The bits do not depend on instruction set or number of threads.
+ * Solves in a worker thread. Bits depend neither on the instruction set nor on the number of threads.
  *
  * @throws LayerloomError INPUT_SHRANK, READ_FAILED, WRITE_FAILED; and the reason why the pool was stopped
  */

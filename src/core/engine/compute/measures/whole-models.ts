@@ -24,21 +24,21 @@ interface Written {
   readonly name: string;
   readonly program: Program;
   readonly measurer: Measurer;
-  /** For each expert, its difference from the base, rounded to float32. */
+  /** Each expert's difference from the base, rounded to float32. */
   readonly changes: readonly Value[];
 }
 
 export interface WholeModelOptions extends RunControls {
-  /** Allow NaN and infinity in sums instead of throwing NON_FINITE. Default false. */
+  /** True to allow NaN and infinity in sums, not throw NON_FINITE. Default false. */
   allowNonFinite?: boolean | undefined;
 }
 
 const leaveAlone = (): void => undefined;
 
-/** In smaller models, a sample would not save a pass. */
+/** In models with fewer elements, a sample would not save a pass. */
 const largeModel = 2 ** 26;
 
-/** Lowers all task vectors and calls `work`. */
+/** Lowers all task vectors and passes them to `work`. */
 const overTaskVectors = async <T>(
   planned: readonly PlannedInput[],
   tensors: readonly ComparedTensor[],
@@ -62,20 +62,20 @@ const overTaskVectors = async <T>(
   return result;
 };
 
-/** For TIES as in its authors' code. */
+/** Results for TIES as its authors implement it. */
 export interface Trimming {
-  /** For each expert, the smallest magnitude that is kept. */
+  /** Each expert's smallest kept magnitude. */
   readonly thresholds: readonly number[];
-  /** The sign of Σ sign(Σ kept changes), over all elements. */
+  /** The sign of Σ sign(Σ kept changes) over all elements. */
   readonly majoritySign: MajoritySign;
 }
 
 /**
  * Finds each expert's trimming magnitude over all tensors together, and the majority sign after trimming. As
- * in the authors' code, the threshold is the (⌊share · n⌋ + 1)-th largest magnitude. All elements equal to it
- * are kept, which may exceed the share.
+ * in the authors' code, the threshold is the (⌊share · n⌋ + 1)-th largest magnitude. All elements equal to
+ * the threshold are kept, which may exceed the share.
  *
- * @param shares to keep, by expert
+ * @param shares share of elements to keep, by expert
  * @throws LayerloomError INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, INTERRUPTED
  */
 export const findTrimming = (
@@ -105,8 +105,8 @@ export const findTrimming = (
   });
 
 /**
- * Sums trimmed changes as `vote` elects, in float32 and the same order, so that the same elements cancel. The
- * total is an integer, independent of the order of tensors.
+ * Sums trimmed changes as `vote` does, in float32 and in its order, so that the same elements cancel. The
+ * total is an integer, so the order of tensors does not matter.
  */
 const majoritySignOf = async (
   written: readonly Written[],
@@ -125,9 +125,9 @@ const majoritySignOf = async (
 };
 
 /**
- * Returns, for each tensor, Σ |expert − base| by expert.
+ * Returns each tensor's Σ |expert − base|, by expert.
  *
- * @throws LayerloomError as `findTrimming`, NON_FINITE
+ * @throws LayerloomError the codes of `findTrimming`, and NON_FINITE
  */
 export const sumMagnitudes = (
   inputs: readonly PlannedInput[],
@@ -136,7 +136,7 @@ export const sumMagnitudes = (
 ): Promise<Float64Array[]> =>
   overTaskVectors(inputs, tensors, options, async (written, pool) => {
     const sums: Float64Array[] = [];
-    // A few tensors at a time: tasks for all blocks of a large model would take hundreds of megabytes.
+    // Limits tensors in progress: tasks for all blocks of a large model would take hundreds of megabytes.
     await pool.eachInLanes(written.entries(), async ([index, { program, measurer, changes }]) => {
       sums[index] = await measurer.magnitudes(program, changes);
     });

@@ -20,9 +20,9 @@ export interface ShardRecord {
   readonly file: string;
   readonly bytes: number;
   readonly sha256?: string;
-  /** In the store, for a batch. */
+  /** The shard's key in the store, in a batch. */
   readonly key?: string;
-  /** How it was linked to an input file or a store's shard, if not written. */
+  /** How the shard was linked to an input file or a store's shard; absent if written. */
   readonly link?: 'reflink' | 'hard' | 'symbolic';
 }
 
@@ -58,9 +58,9 @@ export const recordOf = (file: string, content: string | Uint8Array): SideFileRe
 });
 
 export interface ProvenanceOptions {
-  /** In the store, for a batch. */
+  /** Keys of shards in the store, in a batch. */
   readonly keys?: ReadonlyMap<string, string>;
-  /** Sums truncated to a lower rank. */
+  /** Sums of adapter products that were truncated to a lower rank. */
   readonly truncated?: readonly TruncatedProduct[];
   readonly quantised?: QuantisedOutput | undefined;
 }
@@ -72,7 +72,7 @@ export const originsOf = (plan: MergePlan): readonly Origin[] =>
     plan.recipe,
   );
 
-/** The content of `layerloom.json`; equal for equal merges of equal inputs. */
+/** Returns the content of `layerloom.json`; equal for equal merges of equal inputs. */
 const provenanceOf = (
   plan: MergePlan,
   directory: string,
@@ -114,8 +114,8 @@ const provenanceOf = (
 };
 
 /**
- * Writes and syncs the side files; the caller syncs the directory. `layerloom.json` is written last: files
- * modified after it are the user's.
+ * Writes and syncs the side files; the caller syncs the directory. `layerloom.json` is written last, so that
+ * files modified later are recognised as the user's.
  *
  * @throws LayerloomError READ_FAILED, WRITE_FAILED
  */
@@ -131,13 +131,13 @@ export const writeSideFiles = async (
     await writing(path, () => writeWithFolder(path, content));
     return recordOf(name, content);
   };
-  // In parallel, so that the disk can combine syncs.
+  // Written in parallel, so that the disk can combine syncs.
   const sideFiles = await Promise.all(
     plan.files.map(async (file) => write(file.name, await contentOf(file))),
   );
   const provenance = provenanceOf(plan, directory, checksums, linked, options, sideFiles);
   const folders = new Set(plan.files.map(({ name }) => dirname(join(directory, name))));
-  // The directory itself is synced before its rename.
+  // The output directory is synced before its rename.
   for (const folder of folders) if (folder !== directory) await writing(folder, () => syncDirectory(folder));
   await write(provenanceName, sealedText(provenance));
 };

@@ -1,7 +1,9 @@
 import { createHash } from 'node:crypto';
 import { keptValue } from '../../../base/way.js';
 
-/** The last key of `layerloom.json`: a SHA-256 of everything before it. Detects edits; not a signature. */
+/**
+ * The last key of `layerloom.json`: the SHA-256 of everything before it. Detects edits, but is no signature.
+ */
 export const sealName = 'recordSha256';
 
 export const sealedText = (record: Readonly<Record<string, unknown>>): string => {

@@ -3,15 +3,15 @@ import { rankOf } from '../../../plan/operands.js';
 import type { MergePlan } from '../../../plan/plan.js';
 import type { Factors } from '../../compute/measures/factorise.js';
 
-/** A sum of adapter products, truncated to a lower rank; in `layerloom.json` and in results. */
+/** A sum of adapter products that was truncated to a lower rank, for `layerloom.json` and results. */
 export interface TruncatedProduct {
-  /** The base's parameter that it changes. */
+  /** The base's parameter that the sum changes. */
   readonly parameter: string;
   /** Null outside the layers. */
   readonly layer: number | null;
   /**
-   * The rank after truncation, and the rank of the exact sum; for other formulas than sums, the full rank of
-   * the matrix.
+   * The rank after truncation, and the exact sum's rank; for formulas other than sums, the matrix's full
+   * rank.
    */
   readonly rank: number;
   readonly exactRank: number;
@@ -21,7 +21,7 @@ export interface TruncatedProduct {
   readonly error: number;
 }
 
-/** In plan order. */
+/** Returns the truncated sums in plan order. */
 export const describeTruncated = (
   plan: MergePlan,
   factors: ReadonlyMap<string, Factors>,

@@ -40,7 +40,7 @@ export type EachModel<Count extends ModelCount, Item> = number extends Count['le
           ? readonly [Item, ...Item[]]
           : readonly [Item, Item, ...Item[]];
 
-/** What a method gets to make an output tensor: the models' tensors, and the parameters for this tensor. */
+/** A method's input for an output tensor: the models' tensors, and the parameters for this tensor. */
 export interface TensorInput<
   Base extends BaseUse = BaseUse,
   Count extends ModelCount = ModelCount,

@@ -95,9 +95,9 @@ const binsFor = (size: number): number =>
   Math.min(mostBins, Math.max(2 ** 10, 2 ** Math.ceil(Math.log2(Math.max(1, size / 4)))));
 
 /**
- * Analyses a sample. The window for a rank is a confidence interval of six standard deviations. Its most
- * frequent magnitudes are candidates: if many elements tie, as in differences of 16-bit numbers, the
- * statistic is most likely one of them. The guess uses half the interval.
+ * Analyses a sample. The window for a rank is a confidence interval of six standard deviations, and the most
+ * frequent magnitudes there are candidates. If many elements tie, as in differences of 16-bit numbers, the
+ * statistic is most likely a candidate. The guess uses half the interval.
  *
  * @param elements number of elements in the sample
  */

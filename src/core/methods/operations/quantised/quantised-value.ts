@@ -7,7 +7,7 @@ export interface QuantisedMatrix {
   readonly scheme: QuantisingScheme;
   /** [rows, columns] */
   readonly shape: readonly [number, number];
-  /** Size of the blocks, each of which has one scale. */
+  /** Size of the blocks; each block has one scale. */
   readonly block: readonly [number, number];
 }
 

@@ -22,11 +22,11 @@ export interface DocumentKind {
   /** The expected content of a document, as the end of "expected …". */
   readonly document: string;
   /**
-   * Keys in snake case, at least one of which is in each such file. A file without any may be some private
-   * file, so messages do not quote it. Default: messages quote every file.
+   * Keys in snake case; each such file has at least one. A file without any may be some private file, so
+   * messages do not quote it. Default: messages quote every file.
    */
   readonly keys?: readonly string[];
-  /** Called for a document with duplicate keys, of which the last counts. Default: an error. */
+  /** Called for a document with duplicate keys; the last one counts. Default: an error. */
   readonly onRepeated?: (document: Mapping, keys: readonly RepeatedKey[]) => void;
 }
 
