@@ -13,7 +13,7 @@ export interface AnalysedModel {
   readonly files: readonly FileIdentity[];
 }
 
-/** Statistics of a tensor's rows that do not depend on the threshold. */
+/** Statistics of a tensor's rows that no threshold changes. */
 export interface TensorRows {
   readonly rows: number;
   readonly parametersPerRow: number;
@@ -21,9 +21,9 @@ export interface TensorRows {
   readonly layer: number | null;
   /** The name after `layers.N.`, or the whole name outside the layers. */
   readonly module: string;
-  /** Mean MAV of finite rows, from float64 sums; 0 if none is finite. */
+  /** Mean MAV of the finite rows, from float64 sums; 0 if no row is finite. */
   readonly meanMav: number;
-  /** Rows with NaN or infinity; means and fractions exclude them. */
+  /** Number of rows with NaN or infinity, which means and fractions exclude. */
   readonly nonFiniteRows: number;
 }
 
@@ -36,18 +36,18 @@ export interface MavVectors {
   readonly family: string;
   readonly layers: number;
   readonly tensors: Readonly<Record<string, TensorRows>>;
-  /** Float32 MAV of each row; NaN for a row with NaN or infinity. */
+  /** MAV of each row in float32; NaN for a row with NaN or infinity. */
   readonly vectors: ReadonlyMap<string, Float32Array>;
 }
 
-/** Replaces `/`, as in hub names, by `--`. */
+/** Replaces each `/`, as in hub names, by `--`. */
 export const fileName = (name: string): string => name.replaceAll('/', '--');
 
 export const vectorsName = (name: string): string => `${fileName(name)}.mav.safetensors`;
 
-/** A tensor of an expert: its rows, and the share of them above the threshold. */
+/** A tensor's rows, and the share of them above the threshold. */
 export interface TensorAnalysis extends TensorRows {
-  /** Share of finite rows with MAV above the threshold; 0 if none is finite. */
+  /** Share of finite rows whose MAV is above the threshold; 0 if no row is finite. */
   readonly fractionAbove: number;
 }
 
@@ -73,7 +73,7 @@ export const countAbove = (vector: Float32Array, threshold: number): number => {
   return count;
 };
 
-/** Computes an analysis at a threshold: exact, since MAVs are float32 by definition. */
+/** Computes an analysis at a threshold. Exact, because MAVs are float32 by definition. */
 export const analyseAt = (mav: MavVectors, threshold: number): Analysis => {
   const { vectors, tensors, ...rest } = mav;
   const meanMav = meanMavOf(Object.values(tensors));

@@ -24,40 +24,47 @@ import { pairIndex } from '../../tensor/pair-index.js';
 import type { TensorReference } from '../../tensor/reference.js';
 import { storedTensor } from '../../tensor/stored-tensor.js';
 
-// Compares a sample of a base's weights with its experts', to warn of a base that they do not come from. The
-// thresholds are from 80 pairs (docs/analysis.md); no real one comes near them.
+// Compares a sample of a base's weights with its experts', to warn of a base from which they were not
+// fine-tuned. Thresholds come from 80 pairs (docs/analysis.md), which all lie far from them.
 
 const sampledLayers = 4;
 
-/** Sampled elements of each matrix, in whole rows: 64 KB in bfloat16. */
+/** Elements to sample in each matrix, in whole rows: 64 KB in bfloat16. */
 const sampledElements = 32 * 1024;
 
 /**
- * Cosine of an expert's and the base's weights in a matrix, below which they are unrelated. Independent
- * matrices have about 0, the strongest continued pre-training of the 80 pairs 0.8.
+ * Weights of expert and base whose cosine in a matrix is smaller count as unrelated. Independent matrices
+ * have a cosine near 0; among the 80 pairs, the strongest continued pre-training has 0.8.
  */
 const leastRelated = 0.5;
 
-/** Cosine of two task vectors from which at least nine tenths of the change is shared. */
+/** From this cosine on, two task vectors share at least nine tenths of the change. */
 const mostAlike = 0.95;
 
-/** Share of Σ Δ² that is rounding to the expert's dtype, from which an analysis measures mostly rounding. */
+/** If rounding to the expert's dtype makes up this share of Σ Δ², an analysis measures mostly rounding. */
 const mostRounding = 0.5;
 
-/** Cosine of an expert's change with the base, from which the expert is a multiple of the base. */
+/** From this cosine of the change with the base on, an expert counts as a multiple of the base. */
 const mostScaled = 0.98;
 
-/** Products of changes in one matrix. */
+/** Products of experts' changes in one matrix. */
 interface SampledMatrix {
   readonly name: string;
   readonly elements: number;
-  /** Σ xy of two of: each expert's change, the base, the base's change by rounding to each expert's dtype. */
+  /**
+   * Returns Σ xy. The indexes a and b count each expert's change, then the base, then the base's change when
+   * rounded to each expert's dtype.
+   */
   productOf(a: number, b: number): number;
-  /** Number of elements that are not 0 in the base and that an expert changed. */
+  /** Returns the number of elements that an expert changed and that are not 0 in the base. */
   changedBy(expert: number): number;
 }
 
-/** @param reference without an adapter's change: its stored base is compared */
+/**
+ * Returns rows from the middle of a matrix.
+ *
+ * @param reference without an adapter's change, because the stored base is compared
+ */
 const middleRows = (
   input: number,
   { file, begin, dtype, shape: [height = 0, width = 0] }: TensorReference,
@@ -68,7 +75,7 @@ const middleRows = (
   return storedTensor(input, { file, begin: first, end: first + rows * bytesOfRow, dtype });
 };
 
-/** Experts of a mixture that are not sampled: all after the first of a layer. */
+/** Matches a mixture's experts that are not sampled: all but the first in each layer. */
 const laterExpert = /\.experts\.[1-9]\d*\./;
 
 const isPlain = ({ dtype, quantised, blocks, shape }: TensorReference): boolean =>
@@ -123,7 +130,7 @@ const sampleOf = (base: OpenedCheckpoint, experts: readonly OpenedCheckpoint[]):
   });
 };
 
-/** Undefined for rows with NaN or infinity. */
+/** Returns the products; undefined for rows with NaN or infinity. */
 const measured = (
   { pairs, nonFinite, magnitudes }: ReducedTensor,
   { name, shape }: PlannedReduction,
@@ -139,18 +146,18 @@ const measured = (
   };
 };
 
-/** Figures of an expert and its base, over the sampled matrices. */
+/** Figures that compare an expert with its base, over the sampled matrices. */
 export interface BaseFigures {
   /** ‖Δ‖ / ‖W_base‖. */
   readonly change: number;
-  /** Share of elements that are equal, or 0 in the base. */
+  /** Share of elements that are unchanged, or 0 in the base. */
   readonly unchanged: number;
-  /** Matrices whose weights are unrelated to the base's, and the smallest cosine. */
+  /** Number of matrices whose weights are unrelated to the base's, and the smallest cosine. */
   readonly unrelated: { readonly matrices: number; readonly cosine: number };
   readonly matrices: number;
-  /** Cosine of the change with the base: ±1 for a multiple of the base. */
+  /** Cosine of the change with the base; ±1 for a multiple of the base. */
   readonly scaled: number;
-  /** Share of Σ Δ² that rounding the base to the expert's dtype explains. */
+  /** Share of Σ Δ² that rounding of the base to the expert's dtype explains. */
   readonly rounding: number;
 }
 
@@ -160,7 +167,7 @@ const cosineOf = (product: number, a: number, b: number): number =>
 const figuresOf = (all: readonly SampledMatrix[], expert: number, experts: number): BaseFigures => {
   const squareOf = ({ productOf }: SampledMatrix) =>
     productOf(experts, experts) + 2 * productOf(expert, experts) + productOf(expert, expert);
-  // An expert's matrix of zeros has no direction to compare.
+  // An expert's matrix of zeros has no direction, so it is not compared.
   const matrices = all.filter(
     (of) =>
       of.productOf(experts, experts) > 0 &&
@@ -194,7 +201,7 @@ const alikeness = (all: readonly SampledMatrix[], a: number, b: number): number 
   return cosineOf(sum(a, b), sum(a, a), sum(b, b));
 };
 
-/** True for a matrix that two experts have in common, and not with the base. */
+/** True if two experts changed the matrix equally. */
 const isShared = ({ productOf }: SampledMatrix, a: number, b: number): boolean => {
   const [first, second, both] = [productOf(a, a), productOf(b, b), productOf(a, b)];
   return first > 0 && first + second - 2 * both <= 1e-9 * first;
@@ -218,9 +225,10 @@ const doubtOf = ({ base, expert }: Named, figures: BaseFigures): string | undefi
 };
 
 /**
- * Compares rows from the middle of a few layers' matrices, under 4 MB of each model, and returns warnings of a
- * base that experts were not fine-tuned from. Another fine-tuning of their base is found only by changes that
- * two experts share. Quantised weights, and weights that are not here, are not compared.
+ * Compares rows from the middle of a few layers' matrices, under 4 MB of each model, and returns warnings of
+ * a base from which experts were not fine-tuned. If the base is another fine-tuning of the experts' base,
+ * only a change that two experts share reveals this. Skips quantised weights and weights that are not on this
+ * machine.
  *
  * @throws LayerloomError INTERRUPTED
  */
@@ -289,7 +297,7 @@ const doubtsIn = (
 };
 
 /**
- * Returns `doubtsOfBase` for recipes that name a base and models, once for each base.
+ * Returns the warnings of `doubtsOfBase` for recipes with a base and models, once for each base.
  *
  * @throws LayerloomError INTERRUPTED
  */

@@ -10,15 +10,15 @@ export const isLayerMatrix = (tensor: PlacedMatrix): tensor is PlacedMatrix & { 
 /** A kind of matrix across all layers, as in the paper's figures. */
 export interface Column {
   /**
-   * Name in the paper's figures, such as `attention.wq.weight`; for other modules, the name after
+   * The name in the paper's figures, such as `attention.wq.weight`; for other modules, the name after
    * `layers.N.`.
    */
   readonly name: string;
-  /** Label in the paper's figures, such as `wq`; for other modules, the name without `.weight`. */
+  /** The label in the paper's figures, such as `wq`; for other modules, the name without `.weight`. */
   readonly label: string;
-  /** From the model's own names: `q` for `q_proj`, `wq` in Meta's naming. */
+  /** The label in the model's own naming: `q` for `q_proj`, or `wq` in Meta's. */
   readonly ownLabel: string;
-  /** By layer, layer 0 first. Rows of a mixture's experts are pooled. */
+  /** Names of tensors by layer, from 0; rows of a mixture's experts are pooled. */
   readonly layers: readonly (readonly string[])[];
 }
 
@@ -33,13 +33,16 @@ const paperColumns: readonly (readonly [string, string, RegExp])[] = [
   ['w2', 'feed_forward.w2.weight', /^(mlp\.down_proj|feed_forward\.w2)\.weight$/],
 ];
 
-/** `self_attn.q_proj.weight` → `q`, `attention.wq.weight` → `wq` */
+/** Shortens `self_attn.q_proj.weight` to `q`, and `attention.wq.weight` to `wq`. */
 const shortest = (module: string): string => module.replace(/(_proj)?\.weight$/, '').replace(/^.*\./, '');
 
-/** `block_sparse_moe.experts.3.w1.weight` → `block_sparse_moe.experts.*.w1.weight` */
+/** Pools experts: `block_sparse_moe.experts.3.w1.weight` becomes `block_sparse_moe.experts.*.w1.weight`. */
 const pooled = (module: string): string => module.replaceAll(/\.\d+\./g, '.*.');
 
-/** The paper's seven columns in its order, then other matrices in tensor order, without norms and biases. */
+/**
+ * Returns the paper's seven columns in its order, then other matrices in tensor order, without norms and
+ * biases.
+ */
 export const columnsOf = (tensors: Readonly<Record<string, PlacedMatrix>>, layers: number): Column[] => {
   const columns = new Map<string, { label: string; ownLabel: string; layers: string[][] }>();
   const add = (name: string, label: string, ownLabel = label): string[][] => {

@@ -8,20 +8,18 @@ import type { MavVectors } from './analysis.js';
 export interface OverlapPart {
   /** Null outside the layers, and for the whole model. */
   readonly layer: number | null;
-  /** Cosine between the task vectors; null if one is 0 or the sums overflow. */
+  /** Cosine between the task vectors; null if one is 0, or if sums overflow. */
   readonly cosine: number | null;
-  /**
-   * Share of equal signs among the elements that both experts changed; null if there are no such elements.
-   */
+  /** Share of equal signs among elements that both experts changed; null without such elements. */
   readonly signAgreement: number | null;
-  /** Share of rows, finite in both, above each expert's threshold in both. */
+  /** Share of rows, among those finite in both, that are above each expert's threshold. */
   readonly rowsAboveInBoth: number;
 }
 
 /** Overlap of two experts' changes. */
 export interface Overlap {
   readonly experts: readonly [string, string];
-  /** Outside the layers first, then by layer. */
+  /** First outside the layers, then by layer. */
   readonly parts: readonly OverlapPart[];
   readonly whole: OverlapPart;
 }
@@ -47,7 +45,7 @@ const partOf = (layer: number | null, { dot, squares, both, same, rows, rowsAbov
   };
 };
 
-/** Rows finite in both experts, and above both thresholds. */
+/** Counts rows that are finite in both experts, and those above both thresholds. */
 const countRows = (
   a: Float32Array,
   b: Float32Array,
@@ -55,7 +53,7 @@ const countRows = (
 ): { finite: number; above: number } => {
   if (a.length !== b.length) throw new RangeError(`${a.length} and ${b.length} rows of one tensor`);
   let [finite, above] = [0, 0];
-  // Iterating entries would allocate a pair for each row.
+  // Indexes, because iterating over entries would allocate a pair for each row.
   for (let row = 0; row < a.length; row += 1) {
     const mavOfA = a[row] ?? Number.NaN;
     const mavOfB = b[row] ?? Number.NaN;
@@ -106,7 +104,7 @@ export const overlapsOf = (
   return overlaps;
 };
 
-/** `pairs` has three numbers a pair, as in `ReducedTensor`. */
+/** Adds a pair's sums; `pairs` has three numbers for each pair, as in `ReducedTensor`. */
 const add = (totals: Totals, pairs: Float64Array, [i, j]: [number, number], count: number): void => {
   const at = (pair: number, sum: 0 | 1 | 2) => itemAt(pairs, 3 * pair + sum);
   totals.dot += at(pairIndex(i, j, count), 0);

@@ -23,7 +23,7 @@ export interface AnalysisPlan {
 }
 
 /**
- * Opens the base, then the experts, joining bare adapters with the base.
+ * Opens the base, then the experts; joins bare adapters with the base.
  *
  * @throws LayerloomError the codes of `openModels`
  */
@@ -41,15 +41,15 @@ export const openBaseAndExperts = async (
 };
 
 export interface InLayers {
-  /** Which stack of layers to use: `encoder`, `decoder`, or a name prefix. Default: the only one. */
+  /** The stack of layers to use: `encoder`, `decoder`, or a name prefix. Default: the only one. */
   stack?: string | undefined;
-  /** True if results are by layer, so that a stack must be chosen. Default false. */
+  /** True if results are by layer, so that models with several stacks need `stack`. Default false. */
   inLayers?: boolean | undefined;
 }
 
 /**
- * Plans an analysis of every 1-D and 2-D floating-point tensor that all models have, or of shared rows if
- * vocabularies differ. Reads headers, not weights.
+ * Plans an analysis of all 1-D and 2-D floating-point tensors that every model has; if vocabularies differ,
+ * of the rows that models share. Reads headers, not weights.
  *
  * @throws LayerloomError the codes of `openBaseAndExperts`, `withSharedRows` and `checkCompatible`,
  *   QUANTISED_WEIGHTS
@@ -106,7 +106,7 @@ export const planAnalysis = async (
 
 /**
  * Returns how to measure a tensor. Undefined if it cannot be compared (integers, empty or missing tensors);
- * 'left out' if it has three or more dimensions, hence no rows.
+ * 'left out' if three or more dimensions mean that it has no rows.
  */
 const reductionOf = (
   name: string,
@@ -141,7 +141,7 @@ interface ModelTensor {
   readonly path: string;
 }
 
-/** If both have the same bytes, as a base with an adapter does, they need not be read. */
+/** Returns how to compute an expert's difference; bytes that equal the base's are not read. */
 const differenceOf = ({ input, reference, path }: ModelTensor, base: ModelTensor): PlannedDifference => {
   const isOfBase =
     base.reference.change === undefined &&

@@ -1,23 +1,23 @@
 import { itemAt } from '../../base/errors/lookup.js';
 import type { MavVectors } from './analysis.js';
 
-/** An expert's change by location: shares of Σ|Δ|, which add up to 1; all 0 if nothing changed. */
+/** An expert's change by location, as shares of Σ|Δ| that add up to 1; all 0 if nothing changed. */
 export interface Shares {
-  /** The first `bottom` layers. */
+  /** Share in the first `bottom` layers. */
   readonly bottom: number;
   readonly middle: number;
-  /** The last `top` layers. */
+  /** Share in the last `top` layers. */
   readonly top: number;
   readonly outside: number;
-  /** By layer, layer 0 first. */
+  /** Share of each layer, from 0. */
   readonly layers: readonly number[];
-  /** For a mixture: by layer and expert; empty for layers without experts. */
+  /** For a mixture: shares by layer and expert; empty for layers without experts. */
   readonly experts?: readonly (readonly number[])[];
 }
 
 const ofExpert = /(^|\.)experts\.(?<expert>\d+)\./;
 
-/** Computes the shares from mean MAVs of finite rows (paper §3.2 asks which layers fine-tuning changes). */
+/** Computes shares from mean MAVs of finite rows, to show which layers fine-tuning changed (paper §3.2). */
 export const sharesOf = ({ tensors, layers }: MavVectors, bottom: number, top: number): Shares => {
   const byLayer = Array.from({ length: layers }, () => 0);
   const byExpert = Array.from({ length: layers }, () => new Map<number, number>());

@@ -35,20 +35,20 @@ import { assumeTaskVectors, computeTaskVectors } from './task-vectors.js';
 import { readVectors } from './vectors-file.js';
 
 export interface StatisticsOptions extends ReduceOptions {
-  /** A directory by `analyze`, whose `NAME.mav.safetensors` replace reading weights. */
+  /** A directory that `analyze` wrote; its `NAME.mav.safetensors` files replace reading weights. */
   analysis?: string | undefined;
-  /** Leave out rows with NaN or infinity instead of throwing NON_FINITE. Default false. */
+  /** True to leave out rows with NaN or infinity, not throw NON_FINITE. Default false. */
   allowNonFinite?: boolean | undefined;
 }
 
 export interface GatherOptions extends StatisticsOptions {
-  /** Read no weights: return placeholders. Checks that precede the first weight still apply. */
+  /** True to read no weights and return placeholders. Checks before the first weight still apply. */
   assume?: boolean | undefined;
 }
 
 /**
- * Gathers the whole-model statistics of a recipe's method: from a saved analysis if given, else by reading
- * the weights.
+ * Gathers the whole-model statistics that a recipe's method needs, from a saved analysis if given, or by
+ * reading weights.
  *
  * @param found statistics of nested recipes, gathered before
  * @throws LayerloomError ANALYSIS_MISMATCH if a saved analysis is missing or was made from other files; the
@@ -115,7 +115,7 @@ const recipeModelsIn = (
   found: StatisticsByRecipe,
 ): Promise<RecipeModels> => openRecipeModels(recipe, modelOpener(recipe, inputs, found), inputs.session);
 
-/** If vocabularies differ, adds NaN, which no threshold includes, for tokens that the base lacks. */
+/** Adds rows of NaN, which no threshold reaches, for tokens that the base lacks. */
 const ofAllRows = async (
   recipe: Recipe,
   found: StatisticsByRecipe,
@@ -180,7 +180,7 @@ const tensorsOf = (
   return { tensors, models };
 };
 
-/** True if models get rows that they do not store. */
+/** True if vocabularies are changed so that models get rows they do not store. */
 const moveRows = async (recipe: Recipe, found: StatisticsByRecipe): Promise<boolean> => {
   const { vocabulary } = await recipeModelsIn(recipe, await openInputs(recipe), found);
   return vocabulary.models.some((model) => model.vocabulary !== undefined);
@@ -189,8 +189,8 @@ const moveRows = async (recipe: Recipe, found: StatisticsByRecipe): Promise<bool
 type ByRows = NeededStatistics & { readonly what: Extract<NeededStatistics['what'], { kind: 'rows' }> };
 
 /**
- * Sums mean MAVs for nested recipes or other vocabularies: a tensor's mean MAV is Σ|Δ| over its elements.
- * Only reverting by rows needs MAVs of single rows, and nested recipes refuse it.
+ * Computes mean MAVs for nested recipes and changed vocabularies: a tensor's mean MAV is Σ|Δ| over its
+ * elements. MAVs of single rows are needed only to revert by rows, which nested recipes refuse.
  *
  * @throws LayerloomError INVALID_PARAMETER for a revert by rows, NON_FINITE
  */
@@ -259,14 +259,14 @@ const readSaved = async (
   );
 };
 
-/** By size, modification time and header; paths may differ. */
+/** Compares size, modification time and header; paths may differ. */
 export const sameFiles = (a: readonly FileIdentity[], b: readonly FileIdentity[]): boolean => {
   const keys = (files: readonly FileIdentity[]) =>
     files.map(({ bytes, mtimeNs, header, content }) => `${bytes} ${content ?? mtimeNs} ${header}`).sort();
   return keys(a).join() === keys(b).join();
 };
 
-/** Returns why a saved analysis does not fit. */
+/** Returns why a saved analysis cannot be used. */
 const mismatchOf = (
   mav: MavVectors,
   rows: Rows,

@@ -14,31 +14,31 @@ import { type Overlap, overlapsOf } from './overlap.js';
 import { type AnalysisPlan, type InLayers, planAnalysis } from './plan-analysis.js';
 
 export interface TaskVectorOptions extends ReduceOptions, InLayers {
-  /** Exclude and count rows with NaN or infinity instead of throwing NON_FINITE. Default false. */
+  /** True to exclude and count rows with NaN or infinity, not throw NON_FINITE. Default false. */
   allowNonFinite?: boolean | undefined;
-  /** Also compare the experts with each other, at the returned thresholds. */
+  /** Returns thresholds at which experts are also compared with each other. */
   thresholdsOfPairs?: ((experts: readonly MavVectors[]) => readonly number[]) | undefined;
-  /** Also compare a sample of the weights with the base's. Planning a merge does so itself. */
+  /** True to compare a sample of weights with the base's, too. Planning a merge does this itself. */
   checkBase?: boolean | undefined;
-  /** Called with the experts' names before any weight is read; may throw. */
+  /** Called with the experts' names before any weight is read; may throw to stop. */
   beforeReading?: ((experts: readonly string[]) => Promise<void>) | undefined;
 }
 
-/** Task vectors by rows; with overlaps of pairs if their thresholds were given. */
+/** Task vectors by rows, and overlaps of pairs if `thresholdsOfPairs` was given. */
 export interface TaskVectors {
   readonly experts: readonly MavVectors[];
   readonly overlaps: readonly Overlap[];
   readonly bytesRead: number;
   readonly threads: number;
   readonly seconds: number;
-  /** Reasons to doubt the base, with `checkBase`; `warnings` has them too. */
+  /** Reasons to doubt the base, if `checkBase` was true; `warnings` includes them. */
   readonly doubts: readonly string[];
   readonly warnings: readonly string[];
 }
 
 /**
- * Computes the MAV of W_expert − W_base for every row of every 1-D and 2-D parameter (paper §3.2).
- * Differences are rounded to float32, sums are float64; the base is read once for all experts.
+ * Computes the MAV of W_expert − W_base for all rows of all 1-D and 2-D parameters (paper §3.2). Differences
+ * are rounded to float32, sums are float64; the base is read once for all experts.
  *
  * @throws LayerloomError the codes of `planAnalysis` and `runReductions`, NON_FINITE
  */
@@ -71,8 +71,8 @@ export const computeTaskVectors = async (
 };
 
 /**
- * Returns placeholder task vectors from headers alone. MAVs rise from 0 to 1 over each matrix's rows, so that
- * a threshold reverts some of them. They differ between experts, so that magnitude weights are not uniform.
+ * Returns placeholder task vectors from headers alone. MAVs rise from 0 to 1 over a matrix's rows, so that a
+ * threshold reverts some rows; they differ between experts, so that magnitude weights differ.
  *
  * @throws LayerloomError the codes of `planAnalysis`
  */
@@ -96,6 +96,8 @@ export const assumeTaskVectors = async (
 };
 
 /**
+ * Counts rows with NaN or infinity.
+ *
  * @returns warnings
  * @throws LayerloomError NON_FINITE unless allowed
  */

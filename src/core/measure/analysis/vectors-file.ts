@@ -9,15 +9,15 @@ import { readSmallFile } from '../../models/checkpoint/files/small-file.js';
 import { jsonOrNone, ownFile } from '../../texts/json.js';
 import type { MavVectors } from './analysis.js';
 
-/** Files have four bytes a row, about 1 GB for the largest mixture-of-experts models. */
+/** Files have four bytes for each row: about 1 GB for the largest mixtures of experts. */
 const limit = { most: 2 ** 31 - 1, what: 'a file of MAV vectors' };
 
-/** In `__metadata__.format`. */
+/** The value of `__metadata__.format`. */
 const formatName = 'layerloom-mav-1';
 
 /**
- * Encodes `NAME.mav.safetensors`: an F32 tensor [rows] for each parameter, and the rest of `MavVectors` as
- * JSON in `__metadata__.mav`.
+ * Encodes `NAME.mav.safetensors`: an F32 tensor [rows] for each parameter, and all other fields of
+ * `MavVectors` as JSON in `__metadata__.mav`.
  */
 export const encodeVectors = ({ vectors, ...facts }: MavVectors): Uint8Array[] => {
   const entries = [...vectors].map(([name, { length, byteLength: bytes }]) => ({
@@ -49,7 +49,7 @@ export const readVectors = async (file: string): Promise<MavVectors> => {
     const tensor = tensors.get(name);
     if (tensor?.dtype !== 'F32' || tensor.shape.length !== 1 || tensor.shape[0] !== rows)
       throw invalidVectors(`it has no vector of ${rows} rows for ${name}`);
-    // Copied: a Float32Array must begin at a multiple of four.
+    // Copied, because a Float32Array must begin at a multiple of four.
     const copy = Uint8Array.from(bytes.subarray(tensor.begin, tensor.end));
     vectors.set(name, new Float32Array(copy.buffer));
   }
@@ -70,7 +70,7 @@ const modelSchema = z.object({
   ),
 });
 
-/** An expert's analysis without its vectors. */
+/** Schema of an expert's analysis without its vectors. */
 export const factsSchema = z.object({
   name: z.string().min(1),
   rows: z.enum(['input', 'output']),

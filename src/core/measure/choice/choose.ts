@@ -3,12 +3,12 @@ import { itemAt } from '../../base/errors/lookup.js';
 import { type ExpertChange, type MeasuredModule, measuredModules } from './expert-change.js';
 import type { Statistic, UnitKind } from './rules.js';
 
-/** A layer, or one of its modules, with each expert's share of its change. */
+/** A layer, or a module of a layer, with its shares of both experts' changes. */
 export interface Unit {
   readonly layer: number;
   /** Null for the whole layer. */
   readonly module: MeasuredModule | null;
-  /** Shares over all units add up to 1. */
+  /** Each expert's shares over all units add up to 1. */
   readonly task: number;
   readonly language: number;
 }
@@ -20,8 +20,8 @@ export interface ChosenUnit extends Unit {
 }
 
 /**
- * Returns two experts' shares of change by unit, bottom first. A layer's change is the sum over its matrices;
- * a module's is the root of the sum of squares (as the authors of arXiv 2601.22620 compute them).
+ * Returns both experts' shares of change by unit, from the bottom. A layer's change is the sum over its
+ * matrices; a module's is the root of the sum of squares, as the authors of arXiv 2601.22620 compute them.
  *
  * @throws LayerloomError MEASUREMENT_INVALID if the bases or the measures differ, or an expert changed
  *   nothing
@@ -47,7 +47,7 @@ export const unitsOf = (task: ExpertChange, language: ExpertChange, kind: UnitKi
   });
 };
 
-/** Changes by `LAYER` or `LAYER MODULE`, in order. */
+/** Returns changes by `LAYER` or `LAYER MODULE`, in order. */
 const changesOf = ({ matrices }: ExpertChange, kind: UnitKind): ReadonlyMap<string, number> => {
   const sums = new Map<string, number>();
   const sorted = [...matrices].sort((a, b) => a.layer - b.layer || a.module.localeCompare(b.module));
@@ -66,8 +66,8 @@ const sharesOf = (changes: ReadonlyMap<string, number>, { file }: ExpertChange):
 };
 
 /**
- * Takes each unit from the expert whose share of its change is larger by more than `tau`; if neither is, from
- * a blend of both (arXiv 2601.22620).
+ * Takes each unit from the expert whose share is larger by more than `tau`; if neither is, blends both (arXiv
+ * 2601.22620).
  */
 export const chooseByThreshold = (all: readonly Unit[], tau: number): ChosenUnit[] =>
   all.map((unit) => {
@@ -75,9 +75,7 @@ export const chooseByThreshold = (all: readonly Unit[], tau: number): ChosenUnit
     return { ...unit, from: difference > tau ? 'task' : difference < -tau ? 'language' : 'blend' };
   });
 
-/**
- * Takes the `count` units with the largest statistic from the language expert; ties go to the lower layer.
- */
+/** Takes the `count` units with the largest statistic from the language expert; among ties, lower layers. */
 export const chooseTop = (all: readonly Unit[], count: number, statistic: Statistic): ChosenUnit[] => {
   const statisticOf = ({ task, language }: Unit) => (statistic === 'change' ? language : language - task);
   const top = new Set([...all].sort((a, b) => statisticOf(b) - statisticOf(a)).slice(0, count));

@@ -11,7 +11,7 @@ export const measuredModules = ['attention', 'feed_forward'] as const;
 
 export type MeasuredModule = (typeof measuredModules)[number];
 
-/** ‖δ‖ / ‖b‖ (`diff`), or the mean MAV of a tensor's rows (`analyze`). */
+/** `relative`: ‖δ‖ / ‖b‖, from `diff`. `mav`: the mean MAV of a tensor's rows, from `analyze`. */
 export type Measure = 'relative' | 'mav';
 
 export interface MatrixChange {
@@ -20,10 +20,10 @@ export interface MatrixChange {
   readonly change: number;
 }
 
-/** An expert's change of each matrix in layers, read from a file. */
+/** An expert's change in each matrix of the layers, read from a file. */
 export interface ExpertChange {
   readonly file: string;
-  /** The expert's name and directory, and its base's directory. */
+  /** The expert's name and directory, and the base's directory. */
   readonly name: string;
   readonly path: string;
   readonly base: string;
@@ -65,7 +65,7 @@ const failOf = ({
   );
 
 /**
- * Reads `NAME.json` by `analyze`, or the output of `diff BASE EXPERT --json`.
+ * Reads `NAME.json` from `analyze`, or the output of `diff BASE EXPERT --json`.
  *
  * @throws LayerloomError MEASUREMENT_INVALID
  */

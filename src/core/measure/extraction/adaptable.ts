@@ -1,17 +1,20 @@
 import { moduleOf } from './choose-tensors.js';
 
-/** PEFT (0.21) refuses factors of their `out_proj`: kernels read its weight without the module. */
+/**
+ * Families with Mamba layers. PEFT (0.21) refuses factors of their `out_proj`, whose weight kernels read
+ * directly.
+ */
 const ofMamba = new Set<unknown>(['falcon_h1', 'mamba', 'mamba2', 'falcon_mamba', 'nemotron_h']);
 
 const routers = /(^|\.)(gate|router)(\.\w+)?\.weight$/;
 
-/** T5's embeddings within attention. */
+/** T5's embeddings of relative positions, which lie within attention. */
 const embeddings = /(^|\.)relative_attention_bias\.weight$/;
 
 /**
- * Returns a predicate for matrices to which PEFT (0.21) gives factors when it loads an adapter. Routers are
- * not linear modules in transformers 5. If experts have, say, a `gate_proj`, PEFT takes every target of that
- * name for theirs.
+ * Returns a predicate for matrices to which PEFT (0.21) gives factors when it loads an adapter. In
+ * transformers 5, routers are not linear modules. If a model's experts have a `gate_proj`, for example, PEFT
+ * takes every target of that name for the experts'.
  *
  * @param tensors all tensors of the model
  */

@@ -17,10 +17,10 @@ import type { Extraction } from './extraction.js';
 import { loadedNames } from './loaded-name.js';
 import type { ExtractionPlan } from './plan-extraction.js';
 
-/** The extraction's report. */
+/** File name of the extraction's report. */
 export const extractionName = 'extract-lora.json';
 
-/** The method in an extracted adapter's provenance. */
+/** Name of the method in an extracted adapter's provenance. */
 export const extractionMethod = 'extract_lora';
 
 interface Provenance {
@@ -80,7 +80,7 @@ const configOf = ({ base, expert, saved, factors }: ExtractionPlan, { tensors }:
   const targets: string[] = [];
   const pattern = emptyTable<number>();
   for (const [leaf, modules] of groupBy(ranks.keys(), leafOf)) {
-    // If the last part of the names matches no other module.
+    // True if the last part of the name matches no other module.
     const isAll = (linear.get(leaf) ?? []).every((module) => ranks.has(module));
     targets.push(...(isAll ? [leaf] : modules));
     const found = new Set(modules.map((module) => ranks.get(module)));
@@ -105,7 +105,10 @@ const configOf = ({ base, expert, saved, factors }: ExtractionPlan, { tensors }:
   });
 };
 
-/** CAUSAL_LM for decoders that generate text; others lack the methods that PEFT's tasks call. */
+/**
+ * Returns CAUSAL_LM for decoders that generate text. Other models lack the methods that PEFT's task types
+ * need.
+ */
 const taskTypeOf = (config: Readonly<Record<string, unknown>> | undefined): string | null => {
   const { architectures, is_encoder_decoder: hasEncoder } = config ?? {};
   const [name] = Array.isArray(architectures) ? (architectures as unknown[]) : [];

@@ -7,29 +7,29 @@ import { isFloating } from '../../tensor/dtype.js';
 import type { TensorReference } from '../../tensor/reference.js';
 import { LibraryThread, TookTooLong } from '../../texts/in-thread.js';
 
-/** Which weights an adapter contains. Patterns are regular expressions, searched in module names. */
+/** Which weights go into an adapter. Patterns are regular expressions, searched in module names. */
 export interface Choice {
   /**
-   * Patterns of weights to factorise. Default: linear weights of attention and feed-forward modules to which
-   * PEFT gives factors.
+   * Weights to factorise. Default: linear weights of attention and feed-forward modules to which PEFT gives
+   * factors.
    */
   readonly modules?: readonly string[] | undefined;
-  /** Patterns of weights not to factorise. */
+  /** Weights not to factorise. */
   readonly exclude?: readonly string[] | undefined;
-  /** Also factorise embeddings and head. */
+  /** True to factorise embeddings and head, too. */
   readonly embedLora?: boolean | undefined;
-  /** Modules to save whole: names, or their last parts (`lm_head`, `input_layernorm`). */
+  /** Modules to save whole: names, or last parts of names (`lm_head`, `input_layernorm`). */
   readonly saveModules?: readonly string[] | undefined;
 }
 
-/** Names of tensors; each is in one list. */
+/** Names of tensors; each tensor is in exactly one list. */
 export interface Chosen {
   readonly factorised: readonly string[];
   readonly saved: readonly string[];
   readonly others: readonly string[];
 }
 
-/** Returns a parameter's module: the name without `.weight` or `.bias`. */
+/** Returns a parameter's module: its name without `.weight` or `.bias`. */
 export const moduleOf = (tensor: string): string => tensor.replace(/\.(weight|bias)$/, '');
 
 /** True if `name` is the module's name or its last parts, as PEFT compares names. */
@@ -37,7 +37,7 @@ export const isNamed = (module: string, name: string): boolean =>
   module === name || module.endsWith(`.${name}`);
 
 /**
- * Divides the floating-point tensors.
+ * Divides the floating-point tensors into lists.
  *
  * @param isAdaptable true for matrices to which PEFT gives factors
  * @throws LayerloomError INVALID_PARAMETER
@@ -81,7 +81,7 @@ export const chooseTensors = async (
   return chosen;
 };
 
-/** Time limit for a parameter's expressions. */
+/** Time limit for all patterns of a parameter. */
 const seconds = 2;
 
 const matching = async (
@@ -96,7 +96,7 @@ const matching = async (
     return new Set(found.flat());
   } catch (cause) {
     if (cause instanceof LayerloomError) throw cause;
-    // The `u` flag makes Python-only syntax (`\Z`, `{,2}`, `[]x]`) an error instead of misreading it.
+    // With flag `u`, Python-only syntax (`\Z`, `{,2}`, `[]x]`) is an error; otherwise it would be misread.
     const expected =
       cause instanceof TookTooLong
         ? 'regular expressions that take less time over the names of tensors'

@@ -20,32 +20,32 @@ export interface ExtractedTensor {
   readonly singularValues: readonly number[];
 }
 
-/** A changed tensor that is not in the adapter. */
+/** A changed tensor that the adapter does not contain. */
 export interface LeftOutTensor {
   readonly name: string;
   /** ‖Δ‖_F */
   readonly norm: number;
 }
 
-/** How much of the expert's change an adapter has: the content of `extract-lora.json`. */
+/** How much of an expert's change an adapter contains: the content of `extract-lora.json`. */
 export interface Extraction {
   readonly base: string;
   readonly expert: string;
-  /** The requested rank; smaller matrices have less. */
+  /** The requested rank; smaller matrices get less. */
   readonly rank: number;
   /** The requested share of ‖Δ‖²_F, or null. */
   readonly energy: number | null;
   readonly dtype: FactorDtype | 'model';
   /** ‖Δ − B·A‖_F / ‖Δ‖_F over the extracted tensors. */
   readonly error: number;
-  /** Share of the whole model's ‖Δ‖²_F in the adapter, as low rank or whole. */
+  /** Share of the whole model's ‖Δ‖²_F in the adapter, whether as factors or saved whole. */
   readonly kept: number;
-  /** Share of the whole model's ‖Δ‖²_F in left-out tensors. */
+  /** Share of the whole model's ‖Δ‖²_F in tensors that are left out. */
   readonly lost: number;
   readonly tensors: readonly ExtractedTensor[];
   /** Tensors saved whole (`modules_to_save`). */
   readonly saved: readonly string[];
-  /** Tensors that the expert did not change; not in the adapter. */
+  /** Tensors that the expert did not change, and that the adapter lacks. */
   readonly unchanged: readonly string[];
   readonly leftOut: readonly LeftOutTensor[];
 }

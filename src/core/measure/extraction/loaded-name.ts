@@ -1,11 +1,9 @@
-/**
- * The language model is under `model.` in their files, and under `model.language_model.` in their classes.
- */
+/** Families whose language model is under `model.` in files, but under `model.language_model.` in classes. */
 const unnamed = new Set<unknown>(['qwen2_vl', 'qwen2_5_vl']);
 
 /**
- * Returns a function from a module's name in files to its name in transformers 5, which PEFT compares targets
- * with.
+ * Returns a function that converts a module's name in files to its name in transformers 5, with which PEFT
+ * compares targets.
  */
 export const loadedNames = (
   config: Readonly<Record<string, unknown>> | undefined,

@@ -35,12 +35,12 @@ export interface PlannedNorm {
 
 export interface PlannedFactors extends PlannedNorm, Pick<ExtractedTensor, 'layer' | 'role'> {
   readonly shape: readonly [number, number];
-  /** The requested rank, or the smaller extent. */
+  /** The requested rank, or the matrix's smaller extent. */
   readonly rank: number;
   readonly dtype: FactorDtype;
-  /** True if the parameter is stored as [in, out]: the change is (B · A)ᵀ. */
+  /** True if the parameter is stored as [in, out], so that the change is (B · A)ᵀ. */
   readonly transposed: boolean;
-  /** Embeddings have other factor names. */
+  /** True for embeddings, whose factors have other names. */
   readonly embedding: boolean;
 }
 
@@ -51,7 +51,7 @@ export interface SavedTensor {
   readonly source: StoredTensor;
 }
 
-/** An extraction planned from headers. */
+/** An extraction, planned from headers. */
 export interface ExtractionPlan {
   readonly wanted: Wanted;
   readonly inputs: readonly PlannedInput[];
@@ -59,13 +59,13 @@ export interface ExtractionPlan {
   readonly expert: OpenedCheckpoint;
   readonly factors: readonly PlannedFactors[];
   readonly saved: readonly SavedTensor[];
-  /** Saved and left-out tensors. */
+  /** Tensors whose change is only measured: saved and left-out ones. */
   readonly norms: readonly PlannedNorm[];
   readonly warnings: readonly string[];
 }
 
 /**
- * Reads headers, not weights.
+ * Plans an extraction; reads headers, not weights.
  *
  * @throws LayerloomError INVALID_PARAMETER, QUANTISED_WEIGHTS, the codes of `openModels` and
  *   `checkCompatible`
@@ -102,7 +102,7 @@ export const planExtraction = async (
     choice,
     adaptableIn(tensors.keys(), config),
   );
-  // For a base with an adapter, tensors are formulas.
+  // In a base with an adapter, tensors are formulas.
   const operandIn = ({ checkpoint }: OpenedCheckpoint, input: number, name: string): Operand =>
     operandOf(input, valueAt(checkpoint.tensors, name));
   const normOf = (name: string): PlannedNorm => {

@@ -29,14 +29,14 @@ import type { ExtractionPlan, PlannedFactors } from './plan-extraction.js';
 import { lossOf, summarise } from './summarise.js';
 
 export interface ExtractionOptions extends RunControls {
-  /** Directory to create. */
+  /** The directory to create. */
   out: string;
-  /** Replace an output that layerloom wrote. Default false: OUTPUT_EXISTS. */
+  /** Replace an output that layerloom wrote. Default false: throws OUTPUT_EXISTS. */
   force?: boolean | undefined;
 }
 
 /**
- * Extracts an adapter by a plan. The output appears whole or not at all.
+ * Extracts an adapter. The output appears whole or not at all.
  *
  * @throws LayerloomError an OUTPUT_… code, INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, WRITE_FAILED,
  *   DISK_SPACE, MEMORY_NEEDED, NON_FINITE, NOTHING_TO_EXTRACT, INVALID_PARAMETER, INSTRUCTION_SET,
@@ -107,7 +107,7 @@ const extracted = async (plan: ExtractionPlan, options: ExtractionOptions): Prom
   }
 };
 
-/** As a merge would plan it, for the memory estimate. */
+/** Returns the left factor as a merge would plan it, for the memory estimate. */
 const leftFactorOf = ({ name, shape, rank, base, expert }: PlannedFactors) => ({
   name,
   shape: [shape[0], rank],
@@ -121,7 +121,7 @@ const leftFactorOf = ({ name, shape, rank, base, expert }: PlannedFactors) => ({
   } satisfies Factor<Operand>,
 });
 
-/** Bytes of the factors at the maximum rank. */
+/** Returns bytes of the factors at the maximum rank. */
 const roomOf = ({ shape, rank, dtype }: PlannedFactors): { left: number; right: number } => ({
   left: bytesOfTensor(dtype, [shape[0], rank]),
   right: bytesOfTensor(dtype, [rank, shape[1]]),
@@ -131,7 +131,7 @@ const mostBytes = ({ factors, saved }: ExtractionPlan): number =>
   factors.map(roomOf).reduce((total, { left, right }) => total + left + right, 0) +
   saved.reduce((total, { dtype, shape }) => total + bytesOfTensor(dtype, shape), 0);
 
-/** Offsets of factors in the scratch file, at their maximum ranks. */
+/** Returns the factors' offsets in the scratch file, at maximum ranks. */
 const roomsOf = (
   factors: readonly PlannedFactors[],
 ): ReadonlyMap<string, { left: number; right: number }> => {
@@ -180,14 +180,14 @@ const measure = async (
         done += bytesOf(one.shape);
       },
     })),
-    // Largest first, so that no large task is left to one thread at the end.
+    // Largest tasks first, so that no large one is left to a single thread at the end.
   ].sort((a, b) => b.elements - a.elements);
   const progress = (): Progress => ({ phase: 'extraction', done, total });
   await run.reporting(progress, () => run.pool.eachInLanes(tasks, (task) => task.run()));
   return { factors, squares };
 };
 
-/** An output tensor and the bytes it copies. */
+/** An output tensor, and the bytes that it copies. */
 interface Piece {
   readonly name: string;
   readonly dtype: Dtype;
@@ -200,7 +200,7 @@ interface Piece {
 /**
  * Writes the adapter's weights.
  *
- * @returns the file's bytes
+ * @returns the file's size in bytes
  */
 const assemble = async (
   run: Run,

@@ -22,19 +22,21 @@ import {
 
 /** Parameters of a partition by location. Defaults are the paper's (§4.2), for 32 layers. */
 export interface PartitionByLocation {
-  /** Number of first layers for the language, 0 or more. Default 5. */
+  /** Number of first layers for the language: 0 or more. Default 5. */
   bottom?: number | undefined;
-  /** Number of last layers for the language, 0 or more. Default 2. */
+  /** Number of last layers for the language: 0 or more. Default 2. */
   top?: number | undefined;
-  /** Scale both counts from 32 layers to the model's: count · L / 32, rounded half up. Default false. */
+  /**
+   * True scales both counts from 32 layers to the model's: count · L / 32, rounded half up. Default false.
+   */
   scaled?: boolean | undefined;
   /**
-   * The part of embeddings, final norm and head. Default `language` (our choice): they adjoin the first and
-   * last layers, and parts stay disjoint.
+   * The part that gets embeddings, final norm and head. Default `language`, our choice: they adjoin the first
+   * and last layers, and parts stay disjoint.
    */
   others?: PartName | undefined;
   /**
-   * Norms inside a layer: with their `layer`, or with parameters outside the layers (`others`). Default
+   * Whether norms in layers follow their `layer`, or parameters outside the layers (`others`). Default
    * `layer`.
    */
   norms?: 'layer' | 'others' | undefined;
@@ -43,16 +45,16 @@ export interface PartitionByLocation {
 /** Parameters of a partition by an analysis of two experts. */
 export interface PartitionByAnalysis {
   experts: { readonly language: AnalysedExpert; readonly task: AnalysedExpert };
-  /** Unit of assignment. Default `module`. */
+  /** The unit that is assigned as a whole. Default `module`. */
   granularity?: Granularity | undefined;
-  /** The part of parameters outside the layers. Default: by the analysis. */
+  /** The part that gets parameters outside the layers. Default: as the analysis decides. */
   others?: PartName | undefined;
   norms?: 'layer' | 'others' | undefined;
 }
 
 /**
  * Divides a model's parameters between a language and a task; each is in one part. Buffers, integers, other
- * towers (vision, audio) and draft heads are in `neither`: no side trains them.
+ * towers (vision, audio) and draft heads are in `neither`, because no side trains them.
  *
  * @throws LayerloomError INVALID_PARAMETER, TOO_MANY_LAYERS, NO_LAYERS, STACKS_AMBIGUOUS, LAYER_MISSING,
  *   PARTITION_INVALID for an expert that changed nothing
@@ -73,7 +75,7 @@ export const partitionOf = (
   const counts = empty(() => 0);
   for (const [name, reference] of checkpoint.tensors) {
     const place = valueAt(architecture.places, name);
-    // A tied head is the embeddings under a second name.
+    // A tied head is a second name for the embeddings.
     const of = tied?.head === name ? tied.embedding : name;
     const part = isTrainable(reference, place) ? partOf(of, valueAt(architecture.places, of)) : 'neither';
     parts[part].push(name);

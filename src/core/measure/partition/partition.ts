@@ -11,31 +11,34 @@ export interface PartitionBase {
 export { type PartName, partNames, type Side, sides } from '../../methods/framework/part-names.js';
 
 /**
- * By location, as in a layer swap: the first `bottom` and last `top` layers go to the language, the others to
- * the task.
+ * A partition by location, as in a layer swap: the first `bottom` and last `top` layers belong to the
+ * language, all others to the task.
  */
 export interface FoundByLocation {
   readonly by: 'location';
   readonly bottom: number;
   readonly top: number;
-  /** The part of parameters outside the layers. */
+  /** The part that gets parameters outside the layers. */
   readonly others: PartName;
   readonly norms: 'layer' | 'others';
 }
 
-/** By an analysis: each unit goes to the expert that changed it more, relative to its own mean change. */
+/**
+ * A partition by an analysis: each unit goes to the expert that changed it more, relative to that expert's
+ * mean change.
+ */
 export interface FoundByAnalysis {
   readonly by: 'analysis';
-  /** The two experts, each with the file that holds its changes. */
+  /** Each expert's name, and the file with its changes. */
   readonly language: { readonly name: string; readonly file: string };
   readonly task: { readonly name: string; readonly file: string };
   readonly granularity: Granularity;
-  /** The part of parameters outside the layers; null if the analysis decides. */
+  /** The part that gets parameters outside the layers; null if the analysis decides. */
   readonly others: PartName | null;
   readonly norms: 'layer' | 'others';
 }
 
-/** Unit that an analysis assigns: a tensor, a module (weight and bias), or a layer. */
+/** The unit that an analysis assigns: a tensor, a module (weight and bias), or a layer. */
 export type Granularity = 'tensor' | 'module' | 'layer';
 
 export const granularities: readonly Granularity[] = ['tensor', 'module', 'layer'];
@@ -43,27 +46,25 @@ export const granularities: readonly Granularity[] = ['tensor', 'module', 'layer
 export const partitionFormat = 'layerloom-partition-1';
 
 /**
- * A model's parameters divided between a language and a task: the content of `partition.json`. Each is in
- * exactly one part; names are the checkpoint's, in its order.
+ * A model's parameters, divided between a language and a task: the content of `partition.json`. Each
+ * parameter is in exactly one part; names are the checkpoint's, in its order.
  */
 export interface Partition {
   readonly format: typeof partitionFormat;
   readonly base: { readonly name: string; readonly path: string };
-  /** `model_type` of `config.json`. */
   readonly family: string;
-  /** Number of layers. */
   readonly layers: number;
-  /** Prefix of layer numbers: `model.layers`. */
+  /** Prefix of layer numbers, such as `model.layers`. */
   readonly stack: string;
   readonly found: FoundByLocation | FoundByAnalysis;
   readonly parts: Readonly<Record<PartName, readonly string[]>>;
-  /** A part's modules with matrix weights in layers: LoRA's targets. For a mixture, attention only. */
+  /** Modules of each part with matrix weights in layers: LoRA's targets. For a mixture, attention only. */
   readonly linear: Readonly<Record<PartName, readonly string[]>>;
-  /** Numbers of elements. */
+  /** Number of elements in each part. */
   readonly parameters: Readonly<Record<PartName, number>>;
 }
 
-/** Returns the parameters that a side trains: those of its own part and those in `both`. */
+/** Returns the parameters that a side trains: those of its own part and of `both`. */
 export const trainedBy = ({ parts }: Partition, side: Side): readonly string[] => [
   ...parts[side],
   ...parts.both,
@@ -75,8 +76,9 @@ export const adaptedBy = ({ linear }: Partition, side: Side): readonly string[] 
 ];
 
 /**
- * PEFT 0.21 turns targets of routers and experts into the tensors that transformers 5 fuses them into, in
- * every layer. It also reduces a regular expression to the last parts of the names it matches.
+ * True for a mixture of experts. PEFT 0.21 turns targets of routers and experts into the tensors that
+ * transformers 5 fuses them into, in every layer; and it reduces a regular expression to the last parts of
+ * the names that match.
  */
 export const isMixture = (names: Iterable<string>): boolean => {
   for (const name of names) if (name.includes('.experts.')) return true;

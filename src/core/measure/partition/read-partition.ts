@@ -41,7 +41,10 @@ const schema = z.object({
   parameters: each(z.int().nonnegative()),
 });
 
-/** @throws LayerloomError READ_FAILED; PARTITION_INVALID for another file, or a parameter in two parts */
+/**
+ * @throws LayerloomError READ_FAILED; PARTITION_INVALID if the file is no partition, or a parameter is in two
+ * parts
+ */
 export const readPartition = async (file: string): Promise<Partition> => {
   const invalidPartition = (reason: string, cause?: unknown): LayerloomError =>
     new LayerloomError(

@@ -6,7 +6,9 @@ interface LayerName {
   readonly rest: string;
 }
 
-/** Returns a function that splits names inside the model's layers. */
+/**
+ * Returns a function that splits a name in the model's layers into layer and rest; undefined for other names.
+ */
 export const splitterOf = ({
   stack,
   layers,
@@ -16,12 +18,12 @@ export const splitterOf = ({
     if (!name.startsWith(prefix)) return undefined;
     const [, digits, rest] = /^(\d+)\.(.+)$/.exec(name.slice(prefix.length)) ?? [];
     const layer = Number(digits);
-    // Draft layers for multi-token prediction are numbered from L and count as outside.
+    // Draft layers for multi-token prediction are numbered from L on, and count as outside.
     return rest === undefined || layer >= layers ? undefined : { layer, rest };
   };
 };
 
-/** `isDotLiteral` leaves dots unescaped. */
+/** Escapes a name for a regular expression; `isDotLiteral` leaves dots as they are. */
 const escaped = (name: string, isDotLiteral: boolean): string =>
   name.replace(isDotLiteral ? /[\\^$*+?()[\]{}|]/g : /[\\^$.*+?()[\]{}|]/g, '\\$&');
 
@@ -31,7 +33,7 @@ const anyOf = (choices: readonly (string | number)[]): string =>
 /**
  * Returns regular expressions, for Python and JavaScript, that match exactly the given parameters:
  * `^model\.layers\.(0|1|30|31)\.` for whole layers, `^…$` for names. They are anchored, so that `re.match`
- * and `re.search` give the same result.
+ * and `re.search` agree.
  *
  * @param names parameters of the partition
  * @param isDotLiteral true if the reader takes dots literally (axolotl)
@@ -79,7 +81,7 @@ export const wholePattern = (partition: Partition, names: readonly string[]): st
     .join('|');
 };
 
-/** Groups the names after layer numbers by the layers that have them. */
+/** Groups names, as they stand after layer numbers, by the layers that have them. */
 const grouped = (
   names: readonly LayerName[],
 ): { readonly layers: readonly number[]; readonly rests: readonly string[] }[] => {

@@ -16,7 +16,7 @@ export interface WrittenPartition {
 }
 
 /**
- * @throws LayerloomError INVALID_PARAMETER for an unknown format, or one that needs more than a single file
+ * @throws LayerloomError INVALID_PARAMETER for an unknown format, or a trainer's format if `out` is a file
  */
 export const checkFormats = (formats: readonly string[] | undefined, out: string | undefined): void => {
   for (const format of formats ?? [])
@@ -31,8 +31,8 @@ export const checkFormats = (formats: readonly string[] | undefined, out: string
 };
 
 /**
- * Writes a partition to a file `….json`, or to a directory as `partition.json` and the formats' files. A
- * format that cannot express it gives a warning; an error if it was requested.
+ * Writes a partition to a file `….json`, or to a directory as `partition.json` and one or two files for each
+ * format. If a format cannot express the partition, warns; throws if the format was requested.
  *
  * @param formats default: all
  * @throws LayerloomError OUTPUT_EXISTS if a file exists, PARTITION_UNSUPPORTED, WRITE_FAILED

@@ -14,15 +14,15 @@ import { operandOf } from '../../plan/adapted.js';
 import { type OpenedCheckpoint, plannedInput } from '../../plan/compile/inputs/models.js';
 import type { ComparedPair } from '../comparison/open-pair.js';
 
-/** How much of the change between two models survives quantisation of both. */
+/** How much of the change between two models survives if both are quantised. */
 export interface QuantisationReport extends QuantisedOutput, RunCost {
   readonly scheme: QuantisingName;
-  /** Rows and columns of blocks that share a scale; null for whole rows. */
+  /** Rows and columns of the blocks that share a scale; null for whole rows. */
   readonly block: readonly [rows: number, columns: number] | null;
 }
 
 /**
- * Writes no model.
+ * Measures, and writes no model.
  *
  * @param pair base and model
  * @throws LayerloomError INVALID_PARAMETER if no matrix would be quantised, the codes of `runKeptChanges`

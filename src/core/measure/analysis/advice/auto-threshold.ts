@@ -4,7 +4,7 @@ import { isLayerMatrix } from '../columns.js';
 
 const aboveShare = 1 / 3;
 
-/** Finite rows of all experts' matrices in layers, ascending. */
+/** Returns the MAVs of all experts' rows in layers, ascending, without NaN and infinity. */
 export const sortedRows = (experts: readonly MavVectors[]): Float32Array => {
   const vectors = experts.flatMap(({ tensors, vectors: all }) =>
     Object.entries(tensors).flatMap(([name, tensor]) => (isLayerMatrix(tensor) ? (all.get(name) ?? []) : [])),
@@ -16,8 +16,8 @@ export const sortedRows = (experts: readonly MavVectors[]): Float32Array => {
     together.set(vector, at);
     at += vector.length;
   }
-  // In place: `filter` would box each number, and models of 400 billion parameters have 38 million rows. NaN
-  // sorts last.
+  // Sorted in place, because `filter` would box each number, and models of 400 billion parameters have 38
+  // million rows. NaN comes last.
   together.sort();
   return together.subarray(
     0,
@@ -25,7 +25,7 @@ export const sortedRows = (experts: readonly MavVectors[]): Float32Array => {
   );
 };
 
-/** Binary search for the first index from which all numbers have the property. */
+/** Finds, by binary search, the first index from which all numbers have the property. */
 const firstAt = (sorted: Float32Array, has: (mav: number) => boolean): number => {
   let [from, to] = [0, sorted.length];
   while (from < to) {
@@ -38,8 +38,8 @@ const firstAt = (sorted: Float32Array, has: (mav: number) => boolean): number =>
 
 /**
  * Returns the threshold that a third of the changed rows exceed, over all experts' matrices in layers;
- * undefined if no row changed. With this threshold, pictures show where an expert changed most, whether it
- * changed much or little.
+ * undefined if no row changed. Charts with this threshold show where an expert changed most, however much it
+ * changed.
  */
 export const autoThreshold = (experts: readonly MavVectors[]): number | undefined => {
   const sorted = sortedRows(experts);

@@ -11,13 +11,13 @@ import {
 import { parseHubId } from '../../../models/address/remote.js';
 import { locateIfHere } from '../../../models/sources/locate.js';
 
-/** By name; experts may have none. */
+/** Roles by expert's name; an expert may have none. */
 export type ExpertRoles = ReadonlyMap<string, Side>;
 
-/** By role: names of experts, or models. */
+/** For each role: names of experts, or models. */
 export type GivenRoles = Readonly<Record<Side, readonly string[] | undefined>>;
 
-/** @throws LayerloomError INVALID_PARAMETER for an unknown name, or one with both roles */
+/** @throws LayerloomError INVALID_PARAMETER for an unknown name, or for a name with both roles */
 export const rolesOf = (experts: readonly string[], given: GivenRoles): ExpertRoles => {
   const roles = new Map<string, Side>();
   for (const side of sides)
@@ -38,8 +38,8 @@ export const rolesOf = (experts: readonly string[], given: GivenRoles): ExpertRo
 };
 
 /**
- * Adds to the experts the models that only a role names. An expert's name is never taken for a model. Other
- * texts are models if they have a name or a slash, if they exist, or if no experts are given.
+ * Adds models that only a role names to the experts. A name of an expert is never read as a model. Any other
+ * text is a model if it has a name or a slash, if it exists, or if no experts are given.
  *
  * @returns also `rolesOf` by the names of the open experts
  * @throws LayerloomError the codes of `parseAddress`

@@ -3,21 +3,20 @@ import { countAbove, type MavVectors } from '../analysis.js';
 import { isLayerMatrix } from '../columns.js';
 import { sortedRows } from './auto-threshold.js';
 
-/** Share of rows that count as largest changes; the published figures have 12 to 15 %. */
+/** Share of rows that count as largest changes; in the published figures, 12 to 15 %. */
 export const largestShare = 1 / 8;
 
-/** Scales numbers to add up to 1; undefined if all are 0. */
+/** Scales numbers so that they add up to 1; undefined if all are 0. */
 export const normalised = (layers: readonly number[]): readonly number[] | undefined => {
   const total = layers.reduce((sum, of) => sum + of, 0);
   return total > 0 ? layers.map((of) => of / total) : undefined;
 };
 
 /**
- * Returns each layer's share of an expert's largest changes, layer 0 first. This reduces the picture of an
- * expert (paper, Figs. 4–9) to one number for each layer. The largest changes are the eighth of all rows in
- * layers with the largest MAV. In each matrix of a layer, the fraction of rows among the largest changes is
- * taken; the layer's number is their mean. All numbers are scaled to add up to 1. Undefined if nothing
- * changed.
+ * Returns each layer's share of an expert's largest changes, layer 0 first: the chart of an expert (paper,
+ * Figs. 4–9) as one number for each layer. The largest changes are the eighth of all rows in layers with the
+ * largest MAV. A layer's number is the mean, over its matrices, of the fraction of rows among the largest
+ * changes. All numbers are scaled to add up to 1; undefined if nothing changed.
  */
 export const layerProfile = (mav: MavVectors): readonly number[] | undefined => {
   const rows = sortedRows([mav]);

@@ -6,16 +6,18 @@ import { layerProfile } from './layer-profile.js';
 
 /** A reason to doubt a proposal. */
 export type Concern =
-  /** The swap takes less of the language expert's largest changes than an even spread over layers would. */
+  /**
+   * The swap takes less of the language expert's largest changes than if they were spread evenly over layers.
+   */
   | 'language in the middle'
-  /** The experts' largest changes are in the same layers. */
+  /** The largest changes of both experts are in the same layers. */
   | 'same layers'
-  /** No layers are taken from either end. */
+  /** The swap takes no layers from one of the ends. */
   | 'no layers';
 
 /**
- * Numbers of layers to swap, proposed for a pair of experts by where each of them changed. The heuristic is
- * our own.
+ * Numbers of layers to swap for a pair of experts, proposed from where each expert changed most. The
+ * heuristic is our own.
  */
 export interface Proposal {
   readonly task: string;
@@ -25,30 +27,30 @@ export interface Proposal {
   /** The smallest and largest counts that the experts' changes support. */
   readonly bottomRange: readonly [number, number];
   readonly topRange: readonly [number, number];
-  /** Share of each expert's largest changes in the layers that the swap takes from it. */
+  /** For each expert: the share of its largest changes in the layers that the swap takes from it. */
   readonly kept: { readonly task: number; readonly language: number };
-  /** Share of the largest changes in common: Σ over layers of the smaller share. */
+  /** Common share of the experts' largest changes (`commonShare`). */
   readonly common: number;
   readonly concerns: readonly Concern[];
 }
 
-/** A layer goes to an expert whose share is larger by at least this fraction of an even share. */
+/** A layer goes to the expert whose share is larger by at least this fraction of an even share. */
 const usualMargin = 1 / 4;
 
-/** Margins that would serve as well; where they disagree, two counts are near-tied. */
+/** Reasonable margins. If they give different counts, the choice is nearly a tie. */
 const margins = [usualMargin / 2, usualMargin, 2 * usualMargin];
 
-/** Common share from which two experts change the same layers. */
+/** From this common share on, two experts count as changing the same layers. */
 export const mostCommon = 0.9;
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
 
 /**
- * Returns the smallest and largest number of layers to take from one end. The smallest counts leading layers
- * that the margin gives to the language expert; the largest stops at the first layer that it gives to the
- * task expert.
+ * Returns the smallest and largest number of layers to take from one end. The smallest number counts the
+ * first layers that the margin gives to the language expert; the largest ends before the first layer that it
+ * gives to the task expert.
  *
- * @param excess language share minus task share from that end on, in units of an even share
+ * @param excess from this end on: language share minus task share, in units of an even share
  */
 const rangeFrom = (excess: readonly number[], margin = usualMargin): readonly [number, number] => {
   const until = (isEnd: (of: number) => boolean) => {
@@ -61,20 +63,20 @@ const rangeFrom = (excess: readonly number[], margin = usualMargin): readonly [n
 const within = (count: number, [fewest, most]: readonly [number, number]): number =>
   Math.min(most, Math.max(fewest, count));
 
-/** Language share minus task share, layer 0 first, in units of an even share. */
+/** Returns language share minus task share for each layer from 0, in units of an even share. */
 const excessOf = (task: readonly number[], language: readonly number[]): number[] =>
   language.map((of, layer) => (of - itemAt(task, layer)) * task.length);
 
-/** Share of the largest changes in common: Σ over layers of the smaller share. */
+/** Returns the common share of two experts' largest changes: Σ over layers of the smaller share. */
 export const commonShare = (task: readonly number[], language: readonly number[]): number =>
   sum(task.map((of, layer) => Math.min(of, itemAt(language, layer))));
 
-/** The paper's default at one end, and the counts that the margins give. */
+/** For one end: the paper's default, and the counts that the margins give. */
 export interface CountsOfEnd {
   readonly standard: number;
-  /** Ascending, without repetitions: one, unless the choice is near-tied. */
+  /** Counts in ascending order: several only if the choice is nearly a tie. */
   readonly counts: readonly number[];
-  /** At the usual margin, as in `Proposal`. */
+  /** Smallest and largest count at the usual margin, as in `Proposal`. */
   readonly range: readonly [number, number];
 }
 
@@ -89,7 +91,7 @@ const countsOfEnd = (excess: readonly number[], standard: number): CountsOfEnd =
 export const bottomCounts = (task: readonly number[], language: readonly number[]): CountsOfEnd =>
   countsOfEnd(excessOf(task, language), scaledCount(paperCounts.bottom, task.length));
 
-/** @param bottom the layers that are taken from the other end */
+/** @param bottom number of layers taken from the other end */
 export const topCounts = (
   task: readonly number[],
   language: readonly number[],
@@ -98,11 +100,11 @@ export const topCounts = (
   countsOfEnd(excessOf(task, language).slice(bottom).reverse(), scaledCount(paperCounts.top, task.length));
 
 /**
- * Proposes the paper's default, scaled to the models' layers and clamped to what the experts' largest changes
- * support.
+ * Proposes the paper's default counts, scaled to the models' layers and limited to what the experts' largest
+ * changes support.
  *
  * @param task each layer's share of the task expert's largest changes, from `layerProfile`
- * @param language the same for the language expert
+ * @param language those of the language expert
  */
 export const proposalOf = (
   task: readonly number[],
@@ -123,7 +125,7 @@ export const proposalOf = (
   return { bottom, top, bottomRange, topRange, kept, common, concerns };
 };
 
-/** Returns a proposal for each pair of a task and a language expert; skips experts that changed nothing. */
+/** Returns a proposal for each pair of a task and a language expert. Skips experts that changed nothing. */
 export const proposalsOf = (experts: readonly MavVectors[], roles: ExpertRoles): Proposal[] => {
   const profiles = (role: 'task' | 'language') =>
     experts.flatMap((mav) => {

@@ -11,10 +11,10 @@ import type { TopOverlap, TopOverlapPart } from './top-overlap.js';
 
 type Fail = JsonFile<unknown>['fail'];
 
-/** Absent for a single expert. */
+/** Absent in an analysis of a single expert. */
 export const overlapsName = 'overlap.json';
 
-/** Only if requested. */
+/** Present only if requested. */
 export const topOverlapsName = 'top-overlap.json';
 
 /** Absent if experts have no roles. */
@@ -56,7 +56,7 @@ const topOverlapsSchema: z.ZodType<TopOverlap[]> = z.array(
   }),
 );
 
-/** Schema of the cosines by which checkpoints are chosen. Another program may have written the file. */
+/** Schema of the cosines by which checkpoints are chosen. The file may come from another program. */
 const cosinesSchema: z.ZodType<(Pick<Overlap, 'experts'> & { whole: Pick<OverlapPart, 'cosine'> })[]> =
   z.array(
     z.object({

@@ -5,15 +5,18 @@ import type { Side } from '../../../methods/framework/part-names.js';
 import type { Shares } from '../shares.js';
 import { bottomCounts, type CountsOfEnd, commonShare, mostCommon, topCounts } from './proposal.js';
 
-/** Shares of an expert's whole change (Σ|Δ|) in a swap without transitions; they add up to 1. */
+/**
+ * An expert's change (Σ|Δ|) after a swap without transitions, as shares of the whole change; they add up to
+ * 1.
+ */
 export interface SwappedChange {
   readonly kept: number;
   readonly dropped: number;
-  /** Outside the layers, where the swap averages both experts. */
+  /** Share outside the layers, where the swap averages both experts. */
   readonly halved: number;
 }
 
-/** A swap to score, and what it makes of each expert's change. */
+/** A swap to score, with each expert's change after it. */
 export interface SuggestedSwap extends Readonly<Record<Side, SwappedChange>> {
   readonly bottom: number;
   readonly top: number;
@@ -27,9 +30,11 @@ export interface ProfiledExpert {
   readonly profile: readonly number[] | undefined;
 }
 
-/** Layers with at least 1.5 times an even share of an expert's largest changes, and their share of these. */
+/**
+ * Layers with at least 1.5 times an even share of an expert's largest changes, and the share in all of these.
+ */
 export interface LargestChanges {
-  /** A set of layers: `0,24-31`; empty if no layer stands out. */
+  /** A set of layers such as `0,24-31`; empty if no layer stands out. */
   readonly layers: string;
   readonly share: number;
 }
@@ -38,17 +43,20 @@ export interface LargestChanges {
 export interface SuggestedLayers {
   readonly bottom: number;
   readonly top: number;
-  /** Why the measurements decide nothing, so that the numbers are the paper's default; empty if they do. */
+  /**
+   * Reasons why the measurements decide nothing and the numbers are the paper's default; empty if the
+   * measurements decide.
+   */
   readonly undecided: readonly string[];
   readonly reasons: { readonly bottom: string; readonly top: string };
   readonly largest: Readonly<Record<Side, LargestChanges>>;
-  /** The suggested swap, the paper's default, then others, the nearest first; no more than the budget. */
+  /** The suggested swap, the paper's default, and others, the nearest first; at most `budget` swaps. */
   readonly swaps: readonly SuggestedSwap[];
 }
 
 /**
- * Distance of a profile from an even one, half of Σ|share − 1/L|, below which it says nothing. The published
- * figures have 0.26 to 0.53.
+ * A profile below this distance from an even one, half of Σ|share − 1/L|, says nothing. In the published
+ * figures, distances are 0.26 to 0.53.
  */
 const flat = 0.1;
 
@@ -59,7 +67,7 @@ const sum = (numbers: readonly number[]): number => numbers.reduce((total, numbe
 const unevenness = (profile: readonly number[]): number =>
   sum(profile.map((share) => Math.abs(share - 1 / profile.length))) / 2;
 
-/** Returns what a swap without transitions, with averages outside the layers, makes of an expert's change. */
+/** Returns an expert's change after a swap without transitions, with averages outside the layers. */
 export const swappedChange = (
   { layers, outside }: ProfiledExpert['shares'],
   role: Side,
@@ -77,7 +85,7 @@ const largestOf = ({ profile = [] }: ProfiledExpert): LargestChanges => {
   return { layers: formatLayers(layers), share: sum(layers.map((at) => profile[at] ?? 0)) };
 };
 
-/** Returns why profiles cannot decide; empty if they can. */
+/** Returns reasons why the profiles decide nothing; empty if they decide. */
 const undecidedBy = (task: ProfiledExpert, language: ProfiledExpert): string[] => {
   const still = [task, language].filter(({ profile }) => profile === undefined);
   if (still.length > 0 || task.profile === undefined || language.profile === undefined)
@@ -126,7 +134,7 @@ const choose = (
   };
 };
 
-/** Numbers near the suggested and the paper's ones (§4.2: 3 to 5 and 0 to 2), the nearest first. */
+/** Returns counts near the suggested and the paper's (§4.2: 3 to 5 and 0 to 2), the nearest first. */
 const swapsNear = (
   { bottom, top }: { readonly bottom: number; readonly top: number },
   layers: number,
@@ -141,10 +149,10 @@ const swapsNear = (
 };
 
 /**
- * Suggests numbers of layers for a swap, by where the experts' largest changes are (`proposalOf`). Returns the
- * paper's default, scaled to the models' layers, if the measurements say nothing.
+ * Suggests numbers of layers for a swap from where the experts' largest changes are (`proposalOf`). If the
+ * measurements say nothing, returns the paper's default, scaled to the models' layers.
  *
- * @param doubts further reasons to trust no measurement
+ * @param doubts other reasons to trust no measurement
  * @param budget the largest number of swaps
  */
 export const suggestLayers = (
@@ -154,7 +162,7 @@ export const suggestLayers = (
 ): SuggestedLayers => {
   const layers = task.shares.layers.length;
   const standard = {
-    // A swap has a layer from the language expert; 5 of 32 scaled to 3 layers would be 0.
+    // At least one layer from the language expert: for 3 layers, 5 of 32 would be scaled to 0.
     bottom: Math.max(1, scaledCount(paperCounts.bottom, layers)),
     top: scaledCount(paperCounts.top, layers),
   };

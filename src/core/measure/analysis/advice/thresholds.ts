@@ -4,7 +4,7 @@ import { nearest } from '../../../base/nearest.js';
 import { defaultThreshold, type MavVectors } from '../analysis.js';
 import { autoThreshold } from './auto-threshold.js';
 
-/** Thresholds for all experts, with overrides by name. */
+/** A threshold for all experts, and exceptions by name. */
 export interface Thresholds {
   readonly all: number | 'auto';
   readonly own: ReadonlyMap<string, number>;
@@ -25,7 +25,7 @@ export const readThresholds = (
   return { all, own: new Map(Object.entries(own)) };
 };
 
-/** @throws LayerloomError INVALID_PARAMETER for a name that is not an expert's */
+/** @throws LayerloomError INVALID_PARAMETER for a name that no expert has */
 export const checkThresholdNames = ({ own }: Thresholds, experts: readonly string[]): void => {
   for (const name of own.keys())
     if (!experts.includes(name))
@@ -37,7 +37,7 @@ export const checkThresholdNames = ({ own }: Thresholds, experts: readonly strin
       });
 };
 
-/** `auto` is one threshold, found over all experts. */
+/** Returns each expert's threshold; `auto` finds a single one over all experts. */
 export const thresholdsOf = ({ all, own }: Thresholds, experts: readonly MavVectors[]): number[] => {
   const common = all === 'auto' ? (autoThreshold(experts) ?? defaultThreshold) : all;
   return experts.map(({ name }) => own.get(name) ?? common);

@@ -3,17 +3,17 @@ import { itemAt, valueAt } from '../../../base/errors/lookup.js';
 import type { MavVectors } from '../analysis.js';
 import { isLayerMatrix } from '../columns.js';
 
-/** How many of the rows with the largest MAV two experts share, in one layer or in all. */
+/** How many rows are among the largest changes of both of two experts, in one layer or in all. */
 export interface TopOverlapPart {
   /** Null for all layers together. */
   readonly layer: number | null;
-  /** Largest rows of each expert; fewer if one changed fewer rows. */
+  /** Number of largest rows of each expert; fewer if one expert changed fewer rows. */
   readonly rows: number;
-  /** Rows among both experts' largest. */
+  /** Number of rows among both experts' largest. */
   readonly inBoth: number;
   /** inBoth / rows; null without rows. */
   readonly shared: number | null;
-  /** Expected share for random rows; null without rows. */
+  /** Share expected for randomly chosen rows; null without rows. */
   readonly chance: number | null;
 }
 
@@ -22,7 +22,7 @@ export interface TopOverlap {
   readonly experts: readonly [string, string];
   /** Share of each matrix's rows that count as largest. */
   readonly topShare: number;
-  /** Layer 0 first. */
+  /** From layer 0 up. */
   readonly parts: readonly TopOverlapPart[];
   readonly whole: TopOverlapPart;
 }
@@ -35,7 +35,7 @@ export const checkTopShare = (share: number | undefined, experts: number): void 
     throw invalidParameter('top-share', share, 'two experts at least, whose changes it compares');
 };
 
-/** At most `count` changed rows; the first ones win ties. */
+/** Returns at most `count` changed rows, those with the largest MAV; among ties, the first. */
 const largestRows = (vector: Float32Array, rows: readonly number[], count: number): ReadonlySet<number> => {
   const changed = rows.filter((row) => itemAt(vector, row) > 0);
   return new Set(changed.sort((a, b) => itemAt(vector, b) - itemAt(vector, a) || a - b).slice(0, count));
@@ -80,8 +80,8 @@ const overlapOf = (a: MavVectors, b: MavVectors, topShare: number): TopOverlap =
 };
 
 /**
- * Computes how many of their largest changes each pair of experts has in common. In each matrix inside
- * layers, the largest changes are the `topShare` of rows with the largest MAV, so that no matrix dominates.
+ * Computes, for each pair of experts, how many of their largest changes are in common. In each matrix in
+ * layers, the `topShare` of rows with the largest MAV counts, so that no matrix dominates.
  */
 export const topOverlapsOf = (experts: readonly MavVectors[], topShare: number): TopOverlap[] =>
   experts.flatMap((a, index) => experts.slice(index + 1).map((b) => overlapOf(a, b, topShare)));

@@ -28,7 +28,7 @@ export const partitionJson = ({ format, ...partition }: Partition): string =>
 /** @throws LayerloomError PARTITION_UNSUPPORTED */
 type Writer = (partition: Partition, side: Side) => { text: string; warning?: string };
 
-/** By side: extension and writer. */
+/** Formats with a file for each side: extension and writer. */
 const bySide = {
   peft: [
     'peft.json',
@@ -63,7 +63,7 @@ const bySide = {
   ],
 } as const satisfies Record<(typeof formatsBySide)[number], readonly [string, Writer]>;
 
-/** For both sides: name and writer. */
+/** Formats with one file for both sides: name and writer. */
 const ofBoth = {
   json: ['partition.json', partitionJson],
   python: ['freeze.py', pythonModule],
@@ -73,9 +73,9 @@ const ofBoth = {
 >;
 
 /**
- * Leaves out sides that the format cannot express, with a warning.
+ * Formats a partition. Skips sides that the format cannot express, with a warning.
  *
- * @throws LayerloomError PARTITION_UNSUPPORTED if it can express neither side
+ * @throws LayerloomError PARTITION_UNSUPPORTED if the format can express neither side
  */
 export const formatPartition = (partition: Partition, format: PartitionFormat): FormattedPartition => {
   if (format === 'json' || format === 'python') {

@@ -6,15 +6,15 @@ import { someTrainedBy, unsupported } from './unsupported.js';
 /** Options of LLaMA-Factory's freeze tuning (`hparams/finetuning_args.py`). */
 export interface LlamaFactoryOptions {
   readonly finetuning_type: 'freeze';
-  /** n: train the last n layers; −n: the first n. */
+  /** n to train the last n layers, −n to train the first n. */
   readonly freeze_trainable_layers: number;
-  /** `all`, or the first parts of names in a layer: `self_attn,mlp`. */
+  /** `all`, or first parts of names in a layer, such as `self_attn,mlp`. */
   readonly freeze_trainable_modules: string;
-  /** Modules outside the layers to train. */
+  /** Modules to train outside the layers. */
   readonly freeze_extra_modules?: string;
 }
 
-/** The parameters in `leftOut` stay frozen. */
+/** The options, and parameters of the side that stay frozen (`leftOut`). */
 export interface LlamaFactoryFreeze {
   readonly options: LlamaFactoryOptions;
   readonly leftOut: readonly string[];
@@ -24,7 +24,7 @@ const name = 'LLaMA-Factory';
 
 /**
  * Returns LLaMA-Factory's options for a side. They can express only the first or the last layers, with the
- * same modules in each. A final `norm` is left out: `freeze_extra_modules` matches parts of names, so it
+ * same modules in each. A final `norm` is left out: `freeze_extra_modules` matches parts of names, so `norm`
  * would also train each `input_layernorm`.
  *
  * The result is checked against `_setup_freeze_tuning` (`model/adapter.py`) over all parameters.
@@ -69,9 +69,9 @@ export const llamaFactoryFreeze = (partition: Partition, side: Side): LlamaFacto
 };
 
 /**
- * n for the last n layers, −n for the first n.
+ * Returns n for the last n layers, −n for the first n.
  *
- * @throws LayerloomError PARTITION_UNSUPPORTED for others
+ * @throws LayerloomError PARTITION_UNSUPPORTED for other layers
  */
 const endOf = (layers: readonly number[], all: number, side: Side): number => {
   const [first, last] = [layers[0] ?? 0, layers.at(-1) ?? -1];
@@ -90,5 +90,5 @@ const rangeOf = (count: number, layers: number): number[] =>
 
 const headOf = (rest = ''): string => rest.split('.')[0] ?? rest;
 
-/** As LLaMA-Factory names it: `norm` for `model.norm.weight`. */
+/** Returns the module's name as LLaMA-Factory uses it: `norm` for `model.norm.weight`. */
 const moduleName = (parameter: string): string => parameter.split('.').at(-2) ?? parameter;

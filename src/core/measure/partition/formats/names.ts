@@ -1,10 +1,9 @@
-/** A single file for both sides. */
+/** Formats with one file for both sides. */
 export const formatsOfBoth = ['json', 'python'] as const;
 
-/** A file for each side. */
+/** Formats with a file for each side. */
 export const formatsBySide = ['peft', 'llama-factory', 'axolotl', 'names', 'regex'] as const;
 
-/** Output format of a partition: for a trainer, as names, or as JSON. */
 export type PartitionFormat = (typeof formatsOfBoth)[number] | (typeof formatsBySide)[number];
 
 export const partitionFormats: readonly PartitionFormat[] = [...formatsOfBoth, ...formatsBySide];

@@ -14,10 +14,10 @@ interface NamedTargets extends Required<PeftTargets> {
 }
 
 /**
- * Returns `LoraConfig` arguments with which PEFT adapts exactly the matrices in one side's layers: names and
- * layers if these layers have the same modules, else a regular expression for whole names. For a mixture, a
- * list of names, because PEFT treats expressions differently there. The result is checked against PEFT's own
- * rule (`check_target_module_exists`) over all modules.
+ * Returns `LoraConfig` arguments with which PEFT adapts exactly the matrices in one side's layers. Gives
+ * names and layers if these layers have the same modules; otherwise a regular expression for whole names, or
+ * for a mixture a list, because PEFT treats expressions differently there. The result is checked against
+ * PEFT's own rule (`check_target_module_exists`) over all modules.
  *
  * Parameters outside the layers, norms and biases are not adapted; `modules_to_save` may add them.
  *
@@ -43,7 +43,7 @@ export const peftTargets = (partition: Partition, side: Side): PeftTargets => {
   }));
   const modules = modulesOf(partition);
   const wanted = new Set(adapted);
-  // PEFT reads the stack's name as a regular expression.
+  // PEFT reads the stack's name as a regular expression, so targets are verified.
   const isExact = (targets: NamedTargets): boolean => {
     const isTarget = targetRule(targets);
     return /^\w+$/.test(pattern) && modules.every((name) => isTarget(name) === wanted.has(name));
@@ -57,7 +57,7 @@ const lastPart = (path: string): string => path.slice(path.lastIndexOf('.') + 1)
 
 const namesOf = ({ parts }: Partition): readonly string[] => partNames.flatMap((part) => parts[part]);
 
-/** All modules that names imply, containers included. */
+/** Returns all modules that parameters' names imply, including those that only contain others. */
 const modulesOf = (partition: Partition): readonly string[] => {
   const modules = new Set<string>();
   for (const name of namesOf(partition)) {
@@ -67,7 +67,7 @@ const modulesOf = (partition: Partition): readonly string[] => {
   return [...modules];
 };
 
-/** PEFT's rule: the end of the name, then the first number after the pattern. */
+/** Returns PEFT's rule: it compares the end of the name, and the first number after the layers' pattern. */
 const targetRule = ({
   target_modules: targets,
   layers_to_transform: layers,
