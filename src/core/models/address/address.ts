@@ -7,9 +7,9 @@ import { checkRemote, idOfHubAddress, isHubAddress, isRemote } from './remote.js
 
 export interface PlainAddress {
   readonly kind: 'model';
-  /** NAME of `NAME=…`. */
+  /** NAME of `NAME=…`, if given. */
   readonly name?: string;
-  /** A path or a source's name as written: `./math-1`, `org/name@main`. */
+  /** A path, or a source's name as written: `./math-1`, `org/name@main`. */
   readonly at: string;
   readonly isHere: boolean;
 }
@@ -25,11 +25,10 @@ export interface AdaptedAddress {
 export type ModelAddress = PlainAddress | AdaptedAddress;
 
 /**
- * Parses a model's name from a user or recipe. If the text is an existing path, it is used as is, whatever
- * characters it contains. Otherwise a plus separates base and adapter if there is a model on either side of
- * it.
+ * Parses a model's name from a user or recipe. An existing path is used as is, whatever characters it
+ * contains. Otherwise a plus separates base and adapter, if there is a model on either side.
  *
- * @param folder that paths are relative to
+ * @param folder start of relative paths
  * @throws LayerloomError USAGE for an unexpanded `~`; INVALID_PARAMETER for a repository or revision that the
  *   hub cannot have; READ_FAILED if existence cannot be checked and the text might name another model
  */
@@ -69,7 +68,7 @@ export const parseAddress = async (text: string, folder = '.'): Promise<ModelAdd
   return { kind: 'model', at, isHere: false };
 };
 
-/** True for a text that can only be a path, existing or not. */
+/** True for a text that must be a path, existing or not. */
 const isPathAlone = (text: string): boolean => (isAbsolute(text) || isDotted(text)) && !text.includes('+');
 
 export const printAddress = (address: ModelAddress): string =>
@@ -81,18 +80,18 @@ export const printAddress = (address: ModelAddress): string =>
 export const partsOf = (address: ModelAddress): readonly ModelAddress[] =>
   address.kind === 'model' ? [address] : [address.base, address.adapter];
 
-/** Replaces the places of an address's models by the results of `change`. */
+/** Replaces each of an address's models by the result of `change`. */
 export const mapPlaces = (address: ModelAddress, change: (model: PlainAddress) => string): ModelAddress =>
   address.kind === 'model'
     ? { ...address, at: change(address) }
     : { ...address, base: mapPlaces(address.base, change), adapter: mapPlaces(address.adapter, change) };
 
-/** True for a path with `./` or `../`, which no source takes for a name. */
+/** True for a path that begins with `./` or `../`: no source has such names. */
 export const isDotted = (at: string): boolean => /^\.\.?(\/|$)/.test(at);
 
 /**
- * Paths that existed in `folder` when parsed, or begin with `./` or `../`, become absolute. Other relative paths
- * stay: `org/name` may be a hub model.
+ * Makes paths absolute if they existed in `folder` when parsed, or begin with `./` or `../`. Other relative
+ * paths stay, because `org/name` may be a hub model.
  */
 export const resolveAddress = (address: ModelAddress, folder: string): ModelAddress =>
   mapPlaces(address, ({ at, isHere }) => (isHere || isDotted(at) ? resolve(folder, at) : at));

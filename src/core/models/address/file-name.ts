@@ -1,4 +1,4 @@
-/** True if an untrusted file name is a relative path that stays inside its directory. */
+/** True if an untrusted file name is a relative path inside its directory. */
 export const staysInside = (name: string): boolean =>
   name !== '' &&
   !/\p{Cc}/u.test(name) &&

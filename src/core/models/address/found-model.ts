@@ -4,22 +4,22 @@ export interface HubRevision {
   readonly id: string;
   /** The commit, which names the snapshot's folder. */
   readonly revision: string;
-  /** Path within the snapshot, if the model is not all of it. */
+  /** Path of the model within the snapshot; absent if the model is the whole snapshot. */
   readonly inside?: string;
 }
 
 /**
- * A model's origin in plans and records, so that other machines can find it: one key per source
- * (src/core/models/sources/) except local files.
+ * A model's origin in plans and records, by which other machines can find the model. Each source
+ * (src/core/models/sources/) has a key, except local files.
  */
 export interface Origin {
   readonly hub?: HubRevision;
 }
 
 export interface FoundModel extends Origin {
-  /** NAME of `NAME=PATH`, `org/name` from the hub cache, else the last part of the path. */
+  /** NAME of `NAME=PATH`; otherwise `org/name` in the hub cache, or the path's last part. */
   readonly name: string;
-  /** Absolute; a directory or a file. */
+  /** Absolute path of a directory or file. */
   readonly path: string;
 }
 
@@ -32,17 +32,20 @@ export const foundModels = (model: FoundWithAdapter): readonly FoundModel[] =>
 
 export const originOf = ({ hub }: Origin): Origin => (hub === undefined ? {} : { hub });
 
-/** True for a model of local files, whose origin is only its path. */
+/** True for local files, whose only origin is the path. */
 export const isLocal = (model: Origin): boolean => Object.keys(originOf(model)).length === 0;
 
-/** Returns a hub model's `org/name@COMMIT`, also for a part of a snapshot; undefined for local files. */
+/** Returns `org/name@COMMIT` of a hub model or of a part of its snapshot; undefined for local files. */
 export const commitText = ({ hub }: Origin): string | undefined =>
   hub === undefined ? undefined : `${hub.id}@${hub.revision}`;
 
-/** Returns the hub's name with an abbreviated commit; undefined if the model has another name. */
+/** Returns a hub model's name with its commit abbreviated; undefined if the user gave another name. */
 export const nameWithCommit = ({ name, hub }: FoundModel): string | undefined =>
   name === hub?.id ? `${name}@${hub.revision.slice(0, 7)}` : undefined;
 
-/** Returns a portable address, `org/name@COMMIT`; undefined if only a path identifies the model. */
+/**
+ * Returns an address that other machines understand, `org/name@COMMIT`; undefined if only a path identifies
+ * the model.
+ */
 export const sharedAddress = (model: Origin): string | undefined =>
   model.hub?.inside === undefined ? commitText(model) : undefined;

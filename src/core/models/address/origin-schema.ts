@@ -13,5 +13,5 @@ type Shape = Record<keyof Origin, z.ZodType>;
 
 export const originShape = { hub: hub.exactOptional() } satisfies Shape;
 
-/** The same for records, ignoring unknown keys. */
+/** Schema for records, where unknown keys are ignored. */
 export const recordedOriginShape = { hub: hub.strip().exactOptional() } satisfies Shape;

@@ -1,7 +1,7 @@
 import { invalidParameter } from '../../base/errors/invalid-parameter.js';
 
-// Spellings of models that are not existing paths. Names and revisions become parts of paths and URLs, so
-// that they are checked here, by the rules of the hub and Git.
+// Parses models that are not existing paths. Names and revisions become parts of paths and URLs, so they are
+// checked here by the rules of the hub and Git.
 
 /** A hub model as users spell it: `org/name[@revision]`. */
 export interface HubModel {
@@ -11,10 +11,13 @@ export interface HubModel {
   readonly revision: string;
 }
 
-/** Part of a repository's name: begins and ends with a letter, digit or `_`, unlike `./model`. */
+/** A part of a repository's name: begins and ends with a letter, digit or `_`, unlike `./model`. */
 const namePart = /^\w(?:[\w.-]{0,94}\w)?$/;
 
-/** True for a valid repository name, `org/name`. `--` would make its cache folder ambiguous. */
+/**
+ * True for a valid repository name, `org/name`. Refuses `--`, which would make the cache folder's name
+ * ambiguous.
+ */
 export const isRepositoryName = (text: string): boolean => {
   const parts = text.split('/');
   return (
@@ -25,10 +28,10 @@ export const isRepositoryName = (text: string): boolean => {
   );
 };
 
-/** Part of a branch or tag: Git forbids a leading or trailing dot and a trailing `.lock`. */
+/** A part of a branch or tag. Git forbids dots at the start and end, and `.lock` at the end. */
 const revisionPart = /^\w(?:[\w.-]*[\w-])?$/;
 
-/** The limit of file systems on names. */
+/** File systems allow names of at most this length. */
 const longestRevision = 255;
 
 /** True for a valid branch, tag or commit in Git: `main`, `refs/pr/1`, `v1.0`. */
@@ -49,16 +52,16 @@ export const parseHubId = (model: string): HubModel | undefined => {
 
 export const isHubId = (model: string): boolean => parseHubId(model) !== undefined;
 
-/** An address of the hub, as copied from a browser or as `hf://` of its file system. */
+/** Matches an address of the hub, as copied from a browser, or `hf://` of the hub's file system. */
 const hubAddress = /^(?:(?:https?:\/\/)?(?:www\.)?(?:huggingface\.co|hf\.co)|hf:\/)\/(?<path>[^?#]+)/i;
 
 export const isHubAddress = (model: string): boolean => hubAddress.test(model);
 
 /**
- * Returns `org/name@revision` of a model's address on the hub (`https://huggingface.co/org/name/tree/main`);
- * undefined for other texts. The revision tells it from a folder `org/name`.
+ * Returns `org/name@revision` for a model's address on the hub (`https://huggingface.co/org/name/tree/main`);
+ * undefined for other texts. The revision distinguishes the result from a folder `org/name`.
  *
- * @throws LayerloomError INVALID_PARAMETER for an address of something else there: a file, a data set
+ * @throws LayerloomError INVALID_PARAMETER for the address of a file or data set
  */
 export const idOfHubAddress = (model: string): string | undefined => {
   const path = hubAddress.exec(model)?.groups?.['path'];
@@ -77,11 +80,11 @@ export const idOfHubAddress = (model: string): string | undefined => {
   );
 };
 
-/** Spelt like a hub model with a revision, valid or not. */
+/** Matches a text spelt like a hub model with a revision, valid or not. */
 const withRevision = /^[\w-][\w.-]*\/[^/@]+@/;
 
 /**
- * Refuses `org/name@revision` with an invalid name or revision. As a path, its `..` might lead to an
+ * Refuses `org/name@revision` with an invalid name or revision: read as a path, `..` might lead to an
  * unintended file.
  *
  * @throws LayerloomError INVALID_PARAMETER
@@ -97,5 +100,5 @@ export const checkRemote = (model: string): void => {
 
 const url = /^[a-z][a-z\d+.-]*:\/\/./i;
 
-/** True for the spelling of a remote model: `org/name[@revision]`, or a URL. */
+/** True for a remote model's spelling: `org/name[@revision]` or a URL. */
 export const isRemote = (model: string): boolean => isHubId(model) || url.test(model);

@@ -22,15 +22,15 @@ export interface Place {
 export interface Architecture {
   /** `model_type` of `config.json`, or a guess from tensor names. */
   readonly family: string;
-  /** The naming convention. Meta's checkpoints order the rows of q and k differently from Hugging Face's. */
+  /** The naming convention. Meta's checkpoints also have another order of rows in q and k. */
   readonly naming: 'huggingface' | 'meta';
-  /** Number of layers; 0 without layer numbers, or with several candidate stacks. */
+  /** Number of layers; 0 without layer numbers, or if several stacks are possible. */
   readonly layers: number;
-  /** Candidate stacks, as the prefix of the layer numbers (`model.layers`): one in most models. */
+  /** Stacks of layers, as prefixes of layer numbers (`model.layers`). Most models have one. */
   readonly stacks: readonly string[];
   /**
-   * True if the head is the embeddings: by their bytes, by `config.json`, or because no head is stored.
-   * Undefined if a head is stored and neither `config.json` nor the family's default tells.
+   * True if the head equals the embeddings: by their bytes, by `config.json`, or because no head is stored.
+   * Undefined if a head is stored, and neither `config.json` nor the family's default decides.
    */
   readonly tied: boolean | undefined;
   /** Tensors with role `other`. */
@@ -39,9 +39,9 @@ export interface Architecture {
 }
 
 /**
- * Derives the architecture from a checkpoint's tensor names and `config.json`. An unknown family is read by
+ * Derives the architecture from a checkpoint's tensor names and `config.json`. Unknown families are read by
  * the pattern `…layers.N.…` (or `h`, `blocks`) and by the names of known families. Tensors without a known
- * role are listed in `unrecognised`.
+ * role are in `unrecognised`.
  *
  * @param stack selects one of several stacks: `encoder`, `decoder`, or the whole prefix
  * @throws LayerloomError INVALID_PARAMETER for an unknown stack; LAYER_MISSING above the limit on layers
@@ -70,7 +70,7 @@ export const describeArchitecture = (checkpoint: CheckpointIndex, stack?: string
 };
 
 /**
- * Checks that the model has exactly one stack, without missing layers.
+ * Checks that the model has exactly one stack, and that no layer is missing.
  *
  * @throws LayerloomError NO_LAYERS, STACKS_AMBIGUOUS, LAYER_MISSING
  */
@@ -81,7 +81,7 @@ export const requireLayers = ({ stacks, layers, places }: Architecture, model: s
   if (present.size < layers) throw layerMissing(model, layers, present);
 };
 
-/** Returns a function from names to places. Layers of other stacks count as outside the layers. */
+/** Returns a function that maps names to places. Layers of other stacks count as outside the layers. */
 const placer = (
   family: Family | undefined,
   found: readonly string[],
@@ -104,8 +104,8 @@ const placer = (
 };
 
 /**
- * Returns the first layer number of a draft head. Models with multi-token prediction (DeepSeek-V3, GLM-4.5)
- * number it after their own layers.
+ * Returns the first number of draft layers. Models with multi-token prediction (DeepSeek-V3, GLM-4.5) number
+ * drafts after their own layers.
  */
 const draftLayersFrom = ({ config }: CheckpointIndex): number => {
   const text = isObject(config?.['text_config']) ? config['text_config'] : config;
@@ -130,7 +130,7 @@ const tyingOf = ({ config, tied }: CheckpointIndex, hasHead: boolean): boolean |
   if (tied !== undefined) return tied;
   const value = config?.['tie_word_embeddings'];
   if (typeof value === 'boolean') return value;
-  // A class without a token head ties nothing.
+  // A class without a token head ties no embeddings.
   const [name] = classesIn(config);
   if (!hasHead)
     return name !== undefined && stemOfClass(name) !== undefined && !givesTokens(name) ? undefined : true;
@@ -140,7 +140,7 @@ const tyingOf = ({ config, tied }: CheckpointIndex, hasHead: boolean): boolean |
 const presentIn = (places: Architecture['places']): ReadonlySet<number> =>
   new Set([...places.values()].flatMap(({ layer }) => layer ?? []));
 
-/** The error for the first missing layer, or the first above the limit. */
+/** Returns the error for the first missing layer, or the first above the limit. */
 const layerMissing = (model: string, layers: number, present: ReadonlySet<number>): LayerloomError => {
   let layer = 0;
   while (layer < mostLayers && present.has(layer)) layer += 1;

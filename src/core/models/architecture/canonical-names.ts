@@ -1,6 +1,6 @@
 /**
- * Name prefixes of a whole model, or of the language model within a larger one: transformers'
- * `base_model_prefix`, which files of the base class lack, and prefixes that its versions gave multimodal
+ * Prefixes of names of a whole model, or of the language model within a larger one. They are transformers'
+ * `base_model_prefix`, which files of the base class lack, and prefixes that its versions gave to multimodal
  * models.
  */
 const wholes = new Set([
@@ -11,7 +11,7 @@ const wholes = new Set([
 
 export const isWhole = (part: string): boolean => wholes.has(part);
 
-/** Name parts that files spell differently from transformers 5 (`conversion_mapping.py`). */
+/** Parts of names that files spell differently from transformers 5 (`conversion_mapping.py`). */
 const renamed: readonly (readonly [inFiles: RegExp, inModel: string])[] = [
   [/LayerNorm\.gamma$/, 'LayerNorm.weight'],
   [/LayerNorm\.beta$/, 'LayerNorm.bias'],
@@ -20,7 +20,7 @@ const renamed: readonly (readonly [inFiles: RegExp, inModel: string])[] = [
 ];
 
 /**
- * Returns a parameter's name without the prefixes that depend on class and transformers version:
+ * Returns a parameter's name without prefixes that depend on class and transformers version:
  * `h.0.ln_1.weight` for `transformer.h.0.ln_1.weight`.
  */
 export const canonicalName = (name: string): string => {
@@ -31,15 +31,15 @@ export const canonicalName = (name: string): string => {
 };
 
 /**
- * Returns a tensor that is the head by its name alone: transformers renames `embed_out.` at the start of a
- * name only, so that it does not find `gpt_neox.embed_out.weight`.
+ * Returns a head that transformers does not find by its name: it renames `embed_out.` only at the start of a
+ * name, so not in `gpt_neox.embed_out.weight`.
  */
 export const lostHead = (names: Iterable<string>): string | undefined =>
   [...names].find(
     (name) => /^(?:\w+\.)+embed_out\.weight$/.test(name) && canonicalName(name).startsWith('embed_out.'),
   );
 
-/** Maps canonical names to names, leaving out ambiguous ones. */
+/** Maps canonical names to names; leaves out ambiguous ones. */
 export const byCanonicalName = (names: Iterable<string>): ReadonlyMap<string, string> => {
   const found = new Map<string, string>();
   const several = new Set<string>();
@@ -53,8 +53,8 @@ export const byCanonicalName = (names: Iterable<string>): ReadonlyMap<string, st
 };
 
 /**
- * Maps names of one model to the spelling of another, where they differ. A name that the other model lacks
- * (as in further layers) gets the prefix of similar names.
+ * Maps one model's names to another's spelling, where the two differ. A name that the other model lacks, such
+ * as one of a further layer, gets the prefix of similar names.
  *
  * @param like names of the model whose spelling is wanted
  */
@@ -79,7 +79,7 @@ export const spellingsLike = (
   return spelt;
 };
 
-/** Maps the first part of canonical names to the prefix before it; undefined if ambiguous. */
+/** Maps the first part of canonical names to the prefix before it; undefined if several prefixes occur. */
 const placesIn = (canonical: ReadonlyMap<string, string>): ReadonlyMap<string, string | undefined> => {
   const places = new Map<string, string | undefined>();
   for (const [plain, name] of canonical) {
@@ -91,6 +91,6 @@ const placesIn = (canonical: ReadonlyMap<string, string>): ReadonlyMap<string, s
 
 const firstPart = (name: string): string => name.slice(0, Math.max(0, name.indexOf('.')));
 
-/** Returns the prefix before a canonical name; undefined if `name` does not end with it. */
+/** Returns the prefix before a canonical name; undefined if `name` does not end with `plain`. */
 export const prefixOf = (name: string, plain: string): string | undefined =>
   name.endsWith(plain) ? name.slice(0, name.length - plain.length) : undefined;

@@ -7,13 +7,13 @@ export const classesIn = (config: CheckpointIndex['config']): readonly string[] 
   return Array.isArray(classes) ? classes.filter((name) => typeof name === 'string') : [];
 };
 
-/** Returns the stem of a class name, such as `Llama` of `LlamaForCausalLM`. */
+/** Returns the stem of a class name: `Llama` for `LlamaForCausalLM`. */
 export const stemOfClass = (name: string): string | undefined => ends.exec(name)?.groups?.['stem'];
 
 /** True if a class name implies a token head. */
 export const givesTokens = (name: string): boolean =>
   /(ForCausalLM|LMHeadModel|ForConditionalGeneration|ForMaskedLM|ForPreTraining|MTModel)$/.test(name);
 
-/** True for a tensor of a task head (reward, labels, spans), by canonical name. */
+/** True for a tensor of a task head (reward, labels, spans). Takes canonical names. */
 export const isOfTask = (plain: string): boolean =>
   /^(score|classifier|qa_outputs|classification_head|v_head)\./.test(plain);

@@ -5,29 +5,29 @@ import type { Role } from './role.js';
 /** Name patterns and their roles; the first match wins. */
 export type Rules = readonly (readonly [RegExp, Role])[];
 
-/** Kinds of models in docs. */
+/** Kinds of models in the documentation. */
 export type ModelKind = 'decoder' | 'hybrid' | 'encoder' | 'encoder–decoder' | 'diffusion transformer';
 
-/** A family of models, with its tensor names where they are unusual. */
+/** A family of models, with the tensor names that are unusual. */
 export interface Family {
   readonly title: string;
   /** `model_type` of `config.json`, or `_class_name` in diffusers. */
   readonly types: readonly string[];
   readonly form: ModelKind;
-  /** Name parts right before the layer number; default `usualStacks`. */
+  /** Parts of names right before the layer number. Default: `usualStacks`. */
   readonly stacks?: readonly string[];
   /**
-   * Attributes that hold the base model in classes with a head (`base_model_prefix` in transformers); default
-   * `usualWholes`.
+   * Attributes that hold the base model in classes with a head (`base_model_prefix` in transformers).
+   * Default: `usualWholes`.
    */
   readonly wholes?: readonly string[];
-  /** Rules after the layer number, before the usual ones. */
+  /** Roles of names after the layer number; tried before the usual rules. */
   readonly inside?: Rules;
-  /** Rules outside the layers, before the usual ones. */
+  /** Roles of names outside the layers; tried before the usual rules. */
   readonly outside?: Rules;
   /**
-   * Numbered names that serve all layers, such as T5's position biases, which the first block computes for
-   * all. They count as embeddings.
+   * Numbered tensors that serve all layers, such as T5's position biases in the first block. They count as
+   * embeddings.
    */
   readonly ofAllLayers?: RegExp;
 }
@@ -111,7 +111,7 @@ const diffusion = {
   ],
 } satisfies Partial<Family>;
 
-/** Other families are read by the usual names and by these families' names. */
+/** Known families. Other families are read by usual names, then by the names of these families. */
 export const families: readonly Family[] = [
   { title: 'Llama', types: ['llama'], form: 'decoder' },
   { title: 'Mistral', types: ['mistral'], form: 'decoder' },
@@ -291,7 +291,7 @@ const byType = new Map(families.flatMap((family) => family.types.map((type) => [
 
 export const familyOfType = (type: string): Family | undefined => byType.get(type);
 
-/** Returns a configuration's types: the whole model's, then its language model's. */
+/** Returns a configuration's types: the whole model's, then the language model's. */
 export const typesIn = (config: CheckpointIndex['config']): string[] => {
   const text = config?.['text_config'];
   const found = [

@@ -8,7 +8,7 @@ const usualInside: Rules = [
 ];
 
 const usualOutside: Rules = [
-  // A module that sentence-transformers puts after the model.
+  // A module that sentence-transformers adds after the model.
   [/^\d+_[A-Za-z]\w*\//, 'head'],
   [
     /(^|\.)(embed_tokens|embed_positions|tok_embeddings|embed_in|word_embeddings|word_embeddings_layernorm|wte|wpe)\.(weight|bias)$/,
@@ -18,7 +18,7 @@ const usualOutside: Rules = [
   [/(^|\.)(lm_head|embed_out|output)\.(weight|bias)$/, 'head'],
 ];
 
-/** Computed constant tables that older exports store. */
+/** Constant tables that models compute, and that older exports store. */
 const buffer =
   /(^|\.)(rotary_emb\.inv_freq|rope\.freqs|(attention|attn)\.(bias|masked_bias|rotary_emb\.inv_freq)|position_ids)$/;
 
@@ -30,8 +30,8 @@ export const otherTower =
 const tokenHead = /(^|\.)(lm_head|embed_out|output|proj_out|head|decoder|vocab_projector)\.weight$/;
 
 /**
- * Returns the role by the family's names, then by usual ones. For an unknown family, tries all other
- * families' names last.
+ * Returns a tensor's role by the family's names, then by usual ones. For an unknown family, tries the names
+ * of all other families last.
  */
 const roleBy = (
   rules: 'inside' | 'outside',

@@ -3,20 +3,20 @@ import { invalidParameter } from '../../base/errors/invalid-parameter.js';
 import { type Family, families, usualStacks } from './families.js';
 import { otherTower } from './roles.js';
 
-/** A tensor name split at its layer number. */
+/** A tensor's name, split at the layer number. */
 export interface NameInStack {
-  /** The part before the number: `model.layers`. */
+  /** The part before the number, such as `model.layers`. */
   readonly stack: string;
   readonly layer: number;
-  /** The part after it. */
+  /** The part after the number. */
   readonly module: string;
 }
 
 export type LayerName = (name: string) => NameInStack | undefined;
 
 /**
- * Finds a model's stacks of layers by its family's names, then by usual names, then by any family's. Stacks
- * of other towers count only if there are no others.
+ * Finds a model's stacks of layers by names of the family, then by usual names, then by names of any family.
+ * Stacks of other towers count only if there are no others.
  */
 export const findStacks = (
   names: readonly string[],
@@ -47,7 +47,7 @@ const layerNames = (words: readonly string[]): LayerName => {
 };
 
 /**
- * Returns the stack that `wanted` selects: a whole prefix, or a part such as `decoder` of
+ * Returns the stack that `wanted` selects: a whole prefix, or a part such as `decoder` in
  * `model.decoder.layers`.
  *
  * @throws LayerloomError INVALID_PARAMETER unless exactly one matches

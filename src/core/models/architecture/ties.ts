@@ -2,7 +2,7 @@ import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { isObject } from '../checkpoint/files/json.js';
 import { byCanonicalName } from './canonical-names.js';
 
-/** A tensor that is a copy of another if embeddings are tied. */
+/** In a model with tied embeddings: a tensor that is a copy of another. */
 export interface Tie {
   readonly copy: string;
   readonly source: string;
@@ -11,7 +11,7 @@ export interface Tie {
 const heads =
   /^(lm_head|lm_head\.decoder|lm_head\.out_proj|(cls\.)?predictions\.decoder|generator_lm_head|vocab_projector|output_projection|proj_out|pred_layer\.proj|lm_loss|head|head\.decoder|decoder|output)\.weight$/;
 
-/** Canonical names of embeddings that a head is tied to, the likeliest first. */
+/** Canonical names of embeddings to which a head may be tied, the likeliest first. */
 const embeddings: readonly RegExp[] = [
   /^shared\.weight$/,
   /^(embed_tokens|wte|word_embeddings?|embed_in|tokens_embed|tok_embeddings|embeddings|w)\.weight$/,
@@ -38,7 +38,7 @@ const sourceIn = (names: ReadonlyMap<string, string>): string | undefined => {
 export const headOf = ({ tensors }: Pick<CheckpointIndex, 'tensors'>): string =>
   [...byCanonicalName(tensors.keys())].find(([canonical]) => heads.test(canonical))?.[1] ?? 'lm_head.weight';
 
-/** Returns the stored copies in a model with tied embeddings. */
+/** Returns the copies that a model with tied embeddings stores. */
 export const tiesIn = ({ tensors }: Pick<CheckpointIndex, 'tensors'>): readonly Tie[] => {
   const names = byCanonicalName(tensors.keys());
   const source = sourceIn(names);
@@ -56,7 +56,7 @@ export const tiesIn = ({ tensors }: Pick<CheckpointIndex, 'tensors'>): readonly 
   ];
 };
 
-/** LUKE ties its entities too, and names the bias of its head by the decoder. */
+/** LUKE also ties its entities, and stores its head's bias under the decoder's name. */
 const ofLuke = (names: ReadonlyMap<string, string>): Tie[] =>
   names.has('entity_predictions.bias')
     ? [
@@ -69,7 +69,7 @@ const ofLuke = (names: ReadonlyMap<string, string>): Tie[] =>
     : [];
 
 /**
- * Returns the copies that loaders make for tied embeddings and that the checkpoint does not store. If the
+ * Returns the copies that loaders make of tied embeddings, and that the checkpoint does not store. If the
  * model is not tied, these tensors are missing.
  */
 export const absentCopies = ({ tensors }: Pick<CheckpointIndex, 'tensors'>): readonly Tie[] => {
@@ -87,7 +87,7 @@ export const absentCopies = ({ tensors }: Pick<CheckpointIndex, 'tensors'>): rea
   return [...ofEmbeddings, ...ofBiases, ...ofLuke(names)].filter(({ copy }) => !tensors.has(copy));
 };
 
-/** Model types whose embeddings transformers 5.24 ties, whatever `config.json` says. */
+/** Model types that transformers 5.24 ties whatever `config.json` contains. */
 const alwaysTied = new Set([
   't5',
   'mt5',
@@ -104,19 +104,19 @@ const typeOf = (config: CheckpointIndex['config']): string => {
   return typeof type === 'string' ? type : '';
 };
 
-/** True if transformers ties the model whatever `config.json` says, unless values differ. */
+/** True if transformers ties the model whatever `config.json` contains, unless values differ. */
 export const isAlwaysTied = (config: CheckpointIndex['config']): boolean => alwaysTied.has(typeOf(config));
 
 /** True for a family whose head and embeddings have different rows. */
 export const hasOtherRows = (config: CheckpointIndex['config']): boolean => neverTied.has(typeOf(config));
 
-/** It never ties these. */
+/** Model types that transformers 5.24 never ties. */
 const neverTied = new Set([
   ...['nemotron_h', 'mllama', 'mllama_text_model', 'llama4', 'moshi', 'kimi_linear', 'molmo2', 'reformer'],
   ...['rembert', 'xlstm', 'qwen2_audio', 'pix2struct', 'fsmt', 'blip-2', 'instructblip', 'voxtral'],
 ]);
 
-/** It ties these by default. */
+/** Model types that transformers 5.24 ties by default. */
 const tiedByDefault = new Set(
   `albert aya_vision bart bert bert-generation big_bird bigbird_pegasus biogpt blenderbot blenderbot-small bloom camembert
   cohere cohere2 cohere2_moe cohere2_vision convbert ctrl data2vec-text deberta deberta-v2 deepseek_vl distilbert electra
@@ -131,7 +131,7 @@ const tiedByDefault = new Set(
   ),
 );
 
-/** It does not tie these by default. */
+/** Model types that transformers 5.24 does not tie by default. */
 const untiedByDefault = new Set(
   `apertus arcee bamba bitnet codegen dbrx deepseek_v2 deepseek_v3 diffllama doge dots1 exaone4 falcon_h1 flex_olmo glm glm4
   glm4_moe glm4v gpt_neox gpt_oss gptj granite granitemoe granitemoehybrid granitemoeshared helium hunyuan_v1_dense
@@ -141,8 +141,8 @@ const untiedByDefault = new Set(
 );
 
 /**
- * Returns true if transformers 5.24 ties the embeddings by this configuration; undefined if the family is
- * unknown and the configuration does not say.
+ * Returns true if transformers 5.24 ties the embeddings with this configuration; undefined if the family is
+ * unknown and the configuration does not decide.
  */
 export const saysTied = (config: CheckpointIndex['config']): boolean | undefined => {
   if (config === undefined) return undefined;
@@ -151,17 +151,19 @@ export const saysTied = (config: CheckpointIndex['config']): boolean | undefined
   if (neverTied.has(type)) return false;
   const text = config['text_config'];
   const [own, ofText] = [config, isObject(text) ? text : {}].map((of) => of['tie_word_embeddings']);
-  // The language model's setting ties the whole model too.
+  // The language model's setting also ties the whole model.
   if (own === true || ofText === true) return true;
   if (typeof own === 'boolean') return own;
   if (tiedByDefault.has(type)) return true;
   return untiedByDefault.has(type) || typeof ofText === 'boolean' ? false : undefined;
 };
 
-/** True if it is known under which name transformers looks for the family's head. */
+/** True if the name is known under which transformers looks for the family's head. */
 export const isKnownFamily = (config: CheckpointIndex['config']): boolean =>
   [tiedByDefault, untiedByDefault].some((types) => types.has(typeOf(config)));
 
-/** True if the head is the embeddings: by their bytes, by the configuration, or because no head is stored. */
+/**
+ * True if the head equals the embeddings: by their bytes, by the configuration, or because no head is stored.
+ */
 export const isTied = (checkpoint: CheckpointIndex): boolean =>
   checkpoint.tied ?? (saysTied(checkpoint.config) === true || !checkpoint.tensors.has(headOf(checkpoint)));

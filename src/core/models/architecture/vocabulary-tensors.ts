@@ -2,28 +2,28 @@ import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import type { Architecture } from './architecture.js';
 import { isTokenHead } from './roles.js';
 
-/** Tensors with one row per token. */
+/** Tensors with a row for each token. */
 export interface VocabularyTensors {
   /** Number of rows of the token embeddings. */
   readonly rows: number;
   readonly names: ReadonlySet<string>;
   /**
-   * Tensors indexed by token but not by row, whose tokens cannot be moved: BART's bias `[1, rows]`, and a
-   * head with fewer rows than the embeddings.
+   * Tensors whose tokens cannot be moved, because tokens are not rows: BART's bias `[1, rows]`, and a head
+   * with fewer rows than the embeddings.
    */
   readonly unmovable: readonly string[];
 }
 
-/** Limit on rows: sixty times the largest vocabulary. */
+/** Limit on rows, sixty times the largest vocabulary. */
 const mostRows = 2 ** 24;
 
-/** Token embeddings. Position embeddings and norms after embeddings have the same role. */
+/** Token embeddings. Position embeddings, and norms after embeddings, have the role `embedding` too. */
 const embeddings =
   /(^|\.)(embed_tokens|embed_tokens_per_layer|tok_embeddings|embed_in|word_embeddings|wte|shared|embeddings)\.weight$/;
 /** Embeddings and heads of draft layers for multi-token prediction. */
 const ofDrafts = /\.layers\.\d+\.(embed_tokens|shared_head\.head)\.weight$/;
 
-/** Gemma 3n's per-layer embeddings, whose vocabulary has its own size. */
+/** Gemma 3n's embeddings for each layer, whose vocabulary has a size of its own. */
 const ofLayers = /(^|\.)embed_tokens_per_layer\.weight$/;
 
 /** Returns the tensors whose dimension 0 is the vocabulary; undefined if no embeddings are recognised. */
@@ -34,7 +34,7 @@ export const vocabularyTensors = (
   const isEmbedding = (name: string) => places.get(name)?.role === 'embedding' && embeddings.test(name);
   const first = [...tensors].find(([name]) => isEmbedding(name))?.[1];
   const rows = first?.shape[0];
-  // An empty tensor may claim any number of rows, and lists have one item per row.
+  // An empty tensor may claim any number of rows, and lists have an item for each row.
   if (first === undefined || rows === undefined || first.shape.includes(0) || rows > mostRows)
     return undefined;
   const names = new Set(

@@ -13,38 +13,45 @@ export interface MixtureSizes {
 }
 
 /**
- * A family of mixtures that can hold dense models: attention, norms and embeddings of one, MLPs of others.
+ * A family of mixtures that can hold dense models: attention, norms and embeddings of one, and MLPs of
+ * others.
  */
 export interface MixtureLayout {
-  /** mergekit-moe's name. A recipe's `architecture` is a case-insensitive prefix of it. */
+  /** mergekit-moe's name. A recipe's `architecture` is a prefix of it, in any case. */
   readonly title: string;
   readonly family: string;
-  /** `model_type` of dense models that compute the same way. */
+  /** `model_type` of dense models that compute like an expert of this family. */
   readonly dense: readonly string[];
-  /** Names of tensors, besides MLPs, that it accepts. */
+  /** Names of tensors, besides MLPs, that the family accepts. */
   readonly holds: RegExp;
-  /** Required biases that dense models may lack (then 0), by the matrix with as many rows. */
+  /**
+   * Biases that the family requires and dense models may lack (0 is written), each with a matrix of as many
+   * rows.
+   */
   readonly biases: readonly string[];
-  /** mergekit-moe's form. */
+  /** The layout in which mergekit-moe writes experts. */
   readonly form: ExpertLayout;
-  /** The part of a layer with router and experts, in files with separate experts. */
+  /** The part of a layer that contains router and experts, in files with separate experts. */
   readonly block: string;
-  /** Names of an expert's matrices in such files. */
+  /** Names of an expert's matrices in files with separate experts. */
   readonly matrices: { readonly gate: string; readonly up: string; readonly down: string };
-  /** The shared expert: its part of the layer, and its router if any; null without a shared expert. */
+  /**
+   * The shared expert: its part of the layer, and its router or null. Null if the family has no shared
+   * expert.
+   */
   readonly shared: { readonly block: string; readonly router: string | null } | null;
   config(dense: Config, sizes: MixtureSizes): Config;
 }
 
 const plain = { gate: 'gate_proj', up: 'up_proj', down: 'down_proj' };
 
-/** Matches embeddings, head, norms, projections, and `more` of the attention. */
+/** Returns a pattern for embeddings, head, norms, projections, and `more` of the attention. */
 const holding = (more?: string): RegExp =>
   new RegExp(
     `^(model\\.embed_tokens\\.weight|model\\.norm\\.weight|lm_head\\.weight|model\\.layers\\.\\d+\\.(self_attn\\.[qkvo]_proj\\.weight|input_layernorm\\.weight|post_attention_layernorm\\.weight${more === undefined ? '' : `|self_attn\\.${more}`}))$`,
   );
 
-/** Defaults of dense families (transformers 5.24) that differ from the mixtures'. */
+/** Defaults of dense families (transformers 5.24) that differ from those of the mixtures. */
 const defaults: Readonly<Record<string, (config: Config) => Config>> = {
   llama: ({ num_attention_heads }) => ({
     num_key_value_heads: num_attention_heads,
@@ -70,7 +77,7 @@ const impliedBy = (dense: Config): Config => {
   };
 };
 
-/** Keys of Qwen's mixtures that dense models may lack: no windows, experts in every layer. */
+/** Keys of Qwen's mixtures that dense models may lack: no windows, experts in each layer. */
 const qwenLayers = (dense: Config, layers: number): Config => ({
   decoder_sparse_step: 1,
   layer_types: Array.from({ length: layers }, () => 'full_attention'),
@@ -81,10 +88,13 @@ const qwenLayers = (dense: Config, layers: number): Config => ({
   router_aux_loss_coef: 0.001,
 });
 
-/** A class of DeepSeek's code on the hub, for `auto_map`. */
+/** Returns a class in DeepSeek's code on the hub, for `auto_map`. */
 const deepseekCode = (name: string): string => ['deepseek-ai/deepseek-moe-16b-base', name].join('--');
 
-/** In mergekit-moe's order of preference, if a recipe names no architecture (`mergekit.moe`, 0.1.5). */
+/**
+ * The first suitable family is used if a recipe names no architecture. The order is mergekit-moe's
+ * (`mergekit.moe`, 0.1.5).
+ */
 export const mixtureLayouts: readonly MixtureLayout[] = [
   {
     title: 'Mixtral',
@@ -120,7 +130,7 @@ export const mixtureLayouts: readonly MixtureLayout[] = [
     shared: { block: 'shared_experts', router: null },
     config: (dense, { experts, perToken, shared }) => ({
       ...impliedBy(dense),
-      // DeepSeek's own code reads only this key.
+      // DeepSeek's own code only reads this key.
       ...(isObject(dense['rope_parameters']) ? { rope_theta: dense['rope_parameters']['rope_theta'] } : {}),
       architectures: ['DeepseekForCausalLM'],
       model_type: 'deepseek',
@@ -178,7 +188,7 @@ export const mixtureLayouts: readonly MixtureLayout[] = [
       ...qwenLayers(dense, layers),
       architectures: ['Qwen3MoeForCausalLM'],
       model_type: 'qwen3_moe',
-      // The first key is for transformers 5, the second for older versions.
+      // transformers 5 reads the first key, older versions the second.
       num_local_experts: experts,
       num_experts: experts,
       num_experts_per_tok: perToken,

@@ -2,14 +2,14 @@ import { ownValue } from '../../base/errors/lookup.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { isObject } from '../checkpoint/files/json.js';
 
-/** Names of mixtures' parameters in a family's files, for which transformers fuses experts. */
+/** Names of mixtures' parameters in files of a family whose experts transformers fuses. */
 export interface ExpertNames {
   /**
-   * Names of an expert's matrices, after its number: `experts.0.w1.weight`. Absent if files have no separate
-   * experts.
+   * Names of an expert's matrices, after the expert's number: `experts.0.w1.weight`. Absent if files have no
+   * separate experts.
    */
   readonly matrices?: { readonly gate: string; readonly up: string; readonly down: string };
-  /** Name parts in the model, and in files with separate experts. */
+  /** Parts of names in the model, and in files with separate experts. */
   readonly renamed: readonly (readonly [inModel: string, inFiles: string])[];
 }
 
@@ -24,7 +24,7 @@ const granite: ExpertNames = {
   ],
 };
 
-/** By `model_type`, as converted by transformers 5.24 (`conversion_mapping.py`). */
+/** Families by `model_type`, as transformers 5.24 converts them (`conversion_mapping.py`). */
 const families: Readonly<Record<string, ExpertNames>> = {
   mixtral: { matrices: mixtral, renamed: [experts, ['.mlp.gate.', '.block_sparse_moe.gate.']] },
   phimoe: { matrices: mixtral, renamed: [experts, ['.mlp.router.', '.block_sparse_moe.gate.']] },
@@ -33,7 +33,7 @@ const families: Readonly<Record<string, ExpertNames>> = {
   granitemoehybrid: granite,
 };
 
-/** Used by Qwen, DeepSeek, OLMoE and most others. */
+/** Names in Qwen, DeepSeek, OLMoE and most other families. */
 const usual: ExpertNames = {
   matrices: { gate: 'gate_proj', up: 'up_proj', down: 'down_proj' },
   renamed: [],
@@ -62,13 +62,13 @@ export const nameInModel = ({ renamed }: ExpertNames, name: string): string => {
   return found === undefined ? name : name.replace(found[1], found[0]);
 };
 
-/** A fused parameter of all experts: `model.layers.0.mlp.experts.gate_up_proj`. */
+/** Matches a fused parameter with all experts: `model.layers.0.mlp.experts.gate_up_proj`. */
 export const fusedParameter = /^(?<stem>(?:.*\.)?experts)\.(?<which>gate_up|down)_proj$/;
 
 export interface ExpertMatrix {
-  /** The fused parameter, otherwise named as in files. */
+  /** The fused parameter; other parts of the name are as in files. */
   readonly parameter: string;
-  /** Index among the parameter's matrices; each expert has `matrices` of them. */
+  /** Index among the parameter's matrices; each expert has `matrices` of these. */
   readonly index: number;
   readonly matrices: number;
 }
@@ -89,10 +89,11 @@ export const fusedNameOf = ({ matrices }: ExpertNames, name: string): ExpertMatr
 };
 
 /**
- * Returns the names of an expert's matrices in a fused parameter, from top to bottom. Undefined for other
+ * Returns the names of the experts' matrices in a fused parameter, from the first. Undefined for other
  * parameters, and for families without separate experts.
  *
- * @param parameter fused, otherwise named as in files: `model.layers.0.block_sparse_moe.experts.gate_up_proj`
+ * @param parameter fused, with other parts of the name as in files:
+ *   `model.layers.0.block_sparse_moe.experts.gate_up_proj`
  */
 export const matricesOf = (
   { matrices }: ExpertNames,

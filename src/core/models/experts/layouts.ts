@@ -1,4 +1,6 @@
-/** `fused`: a layer's experts in one parameter, as in transformers 5. `separate`: each expert has its own. */
+/**
+ * `fused`: a layer's experts share one parameter, as in transformers 5. `separate`: each expert has its own.
+ */
 export const expertLayouts = ['fused', 'separate'] as const;
 
 export type ExpertLayout = (typeof expertLayouts)[number];

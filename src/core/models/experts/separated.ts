@@ -6,9 +6,9 @@ import { type ExpertNames, expertNamesOf, fusedParameter, matricesOf, nameInFile
 type Tensors = CheckpointIndex['tensors'];
 
 /**
- * Returns a checkpoint with separate experts: splits fused parameters into the experts' matrices, named as in
- * the family's files. So both forms give the same model. Experts stored as [in, out] or quantised stay fused.
- * Reads nothing.
+ * Returns the checkpoint with separate experts, so that both layouts give equal models: splits fused
+ * parameters into matrices with the names of the family's files. Experts stored as [in, out] or quantised
+ * stay fused. Reads no files.
  */
 export const separated = (checkpoint: CheckpointIndex): CheckpointIndex => {
   const { tensors: stored, fusedExperts } = checkpoint;
@@ -22,14 +22,14 @@ export const separated = (checkpoint: CheckpointIndex): CheckpointIndex => {
     return [...matricesIn(names, inFiles, reference)];
   });
   const tensors = new Map(entries);
-  // Names in both forms contradict each other; the checkpoint stays as it is.
+  // If both layouts give a name, they contradict each other, and the checkpoint stays as it is.
   return tensors.size === entries.length ? { ...checkpoint, tensors, fusedExperts: { stored } } : checkpoint;
 };
 
 /**
  * Returns each expert's matrices in a fused parameter, with names.
  *
- * @param parameter fused, otherwise named as in files
+ * @param parameter fused, with other parts of the name as in files
  */
 export const matricesIn = (
   names: ExpertNames,
@@ -45,7 +45,7 @@ export const matricesIn = (
   );
 };
 
-/** Returns a matrix of a fused parameter; each expert has `length` of them. */
+/** Returns a matrix of a fused parameter; each expert has `length` of these. */
 const partOf = (
   { file, begin, end, dtype, shape }: TensorReference,
   index: number,
@@ -57,7 +57,7 @@ const partOf = (
   return { file, begin: from, end: from + bytes, dtype, shape: [rows / length, columns] };
 };
 
-/** True for a fused parameter whose layer has matrices [out, in]: gate above up, and down. */
+/** True for a fused parameter of [out, in] matrices in a layer with gate above up, and with down. */
 const isFused = (tensors: Tensors, name: string): boolean => {
   const { stem } = fusedParameter.exec(name)?.groups ?? {};
   if (stem === undefined) return false;
@@ -66,7 +66,7 @@ const isFused = (tensors: Tensors, name: string): boolean => {
   const [[experts, both, hidden = 0], [others, out, inner = 0]] = [up.shape, down.shape];
   const isWhole = up.shape.length === 3 && down.shape.length === 3 && experts === others && isCount(experts);
   if (!isWhole || both !== 2 * inner || hidden !== out || inner * hidden === 0) return false;
-  // Biases, scales and blocks of codes, which do not exist per expert.
+  // Biases, scales and blocks of codes cannot be separated.
   return !['gate_up_proj', 'down_proj'].some((one) =>
     ['_bias', '_scale', '_scale_inv', '_scales', '_blocks'].some((end) =>
       tensors.has(`${stem}.${one}${end}`),
@@ -74,7 +74,7 @@ const isFused = (tensors: Tensors, name: string): boolean => {
   );
 };
 
-/** Limit on experts, since each becomes several tensors and a sparse file may claim any number. */
+/** Limit on experts: each becomes several tensors, and a sparse file may claim any number. */
 const mostExperts = 65_536;
 
 const isCount = (experts = 0): boolean => experts > 0 && experts <= mostExperts;

@@ -20,15 +20,16 @@ const schemes: readonly QuantisationScheme[] = [
   bitsandbytes,
 ];
 
-/** Keys of `config.json` that describe quantisation; the first present is read. */
+/** Keys of `config.json` that describe quantisation. The first one present is read. */
 const configKeys = ['quantization_config', 'compression_config'];
 
-/** Tensors beside a weight that do not affect its value: scales of activations, shapes. */
+/** Matches tensors beside a weight that do not change its value, such as scales of activations. */
 const beside = /^((input|output|activation)(_global)?_scale|weight_shape|(input|output)_zero_point)$/;
 
 /**
- * Lists a quantised checkpoint's tensors as in the original model, each with its stored form (`quantised`), in place
- * of the stored parts. Returns others, and unknown schemes, unchanged. Reads no files.
+ * Lists a quantised checkpoint's tensors as in the original model. Each has the description of its stored
+ * parts (`quantised`), which it replaces. Returns unquantised checkpoints and unknown schemes unchanged.
+ * Reads no files.
  *
  * @throws LayerloomError QUANTISATION_INVALID
  */
@@ -52,7 +53,7 @@ export const dequantised = (checkpoint: CheckpointIndex): CheckpointIndex => {
   };
 };
 
-/** Places tensors where their codes are stored; others stay in place. */
+/** Puts each tensor at the position of its codes; unquantised tensors stay in place. */
 const logicalTensors = (
   stored: ReadonlyMap<string, TensorReference>,
   found: readonly FoundTensor[],
@@ -76,7 +77,7 @@ const logicalTensors = (
       continue;
     }
     const { file, begin, end } = reference;
-    // A part's name may contain dots: `weight.absmax`.
+    // The last part of a name may contain dots: `weight.absmax`.
     const before = tensor.name.length - lastOf(tensor.name).length;
     const parts = new Map(
       [...tensor.of, ...(extra.get(tensor) ?? [])].flatMap((part): [string, TensorReference][] => {

@@ -5,8 +5,8 @@ import { checkShape, type FoundTensor, invalidQuantisation, type QuantisedCheckp
 export type BlockSize = readonly [rows: number, columns: number];
 
 /**
- * Returns a tensor of 8-bit floats or integers. The shape of the scales says whether they are per tensor, row
- * or block.
+ * Returns a tensor of 8-bit floats or integers. The scales' shape shows whether there is a scale for the
+ * tensor, for each row, or for each block.
  *
  * @throws LayerloomError QUANTISATION_INVALID
  */

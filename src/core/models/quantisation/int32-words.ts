@@ -9,21 +9,21 @@ import {
   tensorBeside,
 } from './scheme.js';
 
-/** How a scheme packs codes of a matrix [in, out] into 32-bit words. */
+/** How a scheme packs the codes of a matrix [in, out] into 32-bit words. */
 export interface Packing {
   readonly bits: 4 | 8;
-  /** Order of the codes of weights, and of zero points. */
+  /** Order of the codes of weights; `ofZeros` is the order of zero points. */
   readonly order: CodeOrder;
   readonly ofZeros: CodeOrder;
-  /** True if zero points are stored minus one. */
+  /** True if zero points are stored minus 1. */
   readonly oneMore: boolean;
-  /** Input features per scale; undefined for all. */
+  /** Number of input features that share a scale; undefined if all do. */
   readonly group: number | undefined;
 }
 
 /**
- * Returns the weight of a module with `qweight`, `qzeros` [groups, out] and `scales` [groups, out]. `g_idx`
- * [in] is present if input features are not in order of groups.
+ * Returns the weight of a module with `qweight`, `qzeros` [groups, out] and `scales` [groups, out]. If input
+ * features are not in the order of groups, there is also `g_idx` [in].
  *
  * @throws LayerloomError QUANTISATION_INVALID
  */
@@ -77,7 +77,9 @@ export const inWords = (
 };
 
 /**
- * Returns the modules with such parts. @throws LayerloomError QUANTISATION_INVALID for parts without codes
+ * Returns the modules with such tensors.
+ *
+ * @throws LayerloomError QUANTISATION_INVALID for tensors without codes
  */
 export const modulesInWords = ({ checkpoint }: QuantisedCheckpoint): string[] =>
   [...checkpoint.tensors.keys()].flatMap((stored) => {

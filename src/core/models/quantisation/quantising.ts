@@ -4,15 +4,15 @@ import { type Dtype, isFloating } from '../../tensor/dtype.js';
 import { elementsOf, type Shape } from '../../tensor/reference.js';
 import type { Place } from '../architecture/architecture.js';
 
-// Target formats of quantisation, and the tensors to quantise.
+// Formats in which layerloom writes quantised weights, and the tensors to quantise.
 
-/** Rows and columns of a block, which may exceed the matrix. */
+/** Rows and columns of a block; may exceed the matrix. */
 export type BlockSize = readonly [rows: number, columns: number];
 
-/** A way to quantise, by its name in options and recipes. */
+/** A way to quantise, with its name in options and recipes. */
 interface Quantising {
   readonly scheme: QuantisingScheme;
-  /** The largest first. */
+  /** Possible block sizes, the largest first. */
   readonly blocks: readonly BlockSize[];
 }
 
@@ -45,10 +45,13 @@ export type WrittenName = (typeof writtenNames)[number];
 const divides = ([rows, columns]: BlockSize, shape: Shape): boolean =>
   Number(shape[0]) % rows === 0 && Number(shape[1]) % columns === 0;
 
-/** True if square blocks divide a matrix, as loaders require; rows and groups may be truncated. */
+/**
+ * True if blocks divide the matrix. Loaders require this of square blocks only; rows and groups may be cut
+ * short.
+ */
 export const fits = (block: BlockSize, shape: Shape): boolean => block[0] === 1 || divides(block, shape);
 
-/** Returns the block size that fits most elements of a model's matrices; ties go to the larger. */
+/** Returns the block size that fits most elements of a model's matrices; among ties, the larger one. */
 export const blockOf = (name: QuantisingName, shapes: readonly Shape[]): BlockSize => {
   const { blocks }: Quantising = quantisings[name];
   const fitted = (block: BlockSize): number =>
@@ -57,7 +60,7 @@ export const blockOf = (name: QuantisingName, shapes: readonly Shape[]): BlockSi
 };
 
 /**
- * True for a projection matrix in a layer. Like quantisers, skips embeddings, head, norms, routers and
+ * True for a projection matrix in a layer. Like other quantisers, skips embeddings, head, norms, routers and
  * convolutions.
  */
 export const isQuantisable = (

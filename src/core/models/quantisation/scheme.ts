@@ -17,11 +17,11 @@ export interface QuantisedCheckpoint {
   readonly settings: Settings;
 }
 
-/** A tensor of the model before quantisation. */
+/** A tensor of the original model, and how it is stored. */
 export interface FoundTensor {
   readonly name: string;
   readonly shape: Shape;
-  /** Names of its stored tensors, codes first. */
+  /** Names of the stored tensors, codes first. */
   readonly of: readonly string[];
   readonly form: Omit<QuantisationLayout<TensorReference>, 'parts'>;
 }
@@ -29,22 +29,22 @@ export interface FoundTensor {
 export interface QuantisationScheme {
   /** Values of `quant_method` in `config.json`. */
   readonly methods: readonly string[];
-  /** Settings keys that may list unquantised modules. */
+  /** Keys of settings that may list unquantised modules. */
   readonly unconverted: readonly string[];
-  /** Settings keys about how quantisation was done, which do not describe the stored data. */
+  /** Keys of settings about how the model was quantised, which do not describe the stored data. */
   readonly origins?: readonly string[];
   /**
-   * Finds the quantised tensors that it can read. Modules left out can only be copied.
+   * Finds the quantised tensors that layerloom can read. Tensors of other modules can only be copied.
    *
    * @throws LayerloomError QUANTISATION_INVALID
    */
   find(checkpoint: QuantisedCheckpoint): FoundTensor[];
 }
 
-/** Dtypes of scales: floats, and exponents of two. */
+/** Dtypes of scales: floating-point numbers, or exponents of two. */
 const scaleDtypes: ReadonlySet<Dtype> = new Set(['F32', 'BF16', 'F16', 'F8_E4M3', 'F8_E8M0', 'U8']);
 
-/** The error for a tensor that contradicts its module's other tensors or the settings. */
+/** Returns the error for a tensor that contradicts its module's other tensors or the settings. */
 export const invalidQuantisation = (
   { files, path }: CheckpointIndex,
   reference: TensorReference | undefined,
@@ -58,9 +58,9 @@ export const invalidQuantisation = (
   });
 
 /**
- * Returns a tensor that another one needs.
+ * Returns a tensor that another tensor needs.
  *
- * @throws LayerloomError QUANTISATION_INVALID
+ * @throws LayerloomError QUANTISATION_INVALID if it is missing
  */
 export const tensorBeside = (checkpoint: CheckpointIndex, name: string, wanted: string): TensorReference => {
   const found = checkpoint.tensors.get(wanted);
@@ -73,7 +73,7 @@ export const tensorBeside = (checkpoint: CheckpointIndex, name: string, wanted: 
   );
 };
 
-/** True if scales form a grid of blocks per matrix; dimensions of size 1 may be missing. */
+/** True if scales form a grid of blocks for each matrix; dimensions of size 1 may be missing. */
 const isGrid = (
   shape: readonly number[],
   [rows, columns]: readonly [number, number],
@@ -82,7 +82,7 @@ const isGrid = (
   (rows === 1 && columns === 1) ||
   (rows === 1 && matrices === 1 && shape.length === 1 && shape[0] === columns) ||
   (shape.at(-1) === columns && shape.at(-2) === rows) ||
-  // For a matrix, one row of scales may be meant for its columns.
+  // For a single matrix, a 2-D row of scales could belong to the columns.
   (columns === 1 && shape.at(-1) === rows && (shape.length === 1 || matrices > 1));
 
 /**
@@ -101,7 +101,7 @@ export const checkShape = ({ checkpoint }: QuantisedCheckpoint, found: FoundTens
     const tensor = of.find((one) => checkpoint.tensors.get(one) === reference) ?? name;
     throw invalidQuantisation(checkpoint, reference, tensor, reason);
   };
-  /** Refuses a tensor with other dtypes or another number of elements. */
+  /** Refuses a tensor with another dtype or number of elements. */
   const expect = (reference: TensorReference, dtypes: readonly Dtype[], count: number): void => {
     if (!dtypes.includes(reference.dtype) || elementCount(reference.shape) !== count)
       refuse(
@@ -141,7 +141,7 @@ export const checkShape = ({ checkpoint }: QuantisedCheckpoint, found: FoundTens
   return found;
 };
 
-/** Models with transformers' `Conv1D` matrices, [in, out]; quantised ones are [out, in]. */
+/** Models with transformers' `Conv1D` matrices, stored as [in, out]; quantised ones are [out, in]. */
 const ofConv1D: readonly unknown[] = ['gpt2', 'openai-gpt', 'imagegpt', 'decision_transformer', 'clvp'];
 
 export const hasConv1D = ({ checkpoint }: Pick<QuantisedCheckpoint, 'checkpoint'>): boolean =>

@@ -1,14 +1,14 @@
 import type { FetchOptions, NeededRanges } from './source.js';
 import { remoteSources } from './sources.js';
 
-/** Returns the hash that a source states for a file, if any. */
+/** Returns the hash that a file's source states, if any. */
 export const statedContent = async (path: string): Promise<string | undefined> => {
   const stated = await Promise.all(remoteSources.map((source) => source.statedContent(path)));
   return stated.find((content) => content !== undefined);
 };
 
 /**
- * Fetches the missing bytes that a run needs.
+ * Fetches missing bytes that a run needs.
  *
  * @throws LayerloomError the codes of the sources' `bringRanges`
  */

@@ -3,12 +3,12 @@ import { type FoundModel, type FoundWithAdapter, sharedAddress } from '../addres
 import { splitName, withName } from '../address/name.js';
 import { isModelFile, withoutExtension } from '../checkpoint/containers/containers.js';
 
-// Texts that name found models. A name with a slash is never written as `NAME=`: it is a source's name or has
-// folders.
+// Texts that name found models. A name with a slash is never written as `NAME=`, because it is a source's
+// name or contains folders.
 
 /**
- * Returns a portable name for recipes: `org/name@COMMIT` if any machine can find it, else a folder beside the
- * recipe, `./math-1`. A base with an adapter is `./base+./adapter`.
+ * Returns a portable name for recipes: `org/name@COMMIT` if any machine can find the model, otherwise a
+ * folder beside the recipe, `./math-1`. A base with an adapter is `./base+./adapter`.
  */
 export const portableText = (model: FoundWithAdapter): string => {
   const { name, path, adapted } = model;
@@ -34,8 +34,8 @@ export const modelOfText = <Model>(models: ReadonlyMap<string, Model>, text: str
   models.get(text) ?? models.get(splitName(text).rest);
 
 /**
- * Returns this machine's text for a model with the portable text `text`: its path, with `NAME=` if `text` has
- * it or the path does not imply the name.
+ * Returns this machine's text for a model whose portable text is `text`: its path, with `NAME=` if `text` has
+ * a name or if the path ends in another name.
  */
 export const localText = <Model extends FoundModel>(
   models: ReadonlyMap<string, Model>,

@@ -5,7 +5,7 @@ import { withoutExtension } from '../checkpoint/containers/containers.js';
 import type { ModelSource } from './source.js';
 import { remoteSources } from './sources.js';
 
-/** The source of local files, for a path in any spelling. */
+/** Finds local files by a path in any spelling. */
 export const localFiles: ModelSource = {
   find: async (at) => {
     const path = resolve(at);

@@ -7,8 +7,8 @@ import { localFiles } from './local-files.js';
 import { remoteSources } from './sources.js';
 
 /**
- * Finds a model on this machine without network: an existing path, else a source's local copy. `NAME=` sets
- * its name.
+ * Finds a model on this machine without network: an existing path, or a source's local copy. `NAME=` sets the
+ * model's name.
  *
  * @throws LayerloomError MODEL_NOT_FOUND, listing what was tried, also for a base with an adapter;
  *   READ_FAILED
@@ -38,7 +38,7 @@ export const locate = async (model: ModelAddress): Promise<FoundModel> => {
   });
 };
 
-/** How paths and names are written elsewhere, each with what to write here. The first that fits is said. */
+/** Spellings of paths and names in other programs, each with a hint for here. The first match is reported. */
 const misspellings: readonly (readonly [pattern: RegExp, hint: string])[] = [
   [/^["'“”‘’`]|["'“”‘’`]$/, 'the quotes are part of the name: leave them out'],
   [/^\s|\s$/, 'the name begins or ends with a space: leave it out'],
@@ -54,7 +54,11 @@ const misspellings: readonly (readonly [pattern: RegExp, hint: string])[] = [
 const misspelling = (at: string): string | undefined =>
   misspellings.find(([pattern]) => pattern.test(at))?.[1];
 
-/** `locate`, but undefined if not found. @throws LayerloomError READ_FAILED */
+/**
+ * Like `locate`, but returns undefined if the model is not found.
+ *
+ * @throws LayerloomError READ_FAILED
+ */
 export const locateIfHere = (model: ModelAddress): Promise<FoundModel | undefined> =>
   locate(model).catch((error: unknown) => {
     if (error instanceof LayerloomError && error.code === 'MODEL_NOT_FOUND') return undefined;

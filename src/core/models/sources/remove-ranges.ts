@@ -13,28 +13,27 @@ import { remoteSources } from './sources.js';
 
 /** Models to remove from the cache of ranges, besides useless ones. */
 export interface RangeCacheSelection {
-  /** `org/name` (all commits) or `org/name@commit`, whose hash may be abbreviated. */
+  /** `org/name` for all commits, or `org/name@commit` with a whole or abbreviated hash. */
   readonly models?: readonly string[] | undefined;
-  /** Only models unused for this many milliseconds; combined with `models`. */
+  /** Only models unused for this many milliseconds, among `models` if given. */
   readonly unusedFor?: number | undefined;
   readonly dryRun?: boolean | undefined;
   readonly env?: NodeJS.ProcessEnv | undefined;
 }
 
-/** The result of `removeFromRangeCache`. */
 export interface RangeCacheRemoval {
   readonly removed: readonly RangeCacheEntry[];
-  /** Selected, and kept because a process uses them. */
+  /** Selected models that were kept, because a process uses them. */
   readonly inUse: readonly RangeCacheEntry[];
-  /** Why selected models were kept: a folder on their path is a link or another user's. */
+  /** Why other selected models were kept: a folder on their path is a link or another user's. */
   readonly foreign: readonly string[];
-  /** Bytes on disk that the removal freed. */
+  /** Bytes freed on disk. */
   readonly freed: number;
 }
 
 /**
  * Removes models from the cache of ranges: selected ones, those that another cache has whole, and leftovers
- * of interrupted downloads. Models in use are kept.
+ * of interrupted downloads. Keeps models in use.
  *
  * @throws LayerloomError WRITE_FAILED
  */
@@ -81,10 +80,10 @@ const isChosen = (
   return isNamed && idle >= (unusedFor ?? 0);
 };
 
-/** Keeps `org/na` from matching `org/name`. */
+/** Ends a name without a commit, so that `org/na` does not match `org/name`. */
 const atLeast = (model: string): string => (/@[0-9a-f]+$/.test(model) ? model : `${model}@ `);
 
-/** True for a model with incomplete headers or a removed file, or that its source's cache has whole. */
+/** True for a model with incomplete headers or a removed file, or which its source's cache has whole. */
 const isUseless = async (
   { folder, files, lastUse }: RangeCacheEntry,
   env: NodeJS.ProcessEnv,
@@ -98,7 +97,7 @@ const isUseless = async (
 
 const removing = '.removing';
 
-/** Renames first, so that no process finds a half-removed folder. */
+/** Renames before removing, so that no process finds a half-removed folder. */
 const removeFolder = async (folder: string): Promise<void> => {
   await writing(folder, async () => {
     await rename(folder, `${folder}${removing}`);

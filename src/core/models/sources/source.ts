@@ -3,15 +3,15 @@ import type { FoundModel, Origin } from '../address/found-model.js';
 import type { RangeFolder } from './ranges/folder/folder.js';
 
 /**
- * How much of remote models to fetch: nothing, all that is needed, or only headers and small files (a dry
+ * Which data of remote models to fetch: none, everything needed, or only headers and small files (for a dry
  * run).
  */
 export type Download = boolean | 'headers';
 
 export interface NeededRanges {
-  /** Absolute. */
+  /** Absolute path. */
   readonly path: string;
-  /** Ascending, disjoint. */
+  /** Ascending, without overlaps. */
   readonly ranges: readonly Extent[];
 }
 
@@ -22,7 +22,7 @@ export interface DownloadProgress {
 
 export interface FetchOptions {
   readonly signal?: AbortSignal | undefined;
-  /** Called as bytes arrive; `total` is that of the whole download. */
+  /** Called as bytes arrive; `total` is the whole download's. */
   readonly onProgress?: ((progress: DownloadProgress) => void) | undefined;
 }
 
@@ -31,42 +31,44 @@ export interface ModelSource {
    * Looks up a model on this machine.
    *
    * @param at an address without `NAME=`
-   * @returns the model; the path tried, if it is not here; undefined if the text names nothing in this source
+   * @returns the model; the path that was tried, if the model is not there; undefined if the text names
+   *   nothing in this source
    */
   find(at: string): Promise<FoundModel | { readonly tried: string } | undefined>;
 }
 
 /**
- * A source of remote models, such as a hub or an object store. The engine only sees files: the source fetches
- * headers into a local folder, and before a run the byte ranges needed, into sparse files of full length. It
- * tracks what is missing, so that nothing is read as zeros.
+ * A source of remote models, such as a hub or an object store. The engine sees only files: the source fetches
+ * headers into a local folder and, before a run, needed byte ranges into sparse files of full length. It
+ * tracks missing ranges, so that none is read as zeros.
  */
 export interface RemoteSource extends ModelSource {
   names(at: string): boolean;
-  /** Prefix of its folders in the cache of ranges: `WORD--…` (ranges/folder.ts). */
+  /** Prefix of the source's folders in the cache of ranges: `WORD--…` (ranges/folder.ts). */
   readonly folders: string;
   /**
-   * Returns the origin of a path in this source's folders or cache; undefined for other paths and for links
-   * leading out of the folder.
+   * Returns the origin of a path in this source's folders or cache; undefined for other paths, and for links
+   * that leave the folder.
    */
   describePath(path: string): Promise<(Origin & { readonly name?: string }) | undefined>;
   /**
-   * Returns a command of another program (such as `hf download …`) that downloads a model to the cache that
+   * Returns another program's command (such as `hf download …`) that downloads a model to the cache that
    * `find` searches.
    */
   fetchCommand?(at: string): string;
   /**
-   * Fetches headers and side files of a model, so that `find` finds it.
+   * Fetches headers and side files of a model, so that `find` finds the model.
    *
    * @returns warnings
    */
   bringHeaders(at: string, options: FetchOptions): Promise<readonly string[]>;
   /**
-   * Fetches missing ranges of files in its folders, and verifies completed files. Skips other sources' files.
+   * Fetches missing ranges of files in the source's folders, and verifies complete files. Skips other
+   * sources' files.
    */
   bringRanges(needs: readonly NeededRanges[], options: FetchOptions): Promise<void>;
   /**
-   * Returns the source's hash of a file, which identifies it while ranges arrive; undefined for other
+   * Returns the source's hash of a file, which identifies the file while ranges arrive; undefined for other
    * sources' files.
    */
   statedContent(path: string): Promise<string | undefined>;

@@ -9,12 +9,11 @@ const remedy = () =>
   `Give ${optionName('tokenizer', 'union')}, \`base\` or a model to say whose vocabulary the output has, or merge experts of one tokenizer`;
 
 /**
- * Returns the union of compatible vocabularies. Shared tokens must have one id, and one model's vocabulary,
- * without added tokens, must contain all others. Otherwise, tokens that BPE merges form would become added
- * tokens, which match inside words.
+ * Returns the union of compatible vocabularies. Shared tokens must have equal ids, and one model's
+ * vocabulary, without added tokens, must contain all others. Otherwise tokens that BPE merges form would
+ * become added tokens, which also match inside words.
  *
  * @param reference the model whose ids are preferred
- *
  * @throws LayerloomError TOKENIZER_MISMATCH, TOKENIZER_UNSUPPORTED
  */
 export const autoTokens = (

@@ -19,7 +19,6 @@ export type { VocabularyModel } from './resolve-models.js';
  * rows and the donor's files stay as they are.
  *
  * @param models the merged models, then companions such as the base
- *
  * @throws LayerloomError TOKENIZER_MISMATCH, TOKENIZER_UNSUPPORTED, INVALID_PARAMETER, READ_FAILED,
  *   CONFIG_INVALID
  */
@@ -36,7 +35,7 @@ export const mergeVocabularies = async (
   const hashes = new Set(found.flatMap((files) => files?.hash ?? []));
   const rows = new Set(models.map((model) => model.rows));
   const areEqual = hashes.size <= 1 && rows.size === 1 && !adds;
-  // SentencePiece files do not tell their number of tokens; assumes as many as rows.
+  // SentencePiece files do not state the number of tokens, so it is assumed to be the number of rows.
   const isOpaque = found.every((files) => files === undefined || files.form === 'tokenizer.model');
   if (areEqual && (keepsRows || (isOpaque && hashes.size === 1))) return undefined;
   if (source === 'rows') return await mergeByNumbers(models, adds, tokenizers);
@@ -81,7 +80,7 @@ const outputTokens = (
   return { donor, tokens: tokensOf(itemAt(models, donor), source === 'base', wanted) };
 };
 
-/** Merges rows by number and only warns of differing tokens. */
+/** Merges rows by number; only warns if tokens differ. */
 const mergeByNumbers = async (
   models: readonly VocabularyModel[],
   adds: boolean,

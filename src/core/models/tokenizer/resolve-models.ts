@@ -6,15 +6,15 @@ import type { ModelTokens, Tokenizer } from './files/tokenizer.js';
 
 export interface VocabularyModel {
   readonly checkpoint: CheckpointIndex;
-  /** Rows of its embeddings. */
+  /** Number of rows of the embeddings. */
   readonly rows: number;
 }
 
 /**
- * Reads the models' tokenizers; equal files are read once. A model without one is assumed to have that of
- * `models[options.reference]` if it has as many rows.
+ * Reads the models' tokenizers; equal files are read once. A model without a tokenizer is assumed to have
+ * that of `models[options.reference]`, if it has as many rows.
  *
- * @param options.assumes assume the same for models without a text tokenizer
+ * @param options.assumes true to assume this for models without a text tokenizer, too
  * @throws LayerloomError TOKENIZER_UNSUPPORTED, READ_FAILED, CONFIG_INVALID
  */
 export const resolveModels = async (
@@ -60,6 +60,6 @@ const without = (directory: string, reason: string): LayerloomError =>
     reason: `has no tokenizer files, ${reason}; put its tokenizer.json beside the weights`,
   });
 
-/** The error if the output's tokenizer would come from a model without one. */
+/** Returns the error if the output's tokenizer would come from a model that has none. */
 export const withoutTokenizer = (directory: string): LayerloomError =>
   without(directory, 'to make the output’s tokenizer from');

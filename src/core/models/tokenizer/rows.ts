@@ -14,14 +14,14 @@ interface Row {
 export interface Missing {
   readonly models: readonly number[];
   readonly tokens: readonly string[];
-  /** Indexes of models whose rows are averaged; if empty, the rows are 0. */
+  /** Indexes of the models whose rows are averaged; if empty, the rows are 0. */
   readonly from: readonly number[];
 }
 
 /**
  * Returns which rows each model supplies for an output of `rows` rows. A missing token gets the row of the
- * only model that has it, or the base's, or the mean of all that have it, or zeros. An output row without a
- * token is the model's own row. If the model has a token there, the row comes from the first other model that
+ * only model that has the token, or the base's, or the mean of all that have it, or zeros. An output row
+ * without a token is the model's own row or, if the model has a token there, comes from the first model that
  * has none there.
  *
  * @throws LayerloomError INVALID_PARAMETER if a token's source has no row for it
@@ -74,7 +74,7 @@ export const rowsOf = (
   return { models: own.map((of) => valueAt(results, of).rows), missing };
 };
 
-/** Returns each model's row for every output row, or -1. Models with the same tokens share one array. */
+/** Returns, for each model, its row for every output row, or −1. Models with equal tokens share an array. */
 const ownRows = (
   models: readonly ModelTokens[],
   ids: ReadonlyMap<string, number>,
@@ -100,7 +100,7 @@ const ownRows = (
   });
 };
 
-/** Splits a model's rows into its own and others', grouped by source. */
+/** Splits a model's rows into its own and other models', grouped by source. */
 const divide = (
   own: Int32Array,
   source: (to: number) => readonly Row[],

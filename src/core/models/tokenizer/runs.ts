@@ -1,6 +1,6 @@
 import type { RowRun } from './vocabulary.js';
 
-/** Collects pairs of rows, ascending by `to`, into maximal runs. */
+/** Joins pairs of rows, ascending by `to`, into runs that are as long as possible. */
 export class Runs {
   readonly #runs: [to: number, from: number, count: number][] = [];
 

@@ -10,7 +10,7 @@ import type { TokenTexts } from './files/token-texts.js';
 import { mostTokenizerValues } from './files/tokenizer.js';
 import type { LackingToken } from './transplant.js';
 
-/** A token, and the model's rows whose mean replaces it. */
+/** A token, and the model's rows whose mean becomes its row. */
 export type Subwords = readonly [id: number, ...rows: readonly number[]];
 
 /** The compiled module for the thread, even when this file runs from source. */
@@ -18,12 +18,15 @@ const splitter = pathToFileURL(shipped('dist/core/models/tokenizer/files/text-sp
 
 const together = 256;
 
-/** Time limits in seconds, several times the largest tokenizer's. */
+/**
+ * Time limits in seconds: a constant, and for each token and character. Several times the slowest known
+ * tokenizer's.
+ */
 const seconds = { inAll: 1, token: 5e-6, character: 25e-6 };
 
 /**
- * Returns the rows of the tokens into which a model's tokenizer splits texts. Bytes that are not valid text
- * use the rows of single bytes. Tokens for which no row exists are left out.
+ * Returns rows of the tokens into which a model's tokenizer splits texts. Bytes that are not valid text use
+ * the rows of single bytes. Leaves out tokens for which no row exists.
  *
  * @throws LayerloomError TOKENIZER_UNSUPPORTED, READ_FAILED, CONFIG_INVALID
  */
@@ -62,7 +65,7 @@ export const subwordsOf = async (
   });
 };
 
-/** Uses a thread with a time limit, since an untrusted tokenizer's expressions may take forever. */
+/** Splits in a thread with a time limit, because an untrusted tokenizer's expressions may take forever. */
 const splitAll = async (
   tokenizer: Readonly<Record<string, unknown>>,
   config: object,
@@ -90,7 +93,7 @@ const tokensIn = ({ model }: Readonly<Record<string, unknown>>): number => {
   return sizeOf(model['vocab']) + sizeOf(model['merges']);
 };
 
-/** Keys that the library requires and a tokenizer may omit. */
+/** Keys that the library requires, and that tokenizers may omit. */
 const withoutSteps = { normalizer: null, pre_tokenizer: null, post_processor: null, decoder: null };
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });

@@ -7,7 +7,7 @@ import type { OutputTokens } from './unite.js';
 import type { MergedVocabulary } from './vocabulary.js';
 
 /**
- * Returns the donor's tokenizer files that change with the output's tokens. Rewrites only values that hold
+ * Returns the donor's tokenizer files that change with the output's tokens. Rewrites only values that contain
  * tokens.
  *
  * @throws LayerloomError READ_FAILED, CONFIG_INVALID
@@ -57,7 +57,7 @@ export const tokenFiles = async (
   return files;
 };
 
-/** In the form of transformers' `save_pretrained`. */
+/** Returns a token's entry as transformers' `save_pretrained` writes it. */
 const decoderEntry = ({
   content,
   lstrip,
@@ -67,7 +67,7 @@ const decoderEntry = ({
   special,
 }: OutputTokens['added'][number]['token']) => ({ content, lstrip, normalized, rstrip, single_word, special });
 
-/** Removes tokens from a BPE vocabulary, and the merges that involve them. */
+/** Removes tokens from a BPE vocabulary, and merges that involve them. */
 const withoutTokens = (text: string, stripped: ReadonlySet<string>, file: string): string => {
   const tokenizer = parseJsonObject(text, file, mostTokenizerValues) as unknown as {
     model: { vocab: Record<string, number>; merges: unknown[] };

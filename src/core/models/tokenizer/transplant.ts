@@ -6,27 +6,27 @@ import type { RowRun } from './vocabulary.js';
 
 /** The rows of a model that gets a donor's tokenizer, numbered by the donor's ids. */
 export interface TransplantedRows {
-  /** The donor's rows, or the number of tokens. */
+  /** Number of the donor's rows, or of its tokens if larger. */
   readonly rows: number;
-  /** First row of padding without a token. */
+  /** First of the padding rows, which have no token. */
   readonly padFrom: number;
-  /** Rows of tokens that the model has too. */
+  /** Rows of tokens that the model has, too. */
   readonly own: readonly RowRun[];
-  /** The same tokens if the donor has a row: [model's row, donor's row, count]. */
+  /** Tokens of `own` with a row in the donor: [model's row, donor's row, count]. */
   readonly shared: readonly RowRun[];
-  /** Tokens that the model lacks, by id. */
+  /** Tokens that the model lacks, in order of ids. */
   readonly lacking: readonly LackingToken[];
 }
 
 export interface LackingToken {
   readonly id: number;
   readonly token: string;
-  /** As characters below 256. */
+  /** The token's bytes as characters below 256. */
   readonly bytes: string;
 }
 
 /**
- * Matches a donor's tokens to a model's: by bytes, whatever the spelling, and special tokens by use
+ * Matches a donor's tokens with a model's: by bytes, whatever the spelling; special tokens by use
  * (`bos_token`, …).
  *
  * @throws LayerloomError TOKENIZER_UNSUPPORTED if they share no token

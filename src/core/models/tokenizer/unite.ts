@@ -4,10 +4,10 @@ import { type AddedToken, AddedVocabulary, plainToken, sameSettings } from './fi
 import { idsOf, type ModelTokens, makeTokenizer, type Tokenizer, tokensWhere } from './files/tokenizer.js';
 import { someTokens } from './files/words.js';
 
-/** An output's tokens, and how they differ from those in the donor's files. */
+/** An output's tokens, and how they differ from the donor's files. */
 export interface OutputTokens {
   readonly ids: ReadonlyMap<string, number>;
-  /** By id. */
+  /** In order of ids. */
   readonly added: Tokenizer['added'];
   readonly changed: boolean;
   readonly stripped: ReadonlySet<string>;
@@ -15,9 +15,9 @@ export interface OutputTokens {
 }
 
 /**
- * Returns the tokens of `models[base]`, then those of the others in order. First their vocabularies' tokens
- * by id, which become plain added tokens; then their added tokens, with the first model's settings; then
- * `wanted` tokens that no model has.
+ * Returns the tokens of `models[base]`, then those of the other models in order. First come tokens of their
+ * vocabularies by id, which become plain added tokens; then their added tokens, with the first model's
+ * settings; then `wanted` tokens that no model has.
  *
  * @throws LayerloomError TOKENIZER_UNSUPPORTED
  */
@@ -42,7 +42,11 @@ export const uniteTokens = (
   return outputOf(itemAt(models, base), tokenizer, stripped, output, wanted, warnings);
 };
 
-/** Returns one model's tokens, without rowless ones if `strips`. @throws as `uniteTokens` */
+/**
+ * Returns one model's tokens; `strips` removes tokens without rows.
+ *
+ * @throws LayerloomError the codes of `uniteTokens`
+ */
 export const tokensOf = (model: ModelTokens, strips: boolean, wanted: Iterable<string>): OutputTokens => {
   const { tokenizer, stripped } = strips
     ? strip(model)
@@ -82,8 +86,8 @@ const outputOf = (
 };
 
 /**
- * The tokenizers library numbers added tokens from the vocabulary's size, not its last id. If the vocabulary
- * skips ids, two tokens would get the same id.
+ * Refuses an added token whose id the vocabulary uses. The tokenizers library numbers added tokens from the
+ * vocabulary's size, which fails if a vocabulary leaves ids out.
  */
 const checkNewIds = (donor: ModelTokens, { vocabulary }: Tokenizer, added: Tokenizer['added']): void => {
   const wanted = new Set(added.map(({ id }) => id));
@@ -99,7 +103,7 @@ const checkNewIds = (donor: ModelTokens, { vocabulary }: Tokenizer, added: Token
 };
 
 /**
- * Removes tokens without a row. Special tokens move to the end, since transformers adds them when loading.
+ * Removes tokens without a row. Special tokens move to the end, because transformers adds them when loading.
  */
 const strip = ({
   path,
@@ -128,7 +132,7 @@ const distinct = (models: readonly ModelTokens[]): ModelTokens[] =>
       models.findIndex((model) => model.tokenizer === tokenizer && model.rows === rows) === index,
   );
 
-/** Returns the settings of added tokens with a row, from the first model that has each. */
+/** Returns settings of added tokens with a row, from the first model that has the token. */
 const settingsOf = (models: readonly ModelTokens[]) => {
   const settings = new Map<string, AddedToken>();
   const differing = new Set<string>();
@@ -143,8 +147,8 @@ const settingsOf = (models: readonly ModelTokens[]) => {
 };
 
 /**
- * Returns tokens made by merges or scores that only `others` have, by id. mergekit's order is that of a hash
- * set and varies between runs.
+ * Returns the tokens made by merges or scores that only `others` have, in order of ids. In mergekit, the
+ * order of a hash set varies between runs.
  */
 const plainTokens = (
   tokenizer: Tokenizer,
@@ -165,7 +169,9 @@ const plainTokens = (
   return tokens;
 };
 
-/** Returns tokens made by other models' merges or scores that a union based on `models[base]` would add. */
+/**
+ * Returns the tokens, made by other models' merges or scores, that a union based on `models[base]` would add.
+ */
 export const plainTokensWithout = (models: readonly ModelTokens[], base: number): Set<string> => {
   const { settings } = settingsOf(models);
   return plainTokens(itemAt(models, base).tokenizer, distinct(models), settings);

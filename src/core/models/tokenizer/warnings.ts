@@ -41,7 +41,7 @@ export const movedWarnings = (models: readonly ModelTokens[], ids: ReadonlyMap<s
   });
 };
 
-/** Warns about tokens without a row, in models with another tokenizer than the output's. */
+/** Warns about tokens without rows, in models whose tokenizer is not the output's. */
 export const rowlessWarnings = (models: readonly ModelTokens[], donor: number): string[] => {
   const told = new Set([itemAt(models, donor).tokenizer]);
   return models.flatMap(({ name, rows, tokenizer }) => {

@@ -7,30 +7,30 @@ import { isAlike, settingsOf, typeOf } from './types.js';
 
 export interface ModelOfLayers {
   readonly config: Section | undefined;
-  /** The name prefix before layer numbers: `model.layers`. */
+  /** The prefix of layer numbers, such as `model.layers`. */
   readonly stack: string;
   readonly layers: number;
 }
 
-/** A section of a configuration that describes a stack. */
+/** A section of a configuration that describes a stack of layers. */
 export interface DescribingSection {
-  /** The keys that lead to it. */
+  /** Path of keys to the section. */
   readonly path: readonly string[];
   readonly section: Section;
-  /** Keys of the number of layers, each with its factor: units counted per layer. */
+  /** Keys that give the number of layers; each with its factor, the number of units counted for a layer. */
   readonly counts: Readonly<Record<string, number>>;
   readonly type: string | undefined;
   readonly traits: readonly Trait[];
-  /** Keys by which the family configures layers, of this stack or another. */
+  /** Keys by which the family configures layers of any stack. */
   readonly known: ReadonlySet<string>;
   readonly isKnown: boolean;
 }
 
 /**
- * Returns the sections that describe a model's stack. There may be several: `text_config`, and its copy at
- * the top level of older files.
+ * Returns the sections that describe a model's stack: several if `text_config` is repeated at the top level,
+ * as in older files.
  *
- * @throws Unsaid if no key gives the number of layers, or one contradicts it
+ * @throws Unsaid if no key gives the number of layers, or if a key contradicts it
  */
 export const describingSections = (
   config: Section,
@@ -65,7 +65,7 @@ const noCount = (found: readonly FoundSection[], stack: string, layers: number):
     : new Unsaid(key, `is ${JSON.stringify(countOf(wrong.section, key))}, and ${stack} has ${layers} layers`);
 };
 
-/** The keys by which a section gives this number of layers; undefined without one. */
+/** Returns the keys by which a section gives this number of layers; undefined if there is no such key. */
 const countsThatSay = (
   { section, counts, settings }: FoundSection & { readonly settings: LayerSettings | undefined },
   layers: number,
@@ -77,7 +77,7 @@ const countsThatSay = (
   return right.length > 0 ? Object.fromEntries(right) : undefined;
 };
 
-/** Returns a stack's per-layer settings: the family's and the common ones. */
+/** Returns a stack's per-layer settings: those of the family, and common ones. */
 const traitsOf = (settings: LayerSettings | undefined, stack: string): readonly Trait[] => {
   const own = settings?.traits ?? [];
   const side = sideOf(stack);
@@ -94,7 +94,7 @@ const keysOf = (traits: readonly Trait[]): ReadonlySet<string> =>
 /**
  * Refuses families whose layers depend on each other.
  *
- * @throws Unsaid with the key that says so
+ * @throws Unsaid with the key that causes the dependence
  */
 export const refuseDependent = (config: Section, sections: readonly DescribingSection[]): void => {
   for (const type of [typeOf(config, [], config), ...sections.map((section) => section.type)]) {

@@ -5,11 +5,11 @@ import { countOf, sectionsOf } from './traits/sections.js';
 import { nameOf, readTrait } from './traits/trait.js';
 
 /**
- * Describes where two configurations set the same layer up differently, which experts of one base never do. A
- * configuration that contradicts itself is not compared.
+ * Describes where two configurations set up the same layer differently, which experts of one base never do.
+ * Skips a configuration that contradicts itself.
  *
- * @param stack the prefix before layer numbers
- * @param layers number of layers; default: that of the configuration
+ * @param stack the prefix of layer numbers
+ * @param layers number of layers; default: the configuration's
  */
 export const layerDifferences = (
   a: Section,

@@ -39,16 +39,16 @@ import {
   windowsFrom,
 } from './traits/traits.js';
 
-/** How a family configures its layers in `config.json`, as read by transformers 5.24. */
+/** How a family configures its layers in `config.json`, as transformers 5.24 reads it. */
 export interface LayerSettings {
   /** `model_type`, or `_class_name` in diffusers. */
   readonly types: readonly string[];
   readonly traits?: readonly Trait[];
-  /** Unusual keys of the number of layers, each with its factor. */
+  /** Unusual keys that give the number of layers, each with its factor. */
   readonly counts?: Readonly<Record<string, number>>;
-  /** True if the length of a list gives the number of layers. */
+  /** True if the number of layers is the length of a list. */
   readonly countsByList?: boolean;
-  /** The key and reason why no stack can be described. */
+  /** A key and the reason why no stack can be described. */
   readonly refused?: readonly [key: string, reason: string];
 }
 
@@ -58,14 +58,17 @@ const otherwise = 'stands for code that treats groups of layers, which another o
 const one = (says: Saying): Trait => ({ says: [says] });
 const perLayer = (key: string): Trait => ({ says: [listOrOne(key)], optional: true });
 
-/** Per-layer settings of any transformers configuration: lists whose length it checks, and overrides. */
+/**
+ * Per-layer settings in any transformers configuration: lists whose length transformers checks, and
+ * overrides.
+ */
 export const common: readonly Trait[] = [
   { says: [list('layer_types')], optional: true },
   { says: [list('mlp_layer_types')], optional: true },
   { says: [byNumber('per_layer_config')], optional: true },
 ];
 
-/** Families whose layers differ by configuration or code. */
+/** Families whose layers differ, by configuration or code. */
 export const layerSettings: readonly LayerSettings[] = [
   {
     types: ['afmoe'],
@@ -186,7 +189,7 @@ export const layerSettings: readonly LayerSettings[] = [
     traits: [
       types(
         lastOfEach('sliding_window_pattern', 6, [sliding, full]),
-        // transformers 5 writes this key and does not read it.
+        // transformers 5 writes this key but does not read it.
         lastOfEach('_sliding_window_pattern', undefined, [sliding, full]),
       ),
     ],

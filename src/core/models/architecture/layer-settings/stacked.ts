@@ -12,7 +12,7 @@ import { decoderCount } from './traits/sections.js';
 import { edited, isSaid, nameOf, readTrait, type Trait, writeTrait } from './traits/trait.js';
 import { refuseLists, refuseSuspicions } from './traits/unknown.js';
 
-/** A layer of the model with this index. */
+/** A layer of the model with index `model`. */
 export interface LayerOf {
   readonly model: number;
   readonly layer: number;
@@ -30,7 +30,7 @@ export interface StackedConfig {
 }
 
 /**
- * Returns the edits by which the first model's configuration describes a new stack: its number of layers, and
+ * Returns edits with which the first model's configuration describes a new stack: the number of layers, and
  * each layer's settings from its own model.
  *
  * @param origins of the output's layers
@@ -90,7 +90,7 @@ const inModel = <T>(model: number, call: () => T): T => {
   }
 };
 
-/** A model's section corresponding to the first model's, checked. */
+/** Returns the section of a model that corresponds to the first model's, after checks. */
 const sourceOf = (
   { config, stack, layers }: ModelOfLayers,
   path: readonly string[],
@@ -108,7 +108,7 @@ const sourceOf = (
 const onlyLists = (section: Section): Section =>
   Object.fromEntries(Object.entries(section).filter(([, value]) => Array.isArray(value)));
 
-/** Returns the edits that give each layer the settings from its own model. */
+/** Returns edits that give each layer the settings of its own model. */
 const sayLayers = (
   traits: readonly Trait[],
   described: Described,
@@ -130,7 +130,7 @@ const sayLayers = (
 };
 
 /**
- * Returns each output layer's value; undefined if no model gives it.
+ * Returns each output layer's value; undefined if no model gives values.
  *
  * @throws Unsaid if combined layers have different values
  */

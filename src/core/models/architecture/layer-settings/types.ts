@@ -5,13 +5,13 @@ import type { Section } from './traits/saying.js';
 const byType = new Map(layerSettings.flatMap((one) => one.types.map((type) => [type, one] as const)));
 const alike = new Set(alikeTypes);
 
-/** Returns a family's per-layer settings, if it has any. */
+/** Returns a family's settings of layers, if any. */
 export const settingsOf = (type: string | undefined): LayerSettings | undefined =>
   type === undefined ? undefined : byType.get(type);
 
 export const isAlike = (type: string | undefined): boolean => type !== undefined && alike.has(type);
 
-/** Language model families, each with families that use it without naming it in `text_config`. */
+/** Families of language models, each with the families that use it without naming it in `text_config`. */
 const languageModels = `
 qwen2: audioflamingo3 fast_vlm got_ocr2 internvl llava_onevision musicflamingo ovis2 pp_chart2table
 qwen2: qwen2_audio vibevoice vibevoice_asr video_llama_3
@@ -60,9 +60,9 @@ const textOf = (config: Section, key: string): string | undefined => {
 };
 
 /**
- * Returns the family of a configuration's section, as loaders choose it; undefined if none is named.
+ * Returns the family of a configuration's section as loaders choose it; undefined if no family is named.
  *
- * @param path the keys that lead to the section
+ * @param path keys that lead to the section
  */
 export const typeOf = (config: Section, path: readonly string[], section: Section): string | undefined => {
   const own = textOf(section, 'model_type') ?? textOf(section, '_class_name');

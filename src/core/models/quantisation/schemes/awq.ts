@@ -2,8 +2,9 @@ import { groupSize, inWords, modulesInWords } from '../int32-words.js';
 import type { QuantisationScheme } from '../scheme.js';
 
 /**
- * AWQ in AutoAWQ's version `gemm`, 4 bits: I32 `qweight` [in, out / 8], with eight codes of a row in the
- * order 0, 2, 4, 6, 1, 3, 5, 7; `qzeros` [groups, out / 8] likewise; `scales` [groups, out].
+ * AWQ in AutoAWQ's version `gemm`, 4 bits. I32 `qweight` is [in, out / 8], with eight codes of a row in each
+ * word, in the order 0, 2, 4, 6, 1, 3, 5, 7. `qzeros` [groups, out / 8] are packed alike; `scales` are
+ * [groups, out].
  */
 export const awq: QuantisationScheme = {
   methods: ['awq'],

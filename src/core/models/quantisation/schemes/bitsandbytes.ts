@@ -17,16 +17,17 @@ const tables = { nf4: 'NF4', fp4: 'FP4' } as const;
 
 type Table = keyof typeof tables;
 
-/** Parts beside a 4-bit weight; any of them identifies it. */
+/** Matches the tensors beside a 4-bit weight; any of them identifies the weight. */
 const ofFourBits = /^(?<weight>.+\.weight)\.(absmax|quant_map|nested_absmax|nested_quant_map)$/;
 
 const stateOf = /^(?<weight>.+\.weight)\.quant_state\.bitsandbytes__(?<table>nf4|fp4)$/;
 
 /**
- * bitsandbytes. 4 bits: `weight` holds bytes, whatever its dtype, for all elements in one row.
- * `weight.absmax` is a scale per block, or a byte that indexes `weight.nested_quant_map`, times
- * `weight.nested_absmax` plus an offset. The JSON in `weight.quant_state.bitsandbytes__nf4` or `__fp4` has
- * the shape. 8 bits: I8 `weight`, and `SCB`, 127 times each row's scale.
+ * bitsandbytes. With 4 bits, `weight` holds bytes, whatever its dtype, for all elements as one row.
+ * `weight.absmax` has a scale for each block. Or it has a byte for each block, which indexes
+ * `weight.nested_quant_map`; that value times `weight.nested_absmax`, plus an offset, is the scale. The shape
+ * is in the JSON of `weight.quant_state.bitsandbytes__nf4` or `__fp4`. With 8 bits, `weight` is I8, and `SCB`
+ * has 127 times each row's scale.
  */
 export const bitsandbytes: QuantisationScheme = {
   methods: ['bitsandbytes'],
@@ -113,7 +114,7 @@ const inFourBits = (
       `lacks nested_blocksize or nested_offset, and ${weight} has nested scales`,
     );
   const parts = ['absmax', 'quant_map', ...(isNested ? ['nested_absmax', 'nested_quant_map'] : [])];
-  // Equals the table, but bitsandbytes requires it.
+  // Repeats the table above, because bitsandbytes requires it.
   beside('quant_map');
   return checkShape(model, {
     name: weight,
@@ -146,7 +147,7 @@ const inRows = (model: QuantisedCheckpoint, module: string, codes: TensorReferen
   const [name, scalesName, formatName] = [`${module}.weight`, `${module}.SCB`, `${module}.weight_format`];
   const scales = tensorBeside(checkpoint, name, scalesName);
   const format = checkpoint.tensors.get(formatName);
-  // 0 is row order; others are old versions' GPU layouts.
+  // Format 0 is row order; other formats are GPU layouts of old versions.
   if (format !== undefined && checkpoint.descriptions?.get(formatName)?.join() !== '0')
     throw invalidQuantisation(
       checkpoint,

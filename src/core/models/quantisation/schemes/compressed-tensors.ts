@@ -13,11 +13,11 @@ import {
   tensorBeside,
 } from '../scheme.js';
 
-/** `weights` of an entry of `config_groups`. */
+/** The key `weights` in an entry of `config_groups`. */
 interface WeightSettings {
   readonly bits: unknown;
   readonly type: unknown;
-  /** Absent for scales per row or tensor. */
+  /** Absent if there is a scale for each row or for the tensor. */
   readonly block: BlockSize | undefined;
 }
 
@@ -36,13 +36,13 @@ export const weightSettings = (settings: Settings): readonly WeightSettings[] =>
 };
 
 /**
- * Formats of compressed-tensors, told apart by a module's tensors:
+ * Formats of compressed-tensors, recognised by a module's tensors:
  *
  * - `int-quantized` and `float-quantized`: 8-bit `weight`
  * - `pack-quantized`: `weight_packed` of 4 or 8 bits in I32
  * - `nvfp4-pack-quantized` and `mxfp4-pack-quantized`: `weight_packed` of E2M1 codes
  *
- * Each has `weight_scale`, and `weight_zero_point` if asymmetric. `weight_g_idx` gives the groups of columns.
+ * All have `weight_scale`; asymmetric ones, `weight_zero_point`. `weight_g_idx` gives the groups of columns.
  */
 export const compressedTensors: QuantisationScheme = {
   methods: ['compressed-tensors'],
@@ -96,7 +96,7 @@ const inBytes = (model: QuantisedCheckpoint, of: Module): FoundTensor => {
   return inEightBits(model, { name: stored, codes, scalesName: `${module}.weight_scale`, scales, block });
 };
 
-/** Returns the kind of a packed weight's codes, and codes per element. */
+/** Returns the kind of a packed weight's codes, and the number of codes in a stored element. */
 const packingOf = ({ codes: { dtype }, groups }: Module): readonly [CodeKind, number] | undefined => {
   if (dtype === 'U8') return ['E2M1', 2];
   const bits = new Set(groups.flatMap((group) => (group.type === 'int' ? [group.bits] : [])));
@@ -121,7 +121,7 @@ const packed = (model: QuantisedCheckpoint, of: Module): FoundTensor | undefined
     );
   const stride = words * each;
   const count = elementCount(scales.shape) ?? 0;
-  // Groups cover whole rows; packing may add padding.
+  // Groups cover whole rows; the last packed word may have padding.
   const groups = scales.shape.length === 2 ? itemAt(scales.shape, 1) : 1;
   const widthOf = ([, columns]: BlockSize) => (groups > 1 ? Math.min(stride, groups * columns) : stride);
   const byRows: BlockSize = count === 1 ? [rows, stride] : [1, stride];
@@ -166,13 +166,13 @@ const withZerosAndGroups = (
         oneMore: false,
         of: zeros,
       },
-      // With one scale per row, the order of columns does not matter.
+      // With one scale for each row, the order of columns does not matter.
       groups: columns > 1 ? groups : undefined,
     },
   };
 };
 
-/** Zero points are packed like codes, along columns, or are single bytes. */
+/** Returns zero points, packed like codes along columns, or stored as bytes. */
 const zerosOf = (
   codes: CodeKind,
   { dtype }: TensorReference,

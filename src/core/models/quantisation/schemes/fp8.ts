@@ -7,14 +7,15 @@ import {
   tensorBeside,
 } from '../scheme.js';
 
-/** Names of a tensor's scales: DeepSeek's, and per tensor or channel. */
+/** Names of a tensor's scales: DeepSeek's name, and the name for scales of a tensor or channel. */
 const scaleNames = (name: string): readonly string[] => [`${name}_scale_inv`, `${name}_scale`];
 
 const ofScales = /^(?<name>.+)_scale(_inv)?$/;
 
 /**
- * FP8 as in DeepSeek, Qwen and transformers' `FineGrainedFP8`. Each F8_E4M3 or F8_E5M2 weight has
- * `weight_scale_inv`, a factor per block of `weight_block_size`, or `weight_scale`, per channel or tensor.
+ * FP8 as in DeepSeek, Qwen and transformers' `FineGrainedFP8`. Each F8_E4M3 or F8_E5M2 weight has a
+ * `weight_scale_inv` with a factor for each block of `weight_block_size`, or a `weight_scale` for each
+ * channel or the tensor.
  */
 export const fp8: QuantisationScheme = {
   methods: ['fp8', 'fbgemm_fp8'],
@@ -37,7 +38,7 @@ export const fp8: QuantisationScheme = {
     const found: FoundTensor[] = [];
     for (const [name, codes] of checkpoint.tensors) {
       if (codes.dtype !== 'F8_E4M3' && codes.dtype !== 'F8_E5M2') continue;
-      // Scales may have 8 bits themselves.
+      // Scales themselves may be 8-bit floats.
       if (ofScales.test(name)) continue;
       const names = scaleNames(name);
       const scalesName = names.find((one) => checkpoint.tensors.has(one)) ?? `${name}_scale_inv`;
@@ -48,11 +49,11 @@ export const fp8: QuantisationScheme = {
   },
 };
 
-/** Refuses scales whose tensor is missing or not FP8. */
+/** Refuses scales whose tensor is missing, or not FP8. */
 const refuseLoneScales = ({ checkpoint }: QuantisedCheckpoint): void => {
   for (const [scalesName, scales] of checkpoint.tensors) {
     const name = ofScales.exec(scalesName)?.groups?.['name'];
-    // Scales of activations and of the cache belong to no tensor.
+    // Scales of activations and of the KV cache belong to no tensor.
     if (name === undefined || !/(^|[._])weight$|_proj$/.test(name)) continue;
     const codes = checkpoint.tensors.get(name);
     if (codes === undefined)

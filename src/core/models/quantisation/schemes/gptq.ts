@@ -2,16 +2,16 @@ import { isObject } from '../../checkpoint/files/json.js';
 import { groupSize, inWords, modulesInWords } from '../int32-words.js';
 import { hasConv1D, type QuantisationScheme, type QuantisedCheckpoint } from '../scheme.js';
 
-/** Values of `checkpoint_format`; true if zero points are stored minus one. */
+/** Values of `checkpoint_format`; true if zero points are stored minus 1. */
 const formats: ReadonlyMap<unknown, boolean> = new Map([
   ['gptq', true],
   ['gptq_v2', false],
 ]);
 
 /**
- * GPTQ as in AutoGPTQ, GPTQModel and optimum, 4 and 8 bits: I32 `qweight` [in · bits / 32, out], packed along
- * columns; `qzeros` [groups, out · bits / 32], `scales` [groups, out], and `g_idx` [in], each input feature's
- * group.
+ * GPTQ as in AutoGPTQ, GPTQModel and optimum, 4 and 8 bits. I32 `qweight` is [in · bits / 32, out], packed
+ * along columns; `qzeros` are [groups, out · bits / 32], `scales` [groups, out]; `g_idx` [in] is each input
+ * feature's group.
  */
 export const gptq: QuantisationScheme = {
   methods: ['gptq'],
@@ -35,7 +35,7 @@ export const gptq: QuantisationScheme = {
   },
 };
 
-/** Returns a module's bits and group size, from its shapes if settings are `dynamic`. */
+/** Returns a module's bits and group size; if settings are `dynamic`, from the shapes. */
 const sizesOf = (
   { checkpoint: { tensors }, settings }: QuantisedCheckpoint,
   module: string,

@@ -10,13 +10,13 @@ import {
 
 const halves = /^(?<name>.+)_(?<half>blocks|scales)$/;
 
-/** Elements per scale, and bytes of their codes. */
+/** Number of elements that share a scale, and bytes of their codes. */
 const [inBlock, bytesOfBlock] = [32, 16];
 
 /**
- * MXFP4 as in gpt-oss: `NAME_blocks` [experts, rows, blocks, 16] with two E2M1 codes per byte, and
- * `NAME_scales` [experts, rows, blocks] of exponents. The tensor is [experts, columns, rows] as in
- * transformers: each expert's matrix is transposed.
+ * MXFP4 as in gpt-oss: `NAME_blocks` [experts, rows, blocks, 16] with two E2M1 codes in a byte, and
+ * `NAME_scales` [experts, rows, blocks] of exponents. As in transformers, the tensor is [experts, columns,
+ * rows], so each expert's matrix is transposed.
  */
 export const mxfp4: QuantisationScheme = {
   methods: ['mxfp4'],

@@ -31,10 +31,10 @@ import { type HubSession, mostRequests, openHub } from './requests/session/sessi
 import { unavailable } from './requests/session/unavailable.js';
 
 /**
- * Fetches a hub model's side files into the hub's cache, and its headers and descriptions into the cache of
- * ranges. Fetches no weights beyond the first 64 KiB of each file and the bytes around its header. Uses a
- * model that is whole in the hub's cache, and with `HF_HUB_OFFLINE` either cache's. Never fetches code,
- * weights missing from the index, or pickles beside safetensors.
+ * Fetches a hub model's side files into the hub's cache, and headers and descriptions into the cache of
+ * ranges. Fetches no weights beyond the first 64 KiB of each file and bytes around its header. Uses a model
+ * that the hub's cache has whole; with `HF_HUB_OFFLINE`, uses either cache. Never fetches code, weights that
+ * the index omits, or pickles beside safetensors.
  *
  * @param model `org/name[@revision]`
  * @throws LayerloomError INVALID_PARAMETER for other spellings; HUB_ACCESS, HUB_NOT_FOUND, HUB_UNAVAILABLE,
@@ -54,16 +54,16 @@ export const bringHeaders = async (model: string, options: HubOptions = {}): Pro
   await checkRangeFolder(folder);
   const path = (await isUsable(folder)) ? folder : await bringCommit(hub, at, folder);
   if (path === folder) await holdRangeFolder(folder, hub.environment.ranges);
-  // May have been removed before it was held.
+  // Another process may have removed the folder before it was held.
   if (path === folder && !(await isUsable(folder))) await bringCommit(hub, at, folder);
   await writeRef(at, asked.revision).catch((error: unknown) => {
-    // A model found whole may be in a cache this user cannot write.
+    // A model found whole may be in a cache that this user cannot write to.
     if (path === folder || !(error instanceof LayerloomError && error.code === 'WRITE_FAILED')) throw error;
   });
   return { path, id, revision: commit };
 };
 
-/** @returns the snapshot if the hub's cache has the model whole, else `folder` */
+/** @returns the snapshot if the hub's cache has the whole model; otherwise `folder` */
 const bringCommit = async (hub: HubSession, at: HubCacheCommit, folder: string): Promise<string> => {
   const files = await bringSideFiles(hub, at, await listFiles(hub, at));
   if (await allExist(files.weights.map(({ name }) => pointerPath(at, name)))) return snapshotPath(at);
@@ -77,7 +77,7 @@ const parseModel = (model: string): HubModel => {
   return asked;
 };
 
-/** Fills a commit's folder. Writes its record last. */
+/** Fills a commit's folder, and writes the folder's record last. */
 const bringFolder = async (
   hub: HubSession,
   at: HubCacheCommit,
@@ -96,14 +96,14 @@ const bringFolder = async (
   await writeRangeModel(folder, record);
 };
 
-/** Links to a file's blob in the hub's cache, or to the file if it has none. */
+/** Links to a file's blob in the hub's cache; without a blob, to the file. */
 const linkTo = async (folder: string, at: HubCacheCommit, file: ListedFile): Promise<void> => {
   const blob = blobPath(at, file);
   const target = (await exists(blob)) ? blob : pointerPath(at, file.name);
   await placeLink(join(folder, ...file.name.split('/')), target);
 };
 
-/** Links a file of the hub's cache, or fetches its header and descriptions. */
+/** Links to a file of the hub's cache, or fetches the file's header and descriptions. */
 const bringHeader = async (
   hub: HubSession,
   at: HubCacheCommit,
@@ -118,7 +118,11 @@ const bringHeader = async (
   await bringDescriptions(hub, ranges, remote, descriptions);
 };
 
-/** Fetches a file's header. @returns ranges of its descriptions, ascending */
+/**
+ * Fetches a file's header.
+ *
+ * @returns ranges of its descriptions, ascending
+ */
 const headerOf = async (
   hub: HubSession,
   at: HubCacheCommit,
@@ -147,7 +151,7 @@ const bringDescriptions = async (
     await fetchInto(ranges, remote, [first]);
   } catch (error) {
     if (!(error instanceof RangesIgnored)) throw error;
-    // This server sends the whole file for each range.
+    // This server sends the whole file for each range, so one request fetches all.
     const all = { begin: first.begin, end: others.at(-1)?.end ?? first.end };
     return await fetchInto(ranges, remote, [all], { mayDiscard: true });
   }

@@ -20,14 +20,13 @@ import type { HubOptions } from './hub.js';
 import { type HubSession, mostRequests, openHub } from './requests/session/session.js';
 
 /**
- * Fetches the missing ranges that a run needs, over several connections. Records what arrives, so that it is
- * never fetched again. Fetches a file whole if nearly all is needed. Moves complete, verified files into the
- * hub's cache, leaving a link. Sends no request if nothing is missing.
+ * Fetches missing ranges that a run needs, over several connections. Records received bytes, so that they are
+ * never fetched again. Fetches the whole file if nearly all of it is needed. Moves complete, verified files
+ * into the hub's cache, and leaves links. Sends no request if nothing is missing.
  *
  * @param needs files outside the cache of ranges are whole and skipped
- * @throws LayerloomError DISK_SPACE before anything is fetched; HUB_FILE_CHANGED if a file differs from when
- *   its header was fetched; HUB_ACCESS, HUB_NOT_FOUND, HUB_UNAVAILABLE, FILE_MISSING, WRITE_FAILED,
- *   INTERRUPTED
+ * @throws LayerloomError DISK_SPACE before anything is fetched; HUB_FILE_CHANGED if a file changed after its
+ *   header was fetched; HUB_ACCESS, HUB_NOT_FOUND, HUB_UNAVAILABLE, FILE_MISSING, WRITE_FAILED, INTERRUPTED
  */
 export const bringRanges = async (
   needs: readonly NeededRanges[],
@@ -61,7 +60,11 @@ export const bringRanges = async (
   });
 };
 
-/** Refuses to write through links that lead elsewhere. @throws LayerloomError READ_FAILED, WRITE_FAILED */
+/**
+ * Refuses to write through links that leave the caches.
+ *
+ * @throws LayerloomError READ_FAILED, WRITE_FAILED
+ */
 const checkPlaces = async (files: readonly FileNeed[], { env }: HubOptions): Promise<void> => {
   if (files.length === 0) return;
   const { cache } = await hubEnvironment(env);
@@ -71,7 +74,10 @@ const checkPlaces = async (files: readonly FileNeed[], { env }: HubOptions): Pro
   }
 };
 
-/** Moves an already complete file, after an interruption or because its header covered it. */
+/**
+ * Moves a file that is already complete, because an earlier run was interrupted or its header covered all of
+ * it.
+ */
 const promoteFile = async (need: FileNeed, { env, signal }: HubOptions): Promise<void> => {
   const { folder, id, commit } = need.place;
   const { cache } = await hubEnvironment(env);
@@ -79,7 +85,7 @@ const promoteFile = async (need: FileNeed, { env, signal }: HubOptions): Promise
   if (ranges?.isComplete) await promote(ranges, { cache, id, commit }, need.file, signal);
 };
 
-/** True if the disk filled up meanwhile. */
+/** True if the disk became full. */
 const isFull = (error: unknown): error is LayerloomError<'WRITE_FAILED'> =>
   error instanceof LayerloomError &&
   error.code === 'WRITE_FAILED' &&

@@ -8,7 +8,7 @@ import { RemoteFile } from './requests/remote-file.js';
 import { type HubSession, mostRequests } from './requests/session/session.js';
 
 /**
- * Fetches a commit's side files into the hub's cache, first the index, which lists the weights.
+ * Fetches a commit's side files into the hub's cache. The index comes first, because it lists the weights.
  *
  * @throws LayerloomError NOT_A_CHECKPOINT if a side file is too large; the codes of `chooseFiles` and
  *   `RemoteFile.read`

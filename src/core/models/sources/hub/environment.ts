@@ -6,18 +6,18 @@ import { expandPath, hubCacheRoot, hubHome } from './cache/hub-cache.js';
 import { withoutCredentials } from './requests/session/server-address.js';
 import { variable } from './variables.js';
 
-/** The hub and the user's settings. */
+/** The hub's address, and the user's settings. */
 export interface HubEnvironment {
   /** Without trailing slash and credentials. */
   readonly endpoint: string;
   readonly token: string | undefined;
-  /** The variable or file of the token, for messages. */
+  /** The variable or file that holds the token, for messages. */
   readonly tokenFrom: string | undefined;
-  /** The variable that forbids network access. */
+  /** Name of the variable that forbids network access; undefined if none does. */
   readonly offline: string | undefined;
   readonly cache: string;
   readonly ranges: string;
-  /** Milliseconds without a byte after which a connection counts as dead. */
+  /** A connection counts as dead after this many milliseconds without a byte. */
   readonly stallMs: number;
 }
 
@@ -43,10 +43,10 @@ const readToken = async (env: NodeJS.ProcessEnv): Promise<Token> => {
   return token === undefined ? none : { token, tokenFrom };
 };
 
-/** Default stall timeout; the library's 10 s is too short for slow mirrors. */
+/** Default stall timeout. The hub library's 10 s are too short for slow mirrors. */
 const defaultStallSeconds = 30;
 
-/** A day: timers allow at most a month, and some waits are multiples of this. */
+/** A day: timers allow at most a month, and some time limits are multiples of this one. */
 const mostStallSeconds = 86_400;
 
 export const hubEnvironment = async (env: NodeJS.ProcessEnv = process.env): Promise<HubEnvironment> => {

@@ -8,8 +8,8 @@ import { RangesIgnored, RemoteFile } from './requests/remote-file.js';
 import type { HubSession } from './requests/session/session.js';
 
 /**
- * Downloads ranges of one file over several connections. Opens it with the first part and closes it after the
- * last; verifies a complete file and moves it to the hub's cache.
+ * Downloads ranges of one file over several connections. Opens the file with the first part and closes it
+ * after the last; verifies a complete file and moves it to the hub's cache.
  */
 export class FileDownload {
   readonly #hub: HubSession;
@@ -18,7 +18,7 @@ export class FileDownload {
   readonly #file: ListedFile;
   #partsLeft: number;
   #opened: Promise<{ ranges: RangeFile; remote: RemoteFile } | undefined> | undefined;
-  /** Set once the server has ignored a range: fetches the whole file. */
+  /** Set after the server ignored a range: the download of the whole file. */
   #whole: Promise<void> | undefined;
 
   constructor(
@@ -34,9 +34,9 @@ export class FileDownload {
   }
 
   /**
-   * Fetches what is missing of a part.
+   * Fetches the missing bytes of a part.
    *
-   * @param onBytes called with bytes done, in total the part's length
+   * @param onBytes called with numbers of bytes, which add up to the part's length
    * @throws LayerloomError the codes of `fetchInto`
    */
   async fetch(part: Extent, onBytes: (bytes: number) => void): Promise<void> {

@@ -4,8 +4,8 @@ import { findInHubCache } from './cache/hub-cache.js';
 import { rangeCacheOf } from './cache/range-folders.js';
 
 /**
- * Finds a hub model in the hub's cache, or in the cache of ranges if the former lacks weights. A model with
- * only side files is not found.
+ * Finds a hub model in the hub's cache or, if that lacks weights, in the cache of ranges. Ignores a model
+ * with only side files.
  */
 export const findInCaches: ModelSource['find'] = async (at) => {
   const found = await findInHubCache(at);

@@ -1,30 +1,29 @@
 import type { FetchOptions } from '../source.js';
 
-/** A hub model whose headers and side files are here. */
+/** A hub model whose headers and side files are on this machine. */
 export interface BroughtModel {
   /** A snapshot in the hub's cache, or a folder in the cache of ranges. */
   readonly path: string;
   readonly id: string;
-  /** The commit. */
   readonly revision: string;
 }
 
 export interface HubOptions extends FetchOptions {
-  /** Variables for hub, token and caches; default `process.env`. */
+  /** Variables for hub, token and caches. Default: `process.env`. */
   readonly env?: NodeJS.ProcessEnv | undefined;
-  /** Limits for retries of passing failures; default `usualPatience`. */
+  /** Limits on retries after transient failures. Default: `usualPatience`. */
   readonly patience?: Patience | undefined;
 }
 
 /** Limits on retries after transient failures. */
 export interface Patience {
-  /** Consecutive failures without progress before giving up. */
+  /** Consecutive failures, without progress in between, before giving up. */
   readonly attempts: number;
-  /** Milliseconds before the first retry; doubles each time, plus up to half at random. */
+  /** Milliseconds before the first retry. Doubled each time, plus up to half at random. */
   readonly firstDelayMs: number;
-  /** Longest delay, even if the server asks for more. */
+  /** The longest delay, even if the server asks for more. */
   readonly longestDelayMs: number;
 }
 
-/** About five minutes in all, like the hub's rate-limit window. */
+/** About five minutes in all, like the hub's window for rate limits. */
 export const usualPatience: Patience = { attempts: 12, firstDelayMs: 500, longestDelayMs: 60_000 };

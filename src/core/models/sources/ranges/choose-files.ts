@@ -8,13 +8,13 @@ import { moduleWeightsAmong } from '../../checkpoint/module-folders.js';
 import { isFetchedSideFile } from '../../checkpoint/side-files.js';
 
 export interface CheckpointFiles<File> {
-  /** Including the index, if any. */
+  /** Includes the index, if there is one. */
   readonly sideFiles: readonly File[];
   readonly weights: readonly File[];
 }
 
 /**
- * Chooses the files to fetch, without code and without weights missing from the index.
+ * Chooses the files to fetch. Excludes code and weights that the index omits.
  *
  * @param id of the model, for messages
  * @param readIndex returns the index's text
@@ -32,7 +32,7 @@ export const chooseFiles = async <File extends { readonly name: string }>(
     : undefined;
   if (found === undefined && adapter === undefined)
     throw new LayerloomError('NOT_A_CHECKPOINT', { path: id, reason: whyNoWeights([...files.keys()]) });
-  // An adapter's configuration must be noticed even beside a model.
+  // An adapter's configuration must be noticed, even beside a whole model.
   const main = [adapterConfigName, found?.index?.name];
   const sideFiles = [...files.values()].filter(({ name }) => isFetchedSideFile(name) || main.includes(name));
   const names = new Set([
@@ -58,7 +58,10 @@ export const chooseFiles = async <File extends { readonly name: string }>(
   return { sideFiles, weights: [...names].sort().map((name) => valueAt(files, name)) };
 };
 
-/** Returns why a file in an index is not fetched: a hidden one could overwrite the cache's records. */
+/**
+ * Returns why a file in an index is not fetched. A hidden file, for example, could overwrite the cache's
+ * records.
+ */
 const refusedName = (name: string, { extension }: ContainerReader): string | undefined => {
   if (!name.endsWith(extension)) return `no ${extension} file; nothing else is fetched`;
   return /(^|\/)\./.test(name) ? 'hidden; nothing hidden is fetched' : undefined;

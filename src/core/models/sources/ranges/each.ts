@@ -1,6 +1,6 @@
 /**
- * Runs `work` for each item in order, `most` at a time. After the first failure, stops `requests`, waits for
- * the rest, and throws it.
+ * Runs `work` for the items in order, `most` at a time. After the first failure, stops `requests`, waits for
+ * running work, and throws the failure.
  */
 export const eachOf = async <Item>(
   requests: { stop(): void },

@@ -10,7 +10,7 @@ export type Sink = (chunks: readonly Buffer[], position: number) => Promise<void
 export interface RemoteBytes {
   /** The file server's ETag, once known. */
   readonly served: string | undefined;
-  /** @param options.mayDiscard if the server ignores ranges, take the range out of the whole file */
+  /** @param options.mayDiscard true to take the range from the whole file, if the server ignores ranges */
   read(begin: number, end: number, sink: Sink, options: { readonly mayDiscard: boolean }): Promise<void>;
 }
 
@@ -18,14 +18,14 @@ interface FetchOptions {
   readonly onBytes?: (bytes: number) => void;
   /** See `RemoteBytes.read`. */
   readonly mayDiscard?: boolean;
-  /** Ranges to skip; default: recorded ones. */
+  /** Ranges to skip. Default: the recorded ones. */
   readonly present?: readonly Extent[];
 }
 
 /**
  * Fetches and records the missing bytes of `extents`.
  *
- * @throws LayerloomError HUB_FILE_CHANGED, having discarded the file; the other codes of `remote.read`,
+ * @throws LayerloomError HUB_FILE_CHANGED, after discarding the file; the other codes of `remote.read`,
  *   WRITE_FAILED
  */
 export const fetchInto = async (
@@ -53,7 +53,7 @@ export const fetchInto = async (
   }
 };
 
-/** First read of a weight file; most headers are shorter. */
+/** Bytes of the first read of a weight file. Most headers are shorter. */
 const firstBytes = 64 * 1024;
 
 /**

@@ -12,11 +12,11 @@ export interface RangeCacheFile {
   readonly name: string;
   /** Length of the whole file; 0 for a broken link. */
   readonly bytes: number;
-  /** Bytes of the file in the cache. */
+  /** Bytes of the file that the cache has. */
   readonly present: number;
-  /** Disk bytes; 0 for a link. */
+  /** Bytes on disk; 0 for a link. */
   readonly onDisk: number;
-  /** `link` if the hub's cache has all of it. */
+  /** `link` if the hub's cache has the whole file. */
   readonly kind: 'ranges' | 'link' | 'broken link';
 }
 
@@ -26,9 +26,9 @@ export interface RangeCacheEntry {
   readonly commit: string;
   readonly folder: string;
   readonly files: readonly RangeCacheFile[];
-  /** Disk bytes of the folder. */
+  /** Bytes on disk of the folder. */
   readonly onDisk: number;
-  /** Last use; undefined after an interrupted download of headers. */
+  /** Time of the last use; undefined if a download of headers was interrupted. */
   readonly lastUse: Date | undefined;
 }
 

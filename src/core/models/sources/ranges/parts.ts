@@ -6,21 +6,23 @@ export interface PartlyNeeded {
   readonly needed: readonly Extent[];
 }
 
-/** Limits on extra bytes, as shares of those needed: to complete files, and to merge requests. */
+/**
+ * Limits on extra bytes as shares of the needed ones: to complete files, and to close gaps between requests.
+ */
 const forWholeFiles = 0.004;
 const forGaps = 0.001;
 
-/** The longest gap that is fetched too. */
+/** Longest gap between needed ranges that is fetched too. */
 const longestGap = 64 * 1024;
 
-/** Bytes per request. */
+/** Bytes of a request. */
 const partBytes = 16 * 1024 * 1024;
 
 /**
- * Decides which bytes to fetch: those needed and missing, the rest of nearly complete files, so that other
- * programs can use them, and short gaps: at most 0.5 % extra.
+ * Decides which bytes to fetch: needed ones that are missing; the rest of nearly complete files, so that
+ * other programs can use them; and short gaps. At most 0.5 % are extra.
  *
- * @returns extents by file, ascending and disjoint
+ * @returns extents by file, ascending, without overlaps
  */
 export const decideExtents = (files: readonly PartlyNeeded[]): Extent[][] => {
   const missing = files.map(({ needed, present }) => subtractExtents(needed, present));

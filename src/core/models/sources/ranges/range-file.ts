@@ -19,11 +19,12 @@ import {
   servedLine,
 } from './folder/record.js';
 
-/** Bytes written between two records. */
+/** Bytes written between two entries in the record. */
 const recordEvery = 4 * 1024 * 1024;
 
 /**
- * A sparse file's mtime in seconds, derived from its content: its identity stays the same as ranges arrive.
+ * Returns a sparse file's mtime in seconds, derived from its content, so that its identity does not change as
+ * ranges arrive.
  */
 const timeOf = ({ etag }: ListedFile): number => {
   const bits = Number.parseInt(/^[0-9a-f]{7}/.exec(etag)?.[0] ?? '0', 16);
@@ -44,7 +45,7 @@ export class RangeFile implements AsyncDisposable {
   #written: Extent[] = [];
   #unrecorded = 0;
   #recording: Promise<void> = Promise.resolve();
-  /** True once a failed write was reported. */
+  /** True after a failed write was reported. */
   #hasFailed = false;
 
   private constructor(
@@ -61,7 +62,7 @@ export class RangeFile implements AsyncDisposable {
   }
 
   /**
-   * Opens a file, waiting for another process that fetches it. Removes other content of the same name.
+   * Opens a file; waits while another process fetches it. Removes other content under this name.
    *
    * @param folder of the commit
    * @returns undefined if the folder has a link to the whole file
@@ -92,7 +93,7 @@ export class RangeFile implements AsyncDisposable {
     return isComplete(this.#known);
   }
 
-  /** The file server's first ETag. */
+  /** The ETag that the file server sent first. */
   get served(): string | undefined {
     return this.#known.served;
   }
@@ -160,7 +161,7 @@ export class RangeFile implements AsyncDisposable {
     await this.#recording;
     await this.#record.truncate(0);
     await removeRangeFile(this.path);
-    // Makes headers be fetched again.
+    // Without the model's record, headers are fetched again.
     await removeRangeFile(modelRecordPath(this.#folder));
   }
 
@@ -169,7 +170,9 @@ export class RangeFile implements AsyncDisposable {
   }
 
   /**
-   * Records what was written and unlocks. @throws LayerloomError WRITE_FAILED, unless a write failed before
+   * Records written bytes and unlocks the file.
+   *
+   * @throws LayerloomError WRITE_FAILED, unless a write failed before
    */
   async [Symbol.asyncDispose](): Promise<void> {
     const hadFailed = this.#hasFailed;
@@ -203,8 +206,8 @@ const isWhole = async (path: string, { bytes }: ListedFile): Promise<boolean> =>
 };
 
 /**
- * Opens the sparse file. Recreates it if it is missing or does not match its record; the model's headers then
- * count as missing.
+ * Opens the sparse file. If it is missing or does not match its record, creates it again; the model's headers
+ * then count as missing.
  */
 const openData = async (
   folder: string,
@@ -213,10 +216,10 @@ const openData = async (
 ): Promise<{ data: FileHandle; known: RangeRecord }> => {
   const path = pathIn(folder, file);
   const known = parseRangeRecord((await readOpenFile(path, record)).toString());
-  // lstat: a link's target is in the hub's cache and must not be written.
+  // lstat, because a link's target in the hub's cache must not be written to.
   const found = await unlessMissing(path, lstat(path));
   if (known?.etag === file.etag && known.bytes === file.bytes && found?.size === file.bytes) {
-    // A crash may have truncated the last line; starts a new one.
+    // A crash may have truncated the last line, so a new line begins.
     await record.appendFile('\n');
     return { data: await open(path, 'r+'), known };
   }

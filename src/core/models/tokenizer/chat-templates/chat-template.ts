@@ -2,14 +2,14 @@ import { LayerloomError, reasonOf } from '../../../base/errors/errors.js';
 import { ownValue } from '../../../base/errors/lookup.js';
 import { chatTemplates } from './formats.js';
 
-/** Completes "expected …". */
+/** The end of "expected …" in messages. */
 export const chatTemplateWords = `auto, ${Object.keys(chatTemplates).join(', ')}, or a template's text (Jinja, with a {)`;
 
-/** Values that are not a template's text. */
+/** Values that name a template and are not its text. */
 export const chatTemplateNames: readonly string[] = ['auto', ...Object.keys(chatTemplates)];
 
 /**
- * Returns `auto` or a template's text (which contains `{`) for a recipe's `chatTemplate`; undefined for
+ * Returns `auto` or a template's text, which contains `{`, for a recipe's `chatTemplate`; undefined for
  * unknown names.
  */
 export const chatTemplateOf = (value: unknown): string | undefined => {
@@ -19,14 +19,14 @@ export const chatTemplateOf = (value: unknown): string | undefined => {
 };
 
 /**
- * Constructs of jinja2 that the parser below lacks. Templates with them are not checked, so that no valid one
- * is refused.
+ * Constructs of jinja2 that the parser below lacks. Templates with these are not checked, so that no valid
+ * template is refused.
  */
 const unknownToParser =
   /\{%[-+]?\s*(raw|with|autoescape|block|extends|include|import|from)\b|\brecursive\s*[-+]?%\}|\bdivisibleby\s+\d/;
 
 /**
- * Limit on a template without long spaces: ten times the longest in use. The parser takes two seconds per
+ * Limit on a template without long spaces, ten times the longest in use: the parser takes two seconds for a
  * megabyte.
  */
 const mostCharacters = 300_000;
@@ -37,7 +37,7 @@ const mostCharacters = 300_000;
  * @throws LayerloomError TEMPLATE_INVALID with the parser's reason
  */
 export const checkChatTemplate = async (text: string): Promise<void> => {
-  // The parser is quadratic in the length of white space, which has no meaning.
+  // Long white space is cut: it has no meaning, and the parser is quadratic in its length.
   const parsed = text.replace(/\s{64,}/g, (space) => space.slice(0, 64));
   if (parsed.length > mostCharacters) throw invalidTemplate(`has more than ${mostCharacters} characters`);
   if (unknownToParser.test(parsed)) return;
@@ -50,7 +50,7 @@ export const checkChatTemplate = async (text: string): Promise<void> => {
 };
 
 const reasonFor = (cause: unknown): string => {
-  // The parser reads past the last token if a block is unterminated, and recurses into nested blocks.
+  // If a block has no end, the parser reads past the last token; nested blocks may exceed the stack.
   if (cause instanceof TypeError) return 'a block (if, for, …) has no end';
   return cause instanceof RangeError ? 'it is nested too deeply' : reasonOf(cause);
 };

@@ -1,4 +1,4 @@
-/** Removes this file's indentation. Tags strip the space around them. */
+/** Removes this file's indentation; tags strip the white space around them. */
 const template = (text: string): string => text.replace(/^\n/, '').replace(/^ {4}/gm, '');
 
 /** Raises an error unless turns of user and assistant alternate. */
@@ -6,18 +6,16 @@ const alternating = `{%- if (message.role == 'user') != (loop.index0 % 2 == 0) -
         {{- raise_exception('turns of user and assistant must alternate, beginning with user') -}}
       {%- endif -%}`;
 
-/**
- * Separates a system message (`first`, if it has that role) from the turns, for formats without such a role.
- */
+/** For formats without a system role: separates a system message (`first`) from the turns. */
 const systemApart = `{%- set first = messages[0] if messages else {} -%}
     {%- set turns = messages[1:] if first.role == 'system' else messages -%}`;
 
 /**
- * Chat templates by mergekit's names, and gemma. Each renders the format as the family published it;
- * test/peers/parity/chat_templates.py compares them with mergekit's.
+ * Chat templates by mergekit's names, and gemma. Each renders the format as its family published it;
+ * test/peers/parity/chat_templates.py compares results with mergekit's.
  */
 export const chatTemplates: Readonly<Record<string, string>> = {
-  /** OpenAI's ChatML, used by Qwen, Yi, Hermes and others, without a begin-of-sequence token. */
+  /** OpenAI's ChatML, used by Qwen, Yi, Hermes and others; without a begin-of-sequence token. */
   chatml: template(`
     {%- for message in messages -%}
       {{- '<|im_start|>' ~ message.role ~ '\\n' ~ message.content ~ '<|im_end|>\\n' -}}
@@ -26,7 +24,7 @@ export const chatTemplates: Readonly<Record<string, string>> = {
       {{- '<|im_start|>assistant\\n' -}}
     {%- endif -%}`),
 
-  /** Llama 3 (Meta's model card): nothing between a turn's end and the next header. */
+  /** Llama 3 (Meta's model card), with nothing between a turn's end and the next header. */
   llama3: template(`
     {{- bos_token -}}
     {%- for message in messages -%}
@@ -38,8 +36,8 @@ export const chatTemplates: Readonly<Record<string, string>> = {
     {%- endif -%}`),
 
   /**
-   * Stanford Alpaca: sections with headings, separated by a blank line. A system message replaces Alpaca's
-   * own sentence ("Below is an instruction …").
+   * Stanford Alpaca: sections with headings, separated by blank lines. A system message replaces Alpaca's own
+   * sentence ("Below is an instruction …").
    */
   alpaca: template(`
     {%- set headings = {'user': '### Instruction:\\n', 'user_context': '### Input:\\n', 'assistant': '### Response:\\n', 'system': ''} -%}
@@ -94,7 +92,7 @@ export const chatTemplates: Readonly<Record<string, string>> = {
       {{- '<start_of_turn>model\\n' -}}
     {%- endif -%}`),
 
-  /** EXAONE 3: starts with a system turn, possibly empty; user turns have no end token. */
+  /** EXAONE 3: begins with a system turn, perhaps empty; user turns have no end token. */
   exaone: template(`
     {%- if not messages or messages[0].role != 'system' -%}
       {{- '[|system|][|endofturn|]\\n' -}}

@@ -2,14 +2,14 @@ import type { CheckpointIndex } from '../../checkpoint/checkpoint.js';
 import { isObject } from '../../checkpoint/files/json.js';
 import { type SideFilePlace, sideFileContent, sideFileObject } from '../../checkpoint/side-file-content.js';
 
-/** The file of a chat template since transformers 4.43. */
+/** File of the chat template since transformers 4.43. */
 export const chatTemplateFile = 'chat_template.jinja';
 
 type Templates = SideFilePlace & Pick<CheckpointIndex, 'sideFiles'>;
 
 const configurations = ['tokenizer_config.json', 'processor_config.json', 'chat_template.json'] as const;
 
-/** Files with nothing but chat templates: an output with another template omits them. */
+/** Files that contain only chat templates; an output with another template omits them. */
 export const onlyChatTemplates = /^(chat_template\.(jinja|json)|additional_chat_templates\/.*)$/;
 
 /** True for a configuration that may hold a chat template beside other keys. */
@@ -17,8 +17,8 @@ export const mayHoldChatTemplate = (name: string): boolean =>
   !onlyChatTemplates.test(name) && (configurations as readonly string[]).includes(name);
 
 /**
- * Reads a checkpoint's chat template like transformers: its own file, else the key in
- * `tokenizer_config.json`. Takes `default` if there are several.
+ * Reads a checkpoint's chat template as transformers does: its own file, otherwise the key in
+ * `tokenizer_config.json`. Among several, takes `default`.
  *
  * @throws LayerloomError READ_FAILED, and JSON errors
  */
@@ -32,7 +32,7 @@ export const readChatTemplate = async (checkpoint: Templates): Promise<string | 
   return undefined;
 };
 
-/** A text, or a list of `{ name, template }`. */
+/** Returns the default of templates that are a text, or a list of `{ name, template }`. */
 const defaultOf = (templates: unknown): string | undefined => {
   const found: unknown = Array.isArray(templates)
     ? templates.filter(isObject).find(({ name }) => name === 'default')?.['template']
@@ -41,9 +41,9 @@ const defaultOf = (templates: unknown): string | undefined => {
 };
 
 /**
- * Returns the most common template, ignoring surrounding white space, as mergekit's `auto` does. Counts each
- * checkpoint once, and skips those without a template. A tie goes to the first; mergekit's choice depends on
- * set order.
+ * Returns the commonest template, ignoring white space around it, as mergekit's `auto` does. Counts each
+ * checkpoint once, and skips those without a template. The first wins a tie; in mergekit, the order of a set
+ * decides.
  */
 export const commonestChatTemplate = async (
   checkpoints: readonly Templates[],

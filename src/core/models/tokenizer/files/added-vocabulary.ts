@@ -1,4 +1,4 @@
-/** A token outside the model's vocabulary, as in `tokenizer.json`, without its id. */
+/** A token outside the model's vocabulary, as in `tokenizer.json`, but without its id. */
 export interface AddedToken {
   readonly content: string;
   readonly single_word: boolean;
@@ -8,7 +8,7 @@ export interface AddedToken {
   readonly special: boolean;
 }
 
-/** The tokenizers library's settings of a plain string token. */
+/** Returns the tokenizers library's settings for a plain string. */
 export const plainToken = (content: string, special = false): AddedToken => ({
   content,
   single_word: false,
@@ -26,8 +26,8 @@ export const sameSettings = (a: AddedToken, b: AddedToken): boolean =>
   a.special === b.special;
 
 /**
- * Added tokens with the tokenizers library's ids: it numbers them in order of addition and ignores the ids in
- * its own file (as of 0.23).
+ * Added tokens with ids as the tokenizers library gives them: in order of addition, ignoring the ids in its
+ * own file (as of 0.23).
  */
 export class AddedVocabulary {
   readonly #tokens = new Map<string, { id: number; token: AddedToken }>();
@@ -39,7 +39,7 @@ export class AddedVocabulary {
     this.#vocabulary = vocabulary;
   }
 
-  /** Adds a token or updates its settings. Returns its id; undefined for the empty token. */
+  /** Adds a token or updates its settings. Returns the id; undefined for the empty token. */
   add(token: AddedToken): number | undefined {
     if (token.content === '') return undefined;
     const id = this.idOf(token.content) ?? Math.max(this.#last + 1, this.#vocabulary.size);
@@ -52,7 +52,7 @@ export class AddedVocabulary {
     return this.#tokens.get(content)?.id ?? this.#vocabulary.get(content);
   }
 
-  /** By id. */
+  /** Returns the tokens in order of ids. */
   list(): { readonly id: number; readonly token: AddedToken }[] {
     return [...this.#tokens.values()].sort((a, b) => a.id - b.id);
   }

@@ -10,7 +10,7 @@ import { readTokenSettings, settingsOf, type TokenSettings } from './token-setti
 import { endOf, makeTokenizer, mostTokenizerValues, type Spelling, type Tokenizer } from './tokenizer.js';
 import { splitTokenizer, stringsIn, type TokenizerText, withoutMerges } from './without-merges.js';
 
-/** A checkpoint's tokenizer, as far as known without parsing its vocabulary. */
+/** Facts about a checkpoint's tokenizer that need no parsing of its vocabulary. */
 export interface TokenizerFiles {
   /** Equal for equal vocabularies. */
   readonly hash: string;
@@ -18,14 +18,14 @@ export interface TokenizerFiles {
   readonly settings: TokenSettings;
 }
 
-/** Reads checkpoints' tokenizers and caches each file. */
+/** Reads checkpoints' tokenizers, each file once. */
 export class TokenizerReader {
   readonly #files = new WeakMap<CheckpointIndex, Promise<TokenizerFiles | undefined>>();
   readonly #tokenizers = new WeakMap<CheckpointIndex, Promise<Tokenizer>>();
   readonly #vocabularies: Vocabularies = new Map();
 
   /**
-   * Returns a checkpoint's tokenizer files; undefined without any.
+   * Returns a checkpoint's tokenizer files, if it has any.
    *
    * @throws LayerloomError READ_FAILED, CONFIG_INVALID
    */
@@ -66,7 +66,7 @@ const readFiles = async (checkpoint: CheckpointIndex): Promise<TokenizerFiles | 
   const content = await sideFileContent(checkpoint, form);
   const settings = await readTokenSettings(checkpoint);
   const { decoder, special } = settings;
-  // Models often differ in their padding token, which is usually in the vocabulary.
+  // Models often differ in their padding token, which is usually in the vocabulary already.
   const has = textsAmong(content, new Set(special.map((token) => token.content)));
   const missing = special.filter((token) => !has.has(token.content));
   const hash = createHash('sha256')
@@ -77,7 +77,7 @@ const readFiles = async (checkpoint: CheckpointIndex): Promise<TokenizerFiles | 
 };
 
 const textsAmong = (content: Buffer, texts: ReadonlySet<string>): ReadonlySet<string> => {
-  // Compares undecoded bytes: the file may have half a million other strings.
+  // Compares undecoded bytes, because the file may contain half a million other strings.
   const wanted = new Map(
     [...texts].map((text) => [Buffer.from(JSON.stringify(text)).toString('latin1'), text]),
   );
@@ -95,7 +95,9 @@ const sentencePiece =
   'has its vocabulary only in tokenizer.model (SentencePiece), which cannot be compared or united; write a ' +
   'tokenizer.json beside it in Python by `AutoTokenizer.from_pretrained(DIR).save_pretrained(DIR)`';
 
-/** Vocabularies by the SHA-256 of their text: models of one family often differ only in added tokens. */
+/**
+ * Vocabularies by the SHA-256 of their text, because models of a family often differ only in added tokens.
+ */
 type Vocabularies = Map<string, ReadonlyMap<string, number>>;
 
 const parse = async (
@@ -135,7 +137,7 @@ const parse = async (
   return makeTokenizer({ file, algorithm, spelling, vocabulary }, tokens, settings);
 };
 
-/** Returns the model's vocabulary if `splitTokenizer` found none, or another object. */
+/** Returns the vocabulary in the parsed JSON, if `splitTokenizer` found none or another object's. */
 const vocabularyIn = (
   { vocabulary }: TokenizerText,
   model: Record<string, unknown>,
@@ -197,13 +199,15 @@ const algorithmOf = (model: Record<string, unknown>): string => {
   return 'merges' in model ? 'BPE' : 'WordPiece';
 };
 
-/** Limit on ids, which index arrays; vocabularies skip few ids. */
+/** Limit on ids, which index arrays. Vocabularies leave few ids out. */
 const mostIds = (tokens: number): number => 4 * tokens + 65_536;
 
-/** Several times the largest tokenizers: millions of tokens, parsed in seconds. */
+/** Several times the largest tokenizer: millions of tokens, parsed in seconds. */
 const mostCharacters = 40_000_000;
 
-/** Ids by token. BPE and WordPiece store an object of ids, Unigram a list of [token, score]. */
+/**
+ * Returns ids by token. BPE and WordPiece store an object of ids; Unigram stores a list of [token, score].
+ */
 const vocabularyOf = (vocabulary: unknown, file: string): ReadonlyMap<string, number> => {
   const ids = new Map<string, number>();
   const add = (token: unknown, id: unknown): void => {
@@ -212,7 +216,7 @@ const vocabularyOf = (vocabulary: unknown, file: string): ReadonlyMap<string, nu
   };
   if (Array.isArray(vocabulary))
     for (const [id, pair] of vocabulary.entries()) add(Array.isArray(pair) ? pair[0] : pair, id);
-  // `Object.entries` would be the slowest step for millions of tokens.
+  // Keys only: `Object.entries` would be the slowest step for millions of tokens.
   else if (isObject(vocabulary)) for (const token of Object.keys(vocabulary)) add(token, vocabulary[token]);
   else throw malformed(file, 'vocab');
   return checkedIds(ids, file);
@@ -224,7 +228,7 @@ const checkedIds = (ids: ReadonlyMap<string, number>, file: string): ReadonlyMap
   ids.forEach((id) => {
     if (!Number.isInteger(id) || id < 0 || id >= most) throw malformed(file, 'vocab');
   });
-  // Every token whose id has a row becomes an output token, and few tokens share an id.
+  // Each token whose id has a row becomes an output token, and few tokens share an id.
   if (ids.size > 2 * endOf(ids)) throw malformed(file, 'vocab');
   return ids;
 };

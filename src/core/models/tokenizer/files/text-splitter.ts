@@ -1,12 +1,16 @@
 /**
- * Splits texts like a tokenizer, by a library in its own thread (`core/texts/in-thread.ts`). The build replaces
- * the compiled module by a bundle (`scripts/bundle-libraries.mjs`).
+ * Splits texts like a tokenizer, using a library in a thread of its own (`core/texts/in-thread.ts`). The
+ * build replaces the compiled module by a bundle (`scripts/bundle-libraries.mjs`).
  */
 import { Tokenizer } from '@huggingface/tokenizers';
 
 let library: Tokenizer | undefined;
 
-/** @param tokenizer content of `tokenizer.json`; `config`: of `tokenizer_config.json` */
+/**
+ * @param tokenizer content of `tokenizer.json`
+ *
+ * @param config content of `tokenizer_config.json`
+ */
 export const open = (tokenizer: object, config: object): void => {
   library = new Tokenizer(tokenizer, config);
 };

@@ -1,6 +1,6 @@
 /**
- * A vocabulary's ids and further ones, as one map. Does not copy the vocabulary, which models of a family
- * share.
+ * A vocabulary's ids and more ids, as one map. The vocabulary is not copied, because models of a family share
+ * it.
  */
 export class TokenIds implements ReadonlyMap<string, number> {
   readonly #vocabulary: ReadonlyMap<string, number>;

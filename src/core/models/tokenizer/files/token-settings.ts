@@ -4,24 +4,24 @@ import { isObject } from '../../checkpoint/files/json.js';
 import { sideFileObject } from '../../checkpoint/side-file-content.js';
 import { type AddedToken, plainToken } from './added-vocabulary.js';
 
-/** Tokens that transformers adds when loading a tokenizer, beyond the vocabulary's file. */
+/** Tokens that transformers adds when it loads a tokenizer, beyond the vocabulary's file. */
 export interface TokenSettings {
-  /** Override the settings in the vocabulary's file. */
+  /** Tokens whose settings override those in the vocabulary's file. */
   readonly decoder: readonly AddedToken[];
-  /** Added only if not yet added. */
+  /** Tokens that are added unless already present. */
   readonly special: readonly AddedToken[];
-  /** Special tokens by use: `['bos_token', '<s>']`. */
+  /** Special tokens by use, such as `['bos_token', '<s>']`. */
   readonly uses: readonly (readonly [use: string, token: string])[];
 }
 
 const named = ['bos_token', 'eos_token', 'unk_token', 'sep_token', 'pad_token', 'cls_token', 'mask_token'];
 const lists = ['additional_special_tokens', 'extra_special_tokens'];
 
-/** Limit on added tokens, ten times that of models: each becomes a row of a union. */
+/** Limit on added tokens, ten times a usual model's: each becomes a row of a union. */
 const mostAdded = 100_000;
 
 /**
- * Reads a tokenizer's special tokens and `added_tokens_decoder`, or else `added_tokens.json`.
+ * Reads a tokenizer's special tokens and `added_tokens_decoder`; without the latter, `added_tokens.json`.
  *
  * @throws LayerloomError READ_FAILED, CONFIG_INVALID, TOKENIZER_UNSUPPORTED above the limit
  */

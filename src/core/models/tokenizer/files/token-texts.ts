@@ -1,8 +1,8 @@
 import type { ModelTokens } from './tokenizer.js';
 
 /**
- * GPT-2's characters for bytes: printable Latin-1 characters stand for themselves, the others for U+0100 on,
- * in order.
+ * GPT-2's characters for bytes: printable Latin-1 characters stand for themselves; the others become U+0100
+ * and on, in order.
  */
 const byteOf: ReadonlyMap<string, number> = (() => {
   const isPrintable = (byte: number) =>
@@ -28,7 +28,7 @@ const ofBytes = (token: string): string => {
 
 const fallback = /^<0x([0-9A-Fa-f]{2})>$/;
 
-/** A model's tokens by their bytes, as strings of characters below 256. */
+/** A model's tokens by their bytes, which are strings of characters below 256. */
 export class TokenTexts {
   readonly #model: ModelTokens;
   readonly #added: ReadonlySet<string>;
@@ -53,13 +53,13 @@ export class TokenTexts {
     return utf8(token);
   }
 
-  /** Returns the row of the token with these bytes; undefined without one. */
+  /** Returns the row of the token with these bytes, if any. */
   rowOf(bytes: string): number | undefined {
     this.#rows ??= this.#collect();
     return this.#rows.get(bytes);
   }
 
-  /** Returns a special token's use, such as `bos_token`; prefers `eos_token`. Undefined for other tokens. */
+  /** Returns a special token's use, such as `bos_token`; undefined for other tokens. */
   useOf(token: string): string | undefined {
     const uses = this.#model.tokenizer.uses.flatMap(([use, content]) => (content === token ? [use] : []));
     // A token that both begins and ends texts (GPT-2) is predicted only at the end.
@@ -73,7 +73,7 @@ export class TokenTexts {
     return id !== undefined && id < this.#model.rows ? id : undefined;
   }
 
-  /** Maps bytes to token ids. If tokens have the same bytes, the first is taken; byte fallbacks come last. */
+  /** Maps bytes to token ids. Among tokens with equal bytes, takes the first; byte fallbacks come last. */
   #collect(): ReadonlyMap<string, number> {
     const { rows, tokenizer } = this.#model;
     const found = new Map<string, number>();

@@ -8,7 +8,7 @@ export const mostTokenizerValues = 4_000_000;
 
 /** How a vocabulary spells its tokens' bytes. */
 export type Spelling =
-  /** A character per byte (GPT-2). */
+  /** A character for each byte (GPT-2). */
   | 'bytes'
   /** Text with ▁ for spaces and `<0xNN>` for bytes (SentencePiece). */
   | 'pieces'
@@ -22,18 +22,18 @@ export interface Tokenizer {
   /** `BPE`, `Unigram`, `WordPiece` or `WordLevel`. */
   readonly algorithm: string;
   readonly spelling: Spelling;
-  /** Ids of the model's own tokens, made by merges or scores. */
+  /** Ids of the model's own tokens, which merges or scores form. */
   readonly vocabulary: ReadonlyMap<string, number>;
-  /** By id; a token may also be in `vocabulary`. */
+  /** In order of ids; a token may also be in `vocabulary`. */
   readonly added: readonly { readonly id: number; readonly token: AddedToken }[];
   readonly ids: ReadonlyMap<string, number>;
-  /** Special tokens. transformers adds missing ones when it loads. */
+  /** Special tokens. transformers adds missing ones when it loads the tokenizer. */
   readonly special: readonly AddedToken[];
-  /** Special tokens by use: `['bos_token', '<s>']`. */
+  /** Special tokens by use, such as `['bos_token', '<s>']`. */
   readonly uses: TokenSettings['uses'];
 }
 
-/** A model's tokenizer, and its number of embedding rows. Tokens with larger ids have no row. */
+/** A model's tokenizer, and the number of its embedding rows. Tokens with larger ids have no row. */
 export interface ModelTokens {
   readonly name: string;
   readonly path: string;
@@ -42,7 +42,7 @@ export interface ModelTokens {
 }
 
 /**
- * Numbers added tokens like the tokenizers library.
+ * Makes a tokenizer; numbers added tokens as the tokenizers library does.
  *
  * @param tokens of the vocabulary's file, in order
  */
@@ -65,7 +65,7 @@ export const makeTokenizer = (
 };
 
 /**
- * Returns the ids of a model's own and added tokens; the vocabulary itself if it has all.
+ * Returns ids of a model's own and added tokens; if the vocabulary has all of them, the vocabulary itself.
  *
  * @param added ids must agree with the vocabulary's
  */
@@ -89,7 +89,7 @@ export const tokensWhere = (
   return tokens;
 };
 
-/** The largest id plus one. */
+/** Returns the largest id plus 1. */
 export const endOf = (ids: ReadonlyMap<string, number>): number => {
   let end = 0;
   ids.forEach((id) => {

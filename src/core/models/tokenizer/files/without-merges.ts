@@ -11,14 +11,14 @@ const list: Brackets = { open: '[', close: ']' };
 const object: Brackets = { open: '{', close: '}' };
 
 export interface TokenizerText {
-  /** The text with empty merges, and `mark` in place of the vocabulary. */
+  /** The text with empty merges, and with `mark` in place of the vocabulary. */
   readonly rest: string;
   readonly mark: string;
   /** The object of ids as in the file; undefined if absent. */
   readonly vocabulary: Buffer | undefined;
 }
 
-/** Splits the first object under the key `vocab` off a `tokenizer.json`, and removes its merges. */
+/** Splits the first object under the key `vocab` off a `tokenizer.json`, and empties the merges. */
 export const splitTokenizer = (content: Buffer): TokenizerText => {
   const mark = randomUUID();
   const place = placeOf(content, '"vocab"', object);
@@ -31,8 +31,8 @@ export const splitTokenizer = (content: Buffer): TokenizerText => {
 };
 
 /**
- * Returns a `tokenizer.json` with an empty list of merges. They do not affect ids, and parsing them takes
- * several times the time and memory of all else. Text with an unterminated list is unchanged.
+ * Returns a `tokenizer.json` with an empty list of merges: they do not affect ids, and parsing them takes
+ * several times the time and memory of everything else. Text whose list does not end is unchanged.
  */
 export const withoutMerges = (content: Buffer): string => {
   const place = placeOf(content, '"merges"', list);
@@ -42,11 +42,10 @@ export const withoutMerges = (content: Buffer): string => {
 };
 
 /**
- * Returns the positions after the opening and of the closing bracket of the first list or object under a key;
- * undefined if absent or unterminated.
+ * Returns the positions after the opening bracket, and of the closing bracket, of the first list or object
+ * under a key; undefined if absent or without an end.
  *
- * @param key with quotes, which would be escaped inside a token; as a token in a vocabulary, its value is a
- *   number
+ * @param key with quotes, which are escaped inside tokens; as a token in a vocabulary, its value is a number
  */
 const placeOf = (content: Buffer, key: string, brackets: Brackets): [number, number] | undefined => {
   for (let at = content.indexOf(key); at >= 0; at = content.indexOf(key, at + 1)) {
@@ -61,7 +60,7 @@ const placeOf = (content: Buffer, key: string, brackets: Brackets): [number, num
   return undefined;
 };
 
-/** Yields the positions of strings in JSON bytes, including quotes. */
+/** Yields positions of strings in JSON bytes, quotes included. */
 export function* stringsIn(content: Buffer): Generator<readonly [begin: number, end: number]> {
   for (let begin = content.indexOf(quote); begin >= 0; ) {
     const end = endOfString(content, begin);

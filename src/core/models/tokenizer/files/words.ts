@@ -10,7 +10,7 @@ export const quoted = (tokens: readonly string[], shown = 3): string =>
     .map((token) => quote(token))
     .join(', ') + (tokens.length > shown ? ', …' : '');
 
-/** Returns `a`, `a and b`, or `a, b and c`, without duplicates, since a base may also be merged. */
+/** Joins names as `a`, `a and b`, or `a, b and c`, without duplicates, because a base may also be merged. */
 export const joined = (names: readonly string[]): string => {
   const each = [...new Set(names)];
   return each.length < 2 ? each.join('') : `${each.slice(0, -1).join(', ')} and ${each.at(-1)}`;

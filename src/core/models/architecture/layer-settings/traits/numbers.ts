@@ -5,9 +5,9 @@ import { meaningOf, saysTheSame } from './saying.js';
 /**
  * Reads and writes settings that whole numbers describe: a period, an offset or a count.
  *
- * @param keys with loaders' defaults; undefined if the key is required
- * @param meaning a layer's value, from its number, the number of layers, and the given numbers
- * @param guesses numbers that may describe the values
+ * @param keys keys with loaders' defaults; undefined if the key is required
+ * @param meaning returns a layer's value, from the layer, the number of layers, and the given numbers
+ * @param guesses returns numbers that may describe the values
  */
 const numbers = (
   keys: Readonly<Record<string, number | undefined>>,
@@ -48,7 +48,7 @@ type Pair = readonly [usual: unknown, other: unknown];
 const positions = (values: readonly unknown[], wanted: unknown): number[] =>
   values.flatMap((value, layer) => (value === wanted ? [layer] : []));
 
-/** All layers from the given index on are of the other kind: `first_k_dense_replace`. */
+/** Layers from the given index on have the second value: `first_k_dense_replace`. */
 export const from = (key: string, otherwise: number | undefined, [before, after]: Pair): Saying =>
   numbers(
     { [key]: otherwise },
@@ -57,8 +57,8 @@ export const from = (key: string, otherwise: number | undefined, [before, after]
   );
 
 /**
- * The given number of last layers are of the other kind: `num_kv_shared_layers`. Loaders refuse a number
- * above that of the layers.
+ * The given number of last layers have the second value: `num_kv_shared_layers`. Loaders refuse a number
+ * above the number of layers.
  */
 export const last = (key: string, otherwise: number | undefined, [before, after]: Pair): Saying =>
   numbers(
@@ -68,7 +68,7 @@ export const last = (key: string, otherwise: number | undefined, [before, after]
     (values) => [[values.length - (positions(values, after)[0] ?? values.length)]],
   );
 
-/** The last layer of each period is of the other kind: `sliding_window_pattern`. */
+/** The last layer of each period has the second value: `sliding_window_pattern`. */
 export const lastOfEach = (key: string, otherwise: number | undefined, [usual, other]: Pair): Saying =>
   numbers(
     { [key]: otherwise },
@@ -76,7 +76,7 @@ export const lastOfEach = (key: string, otherwise: number | undefined, [usual, o
     (values) => [[(positions(values, other)[0] ?? values.length) + 1]],
   );
 
-/** The first layer of each period is of the other kind: `global_attn_every_n_layers`. */
+/** The first layer of each period has the second value: `global_attn_every_n_layers`. */
 export const firstOfEach = (key: string, otherwise: number | undefined, [usual, other]: Pair): Saying =>
   numbers(
     { [key]: otherwise },
@@ -84,10 +84,7 @@ export const firstOfEach = (key: string, otherwise: number | undefined, [usual, 
     (values) => [[positions(values, other)[1] ?? values.length]],
   );
 
-/**
- * In every `period` layers, exactly one is of the other kind: the layer at index `offset` (0 ≤ offset <
- * period).
- */
+/** In every `period` layers, the layer at index `offset` (0 ≤ offset < period) has the second value. */
 export const oneOfEach = (
   keys: { readonly period: readonly [string, number]; readonly offset: readonly [string, number] },
   [usual, other]: Pair,
@@ -101,7 +98,7 @@ export const oneOfEach = (
     },
   );
 
-/** The last layer of each period within a range is of the other kind: Ernie 4.5's mixtures. */
+/** Within a range, the last layer of each period has the second value, as in Ernie 4.5's mixtures. */
 export const range = (
   keys: { readonly first: string; readonly last: string; readonly period: string },
   otherwise: readonly [number, number, number],
@@ -109,7 +106,7 @@ export const range = (
 ): Saying =>
   numbers(
     { [keys.first]: otherwise[0], [keys.last]: otherwise[1], [keys.period]: otherwise[2] },
-    // −1 is the last layer.
+    // An end of −1 means the last layer.
     (layer, layers, first = 0, end = -1, period = 1) =>
       period > 0 && (layer + 1) % period === 0 && layer >= first && layer <= (end === -1 ? layers - 1 : end)
         ? other
@@ -121,7 +118,7 @@ export const range = (
     },
   );
 
-/** A setting that loaders derive from the index of the layer and the section, and that no key can change. */
+/** A setting that no key can change: loaders derive it from the layer's index and the section. */
 export const rule = (
   meaning: (layer: number, layers: number, described: Described) => unknown,
   keys: readonly string[] = [],

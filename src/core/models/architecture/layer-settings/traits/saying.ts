@@ -1,7 +1,7 @@
 import { short } from '../../../checkpoint/containers/short-name.js';
 import { isGiven, isObject } from '../../../checkpoint/files/json.js';
 
-/** The part of a `config.json` about one stack: all of it, or its `text_config`. */
+/** The part of a `config.json` that describes a stack: the whole, or its `text_config`. */
 export type Section = Readonly<Record<string, unknown>>;
 
 /** New values of a section's keys; undefined removes a key. */
@@ -13,9 +13,9 @@ export interface Described {
   readonly root: Section;
 }
 
-/** A way in which a configuration encodes one setting of each layer. */
+/** An encoding: one way in which a configuration gives a setting for each layer. */
 export interface Saying {
-  /** The keys used; empty if loaders derive the value. */
+  /** Keys of the encoding; empty if loaders derive the value. */
   readonly keys: readonly string[];
   /**
    * Returns each layer's value; undefined if the section does not use this encoding.
@@ -23,14 +23,16 @@ export interface Saying {
    * @throws Unsaid if the section contradicts itself
    */
   read(described: Described): readonly unknown[] | undefined;
-  /** Returns the edits that encode one value per layer; undefined if the encoding cannot express them. */
+  /**
+   * Returns edits that encode a value for each layer; undefined if the encoding cannot express the values.
+   */
   write(values: readonly unknown[], described: Described): Edits | undefined;
 }
 
-/** Limit on a reason's characters: reasons quote values of configurations. */
+/** Limit on a reason's characters, because reasons quote configurations. */
 const longest = 400;
 
-/** A key that cannot describe the layers. */
+/** Thrown if a key cannot describe the layers. */
 export class Unsaid extends Error {
   readonly key: string;
   readonly reason: string;
@@ -43,7 +45,7 @@ export class Unsaid extends Error {
   }
 }
 
-/** Words before transformers 5.13, which still reads them. */
+/** Words from before transformers 5.13, which still reads them. */
 const formerWords: Readonly<Record<string, string>> = {
   mamba: 'linear_attention',
   attention: 'full_attention',
@@ -67,10 +69,10 @@ const backWords = (words: Words): ReadonlyMap<unknown, string> =>
   new Map(Object.entries(words).map(([word, meaning]) => [meaning, word]));
 
 /**
- * A list with one entry per layer. An empty list counts as absent.
+ * A list with an entry for each layer. An empty list counts as absent.
  *
  * @param words maps the list's words to values; entries with such a word are whole numbers
- * @param more owner of further entries: drafts of multi-token prediction, which loaders ignore
+ * @param more `drafts` if more entries, which loaders ignore, may belong to multi-token prediction
  */
 export const list = (key: string, words: Words = {}, more: 'drafts' | 'none' = 'none'): Saying => {
   const back = backWords(words);
@@ -95,7 +97,7 @@ export const list = (key: string, words: Words = {}, more: 'drafts' | 'none' = '
   };
 };
 
-/** A list with one entry per layer, or one value for all. */
+/** A list with an entry for each layer, or one value for all layers. */
 export const listOrOne = (key: string): Saying => {
   const listed = list(key);
   const isOne = (section: Section) => isGiven(section[key]) && !Array.isArray(section[key]);
@@ -112,7 +114,7 @@ export const listOrOne = (key: string): Saying => {
   };
 };
 
-/** A dictionary by layer number that omits unexceptional layers: `{"05": {…}}`. */
+/** A dictionary by layer number that contains exceptions only: `{"05": {…}}`. */
 export const byNumber = (key: string): Saying => ({
   keys: [key],
   read: ({ section, layers }) => {
@@ -131,14 +133,14 @@ export const byNumber = (key: string): Saying => ({
   }),
 });
 
-/** Values of a layer that is not listed, and of one that is. */
+/** The values of layers that are not listed, and of those that are. */
 type Pair = readonly [unknown, unknown];
 
 const isLayerList = (value: unknown): value is number[] =>
   Array.isArray(value) && value.every((entry) => Number.isInteger(entry));
 
 /**
- * A list of the layers that have the second of two values.
+ * A list of the layers that have the second value.
  *
  * @param first number of the first layer
  */
@@ -158,7 +160,7 @@ export const indices = (key: string, [left, listed]: Pair, first = 0): Saying =>
   },
 });
 
-/** A string with one letter per layer. */
+/** A string with a letter for each layer. */
 export const letters = (key: string, words: Readonly<Record<string, string>>): Saying => {
   const back = backWords(words);
   return {
@@ -177,7 +179,7 @@ export const letters = (key: string, words: Readonly<Record<string, string>>): S
   };
 };
 
-/** A list repeated until each layer has an entry. */
+/** A list that loaders repeat until each layer has an entry. */
 export const cycle = (key: string, otherwise: readonly string[]): Saying => ({
   keys: [key],
   read: ({ section, layers }) => {
@@ -188,7 +190,7 @@ export const cycle = (key: string, otherwise: readonly string[]): Saying => ({
   write: (values) => ({ [key]: [...values] }),
 });
 
-/** Lists with repetition counts: GPT-Neo's `[[["global", "local"], 12]]`. */
+/** Lists with numbers of repetitions: GPT-Neo's `[[["global", "local"], 12]]`. */
 export const repeats = (key: string): Saying => ({
   keys: [key],
   read: ({ section, layers }) => {

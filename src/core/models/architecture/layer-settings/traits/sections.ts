@@ -17,32 +17,35 @@ export const sideOf = (stack: string): 'encoder' | 'decoder' | undefined =>
 
 const usualCounts = ['num_hidden_layers', 'num_layers', 'n_layer', 'n_layers', 'layers'];
 
-/** Returns the keys that count a stack's layers. */
+/** Returns the keys that give a stack's number of layers. */
 const countsIn = (section: Section, stack: string): string[] => {
   const isThere = (key: string) => typeof section[key] === 'number';
   if (stack.endsWith('single_transformer_blocks')) return ['num_single_layers'].filter(isThere);
   const side = sideOf(stack);
   if (side === undefined) return usualCounts.filter(isThere);
-  // T5's decoder has as many layers as its encoder by default.
+  // By default, T5's decoder has as many layers as the encoder.
   if (stack.endsWith('decoder.block') && isThere('num_layers')) return ['num_decoder_layers'];
   const own = [`${side}_layers`, `num_${side}_layers`, `${side}_num_hidden_layers`].filter(isThere);
   if (own.length === 0) return usualCounts.filter(isThere);
-  // BART-like configurations repeat the encoder's number, or the only number, under another key.
+  // Configurations like BART's repeat the encoder's number, or the only number, under another key.
   const isAlias = (key: string) => section[key] === section[own[0] ?? ''] && side === 'encoder';
   return [...own, ...usualCounts.filter((key) => isThere(key) && isAlias(key))];
 };
 
-/** Returns a key's layer count; T5's decoder defaults to its encoder. */
+/** Returns the number of layers that a key gives; for T5's decoder, the default is the encoder's. */
 export const countOf = (section: Section, key: string): unknown =>
   isGiven(section[key]) || key !== 'num_decoder_layers' ? section[key] : section['num_layers'];
 
-/** Writes the decoder's number of layers if it is absent and hence that of the encoder, which will change. */
+/**
+ * Writes the decoder's number of layers if it is absent: by default it would follow the encoder's, which
+ * changes.
+ */
 export const decoderCount = (section: Section, stack: string): Edits =>
   stack.endsWith('encoder.block') && !isGiven(section['num_decoder_layers'])
     ? { num_decoder_layers: section['num_layers'] }
     : {};
 
-/** Limit on nested sections: `thinker_config.text_config` has two levels. */
+/** Limit on nesting of sections; `thinker_config.text_config` has two levels. */
 const deepest = 3;
 
 const inner = (section: Section): [string, Section][] =>

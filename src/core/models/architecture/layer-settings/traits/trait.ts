@@ -1,22 +1,22 @@
 import { isGiven } from '../../../checkpoint/files/json.js';
 import { type Described, type Edits, type Saying, type Section, saysTheSame, Unsaid } from './saying.js';
 
-/** A per-layer setting, such as the kind of attention or feed-forward part. */
+/** A setting that may differ between layers, such as the kind of attention or feed-forward part. */
 export interface Trait {
   /** Possible encodings, in the order in which loaders try them. */
   readonly says: readonly [Saying, ...Saying[]];
-  /** The stack in encoder–decoder families; default both. */
+  /** The stack to which the setting applies, in encoder–decoder families. Default: both. */
   readonly of?: 'encoder' | 'decoder';
-  /** True if layers are alike when the configuration does not set it. */
+  /** True if the configuration may omit the setting, and layers are then alike. */
   readonly optional?: boolean;
-  /** Why layers cannot be reordered, for such settings. */
+  /** Reason why layers cannot be reordered, if that is so. */
   readonly because?: string;
 }
 
 export const nameOf = ({ says }: Trait): string => says.flatMap(({ keys }) => keys)[0] ?? 'num_hidden_layers';
 
 /**
- * Returns each layer's value; undefined if the trait is optional and not set.
+ * Returns each layer's value; undefined if the setting is optional and absent.
  *
  * @throws Unsaid
  */
@@ -38,11 +38,11 @@ export const edited = (section: Section, edits: Edits): Section => {
 };
 
 /**
- * Returns the edits that encode these values: with the encodings already in use if they can express them,
- * else with another. If an encoding in use cannot express them and others exist, it is removed, since loaders
- * might try it first.
+ * Returns edits that encode these values: with the encodings in use if possible, otherwise with another. An
+ * encoding in use that cannot express the values is removed if there are others, since loaders might read it
+ * first.
  *
- * @param described the section before the edits, and the new number of layers
+ * @param described the section before the edits, with the new number of layers
  * @throws Unsaid
  */
 export const writeTrait = (trait: Trait, values: readonly unknown[], described: Described): Edits => {
@@ -72,7 +72,7 @@ export const isSaid = (trait: Trait, values: readonly unknown[], described: Desc
   }
 };
 
-/** Returns values in words, with equal neighbours joined: `dense, sparse (3 layers), dense`. */
+/** Formats values, joining equal neighbours: `dense, sparse (3 layers), dense`. */
 const runs = (values: readonly unknown[], shown = 6): string => {
   const found: { readonly word: string; count: number }[] = [];
   for (const value of values) {

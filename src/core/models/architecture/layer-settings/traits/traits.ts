@@ -12,13 +12,13 @@ export const all = (word: string) => rule(() => word);
 export const every = (period: number, usual: string, other: string) =>
   rule((layer) => ((layer + 1) % period === 0 ? other : usual));
 
-/** Attention from `layer_types`, or as loaders derive it. */
+/** The kind of attention: from `layer_types`, or as loaders derive it otherwise. */
 export const types = (...otherwise: Saying[]): Trait => ({ says: [layerTypes, ...otherwise] });
-/** Feed-forward parts from `mlp_layer_types`, or as loaders derive it. */
+/** The kind of feed-forward part: from `mlp_layer_types`, or as loaders derive it otherwise. */
 export const mlps = (...otherwise: Saying[]): Trait => ({ says: [mlpTypes, ...otherwise] });
 export const firstDense = (otherwise: number | undefined, key = 'first_k_dense_replace') =>
   from(key, otherwise, [dense, sparse]);
-/** Dense layers, then mixtures at multiples of `moe_layer_freq`, a key that loaders read and do not write. */
+/** Dense layers, then mixtures at multiples of `moe_layer_freq`, which loaders read but do not write. */
 export const denseThenEach = rule(
   (layer, _layers, { section }) =>
     layer >= Number(section['first_k_dense_replace'] ?? 1) &&
@@ -29,7 +29,7 @@ export const denseThenEach = rule(
 );
 export const onlyFirstDense = rule((layer) => (layer === 0 ? dense : sparse));
 
-/** The first layer has other tensors or computes differently, if `isSo`. */
+/** If `isSo`, the first layer has other tensors than the rest, or computes differently. */
 export const firstDiffersIf = (key: string, isSo: (described: Described) => boolean): Trait => ({
   says: [rule((layer, _layers, described) => isSo(described) && layer === 0, [key])],
   because: 'makes the first layer unlike the others: it can stand first only, and no other can',
@@ -39,7 +39,7 @@ export const lastDiffers = (key: string): Trait => ({
   says: [rule((layer, layers) => layer === layers - 1, [key])],
   because: 'makes the last layer unlike the others: it can stand last only, and no other can',
 });
-/** A layer's computation depends on its number and on the number of layers. */
+/** A layer's computation depends on its index and on the number of layers. */
 export const byItsNumber = (key: string, isSo: (described: Described) => boolean = () => true): Trait => ({
   says: [rule((layer, layers, given) => (isSo(given) ? `${layer} of ${layers}` : 'any'), [key])],
   because: 'makes layers compute with their number, so that none can stand in the place of another',
@@ -49,7 +49,7 @@ export const byTheirNumber = (key: string, isSo: (described: Described) => boole
   because: 'makes layers compute with the number of layers, which cannot change',
 });
 
-/** Sliding windows from a layer on, if enabled: Qwen 2. */
+/** Sliding windows from a layer on, if enabled, as in Qwen 2. */
 export const windowsFrom = (otherwise: number) =>
   rule((layer, _layers, { section }) =>
     section['use_sliding_window'] === true &&
@@ -59,7 +59,7 @@ export const windowsFrom = (otherwise: number) =>
       : full,
   );
 
-/** A mixture at the end of each step, except in listed layers: Qwen. */
+/** A mixture at the end of each step, except in listed layers, as in Qwen. */
 export const stepwise: Trait = {
   says: [
     {
@@ -88,7 +88,7 @@ export const stepwise: Trait = {
   ],
 };
 
-/** Indexers: a layer's own, or the previous layer's. */
+/** The indexer of a layer: its own, or the previous layer's. */
 export const indexers: Trait = {
   says: [
     list('indexer_types'),
@@ -104,7 +104,7 @@ export const indexers: Trait = {
   ],
 };
 
-/** Image features added to the outputs of the first layers: Qwen 3-VL. */
+/** Features of images, added to the outputs of the first layers, as in Qwen 3-VL. */
 export const deepstack: Trait = {
   says: [
     rule(
@@ -121,8 +121,8 @@ export const deepstack: Trait = {
 };
 
 /**
- * The last layers reuse keys and values of the last earlier layer of their kind. Each kind needs such a
- * layer, unless all layers reuse another model's.
+ * The last layers reuse the keys and values of the last earlier layer of their kind. Each kind must have such
+ * a layer, unless all layers reuse another model's.
  */
 export const sharedKeys = (otherwise: number): Trait => {
   const count = last('num_kv_shared_layers', otherwise, ['own keys', 'shared keys']);
@@ -145,13 +145,13 @@ export const sharedKeys = (otherwise: number): Trait => {
     ],
   };
 };
-/** Embedding tables with columns for each layer, which a new stack would have to reorder. */
+/** Embedding tables with columns for each layer; stacking would have to reorder them. */
 export const perLayerInputs = (otherwise: number): Trait =>
   byItsNumber(
     'hidden_size_per_layer_input',
     ({ section }) => Number(section['hidden_size_per_layer_input'] ?? otherwise) > 0,
   );
-/** Gemma 4's last layer has full attention, whatever the list says. */
+/** Gemma 4's last layer has full attention, whatever the list contains. */
 export const lastIsFull: Trait = {
   says: [
     {
@@ -182,7 +182,7 @@ export const steps = (side: 'encoder' | 'decoder'): Trait => ({
   of: side,
   says: [lastOfEach(`${side}_sparse_step`, 4, [dense, sparse])],
 });
-/** Switch's mixtures, whose step depends on their number. */
+/** Switch's mixtures, whose step depends on the number of mixtures. */
 export const switched = (side: 'encoder' | 'decoder'): Trait => ({
   of: side,
   says: [
@@ -197,7 +197,7 @@ export const switched = (side: 'encoder' | 'decoder'): Trait => ({
   ],
 });
 
-/** Kimi's dictionary of layer lists, numbered from 1. */
+/** Kimi's dictionary of lists of layers, numbered from 1. */
 export const kimiLists: Saying = {
   keys: ['linear_attn_config'],
   read: (described) => {
@@ -221,7 +221,7 @@ export const kimiLists: Saying = {
 };
 
 const kvSources = list('kv_source_layers');
-/** The layer whose keys and values each layer uses (`kv_source_layers`): mostly its own. */
+/** The layer whose keys and values a layer uses (`kv_source_layers`); usually its own. */
 export const keySources: Trait = {
   says: [
     {
@@ -239,7 +239,7 @@ export const keySources: Trait = {
   ],
   because: 'names layers by their numbers, whose keys and values others take',
 };
-/** Attention from a list in which loaders require each of these words. */
+/** The kind of attention, from a list in which loaders require each of these words. */
 export const typesWith = (...needed: readonly string[]): Trait => ({
   says: [
     {

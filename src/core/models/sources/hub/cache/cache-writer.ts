@@ -11,7 +11,7 @@ import type { ListedFile } from '../../ranges/folder/record.js';
 import { modelFolder } from './hub-cache.js';
 import { readRef } from './own-repository.js';
 
-/** A model's commit in the hub's cache, written as the hub's library does. */
+/** A model's commit in the hub's cache, which is written as the hub's library writes it. */
 export interface HubCacheCommit {
   readonly cache: string;
   readonly id: string;
@@ -24,8 +24,8 @@ export const repositoryPath = ({ cache, id }: Omit<HubCacheCommit, 'commit'>): s
 const locksPath = ({ cache, id }: HubCacheCommit): string => join(cache, '.locks', modelFolder(id));
 
 /**
- * Refuses to write below a repository if a folder is a link that another user may have placed. The cache and
- * the repository's own folder may be links, as in `readRef`.
+ * Refuses to write below a repository if a folder is a link, which another user may have placed. The cache
+ * and the repository's own folder may be links, as in `readRef`.
  *
  * @throws LayerloomError WRITE_FAILED
  */
@@ -40,7 +40,7 @@ export const checkOwnFolders = (at: HubCacheCommit): void => {
 
 export const snapshotPath = (at: HubCacheCommit): string => join(repositoryPath(at), 'snapshots', at.commit);
 
-/** A file's path in its commit's folder: a link to its blob. */
+/** Returns a file's path in its commit's folder, which is a link to its blob. */
 export const pointerPath = (at: HubCacheCommit, name: string): string =>
   join(snapshotPath(at), ...name.split('/'));
 
@@ -65,7 +65,7 @@ const copyDurably = async (from: string, to: string): Promise<void> => {
   }
 };
 
-/** The hub library's own lock: one process at a time fetches a file. */
+/** Returns the hub library's own lock, so that one process at a time fetches a file. */
 const lockPath = (at: HubCacheCommit, { etag }: ListedFile): string => join(locksPath(at), `${etag}.lock`);
 
 /** Records the commit of a branch or tag. @throws LayerloomError WRITE_FAILED */
@@ -81,14 +81,14 @@ export const writeRef = async (at: HubCacheCommit, revision: string): Promise<vo
 
 export interface ContentCheck {
   update(bytes: Buffer): void;
-  /** @returns the expected hash if it differs; undefined if it matches or the hub states none */
+  /** @returns the expected hash if it differs; undefined if it matches, or if the hub states none */
   mismatch(): string | undefined;
 }
 
-/** Starts a Git blob hash for content of this length; the hub uses it for small files. */
+/** Starts the hash of a Git blob of this length, which the hub uses for small files. */
 export const gitBlobHash = (bytes: number): Hash => createHash('sha1').update(`blob ${bytes}\0`);
 
-/** Checks a file's content: by SHA-256 in large-file storage, else by Git's SHA-1. */
+/** Checks a file's content: by SHA-256 if it is in large-file storage, otherwise by Git's SHA-1. */
 export const contentCheck = ({ etag, sha256, bytes }: ListedFile): ContentCheck => {
   const isGit = sha256 === undefined && /^[0-9a-f]{40}$/.test(etag);
   const hash = isGit ? gitBlobHash(bytes) : createHash('sha256');
@@ -99,7 +99,7 @@ export const contentCheck = ({ etag, sha256, bytes }: ListedFile): ContentCheck 
   };
 };
 
-/** Writes a blob, unless `content` is undefined, and the link to it. */
+/** Writes a blob, unless `content` is undefined, and the link to the blob. */
 const placeFile = async (
   pointer: string,
   blob: string,
@@ -116,7 +116,7 @@ const placeFile = async (
 /**
  * Puts a small file into the hub's cache, if missing.
  *
- * @param fetch returns its verified bytes
+ * @param fetch returns the file's verified bytes
  * @throws LayerloomError WRITE_FAILED, errors of `fetch`
  */
 export const putSmallFile = async (
@@ -128,14 +128,14 @@ export const putSmallFile = async (
   const [pointer, blob] = [pointerPath(at, file.name), blobPath(at, file)];
   if (await exists(pointer)) return;
   await withLock(lockPath(at, file), signal, async ({ state }) => {
-    // Fetch errors must not be reported as WRITE_FAILED.
+    // Fetched outside `writing`, so that errors are not reported as WRITE_FAILED.
     const content = (await exists(blob)) ? undefined : await fetch();
     await writing(pointer, () => placeFile(pointer, blob, content, { isOnlyWriter: state === 'taken' }));
   });
 };
 
 /**
- * Puts a verified file into the hub's cache as a hard link, or as a copy across file systems.
+ * Puts a verified file into the hub's cache as a hard link; across file systems, as a copy.
  *
  * @throws LayerloomError WRITE_FAILED
  */

@@ -11,7 +11,8 @@ const blobPath = /\/models--[^/]+\/blobs\/(?<etag>[0-9a-f]{40}|[0-9a-f]{64})$/;
 const mostLinks = 8;
 
 /**
- * Returns the ETag of the blob that a path is or links to. Further links, to shared blobs, have other names.
+ * Returns the ETag of the blob at a path, or to which the path links. A blob may itself link to a shared blob
+ * of another name.
  */
 const blobEtag = async (path: string): Promise<string | undefined> => {
   let at = path;
@@ -26,8 +27,8 @@ const blobEtag = async (path: string): Promise<string | undefined> => {
 };
 
 /**
- * Returns the hub's name for a file's content, which stays the same while ranges arrive. Works for files in
- * the cache of ranges, and for blobs in the hub's cache and links to them; else undefined.
+ * Returns the hub's name for a file's content, which does not change while ranges arrive. Undefined unless
+ * the file is in the cache of ranges, or is a blob of the hub's cache or a link to one.
  */
 export const contentOf = async (path: string): Promise<FileContent | undefined> => {
   const record = await recordOf(path);
@@ -38,11 +39,10 @@ export const contentOf = async (path: string): Promise<FileContent | undefined> 
 };
 
 /**
- * Returns the hub's hash of a file whose model is in the cache of ranges. It stays the same while ranges
- * arrive and after the file moves to the hub's cache. Undefined for other files, which are identified by
- * content.
+ * Returns the hub's hash of a file in the cache of ranges. The hash does not change while ranges arrive, nor
+ * when the file moves to the hub's cache. Undefined for other files, which are identified by content.
  *
- * @returns SHA-256 in hex, or the Git object name of files kept in Git
+ * @returns SHA-256 in hexadecimal, or the Git object name of files kept in Git
  */
 export const statedContent = async (path: string): Promise<string | undefined> => {
   if (!(await isOfRangeCache(path))) return undefined;

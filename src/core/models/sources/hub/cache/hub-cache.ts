@@ -19,14 +19,14 @@ export const hubHome = (env: NodeJS.ProcessEnv = process.env): string =>
     env,
   );
 
-/** The hub's local cache, by the variables of its library, including an older name. */
+/** Returns the hub's local cache, from the variables of the hub's library, including an older one. */
 export const hubCacheRoot = (env: NodeJS.ProcessEnv = process.env): string =>
   expandPath(
     variable(env, 'HF_HUB_CACHE') ?? variable(env, 'HUGGINGFACE_HUB_CACHE') ?? join(hubHome(env), 'hub'),
     env,
   );
 
-/** Expands `~` and `$NAME` like the library, since services' variable files do not. */
+/** Expands `~` and `$NAME` as the library does: files of variables for services do not expand them. */
 export const expandPath = (path: string, env: NodeJS.ProcessEnv): string =>
   path
     .replace(/^~(?=\/|$)/, homedir())
@@ -35,10 +35,10 @@ export const expandPath = (path: string, env: NodeJS.ProcessEnv): string =>
       (whole, name?: string, braced?: string) => env[name ?? braced ?? ''] ?? whole,
     );
 
-/** Prefix of model folders in both caches. */
+/** Prefix of a model's folder in both caches. */
 export const rangeFolders = 'models';
 
-/** A model's folder in both caches: `models--org--name`. */
+/** Returns the name of a model's folder in both caches: `models--org--name`. */
 export const modelFolder = (id: string): string => `${rangeFolders}--${id.replace('/', '--')}`;
 
 export const downloadCommand = (model: string): string => {
@@ -46,7 +46,7 @@ export const downloadCommand = (model: string): string => {
   return `hf download ${repository}${revision === undefined ? '' : ` --revision ${revision}`}`;
 };
 
-/** Finds `org/name[@revision]` in the hub's cache, resolving branches and tags by `refs/`. */
+/** Finds `org/name[@revision]` in the hub's cache; resolves branches and tags with `refs/`. */
 export const findInHubCache: ModelSource['find'] = async (at) => {
   const parsed = parseHubId(at);
   if (parsed === undefined) return undefined;
@@ -58,7 +58,7 @@ export const findInHubCache: ModelSource['find'] = async (at) => {
 };
 
 /**
- * Returns the cached commit of a branch or tag, else the revision itself.
+ * Returns the cached commit of a branch or tag; otherwise the revision itself.
  *
  * @throws LayerloomError READ_FAILED
  */
@@ -70,14 +70,13 @@ export const cachedCommit = async ({ id, revision }: HubModel, env = process.env
 const commitPath =
   /^(?<folder>(?<repository>(?:.*?\/)?models--(?<organisation>[^/]+?)--(?<model>[^/]+))\/(?:snapshots\/)?(?<revision>(?<=\/snapshots\/)[^/]+|[0-9a-f]{40}))(?:\/(?<inside>.+))?$/s;
 
-/** A path in a commit's folder, parsed by names only. */
+/** A path in a commit's folder, parsed from names alone. */
 export interface CommitPath {
   readonly hub: HubRevision;
   readonly folder: string;
   readonly repository: string;
 }
 
-/** Parses a path in a commit's folder; undefined for other paths. */
 export const commitPathOf = (path: string): CommitPath | undefined => {
   const groups = commitPath.exec(path.split(sep).join('/'))?.groups;
   if (groups === undefined) return undefined;

@@ -6,20 +6,20 @@ import { unlessMissing } from '../../../../base/files/unless-missing.js';
 import { isCommit, isRevision } from '../../../address/remote.js';
 import { readFileIfAny } from '../../../checkpoint/files/small-file.js';
 
-// Caches are shared and untrusted: a ref may hold a path, a snapshot may be a link. A repository's files must
-// lie in its folder after resolving all links. Links in place of the cache or of the repository's folder are
-// followed: users set them up to use another disk.
+// Caches are shared and untrusted: a ref may hold a path, and a snapshot may be a link. After all links are
+// resolved, a repository's files must lie in its folder. Links in place of the cache or of the repository's
+// folder are followed, because users place them to use another disk.
 
 const refused = (file: string, reason: string): LayerloomError =>
   new LayerloomError('READ_FAILED', { file, reason });
 
-/** A commit and a line ending. */
+/** Length of a commit and a line ending. */
 const mostRefBytes = 42;
 
 /**
- * Reads the recorded commit of a branch or tag; undefined without one.
+ * Reads the recorded commit of a branch or tag; undefined without a record.
  *
- * @throws LayerloomError READ_FAILED for a link, or for content other than a commit, which no message repeats
+ * @throws LayerloomError READ_FAILED for a link, or for content other than a commit, which is never quoted
  */
 export const readRef = async (repository: string, revision: string): Promise<string | undefined> => {
   const file = join(repository, 'refs', ...revision.split('/'));
@@ -35,7 +35,7 @@ export const readRef = async (repository: string, revision: string): Promise<str
 
 const isWithin = (folder: string, path: string): boolean => path.startsWith(`${folder}${sep}`);
 
-/** A content-addressed blob shared by all repositories of a cache. */
+/** Matches a blob named by its content, which all repositories of a cache share. */
 const sharedBlob = /^blobs\/(?<prefix>[0-9a-f]{2})\/\k<prefix>[0-9a-f]{62}$/;
 
 const checkLinks = async (
@@ -81,8 +81,8 @@ export const commitOfSnapshot = async (repository: string, path: string): Promis
 const resolved = (path: string): Promise<string | undefined> => unlessMissing(path, realpath(path));
 
 /**
- * Refuses a commit's folder in the cache of ranges if it has a link out of bounds. Links may lead to files of
- * a repository's folder of the same name, or to shared blobs. The hub's cache may have moved since.
+ * Refuses a commit's folder in the cache of ranges if a link leaves its bounds: links may lead to files of a
+ * repository's folder with this name, or to shared blobs. The hub's cache may have moved since.
  *
  * @param folder `CACHE/models--org--name/COMMIT`
  * @throws LayerloomError READ_FAILED
@@ -102,7 +102,7 @@ export const checkRangeFolder = async (folder: string): Promise<void> => {
   await checkLinks(root, repository, isOwn);
 };
 
-/** Returns the parts of a path from the last `name` on; empty without it. */
+/** Returns the parts of a path from the last `name` on; empty if `name` does not occur. */
 const behindLast = (path: string, name: string): string[] => {
   const parts = path.split(sep);
   const at = parts.lastIndexOf(name);

@@ -18,7 +18,7 @@ export const promote = async (
 ): Promise<void> => {
   const check = contentCheck(file);
   await reading(ranges.path, async () => {
-    // No signal: in Node 20, a stream created with an aborted signal never closes its file.
+    // Without a signal: in Node 20, a stream created with an aborted signal never closes its file.
     for await (const chunk of createReadStream(ranges.path, { highWaterMark: 1024 * 1024 })) {
       checkInterrupt(signal);
       check.update(chunk as Buffer);

@@ -11,8 +11,8 @@ export const rangeFolder = (id: string, commit: string, root = rangeCacheRoot())
   join(root, modelFolder(id), commit);
 
 /**
- * Finds `org/name[@revision]` in the cache of ranges, by the commit that the hub's cache has for the
- * revision. Undefined if the headers are missing, and for other spellings.
+ * Finds `org/name[@revision]` in the cache of ranges, at the commit that the hub's cache has for the
+ * revision. Undefined if headers are missing, and for other spellings.
  */
 export const rangeCacheOf = async (
   model: string,
@@ -29,7 +29,7 @@ export const rangeCacheOf = async (
 /**
  * Returns a commit's folder in the cache of ranges; undefined if headers or side files are missing.
  *
- * @throws LayerloomError READ_FAILED, also if files of another model lie in it
+ * @throws LayerloomError READ_FAILED, also if the folder contains another model's files
  */
 export const usableRangeFolder = async (
   id: string,
@@ -42,8 +42,8 @@ export const usableRangeFolder = async (
 };
 
 /**
- * Returns the repository and commit of a path in either cache. Undefined for other paths, and if the folder
- * fails the link checks: the path then counts as local.
+ * Returns the repository and commit of a path in either cache. Undefined for other paths and if the folder
+ * fails the link checks; the path then counts as local.
  */
 export const ownCommitOf = async (path: string): Promise<HubRevision | undefined> => {
   const found = commitPathOf(path);

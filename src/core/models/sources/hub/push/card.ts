@@ -4,9 +4,9 @@ import { isHubId } from '../../../address/remote.js';
 import { isObject } from '../../../checkpoint/files/json.js';
 
 /**
- * Checks a model card's `base_model` and `license`, which the hub uses.
+ * Checks `base_model` and `license` of a model card, which the hub uses.
  *
- * @param text of README.md; undefined without one
+ * @param text of README.md, if the file exists
  * @returns warnings
  */
 export const checkCard = (text: string | undefined): string[] => {

@@ -6,7 +6,7 @@ import type { FileToPush } from './upload/files-to-push.js';
 /** Larger files are vocabularies, whose words may look like paths. */
 const mostBytes = 1024 * 1024;
 
-/** Vocabularies and code, which may contain any text. */
+/** True for vocabularies and code, which may contain any text. */
 const isOfWords = (name: string): boolean =>
   /^(tokenizer|vocab|added_tokens|special_tokens_map|tekken)\.json$|^(merges|vocab)\.txt$|\.(model|tiktoken|py)$/.test(
     name,
@@ -24,16 +24,16 @@ const ofUsers = [
   '/tmp/',
 ];
 
-/** A path delimited by quotes, white space or brackets; not part of a URL (`https://…`). */
+/** Matches a path between quotes, white space or brackets that is not part of a URL. */
 const path = /(?<![\w:/.~-])(?:~|\.{1,2})?\/[\w.@+%=-]+(?:\/[\w.@+%=-]*)*/g;
 
 const isLocal = (text: string, isJson: boolean): boolean =>
   [homedir(), ...ofUsers].some((folder) => folder.length > 1 && text.startsWith(folder)) ||
   text.startsWith('~/') ||
-  // A card uses relative paths only for models that must lie beside it.
+  // In a card, a relative path means a model beside the card, so only JSON is searched for these.
   (isJson && /^\.{1,2}\//.test(text));
 
-/** Returns, in words, the first local path in each file. */
+/** Describes the first local path in each file. */
 export const localPathsIn = async (files: readonly FileToPush[]): Promise<string[]> => {
   const found: string[] = [];
   for (const { name, path: file, bytes } of files) {

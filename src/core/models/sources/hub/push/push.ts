@@ -20,11 +20,12 @@ import { upload } from './upload/upload.js';
 
 /**
  * Uploads a checkpoint to the Hugging Face hub in one commit: weights, side files and model card. Creates the
- * repository if missing. Skips files already there, so that running it again continues an interrupted push.
+ * repository if missing. Skips files that are already there, so that running `push` again continues an
+ * interrupted one.
  *
  * @param directory of the checkpoint
  * @param repository `org/name`
- * @param open opens the checkpoint, once the name is checked
+ * @param open opens the checkpoint after the name was checked
  * @throws LayerloomError INVALID_PARAMETER, NOT_A_CHECKPOINT and the codes of `open`; HUB_ACCESS,
  *   HUB_NOT_FOUND, HUB_UNAVAILABLE, PUSH_REFUSED, INTERRUPTED
  */
@@ -94,7 +95,7 @@ const requireToken = ({ environment: { token, endpoint } }: HubSession, model: s
     });
 };
 
-/** Returns the merged hub models, by `layerloom.json`. */
+/** Returns the merged hub models that `layerloom.json` lists. */
 const sourcesOf = async (directory: string): Promise<Source[]> => {
   const path = join(resolve(directory), provenanceName);
   if (!(await exists(path))) return [];

@@ -33,7 +33,7 @@ export const askCommit = async (hub: HubSession, { id, revision }: HubModel): Pr
   return commit;
 };
 
-/** A page has a thousand files. */
+/** Limit on pages, each of a thousand files. */
 const mostPages = 200;
 
 const nextOf = (link: string | undefined): string | undefined =>
@@ -60,10 +60,10 @@ async function* listPages(
   }
 }
 
-/** More than any model has. */
+/** More files than any model has. */
 const mostFiles = 200_000;
 
-/** Limit on a file, larger than any on the hub and smaller than file systems allow. */
+/** Limit on a file's bytes: more than any on the hub, less than file systems allow. */
 const mostBytes = 2 ** 42;
 
 const isSize = (size: unknown): size is number =>
@@ -71,7 +71,11 @@ const isSize = (size: unknown): size is number =>
 
 const wrongSize = (size: unknown): string => `with ${typeof size === 'number' ? size : 'no number of'} bytes`;
 
-/** Parses a listed file. @returns what is wrong with it, if anything, as text */
+/**
+ * Parses a listed file.
+ *
+ * @returns the file, or a text about the fault
+ */
 const parseFile = ({
   path,
   size,

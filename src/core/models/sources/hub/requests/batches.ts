@@ -1,7 +1,7 @@
 import type { Readable } from 'node:stream';
 
 /**
- * The lowest acceptable pace: `bytes` within `ms`. A slower connection is dropped, as a trickle would take
+ * The lowest acceptable pace: `bytes` within `ms`. A slower connection is dropped, because a file would take
  * days.
  */
 export interface LeastPace {
@@ -10,13 +10,13 @@ export interface LeastPace {
   readonly error: () => Error;
 }
 
-/** Unread bytes at which the connection is paused. */
+/** A connection is paused if this many bytes are unread. */
 const mostWaiting = 4 * 1024 * 1024;
 
 /**
- * Yields a body in batches of newly arrived chunks. Throws an error only after all earlier bytes: a stream's
- * own iterator drops them. Destroys the body if the reader stops early. Pauses for the reader do not count as
- * slow.
+ * Yields a body in batches of newly arrived chunks. Throws an error only after all earlier bytes; a stream's
+ * own iterator would drop them. Destroys the body if the reader stops early. Time in which the reader is busy
+ * does not count as slow.
  */
 export async function* batches(body: Readable, least: LeastPace): AsyncGenerator<Buffer[]> {
   let waiting: Buffer[] = [];

@@ -1,7 +1,7 @@
 import type { Extent } from '../../../../tensor/extent.js';
 
-// API requests ask for JSON, possibly compressed. Requests for file bytes ask for them as stored, since they
-// are written at their offset and only a whole file has a hash.
+// Requests to the API accept compressed JSON. Requests for files need bytes as stored, because bytes are
+// written at their offsets, and the hub's hash is of the whole file.
 
 type Headers = Readonly<Record<string, string>>;
 
@@ -17,17 +17,17 @@ const codingsOf = (value: string): string[] =>
     .map((coding) => coding.trim())
     .filter((coding) => coding !== '');
 
-/** Headers that mark a transformed body, with tests for harmless values. */
+/** Headers that show a transformed body, each with a test for harmless values. */
 const leavesPlain: Readonly<Record<string, (value: string) => boolean>> = {
   'content-encoding': (value) => codingsOf(value).every((coding) => coding === 'identity'),
   'transfer-encoding': (value) => codingsOf(value).every((coding) => /^(chunked|identity)$/.test(coding)),
-  // Several ranges, each with its own headers.
+  // Several ranges in one body, each with headers of its own.
   'content-type': (value) => !/^\s*multipart\//i.test(value),
-  // 214: a proxy transformed the body.
+  // Code 214 means that a proxy transformed the body.
   warning: (value) => !/(^|,)\s*214\b/.test(value),
 };
 
-/** Returns the header that marks a transformed body, such as `content-encoding: gzip`. */
+/** Returns the header that shows a transformed body, such as `content-encoding: gzip`. */
 export const alteredBy = (headers: Headers): string | undefined => {
   for (const [name, isPlain] of Object.entries(leavesPlain)) {
     const value = headers[name];

@@ -8,10 +8,10 @@ import { unavailable } from './session/unavailable.js';
 
 export const jsonHeaders = { accept: 'application/json', 'accept-encoding': 'gzip' };
 
-/** Limit on an API answer; a list page has a thousand files. */
+/** Limit on an answer of the API. A page of a list has a thousand files. */
 const mostBytes = 64 * 1024 * 1024;
 
-/** Time limit of a whole answer, in stall timeouts. */
+/** Time limit for a whole answer, in multiples of the stall timeout. */
 const mostStalls = 10;
 
 const decoded = (answer: Answer): Readable => {
@@ -25,8 +25,8 @@ const decoded = (answer: Answer): Readable => {
 /**
  * Reads an answer's decompressed bytes.
  *
- * @param most bytes, and stall timeouts
- * @throws LayerloomError HUB_UNAVAILABLE if it does not end; Transient
+ * @param most limits: bytes, and time in stall timeouts
+ * @throws LayerloomError HUB_UNAVAILABLE if the answer does not end; TransientError
  */
 export const readAll = async (
   hub: HubSession,
@@ -57,8 +57,9 @@ export const readAll = async (
 };
 
 /**
- * Parses an answer's JSON. @throws LayerloomError HUB_UNAVAILABLE for an HTML page; Transient for other
- * invalid JSON
+ * Parses an answer's JSON.
+ *
+ * @throws LayerloomError HUB_UNAVAILABLE for an HTML page; TransientError for other invalid JSON
  */
 export const parseJson = (hub: HubSession, answer: Answer, text: string): unknown => {
   if (isPage(answer.headers) || text.trimStart().startsWith('<'))

@@ -11,11 +11,11 @@ import type { HubSession } from './session/session.js';
 import { unavailable } from './session/unavailable.js';
 
 export interface HubFile extends ListedFile {
-  /** The content's name in Xet storage, needed to copy it. */
+  /** The content's name in Xet storage, without which the hub cannot copy the file. */
   readonly xetHash?: string;
 }
 
-/** Least bytes per second of a connection. */
+/** Lowest acceptable bytes per second of a connection. */
 const leastRate = 1024;
 
 /** Thrown if a server answers a range request with the whole file. */
@@ -31,12 +31,12 @@ export class RemoteFile implements RemoteBytes {
   readonly #hub: HubSession;
   readonly #id: string;
   readonly #commit: string;
-  /** The redirect target, reused until it expires. */
+  /** The target of the hub's redirect, reused until it expires. */
   #address: string | undefined;
-  /** The file server's ETag, which must not change between ranges. */
+  /** The file server's ETag, which must be equal for all ranges. */
   #served: string | undefined;
 
-  /** @param served the file server's ETag of earlier ranges */
+  /** @param served the file server's ETag for earlier ranges */
   constructor(
     hub: HubSession,
     { id, commit }: { id: string; commit: string },
@@ -55,11 +55,11 @@ export class RemoteFile implements RemoteBytes {
   }
 
   /**
-   * Reads bytes [begin, end). Resumes after cut connections and partial answers, as long as bytes arrive.
+   * Reads bytes [begin, end). Resumes after cut connections and partial answers while bytes arrive.
    *
-   * @param mayDiscard if the server ignores ranges and sends the whole file, use the range in it and discard
-   *   the rest
-   * @throws LayerloomError HUB_FILE_CHANGED if content differs from the list or from earlier answers;
+   * @param mayDiscard true to use the range and discard the rest if the server ignores ranges and sends the
+   *   whole file
+   * @throws LayerloomError HUB_FILE_CHANGED if the content differs from the list or from earlier answers;
    *   HUB_ACCESS, HUB_NOT_FOUND, HUB_UNAVAILABLE, INTERRUPTED; RangesIgnored
    */
   async read(begin: number, end: number, sink: Sink, { mayDiscard = false } = {}): Promise<void> {
@@ -116,7 +116,7 @@ export class RemoteFile implements RemoteBytes {
     } catch (error) {
       throw networkError(this.#hub, hostOf(answer.url), error);
     }
-    // The server sent only part of the range, or the connection was cut.
+    // The server sent only a part of the range, or the connection was cut.
     throw new TransientError(`${hostOf(answer.url)} sent too few bytes`);
   }
 
@@ -127,7 +127,7 @@ export class RemoteFile implements RemoteBytes {
     return { bytes, ms, error };
   }
 
-  /** Sends the request to the known redirect target, or to the hub. */
+  /** Sends the request to the redirect's target if known, otherwise to the hub. */
   async #request(begin: number, end: number): Promise<Answer> {
     const { endpoint } = this.#hub.environment;
     const path = this.file.name.split('/').map(encodeURIComponent).join('/');
@@ -137,7 +137,7 @@ export class RemoteFile implements RemoteBytes {
     const isSigned = known !== undefined || answer.isRedirected;
     if (answer.status >= 400 && answer.status !== 416) {
       discard(answer.body);
-      // The signed address has expired; the hub gives another.
+      // The signed address has expired, and the hub will give another.
       if (isSigned && answer.headers['x-error-code'] === undefined) {
         if (this.#address === known) this.#address = undefined;
         throw new TransientError(
@@ -151,7 +151,7 @@ export class RemoteFile implements RemoteBytes {
     return answer;
   }
 
-  /** Checks an answer's headers. Returns the range of its body, which begins at or before `position`. */
+  /** Checks an answer's headers. Returns the range of the body, which begins at or before `position`. */
   #check(answer: Answer, position: number, end: number): Extent {
     const { status, headers } = answer;
     if (isPage(headers)) throw pageError(this.#hub, answer.url, status);
@@ -182,11 +182,11 @@ export class RemoteFile implements RemoteBytes {
 
   #checkTag({ headers, hubHeaders, isRedirected }: Answer): void {
     const own = withoutQuotes(headers['etag']);
-    // The hub's own ETag names the content; other servers' are arbitrary.
+    // Only the hub's own ETag names the content; other servers' ETags are arbitrary.
     const isHub = !isRedirected && this.#address === undefined && isHash.test(own ?? '');
     const name =
       withoutQuotes(hubHeaders['x-linked-etag'] ?? headers['x-linked-etag']) ?? (isHub ? own : undefined);
-    // Without SHA-256 in the list, a large file's names are not comparable.
+    // If the list gives no SHA-256, a large file's names cannot be compared.
     const isComparable = this.file.sha256 !== undefined || name?.length !== 64;
     if (name !== undefined && name !== this.file.etag && isComparable)
       throw this.#changed(`was listed with the ETag ${this.file.etag} and now has ${name}`);
@@ -195,7 +195,7 @@ export class RemoteFile implements RemoteBytes {
     if (own !== this.#served) throw this.#changed(`had the ETag ${this.#served} before and now has ${own}`);
   }
 
-  /** Detects an HTML page sent in place of the file, by its length and first bytes. */
+  /** Detects an HTML page in place of the file, by length and first bytes. */
   #checkFirst(answer: Answer, chunks: readonly Buffer[]): void {
     if (answer.status !== 200) return;
     const length = answer.headers['content-length'];

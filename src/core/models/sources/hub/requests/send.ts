@@ -15,11 +15,11 @@ export interface Answer {
   /** The final address, after redirects. */
   readonly url: string;
   readonly isRedirected: boolean;
-  /** Headers of the hub's redirects, the last of them naming the file: `x-linked-etag`, `x-repo-commit`. */
+  /** Headers of the hub's redirects. The last redirect names the file: `x-linked-etag`, `x-repo-commit`. */
   readonly hubHeaders: Readonly<Record<string, string>>;
 }
 
-/** The host of an address, for messages: signed addresses are secret. */
+/** Returns an address's host, for messages: signed addresses are secret. */
 export const hostOf = (url: string): string => new URL(url).host;
 
 const flat = (headers: Record<string, string | string[] | undefined>): Record<string, string> =>
@@ -31,7 +31,7 @@ const flat = (headers: Record<string, string | string[] | undefined>): Record<st
 
 const mostRedirects = 10;
 
-/** Sends the token only to the hub itself, never to redirect targets. */
+/** Returns the token for requests to the hub itself; redirect targets never get it. */
 const authorization = ({ environment: { endpoint, token } }: HubSession, url: URL): Record<string, string> =>
   token !== undefined && url.origin === new URL(endpoint).origin ? { authorization: `Bearer ${token}` } : {};
 
@@ -39,16 +39,16 @@ export interface Question {
   /** Default `GET`. */
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;
-  /** Called for each request, since redirects send it again. */
+  /** Returns the body. Called for each request, because redirects send it again. */
   readonly body?: (() => string | Uint8Array | Readable) | undefined;
-  /** Aborts this request; the session's signal aborts all. */
+  /** Aborts this request only; the session's signal aborts all. */
   readonly signal?: AbortSignal | undefined;
 }
 
 /**
- * Sends a request, following redirects. A 4xx status is not an error.
+ * Sends a request and follows redirects. A 4xx status is not an error.
  *
- * @throws Transient for a failed connection, 408, 429 and 5xx; LayerloomError HUB_UNAVAILABLE
+ * @throws TransientError for a failed connection, 408, 429 and 5xx; LayerloomError HUB_UNAVAILABLE
  */
 export const send = async (hub: HubSession, address: string, question: Question = {}): Promise<Answer> => {
   let url = new URL(address);
@@ -74,7 +74,7 @@ export const send = async (hub: HubSession, address: string, question: Question 
   throw unavailable(hub, `redirects more than ${mostRedirects} times`, 'check HF_ENDPOINT and the proxy');
 };
 
-/** Returns a redirect's target. Refuses to resend a body unless the status demands it. */
+/** Returns a redirect's target. Sends a body again only if the status demands it. */
 const redirected = (
   hub: HubSession,
   from: URL,
@@ -90,13 +90,13 @@ const redirected = (
   return url;
 };
 
-/** Time limit for the start of an answer, in stall timeouts. */
+/** Time limit for the start of an answer, in multiples of the stall timeout. */
 const mostStallsBefore = 3;
 
 const ask = async (hub: HubSession, url: URL, { method = 'GET', headers, body, signal }: Question) => {
   const own = new AbortController();
   const from = [hub.signal, ...(signal === undefined ? [] : [signal])];
-  // A push has up to 25 parallel requests; Node warns at more than ten listeners.
+  // A push has up to 25 parallel requests, and Node warns at more than ten listeners.
   setMaxListeners(0, ...from);
   const links = from.map((one) => addAbortListener(one, () => own.abort(one.reason)));
   const unlink = () => {
@@ -113,7 +113,7 @@ const ask = async (hub: HubSession, url: URL, { method = 'GET', headers, body, s
       headers: { 'user-agent': `layerloom/${version}`, ...authorization(hub, url), ...headers },
       ...(body === undefined ? {} : { body: body() }),
     });
-    // Undici checks the signal only once connected.
+    // Undici ignores the signal until it is connected.
     const response = await Promise.race([answer, rejected(own.signal)]);
     response.body.on('close', unlink);
     return response;
@@ -128,11 +128,11 @@ const ask = async (hub: HubSession, url: URL, { method = 'GET', headers, body, s
 const rejected = (signal: AbortSignal): Promise<never> =>
   new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }));
 
-/** Limits on draining an unwanted answer, after which its connection is closed. */
+/** Limits on reading an unwanted answer to its end; beyond them, the connection is closed. */
 const restBytes = 16 * 1024;
 const restMs = 1000;
 
-/** Drops an answer's body without waiting. */
+/** Discards an answer's body without waiting. */
 export const discard = (body: Answer['body']): void => {
   const timer = setTimeout(() => body.destroy(), restMs).unref();
   const settled = () => clearTimeout(timer);
@@ -147,7 +147,7 @@ export const reasonGiven = (headers: Readonly<Record<string, string>>): string =
   return message === undefined ? '' : ` (${message.slice(0, mostSaid)})`;
 };
 
-/** True for HTML, as proxies and login portals send. */
+/** True for HTML, which proxies and login portals send. */
 export const isPage = (headers: Readonly<Record<string, string>>): boolean =>
   /^(text\/html|application\/xhtml)/i.test(headers['content-type'] ?? '');
 

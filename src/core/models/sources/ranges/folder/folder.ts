@@ -31,7 +31,7 @@ export const holdersPath = (folder: string): string => join(folder, recordsName,
 
 export interface RangeFolder {
   readonly folder: string;
-  /** Prefix of its source's folders (`RemoteSource.folders`). */
+  /** Prefix of the folders of its source (`RemoteSource.folders`). */
   readonly kind: string;
   /** `org/name`. */
   readonly id: string;
@@ -54,7 +54,7 @@ const read = (pattern: RegExp, path: string): RangeCachePlace | undefined => {
 
 const wholePath = new RegExp(`^${folderPattern}$`, 's');
 
-/** Parses the path of a commit's folder; undefined for other paths. */
+/** Parses a commit folder's path; undefined for other paths. */
 export const rangeFolderAt = (path: string): RangeFolder | undefined => read(wholePath, path);
 
 const withinPath = new RegExp(`^${folderPattern}/(?<name>.+)$`, 's');
@@ -63,7 +63,7 @@ const withinPath = new RegExp(`^${folderPattern}/(?<name>.+)$`, 's');
  * Parses the path of a file in any cache of ranges; undefined for other paths, and for links to blobs, which
  * are whole.
  *
- * @throws LayerloomError READ_FAILED if undecidable: missing bytes would be read as zeros
+ * @throws LayerloomError READ_FAILED if this cannot be decided: missing bytes would be read as zeros
  */
 export const placeOf = async (path: string): Promise<RangeCachePlace | undefined> => {
   const place = read(withinPath, (await unlessMissing(path, realpath(path))) ?? path);
@@ -72,17 +72,17 @@ export const placeOf = async (path: string): Promise<RangeCachePlace | undefined
   return (await unlessMissing(records, stat(records))) === undefined ? undefined : place;
 };
 
-/** Returns a file's record; undefined for other files and lost records. */
+/** Returns a file's record; undefined for other files, and if the record was lost. */
 export const recordOf = async (path: string): Promise<RangeRecord | undefined> => {
   const place = await placeOf(path);
   return place === undefined ? undefined : readRangeRecord(rangeRecordPath(place.folder, place.name));
 };
 
 /**
- * Returns the bytes of `ranges` missing from a file, which would be read as zeros. Empty for whole files and
- * files outside the cache of ranges.
+ * Returns the bytes of `ranges` that a file lacks, and that would be read as zeros. Empty for whole files,
+ * and for files outside the cache of ranges.
  *
- * @returns ascending, disjoint
+ * @returns ascending, without overlaps
  */
 export const missingRanges = async (path: string, ranges: readonly Extent[]): Promise<Extent[]> => {
   const place = await placeOf(path);
@@ -92,8 +92,8 @@ export const missingRanges = async (path: string, ranges: readonly Extent[]): Pr
 };
 
 /**
- * True for a sparse file whose record is complete. A verified file would be a link: the fetching process was
- * killed before verifying it, or the record was edited.
+ * True for a sparse file whose record is complete. A verified file would be a link, so the fetching process
+ * was killed before verifying, or the record was edited.
  */
 export const isUnverified = async (path: string): Promise<boolean> => {
   const record = await recordOf(path);
@@ -111,13 +111,17 @@ export interface RangeCacheModel {
 const isNames = (value: unknown): value is string[] =>
   Array.isArray(value) && value.every((name) => typeof name === 'string' && staysInside(name));
 
-/** Parses a record. A damaged one counts as empty, so that headers are fetched again. */
+/** Parses a record. A damaged record counts as empty, so that headers are fetched again. */
 const parseObject = (text: string): Record<string, unknown> => {
   const value = jsonOrNone(text);
   return isObject(value) ? value : {};
 };
 
-/** Writes a model's record, after headers and side files. @throws LayerloomError WRITE_FAILED */
+/**
+ * Writes a model's record. Call after headers and side files were written.
+ *
+ * @throws LayerloomError WRITE_FAILED
+ */
 export const writeRangeModel = async (folder: string, model: RangeCacheModel): Promise<void> => {
   const path = modelRecordPath(folder);
   const text = `${JSON.stringify(model, null, 2)}\n`;
@@ -128,7 +132,7 @@ export const writeRangeModel = async (folder: string, model: RangeCacheModel): P
 };
 
 /**
- * Reads a model's record; undefined if headers are missing, or if it is another model's.
+ * Reads a model's record; undefined if headers are missing, or if the record is another model's.
  *
  * @throws LayerloomError READ_FAILED
  */
@@ -142,8 +146,8 @@ export const readRangeModel = async (folder: string): Promise<RangeCacheModel | 
 };
 
 /**
- * True if a model's headers and side files are all here. Links may have lost their targets, and sparse files
- * or records may be gone; they are then fetched again.
+ * True if all headers and side files of a model are present. Links may have lost their targets, and sparse
+ * files or records may be gone; they are then fetched again.
  *
  * @throws LayerloomError READ_FAILED
  */
@@ -161,7 +165,7 @@ const isUsableFile = async (folder: string, name: string): Promise<boolean> => {
   return (await readRangeRecord(rangeRecordPath(folder, name)))?.bytes === found.size;
 };
 
-/** Last use of a model: the mtime of its record. */
+/** Returns the time of a model's last use: the mtime of its record. */
 export const lastUse = async (folder: string): Promise<Date | undefined> =>
   stat(modelRecordPath(folder)).then(
     ({ mtime }) => mtime,

@@ -13,11 +13,11 @@ interface Holder {
 
 const held = new Map<string, Promise<Holder>>();
 
-/** Held while adding holders and removing folders. The file is never removed. */
+/** A lock for adding holders and removing folders. The file is never removed. */
 export const cacheLock = (root: string): string => join(root, '.lock');
 
 /**
- * Protects a folder of the cache of ranges from removal until this process ends, since a plan may run much
+ * Protects a folder of the cache of ranges from removal until this process ends, because a plan may run much
  * later. Records the use.
  *
  * @param folder absolute, under `root`
@@ -25,7 +25,7 @@ export const cacheLock = (root: string): string => join(root, '.lock');
  */
 export const holdRangeFolder = async (folder: string, root = rangeCacheRoot()): Promise<void> => {
   const now = new Date();
-  // A cache removed by hand and recreated has lost its holders.
+  // A cache that was removed by hand and created again has lost its holders.
   const former = held.get(folder);
   if (former !== undefined && !(await isThere(await former)) && held.get(folder) === former) {
     held.delete(folder);
@@ -52,14 +52,14 @@ const isThere = async ({ path, locked: { file } }: Holder): Promise<boolean> => 
   return named !== undefined && named.ino === own?.ino && named.dev === own.dev;
 };
 
-/** True if any process holds a folder. Call under the cache's lock. */
+/** True if any process holds the folder. Call under the cache's lock. */
 export const isHeld = async (folder: string): Promise<boolean> => held.has(folder) || hasHolders(folder);
 
 const holderName = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 /**
  * True if another process holds a folder. Removes this user's files of ended processes. On a file system
- * without locks, all holders count.
+ * without locks, all holders count as alive.
  */
 const hasHolders = async (folder: string): Promise<boolean> => {
   const directory = holdersPath(folder);

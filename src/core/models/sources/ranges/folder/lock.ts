@@ -8,14 +8,17 @@ import { tryLock } from '../../../../native/addon.js';
 /** Milliseconds between attempts to lock. */
 const pause = 100;
 
-/** A file with an exclusive lock. `unsupported`: the file system has no locks, so nothing is excluded. */
+/**
+ * A file with an exclusive lock. `unsupported` means that the file system has no locks, so other processes
+ * are not excluded.
+ */
 export interface LockedFile {
   readonly file: FileHandle;
   readonly state: 'taken' | 'unsupported';
 }
 
 /**
- * Opens or creates a file and locks it until closed; undefined if another process has the lock.
+ * Opens or creates a file, and locks it until it is closed; undefined if another process has the lock.
  *
  * @throws LayerloomError WRITE_FAILED
  */
@@ -38,7 +41,9 @@ export const lockNow = async (path: string): Promise<LockedFile | undefined> => 
   }
 };
 
-/** Like `a+`, without following links: in a shared folder, a link may lead to any of this user's files. */
+/**
+ * Flags like `a+` that do not follow links: in a shared folder, a link may lead to any of this user's files.
+ */
 const forLock =
   constants.O_RDWR | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 

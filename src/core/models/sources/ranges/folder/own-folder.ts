@@ -6,10 +6,10 @@ import { foreignBelow } from '../../../../base/files/own-directory.js';
 const commitFolder = /^(?<cache>.*)\/[a-z]+--[^/]+\/[0-9a-f]{40}(?=\/|$)/s;
 
 /**
- * Returns why nothing may be removed in a directory of the cache of ranges, which users may share: a
- * directory on its path within the cache is a link or another user's.
+ * Returns why nothing may be removed in a directory of the cache of ranges, which users may share: some
+ * directory on its path, within the cache, is a link or another user's.
  *
- * @param directory a commit's folder, or inside it
+ * @param directory a commit's folder, or a directory inside
  */
 export const foreignRangeFolder = (directory: string): string | undefined => {
   const cache = commitFolder.exec(directory)?.groups?.['cache'];

@@ -4,7 +4,7 @@ import { jsonOrNone } from '../../../../texts/json.js';
 import { isObject } from '../../../checkpoint/files/json.js';
 import { readSmallFile } from '../../../checkpoint/files/small-file.js';
 
-/** A file's content, as its source names it. */
+/** Identifies a file's content, as its source names it. */
 export interface FileContent {
   /** A unique name of the content: the ETag without quotes. */
   readonly etag: string;
@@ -23,14 +23,14 @@ export const isContentName = (value: unknown): value is string =>
 
 export interface RangeRecord extends FileContent {
   readonly bytes: number;
-  /** Ranges that are synced to disk, ascending and disjoint. */
+  /** Ranges that are synced to disk; ascending, without overlaps. */
   readonly present: readonly Extent[];
   /** The file server's ETag, which may differ from the hub's. */
   readonly served?: string;
 }
 
-// A record is lines of JSON: an object for the content, then `[begin,end]` per range and `{"served": etag}`.
-// Lines are only appended, after fdatasync of their bytes.
+// A record is lines of JSON: an object for the content, then `[begin,end]` for each range, and `{"served":
+// etag}`. Lines are only appended, after fdatasync of their bytes.
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
@@ -45,7 +45,7 @@ const parseContent = (value: unknown): (FileContent & { bytes: number }) | undef
 /** Parses a record; undefined if its first line is incomplete. */
 export const parseRangeRecord = (text: string): RangeRecord | undefined => {
   const [first = '', ...lines] = text.split('\n');
-  // Ignores truncated lines and blocks of zeros after a crash: these ranges are fetched again.
+  // Ignores truncated lines and blocks of zeros, which a crash may leave; their ranges are fetched again.
   const content = parseContent(jsonOrNone(first));
   if (content === undefined) return undefined;
   const present: Extent[] = [];

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { parseAddress } from '../../requests/session/server-address.js';
 
-// The hub's library trusts the server's answers, so they are checked before it sees them.
+// The hub's library trusts the server's answers, so they are checked before the library sees them.
 
 const size = z.int().nonnegative();
 
@@ -9,7 +9,7 @@ const address = z.string().refine((text) => parseAddress(text) !== undefined, 'i
 
 const header = z.record(z.string(), z.union([z.string(), z.number()]).transform(String));
 
-/** Limit on a file sent within a commit, in base64 and in memory; the hub accepts 10 MB. */
+/** Limit on a file within a commit, in base64 and in memory. The hub accepts 10 MB. */
 const mostInCommit = 64 * 1024 * 1024;
 
 const preuploadAsked = z.object({ files: z.array(z.object({ path: z.string(), size })) });
@@ -43,7 +43,7 @@ const batch = z.object({
   ),
 });
 
-/** Checks that the addresses of a file's parts are complete, and orders them. */
+/** Checks that a file has an address for each part, and sorts the addresses. */
 const checkParts = (given: Readonly<Record<string, string>>, bytes: number): Record<string, string> => {
   const { chunk_size: chunkSize, ...others } = given;
   if (chunkSize === undefined) return given;
@@ -55,8 +55,8 @@ const checkParts = (given: Readonly<Record<string, string>>, bytes: number): Rec
   const wanted = Math.ceil(bytes / partBytes);
   if (parts.length !== wanted || parts.some(([name], index) => Number(name) !== index + 1))
     throw new Error(`${parts.length} parts of ${partBytes} bytes for a file of ${bytes}`);
-  // The library sorts by these names, with integer-like keys first: `10000` would precede `00001`. Pads to
-  // six digits.
+  // The library sorts addresses by these names, integer-like ones first: `10000` would precede `00001`. So
+  // they get six digits.
   const addresses = parts.map(([, href], index) => [String(index + 1).padStart(6, '0'), address.parse(href)]);
   return { chunk_size: chunkSize, ...Object.fromEntries(addresses) };
 };
@@ -78,7 +78,7 @@ const checkBatch = (value: unknown, asked: unknown): unknown => {
     };
   });
   for (const [oid] of rest) throw new Error(`nothing about ${oid}`);
-  // The library reports a refused file, but may lose the refusal among other objects.
+  // The library reports a refused file, but may lose the refusal among other files.
   const refused = checked.find(({ error }) => error !== undefined);
   return { ...(transfer ? { transfer } : {}), objects: refused === undefined ? checked : [refused] };
 };
@@ -110,7 +110,7 @@ const parsedBy =
 
 const ofModel = (rest: string): RegExp => new RegExp(`^/api/models/[^/]+/[^/]+/${rest}`);
 
-/** Other answers pass unchecked. */
+/** Checks by path; other answers pass unchecked. */
 const checks: readonly (readonly [RegExp, Check])[] = [
   [ofModel('preupload/'), checkPreupload],
   [/\.git\/info\/lfs\/objects\/batch$/, checkBatch],
@@ -131,7 +131,7 @@ const reasonIn = (error: unknown): string => {
  *
  * @param path after the endpoint
  * @param asked the request's JSON
- * @returns the part of the answer that the library may see, or a text of what is wrong
+ * @returns the part of the answer that the library may see, or a text about the fault
  */
 export const checkAnswer = (
   path: string,

@@ -1,6 +1,6 @@
 /**
- * The first failure among a library's requests and reads. The library may lose an error among parallel
- * requests and never settle: race its promise against this one.
+ * Rejects with the first failure among the library's requests and reads. The library may lose an error among
+ * parallel requests and never settle, so callers race its promise against this one.
  */
 export class FirstFailure {
   readonly promise: Promise<never>;

@@ -8,10 +8,10 @@ export interface RemoteEntry {
 }
 
 export interface HubCalls {
-  /** Lists files at a revision, omitting missing ones. */
+  /** Returns the listed files at a revision, without missing ones. */
   pathsInfo(id: string, revision: string, paths: string[]): Promise<RemoteEntry[]>;
   /** Lists all files of a commit; empty if the model is gone or not accessible. */
   listFiles(id: string, commit: string): Promise<readonly HubFile[]>;
-  /** Undefined if the API refuses. */
+  /** Posts to the hub's API; undefined if the API refuses. */
   post(path: string, body: object): Promise<unknown>;
 }

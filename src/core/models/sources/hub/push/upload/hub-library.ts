@@ -1,5 +1,5 @@
 /**
- * The parts of the hub's library in use. The build replaces the compiled module by a bundle
+ * The functions of the hub's library that layerloom uses. The build replaces the compiled module by a bundle
  * (`scripts/bundle-libraries.mjs`).
  */
 export {

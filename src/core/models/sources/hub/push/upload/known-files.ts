@@ -5,8 +5,8 @@ import type { RemoteEntry } from './hub-calls.js';
 import { UploadBlob } from './upload-blob.js';
 
 /**
- * Returns files that the repository already has with the same content, by SHA-256 or Git object name. Reads a
- * file only if sizes match.
+ * Returns the files that the repository already has, compared by SHA-256 or Git object name. Reads a file
+ * only if sizes agree.
  */
 export const filesThere = async (
   files: readonly FileToPush[],

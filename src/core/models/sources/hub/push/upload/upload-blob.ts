@@ -14,8 +14,8 @@ interface Source {
 }
 
 /**
- * A file's bytes, read from disk each time they are sent. Read errors are READ_FAILED for the reader, and
- * also reported to `onFault`, so that they are not retried like network errors.
+ * A file's bytes, read from disk each time they are sent. Read errors become READ_FAILED, and are also
+ * reported to `onFault`, because the library would retry them like network errors.
  */
 export class UploadBlob extends Blob {
   readonly #source: Source;
@@ -34,7 +34,7 @@ export class UploadBlob extends Blob {
     return new UploadBlob({ path, bytes, onFault }, 0, bytes);
   }
 
-  /** Returns the same bytes; `onRead` gets the number of bytes streamed. */
+  /** Returns a blob of these bytes; `onRead` receives the number of bytes streamed. */
   counted(onRead: (bytes: number) => void): UploadBlob {
     return new UploadBlob({ ...this.#source, onRead }, this.#begin, this.#end);
   }

@@ -10,19 +10,19 @@ import { unavailable } from '../../requests/session/unavailable.js';
 import { checkAnswer } from './answers.js';
 import { UploadBlob } from './upload-blob.js';
 
-/** Counts bytes of sent files, excluding retried requests. */
+/** Counts bytes of sent files. Retried requests count once. */
 export interface SentBytes {
   add(bytes: number): void;
 }
 
-/** A token in the form that the hub's library accepts; requests replace it by the user's. */
+/** A token that the hub's library accepts; requests replace it by the user's. */
 export const placeholderToken = 'hf_';
 
 const mostSaid = 500;
 
 /**
  * Returns a `fetch` for the hub's library that retries transient failures, uses the user's proxy, has no time
- * limit while bytes move, and counts bytes sent. The library sees only checked answers: the hub's, and the
+ * limit while bytes move, and counts bytes sent. Only checked answers reach the library: the hub's, and the
  * storage's confirmation of a file.
  */
 export const uploadFetch =
@@ -71,8 +71,8 @@ const bodyOf = (body: NonNullable<RequestInit['body']>, count: (bytes: number) =
 };
 
 /**
- * Returns the API path of an address; undefined for others. Excludes `/api/complete_multipart`: the storage
- * answers it, and clients use only its status.
+ * Returns an address's path in the hub's API; undefined for other addresses. Excludes
+ * `/api/complete_multipart`, which the storage answers; clients use only its status.
  */
 const pathOfApi = ({ environment: { endpoint } }: HubSession, { href }: URL): string | undefined => {
   if (!href.startsWith(`${endpoint}/`)) return undefined;
@@ -107,17 +107,17 @@ const fromApi = async (
   return new Response(JSON.stringify(result.checked) ?? '', { headers });
 };
 
-/** A commit's body is several lines of JSON. */
+/** Returns the first of the lines of JSON that make up a commit's body. */
 const firstLine = (text: string): string => text.split('\n', 1)[0] ?? '';
 
 const saidIn = (text: string, { status, headers }: Answer): string => {
-  // Without JSON, the status must do.
+  // If the body is not JSON, only the status is reported.
   const value = jsonOrNone(text);
   const said = isObject(value) ? (value['error'] ?? value['message']) : headers['x-error-message'];
   return typeof said === 'string' ? said.slice(0, mostSaid) : `it answers ${status}`;
 };
 
-/** Confirms that the storage has taken a file, or ends the push: its addresses expire. */
+/** Confirms that the storage has taken a file. Otherwise ends the push, because the addresses expire. */
 const takenByStorage = async (
   hub: HubSession,
   answer: Answer,
@@ -128,7 +128,7 @@ const takenByStorage = async (
   const what = body instanceof UploadBlob ? body.name : 'a file';
   if (status >= 300) {
     const most = { bytes: 16 * 1024, stalls: 1 };
-    // An error reading the reason must not hide the refusal.
+    // An error while reading the reason must not hide the refusal.
     const said = String(await readAll(hub, answer, most).catch(() => ''));
     const reason = /<Message>(?<reason>[^<]{1,200})/.exec(said)?.groups?.['reason'];
     throw unavailable(
@@ -143,6 +143,6 @@ const takenByStorage = async (
   return new Response('{}', { headers: kept(answer) });
 };
 
-/** The storage's answer about a chunk, which need not be sent if known. */
+/** Passes on the storage's answer about a chunk, which need not be sent if known. */
 const knownToStorage = async (hub: HubSession, answer: Answer): Promise<Response> =>
   new Response(new Uint8Array(await readAll(hub, answer)), { status: answer.status });

@@ -62,15 +62,15 @@ export const upload = async (
     abortSignal: hub.signal,
   });
   const commit = await Promise.race([commitOf(events), failure.promise]);
-  // Small files are in the commit; others were already there.
+  // The remaining files are small ones in the commit, or were there before.
   onProgress?.({ done: total, total });
   return { files: pushed, bytesSent: sent, commit };
 };
 
-/** Queries for chunks that the storage may have. */
+/** Matches queries for chunks that the storage may already have. */
 const lookup = /\/v1\/chunks\//;
 
-/** All other requests of a commit must succeed. */
+/** Returns a `fetch` that requires success of all requests except queries for chunks. */
 const accepted =
   ({ HubApiError }: Library, ask: typeof fetch): typeof fetch =>
   async (input, init) => {
@@ -80,7 +80,11 @@ const accepted =
     throw new HubApiError('', answer.status, undefined, error);
   };
 
-/** Makes the commit. @returns its hash */
+/**
+ * Makes the commit.
+ *
+ * @returns the commit's hash
+ */
 const commitOf = async (events: ReturnType<Library['commitIter']>): Promise<string> => {
   let step = await events.next();
   while (!step.done) step = await events.next();

@@ -4,9 +4,9 @@ import type { HubSession } from './session.js';
 import { unavailable } from './unavailable.js';
 import { leastToldMs, type Wait, waits } from './waits.js';
 
-/** A transient failure: the request is retried. */
+/** A transient failure, after which the request is retried. */
 export class TransientError extends Error {
-  /** Milliseconds that the server asks to wait. */
+  /** Milliseconds to wait, if the server asks for it. */
   readonly afterMs: number | undefined;
 
   constructor(reason: string, options: ErrorOptions & { afterMs?: number | undefined } = {}) {
@@ -15,21 +15,21 @@ export class TransientError extends Error {
   }
 }
 
-/** A malformed answer, retried only a few times: it may be a proxy's glitch or permanent. */
+/** A malformed answer. Retried only a few times, because the cause may be permanent. */
 export class BadAnswerError extends TransientError {}
 
-/** The server's pace is too low for a file. */
+/** The server is too slow for a file. */
 export class TooSlowError extends TransientError {}
 
-/** Consecutive failures allowed for malformed answers, slow servers, and a network that never worked. */
+/** Limit on consecutive failures if answers are malformed, servers slow, or the network never worked. */
 const fewAttempts = 4;
 
-/** Bytes since the last failure that count as progress. */
+/** Receiving this many bytes since the last failure counts as progress. */
 const leastProgress = 1024;
 
 const progressIfSlow = 1024 * 1024;
 
-/** Counts a request's consecutive failures and waits between retries. */
+/** Counts a request's consecutive failures, and waits before retries. */
 export class Attempts {
   readonly #hub: HubSession;
   #failures = 0;
@@ -41,7 +41,7 @@ export class Attempts {
   }
 
   /**
-   * Records arrived bytes. After enough of them, failures count from 0 again, so that a download whose
+   * Records received bytes. After enough bytes, the count of failures is 0 again, so that a download whose
    * connections break repeatedly still finishes.
    */
   progressed(bytes: number): void {
@@ -50,7 +50,7 @@ export class Attempts {
   }
 
   /**
-   * Waits before the next retry, or not at all after progress.
+   * Waits before the next retry; after progress, does not wait.
    *
    * @throws LayerloomError HUB_UNAVAILABLE after too many failures, INTERRUPTED; `error` itself if retrying
    *   cannot help
@@ -100,8 +100,8 @@ export const patiently = async <T>(hub: HubSession, work: () => Promise<T>): Pro
 };
 
 /**
- * Returns the milliseconds to wait by `Retry-After` (seconds or a date) or the hub's
- * `RateLimit: "api";r=0;t=55`.
+ * Returns the milliseconds to wait that the server asks for: by `Retry-After` (seconds or a date), or the
+ * hub's `RateLimit: "api";r=0;t=55`.
  */
 export const retryAfter = (
   headers: Readonly<Record<string, string>>,
@@ -117,7 +117,10 @@ export const retryAfter = (
 
 const permanent = /^(CERT_|ERR_TLS|ERR_SSL|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO|ERR_INVALID|UND_ERR_INVALID)/;
 
-/** Codes of a network error and its causes; a connection that tried several addresses has several. */
+/**
+ * Returns the codes of a network error and of its causes; a connection that tried several addresses has
+ * several.
+ */
 const codesOf = (error: unknown): string[] => {
   if (!(error instanceof Error)) return [];
   const { code, errors } = error as { code?: unknown; errors?: unknown[] };
@@ -128,7 +131,7 @@ const codesOf = (error: unknown): string[] => {
   ];
 };
 
-/** Converts a connection error: transient, except for certificate and address errors. */
+/** Converts a connection's error: transient, except errors of certificates and addresses. */
 export const networkError = (hub: HubSession, host: string, error: unknown): unknown => {
   if (hub.signal.aborted || error instanceof LayerloomError || error instanceof TransientError) return error;
   const codes = codesOf(error);

@@ -15,20 +15,20 @@ export interface Connections {
   close(): Promise<void>;
 }
 
-/** Proxy variables may be lower or upper case. */
+/** Returns a proxy variable, in lower or upper case. */
 const inEitherCase = (env: NodeJS.ProcessEnv, name: HubVariable): string | undefined =>
   env[name.toLowerCase()] || variable(env, name) || undefined;
 
 /**
- * True if a `NO_PROXY` entry matches a host: `*`, a name, or a domain with or without leading dot, optionally
- * with port.
+ * True if an entry of `NO_PROXY` matches a host. Entries are `*`, a name, or a domain with or without leading
+ * dot, perhaps with a port.
  */
 const excludes = (entry: string, { hostname, host }: URL): boolean => {
   const name = entry.replace(/^\*?\./, '');
   return entry === '*' || [hostname, host].some((own) => own === name || own.endsWith(`.${name}`));
 };
 
-/** Returns the proxy by `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`, in either case. */
+/** Returns the proxy from `HTTPS_PROXY`, `HTTP_PROXY`, `ALL_PROXY` and `NO_PROXY`, in either case. */
 export const proxyFor = (url: URL, env: NodeJS.ProcessEnv): string | undefined => {
   const exceptions = (inEitherCase(env, 'NO_PROXY') ?? '').split(/[\s,]+/).filter((entry) => entry !== '');
   if (exceptions.some((entry) => excludes(entry.toLowerCase(), url))) return undefined;
@@ -50,7 +50,7 @@ const isProxy = (proxy: string): boolean => {
   }
 };
 
-/** Leaves out the address, which may contain a password. */
+/** Does not quote the address, which may contain a password. */
 const notAProxy = ({ origin, protocol }: URL): LayerloomError =>
   new LayerloomError('HUB_UNAVAILABLE', {
     endpoint: origin,
@@ -60,7 +60,7 @@ const notAProxy = ({ origin, protocol }: URL): LayerloomError =>
 
 type PoolOf = (origin: string | URL, options: object) => Pool;
 
-/** Timeouts also apply to the proxy's own answer, on which a request waits. */
+/** Gives the proxy's own answer the same time limits, because a request waits for that answer. */
 const throughProxy = (uri: string, limits: ConnectionLimits, poolOf: PoolOf): ProxyAgent => {
   const { headersTimeout, bodyTimeout } = limits;
   const clientFactory = (origin: URL, options: object) =>
@@ -70,8 +70,8 @@ const throughProxy = (uri: string, limits: ConnectionLimits, poolOf: PoolOf): Pr
 
 export const openConnections = (env: NodeJS.ProcessEnv, limits: ConnectionLimits): Connections => {
   const dispatchers = new Map<string | undefined, Dispatcher>();
-  // A pool forgets a client that failed to connect, yet may give it a waiting request. So clients are closed
-  // here.
+  // Closes clients here: a pool forgets a client that failed to connect, but may still give it a waiting
+  // request.
   const clients = new Set<Client>();
   const clientOf = (origin: URL, options: object): Client => {
     const client = new Client(origin, options);

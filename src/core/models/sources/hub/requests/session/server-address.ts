@@ -1,4 +1,4 @@
-/** Parses an http or https address; undefined for anything else. */
+/** Parses an http or https address; undefined for other texts. */
 export const parseAddress = (text: string, base?: URL): URL | undefined => {
   if (!URL.canParse(text, base)) return undefined;
   const url = new URL(text, base);
@@ -6,12 +6,12 @@ export const parseAddress = (text: string, base?: URL): URL | undefined => {
 };
 
 /**
- * Removes credentials and trailing slashes from an address. Requests use it too, so that no message can
- * contain the password.
+ * Removes credentials and trailing slashes from an address. Requests use the result too, so that no message
+ * can contain the password.
  */
 export const withoutCredentials = (text: string): string => {
   const url = parseAddress(text);
-  // The password may make it unparsable.
+  // The password may make the address invalid.
   if (url === undefined) return text.replace(/^(\w+:\/\/)?.*@/s, '$1');
   url.username = '';
   url.password = '';

@@ -4,14 +4,14 @@ import { type Connections, openConnections } from './proxy.js';
 import { parseAddress } from './server-address.js';
 import { unavailable } from './unavailable.js';
 
-/** State shared by a run's requests. */
+/** State that a run's requests share. */
 export interface HubSession extends AsyncDisposable {
   readonly environment: HubEnvironment;
   readonly connections: Connections;
   readonly patience: Patience;
   /** Aborted by the caller or by `stop`. */
   readonly signal: AbortSignal;
-  /** True once any server has answered; a network that never worked is given up sooner. */
+  /** True once a server has answered. A network that never worked is given up sooner. */
   reached: boolean;
   stop(): void;
 }
@@ -22,7 +22,7 @@ export const mostRequests = 8;
  * Opens a session; disposing of it closes its connections. Uses proxies from `HTTPS_PROXY` and similar
  * variables.
  *
- * @throws LayerloomError HUB_UNAVAILABLE if the user forbids network access, or the endpoint is invalid
+ * @throws LayerloomError HUB_UNAVAILABLE if the user forbids network access, or if the endpoint is invalid
  */
 export const openHub = async ({
   env = process.env,
@@ -37,7 +37,7 @@ export const openHub = async ({
       `${offline} forbids asking it`,
       'unset it, or use models that are in the cache',
     );
-  // Paths are appended to the endpoint.
+  // Paths are appended to the endpoint, so it must have no query or fragment.
   if (parseAddress(endpoint) === undefined || /[?#]/.test(endpoint))
     throw unavailable(
       { environment },

@@ -1,7 +1,7 @@
 import { LayerloomError } from '../../../../../base/errors/errors.js';
 import type { HubEnvironment } from '../../environment.js';
 
-/** For a server that is unreachable or does not behave like a hub. */
+/** Returns the error for a server that is unreachable or does not behave like a hub. */
 export const unavailable = (
   { environment: { endpoint } }: { readonly environment: Pick<HubEnvironment, 'endpoint'> },
   reason: string,
