@@ -8,18 +8,18 @@ const borders = ['top', 'bottom', 'left', 'right', 'mid'].flatMap((side) => [
   `${side}-right`,
 ]);
 
-/** Most rows shown: cli-table3 takes quadratic time. */
+/** Limit on rows, because cli-table3 takes quadratic time. */
 const mostRows = 4000;
 
 const shortened = (rows: readonly (readonly string[])[]): readonly (readonly string[])[] =>
   rows.length <= mostRows ? rows : [...rows.slice(0, mostRows / 2), ['⋮'], ...rows.slice(-mostRows / 2)];
 
-/** Spaces before each line and between columns. */
+/** Number of spaces before each line and between columns. */
 const gap = 2;
 
 /**
- * Splits a table wider than `width` into blocks that fit. Each repeats the first column and has at least one
- * other.
+ * Splits a table wider than `width` into blocks that fit. Each block repeats the first column, and has at
+ * least one other.
  */
 const blocksOf = (rows: readonly (readonly string[])[], width: number): (readonly string[])[][] => {
   const columns = rows.reduce((most, row) => Math.max(most, row.length), 0);
@@ -43,10 +43,10 @@ const blocksOf = (rows: readonly (readonly string[])[], width: number): (readonl
 };
 
 /**
- * Formats a table without lines; columns from index `rightFrom` on are right-aligned. Above 4000 rows, only
- * the first and last are shown.
+ * Formats a table without lines. Columns from index `rightFrom` on are right-aligned. Above 4000 rows, shows
+ * only the first and last.
  *
- * @param width of the terminal: a wider table continues below
+ * @param width of the terminal; a wider table continues below
  */
 export const plainTable = (
   rows: readonly (readonly string[])[],
@@ -76,9 +76,9 @@ const formatBlock = (rows: readonly (readonly string[])[], rightFrom: number): s
 };
 
 /**
- * Joins neighbours with the same `key` into one row, since most layers are alike.
+ * Joins neighbours with equal keys into one row, because most layers are alike.
  *
- * @param rowOf makes a row from the first and last member of a run
+ * @param rowOf makes a row from the first and last item of a run
  */
 export const joinRuns = <Item>(
   items: readonly Item[],
@@ -102,10 +102,10 @@ export interface ShardLine {
 
 export const countTensors = (count: number): string => `${count} ${count === 1 ? 'tensor' : 'tensors'}`;
 
-/** Matches a shard's name: the prefix, the shard's number, the rest. */
+/** Matches a shard's name: prefix, number, and rest. */
 const shardName = /^(.{0,100}?)(\d{1,9})(-of-\d+\..*)$/;
 
-/** Names a range of shards: `model-00002 … 00031-of-00032.safetensors`. */
+/** Formats a range of shards: `model-00002 … 00031-of-00032.safetensors`. */
 const rangeOfFiles = (first: string, last: string): string => {
   const [, before, , total] = shardName.exec(first) ?? [];
   const [, , number, rest] = shardName.exec(last) ?? [];

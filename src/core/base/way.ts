@@ -1,20 +1,20 @@
 import { relative, resolve } from 'node:path';
 
-/** Holds models of a caller that has them in memory; removed after the call. */
+/** A folder for models that a caller has in memory; removed after the call. */
 const scratch = /\/\.layerloom-scratch-[0-9a-f]{32}\//;
 
-/** Spells a path for a record: in scratch as `./NAME`. */
+/** Returns a path for records; a temporary one becomes `./NAME`. */
 export const keptPath = (path: string): string => {
   const [before = '', name] = path.split(scratch, 2);
-  // `NAME=PATH`
+  // The path may be in `NAME=PATH`.
   return name === undefined ? path : `${before.slice(0, before.lastIndexOf('=') + 1)}./${name}`;
 };
 
-/** For `JSON.stringify` of a record. */
+/** A replacer for `JSON.stringify` of a record. */
 export const keptValue = (_key: string, value: unknown): unknown =>
   typeof value === 'string' ? keptPath(value) : value;
 
-/** Returns a relative path as recipes write it: from `../` or `./`. */
+/** Returns a relative path as recipes write it, beginning with `../` or `./`. */
 export const wayFrom = (folder: string, path: string): string => {
   if (keptPath(path) !== path) return keptPath(path);
   const way = relative(resolve(folder), resolve(path));

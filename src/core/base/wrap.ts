@@ -1,4 +1,4 @@
-/** Spaces at which no line may break: after numbers and colons, and around arrows. */
+/** Matches spaces at which no line may break: after numbers and colons, and around arrows. */
 const fixed = /(?<=[\d:→]) (?=\S)| (?=[→%])/g;
 
 /** Breaks a text into lines of at most `width` characters, except for longer words. */

@@ -15,7 +15,7 @@ const countIn = async (path: string): Promise<Made> => {
   const handle = await open(path);
   try {
     const { size } = await handle.stat();
-    // The name only: the folder is gone when the message is read.
+    // Uses the name only, because the folder is gone when the message is read.
     const name = basename(path);
     const { header } = await readHeaderOf(ggufReader, handle, name, size);
     return countGguf(header, name, size);
@@ -24,7 +24,7 @@ const countIn = async (path: string): Promise<Made> => {
   }
 };
 
-/** A program may exit with 0 and leave anything. */
+/** Returns why a made file is unusable: a program may exit with 0 and leave anything. */
 const whyNot = async (path: string, isEnough: (made: Made) => boolean): Promise<Made | string> => {
   const found = await unlessMissing(path, lstat(path));
   if (found === undefined) return 'left no file';

@@ -25,13 +25,12 @@ import { modelfile } from './modelfile.js';
 import { findConverter, findQuantizer, type Program, type ProgramPlaces } from './programs.js';
 import { checkQuantizer, convert, type LoadedOnce, loadOnce, quantize, type StepContext } from './steps.js';
 
-/** Options of `exportModel`. */
 export interface ModelExportOptions extends ProgramPlaces {
   /** The format; only `gguf`. */
   to: (typeof exportFormats)[number];
-  /** Type of the weights: `bf16`, `q8_0`, `q4_k_m`. */
+  /** Type of the weights, such as `bf16`, `q8_0` or `q4_k_m`. */
   type: GgufType;
-  /** Directory to create. Default `DIR-gguf-TYPE`, beside the checkpoint. */
+  /** The directory to create. Default: `DIR-gguf-TYPE`, beside the checkpoint. */
   out?: string | undefined;
   signal?: AbortSignal | undefined;
   /** Called about once a second while programs report progress. */
@@ -40,21 +39,21 @@ export interface ModelExportOptions extends ProgramPlaces {
 
 /** An exported model, and the result of loading it in llama.cpp. */
 export interface ExportedModel {
-  /** Absolute. */
+  /** Absolute path of the output directory. */
   readonly out: string;
   /** Name of the GGUF file in `out`. */
   readonly file: string;
   readonly type: GgufType;
   readonly bytes: number;
-  /** Null if no llama.cpp program to load it was found. */
+  /** Null if no program of llama.cpp was found that loads the file. */
   readonly loaded: LoadedOnce | null;
   readonly seconds: number;
   readonly warnings: readonly string[];
 }
 
 /**
- * Exports a checkpoint to a GGUF file with llama.cpp's converter and llama-quantize, loads it once in
- * llama.cpp, and writes an Ollama Modelfile beside it. The output appears whole or not at all.
+ * Exports a checkpoint to GGUF with llama.cpp's converter and llama-quantize, loads the file once in
+ * llama.cpp, and writes an Ollama Modelfile. The output appears whole or not at all.
  *
  * @param directory of the checkpoint
  * @throws LayerloomError INVALID_PARAMETER, PROGRAM_MISSING, EXPORT_FAILED, NOT_A_CHECKPOINT and the codes of
@@ -93,7 +92,7 @@ export const exportModel = async (
     return { out: output.path, file, type, bytes, loaded, seconds, warnings: all };
   } catch (error) {
     await staging.discard();
-    // A program's error names its log.
+    // A program's error names its log, so the log stays.
     if (!(error instanceof LayerloomError && error.code === 'EXPORT_FAILED'))
       await rm(dirname(log), { recursive: true, force: true });
     throw error;
@@ -125,7 +124,7 @@ const stagedPlan = (checkpoint: CheckpointIndex, type: GgufType): Parameters<typ
   };
 };
 
-/** llama-quantize's input: the smallest type that holds the weights exactly. */
+/** Returns the type of llama-quantize's input: the smallest that holds the weights exactly. */
 const between = ({ tensors }: CheckpointIndex): ConvertedType => {
   const dtypes = new Set([...tensors.values()].map(({ dtype }) => dtype));
   const [only] = dtypes;
@@ -133,14 +132,14 @@ const between = ({ tensors }: CheckpointIndex): ConvertedType => {
   return dtypes.size === 1 && only === 'F16' ? 'f16' : 'f32';
 };
 
-/** Approximate bytes; for quantised types, an upper bound. */
+/** Returns approximate bytes; for quantised types, an upper bound. */
 const bytesIn = (checkpoint: CheckpointIndex, type: GgufType): number =>
   Math.ceil(elementsIn(checkpoint) * bytesPerElement(type));
 
 const elementsIn = ({ tensors }: CheckpointIndex): number =>
   [...tensors.values()].reduce((sum, { shape }) => sum + elementsOf(shape), 0);
 
-/** Bytes of the output and the intermediate file. */
+/** Returns an upper bound on bytes of output and intermediate file together. */
 const mostBytes = (checkpoint: CheckpointIndex, type: GgufType): number =>
   (isConvertedType(type) ? 0 : bytesIn(checkpoint, between(checkpoint))) + bytesIn(checkpoint, type);
 
@@ -151,8 +150,8 @@ interface Making {
 }
 
 /**
- * For quantised types, the converter first writes a file in the checkpoint's dtype, which llama-quantize then
- * converts.
+ * Writes the weights. For quantised types, the converter first writes a file in the checkpoint's dtype, which
+ * llama-quantize then converts.
  */
 const writeWeights = async (
   checkpoint: CheckpointIndex,
@@ -178,7 +177,11 @@ const writeWeights = async (
   await rm(from);
 };
 
-/** @returns the file's bytes */
+/**
+ * Syncs a file.
+ *
+ * @returns the file's size in bytes
+ */
 const madeDurable = async (path: string): Promise<number> => {
   const file = await open(path, 'r+');
   try {

@@ -1,4 +1,4 @@
-/** Keys of `generation_config.json`, and Ollama's names for them. */
+/** Maps keys of `generation_config.json` to Ollama's names. */
 const parameters: Readonly<Record<string, string>> = {
   temperature: 'temperature',
   top_k: 'top_k',
@@ -9,7 +9,7 @@ const parameters: Readonly<Record<string, string>> = {
 
 /**
  * Returns an Ollama Modelfile: the weights' file, and sampling as in `generation_config.json`. The chat
- * template is in the GGUF file, in Jinja; it is not translated to Ollama's TEMPLATE language.
+ * template is in the GGUF file as Jinja, and is not translated to Ollama's TEMPLATE language.
  *
  * @param file name of the GGUF file: letters, digits, dots and dashes
  */

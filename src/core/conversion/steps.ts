@@ -8,18 +8,18 @@ import { findLlamaProgram, type Program, type ProgramPlaces } from './programs.j
 import { runProgram } from './run-program.js';
 
 export interface StepContext {
-  /** For messages. */
+  /** Name of the model, for messages. */
   readonly model: string;
-  /** File to which programs' output is appended. */
+  /** The log, to which programs' output is appended. */
   readonly log: string;
-  /** For temporary files. */
+  /** Directory for temporary files. */
   readonly directory: string;
   readonly signal?: AbortSignal | undefined;
 }
 
 type OnDone = (done: number, total: number) => void;
 
-/** Takes the last match in each piece of the log. */
+/** Returns a function that finds the last match in each piece of the log. */
 const lastMatch =
   (pattern: RegExp, onDone: (done: string, total: string) => void) =>
   (text: string): void => {
@@ -41,7 +41,7 @@ interface Conversion {
 }
 
 /**
- * `onDone` gets bytes.
+ * Converts a checkpoint; `onDone` receives bytes.
  *
  * @throws LayerloomError EXPORT_FAILED
  */
@@ -56,8 +56,8 @@ export const convert = async (
   const bar = /Writing:\s+\d+%\|[^|]*\|\s*([\d.]+[kMGT]?)\/([\d.]+[kMGT]?) ?\[/g;
   const onGrown = lastMatch(bar, (done, total) => onDone(size(done), size(total)));
   await runProgram({ ...context, program: converter, words, onGrown });
-  // A tenth suffices: converters omit a tied head, buffers and vision towers, which may be larger than the
-  // text model.
+  // A tenth of the elements is enough: converters omit a tied head, buffers and vision towers, which may be
+  // larger than the text model.
   const isEnough = (made: Made) => 10 * made.elements >= elements;
   return await checkMade(to, isEnough, { ...aboutOf(context), program: converter.name });
 };
@@ -65,7 +65,7 @@ export const convert = async (
 const aboutOf = ({ model, log }: StepContext) => ({ model, log });
 
 /**
- * Checks that llama-quantize runs and lists the type in its help.
+ * Checks that llama-quantize runs, and that its help lists the type.
  *
  * @throws LayerloomError EXPORT_FAILED if it does not run; INVALID_PARAMETER
  */
@@ -74,7 +74,7 @@ export const checkQuantizer = async (
   type: GgufType,
   context: StepContext,
 ): Promise<void> => {
-  // The help exits with code 1.
+  // llama-quantize's help exits with code 1.
   const run = { ...context, program: quantizer, words: ['--help'], mayFail: true };
   const printed = await runProgram(run);
   const listed = [...printed.matchAll(/^\s*\d+\s+or\s+([\w]+)\s*:/gm)].map(([, name = '']) => name);
@@ -95,7 +95,7 @@ interface Quantisation {
 }
 
 /**
- * `onDone` gets numbers of tensors.
+ * Quantises a file; `onDone` receives numbers of tensors.
  *
  * @throws LayerloomError EXPORT_FAILED
  */
@@ -116,7 +116,7 @@ export const quantize = async (
 
 const [prompt, tokens] = ['Once upon a time', '8'];
 
-/** Programs that load a file and generate; the first one found is used. */
+/** Programs that load a file and generate. The first one found is used. */
 const loaders: Readonly<Record<string, (file: string) => readonly string[]>> = {
   'llama-completion': (file) => [
     '-m',
@@ -134,21 +134,20 @@ const loaders: Readonly<Record<string, (file: string) => readonly string[]>> = {
   'llama-simple': (file) => ['-m', file, '-n', tokens, prompt],
 };
 
-/** Result of loading a file in llama.cpp. */
 export interface LoadedOnce {
   readonly program: string;
-  /** As the program reports it; null if it does not. */
+  /** The version that the program reports; null if it reports none. */
   readonly version: string | null;
   /** The output: prompt and continuation. */
   readonly text: string;
-  /** False if nothing followed the prompt; a model may end there. */
+  /** False if nothing follows the prompt; a model may end there. */
   readonly generated: boolean;
 }
 
 /**
  * Loads a file in llama.cpp and generates some tokens.
  *
- * @returns undefined if none of its programs is found
+ * @returns undefined if no program of llama.cpp is found
  * @throws LayerloomError EXPORT_FAILED
  */
 export const loadOnce = async (

@@ -31,7 +31,7 @@ const answerSchema = z.object({
 type Answer = z.infer<typeof answerSchema>;
 
 interface LoadingOptions {
-  /** Python's path, or its name on PATH. Default: the harness's, else `python3`. */
+  /** Python's path, or its name on PATH. Default: the evaluation harness's Python, or `python3`. */
   readonly python?: string | undefined;
   /** For an adapter: the folder of its base, if available. */
   readonly base?: string | undefined;
@@ -39,11 +39,12 @@ interface LoadingOptions {
 }
 
 /**
- * Asks transformers, and PEFT for an adapter, whether a folder loads: whether its files have exactly the
- * tensors that its configuration describes. Reads no weights and runs no code from the folder.
+ * Asks transformers, and for an adapter PEFT, whether a folder loads: whether its files have exactly the
+ * tensors that its configuration describes. Reads no weights, and runs no code from the folder.
  *
  * @param folder absolute path
- * @throws LayerloomError PROGRAM_MISSING without Python, LIBRARY_MISSING, PROCESS_UNAVAILABLE, INTERRUPTED
+ * @throws LayerloomError PROGRAM_MISSING if Python is missing, LIBRARY_MISSING, PROCESS_UNAVAILABLE,
+ *   INTERRUPTED
  */
 export const checkLoading = async (folder: string, options: LoadingOptions): Promise<LoadingVerdict> => {
   checkInterrupt(options.signal);
@@ -58,7 +59,7 @@ export const checkLoading = async (folder: string, options: LoadingOptions): Pro
   return verdictOf(answer);
 };
 
-/** Returns a command for the shell. */
+/** Returns Python as a shell command. */
 const findPython = async (given: string | undefined): Promise<string> => {
   const path = process.env['PATH'] ?? '';
   if (given !== undefined) {
@@ -80,7 +81,7 @@ const missing = (programs: string[]): LayerloomError =>
     remedy: `name a Python that has transformers and torch with ${optionName('python')}`,
   });
 
-/** An answer names a few hundred tensors. */
+/** Limit on an answer, which names a few hundred tensors. */
 const mostBytes = 2 ** 24;
 
 const ask = async (

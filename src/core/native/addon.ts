@@ -10,31 +10,31 @@ import type { Measurement } from './measure.js';
 import { addonFile, currentHost, targetOf } from './prebuilt.js';
 import type { Solver } from './solve.js';
 
-// The only interface to the addon. Native code gets open files and offsets, never weights, and returns a
+// The only interface to the addon. Native code receives open files and offsets, never weights, and returns a
 // status.
 
 interface Addon {
-  /** Sets that this machine runs, best first. */
+  /** Instruction sets that this machine runs, the best first. */
   readonly instructionSets: readonly string[];
-  /** The set in use; null if LAYERLOOM_ISA does not name an available one. */
+  /** The instruction set in use; null if LAYERLOOM_ISA names none that is available. */
   readonly instructionSet: string | null;
-  /** Runs a job on the calling thread. Stops at the next tile when the cancel flag in shared memory is set. */
+  /** Runs a job on the calling thread. Stops at the next tile if the cancel flag in shared memory is set. */
   run(job: Job, shared: BigInt64Array): JobStatus;
-  /** @param out results: for each measure an array of `sizeOf` numbers */
+  /** @param out receives results: an array of `sizeOf` numbers for each measure */
   measure(measurement: Measurement, out: readonly Float64Array[], shared: BigInt64Array): JobStatus;
-  /** @param out results: `sizeOfSolution` numbers */
+  /** @param out receives results: `sizeOfSolution` numbers */
   solve(solver: Solver, out: Float64Array, shared: BigInt64Array): JobStatus;
   /**
    * Hashes the next part of one or two files. Absent if the processor has no SHA-256 instructions.
    *
-   * @param states for each file the SHA-256 state, updated
+   * @param states each file's SHA-256 state, which is updated
    */
   hash?(ranges: readonly HashedRange[], states: Uint32Array, shared: BigInt64Array): JobStatus;
   lock(fd: number): number;
   exchange(a: string, b: string): boolean;
 }
 
-/** LAYERLOOM_ADDON names another build, such as one with a sanitizer (CONTRIBUTING.md). */
+/** Finds the addon. LAYERLOOM_ADDON names another build, such as one with a sanitizer (CONTRIBUTING.md). */
 export const findAddon = (other = process.env['LAYERLOOM_ADDON']): SoughtAddon => {
   if (other !== undefined && other !== '') return { file: resolve(other), target: undefined };
   const target = targetOf(currentHost());
@@ -68,17 +68,17 @@ const addon = (): Addon => {
 export const run: Addon['run'] = (...values) => addon().run(...values);
 export const measure: Addon['measure'] = (...values) => addon().measure(...values);
 export const solve: Addon['solve'] = (...values) => addon().solve(...values);
-/** Undefined if the addon has no such function. */
+/** Hashes parts of files; undefined if the addon has no such function. */
 export const hash = (...values: Parameters<NonNullable<Addon['hash']>>): JobStatus | undefined =>
   addon().hash?.(...values);
 
-/** The instruction set in use, and those available; LAYERLOOM_ISA chooses. */
+/** Returns the instruction set in use, which LAYERLOOM_ISA may choose, and the available ones. */
 export const instructionSets = (): { readonly chosen: string; readonly available: readonly string[] } => {
   const { instructionSet, instructionSets: available } = addon();
   return { chosen: instructionSet ?? '', available };
 };
 
-/** Takes an exclusive lock on an open file, until it is closed or the process ends. */
+/** Takes an exclusive lock on an open file, held until the file is closed or the process ends. */
 export const tryLock = (fd: number): 'taken' | 'held elsewhere' | 'unsupported' => {
   const { EAGAIN, EWOULDBLOCK } = constants.errno;
   const error = addon().lock(fd);
@@ -86,5 +86,5 @@ export const tryLock = (fd: number): 'taken' | 'held elsewhere' | 'unsupported' 
   return error === EAGAIN || error === EWOULDBLOCK ? 'held elsewhere' : 'unsupported';
 };
 
-/** Exchanges two directory entries atomically; false if the file system cannot. */
+/** Exchanges two directory entries atomically; returns false if the file system cannot. */
 export const exchange = (a: string, b: string): boolean => addon().exchange(a, b);

@@ -24,8 +24,8 @@ export interface BuiltAddon {
 
 /**
  * Builds the native addon from the package's sources. Needs CMake, a C++20 compiler, node-addon-api and
- * node-api-headers, but no network. Once it loads, an atomic rename replaces the old one; a failed build
- * changes nothing.
+ * node-api-headers, but no network. After the new addon loads, an atomic rename replaces the old one; a
+ * failed build changes nothing.
  *
  * @throws LayerloomError PLATFORM_UNSUPPORTED, BUILD_FAILED, INTERRUPTED
  */
@@ -68,7 +68,7 @@ const makeDirectory = (directory: string): void => {
 };
 
 /**
- * Returns the folder of Node-API's headers. Only builds need them, so the package does not depend on them.
+ * Returns the folder of Node-API's headers. Only builds need headers, so the package does not depend on them.
  *
  * @throws LayerloomError BUILD_FAILED if headers or node-addon-api are not installed
  */
@@ -91,7 +91,7 @@ const headersIn = (): string => {
   }
 };
 
-/** CMakeLists.txt's settings, named as cmake-js does. Without cmake-js, no network is needed. */
+/** Settings of CMakeLists.txt, named as cmake-js names them. cmake-js itself would need a network. */
 const definitions = (target: string, headers: string): string[] => {
   const values = {
     CMAKE_BUILD_TYPE: 'Release',
@@ -103,7 +103,7 @@ const definitions = (target: string, headers: string): string[] => {
 };
 
 const cmake = async (words: readonly string[], { onOutput, signal }: BuildOptions): Promise<void> => {
-  // Makes this Node the `node` that CMakeLists.txt runs.
+  // CMakeLists.txt runs `node`, which must be this Node.
   const path = [dirname(process.execPath), process.env['PATH']].join(delimiter);
   const child = spawn('cmake', words, {
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -139,7 +139,7 @@ const firstError = (printed: string): string | undefined =>
     .find((line) => /\berror\b/i.test(line))
     ?.trim();
 
-/** Loads the addon in another process, since it may crash and cannot be unloaded. */
+/** Loads the addon in another process, because it may crash, and cannot be unloaded. */
 const checkLoads = (file: string): void => {
   try {
     execFileSync(process.execPath, ['-e', 'require(process.argv[1])', file], { stdio: 'pipe' });

@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 
-/** Node's names of ELF's `e_machine` values. */
+/** Maps ELF's `e_machine` values to Node's names. */
 const machines = new Map([
   [62, 'x64'],
   [183, 'arm64'],
@@ -12,7 +12,7 @@ const machines = new Map([
 const headerBytes = 64;
 
 /**
- * Returns why a file is not a whole 64-bit ELF file for `arch`, or undefined. Call before loading: the
+ * Returns why a file is not a whole 64-bit ELF file for `arch`; otherwise undefined. Call before loading: the
  * dynamic loader does not check the length, and a truncated file ends the process by SIGBUS.
  *
  * @param arch as in `process.arch`

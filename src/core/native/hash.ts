@@ -5,9 +5,9 @@ export interface HashedRange {
   readonly fd: number;
   readonly begin: number;
   readonly length: number;
-  /** True if the file ends here; otherwise `length` is a multiple of 64. */
+  /** True if the file ends here. Otherwise `length` is a multiple of 64. */
   readonly last: boolean;
 }
 
-/** Words of SHA-256's state between two parts of a file. */
+/** Number of words in the SHA-256 state that is kept between parts of a file. */
 export const stateWords = 8;

@@ -3,7 +3,7 @@ import type { ArithmeticDtype } from '../tensor/dtype.js';
 import type { CodeKind, CodeOrder, FactorKind } from '../tensor/quantisation-layout.js';
 import type { Rows } from '../tensor/rows.js';
 
-// Jobs, decoded by native/addon/decode.cpp and decode_program.cpp. Ill-typed or contradictory ones throw
+// Jobs, decoded by native/addon/decode.cpp and decode_program.cpp. Ill-typed or contradictory jobs throw
 // TypeError or RangeError before any file is touched.
 
 export interface Location {
@@ -12,8 +12,9 @@ export interface Location {
 }
 
 /**
- * A stored tensor that a program reads; for `slicing` see `Slicing` in native/jobs/sources.hpp. `rows` cannot
- * be an output directly; `whole` is only for `product`, `combineRows`, `dequantise` and `unpack`.
+ * A stored tensor that a program reads; `Slicing` in native/jobs/sources.hpp explains `slicing`. A `rows`
+ * source cannot be an output directly; a `whole` source serves only `product`, `combineRows`, `dequantise`
+ * and `unpack`.
  */
 export type StoredSource = Location & { readonly dtype: ArithmeticDtype } & (
     | { readonly slicing: 'elements' }
@@ -27,7 +28,7 @@ export interface RowSlicing {
   readonly width: number;
   /**
    * Triples (to, from, count) in shared memory: rows [to, to + count) of the output are rows [from, from +
-   * count) of the source. Ascending and disjoint.
+   * count) of the source. Ascending, without overlaps.
    */
   readonly runs: Float64Array;
 }
@@ -39,8 +40,8 @@ export interface WholeSlicing {
 }
 
 /**
- * A position in the order of elements by magnitude, largest first. Elements of this magnitude are above it if
- * their index is below `cutoff` (`early`), or at least `cutoff` (not `early`).
+ * A position in the order of elements by magnitude, the largest first. Among elements of this magnitude,
+ * those with an index below `cutoff` are above the position if `early`; otherwise those from `cutoff` on.
  */
 export interface MagnitudeBound {
   /** The magnitude's float32 bits. */
@@ -50,18 +51,19 @@ export interface MagnitudeBound {
 }
 
 /**
- * Rule of a `vote`: only changes with the sign of their sum count, or with the sign `tie` if the sum is 0.
+ * The rule of a `vote`: only changes with the sign of their sum count, or with the sign `tie` if the sum is
+ * 0.
  */
 export interface Election {
-  /** True to weight the sum. */
+  /** True to weight changes in the sum. */
   readonly weighted: boolean;
   readonly tie: 'positive' | 'negative';
 }
 
-/** An operation of a node, as the struct of the same name in native/jobs/program.hpp. */
+/** A node's operation; a struct of the same name is in native/jobs/program.hpp. */
 export type NodeOperation =
   | { readonly kind: 'linear'; readonly weights: readonly number[] }
-  /** `linear` with weights for each row: `weights[row · inputs + input]`. */
+  /** Like `linear`, with weights for each row: `weights[row · inputs + input]`. */
   | { readonly kind: 'rowLinear'; readonly rows: Rows; readonly weights: Float64Array }
   | {
       readonly kind: 'keep';
@@ -75,7 +77,7 @@ export type NodeOperation =
       readonly probability: number;
       readonly scale: number;
     }
-  /** `drop` by the magnitude's rank in its row. Slices are whole rows. */
+  /** Like `drop`, by the magnitude's rank in its row. Slices are whole rows. */
   | {
       readonly kind: 'dropRanked';
       readonly key: bigint;
@@ -89,16 +91,16 @@ export type NodeOperation =
       readonly distribution: 'normal' | 'uniform';
       readonly scale: number;
     }
-  /** Input 0 + scale · Σ weightᵢ · inputᵢ₊₁ / divisor, over the elected changes. */
+  /** Input 0 + scale · Σ weightᵢ · inputᵢ₊₁ / divisor, summed over changes that the election counts. */
   | {
       readonly kind: 'vote';
       /** A weight for each input except the first. */
       readonly weights: readonly number[];
-      /** Null: every change counts, whatever its sign. */
+      /** Null to count each change, whatever its sign. */
       readonly election: Election | null;
       /** 1, the sum of the counted weights, or the number of counted elements. */
       readonly divisor: 'none' | 'weights' | 'count';
-      /** Lower limit of the divisor; 0: a divisor of 0 becomes 1. */
+      /** Lower limit of the divisor. With 0, a divisor of 0 becomes 1. */
       readonly least: number;
       readonly scale: number;
     }
@@ -107,10 +109,10 @@ export type NodeOperation =
   | { readonly kind: 'fisher'; readonly weights: readonly number[]; readonly eps: number }
   | { readonly kind: 'importance'; readonly divergences: Float64Array }
   | { readonly kind: 'select'; readonly rows: Rows; readonly kept: Uint8Array }
-  /** `runs` holds triples (to, input, count) like those of `RowSlicing`. */
+  /** `runs` holds triples (to, input, count), as in `RowSlicing`. */
   | { readonly kind: 'assemble'; readonly width: number; readonly runs: Float64Array }
   | { readonly kind: 'fillRows'; readonly from: number; readonly values: Float64Array }
-  /** `terms` holds pairs (row, coefficient); row r has terms starts[r] to starts[r + 1]. */
+  /** `terms` holds pairs (row, coefficient). Row r has terms starts[r] to starts[r + 1]. */
   | {
       readonly kind: 'combineRows';
       readonly width: number;
@@ -136,7 +138,7 @@ export interface CodesInRows {
   readonly stride: number;
 }
 
-/** See `Dequantise` in native/jobs/program.hpp. */
+/** `Dequantise` in native/jobs/program.hpp explains the fields. */
 export interface Dequantisation extends CodesInRows {
   readonly scales: 'floats' | 'exponents' | 'nested';
   readonly factor: FactorKind | 'none';
@@ -154,14 +156,14 @@ export interface Quantisation {
   readonly rows: number;
   readonly blockRows: number;
   readonly blockColumns: number;
-  /** The matrix's largest magnitude for `nvfp4`, otherwise 0. */
+  /** The matrix's largest magnitude for `nvfp4`; otherwise 0. */
   readonly largest: number;
 }
 
-/** Schemes, defined at `Quantise` in native/jobs/program.hpp. */
+/** Schemes; `Quantise` in native/jobs/program.hpp defines them. */
 export type QuantisingScheme = 'float8' | 'int8' | 'int4' | 'mxfp4' | 'nvfp4';
 
-/** A value of a program, rounded to `dtype`. Inputs are numbered: sources first, then earlier nodes. */
+/** A value of a program, rounded to `dtype`. Inputs are numbered: first sources, then earlier nodes. */
 export type ProgramNode = NodeOperation & {
   readonly dtype: ArithmeticDtype;
   readonly inputs: readonly number[];
@@ -173,13 +175,15 @@ export interface NativeProgram {
   readonly nodes: readonly ProgramNode[];
   readonly first: number;
   readonly count: number;
-  /** Elements of a row: the extent of the last dimension. */
+  /** Number of elements in a row: the last dimension's extent. */
   readonly columns: number;
-  /** Values checked for NaN and infinity. */
+  /** Values to check for NaN and infinity. */
   readonly watched: readonly number[];
 }
 
-/** A value of a program and its tensor. A source may go to several tensors unchanged, a node to one. */
+/**
+ * A program's value and its output tensor. A source may go to several tensors unchanged, a node to one only.
+ */
 export interface ProgramOutput extends Location {
   readonly value: number;
   readonly dtype: ArithmeticDtype;
@@ -187,7 +191,7 @@ export interface ProgramOutput extends Location {
   readonly scales?: true;
 }
 
-/** A native job: a slice of output tensors, given in bytes for copies. */
+/** A native job for a slice of output tensors; copies give the slice in bytes. */
 export type Job =
   | {
       readonly kind: 'copy';
@@ -196,7 +200,7 @@ export type Job =
       readonly first: number;
       readonly count: number;
     }
-  /** Copies the first source after checking that all others have the same bytes. */
+  /** Copies the first source, if all others have equal bytes. */
   | {
       readonly kind: 'same';
       readonly sources: readonly Location[];
@@ -204,7 +208,7 @@ export type Job =
       readonly first: number;
       readonly count: number;
     }
-  /** Computes several outputs from the same sources, which are read once. */
+  /** Computes several outputs from common sources, which are read once. */
   | {
       readonly kind: 'compute';
       readonly program: NativeProgram;
@@ -226,7 +230,7 @@ export interface NonFiniteElement {
   readonly watched: number;
   /** The origin: a source, or the first node that is not finite although its inputs are. */
   readonly cause: number;
-  /** Index in the tensor. */
+  /** Index of the element in the tensor. */
   readonly element: number;
   readonly number: number;
 }
@@ -237,8 +241,8 @@ export interface JobStatus {
   readonly source: number;
   readonly reason: string;
   /**
-   * For `done`: for each watched value that is not finite. Measurements check only where their sums are not
-   * finite.
+   * For `done`: an element for each watched value that is not finite. Measurements check only if their sums
+   * are not finite.
    */
   readonly nonFinite: readonly NonFiniteElement[];
 }

@@ -14,10 +14,10 @@ export interface SoughtAddon {
 /** True in a clone of the repository. */
 const isCheckout = (root: string): boolean => existsSync(join(root, 'src', 'core', 'native', 'addon.ts'));
 
-/** False in a Python wheel. */
+/** True if the package has C++ sources; a Python wheel has none. */
 export const hasSources = (root: string): boolean => existsSync(join(root, 'CMakeLists.txt'));
 
-/** The command that builds the addon, and what it needs. */
+/** Returns the command that builds the addon, and its requirements. */
 export const buildAdvice = (root = packageRoot): string => {
   const build = `\`npx ${layerloomCommand('build')}\``;
   const command = isCheckout(root)
@@ -29,8 +29,8 @@ export const buildAdvice = (root = packageRoot): string => {
 };
 
 /**
- * Returns ADDON_MISSING if the file is missing, else ADDON_BROKEN. An old glibc is recognised by the dynamic
- * loader's message, since it has no codes.
+ * Returns ADDON_MISSING if the file is missing, otherwise ADDON_BROKEN. Recognises an old glibc by the
+ * dynamic loader's message, because the loader has no error codes.
  */
 export const loadFailure = ({ file, target }: SoughtAddon, cause: unknown): LayerloomError => {
   const reason = reasonOf(cause).split('\n')[0] ?? '';
@@ -51,7 +51,7 @@ const repair = (target: string): string =>
     : `build it with ${buildAdvice()}`;
 
 const brokenBy = (reason: string, target: string): { reason: string; remedy: string } => {
-  // An addon for the other C library asks for a library of its name; `libc.so` is absent under glibc, or a
+  // An addon for the other C library needs a library of that name. Under glibc, `libc.so` is absent or a
   // linker script.
   const isMusl = target.endsWith('-musl');
   if ((isMusl ? /\bld-linux/ : /\blibc\.so: /).test(reason)) {

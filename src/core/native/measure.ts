@@ -2,20 +2,20 @@ import type { NativeProgram } from './job.js';
 
 // Measurements, decoded by native/addon/decode_measure.cpp.
 
-/** Magnitudes (float32 bits) from `low` > 0 to `last`, in bins of 2^shift neighbours. */
+/** A window of magnitudes (float32 bits) from `low` > 0 to `last`, in bins of 2^shift consecutive values. */
 export interface Window {
   readonly low: number;
   readonly last: number;
   readonly shift: number;
-  /** Magnitudes counted exactly, block by block: the search may end at them, and ties may need breaking. */
+  /** Magnitudes to count exactly, by block: a search may end at one of them, and ties may need breaking. */
   readonly candidates: readonly number[];
 }
 
 export const mostCandidates = 4;
 
 /**
- * A measure of values over a block, as the struct of the same name in native/jobs/measure.hpp; returns
- * `sizeOf` float64 numbers.
+ * A measure of values over a block; a struct of the same name is in native/jobs/measure.hpp. Returns `sizeOf`
+ * float64 numbers.
  */
 export type Measure =
   | { readonly kind: 'gram'; readonly values: readonly number[] }
@@ -33,8 +33,8 @@ export type Measure =
       readonly differences: readonly number[];
     }
   /**
-   * Adds to `counts`, which threads share. Returns how many magnitudes are above the window, and equal each
-   * candidate.
+   * Adds to `counts`, which threads share. Returns how many magnitudes are above the window, and how many
+   * equal each candidate.
    */
   | {
       readonly kind: 'histogram';
@@ -51,7 +51,7 @@ export type Measure =
     }
   | { readonly kind: 'divergence'; readonly value: number; readonly base: number }
   | { readonly kind: 'signs'; readonly value: number }
-  /** Must be the only measure. */
+  /** Cannot be combined with other measures. */
   | {
       readonly kind: 'difference';
       readonly a: number;
@@ -74,7 +74,7 @@ export const differenceNumbers = [
 
 export type DifferenceNumber = (typeof differenceNumbers)[number];
 
-/** Measures of rows and columns can be combined, and so can measures of runs (native/jobs/measure.hpp). */
+/** Measures of rows and columns can be combined; so can measures of runs (native/jobs/measure.hpp). */
 export interface Measurement {
   readonly program: NativeProgram;
   readonly measures: readonly Measure[];

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { LayerloomError } from '../base/errors/errors.js';
 import { packageRoot } from '../base/files/shipped.js';
 
-/** Targets whose addon the package contains; `layerloom build` builds others. */
+/** Targets whose addons the package contains. `layerloom build` builds others. */
 export const shippedTargets = [
   'linux-x64',
   'linux-arm64',
@@ -15,14 +15,15 @@ export const shippedTargets = [
 ] as const;
 
 /**
- * Oldest glibc that the shipped Linux addons run with: RHEL 8's, older than Debian 10's and Ubuntu 20.04's.
+ * The oldest glibc for the shipped Linux addons: RHEL 8's, which is older than those of Debian 10 and Ubuntu
+ * 20.04.
  */
 export const oldestGlibc = '2.28';
 
-/** Oldest Node.js; `bin/layerloom.cjs` checks it too, before it imports anything. */
+/** The oldest supported Node.js; `bin/layerloom.cjs` also checks it, before importing anything. */
 const oldestNode = 20;
 
-/** Returns why a version of Node.js is too old, and the remedy; otherwise undefined. */
+/** Returns why a version of Node.js is too old, with a remedy; otherwise undefined. */
 export const nodeProblem = (version: string): { reason: string; remedy: string } | undefined =>
   Number.parseInt(version, 10) < oldestNode
     ? {
@@ -46,7 +47,7 @@ interface DetectLibc {
   versionSync(): string | null;
 }
 
-// Loaded on demand, since only Linux and only the addon need it.
+// Loaded on demand, because only Linux and only the addon need it.
 const detectLibc = () => createRequire(import.meta.url)('detect-libc') as DetectLibc;
 
 export const currentHost = (): Host => {
@@ -55,7 +56,7 @@ export const currentHost = (): Host => {
   return { platform, arch, musl, endianness: endianness(), node: process.versions.node };
 };
 
-/** Version of Linux's C library, such as `2.36`, if known. */
+/** Returns the version of Linux's C library, such as `2.36`, if known. */
 export const libcVersion = (): string | undefined =>
   process.platform === 'linux' ? (detectLibc().versionSync() ?? undefined) : undefined;
 
@@ -96,5 +97,5 @@ export const isShipped = (target: string): boolean => (shippedTargets as readonl
 export const addonFile = (target: string, root = packageRoot): string =>
   join(root, 'prebuilds', target, 'layerloom.node');
 
-/** SHA-256 of a release's addons, as `sha256sum` writes it; absent from other packages. */
+/** Returns the path of the SHA-256 sums of a release's addons; other packages lack the file. */
 export const checksumsFile = (root = packageRoot): string => join(root, 'prebuilds', 'SHA256SUMS');

@@ -8,33 +8,33 @@ export type FactorDtype = (typeof factorDtypes)[number];
 
 export const mostChosen = 4096;
 
-/** Solvers, as the structs in native/jobs/solve.hpp; returns `sizeOfSolution` float64 numbers. */
+/** Solvers; their structs are in native/jobs/solve.hpp. Each returns `sizeOfSolution` float64 numbers. */
 export type Solver =
   /** Approximates a program's value by two factors. */
   | {
       readonly kind: 'factorise';
       readonly program: NativeProgram;
       readonly value: number;
-      /** Upper limit, from 1 to the smaller extent. */
+      /** Limit on the rank, from 1 to the matrix's smaller extent. */
       readonly rank: number;
       readonly share: number;
       readonly key: bigint;
       readonly transposed: boolean;
       readonly dtype: FactorDtype;
-      /** Space for `rank`; a smaller rank uses only its beginning. */
+      /** Space for factors of `rank`; a smaller rank uses only the beginning. */
       readonly left: Location;
       readonly right: Location;
     }
-  /** Merges matrices by Gram matrices of their inputs. */
+  /** Merges matrices with Gram matrices of their inputs. */
   | {
       readonly kind: 'regress';
       readonly matrices: NativeProgram;
-      /** The value that is W, for each model. */
+      /** Each model's value W. */
       readonly values: readonly number[];
       readonly grams: NativeProgram;
-      /** The value that is G, for each model. */
+      /** Each model's value G. */
       readonly of: readonly number[];
-      /** s for each model, above 0; their sum is 1. */
+      /** Each model's weight s, above 0; the sum is 1. */
       readonly shares: readonly number[];
       /** Factor of G's off-diagonal elements. */
       readonly scaling: number;
@@ -50,29 +50,29 @@ export type Solver =
       readonly program: NativeProgram;
       readonly base: number;
       readonly sources: readonly number[];
-      /** Factor of what is added to the base. */
+      /** Factor of the change that is added to the base. */
       readonly scale: number;
       readonly dtype: ArithmeticDtype;
       readonly to: Location;
     }
-  /** Approximates rows by sums of few rows of another matrix. */
+  /** Approximates rows by sums of a few rows of another matrix. */
   | {
       readonly kind: 'pursue';
-      /** A single source: all rows that sums may use. */
+      /** A single source: the rows that sums may use. */
       readonly atoms: NativeProgram;
-      /** A single source of equally long rows: some of the rows to approximate. */
+      /** A single source of rows of equal length; some are to be approximated. */
       readonly targets: NativeProgram;
-      /** Most rows in a sum; at most the number of atoms and `mostChosen`. */
+      /** Limit on the rows in a sum, at most the number of atoms and `mostChosen`. */
       readonly k: number;
     };
 
-/** Numbers of results, in the order of the enumerations in native/jobs. */
+/** Names of the numbers that solvers return, in the order of the enumerations in native/jobs. */
 export const solutionNumbers = {
-  /** Singular values follow. */
+  /** The singular values follow. */
   factorise: ['rank', 'squares', 'error', 'nonFinite'],
   regress: ['column', 'diagonal', 'asymmetric'],
   mergeSpectra: [],
-  /** For each target; then follow `k` atom indices in the order of choice, and `k` coefficients. */
+  /** For each target. Then follow `k` indexes of atoms in the order of choice, and `k` coefficients. */
   pursue: ['chosen', 'squares', 'error'],
 } as const satisfies { readonly [K in Solver['kind']]: readonly string[] };
 

@@ -1,11 +1,11 @@
-// Words as in native/jobs/job.hpp: the number of tallied elements, then for each term three words for its
-// lower and three for its upper bound.
+// A tally's words, as in native/jobs/job.hpp: the number of tallied elements, then for each term three words
+// for its lower bound and three for its upper bound.
 
-/** The neighbourhood of a bound in the order of magnitudes. */
+/** Elements near a bound, in the order of magnitudes. */
 export interface Tally {
   /** Number of elements above the bound. */
   readonly above: number;
-  /** Smallest magnitude above the bound, and largest of the others, as float32 bits. */
+  /** The smallest magnitude above the bound, and the largest of the others, as float32 bits. */
   readonly least: number;
   readonly most: number;
 }
@@ -19,10 +19,10 @@ export const newTally = (terms: number): BigInt64Array => {
   return words;
 };
 
-/** Number of elements whose votes had finite inputs and results. */
+/** Returns the number of elements whose votes had finite inputs and results. */
 export const talliedElements = (words: BigInt64Array): number => Number(words[0]);
 
-/** Term t has its lower bound at 2t and its upper at 2t + 1. */
+/** Returns the tally of a bound: term t has its lower bound at 2t, and its upper bound at 2t + 1. */
 export const tallyAt = (words: BigInt64Array, bound: number): Tally => {
   const [above = 0, least = 0, most = 0] = Array.from(
     words.subarray(1 + bound * ofBound, 1 + (bound + 1) * ofBound),

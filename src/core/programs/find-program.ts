@@ -3,9 +3,9 @@ import { access } from 'node:fs/promises';
 import { delimiter, isAbsolute, join, resolve } from 'node:path';
 
 /**
- * Finds an executable as the shell would; undefined if it does not exist.
+ * Finds an executable as a shell would; undefined if there is no such program.
  *
- * @param name a name with a slash is a path itself
+ * @param name a name with a slash is itself a path
  * @param path the PATH to search for other names
  */
 export const findProgram = async (name: string, path: string): Promise<string | undefined> => {

@@ -8,8 +8,8 @@ import { LayerloomError, reasonOf } from '../base/errors/errors.js';
 const [graceMs, lookEveryMs] = [10_000, 50];
 
 /**
- * Waits in the background until this process writes to the pipe or closes it. If it closes without a word,
- * this process has died, so its group is ended.
+ * Waits in the background until this process writes to the pipe or closes it. If the pipe closes without a
+ * write, this process has died, so its group is ended.
  */
 const watcher = `{ trap '' TERM; read -r _ <&3 || { kill -TERM 0; sleep ${graceMs / 1000}; kill -KILL 0; }; } >/dev/null 2>&1 &
 exec 3<&-
@@ -17,7 +17,7 @@ exec 3<&-
 
 interface GroupOptions {
   readonly output: number;
-  /** True to connect pipes to its standard input and output. Default false. */
+  /** True to connect pipes to standard input and output. Default false. */
   readonly piped?: boolean;
   readonly env: NodeJS.ProcessEnv;
 }
@@ -26,10 +26,10 @@ export const notStarted = (command: string, cause: unknown): LayerloomError =>
   new LayerloomError('PROCESS_UNAVAILABLE', { command, reason: reasonOf(cause) }, { cause });
 
 /**
- * Starts a shell command in its own process group, for `endGroup`.
+ * Starts a shell command in a process group of its own, which `endGroup` ends.
  *
  * @param words the command's `"$@"`
- * @param first shell code to run first
+ * @param first shell code to run before the command
  * @throws LayerloomError PROCESS_UNAVAILABLE; some errors come as an event, for `notStarted`
  */
 export const startShell = (
@@ -45,7 +45,7 @@ export const startShell = (
 };
 
 /**
- * Like `startShell`, but the command ends with this process, however that ends.
+ * Like `startShell`, but the command ends when this process ends, however it ends.
  *
  * @throws LayerloomError PROCESS_UNAVAILABLE
  */
@@ -67,9 +67,9 @@ export const spawnGroup = (
 };
 
 /**
- * Ends a process and its descendants: SIGTERM to its group, then SIGKILL.
+ * Ends a process and its descendants: SIGTERM to its group, later SIGKILL.
  *
- * @param child the leader of its own process group
+ * @param child the leader of its process group
  */
 export const endGroup = async ({ pid }: Pick<ChildProcess, 'pid'>): Promise<void> => {
   if (pid === undefined) return;
@@ -82,13 +82,13 @@ export const endGroup = async ({ pid }: Pick<ChildProcess, 'pid'>): Promise<void
 };
 
 /**
- * Returns whether a group has running processes. Zombies remain until reaped, which a container without init
- * never does: Linux shows their state, elsewhere they count as running.
+ * True if a group has running processes. Zombies remain until reaped, which never happens in a container
+ * without init. Linux shows their state; elsewhere, zombies count as running.
  */
 const hasLiving = async (group: number): Promise<boolean> => {
   if (process.platform !== 'linux') return true;
   const processes = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
-  // Format: `PID (NAME) STATE PARENT GROUP …`; the name may contain any character.
+  // Format: `PID (NAME) STATE PARENT GROUP …`. The name may contain any character.
   const states = await Promise.all(
     processes.map(async (name) => {
       const stat = await readFile(`/proc/${name}/stat`, 'latin1').catch(() => '');
@@ -110,7 +110,7 @@ const signalGroup = (pid: number, signal: NodeJS.Signals | 0): boolean => {
   }
 };
 
-/** Describes how a process ended, with its last line of output. */
+/** Describes how a process ended, with the last line of its output. */
 export const endingOf = (
   { code, by }: { readonly code: number | null; readonly by: NodeJS.Signals | null },
   printed: string,

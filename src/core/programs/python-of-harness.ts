@@ -3,21 +3,21 @@ import { shellWord } from '../base/errors/command-line.js';
 import { readBlock } from '../models/checkpoint/files/read-block.js';
 import { findProgram } from './find-program.js';
 
-/** Programs that run a command in a Python environment and pass its input and output through. */
+/** Programs that run a command in a Python environment, with input and output passed through. */
 const launchers = new Set(['uv', 'uvx', 'poetry', 'pdm', 'pixi', 'rye', 'hatch', 'pipenv']);
 
 const isPython = (word: string): boolean => /(^|\/)(python|pypy)[\d.]*$/.test(word);
 const isHarness = (word: string): boolean => /(^|\/)lm[_-]eval$/.test(word);
 
 /**
- * Returns the command of the harness's Python: for `python -m lm_eval` its python, for `lm_eval` the
- * interpreter in its first line, for `uv run lm_eval` and the like `uv run python`. Undefined for others,
- * such as a container.
+ * Returns the command of the harness's Python. `python -m lm_eval` names python; `lm_eval` names an
+ * interpreter in its first line; `uv run lm_eval` and the like become `uv run python`. Undefined for other
+ * commands, such as a container.
  *
  * @param path the PATH to search for the command
  */
 export const pythonOfHarness = async (command: string, path: string): Promise<string | undefined> => {
-  // Does not parse what the shell would interpret.
+  // Does not parse texts that a shell would interpret.
   if (!/^[\w@%+=:,./ -]+$/.test(command)) return undefined;
   const words = command.trim().split(/ +/);
   const [last = '', flag] = words.toReversed();
@@ -34,12 +34,12 @@ export const pythonOfHarness = async (command: string, path: string): Promise<st
 
 const isLauncher = ([first]: readonly string[]): boolean => first === undefined || launchers.has(first);
 
-/** Bytes of a script that contain its interpreter. */
+/** Bytes to read of a script, which include its interpreter. */
 const headBytes = 1024;
 
 /**
- * Returns a script's Python: `#!/usr/bin/python3`, or pip's form for long paths, `#!/bin/sh` and `'''exec'
- * PYTHON "$0"`.
+ * Returns a script's Python from `#!/usr/bin/python3`, or from pip's form for long paths: `#!/bin/sh` and
+ * `'''exec' PYTHON "$0"`.
  */
 const interpreterOf = async (script: string): Promise<string | undefined> => {
   const file = await open(script);

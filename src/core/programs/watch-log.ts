@@ -1,10 +1,10 @@
 import { open } from 'node:fs/promises';
 
-/** Milliseconds between two reads of a log, and bytes per read. */
+/** Milliseconds between two reads of a log, and limit on a read's bytes. */
 const [lookEveryMs, mostBytes] = [1000, 1 << 20];
 
 /**
- * Watches a growing log. An unreadable log counts as unchanged, since the run itself reports the error.
+ * Watches a growing log. An unreadable log counts as unchanged, because the run itself reports the error.
  *
  * @param begin size of the log before the run
  * @param onGrown called about once a second with the new text, perhaps empty; each byte is one character
@@ -18,7 +18,7 @@ export const watchLog = (log: string, begin: number, onGrown: (text: string) => 
     const bytes = await readFrom(log, from).catch(() => Buffer.alloc(0));
     isLooking = false;
     from += bytes.length;
-    // Numbers and words are ASCII, so splitting a progress bar's character does no harm.
+    // Numbers and words are ASCII, so cutting a progress bar's character does no harm.
     onGrown(bytes.toString('latin1'));
   };
   const timer = setInterval(() => void look(), lookEveryMs);

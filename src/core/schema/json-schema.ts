@@ -24,7 +24,7 @@ export const strict = (properties: Properties, required: readonly string[] = [])
   additionalProperties: false,
 });
 
-/** A parameter's values in words: `a share above 0, at most 1. Default 1.` */
+/** Describes a parameter's values: `a share above 0, at most 1. Default 1.` */
 const valuesOf = ({ expected, default: preset }: ParameterSpec): string =>
   `${expected.charAt(0).toUpperCase()}${expected.slice(1)}.${preset === undefined ? '' : ` Default ${preset}.`}`;
 
@@ -33,7 +33,7 @@ export const oneValueOf = (spec: ParameterSpec): JsonSchema => ({
   ...(spec.json ?? { type: ['number', 'boolean', 'string'] }),
 });
 
-/** A value, a gradient over layers, or values by filters. */
+/** Returns the schema of a value, a gradient over layers, or values with filters. */
 export const settingOf = (spec: ParameterSpec): JsonSchema => {
   const value = spec.json ?? { type: ['number', 'boolean', 'string'] };
   const values = { anyOf: [value, listOf(value)] };
@@ -44,13 +44,13 @@ export const settingOf = (spec: ParameterSpec): JsonSchema => {
   };
 };
 
-/** Text for editors, which show no Markdown. */
+/** Returns the text for editors, which show no Markdown. */
 const description = ({ meaning, otherwise }: SettingWords): string => {
   const text = `${meaning}${otherwise === undefined ? '' : ` Default ${otherwise}.`}`;
   return text.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').replaceAll('`', '');
 };
 
-/** Models become `$ref`s, keys are spelt as in files. */
+/** Converts a zod schema: models become `$ref`s, and keys are spelt as in files. */
 export const converted = (schema: z.ZodType): JsonSchema => {
   const { $schema: _schema, ...json } = z.toJSONSchema(schema, {
     io: 'input',

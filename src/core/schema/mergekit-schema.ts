@@ -1,10 +1,10 @@
 import { gateModes } from '../methods/swaps/mixture.js';
 import { type JsonSchema, listOf, type Properties, reference, strict, text } from './json-schema.js';
 
-// mergekit's dialect as src/core/methods/recipe/mergekit/mergekit.ts reads it. A key with a null value counts
-// as absent.
+// The schema of mergekit's dialect as src/core/methods/recipe/mergekit/mergekit.ts reads it. A key with a
+// null value counts as absent.
 
-/** Keys that layerloom reads; others are ignored with a warning. */
+/** Returns a schema with the keys that layerloom reads; other keys are ignored with a warning. */
 const known = (properties: Properties, required: readonly string[] = []): JsonSchema => ({
   ...strict(properties, required),
   additionalProperties: { description: 'Not a key that mergekit reads: ignored.' },
@@ -12,7 +12,7 @@ const known = (properties: Properties, required: readonly string[] = []): JsonSc
 
 const orNull = (schema: JsonSchema): JsonSchema => ({ anyOf: [schema, { type: 'null' }] });
 
-/** Allows an empty text, list or mapping too, which mergekit treats as absent. */
+/** Also allows an empty text, list or mapping, which mergekit treats as absent. */
 const orEmpty = (schema: JsonSchema): JsonSchema => ({
   anyOf: [schema, { enum: [null, ''] }, { type: 'array', maxItems: 0 }, { type: 'object', maxProperties: 0 }],
 });
@@ -139,7 +139,7 @@ const expert = known(
   ['source_model'],
 );
 
-/** A file of mergekit-moe, with our keys, which it ignores. */
+/** A mergekit-moe file; layerloom's own keys, which mergekit-moe ignores, are included. */
 export const mergekitMoeSchema: JsonSchema = known(
   {
     base_model: modelReference,

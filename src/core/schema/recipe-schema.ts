@@ -46,7 +46,7 @@ const token: JsonSchema = strict(
 
 const common = propertiesOf(commonSettings);
 
-/** The schema also allows them in nested recipes. */
+/** The schema allows these keys in nested recipes too. */
 const output = propertiesOf(outputSettings);
 
 /** Keys of every recipe in a file, where models may be recipes. */
@@ -81,7 +81,7 @@ const layerRange: JsonSchema = {
 export const shapeOf = ({ schema }: Method<never>): Readonly<Record<string, z.ZodType>> =>
   schema.shape as Readonly<Record<string, z.ZodType>>;
 
-/** Allows keys under `parameters` too, as both dialects do. */
+/** Also allows keys under `parameters`, as both dialects do. */
 const withParameters = (
   properties: Properties,
   settings: Properties,
@@ -110,7 +110,7 @@ const settingsOf = (method: Method<never>): Properties =>
 
 const definitionOf = (method: string, parameter: string): string => `${method}.${parameter}`;
 
-/** For methods that merge the same tensor of several models. */
+/** Returns the schema for methods that merge each tensor of several models. */
 const tensorRecipe = (method: Method<never>, named: JsonSchema): JsonSchema => {
   const shape = shapeOf(method);
   const settingsWhere = (isWanted: (facts: ParameterFacts) => boolean): Properties =>
@@ -166,7 +166,7 @@ const recipeOf = (method: Method<never>): JsonSchema => {
 };
 
 /**
- * Returns the JSON Schema of a recipe file in layerloom's or mergekit's dialect, built from the methods'
+ * Returns the JSON Schema of a recipe file in layerloom's or mergekit's dialect, derived from the methods'
  * schemas.
  */
 export const recipeSchema = (): JsonSchema => {

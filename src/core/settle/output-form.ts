@@ -10,9 +10,9 @@ import { locate } from '../models/sources/locate.js';
 import { baseOf, withBaseIn } from '../plan/compile/adapters/named-base.js';
 
 /**
- * Converts a recipe's models to the form `as`. `full` turns bare adapters into `BASE+ADAPTER`; `adapter`
- * turns `BASE+ADAPTER` into its adapter. Without `as`, bare adapters give an adapter, whole models full
- * weights.
+ * Converts a recipe's models for the output form `as`. `full` turns bare adapters into `BASE+ADAPTER`;
+ * `adapter` turns `BASE+ADAPTER` into the adapter. Without `as`, bare adapters give an adapter, and whole
+ * models give full weights.
  *
  * @throws LayerloomError BASE_NEEDED, NO_ADAPTER_FORM, ADAPTERS_DIFFER
  */
@@ -22,8 +22,8 @@ export const inForm = async (recipe: UncheckedRecipe): Promise<UncheckedRecipe> 
 };
 
 /**
- * For weights by magnitude, which need the base's row counts: adds the base that bare adapters name, if the
- * recipe has none.
+ * For weights by magnitude, which need the base's numbers of rows: if the recipe has no base, adds the one
+ * that bare adapters name.
  */
 const withBase = async (recipe: UncheckedRecipe): Promise<UncheckedRecipe> => {
   const { weights, base, task, models } = recipe;
@@ -33,7 +33,7 @@ const withBase = async (recipe: UncheckedRecipe): Promise<UncheckedRecipe> => {
   return (await isBareAdapter(address)) ? { ...recipe, base: await baseOf(address) } : recipe;
 };
 
-/** Also replaces models of nested recipes. */
+/** Replaces models, including those of nested recipes. */
 const mapTexts = (
   recipe: UncheckedRecipe,
   replace: (model: string, of: UncheckedRecipe) => Promise<string>,

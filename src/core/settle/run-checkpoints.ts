@@ -18,7 +18,7 @@ import { openModelOrAdapter } from '../plan/compile/inputs/models.js';
 
 /**
  * Replaces training runs by their checkpoints, also in nested recipes. A run is the only model of a `soup`
- * with a `schedule`; `window` and `until` choose checkpoints. Returns the same object without runs.
+ * with a `schedule`; `window` and `until` select checkpoints. Returns the same object if there are no runs.
  *
  * @throws LayerloomError INVALID_PARAMETER, MODEL_NOT_FOUND, READ_FAILED, RUN_UNFINISHED
  */
@@ -29,7 +29,7 @@ export const withCheckpoints = async (given: UncheckedRecipe, isOuter = true): P
   const { window, until, ...rest } = recipe;
   const { method, schedule, models } = replaceModels(rest, (model) => model);
   const [run, ...others]: unknown[] = Array.isArray(models) ? models : [];
-  // The recipe's check refuses anything else.
+  // The recipe's check refuses other uses of `schedule`.
   const isOfRun = method === 'soup' && isGiven(schedule) && others.length === 0;
   if (!isOfRun || typeof run !== 'string' || !isCount(window) || !isCount(until)) return recipe;
   const refuse = (parameter: string, value: unknown, expected: string) =>
@@ -61,7 +61,7 @@ export const withCheckpoints = async (given: UncheckedRecipe, isOuter = true): P
 const isCount = (value: unknown): value is number | undefined =>
   value === undefined || (Number.isInteger(value) && (value as number) >= 1);
 
-/** Returns the run in an address; in `BASE+RUN`, the run of adapters. */
+/** Returns the run in an address; in `BASE+RUN`, the run consists of adapters. */
 const runIn = (address: ModelAddress): PlainAddress =>
   address.kind === 'model' ? address : runIn(address.adapter);
 
@@ -74,7 +74,7 @@ const addressOf = (address: ModelAddress, path: string, checkpoint: RunCheckpoin
 };
 
 /**
- * Tests that the last checkpoint opens: a trainer may still be writing it.
+ * Checks that the last checkpoint opens, because a trainer may still be writing it.
  *
  * @throws LayerloomError RUN_UNFINISHED
  */

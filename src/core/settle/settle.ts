@@ -13,33 +13,30 @@ import { withCheckpoints } from './run-checkpoints.js';
 
 /** Options that override a recipe's settings. */
 export interface RecipeOverrides {
-  /** The output's floating dtype. */
   dtype?: DtypeName | undefined;
-  /** The output's form. */
   as?: OutputForm | undefined;
-  /** The largest rank of averaged adapter products. */
+  /** The largest rank of a sum of adapter products. */
   rank?: number | undefined;
-  /** The output's quantisation scheme. */
   quantize?: WrittenName | undefined;
   /**
-   * Compute with NaN and infinity instead of refusing them. Statistics of whole models exclude rows that
-   * contain them.
+   * True to compute with NaN and infinity instead of refusing them. Statistics of whole models leave out rows
+   * that contain them.
    */
   allowNonFinite?: boolean | undefined;
-  /** The output's chat template, in the form of a recipe's `chatTemplate`. */
+  /** The output's chat template, written as a recipe's `chatTemplate`. */
   chatTemplate?: string | undefined;
   /**
-   * The output's vocabulary if the models' differ: `auto`, `strict`, `union`, `base` or one of the recipe's
-   * models, as the recipe writes it or by its path.
+   * The output's vocabulary if models differ: `auto`, `strict`, `union`, `base`, or a model of the recipe, as
+   * the recipe writes it or by path.
    */
   tokenizer?: string | undefined;
 }
 
 /**
- * Turns a recipe as written into the checked recipe that is planned. Parameters are checked last, once,
- * because each step may change the models.
+ * Turns a recipe as written into a checked recipe, which can be planned. Parameters are checked last, and
+ * once, because each step may change the models.
  *
- * @param folder base of a partition's path, which is otherwise refused
+ * @param folder start of a partition's path; without a folder, such paths are refused
  * @throws LayerloomError the codes of `parseRecipe`, `withCheckpoints` and `inForm`, PARTITION_INVALID
  */
 export const settle = async (
@@ -66,7 +63,7 @@ const withOverrides = (
   };
 };
 
-/** A model may be given by its path. */
+/** Sets the tokenizer's source, which may be a model's path. */
 const withTokenizer = (recipe: UncheckedRecipe, source: string): UncheckedRecipe => {
   const { tokenizer, tokenizerSource: _former, ...rest } = recipe;
   const pathOf = (text: string) => resolve(splitName(text).rest);
@@ -77,7 +74,7 @@ const withTokenizer = (recipe: UncheckedRecipe, source: string): UncheckedRecipe
   return { ...rest, tokenizer: typeof tokenizer === 'object' ? { ...tokenizer, source: chosen } : tokenizer };
 };
 
-/** The card alone then reproduces the merge. */
+/** Replaces a partition's path by its parts, so that the model card alone reproduces the merge. */
 const withParts = async (recipe: UncheckedRecipe, folder: string): Promise<UncheckedRecipe> =>
   typeof recipe['partition'] === 'string'
     ? { ...recipe, partition: patternsOf(await readPartition(resolve(folder, recipe['partition']))) }

@@ -1,4 +1,4 @@
-/** Readable GGUF types: elements of a block, and its bytes. */
+/** GGUF types that layerloom reads: elements of a block, and bytes. */
 const types = {
   F32: [1, 4],
   F16: [1, 2],
@@ -17,18 +17,21 @@ export type BlockType = keyof typeof types;
 
 export const blockTypes = Object.keys(types) as readonly BlockType[] as readonly [BlockType, ...BlockType[]];
 
-/** Bytes of a row of `width` elements; undefined if whole blocks do not fill it. */
+/** Returns the bytes of a row of `width` elements; undefined if whole blocks do not fill the row. */
 export const bytesOfRow = (type: BlockType, width: number): number | undefined => {
   const [elements, bytes] = types[type];
   return width % elements === 0 ? (width / elements) * bytes : undefined;
 };
 
-/** How GGUF stores a tensor in blocks along rows, perhaps with permuted rows. */
+/** How GGUF stores a tensor: in blocks along rows, perhaps with permuted rows. */
 export interface BlockLayout {
   readonly type: BlockType;
   readonly width: number;
-  /** Rows of an attention head, whose halves the file interleaves: 0, h/2, 1, h/2 + 1, …; 0: in order. */
+  /**
+   * Rows of an attention head whose halves the file interleaves: 0, h/2, 1, h/2 + 1, …. 0 if rows are in
+   * order.
+   */
   readonly head: number;
-  /** Added to each value in float32, unless 0. */
+  /** A number to add to each value in float32, unless 0. */
   readonly plus: number;
 }

@@ -1,7 +1,7 @@
 import { valueAt } from '../base/errors/lookup.js';
 
 /**
- * Bits per element of each safetensors dtype. The reference implementation writes tensors of later dtypes
+ * Bits of an element in each safetensors dtype. The reference implementation writes tensors of later dtypes
  * first.
  */
 const bits = {
@@ -29,12 +29,12 @@ const bits = {
   U64: 64,
 } as const;
 
-/** A dtype of safetensors, by its name in headers. */
+/** A safetensors dtype, by its name in headers. */
 export type Dtype = keyof typeof bits;
 
 const order = new Map(Object.keys(bits).map((name, index) => [name as Dtype, index]));
 
-/** Dtypes that kernels compute in. */
+/** Dtypes in which kernels compute. */
 export const arithmeticDtypes = [
   'BF16',
   'F16',
@@ -44,7 +44,6 @@ export const arithmeticDtypes = [
   'F8_E5M2',
 ] as const satisfies readonly Dtype[];
 
-/** A dtype that kernels compute in. */
 export type ArithmeticDtype = (typeof arithmeticDtypes)[number];
 
 export const isDtype = (name: unknown): name is Dtype =>
@@ -53,16 +52,16 @@ export const isDtype = (name: unknown): name is Dtype =>
 export const bitsOf = (dtype: Dtype): number => bits[dtype];
 
 /**
- * True for floating-point dtypes, which may be averaged and may differ between models. Tensors of other
- * dtypes are only copied, and must be equal in all models to be averaged.
+ * True for floating-point dtypes, which may be averaged, and may differ between models. Tensors of other
+ * dtypes are only copied; to be averaged, they must be equal in all models.
  */
 export const isFloating = (dtype: Dtype): dtype is ArithmeticDtype =>
   (arithmeticDtypes as readonly Dtype[]).includes(dtype);
 
 /**
- * Returns an arithmetic dtype of the same size, for programs that only move elements.
+ * Returns an arithmetic dtype of equal size, for programs that only move elements.
  *
- * @throws RangeError for elements of less than a byte
+ * @throws RangeError for elements smaller than a byte
  */
 export const arithmeticOf = (dtype: Dtype): ArithmeticDtype => {
   if (isFloating(dtype)) return dtype;
@@ -74,7 +73,7 @@ export const arithmeticOf = (dtype: Dtype): ArithmeticDtype => {
 /** Negative if the reference implementation writes tensors of `a` before those of `b`. */
 export const compareDtypes = (a: Dtype, b: Dtype): number => valueAt(order, b) - valueAt(order, a);
 
-/** Names of floating dtypes for `--dtype`; torch's, as in `config.json`, come first. */
+/** Names of floating-point dtypes for `--dtype`. The first is torch's, as in `config.json`. */
 const names = {
   BF16: ['bfloat16', 'bf16'],
   F16: ['float16', 'fp16', 'f16', 'half'],
@@ -86,7 +85,7 @@ const names = {
 
 type Name = (typeof names)[ArithmeticDtype][number];
 
-/** Spellings of a floating dtype: `bfloat16`, `bf16`, `torch.bfloat16`, or safetensors' `BF16`. */
+/** Spellings of a floating-point dtype: `bfloat16`, `bf16`, `torch.bfloat16`, or safetensors' `BF16`. */
 export type DtypeName = Name | Uppercase<Name> | `torch.${Name}`;
 
 export const dtypeNames: readonly string[] = Object.values(names).flat();

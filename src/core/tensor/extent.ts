@@ -17,7 +17,7 @@ export const joinExtents = (extents: readonly Extent[]): Extent[] => {
   return joined;
 };
 
-/** Returns what `present` does not cover of `extents`, ascending and disjoint. */
+/** Returns the parts of `extents` that `present` does not cover, ascending and without overlaps. */
 export const subtractExtents = (extents: readonly Extent[], present: readonly Extent[]): Extent[] => {
   const rest: Extent[] = [];
   const taken = joinExtents(present);

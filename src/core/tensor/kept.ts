@@ -1,6 +1,6 @@
 import { itemAt } from '../base/errors/lookup.js';
 
-/** Encodes rows (1 or 0 each) as a bit set in base64, lowest bit first. */
+/** Encodes rows (each 1 or 0) as a bit set in base64, lowest bit first. */
 export const encodeKept = (kept: Uint8Array): string => {
   const bits = new Uint8Array(Math.ceil(kept.length / 8));
   for (const [row, keeps] of kept.entries())

@@ -1,4 +1,4 @@
-/** How codes map to numbers: U8 has an offset of 128 and U4 of 8; NF4 and FP4 are tables of bitsandbytes. */
+/** Kinds of codes. U8 has an offset of 128, U4 of 8; NF4 and FP4 index tables of bitsandbytes. */
 export const codeKinds = ['F8_E4M3', 'F8_E5M2', 'I8', 'U8', 'E2M1', 'U4', 'NF4', 'FP4'] as const;
 
 export type CodeKind = (typeof codeKinds)[number];
@@ -6,7 +6,7 @@ export type CodeKind = (typeof codeKinds)[number];
 export const bitsOfCode = (codes: CodeKind): number =>
   codes === 'E2M1' || codes === 'U4' || codes === 'NF4' || codes === 'FP4' ? 4 : 8;
 
-/** As `Codes::Order` in native/jobs/program.hpp. */
+/** Orders of codes, as `Codes::Order` in native/jobs/program.hpp. */
 export const codeOrders = ['across', 'swapped', 'interleaved', 'down'] as const;
 
 export type CodeOrder = (typeof codeOrders)[number];
@@ -19,11 +19,14 @@ export interface CodesInRows {
   /** Size of a stored matrix. */
   readonly rows: number;
   readonly width: number;
-  /** Elements from a row to the next, padding included; for `down`, words from a row of words to the next. */
+  /**
+   * Elements from the start of a row to the next, padding included. For `down`: words from a row of words to
+   * the next.
+   */
   readonly stride: number;
 }
 
-/** Bytes of the codes of `matrices` matrices; not an integer if rows do not fill whole bytes. */
+/** Returns the bytes of the codes of `matrices` matrices; not an integer if rows do not fill whole bytes. */
 export const bytesOfCodes = (
   { codes, order, rows, stride }: Omit<CodesInRows, 'width'>,
   matrices: number,
@@ -38,24 +41,24 @@ export type FactorKind = (typeof factorKinds)[number];
 
 /** Layout of a quantised tensor's elements and scales, in consecutive matrices. */
 export interface QuantisedBlocks extends CodesInRows {
-  /** Size of a block, whose elements share a scale. Blocks start over in each matrix. */
+  /** Size of a block, whose elements share a scale. Each matrix starts a new block. */
   readonly block: readonly [rows: number, columns: number];
   /** True if the tensor is the transpose of each stored matrix. */
   readonly transposed: boolean;
-  /** A float32 factor for the products, which are then rounded again. */
+  /** A float32 factor by which products are multiplied, and then rounded again. */
   readonly after?: number | undefined;
 }
 
-/** A zero point for each block, as a matrix of codes. */
+/** Zero points for blocks, as a matrix of codes. */
 export interface ZeroPoints<Reference> extends Omit<CodesInRows, 'rows' | 'width'> {
-  /** True if a zero point is its code plus one; the largest wraps to the smallest. */
+  /** True if zero points are their codes plus 1; the largest code wraps to the smallest. */
   readonly oneMore: boolean;
   readonly of: Reference;
 }
 
 /**
- * Scales stored as bytes that index a table of 256 numbers. A scale is the number times the scale of its
- * block, plus an offset.
+ * Scales stored as bytes that index a table of 256 numbers. A scale is the table's number times the scale of
+ * the byte's block, plus an offset.
  */
 export interface NestedScales<Reference> {
   readonly block: number;
@@ -69,7 +72,7 @@ export interface QuantisationTensors<Reference> {
   readonly factor?: { readonly kind: FactorKind; readonly of: Reference } | undefined;
   readonly zeros?: ZeroPoints<Reference> | undefined;
   /**
-   * The group of each input feature (column, or row if transposed), as 32-bit integers; otherwise groups are
+   * The group of each input feature (column, or row if transposed) as 32-bit integers. Absent if groups are
    * consecutive.
    */
   readonly groups?: Reference | undefined;
@@ -77,11 +80,11 @@ export interface QuantisationTensors<Reference> {
 }
 
 /**
- * How a tensor's values are computed: (code − zero point) · scale of its block, in float32
- * (docs/quantised.md). The reference's bytes are the codes.
+ * How a tensor's values are computed: (code − zero point) · the block's scale, in float32
+ * (docs/quantised.md). The tensor's reference locates the codes.
  */
 export interface QuantisationLayout<Reference> extends QuantisedBlocks, QuantisationTensors<Reference> {
-  /** All stored tensors, by name in the module: `weight`, `weight_scale_inv`, activation scales. */
+  /** All stored tensors by name in the module: `weight`, `weight_scale_inv`, scales of activations. */
   readonly parts: ReadonlyMap<string, Reference>;
 }
 
@@ -94,6 +97,6 @@ export const gridOf = ({
   Math.ceil(width / block[1]),
 ];
 
-/** Number of input features, which `groups` assigns to groups. */
+/** Returns the number of input features, which `groups` assigns to groups. */
 export const inputFeatures = ({ rows, width, transposed }: QuantisedBlocks): number =>
   transposed ? rows : width;

@@ -2,25 +2,28 @@ import type { BlockLayout } from './block-layout.js';
 import { bitsOf, type Dtype } from './dtype.js';
 import type { QuantisationLayout } from './quantisation-layout.js';
 
-/** Sizes of a tensor's dimensions; none for a scalar. */
+/** Sizes of a tensor's dimensions; empty for a scalar. */
 export type Shape = readonly number[];
 
-/** The location of a tensor's bytes. `begin` and `end` are offsets from the start of the file. */
+/** The location of a tensor's bytes. `begin` and `end` are offsets in the file. */
 export interface TensorReference {
-  /** Index in the files of its checkpoint. */
+  /** Index of the file in its checkpoint. */
   readonly file: number;
   readonly begin: number;
   readonly end: number;
   readonly dtype: Dtype;
   readonly shape: Shape;
-  /** An adapter's change of these bytes, rounded to `dtype`; the bytes alone are not the value. */
+  /**
+   * An adapter's change of these bytes, whose sum is rounded to `dtype`. Without it, the bytes are not the
+   * value.
+   */
   readonly change?: TensorChange;
   /**
-   * How a quantised tensor's values are computed. `begin` and `end` then delimit the codes, `shape` is that
-   * of the values, and `dtype` that of an output.
+   * How a quantised tensor's values are computed. `begin` and `end` then locate the codes; `shape` is that of
+   * the values, and `dtype` that of an output.
    */
   readonly quantised?: QuantisationLayout<TensorReference>;
-  /** How values are computed from a container's blocks; `dtype` is that of an output. */
+  /** How values are computed from a container's blocks. `dtype` is that of an output. */
   readonly blocks?: BlockLayout;
 }
 
@@ -30,11 +33,11 @@ export interface TensorChange {
 }
 
 /**
- * Number of elements, 1 for a scalar. Undefined above 2⁵³ − 1, or if a partial product reaches 2⁶⁴, at which
- * the reference implementation overflows.
+ * Returns the number of elements, 1 for a scalar. Undefined above 2⁵³ − 1, or if a partial product reaches
+ * 2⁶⁴, where the reference implementation overflows.
  */
 export const elementCount = (shape: Shape): number | undefined => {
-  // A result that a float64 holds exactly was computed exactly.
+  // A product that float64 holds exactly was computed exactly.
   const small = shape.reduce((product, extent) => product * extent, 1);
   if (small > 0 && small <= Number.MAX_SAFE_INTEGER) return small;
   let count = 1n;
@@ -45,16 +48,16 @@ export const elementCount = (shape: Shape): number | undefined => {
   return count <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(count) : undefined;
 };
 
-/** Length in bytes; undefined above 2⁵³ − 1, or if sub-byte elements do not fill whole bytes. */
+/** Returns the length in bytes; undefined above 2⁵³ − 1, or if elements do not fill whole bytes. */
 export const byteLength = (dtype: Dtype, elements: number): number | undefined => {
   const bytes = (elements * bitsOf(dtype)) / 8;
   return Number.isSafeInteger(bytes) ? bytes : undefined;
 };
 
 /**
- * For a shape that was checked.
+ * Returns the number of elements in a checked shape.
  *
- * @throws RangeError if no tensor has that shape
+ * @throws RangeError if no tensor has this shape
  */
 export const elementsOf = (shape: Shape): number => {
   const elements = elementCount(shape);
@@ -63,9 +66,9 @@ export const elementsOf = (shape: Shape): number => {
 };
 
 /**
- * For a checked shape.
+ * Returns the bytes of a tensor with a checked shape.
  *
- * @throws RangeError if no file can hold such a tensor
+ * @throws RangeError if no file can hold the tensor
  */
 export const bytesOfTensor = (dtype: Dtype, shape: Shape): number => {
   const bytes = byteLength(dtype, elementsOf(shape));

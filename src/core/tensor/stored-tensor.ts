@@ -4,7 +4,7 @@ import { bitsOf, type Dtype } from './dtype.js';
 /** The key of an operand's kind. A symbol, so that a plan's JSON does not contain it. */
 export const operandKind: unique symbol = Symbol('kind of operand');
 
-/** Bytes of an input of a plan: `inputs[input].files[file]` from `begin` to `end`. */
+/** Bytes of a plan's input: `inputs[input].files[file]` from `begin` to `end`. */
 export interface StoredTensor {
   readonly [operandKind]: 'stored';
   readonly input: number;
@@ -19,14 +19,14 @@ export const storedTensor = (
   { file, begin, end, dtype }: Pick<StoredTensor, 'file' | 'begin' | 'end' | 'dtype'>,
 ): StoredTensor => ({ [operandKind]: 'stored', input, file, begin, end, dtype });
 
-/** Returns a key of a byte range; equal keys mean the same bytes. */
+/** Returns a key for a byte range; equal keys mean equal bytes. */
 export const sourceId = ({ input, file, begin, end }: StoredTensor): string =>
   `${input} ${file} ${begin} ${end}`;
 
-/** Returns the key of a byte range; only one range per key is read. */
+/** Returns a key for a byte range; of several ranges with one key, only one is read. */
 export type IdOfSource = (source: StoredTensor) => string;
 
-/** Returns keys by path, so that a file that several inputs share (the base of adapters) counts once. */
+/** Returns keys by path, so that a file of several inputs (the base of adapters) counts once. */
 export const idByPath =
   (inputs: readonly { readonly files: readonly { readonly path: string }[] }[]): IdOfSource =>
   ({ input, file, begin, end }) =>

@@ -1,14 +1,14 @@
 import Papa from 'papaparse';
 
 /**
- * Limit on a table from outside, enough for 50,000 rows of scores: quotes take the library a second per
- * megabyte.
+ * Limit on a table from outside, enough for 50,000 rows of scores: with quotes, the library takes a second
+ * for each megabyte.
  */
 export const mostCsvBytes = 4 * 1024 * 1024;
 
 export interface CsvTable {
   readonly rows: readonly (readonly string[])[];
-  /** Row from 0, and reason. */
+  /** The faulty row, counted from 0, and the reason. */
   readonly fault: { readonly row: number; readonly reason: string } | undefined;
 }
 

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { keyOf } from './json.js';
 import { walkJson } from './walk-json.js';
 
-/** A value for a key of the outermost object, or of an object in it; undefined removes the key. */
+/** A new value for a key of the outermost object, or of an object inside it; undefined removes the key. */
 export interface JsonEdit {
   readonly path: readonly [key: string] | readonly [key: string, inner: string];
   readonly value: unknown;
@@ -12,8 +12,8 @@ export interface ObjectPlace {
   readonly begin: number;
   readonly end: number;
   /**
-   * Begin and end of each key and value, four numbers per property. Flat, since an object may have a million
-   * properties.
+   * Begin and end of each key and value: four numbers for each property. A flat list, because an object may
+   * have a million properties.
    */
   readonly properties: readonly number[];
 }
@@ -58,7 +58,7 @@ export const objectPlaces = (
   return { root, inner };
 };
 
-/** Returns the text of a value; undefined if the path has none. */
+/** Returns the text of a value; undefined if the path does not exist. */
 export const textAt = (text: string, [key, innerKey]: JsonEdit['path']): string | undefined => {
   const { root, inner } = objectPlaces(text, new Set([key]));
   const { properties = [] } = (innerKey === undefined ? root : inner.get(key)) ?? {};
@@ -81,10 +81,10 @@ export class SpeltNumber {
 type Piece = readonly [begin: number, end: number, content: string];
 
 /**
- * Changes values of a JSON object in its own style and nothing else, so that numbers keep their spelling
- * (`1e-05`, `10000.0`). Takes one pass.
+ * Changes values of a JSON object in the object's own style. Leaves everything else, so that numbers keep
+ * their spelling (`1e-05`, `10000.0`). Takes one pass.
  *
- * @param edits distinct paths, none within another; skipped within a key that holds no object
+ * @param edits distinct paths, none within another; ignored inside a key that holds no object
  */
 export const editJson = (text: string, edits: readonly JsonEdit[]): string => {
   const outer = new Map<string, unknown>();
@@ -113,7 +113,7 @@ export const editJson = (text: string, edits: readonly JsonEdit[]): string => {
 interface Style {
   /** White space before keys that are on lines of their own; otherwise undefined. */
   readonly indent: string | undefined;
-  /** Text between a comma and a key, and between a key and its value. */
+  /** Text between a comma and the next key; `colon` is the text between a key and its value. */
   readonly behindComma: string;
   readonly colon: string;
 }
@@ -143,7 +143,7 @@ const changesOf = (
   const pieces: Piece[] = [];
   const absent = new Map([...values].filter(([, value]) => value !== undefined));
   let end: number | undefined;
-  /** Begin of the properties removed before the first that stays. */
+  /** Begin of the removed properties that precede the first one to stay. */
   let first: number | undefined;
   for (let at = 0; at < properties.length; at += 4) {
     const [keyBegin, keyEnd, begin, valueEnd] = properties.slice(at, at + 4) as [
@@ -173,7 +173,7 @@ const changesOf = (
   return pieces;
 };
 
-/** Spells a value in the style of its surroundings. */
+/** Formats a value in the style of its surroundings. */
 const spelt = (value: unknown, { indent, behindComma }: Style, unit: string): string => {
   const numbers: string[] = [];
   const mark = randomUUID();
@@ -186,7 +186,7 @@ const spelt = (value: unknown, { indent, behindComma }: Style, unit: string): st
     },
     indent === undefined ? undefined : unit,
   );
-  // Spelt values keep their line ends.
+  // A spelt value keeps its line ends.
   const placed = indent === undefined ? json : json.replaceAll('\n', behindComma);
   return numbers.length === 0 ? placed : placed.replaceAll(JSON.stringify(mark), () => numbers.shift() ?? '');
 };

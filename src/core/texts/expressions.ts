@@ -1,10 +1,12 @@
 /**
- * Runs in a thread (`in-thread.ts`), which can only load a bundle: the build replaces this module
+ * Runs in a thread (`in-thread.ts`), which can load only a bundle: the build replaces this module
  * (`scripts/bundle-libraries.mjs`).
  */
 
 /**
- * Returns for each expression the texts in which it matches. @throws SyntaxError for an invalid expression
+ * Returns, for each expression, the texts in which it matches.
+ *
+ * @throws SyntaxError for an invalid expression
  */
 export const found = (expressions: readonly string[], texts: readonly string[]): (readonly string[])[] =>
   expressions.map((expression) => {

@@ -2,7 +2,7 @@ import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { withCode } from '../base/files/writing.js';
 
-/** A library exceeded its time for a text. */
+/** Thrown if a library exceeds its time for a text. */
 export class TookTooLong extends Error {}
 
 const program = `
@@ -23,7 +23,7 @@ type Answer = { readonly value: unknown } | { readonly reason: string } | { read
 
 const everyMs = 50;
 
-/** Memory limit of the thread, several times what the largest tokenizers need. */
+/** Limit on the thread's memory, several times the need of the largest tokenizers. */
 const mostMegabytes = 2048;
 
 /**
@@ -36,7 +36,7 @@ export class LibraryThread {
   #left = 0;
   /** Receives the answer of the current call. */
   #answer: (answer: Answer) => void = () => undefined;
-  /** Set once the thread has ended; no later call is answered. */
+  /** Set when the thread has ended; later calls get this answer. */
   #ended: Answer | undefined;
 
   /** @param module a CommonJS module */
@@ -57,10 +57,10 @@ export class LibraryThread {
   }
 
   /**
-   * Calls a function of the module, one at a time.
+   * Calls a function of the module. Calls must not overlap.
    *
-   * @param seconds CPU time of the process, added to what earlier calls left; unlike wall time, a busy
-   *   machine does not shorten it
+   * @param seconds CPU time of the process, added to the time that earlier calls left; unlike wall time, it
+   *   does not run out on a busy machine
    * @throws TookTooLong; LayerloomError THREADS_UNAVAILABLE; Error with the library's own message
    */
   async call(name: string, values: readonly unknown[], seconds: number): Promise<unknown> {
@@ -89,7 +89,7 @@ export class LibraryThread {
     }
   }
 
-  /** Ends the thread, even in the middle of a call. */
+  /** Ends the thread, even during a call. */
   async end(): Promise<void> {
     await this.#worker.terminate();
   }

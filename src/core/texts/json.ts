@@ -5,19 +5,19 @@ import { placeIn, walkJson } from './walk-json.js';
 
 export interface JsonReading {
   /**
-   * True for Python's files: `NaN`, `Infinity` and `-Infinity` become strings. For reading only. Default:
+   * True for files by Python: `NaN`, `Infinity` and `-Infinity` become strings, for reading only. Default:
    * refused.
    */
   readonly python?: boolean;
   readonly mostValues?: number | undefined;
 }
 
-/** For files that layerloom wrote and somebody may have edited, such as large plans. */
+/** For files that layerloom wrote and someone may have edited, such as large plans. */
 export const ownFile: JsonReading = { mostValues: 64_000_000 };
 
-/** A duplicate key in an object: some readers take the first, others the last. */
+/** A duplicate key in an object, of which readers take the first or the last. */
 export class KeyTwice extends TextRefused {
-  /** The keys that lead to it, then the key itself. */
+  /** The keys that lead to the duplicate, and the duplicate itself. */
   readonly path: readonly string[];
 
   constructor(path: readonly string[], place: string) {
@@ -27,7 +27,7 @@ export class KeyTwice extends TextRefused {
 }
 
 /**
- * Parses JSON from outside. Time and memory are linear in the text and limited.
+ * Parses JSON from outside. Time and memory are limited, and linear in the text.
  *
  * @param source bytes are UTF-8
  * @throws TextRefused, also for duplicate keys
@@ -58,7 +58,10 @@ export const parseJson = (
   return value;
 };
 
-/** `parseJson`, but undefined for refused text: no schema accepts it, so the caller reports it. */
+/**
+ * Like `parseJson`, but returns undefined for refused text. No schema accepts undefined, so callers report
+ * it.
+ */
 export const jsonOrNone = (source: string | Uint8Array, reading?: JsonReading): unknown => {
   try {
     return parseJson(source, reading);
@@ -131,7 +134,7 @@ const keyTwice = (text: string): KeyTwice | undefined => {
   return found;
 };
 
-/** Returns the key in a range of a text that includes its quotes. */
+/** Returns the key in a range of the text; the range includes quotes. */
 export const keyOf = (text: string, begin: number, end: number): string => {
   const key = text.slice(begin, end);
   return key.includes('\\') ? (JSON.parse(key) as string) : key.slice(1, -1);

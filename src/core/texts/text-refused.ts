@@ -1,5 +1,5 @@
 /**
- * Why a text is refused, to end a sentence about its file: `is not JSON (line 2, column 5)`. Quotes nothing
- * of the text.
+ * Thrown for a refused text. The message completes a sentence about the file: `is not JSON (line 2, column
+ * 5)`. Quotes nothing from the text.
  */
 export class TextRefused extends Error {}

@@ -3,13 +3,16 @@ import { TextRefused } from './text-refused.js';
 /** Limit on nesting, as in Python's reader, so that recursive code stays within its stack. */
 const deepest = 1000;
 
-/** Limit on values: twice the most that configurations, token lists and indexes have. */
+/** Limit on values, twice the number in any configuration, list of tokens or index. */
 const usualValues = 2_000_000;
 
-/** Least values per key, since a key takes longer; tables of tensors or tokens have as few. */
+/**
+ * Each key counts as this many values, because it takes longer; even tables of tensors and tokens stay within
+ * the limit.
+ */
 const valuesOfKey = 6;
 
-/** Events of a walk, by positions in the text; brackets and quotes belong to their values. */
+/** Called during a walk with positions in the text. Brackets and quotes belong to their values. */
 export interface JsonEvents {
   /** @param at position of the bracket */
   open?(at: number, isObject: boolean): void;
@@ -28,7 +31,7 @@ const isHexDigit = (code: number): boolean =>
   isDigit(code) || ((code | 0x20) >= 0x61 && (code | 0x20) <= 0x66);
 
 /**
- * Walks over a JSON text once, without recursion. Accepts `NaN`, `Infinity` and `-Infinity` as Python writes
+ * Walks over a JSON text once, without recursion. Accepts `NaN`, `Infinity` and `-Infinity`, as Python writes
  * them.
  *
  * @throws TextRefused at the first fault, and beyond the limits
@@ -103,7 +106,7 @@ export const walkJson = (text: string, events: JsonEvents = {}, mostValues = usu
     if (skipSpace() !== 0x3a) refuse();
     at += 1;
   };
-  /** Reads a scalar, or the start of a list or object; true if the value is complete. */
+  /** Reads a scalar, or the start of a list or object; returns true if the value is complete. */
   const value = (): boolean => {
     values += 1;
     if (values > mostValues) throw new TextRefused(`has more than ${mostValues} values`);

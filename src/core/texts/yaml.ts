@@ -16,7 +16,7 @@ export { isAlias, isMap, isScalar, isSeq, type Node as YamlNode, type YAMLMap } 
 
 export type YamlDocument = Document.Parsed;
 
-/** Limit on nesting, which the recursive parser's stack would overflow; recipes have a few levels. */
+/** Limit on nesting, which could overflow the recursive parser's stack. Recipes have a few levels. */
 const deepest = 64;
 
 /**
@@ -25,10 +25,10 @@ const deepest = 64;
  */
 const mostLexemes = 300_000;
 
-/** Limit on values from aliases: a few lines can expand to billions. */
+/** Limit on values that aliases add: a few lines can expand to billions. */
 export const mostAliased = 10_000;
 
-/** A text refused as YAML, and the position of the fault. */
+/** A text refused as YAML, with the fault's position. */
 export class YamlRefused extends TextRefused {
   readonly offset: number;
 
@@ -47,8 +47,8 @@ interface YamlReading {
 type FaultPlace = number | readonly [number, ...number[]] | { readonly offset: number };
 
 /**
- * Parses documents by the core schema of YAML 1.2. The caller must detect duplicate keys: the library would
- * compare each key with all others.
+ * Parses documents by YAML 1.2's core schema. Callers must detect duplicate keys: the library would compare
+ * each key with all others.
  *
  * @throws YamlRefused
  */
@@ -58,7 +58,8 @@ export const yamlDocuments = (
 ): readonly YamlDocument[] => {
   const composer = new Composer({ schema: 'core', uniqueKeys: false, prettyErrors: false });
   let fault: YamlRefused | undefined;
-  // Throws at the first fault, since each character may have one; the library catches and reports errors.
+  // Throws at the first fault, because each character may be one; the library catches the exception and
+  // reports it.
   composer['onError'] = (source: FaultPlace, _code: string, message: string, isWarning = false) => {
     if (isWarning && takesTags) return;
     const offset = typeof source === 'number' ? source : 'offset' in source ? source.offset : source[0];
@@ -73,13 +74,14 @@ export const yamlDocuments = (
     }
     return documents;
   } catch (error) {
-    // The library spreads lists into arguments, which overflows for hundreds of thousands of comments.
+    // The library spreads lists into arguments, which overflows the stack for hundreds of thousands of
+    // comments.
     if (error instanceof RangeError) throw new YamlRefused('too long for YAML', 0);
     throw error;
   }
 };
 
-/** Stops at a value nested too deep. The parser's stack holds the document, then the open values. */
+/** Stops at a value that is nested too deep. The parser's stack holds the document, then the open values. */
 function* tokensOf(text: string): Generator<CST.Token> {
   const parser = new Parser();
   let lexemes = lineEnds(text);
@@ -100,7 +102,7 @@ const lineEnds = (text: string): number => {
   return count;
 };
 
-/** Which value of a duplicate key counts. Python takes the last; the hub refuses it. */
+/** Which of a duplicate key's values counts. Python takes the last; the hub refuses duplicates. */
 export type Repeated = 'none' | 'last';
 
 /**
@@ -120,7 +122,7 @@ interface Pair {
 
 const plain = (root: YamlNode | null, repeated: Repeated): unknown => {
   const anchors = new Map<string, { readonly value: unknown; readonly size: number }>();
-  /** Number of values so far, and how many of them aliases added. */
+  /** Number of values so far, and how many of them came from aliases. */
   let [read, aliased] = [0, 0];
   const refused = (reason: string, { range }: YamlNode) => new YamlRefused(reason, range?.[0] ?? 0);
   const convert = (node: YamlNode | null): unknown => {

@@ -6,28 +6,28 @@ export const isPlainWord = (text: string): boolean => /^[\w@%+=:,./-]+$/.test(te
 export const shellWord = (text: string): string =>
   isPlainWord(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 
-/** Quotes a path as a shell argument; `-rf` becomes `./-rf`, which is no option. */
+/** Quotes a path as a shell argument. `-rf` becomes `./-rf`, which no program reads as an option. */
 export const shellPath = (path: string): string => shellWord(path.startsWith('-') ? `./${path}` : path);
 
-/** A word from outside: a path, or the name of a model or a run. */
+/** A word from outside, such as a path or the name of a model. */
 export interface Argument {
   readonly argument: string;
 }
 
-/** Marks a text as coming from outside, so that it cannot look like an option. */
+/** Marks a text as coming from outside, so that no program can read it as an option. */
 export const argument = (text: string): Argument => ({ argument: text });
 
-/** Words of commands by their text. */
+/** Words of all commands made so far, by the command's text. */
 export const madeCommands = new Map<string, readonly (string | Argument)[]>();
 
 /**
- * Returns a layerloom command for a reader to type, quoted for the shell. Every command in messages and pages
- * is made here, so that tests find and run them all.
+ * Returns a layerloom command, quoted for the shell, for a reader to type. Every command in messages and
+ * pages is made here, so that tests can find and run them all.
  *
  * @param words command name, arguments and options; placeholders are in capitals: `DIR`
  */
 export const layerloomCommand = <const Words extends readonly (string | Argument)[]>(
-  // Only literals and `Argument`s are accepted: a plain `string` is a type error.
+  // A plain `string` is a type error: only literals and `Argument`s are accepted.
   ...words: string extends Words[number] ? never : Words
 ): string => {
   const spelt = words.map((word) =>

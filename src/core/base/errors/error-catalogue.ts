@@ -22,14 +22,14 @@ import {
   usage,
 } from './sentence.js';
 
-/** NaN and infinity in weights: how many elements, or the place of one element. */
+/** NaN and infinity in weights: a number of elements, or the place of one. */
 export type NonFinite =
   | { readonly tensor: string; readonly model: string; readonly count: number }
   | {
       readonly tensor: string;
       readonly index: readonly number[];
       readonly is: string;
-      /** The input's file; absent if the inputs are finite and only the result is not. */
+      /** The input's file; absent if only the result is not finite. */
       readonly file?: string;
     };
 
@@ -51,11 +51,11 @@ const expectation = ({ value, expected }: { value: unknown; expected: string }):
 interface MissingModel {
   readonly model: string;
   readonly tried: readonly string[];
-  /** A command that downloads it, if its name looks like a hub name. */
+  /** A command that downloads the model, if its name looks like a hub name. */
   readonly fetch?: string | undefined;
-  /** A model with a similar name that exists. */
+  /** An existing model with a similar name. */
   readonly nearest?: string | undefined;
-  /** Says how to write a name that is spelt as other programs spell it. */
+  /** How to write a name that is spelt as in other programs. */
   readonly hint?: string | undefined;
 }
 
@@ -92,7 +92,7 @@ const clash = ({ name, paths }: { name: string; paths: readonly string[] }): str
     ? `${paths[0]} is given twice; leave one out, or`
     : `two models are named ${name}: ${paths.join(' and ')};`;
 
-/** Names a file of an unfinished output by its place in the output. */
+/** Names a file of an unfinished output by its future path. */
 const inOutput = (file: string): string =>
   file.replace(/\.([^/]+)\.layerloom-partial(\/checkpoint(?=\/|$))?/, '$1');
 
@@ -116,11 +116,11 @@ const problems = (d: { findings: readonly { subject: string; mark: string; text:
   some(d.findings.filter(({ mark }) => mark === 'problem').map(({ subject, text }) => `${subject}: ${text}`));
 
 /**
- * Every error of the project: its exit code, and one sentence that says what is wrong, where, and what to do.
- * Callers give the reason and the remedy where a code has several.
+ * All errors of layerloom: each code has an exit code and one sentence, which says what is wrong, where, and
+ * what to do. If a code has several reasons and remedies, callers give them.
  */
 export const catalogue = {
-  // Invalid requests, whatever the files hold.
+  // Requests that are invalid, whatever files contain.
   USAGE: usage`${'reason'}`,
   INVALID_PARAMETER: usage`${'parameter'}${expectation}${nearest}`,
   RECIPE_INVALID: usage`${maybe('file', (file) => `${file}: `)}${maybe('key', (key) => `${key}: `)}${'reason'}${maybe('expected', (expected) => `; expected ${expected}`)}${nearest}${also<{ excerpt?: string }>()}`,
@@ -142,7 +142,7 @@ export const catalogue = {
   RESUME_MISMATCH: usage`${'staging'} was begun by another merge, which cannot be resumed by this one: ${joined('differences', '; ')}. Run without ${() => optionName('resume')} to start afresh`,
   JOBS_OUTDATED: usage`${'file'}: ${'reason'}; ${'remedy'}${also<{ version?: string; expectedVersion?: string; digest?: string; expectedDigest?: string }>()}`,
 
-  // Inputs that are missing, corrupt, or do not fit each other.
+  // Inputs that are missing, damaged, or do not fit together.
   MODEL_NOT_FOUND: input`${missingModels}`,
   DOWNLOAD_NEEDED: input`weights are needed that are not on this machine: ${each('models', neededWeights)}; fetch them with ${() => optionName('download')}`,
   MODEL_AMBIGUOUS: input`${'path'} holds a whole model and an adapter, which loaders put together differently: give ${'model'} for the model alone, ${'model'}+${'path'} for the model with the adapter, BASE+${'path'} for another base with it, or ${'adapter'} for the adapter by itself`,
@@ -205,7 +205,7 @@ export const catalogue = {
   TASK_DATA_INVALID: input`${length('tasks')} tasks cannot take their data from ${'directory'}: ${joined('tasks', ', ')}; mend the files named above`,
   INCLUDE_INVALID: input`${'directory'} cannot be used as include: of evaluate: ${'reason'}; name a directory of task files that each define another task`,
   TRAINING_INVALID: input`${'file'}: ${'reason'}; ${or('remedy', () => `name a directory that \`${layerloomCommand('train', 'init')}\` wrote`)}`,
-  /** `damaged`: there is a record that cannot be read. */
+  /** `damaged` means that a record exists but cannot be read. */
   OUTPUT_UNRECORDED: input`${'out'} ${'state'}: ${'reason'}; ${'remedy'}${also<{ verdict: 'damaged' | 'not-an-output'; hasRecipe?: boolean }>()}`,
   OUTPUT_DAMAGED: input`${'out'}: damaged: ${list('damage')}; ${'remedy'}`,
   NOT_LOADABLE: input`${'out'} does not load as ${'loadedAs'}: ${list('faults')}. Its config.json and its weights are not of one model`,
@@ -225,7 +225,7 @@ export const catalogue = {
   TASK_UNKNOWN: usage`lm_eval has no task ${list('tasks')}${nearest} (\`lm_eval ls tasks\` lists them)`,
   CODE_NOT_ALLOWED: usage`${'task'} runs the programs that models write, with your rights; run it where they can do no harm, and consent by confirm_run_unsafe_code: true under evaluate:, or leave the task out`,
 
-  // Refusals of the machine.
+  // Failures of the machine or its programs.
   PROGRAM_MISSING: failed`there is no ${joined('programs', ' or ')} ${maybe('directory', (directory) => `in ${directory} or `)}on the PATH; ${'remedy'}`,
   LIBRARY_MISSING: failed`${'python'} has no ${joined('libraries', ' and no ')}: install it there, or name a Python that has it with ${() => optionName('python')}`,
   EXPORT_FAILED: failed`${'program'} failed for ${'model'} (${'reason'}); nothing was written; its output is in ${'log'}`,
@@ -261,7 +261,7 @@ export const catalogue = {
 } satisfies Record<string, Sentence<never>>;
 
 /**
- * Most characters of a text in a message, enough for several long commands. Texts from files may have
+ * Limit on a text's characters in a message, enough for several long commands: texts from files may have
  * megabytes.
  */
 const mostShown = 20_000;

@@ -7,7 +7,7 @@ import { optionName } from './option-name.js';
 import type { ExitCode, Sentence } from './sentence.js';
 import { visible, visibleLine } from './visible.js';
 
-/** Details that are not escaped: texts made of escaped ones, and values shown as JSON. */
+/** Details that are not escaped: texts composed of escaped ones, and values shown as JSON. */
 const shownAsTheyAre = ['excerpt', 'message', 'value'];
 
 /**
@@ -24,34 +24,33 @@ const shown = (value: unknown, key = ''): unknown => {
 
 type Catalogue = typeof catalogue;
 
-/** An error code; docs/errors.md says when each occurs. */
+/** An error code; docs/errors.md explains each. */
 export type ErrorCode = keyof Catalogue;
 
-/** Details of a code's errors, besides their context. */
+/** Details of a code's errors, without their context. */
 export type ErrorDetails<Code extends ErrorCode> = Parameters<Catalogue[Code]['message']>[0];
 
-/** Every code. */
 export const errorCodes = Object.keys(catalogue) as ErrorCode[];
 
-/** Circumstances that callers add as an error propagates. */
+/** Facts that callers add to an error on its way up. */
 export interface ErrorContext {
   /** Keys and indexes that lead to the faulty value in a recipe. */
   readonly recipePath?: readonly (string | number)[] | undefined;
-  /** The place of that value in a file; `excerpt` is its line, with a caret below. */
+  /** The faulty value's place in a file; `excerpt` is the line, with a caret below. */
   readonly place?:
     | { readonly file: string; readonly line: number; readonly column: number; readonly excerpt: string }
     | undefined;
-  /** The parameter as the user wrote it, if it is an option: `--base`. */
+  /** The parameter as an option, if the user wrote one: `--base`. */
   readonly option?: string | undefined;
-  /** The merge of a batch that the error was found in. */
+  /** The merge, in a batch, to which the error belongs. */
   readonly merge?: string | undefined;
-  /** The directory with finished work, for `--resume`. */
+  /** The directory with finished work, which `--resume` continues. */
   readonly keptIn?: string | undefined;
-  /** Earlier warnings that may explain the error, such as an ignored key. */
+  /** Earlier warnings that may explain the error, such as one about an ignored key. */
   readonly warnings?: readonly string[] | undefined;
 }
 
-/** The details that an error's context adds. */
+/** Details that come from an error's context. */
 export interface ContextDetails {
   readonly path?: ErrorContext['recipePath'];
   readonly file?: string;
@@ -62,10 +61,7 @@ export interface ContextDetails {
   readonly warnings?: readonly string[];
 }
 
-/**
- * Adds the context to `details`. The place in a recipe overrides `file`; a `path` that the details have is
- * kept.
- */
+/** Adds the context to `details`. The place in a recipe overrides `file`, but `path` in `details` stays. */
 const withContext = <Details>(
   details: Details,
   { recipePath, place, merge, keptIn, warnings = [] }: ErrorContext,
@@ -93,8 +89,8 @@ const spelt = <Details extends object>(details: Details, { option, place }: Erro
 };
 
 /**
- * The one error class. `code` is stable, for programs. `message` is for people: it names the file, the tensor
- * and the remedy, escaped. `details` holds the message's values unescaped.
+ * The only error class. `code` is stable, for programs. `message` is for people: it names the file, the
+ * tensor and the remedy, and is escaped. `details` holds the message's values unescaped.
  */
 export class LayerloomError<Code extends ErrorCode = ErrorCode> extends Error {
   readonly code: Code;
@@ -109,9 +105,9 @@ export class LayerloomError<Code extends ErrorCode = ErrorCode> extends Error {
     { context = {}, ...options }: ErrorOptions & { context?: ErrorContext } = {},
   ) {
     const entry = catalogue[code] as unknown as Sentence<ErrorDetails<Code>>;
-    // USAGE shows the user's own text, and commander's messages may have two lines.
+    // USAGE quotes the user's own text, and commander's messages may have two lines.
     const texts = code === 'USAGE' ? details : (shown(details) as ErrorDetails<Code>);
-    // A SyntaxError quotes the text, and programs print the causes of an error.
+    // A SyntaxError quotes the file's text, and programs print the causes of errors.
     const cause = options.cause instanceof SyntaxError ? {} : options;
     super(messageIn(visible(entry.message(spelt(texts, context))), context), cause);
     this.name = 'LayerloomError';
@@ -122,7 +118,7 @@ export class LayerloomError<Code extends ErrorCode = ErrorCode> extends Error {
     this.#own = details;
   }
 
-  /** Returns the error with more context; `context` overrides. */
+  /** Returns the error with more context; `context` overrides existing values. */
   with(context: ErrorContext): LayerloomError<Code> {
     return newError(this.code, this.#own, {
       cause: this.cause,
@@ -130,33 +126,35 @@ export class LayerloomError<Code extends ErrorCode = ErrorCode> extends Error {
     });
   }
 
-  /** The error as `--json` prints it. */
+  /** Returns the error as `--json` prints it. */
   toJSON(): { code: Code; message: string; details: ErrorDetails<Code> & ContextDetails } {
     return { code: this.code, message: this.message, details: this.details };
   }
 }
 
 /**
- * A function outside the class, because the bundler renames a class that refers to itself, and Node prints
- * that name.
+ * Outside the class, because the bundler renames a class that refers to itself, and Node prints that name.
  */
 const newError = <Code extends ErrorCode>(
   ...parameters: ConstructorParameters<typeof LayerloomError<Code>>
 ): LayerloomError<Code> => new LayerloomError(...parameters);
 
-/** Errors without a name in libuv, which Node calls `Unknown system error -122`: full quotas, and NFS. */
+/**
+ * Errors that libuv has no name for, so that Node calls them `Unknown system error -122`: full quotas, and
+ * NFS.
+ */
 const unnamedErrors: ReadonlyMap<number, string> = new Map([
   [-constants.errno.EDQUOT, 'EDQUOT: disk quota exceeded'],
   [-constants.errno.ESTALE, 'ESTALE: stale file handle'],
 ]);
 
-/** The name of a system error: `ENOENT`. */
+/** Returns the name of a system error, such as `ENOENT`. */
 export const codeOf = (error: unknown): string | undefined => {
   const { errno = 0, code, message = '' } = error as NodeJS.ErrnoException;
   return unnamedErrors.get(errno)?.replace(/:.*/, '') ?? code ?? /^(E[A-Z\d]+): /.exec(message)?.[1];
 };
 
-/** Adds the path to the error of a call on a file descriptor, which has none. */
+/** Adds the path to an error from a call on a file descriptor. */
 export const withPath = (error: unknown, path: string): unknown => {
   if (!(error instanceof Error) || error instanceof LayerloomError) return error;
   const system = error as NodeJS.ErrnoException;
@@ -164,7 +162,10 @@ export const withPath = (error: unknown, path: string): unknown => {
   return error;
 };
 
-/** Reasons that users can remove. The others keep the system's words and code, which administrators know. */
+/**
+ * Reasons that users can remove, in plain words. Others keep the system's words and code, which
+ * administrators know.
+ */
 const plainReasons: Readonly<Record<string, string>> = {
   ENOENT: 'no such file or directory',
   ENOTDIR: 'a part of its path is a file, not a directory',
@@ -178,8 +179,8 @@ const plainReasons: Readonly<Record<string, string>> = {
 };
 
 /**
- * Returns a system error's reason without Node's path and call, in plain words: `no space left on device
- * (ENOSPC)`. Adds the nearest name to a missing path, and what to do for a limit on open files.
+ * Returns a system error's reason in plain words, without Node's path and call: `no space left on device
+ * (ENOSPC)`. For a missing path, adds the nearest name; for a limit on open files, the remedy.
  */
 export const reasonOf = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error);
@@ -195,8 +196,8 @@ export const reasonOf = (error: unknown): string => {
 };
 
 /**
- * Says where a text stops being JSON, without quoting it as V8 does: the file may not be the one that was
- * meant.
+ * Returns where a text stops being JSON. Does not quote the text, as V8 does: the file may not be the one
+ * that was meant.
  */
 const jsonFault = (error: Error): string | undefined => {
   if (!(error instanceof SyntaxError) || !/\bJSON\b/.test(error.message)) return undefined;
@@ -205,7 +206,7 @@ const jsonFault = (error: Error): string | undefined => {
   return /end of JSON input/.test(error.message) ? 'it ends too early' : 'it has other characters';
 };
 
-/** @throws LayerloomError INTERRUPTED, once `signal` is aborted */
+/** @throws LayerloomError INTERRUPTED if `signal` is aborted */
 export const checkInterrupt = (signal: AbortSignal | undefined): void => {
   if (signal?.aborted) throw new LayerloomError('INTERRUPTED', {}, { cause: signal.reason });
 };

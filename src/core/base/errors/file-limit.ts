@@ -1,10 +1,10 @@
 import { closeSync, openSync } from 'node:fs';
 
-/** True for Node's error of a missing module, also raised if its file could not be opened. */
+/** True for Node's error for a missing module, which Node also throws if the module cannot be opened. */
 const isModuleMissing = ({ code }: NodeJS.ErrnoException): boolean =>
   code === 'MODULE_NOT_FOUND' || code === 'ERR_MODULE_NOT_FOUND';
 
-/** Returns the limit on open files if this process has reached it. */
+/** Returns the limit on open files, if this process has reached it. */
 const reachedLimit = (): string | undefined => {
   try {
     closeSync(openSync('/', 'r'));
@@ -14,13 +14,15 @@ const reachedLimit = (): string | undefined => {
   }
 };
 
-/** Returns the limit's name, preferably from the error's code, since a path in the message may contain it. */
+/**
+ * Returns the limit's name, preferably from the error's code: a path in the message may contain the name too.
+ */
 const nameIn = ({ errno, code, message }: NodeJS.ErrnoException): string | undefined =>
   /\bE[MN]FILE\b/.exec(errno === undefined ? message : (code ?? ''))?.[0];
 
 /**
- * Returns an explanation if the limit on open files caused an error; otherwise undefined. Node words such
- * errors differently for modules and for threads.
+ * Explains an error caused by the limit on open files; undefined for other errors. Node words these errors
+ * differently for modules and for threads.
  */
 export const fileLimitOf = (error: Error): string | undefined => {
   const name = nameIn(error) ?? (isModuleMissing(error) ? reachedLimit() : undefined);

@@ -1,7 +1,7 @@
 /**
  * Returns `items[index]`.
  *
- * @throws RangeError if absent: the caller has a bug, which a default would hide
+ * @throws RangeError if absent: this is a bug, which a default would hide
  */
 export const itemAt = <T>(items: ArrayLike<T>, index: number): T => {
   if (!(index >= 0 && index < items.length))
@@ -19,11 +19,11 @@ export const propertyAt = <V>(record: Readonly<Record<string, V>>, key: string):
   return record[key] as V;
 };
 
-/** Returns `record[key]`; undefined if the record has no such key of its own, such as `toString`. */
+/** Returns `record[key]`; undefined for inherited keys such as `toString`. */
 export const ownValue = <V>(record: Readonly<Record<string, V>>, key: string): V | undefined =>
   Object.hasOwn(record, key) ? record[key] : undefined;
 
-/** Returns an object without a prototype, for keys from outside such as `toString` and `__proto__`. */
+/** Returns an object without a prototype, so that keys from outside, such as `__proto__`, are plain keys. */
 export const emptyTable = <V>(): Record<string, V> => Object.create(null) as Record<string, V>;
 
 /**
@@ -48,7 +48,11 @@ export const groupBy = <Item, Key>(items: Iterable<Item>, keyOf: (item: Item) =>
   return groups;
 };
 
-/** Caches a value and drops the oldest entry beyond `most`. @returns the value */
+/**
+ * Adds a value to a cache, and drops the oldest entry beyond `most`.
+ *
+ * @returns the value
+ */
 export const keep = <Key, Value>(cache: Map<Key, Value>, key: Key, value: Value, most: number): Value => {
   cache.set(key, value);
   const [oldest] = cache.keys();

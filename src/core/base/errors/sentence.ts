@@ -1,8 +1,8 @@
 import { gigabytes } from './gigabytes.js';
 
-// An error's message is one sentence with gaps, which the error's details fill.
+// An error's message is a sentence with gaps, which the error's details fill.
 
-/** Exit codes of the command line, one for each kind of failure. */
+/** Exit codes of the command line for each kind of failure. */
 export const exitCodes = { failed: 1, usage: 2, input: 3, partial: 4, interrupted: 130 } as const;
 
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
@@ -12,7 +12,7 @@ export interface Sentence<Details> {
   readonly message: (details: Details) => string;
 }
 
-/** A gap: the name of a detail that is a text, or a function of the details. */
+/** A gap: the name of a detail that is text, or a function of the details. */
 type Gap = string | ((details: never) => string);
 
 type Takes<G> = G extends string
@@ -21,7 +21,7 @@ type Takes<G> = G extends string
     ? (details: Details) => void
     : never;
 
-/** The details that all gaps take together. */
+/** The details that all gaps need. */
 type DetailsOf<Gaps extends readonly Gap[]> =
   Takes<Gaps[number]> extends (details: infer Details) => void
     ? { [Name in keyof Details]: Details[Name] }
@@ -49,11 +49,11 @@ export const input = sentence(exitCodes.input);
 export const partial = sentence(exitCodes.partial);
 export const interrupted = sentence(exitCodes.interrupted);
 
-/** Joins the first names. */
+/** Joins the first names; says how many more there are. */
 export const some = (names: readonly string[], shown = 5): string =>
   names.slice(0, shown).join(', ') + (names.length > shown ? `, … (${names.length} in all)` : '');
 
-/** Details for programs, which the message does not show. */
+/** Declares details for programs, which the message does not show. */
 export const also =
   <Details>() =>
   (_details: Details): string =>
@@ -89,12 +89,12 @@ export const each =
   (details: { [N in Name]: readonly Item[] }): string =>
     some(details[name].map(words), shown);
 
-/** A failure of one of several, under the name of what failed. */
+/** One of several failures, with the name of what failed. */
 type Failure<Key extends string> = { readonly [K in Key]: string } & { readonly message: string };
 
 /**
- * Says each cause once, behind the names of all that failed by it. Messages have one cause if they differ only
- * in that name and in the file of a log.
+ * Reports each cause once, after the names of everything that failed for it. Two messages have one cause if
+ * they differ only in the name and in a log's file.
  */
 export const byCause =
   <Name extends string, Key extends string>(name: Name, key: Key, shown = 3) =>
@@ -122,7 +122,7 @@ export const quoted =
   (details: { [N in Name]: string }): string =>
     JSON.stringify(details[name]);
 
-/** Words that are left out if the detail is absent. */
+/** Words that are omitted if the detail is absent. */
 export const maybe =
   <Name extends string, Value = string>(name: Name, words: (value: Value) => string) =>
   (details: { [N in Name]?: Value | undefined }): string => {
@@ -130,7 +130,7 @@ export const maybe =
     return value === undefined ? '' : words(value);
   };
 
-/** The detail, or `usual`. */
+/** Shows the detail; `usual` if it is absent. */
 export const or =
   <Name extends string>(name: Name, usual: string | (() => string)) =>
   (details: { [N in Name]?: string | undefined }): string =>

@@ -1,16 +1,16 @@
 import * as z from 'zod';
 
-// A block of settings is one zod object with camel-case keys and words. It yields types, check, JSON Schema
-// and docs table.
+// A block of settings is one zod object with camel-case keys and words. Types, checks, JSON Schema and docs
+// tables derive from it.
 
 export interface SettingWords {
   /** Markdown for the docs and JSON Schemas. */
   readonly meaning: string;
-  /** Ends "KEY: expected …". Default: from the type. */
+  /** The end of "KEY: expected …". Default: derived from the type. */
   readonly expected?: string;
   /** Valid names, for "did you mean". Default: those of the type. */
   readonly names?: readonly string[];
-  /** The value without a key or a default. Default `none`. */
+  /** The value that applies without this key, if there is no default. Default: `none`. */
   readonly otherwise?: string;
 }
 
@@ -34,5 +34,5 @@ type SnakeCase<Key> = Key extends `${infer First}${infer Rest}`
   ? `${First extends Lowercase<First> ? First : `_${Lowercase<First>}`}${SnakeCase<Rest>}`
   : Key;
 
-/** A block with snake-case keys. */
+/** A block with keys in snake case. */
 export type InFile<Block> = { readonly [Key in keyof Block as SnakeCase<Key>]: Block[Key] };

@@ -1,15 +1,15 @@
 import { lstat, readdir, rm } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 
-/** A partial file of this age counts as abandoned, since writing one takes only seconds. */
+/** A partial file of this age counts as abandoned, because writing one takes only seconds. */
 const abandonedMs = 120_000;
 
 /**
- * Removes partial files of a path that killed processes of this user left. Ignores failures.
+ * Removes a path's partial files that this user's killed processes left. Ignores failures.
  *
  * @param begin start of the partial files' names
  * @param end end of those names
- * @param ageMs least time since their last change
+ * @param ageMs minimum time since their last change
  */
 export const removeAbandoned = async (
   path: string,
@@ -20,7 +20,7 @@ export const removeAbandoned = async (
     const partial = join(dirname(path), name);
     const found = await lstat(partial).catch(() => undefined);
     if (found === undefined || found.isDirectory() || found.uid !== process.getuid?.()) continue;
-    // Uses ctime, not mtime: adding a hard link to an old file updates it.
+    // Uses ctime, not mtime: adding a hard link to an old file changes ctime only.
     if (Date.now() - found.ctimeMs >= ageMs) await rm(partial, { force: true }).catch(() => undefined);
   }
 };

@@ -3,7 +3,8 @@ import { isAbsolute, resolve } from 'node:path';
 import { isForbidden, unlessMissing } from './unless-missing.js';
 
 /**
- * True if a path exists. Throws if the system cannot tell, since "no" could make a caller read another model.
+ * True if a path exists. Throws if the system cannot tell: after a wrong "no", a caller could read another
+ * model.
  *
  * @throws LayerloomError READ_FAILED
  */
@@ -15,8 +16,8 @@ export const allExist = async (paths: readonly string[]): Promise<boolean> =>
   (await Promise.all(paths.map(exists))).every(Boolean);
 
 /**
- * Like `allExist`, but false without permission. For paths that the user did not name: recorded by others, or
- * in another user's cache.
+ * Like `allExist`, but false if permission is missing. For paths that the user did not name: recorded by
+ * others, or in another user's cache.
  *
  * @throws LayerloomError READ_FAILED
  */
@@ -27,8 +28,8 @@ export const allWithinReach = (paths: readonly string[]): Promise<boolean> =>
   });
 
 /**
- * Like `exists`, for a path relative to a folder. False if this user may not search the folder (such as the
- * working directory of a service), because the user cannot mean a path in it.
+ * Like `exists`, for a path relative to a folder. False if this user may not search the folder (such as a
+ * service's working directory), because the user cannot mean a path in it.
  *
  * @throws LayerloomError READ_FAILED
  */

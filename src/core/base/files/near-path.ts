@@ -3,11 +3,11 @@ import { resolve } from 'node:path';
 import { nearest } from '../nearest.js';
 
 /**
- * Returns a missing path with its first missing part replaced by the nearest name beside it; undefined if
- * no name is near. Sync, because messages ask for it.
+ * Returns a missing path with its first missing part replaced by the most similar name there; undefined if no
+ * name is similar. Synchronous, because messages are made synchronously.
  *
- * @param spelling as the user wrote it
- * @param from the directory of a relative path
+ * @param spelling as the user wrote the path
+ * @param from the directory to which a relative path refers
  */
 export const nearPath = (spelling: string, from = process.cwd()): string | undefined => {
   const path = spelling.replace(/\/+$/, '');
@@ -34,7 +34,7 @@ const namesBeside = (directory: string): string[] | undefined => {
   }
 };
 
-/** `; did you mean ./math?`, or nothing. */
+/** Returns `; did you mean ./math?`, or an empty text. */
 export const orNearPath = (spelling: string): string => {
   const near = nearPath(spelling);
   return near === undefined ? '' : `; did you mean ${near}?`;

@@ -2,7 +2,7 @@ import { lstatSync } from 'node:fs';
 import { join, relative, sep } from 'node:path';
 
 // Decides whether files may be removed in a directory that others can reach, such as a shared cache. A link
-// there, or a directory that its owner swaps meanwhile, could lead a removal to other files.
+// there, or a directory that its owner exchanges meanwhile, could lead to other files.
 
 /**
  * Returns why nothing may be removed in a directory: it is a link, no directory, or another user's. Otherwise
@@ -17,7 +17,7 @@ export const foreignDirectory = (path: string): string | undefined => {
   return `${path} belongs to another user (${found.uid}); run as that user, or use another place`;
 };
 
-/** Returns the first reason of `foreignDirectory` from `root` (included) down to `path`. */
+/** Returns the first reason of `foreignDirectory` for the directories from `root` down to `path`. */
 export const foreignBelow = (root: string, path: string): string | undefined => {
   let at = root;
   let reason = foreignDirectory(at);
@@ -30,8 +30,8 @@ export const foreignBelow = (root: string, path: string): string | undefined => 
 };
 
 /**
- * Returns the first link below `root` on the way to `path`, as a reason. For folders that users share, such
- * as a store: other users' directories are allowed, links are not.
+ * Returns, as a reason, the first link below `root` on the way to `path`. For folders that users share, such
+ * as stores, where other users' directories are allowed, but links are not.
  */
 export const linkBelow = (root: string, path: string): string | undefined => {
   let at = root;

@@ -2,10 +2,10 @@ import { rename, rm } from 'node:fs/promises';
 import { removeAbandoned } from './abandoned.js';
 
 /**
- * Creates a file or link atomically: `make` writes it under a unique name, then it is renamed. Failures leave
- * nothing; leftovers of killed processes are removed.
+ * Creates a file or link atomically: `make` writes it under a unique name, then it is renamed. A failure
+ * leaves nothing; leftovers of killed processes are removed.
  *
- * @param isOnlyWriter true while holding a lock on the path: removes leftovers of any age
+ * @param isOnlyWriter true if the caller holds a lock on the path: removes leftovers of any age
  */
 export const putInPlace = async (
   path: string,
@@ -21,7 +21,7 @@ export const putInPlace = async (
     await make(temporary);
     await rename(temporary, path);
   } catch (error) {
-    // Report the first error only.
+    // The first error is the one to report.
     await rm(temporary, { force: true }).catch(() => undefined);
     throw error;
   }

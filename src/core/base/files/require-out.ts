@@ -1,7 +1,7 @@
 import { LayerloomError } from '../errors/errors.js';
 
 /**
- * Checks that the options have `out`, before anything is read.
+ * Checks that `out` is given, before anything is read.
  *
  * @throws LayerloomError INVALID_PARAMETER
  */

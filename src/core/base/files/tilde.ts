@@ -1,15 +1,15 @@
 import { homedir } from 'node:os';
 import { join } from 'node:path';
 
-/** A tilde that a shell would expand: at the start of a path, or after `NAME=` or `BASE+`. */
+/** Matches a tilde that a shell would expand: at the start of a path, or after `NAME=` or `BASE+`. */
 const tilde = /(?<=^|[=+])~(?<user>[a-z_][\w-]*)?(?<rest>\/.*)?$/;
 
-/** A variable that a shell would expand there. */
+/** Matches a variable that a shell would expand in these places. */
 const variable = /(?<=^|[=+])\$(?:\{(?<braced>[A-Z][A-Z\d_]+)\}|(?<bare>[A-Z][A-Z\d_]+))(?<rest>\/.*)?$/;
 
 /**
- * Returns a message if a text has an unexpanded tilde, which shells leave in `--out=~/merged` and in quotes.
- * It would create a directory named `~`.
+ * Returns a message if a text has an unexpanded tilde, which shells leave in `--out=~/merged` and in quotes,
+ * and which would create a directory named `~`.
  *
  * @param by who should have expanded it, as a phrase: ` by your shell`
  */
@@ -24,12 +24,12 @@ export const tildeIn = (text: string, by = ''): string | undefined => {
   return `\`~\` was not expanded${by}; ${remedy}`;
 };
 
-/** `tildeIn`, also for `$HOME` and other variables, which single quotes leave. */
+/** Like `tildeIn`, but also finds `$HOME` and other variables, which shells leave in single quotes. */
 export const unexpandedIn = (text: string, by = ''): string | undefined => {
   const { braced, bare, rest = '' } = variable.exec(text)?.groups ?? {};
   const name = braced ?? bare;
   if (name === undefined) return tildeIn(text, by);
-  // Other values may be secret, and the name a stranger's.
+  // Values of other variables may be secret, and the text may come from someone else.
   const remedy =
     name === 'HOME'
       ? `write ${join(homedir(), rest)}`

@@ -2,7 +2,7 @@ import { readdir } from 'node:fs/promises';
 import { codeOf, LayerloomError } from '../errors/errors.js';
 import { readFailed } from './writing.js';
 
-/** Codes for a missing file or an impossible name; ERR_INVALID_ARG_VALUE is Node's for a NUL in a name. */
+/** Codes for missing files and impossible names. ERR_INVALID_ARG_VALUE is Node's code for a name with NUL. */
 const missing: readonly unknown[] = ['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ERR_INVALID_ARG_VALUE'];
 
 export const isMissing = (cause: unknown): boolean =>
@@ -15,16 +15,20 @@ export const unlessMissing = <T>(file: string, reading: Promise<T>): Promise<T |
     throw readFailed(file, cause);
   });
 
-/** True if the system failed to read a file that may exist; false if the text was read and then refused. */
+/** True if the system failed to read an existing file; false if a text was read but refused. */
 export const isUnreadable = (cause: unknown): boolean =>
   cause instanceof Error && 'errno' in cause && !isMissing(cause);
 
-/** True for a READ_FAILED for lack of permission. */
+/** True for a READ_FAILED whose cause is missing permission. */
 export const isForbidden = (error: unknown): boolean =>
   error instanceof LayerloomError &&
   error.code === 'READ_FAILED' &&
   ['EACCES', 'EPERM'].includes(codeOf(error.cause) ?? '');
 
-/** Returns the names in a directory, or an empty list. @throws LayerloomError READ_FAILED */
+/**
+ * Returns the names in a directory; empty if it is missing.
+ *
+ * @throws LayerloomError READ_FAILED
+ */
 export const namesIn = async (directory: string): Promise<string[]> =>
   (await unlessMissing(directory, readdir(directory))) ?? [];

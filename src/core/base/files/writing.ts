@@ -9,10 +9,10 @@ const failureOf =
       ? cause
       : new LayerloomError(code, { file, reason: reasonOf(cause) }, { cause });
 
-/** Returns READ_FAILED of `file`, or the cause if it has a code of ours. */
+/** Returns READ_FAILED for `file`, or the cause if it is a LayerloomError. */
 export const readFailed = failureOf('READ_FAILED');
 
-/** Returns WRITE_FAILED of `file`, or the cause if it has a code of ours. */
+/** Returns WRITE_FAILED for `file`, or the cause if it is a LayerloomError. */
 export const writeFailed = failureOf('WRITE_FAILED');
 
 const attempting =
@@ -25,20 +25,20 @@ const attempting =
     }
   };
 
-/** Turns errors of `action` into READ_FAILED of `file`. */
+/** Runs `action`, and converts its errors to READ_FAILED for `file`. */
 export const reading = attempting(readFailed);
 
-/** Turns errors of `action` into WRITE_FAILED of `file`. */
+/** Runs `action`, and converts its errors to WRITE_FAILED for `file`. */
 export const writing = attempting(writeFailed);
 
-/** System calls that write. `open` counts too if it needs room. */
+/** Matches system calls that write. `open` writes if it fails for lack of room. */
 const writes =
   /^(chmod|close|copyfile|fchmod|fdatasync|fsync|ftruncate|futime|link|mkdir|mkdtemp|rename|rm|rmdir|symlink|unlink|utime|write)$/;
 const needsRoom = /^(EDQUOT|EEXIST|ENOSPC|EROFS)$/;
 
 /**
- * Converts an unforeseen system error about a file to a LayerloomError that names the file; returns other
- * errors unchanged. Every error that ends a run or a command passes through it.
+ * Converts an unforeseen system error about a file to a LayerloomError with the file's name. Returns other
+ * errors unchanged. Errors that end a run or a command pass through this function.
  */
 export const withCode = (error: unknown): unknown => {
   if (error instanceof LayerloomError || !(error instanceof Error)) return error;
