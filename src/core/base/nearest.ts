@@ -22,10 +22,7 @@ export const nearest = (word: string, candidates: Iterable<string>): string | un
 
 const plain = (word: string): string => word.toLowerCase().replace(/[_-]/g, '');
 
-/**
- * Returns the optimal string alignment distance: insertions, deletions, substitutions, and swaps of
- * neighbours.
- */
+/** Returns the optimal string alignment distance: insertions, deletions, substitutions and swaps. */
 const editDistance = (a: string, b: string): number => {
   let [former, row] = [[] as number[], Array.from({ length: b.length + 1 }, (_, j) => j)];
   for (let i = 1; i <= a.length; i++) {

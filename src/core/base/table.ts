@@ -17,10 +17,7 @@ const shortened = (rows: readonly (readonly string[])[]): readonly (readonly str
 /** Number of spaces before each line and between columns. */
 const gap = 2;
 
-/**
- * Splits a table wider than `width` into blocks that fit. Each block repeats the first column, and has at
- * least one other.
- */
+/** Splits a table wider than `width` into blocks of the first column and at least one other. */
 const blocksOf = (rows: readonly (readonly string[])[], width: number): (readonly string[])[][] => {
   const columns = rows.reduce((most, row) => Math.max(most, row.length), 0);
   const widths = Array.from({ length: columns }, (_, at) =>

@@ -149,10 +149,7 @@ interface Making {
   readonly quantizer: Program | undefined;
 }
 
-/**
- * Writes the weights. For quantised types, the converter first writes a file in the checkpoint's dtype, which
- * llama-quantize then converts.
- */
+/** Writes the weights; quantised types need an intermediate file in the checkpoint's dtype. */
 const writeWeights = async (
   checkpoint: CheckpointIndex,
   weights: string,

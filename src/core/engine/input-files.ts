@@ -16,10 +16,7 @@ interface OpenInput {
   linking: number;
 }
 
-/**
- * A plan's input files, open for reading only. Results computed from the files are valid if `verify` passes
- * after the last read.
- */
+/** A plan's open input files. Results computed from them are valid if `verify` passes after the last read. */
 export class InputFiles {
   readonly #inputs: readonly PlannedInput[];
   readonly #open: Map<string, OpenInput>;

@@ -160,10 +160,7 @@ const merge = async (
   return { resumed, factors: sink.factors, changes: sink.changes };
 };
 
-/**
- * If `--resume` can continue after this error, keeps the staging directory and adds its path to the error.
- * Otherwise removes the directory.
- */
+/** Keeps the staging directory if `--resume` can continue after this error; otherwise removes it. */
 const giveUp = async (error: unknown, staging: Staging, resume: boolean): Promise<unknown> => {
   if (!(resume && error instanceof LayerloomError && resumable.includes(error.code))) {
     await staging.discard();

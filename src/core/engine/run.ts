@@ -33,10 +33,7 @@ export interface Progress {
 
 /** Options of all runs that read weights. */
 export interface RunControls {
-  /**
-   * Fetch missing parts of hub models `org/name[@revision]`: headers, then the byte ranges in use. Default
-   * false: no network.
-   */
+  /** Fetch missing parts of hub models: headers, then byte ranges in use. Default false: no network. */
   download?: Download | undefined;
   /** Worker threads. Default: the cores that this process may use. */
   threads?: number | undefined;

@@ -50,10 +50,7 @@ export interface MagnitudeBound {
   readonly early: boolean;
 }
 
-/**
- * The rule of a `vote`: only changes with the sign of their sum count, or with the sign `tie` if the sum is
- * 0.
- */
+/** Rule of a `vote`: only changes with the sign of their sum count, or with `tie` if the sum is 0. */
 export interface Election {
   /** True to weight changes in the sum. */
   readonly weighted: boolean;
@@ -240,10 +237,7 @@ export interface JobStatus {
   /** Index of the source, for `inputShrank`, `readFailed` and `notEqual`. */
   readonly source: number;
   readonly reason: string;
-  /**
-   * For `done`: an element for each watched value that is not finite. Measurements check only if their sums
-   * are not finite.
-   */
+  /** For `done`: watched values that are not finite. Measurements check only if sums are not finite. */
   readonly nonFinite: readonly NonFiniteElement[];
 }
 

@@ -13,10 +13,7 @@ export interface Window {
 
 export const mostCandidates = 4;
 
-/**
- * A measure of values over a block; a struct of the same name is in native/jobs/measure.hpp. Returns `sizeOf`
- * float64 numbers.
- */
+/** A measure over a block (structs in native/jobs/measure.hpp); returns `sizeOf` float64 numbers. */
 export type Measure =
   | { readonly kind: 'gram'; readonly values: readonly number[] }
   | { readonly kind: 'rowGram'; readonly values: readonly number[] }
@@ -32,10 +29,7 @@ export type Measure =
       readonly experts: readonly number[];
       readonly differences: readonly number[];
     }
-  /**
-   * Adds to `counts`, which threads share. Returns how many magnitudes are above the window, and how many
-   * equal each candidate.
-   */
+  /** Adds to shared `counts`. Returns how many magnitudes are above the window, and equal candidates. */
   | {
       readonly kind: 'histogram';
       readonly value: number;

@@ -14,10 +14,7 @@ export const shippedTargets = [
   'darwin-x64',
 ] as const;
 
-/**
- * The oldest glibc for the shipped Linux addons: RHEL 8's, which is older than those of Debian 10 and Ubuntu
- * 20.04.
- */
+/** Oldest glibc for the shipped Linux addons: RHEL 8's, older than Debian 10's and Ubuntu 20.04's. */
 export const oldestGlibc = '2.28';
 
 /** The oldest supported Node.js; `bin/layerloom.cjs` also checks it, before importing anything. */

@@ -10,10 +10,7 @@ export type CompleteRecipe = Readonly<Record<string, unknown>>;
 
 type Setting = keyof typeof commonSettings.shape | keyof typeof outputSettings.shape;
 
-/**
- * Settings that a complete recipe repeats. It leaves out `dtype` as given, because the output's dtype, which
- * `outDtype` may have changed, is added.
- */
+/** Settings that a complete recipe repeats; `dtype` is left out, because the output's is added. */
 const settings: Readonly<Record<Setting, 'repeated' | 'left out'>> = {
   dtype: 'left out',
   outDtype: 'left out',

@@ -153,10 +153,7 @@ const fill = <T extends UnplacedTensor>(tensors: readonly T[], maxShardBytes: nu
   return shards;
 };
 
-/**
- * Returns the shard as an unchanged input file, if every tensor is a copy from one file with exactly these
- * tensors.
- */
+/** Returns the shard as an input file, if it copies exactly that file's tensors. */
 const asInputFile = (
   tensors: readonly UnplacedTensor[],
   file: string,

@@ -63,10 +63,7 @@ export const parseOperand = (value: unknown, context: ParseContext<PlannedExpres
   return (kind ?? kinds.computed).parse(value, context);
 };
 
-/**
- * Returns the stored tensor that a formula adapts (`operandOf`). Descriptions and weights treat the result as
- * that tensor.
- */
+/** Returns the stored tensor that a formula adapts (`operandOf`), for descriptions and weights. */
 export const adaptedIn = (formula: Formula<Operand>): StoredTensor | undefined => {
   if (formula.kind !== 'linear' || formula.terms.length > 2) return undefined;
   const [tensor, change] = formula.terms;

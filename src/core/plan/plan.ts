@@ -114,10 +114,7 @@ export interface PlannedDownload {
   }[];
 }
 
-/**
- * A merge in plain JSON: the source of every output byte range. The engine executes the plan; `--dry-run`,
- * cost, resuming and provenance read it.
- */
+/** A merge in plain JSON: the source of every output byte. The engine executes it; others read it. */
 export interface MergePlan {
   /** The version of layerloom that made the plan. */
   readonly layerloom: string;

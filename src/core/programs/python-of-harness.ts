@@ -37,10 +37,7 @@ const isLauncher = ([first]: readonly string[]): boolean => first === undefined 
 /** Bytes to read of a script, which include its interpreter. */
 const headBytes = 1024;
 
-/**
- * Returns a script's Python from `#!/usr/bin/python3`, or from pip's form for long paths: `#!/bin/sh` and
- * `'''exec' PYTHON "$0"`.
- */
+/** Returns a script's Python from `#!/usr/bin/python3`, or from pip's `'''exec' PYTHON "$0"`. */
 const interpreterOf = async (script: string): Promise<string | undefined> => {
   const file = await open(script);
   try {

@@ -165,10 +165,7 @@ const recipeOf = (method: Method<never>): JsonSchema => {
   return withParameters({ method: named, ...recipeProperties, name: text }, properties, alternatives);
 };
 
-/**
- * Returns the JSON Schema of a recipe file in layerloom's or mergekit's dialect, derived from the methods'
- * schemas.
- */
+/** Returns the JSON Schema of recipe files in both dialects, derived from the methods' schemas. */
 export const recipeSchema = (): JsonSchema => {
   const known = [...methods.values()];
   const recipes = new Map(known.map((method) => [method.name, reference(method.name)]));

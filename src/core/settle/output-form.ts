@@ -21,10 +21,7 @@ export const inForm = async (recipe: UncheckedRecipe): Promise<UncheckedRecipe> 
   return await withBase(recipe['as'] === 'adapter' ? await asAdapter(recipe) : recipe);
 };
 
-/**
- * For weights by magnitude, which need the base's numbers of rows: if the recipe has no base, adds the one
- * that bare adapters name.
- */
+/** For magnitude weights, which need the base: adds the base that bare adapters name, if missing. */
 const withBase = async (recipe: UncheckedRecipe): Promise<UncheckedRecipe> => {
   const { weights, base, task, models } = recipe;
   const [first] = modelsOf({ task, models });

@@ -18,17 +18,11 @@ export interface RecipeOverrides {
   /** The largest rank of a sum of adapter products. */
   rank?: number | undefined;
   quantize?: WrittenName | undefined;
-  /**
-   * True to compute with NaN and infinity instead of refusing them. Statistics of whole models leave out rows
-   * that contain them.
-   */
+  /** True to compute with NaN and infinity. Statistics of whole models leave such rows out. */
   allowNonFinite?: boolean | undefined;
   /** The output's chat template, written as a recipe's `chatTemplate`. */
   chatTemplate?: string | undefined;
-  /**
-   * The output's vocabulary if models differ: `auto`, `strict`, `union`, `base`, or a model of the recipe, as
-   * the recipe writes it or by path.
-   */
+  /** The output's vocabulary: `auto`, `strict`, `union`, `base`, or a model of the recipe (or its path). */
   tokenizer?: string | undefined;
 }
 

@@ -27,10 +27,7 @@ export const bytesOfRow = (type: BlockType, width: number): number | undefined =
 export interface BlockLayout {
   readonly type: BlockType;
   readonly width: number;
-  /**
-   * Rows of an attention head whose halves the file interleaves: 0, h/2, 1, h/2 + 1, …. 0 if rows are in
-   * order.
-   */
+  /** Rows of an attention head whose halves the file interleaves: 0, h/2, 1, h/2 + 1, …. 0: in order. */
   readonly head: number;
   /** A number to add to each value in float32, unless 0. */
   readonly plus: number;

@@ -1,9 +1,6 @@
 import { valueAt } from '../base/errors/lookup.js';
 
-/**
- * Bits of an element in each safetensors dtype. The reference implementation writes tensors of later dtypes
- * first.
- */
+/** Bits of each safetensors dtype. The reference implementation writes tensors of later dtypes first. */
 const bits = {
   BOOL: 8,
   F4: 4,

@@ -19,10 +19,7 @@ export interface CodesInRows {
   /** Size of a stored matrix. */
   readonly rows: number;
   readonly width: number;
-  /**
-   * Elements from the start of a row to the next, padding included. For `down`: words from a row of words to
-   * the next.
-   */
+  /** Elements from a row to the next, padding included; for `down`, words from a row of words. */
   readonly stride: number;
 }
 
@@ -56,10 +53,7 @@ export interface ZeroPoints<Reference> extends Omit<CodesInRows, 'rows' | 'width
   readonly of: Reference;
 }
 
-/**
- * Scales stored as bytes that index a table of 256 numbers. A scale is the table's number times the scale of
- * the byte's block, plus an offset.
- */
+/** Scales as bytes that index 256 numbers; times the scale of the byte's block, plus an offset. */
 export interface NestedScales<Reference> {
   readonly block: number;
   readonly offset: number;
@@ -71,10 +65,7 @@ export interface QuantisationTensors<Reference> {
   readonly scales: Reference;
   readonly factor?: { readonly kind: FactorKind; readonly of: Reference } | undefined;
   readonly zeros?: ZeroPoints<Reference> | undefined;
-  /**
-   * The group of each input feature (column, or row if transposed) as 32-bit integers. Absent if groups are
-   * consecutive.
-   */
+  /** Each input feature's group, as 32-bit integers; absent if groups are consecutive. */
   readonly groups?: Reference | undefined;
   readonly nested?: NestedScales<Reference> | undefined;
 }

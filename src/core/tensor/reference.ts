@@ -13,10 +13,7 @@ export interface TensorReference {
   readonly end: number;
   readonly dtype: Dtype;
   readonly shape: Shape;
-  /**
-   * An adapter's change of these bytes, whose sum is rounded to `dtype`. Without it, the bytes are not the
-   * value.
-   */
+  /** An adapter's change of these bytes; the value is the sum, rounded to `dtype`. */
   readonly change?: TensorChange;
   /**
    * How a quantised tensor's values are computed. `begin` and `end` then locate the codes; `shape` is that of

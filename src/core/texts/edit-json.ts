@@ -11,10 +11,7 @@ export interface JsonEdit {
 export interface ObjectPlace {
   readonly begin: number;
   readonly end: number;
-  /**
-   * Begin and end of each key and value: four numbers for each property. A flat list, because an object may
-   * have a million properties.
-   */
+  /** Begin and end of each key and value, four numbers each; flat, as objects may have a million keys. */
   readonly properties: readonly number[];
 }
 

@@ -1,7 +1,4 @@
-/**
- * Runs in a thread (`in-thread.ts`), which can load only a bundle: the build replaces this module
- * (`scripts/bundle-libraries.mjs`).
- */
+/** Runs in a thread (`in-thread.ts`), so the build bundles this module (`scripts/bundle-libraries.mjs`). */
 
 /**
  * Returns, for each expression, the texts in which it matches.

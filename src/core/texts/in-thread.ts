@@ -26,10 +26,7 @@ const everyMs = 50;
 /** Limit on the thread's memory, several times the need of the largest tokenizers. */
 const mostMegabytes = 2048;
 
-/**
- * A thread for a library that handles texts from outside, such as regular expressions. A call that exceeds
- * its time ends the thread.
- */
+/** A thread for a library that reads texts from outside. A call that exceeds its time ends the thread. */
 export class LibraryThread {
   readonly #worker: Worker;
   /** Microseconds left for calls. */

@@ -4,10 +4,7 @@ import { TextRefused } from './text-refused.js';
 import { placeIn, walkJson } from './walk-json.js';
 
 export interface JsonReading {
-  /**
-   * True for files by Python: `NaN`, `Infinity` and `-Infinity` become strings, for reading only. Default:
-   * refused.
-   */
+  /** True to read Python's `NaN`, `Infinity` and `-Infinity`, as strings. Default: refused. */
   readonly python?: boolean;
   readonly mostValues?: number | undefined;
 }
@@ -58,10 +55,7 @@ export const parseJson = (
   return value;
 };
 
-/**
- * Like `parseJson`, but returns undefined for refused text. No schema accepts undefined, so callers report
- * it.
- */
+/** Like `parseJson`, but undefined for refused text, which no schema accepts. */
 export const jsonOrNone = (source: string | Uint8Array, reading?: JsonReading): unknown => {
   try {
     return parseJson(source, reading);

@@ -1,5 +1,2 @@
-/**
- * Thrown for a refused text. The message completes a sentence about the file: `is not JSON (line 2, column
- * 5)`. Quotes nothing from the text.
- */
+/** Thrown for a refused text. Completes a sentence about the file: `is not JSON (line 2, column 5)`. */
 export class TextRefused extends Error {}

@@ -6,10 +6,7 @@ const deepest = 1000;
 /** Limit on values, twice the number in any configuration, list of tokens or index. */
 const usualValues = 2_000_000;
 
-/**
- * Each key counts as this many values, because it takes longer; even tables of tensors and tokens stay within
- * the limit.
- */
+/** Each key counts as this many values, because it takes longer to read. */
 const valuesOfKey = 6;
 
 /** Called during a walk with positions in the text. Brackets and quotes belong to their values. */

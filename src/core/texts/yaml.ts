@@ -19,10 +19,7 @@ export type YamlDocument = Document.Parsed;
 /** Limit on nesting, which could overflow the recursive parser's stack. Recipes have a few levels. */
 const deepest = 64;
 
-/**
- * Limit on lexemes and lines. A lexeme takes microseconds and 500 bytes; an experiment of 10,000 merges has
- * fewer.
- */
+/** Limit on lexemes and lines; an experiment of 10,000 merges has fewer. A lexeme takes microseconds. */
 const mostLexemes = 300_000;
 
 /** Limit on values that aliases add: a few lines can expand to billions. */

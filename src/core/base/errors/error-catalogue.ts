@@ -260,10 +260,7 @@ export const catalogue = {
   INTERRUPTED: interrupted`interrupted; ${or('state', 'nothing was written')}${also<{ out?: string; evaluation?: string; answers?: 'kept' | 'lost'; fetched?: number }>()}`,
 } satisfies Record<string, Sentence<never>>;
 
-/**
- * Limit on a text's characters in a message, enough for several long commands: texts from files may have
- * megabytes.
- */
+/** Limit on a text's characters in a message: several long commands fit; files may hold megabytes. */
 const mostShown = 20_000;
 
 export const cut = (text: string, most = mostShown): string =>

@@ -10,10 +10,7 @@ import { visible, visibleLine } from './visible.js';
 /** Details that are not escaped: texts composed of escaped ones, and values shown as JSON. */
 const shownAsTheyAre = ['excerpt', 'message', 'value'];
 
-/**
- * Escapes details for a message: names come from untrusted files, so each becomes one line without control
- * characters.
- */
+/** Escapes details for a message, so that untrusted names become one line without control characters. */
 const shown = (value: unknown, key = ''): unknown => {
   if (shownAsTheyAre.includes(key)) return value;
   if (typeof value === 'string') return visibleLine(cut(value));
@@ -139,10 +136,7 @@ const newError = <Code extends ErrorCode>(
   ...parameters: ConstructorParameters<typeof LayerloomError<Code>>
 ): LayerloomError<Code> => new LayerloomError(...parameters);
 
-/**
- * Errors that libuv has no name for, so that Node calls them `Unknown system error -122`: full quotas, and
- * NFS.
- */
+/** Errors that libuv cannot name (`Unknown system error -122`): full quotas, and NFS. */
 const unnamedErrors: ReadonlyMap<number, string> = new Map([
   [-constants.errno.EDQUOT, 'EDQUOT: disk quota exceeded'],
   [-constants.errno.ESTALE, 'ESTALE: stale file handle'],
@@ -162,10 +156,7 @@ export const withPath = (error: unknown, path: string): unknown => {
   return error;
 };
 
-/**
- * Reasons that users can remove, in plain words. Others keep the system's words and code, which
- * administrators know.
- */
+/** Reasons that users can remove, in plain words. Others keep the system's words for administrators. */
 const plainReasons: Readonly<Record<string, string>> = {
   ENOENT: 'no such file or directory',
   ENOTDIR: 'a part of its path is a file, not a directory',
@@ -195,10 +186,7 @@ export const reasonOf = (error: unknown): string => {
   return system.replace(/^(E[A-Z\d]+): (.+)$/s, '$2 ($1)');
 };
 
-/**
- * Returns where a text stops being JSON. Does not quote the text, as V8 does: the file may not be the one
- * that was meant.
- */
+/** Returns where a text stops being JSON. Never quotes the text, which may be another file's. */
 const jsonFault = (error: Error): string | undefined => {
   if (!(error instanceof SyntaxError) || !/\bJSON\b/.test(error.message)) return undefined;
   const { position } = / at position (?<position>\d+)/.exec(error.message)?.groups ?? {};

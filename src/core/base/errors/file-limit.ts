@@ -20,10 +20,7 @@ const reachedLimit = (): string | undefined => {
 const nameIn = ({ errno, code, message }: NodeJS.ErrnoException): string | undefined =>
   /\bE[MN]FILE\b/.exec(errno === undefined ? message : (code ?? ''))?.[0];
 
-/**
- * Explains an error caused by the limit on open files; undefined for other errors. Node words these errors
- * differently for modules and for threads.
- */
+/** Explains an error that the limit on open files caused; undefined for other errors. */
 export const fileLimitOf = (error: Error): string | undefined => {
   const name = nameIn(error) ?? (isModuleMissing(error) ? reachedLimit() : undefined);
   return name === undefined

@@ -3,10 +3,7 @@ const acting = /[\p{Cc}\u202a-\u202e\u2066-\u2069]/gu;
 
 const escaped = (character: string): string => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
 
-/**
- * Escapes untrusted names in a text of several lines for the terminal, as JSON does, so that escaped JSON
- * keeps its value.
- */
+/** Escapes untrusted names in a text of several lines as JSON does, so that escaped JSON keeps its value. */
 export const visible = (text: string): string =>
   text.replace(acting, (character) => (character === '\n' ? character : escaped(character)));
 

@@ -4,10 +4,7 @@ import { join, relative, sep } from 'node:path';
 // Decides whether files may be removed in a directory that others can reach, such as a shared cache. A link
 // there, or a directory that its owner exchanges meanwhile, could lead to other files.
 
-/**
- * Returns why nothing may be removed in a directory: it is a link, no directory, or another user's. Otherwise
- * undefined.
- */
+/** Returns why nothing may be removed in a directory: it is a link, no directory, or another user's. */
 export const foreignDirectory = (path: string): string | undefined => {
   const found = lstatSync(path, { throwIfNoEntry: false });
   if (found === undefined) return undefined;

@@ -32,8 +32,7 @@ export interface GuessedSlab<S> extends GuessedBounds {
 }
 
 /**
- * Returns the state of a slab if guessing bounds is worthwhile: for a consensus of stored bfloat16 tensors.
- * In other dtypes, differences rarely tie.
+ * Returns a slab's state if guessing is worthwhile: bfloat16, because other dtypes' differences rarely tie.
  */
 export const guessedSlab = <S>({ outputs: [output, more] }: Slab<S>): GuessedSlab<S> | undefined => {
   if (output === undefined || more !== undefined) return undefined;
@@ -81,10 +80,7 @@ export const correctBounds = async <S>(slab: GuessedSlab<S>): Promise<Extent[] |
   return joinExtents(ranges);
 };
 
-/**
- * Returns the bound above which exactly `kept` elements lie, and the range of elements between bound and
- * guess.
- */
+/** Returns the bound above which exactly `kept` elements lie, and the elements between bound and guess. */
 const correctBound = async (
   { program, measurer }: NonNullable<GuessedSlab<unknown>['lowered']>,
   bound: MagnitudeBound,

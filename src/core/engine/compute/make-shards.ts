@@ -182,10 +182,7 @@ export const makeShards = async <S>(
   pool.throwIfStopped();
 };
 
-/**
- * True if an earlier run wrote all bytes of the task. Factors and measured codes are always made again, to
- * measure their errors.
- */
+/** True if an earlier run wrote the whole task. Factors and measured codes are always made again. */
 export const isDone = <S>(task: Task<S>, sink: ShardSink<S>): boolean =>
   sink.has !== undefined &&
   !task.pieces.some(({ slab }) => isFactorised(slab) || isMeasured(slab)) &&

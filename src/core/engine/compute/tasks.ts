@@ -19,10 +19,7 @@ export interface SlabOutput<S> {
   readonly tensor: PlannedTensor;
 }
 
-/**
- * Output tensors of one shape, computed from common inputs that are read once. A copied tensor has a slab of
- * its own.
- */
+/** Output tensors of one shape that share inputs, which are read once. A copied tensor has its own slab. */
 export interface Slab<S> {
   readonly outputs: readonly SlabOutput<S>[];
 }
@@ -175,8 +172,7 @@ export const bytesOf = <S>(task: Task<S>): number =>
   [...extentsOf(task).values()].flat().reduce((total, { begin, end }) => total + end - begin, 0);
 
 /**
- * Returns a shard's group, with a slab for each tensor. A shard that equals an input file (`verbatim`) is
- * copied as one byte range, header included.
+ * Returns a shard's group: a slab for each tensor, or one for a copied file, header included (`verbatim`).
  */
 export const groupOfOne = (shard: PlannedShard): Group<PlannedShard> => ({
   shards: [shard],

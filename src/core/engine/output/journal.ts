@@ -71,10 +71,7 @@ export class Journal {
     this.#file = file;
   }
 
-  /**
-   * Replaces the journal durably by one with exactly the `known` extents, so that no stale line remains when
-   * shards are written.
-   */
+  /** Replaces the journal durably by the `known` extents, so that no stale line remains. */
   static async open(path: string, known: Extents): Promise<Journal> {
     const lines = [...known].map(([shard, extents]) => linesOf(shard, extents)).join('');
     await replaceFile(path, lines, `${path}.new`);

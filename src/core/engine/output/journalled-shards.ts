@@ -152,8 +152,7 @@ export class JournalledShards implements ShardSink<PlannedShard> {
   }
 
   /**
-   * Reopens a file with journalled extents. Removes any other file of this name first, since it may be a link
-   * to an input.
+   * Reopens a file with journalled extents. Removes any other file there, which may be a link to an input.
    */
   async #openFile(name: string): Promise<FileHandle> {
     const path = join(this.#directory, name);

@@ -8,10 +8,7 @@ import type { InputFiles } from '../input-files.js';
 import { withFile } from './durable.js';
 import type { Staging } from './staging.js';
 
-/**
- * Ways to make a shard that equals an input file: `copy`; `reflink`, a copy-on-write copy; `hard` and
- * `symbolic` links.
- */
+/** Ways to make a shard that equals an input file; `reflink` is a copy-on-write copy. */
 export const links = ['copy', 'reflink', 'hard', 'symbolic'] as const;
 
 export type Link = (typeof links)[number];

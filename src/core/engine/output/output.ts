@@ -19,10 +19,7 @@ export interface Output {
   readonly path: string;
   /** True if the directory contains a checkpoint that layerloom wrote. */
   readonly replaces: boolean;
-  /**
-   * Repeats the check. Call under the staging directory's lock, when no other run can rename a checkpoint
-   * into place.
-   */
+  /** Repeats the check. Call under the staging lock, when no other run can replace the output. */
   readonly again: () => Promise<Output>;
 }
 

@@ -190,10 +190,7 @@ const requireSamePlan = (former: Buffer, plan: StagedPlan, staging: string): voi
   if (differences.length > 0) throw new LayerloomError('RESUME_MISMATCH', { staging, differences });
 };
 
-/**
- * Returns journalled extents of intact shards. A shard that was removed, or linked by another `--link`, is
- * written again.
- */
+/** Returns journalled extents of intact shards; removed or linked shards are written again. */
 const validExtents = async (
   paths: { checkpoint: string; journal: string },
   plan: StagedPlan,
@@ -298,8 +295,7 @@ const removeAs = async (
 };
 
 /**
- * Renames the staging directory, so that another run can begin. Closes the lock first, because NFS cannot
- * remove a directory with open files.
+ * Renames and removes the staging directory. Closes the lock first: NFS keeps directories with open files.
  */
 const remove = (directory: string, out: string, lock: FileHandle): Promise<string[]> =>
   removeAs(directory, out, () => lock.close());

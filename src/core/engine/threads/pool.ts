@@ -38,10 +38,7 @@ export class WorkerPool {
   });
   /** Number of free slots for tasks. */
   #room: number;
-  /**
-   * Resolvers of tasks that wait for a slot. Kept here and not in piscina, so that a stopped pool can drop
-   * them.
-   */
+  /** Resolvers of tasks that wait for a slot; not in piscina, so that a stopped pool can drop them. */
   readonly #waiting: (() => void)[] = [];
   #stopped: { readonly reason: unknown } | undefined;
   #disposal: Promise<void> | undefined;

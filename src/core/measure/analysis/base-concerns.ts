@@ -52,8 +52,7 @@ interface SampledMatrix {
   readonly name: string;
   readonly elements: number;
   /**
-   * Returns Σ xy. The indexes a and b count each expert's change, then the base, then the base's change when
-   * rounded to each expert's dtype.
+   * Returns Σ xy. Indexes: each expert's change, the base, then rounding of the base to each expert's dtype.
    */
   productOf(a: number, b: number): number;
   /** Returns the number of elements that an expert changed and that are not 0 in the base. */

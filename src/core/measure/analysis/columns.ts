@@ -9,10 +9,7 @@ export const isLayerMatrix = (tensor: PlacedMatrix): tensor is PlacedMatrix & { 
 
 /** A kind of matrix across all layers, as in the paper's figures. */
 export interface Column {
-  /**
-   * The name in the paper's figures, such as `attention.wq.weight`; for other modules, the name after
-   * `layers.N.`.
-   */
+  /** The paper's name, such as `attention.wq.weight`; for other modules, the name after `layers.N.`. */
   readonly name: string;
   /** The label in the paper's figures, such as `wq`; for other modules, the name without `.weight`. */
   readonly label: string;
@@ -39,10 +36,7 @@ const shortest = (module: string): string => module.replace(/(_proj)?\.weight$/,
 /** Pools experts: `block_sparse_moe.experts.3.w1.weight` becomes `block_sparse_moe.experts.*.w1.weight`. */
 const pooled = (module: string): string => module.replaceAll(/\.\d+\./g, '.*.');
 
-/**
- * Returns the paper's seven columns in its order, then other matrices in tensor order, without norms and
- * biases.
- */
+/** Returns the paper's seven columns in its order, then other matrices, without norms and biases. */
 export const columnsOf = (tensors: Readonly<Record<string, PlacedMatrix>>, layers: number): Column[] => {
   const columns = new Map<string, { label: string; ownLabel: string; layers: string[][] }>();
   const add = (name: string, label: string, ownLabel = label): string[][] => {

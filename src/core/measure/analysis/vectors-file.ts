@@ -15,10 +15,7 @@ const limit = { most: 2 ** 31 - 1, what: 'a file of MAV vectors' };
 /** The value of `__metadata__.format`. */
 const formatName = 'layerloom-mav-1';
 
-/**
- * Encodes `NAME.mav.safetensors`: an F32 tensor [rows] for each parameter, and all other fields of
- * `MavVectors` as JSON in `__metadata__.mav`.
- */
+/** Encodes `NAME.mav.safetensors`: an F32 tensor [rows] for each parameter; other fields as JSON metadata. */
 export const encodeVectors = ({ vectors, ...facts }: MavVectors): Uint8Array[] => {
   const entries = [...vectors].map(([name, { length, byteLength: bytes }]) => ({
     name,

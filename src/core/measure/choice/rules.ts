@@ -3,10 +3,7 @@ export const units = ['layer', 'module'] as const;
 
 export type UnitKind = (typeof units)[number];
 
-/**
- * Statistics by which units are ranked: `difference` is the language expert's share minus the task expert's;
- * `change` is the language expert's share.
- */
+/** Ranks units by the language expert's share (`change`), or that minus the task expert's (`difference`). */
 export const statistics = ['difference', 'change'] as const;
 
 export type Statistic = (typeof statistics)[number];

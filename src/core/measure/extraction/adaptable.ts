@@ -1,9 +1,6 @@
 import { moduleOf } from './choose-tensors.js';
 
-/**
- * Families with Mamba layers. PEFT (0.21) refuses factors of their `out_proj`, whose weight kernels read
- * directly.
- */
+/** Families with Mamba layers, for whose `out_proj` PEFT (0.21) refuses factors. */
 const ofMamba = new Set<unknown>(['falcon_h1', 'mamba', 'mamba2', 'falcon_mamba', 'nemotron_h']);
 
 const routers = /(^|\.)(gate|router)(\.\w+)?\.weight$/;

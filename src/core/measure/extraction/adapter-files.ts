@@ -105,10 +105,7 @@ const configOf = ({ base, expert, saved, factors }: ExtractionPlan, { tensors }:
   });
 };
 
-/**
- * Returns CAUSAL_LM for decoders that generate text. Other models lack the methods that PEFT's task types
- * need.
- */
+/** Returns CAUSAL_LM for decoders that generate text; others lack methods that PEFT's tasks need. */
 const taskTypeOf = (config: Readonly<Record<string, unknown>> | undefined): string | null => {
   const { architectures, is_encoder_decoder: hasEncoder } = config ?? {};
   const [name] = Array.isArray(architectures) ? (architectures as unknown[]) : [];

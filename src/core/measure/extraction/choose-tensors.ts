@@ -9,10 +9,7 @@ import { LibraryThread, TookTooLong } from '../../texts/in-thread.js';
 
 /** Which weights go into an adapter. Patterns are regular expressions, searched in module names. */
 export interface Choice {
-  /**
-   * Weights to factorise. Default: linear weights of attention and feed-forward modules to which PEFT gives
-   * factors.
-   */
+  /** Weights to factorise. Default: linear attention and feed-forward weights to which PEFT gives factors. */
   readonly modules?: readonly string[] | undefined;
   /** Weights not to factorise. */
   readonly exclude?: readonly string[] | undefined;

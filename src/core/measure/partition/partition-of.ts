@@ -35,10 +35,7 @@ export interface PartitionByLocation {
    * and last layers, and parts stay disjoint.
    */
   others?: PartName | undefined;
-  /**
-   * Whether norms in layers follow their `layer`, or parameters outside the layers (`others`). Default
-   * `layer`.
-   */
+  /** Whether norms in layers follow their `layer`, or tensors outside (`others`). Default `layer`. */
   norms?: 'layer' | 'others' | undefined;
 }
 

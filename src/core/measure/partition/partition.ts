@@ -10,10 +10,7 @@ export interface PartitionBase {
 
 export { type PartName, partNames, type Side, sides } from '../../methods/framework/part-names.js';
 
-/**
- * A partition by location, as in a layer swap: the first `bottom` and last `top` layers belong to the
- * language, all others to the task.
- */
+/** By location: the first `bottom` and last `top` layers belong to the language, all others to the task. */
 export interface FoundByLocation {
   readonly by: 'location';
   readonly bottom: number;
@@ -23,10 +20,7 @@ export interface FoundByLocation {
   readonly norms: 'layer' | 'others';
 }
 
-/**
- * A partition by an analysis: each unit goes to the expert that changed it more, relative to that expert's
- * mean change.
- */
+/** By analysis: each unit goes to the expert that changed it more, relative to that expert's mean. */
 export interface FoundByAnalysis {
   readonly by: 'analysis';
   /** Each expert's name, and the file with its changes. */

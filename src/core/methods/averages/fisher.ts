@@ -64,10 +64,7 @@ const schema = schemaOf<FisherParameters>()(
 
 type Parameters = z.output<typeof schema>;
 
-/**
- * Fisher-weighted averaging (Matena and Raffel 2022): each element's weight is the model's weight times the
- * element's importance.
- */
+/** Fisher-weighted averaging (Matena and Raffel 2022): an element's importance multiplies the weight. */
 export const fisher: Method<Parameters> = {
   name: 'fisher',
   title: 'Fisher merging',

@@ -6,19 +6,13 @@ import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 import type { Expression } from '../operations/expression.js';
 
 export interface LinearParameters {
-  /**
-   * Weight of models without a weight in their entry or in `weights`; one of the three is required. A model
-   * of weight 0 is not read.
-   */
+  /** Weight of models without one in their entry or `weights`. A model of weight 0 is not read. */
   weight?: SettingInput<number> | undefined;
   /** Divide by the sum of the weights. Default true. */
   normalize?: SettingInput<boolean> | undefined;
 }
 
-/**
- * Weighted average: Σ wᵢxᵢ / Σ wᵢ, or Σ wᵢxᵢ with `normalize: false` (Wortsman et al. 2022; mergekit's
- * `linear`).
- */
+/** Σ wᵢxᵢ / Σ wᵢ, or Σ wᵢxᵢ with `normalize: false` (Wortsman et al. 2022; mergekit's `linear`). */
 export const linear: TensorMethod<'ignored', LinearParameters, 'weight'> = tensorMethod({
   name: 'linear',
   title: 'Linear',

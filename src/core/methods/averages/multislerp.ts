@@ -12,10 +12,7 @@ export interface MultislerpParameters {
   eps?: SettingInput<number> | undefined;
 }
 
-/**
- * Barycentric interpolation on a sphere, of models or, with a base, of task vectors (Goddard 2025; mergekit's
- * `multislerp`).
- */
+/** Barycentric interpolation on a sphere, of models or task vectors (Goddard 2025; `multislerp`). */
 export const multislerp: TensorMethod<'optional', MultislerpParameters, 'weight'> = tensorMethod({
   name: 'multislerp',
   title: 'Multi-SLERP',

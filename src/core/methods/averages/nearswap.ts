@@ -4,10 +4,7 @@ import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
 export interface NearswapParameters {
-  /**
-   * An element of the base that differs by at most t becomes the model's; other elements move by t towards
-   * the model's. Required.
-   */
+  /** Elements that differ by at most t become the model's; others move by t towards it. Required. */
   t: SettingInput<number>;
 }
 

@@ -14,10 +14,7 @@ export interface NuslerpParameters {
   nuslerpRowWise?: SettingInput<boolean> | undefined;
 }
 
-/**
- * Spherical interpolation of two models or, with a base, of their task vectors, with t = w₁ / (w₀ + w₁)
- * (mergekit's `nuslerp`).
- */
+/** Spherical interpolation of two models or task vectors, t = w₁ / (w₀ + w₁) (mergekit's `nuslerp`). */
 export const nuslerp: TensorMethod<'optional', NuslerpParameters, 'weight'> = tensorMethod({
   name: 'nuslerp',
   title: 'NuSLERP',

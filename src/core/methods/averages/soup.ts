@@ -34,19 +34,12 @@ export interface SoupParameters {
    * oldest first, or the folder with the run's `checkpoint-N` folders.
    */
   models: readonly ModelInput[];
-  /**
-   * The models' common base: checked against the models and named in the card, but not merged. Required for
-   * `weights: 'magnitude'`.
-   */
+  /** The common base: checked and named in the card, not merged. Required for `weights: 'magnitude'`. */
   base?: ModelInput | undefined;
-  /**
-   * A weight for each model, divided by their sum. `magnitude` computes 1 / mean MAV of each task vector.
-   * Default: all 1.
-   */
+  /** A weight for each model, divided by their sum; or `magnitude`: 1 / mean MAV. Default: all 1. */
   weights?: readonly number[] | 'magnitude' | undefined;
   /**
-   * Replaces `weights`: `uniform`; `ema`, an exponential moving average; or `wsm`, which simulates a decay of
-   * the learning rate (arXiv 2507.17634).
+   * Replaces `weights`: `uniform`, `ema` (moving average) or `wsm` (learning-rate decay, arXiv 2507.17634).
    */
   schedule?: Schedule | undefined;
   /** For `wsm`: the decay's shape, `linear` (the uniform average), `cosine` or `1-sqrt`. Default `1-sqrt`. */

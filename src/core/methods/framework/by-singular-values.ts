@@ -22,10 +22,7 @@ export const bySingularValues = {
   companions: (): ModelReference[] => [],
 } as const;
 
-/**
- * Merges matrices in the base's layers by a rule for singular values, times `scale`. Other tensors get the
- * mean task vector, times `scale`.
- */
+/** Merges the layers' matrices by a rule for singular values; other tensors get the mean task vector. */
 export const spectralOf = (
   rule: SpectralRule,
   scale: number,

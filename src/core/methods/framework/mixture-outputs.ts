@@ -188,10 +188,7 @@ const checkRouter = ({ tensors }: ModelView, name: string, shape: Shape, file: u
   );
 };
 
-/**
- * Checks that each layer has a dense MLP of three matrices without biases, and that activations agree with
- * the base's.
- */
+/** Checks that each layer has an MLP of three matrices without biases, and the base's activation. */
 const checkDense = ({ name, tensors, config }: ModelView, path: RecipePath, base: ModelView): void => {
   const wanted = new Set(
     Array.from({ length: base.layers }, (_, layer) =>

@@ -1,7 +1,4 @@
-/**
- * A part of a model's parameters: those that the language training changes, the task training, both, or
- * neither.
- */
+/** The parameters that the language training changes, the task training, both, or neither. */
 export type PartName = 'language' | 'task' | 'both' | 'neither';
 
 export const partNames: readonly PartName[] = ['language', 'task', 'both', 'neither'];

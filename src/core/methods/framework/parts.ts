@@ -119,10 +119,7 @@ const takes = ({ layers, modules }: Part, { layer, role }: Place): boolean => {
   return layers === 'outside' ? layer === undefined : layer !== undefined && layers.has(layer);
 };
 
-/**
- * Returns a part's rank; the lowest takes a tensor: explicit layers before `rest` within modules before
- * `rest`.
- */
+/** Returns a part's rank; the lowest takes a tensor: layers, `rest` within modules, `rest`. */
 const rankOf = ({ layers, modules }: Part): number => (layers !== 'rest' ? 0 : modules !== undefined ? 1 : 2);
 
 /** Returns the parts that take a place: several if parts overlap, none in a gap. */

@@ -17,10 +17,7 @@ import {
 export interface TaskVectorParameters {
   /** Weight of a model's task vector: given here, in the model's entry or in `weights`. Required. */
   weight?: SettingInput<number> | undefined;
-  /**
-   * Divide each element's sum by the weights of the changes summed there. Default: true for `ties` and
-   * `della`.
-   */
+  /** Divide each element's sum by the weights summed there. Default: true for `ties` and `della`. */
   normalize?: SettingInput<boolean> | undefined;
   /** Factor λ of the sum. Default 1. */
   lambda?: SettingInput<number> | undefined;

@@ -63,10 +63,7 @@ type WholeKind = {
 /** A formula for which a solver makes the whole tensor. */
 export type MadeWhole<T> = Formulas<T>[WholeKind];
 
-/**
- * An operation called with any formula. The caller must pass the operation's own kind, because types cannot
- * express this.
- */
+/** An operation called with any formula. Types cannot express that it must be the operation's own kind. */
 interface AnyOperation extends Operation<Formula<unknown>, Formula<string>, Formula<Value>> {
   map<T, U>(formula: Formula<T>, to: (operand: T) => U): Formula<U>;
   statistics?<T>(formula: Formula<T>): readonly Statistic<T>[];

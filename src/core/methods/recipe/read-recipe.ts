@@ -57,10 +57,7 @@ export const withWarnings = (error: unknown, warnings: readonly RecipeWarning[])
     ? error.with({ warnings: warnings.map(({ text }) => text) })
     : error;
 
-/**
- * Adds the place in the file to an error with `context.recipePath`: the key's place for USAGE, otherwise the
- * value's.
- */
+/** Adds the place of `context.recipePath` to an error: the key's for USAGE, otherwise the value's. */
 export const withPlace = (error: LayerloomError, read: Pick<ReadRecipe, 'locate'>): LayerloomError => {
   const { recipePath } = error.context;
   if (recipePath === undefined) return error;

@@ -196,10 +196,7 @@ export class Reading {
 const isFolder = async (path: string): Promise<boolean> =>
   (await unlessMissing(path, stat(path)))?.isDirectory() === true;
 
-/**
- * Returns a function that finds a model relative to a folder; for an output's recipe, also at its recorded
- * path.
- */
+/** Returns a function that finds a model in a folder, or for an output at the recorded path. */
 const finderIn =
   (folder: string, { recorded, recordedFirst = false }: Partial<RecordedRecipe> = {}) =>
   async (model: string): Promise<string> => {
@@ -214,10 +211,7 @@ const finderIn =
     return isThere ? found : ((await recorded.find(model)) ?? found);
   };
 
-/**
- * Reads a file's documents. If a recipe names the file (at `mark`), the error for an unreadable file points
- * to the recipe.
- */
+/** Reads a file's documents. If a recipe names the file (at `mark`), errors point to the recipe. */
 const documentsOf = async (file: string, mark: Mark | undefined): Promise<RecipeFile> => {
   try {
     return await readRecipeFile(file);

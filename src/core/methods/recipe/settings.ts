@@ -212,10 +212,7 @@ const convert = (value: Leaf['value'], { json = {} }: ParameterSpec): Leaf['valu
   return type === 'number' && typeof value === 'boolean' ? Number(value) : value;
 };
 
-/**
- * Combines a scope's parameters with those of the scope around it. Tensors that match no inner filter get the
- * outer value, as in mergekit.
- */
+/** Adds the outer scope's parameters: tensors that match no inner filter get the outer value. */
 export const overlay = (inner: Entries, outer: Entries): Map<string, MappingEntry> => {
   const joined = new Map([...outer, ...inner]);
   for (const [name, { key, value }] of inner) {

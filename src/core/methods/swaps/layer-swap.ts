@@ -50,20 +50,13 @@ export interface LayerSwapParameters {
   bottomTransition?: number | undefined;
   /** Averaged layers below the top ones. Default 0. */
   topTransition?: number | undefined;
-  /**
-   * Weights of task and language expert in averages, divided by their sum. `magnitude` computes 1 / mean MAV
-   * of each task vector (§5). Default [1, 1].
-   */
+  /** Weights of task and language expert in averages; `magnitude`: 1 / mean MAV (§5). Default [1, 1]. */
   weights?: readonly [number, number] | 'magnitude' | undefined;
   /**
-   * Source of tensors outside the layers: the average of both experts, or one expert. `lang` is short for
-   * `language`. Default `average` (Algorithm 1).
+   * Source of tensors outside the layers. `lang` is short for `language`. Default `average` (Algorithm 1).
    */
   others?: 'average' | 'task' | 'language' | 'lang' | undefined;
-  /**
-   * Source of norms in layers: as for their `layer`, or as for tensors outside the layers (`average`,
-   * Algorithm 1 read literally). Default `layer`.
-   */
+  /** Source of norms: as their `layer`, or as tensors outside (`average`, Algorithm 1). Default `layer`. */
   norms?: 'layer' | 'average' | undefined;
   /** True scales the counts from 32 layers to the models': count · L / 32, rounded half up. Default false. */
   scaled?: boolean | undefined;
@@ -86,10 +79,7 @@ export interface LayerSwapParameters {
 
 /** A swap of `parts` that all name their models. */
 export interface SwapOfParts {
-  /**
-   * The model that gives names, dtypes and side files. Default: the model of the part `rest`, or of the first
-   * part.
-   */
+  /** The model that gives names, dtypes and side files. Default: that of the part `rest`, or of the first. */
   task?: ModelInput | undefined;
   language?: ModelInput | undefined;
   base?: ModelInput | undefined;

@@ -43,10 +43,7 @@ export interface MixtureParameters {
   gates?: string | undefined;
   /** Number of experts that a router chooses for a token. Default 2. */
   expertsPerToken?: number | undefined;
-  /**
-   * The mixture's family: the start of `Mixtral`, `DeepSeek MoE`, `Qwen MoE` or `Qwen3 MoE`. Default: the
-   * first family that can hold the models.
-   */
+  /** The start of `Mixtral`, `DeepSeek MoE`, `Qwen MoE` or `Qwen3 MoE`. Default: the first that fits. */
   architecture?: string | undefined;
   /** Seed of random routers and noise. Default 0. */
   seed?: number | undefined;

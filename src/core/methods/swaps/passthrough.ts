@@ -8,10 +8,7 @@ export interface PassthroughParameters {
   scale?: SettingInput<number> | undefined;
 }
 
-/**
- * Copies one model's tensors, or multiplies them by `scale`; with `slices`, stacks layers (mergekit's
- * `passthrough`).
- */
+/** Copies one model's tensors, times `scale`; with `slices`, stacks layers (mergekit's `passthrough`). */
 export const passthrough: TensorMethod<'ignored', PassthroughParameters, 'scale'> = tensorMethod({
   name: 'passthrough',
   title: 'Passthrough',

@@ -42,10 +42,7 @@ export interface RevertParameters {
   norms?: 'layer' | 'average' | undefined;
   /** Revert rows whose MAV is lower, in the units of the weights. */
   threshold?: number | undefined;
-  /**
-   * Revert rows below the largest threshold that keeps at least this share of the parameters: above 0, at
-   * most 1.
-   */
+  /** Revert rows below the largest threshold that keeps this share of parameters: above 0, at most 1. */
   targetKept?: number | undefined;
   /** Rows belong to input features (stored columns) or output features. Default `input`, as in the paper. */
   rows?: 'input' | 'output' | undefined;

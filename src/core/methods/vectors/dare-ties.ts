@@ -11,10 +11,7 @@ import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
 export type DareTiesParameters = RandomParameters;
 
-/**
- * DARE (Yu et al. 2023) with TIES' election: keeps each change with probability `density`, rescales it, and
- * continues like `ties` without normalising.
- */
+/** DARE (Yu et al. 2023) with TIES' election: random drops, rescaled, then like `ties` unnormalised. */
 export const dareTies: TensorMethod<'required', DareTiesParameters, 'weight' | 'density'> = tensorMethod({
   name: 'dare_ties',
   title: 'DARE TIES',

@@ -24,10 +24,7 @@ const schema = schemaOf<IsoCParameters>()(
 
 type Parameters = z.output<typeof schema>;
 
-/**
- * Iso-C (Marczak et al. 2025) for matrices in the base's layers. Other tensors get λ times the mean task
- * vector.
- */
+/** Iso-C (Marczak et al. 2025) for matrices in layers. Other tensors get λ times the mean task vector. */
 export const isoC: Method<Parameters> = {
   ...bySingularValues,
   name: 'iso_c',

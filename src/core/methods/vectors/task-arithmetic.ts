@@ -5,10 +5,7 @@ import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
 export type TaskArithmeticParameters = TaskVectorParameters;
 
-/**
- * Task arithmetic (Ilharco et al. 2023): base + λ · Σ wᵢ(xᵢ − base), by default not normalised. The result is
- * a linear combination of the models.
- */
+/** Task arithmetic (Ilharco et al. 2023): base + λ · Σ wᵢ(xᵢ − base), by default not normalised. */
 export const taskArithmetic: TensorMethod<'required', TaskArithmeticParameters, 'weight'> = tensorMethod({
   name: 'task_arithmetic',
   title: 'Task arithmetic',

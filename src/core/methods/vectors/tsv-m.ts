@@ -24,10 +24,7 @@ const schema = schemaOf<TsvMParameters>()(
 
 type Parameters = z.output<typeof schema>;
 
-/**
- * TSV-Merge (Gargiulo et al. 2025) for matrices in the base's layers. Other tensors get α times the mean task
- * vector.
- */
+/** TSV-Merge (Gargiulo et al. 2025) for matrices in layers. Others get α times the mean task vector. */
 export const tsvM: Method<Parameters> = {
   ...bySingularValues,
   name: 'tsv_m',

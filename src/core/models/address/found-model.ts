@@ -43,9 +43,6 @@ export const commitText = ({ hub }: Origin): string | undefined =>
 export const nameWithCommit = ({ name, hub }: FoundModel): string | undefined =>
   name === hub?.id ? `${name}@${hub.revision.slice(0, 7)}` : undefined;
 
-/**
- * Returns an address that other machines understand, `org/name@COMMIT`; undefined if only a path identifies
- * the model.
- */
+/** Returns `org/name@COMMIT`, which other machines understand; undefined if only a path is known. */
 export const sharedAddress = (model: Origin): string | undefined =>
   model.hub?.inside === undefined ? commitText(model) : undefined;

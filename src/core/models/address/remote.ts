@@ -14,10 +14,7 @@ export interface HubModel {
 /** A part of a repository's name: begins and ends with a letter, digit or `_`, unlike `./model`. */
 const namePart = /^\w(?:[\w.-]{0,94}\w)?$/;
 
-/**
- * True for a valid repository name, `org/name`. Refuses `--`, which would make the cache folder's name
- * ambiguous.
- */
+/** True for a valid repository name, `org/name`. `--` would make its cache folder's name ambiguous. */
 export const isRepositoryName = (text: string): boolean => {
   const parts = text.split('/');
   return (

@@ -103,10 +103,7 @@ const placer = (
   };
 };
 
-/**
- * Returns the first number of draft layers. Models with multi-token prediction (DeepSeek-V3, GLM-4.5) number
- * drafts after their own layers.
- */
+/** Returns the first number of draft layers (DeepSeek-V3, GLM-4.5), which follow the model's own. */
 const draftLayersFrom = ({ config }: CheckpointIndex): number => {
   const text = isObject(config?.['text_config']) ? config['text_config'] : config;
   const [layers, drafts] = [text?.['num_hidden_layers'], text?.['num_nextn_predict_layers']];

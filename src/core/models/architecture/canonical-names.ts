@@ -19,10 +19,7 @@ const renamed: readonly (readonly [inFiles: RegExp, inModel: string])[] = [
   [/^((?:model\.)?vision_tower)\.vision_model\./, '$1.'],
 ];
 
-/**
- * Returns a parameter's name without prefixes that depend on class and transformers version:
- * `h.0.ln_1.weight` for `transformer.h.0.ln_1.weight`.
- */
+/** Removes prefixes that depend on class and transformers version: `transformer.h.0` becomes `h.0`. */
 export const canonicalName = (name: string): string => {
   let rest = renamed.reduce((spelt, [inFiles, inModel]) => spelt.replace(inFiles, inModel), name);
   for (let dot = rest.indexOf('.'); dot > 0 && wholes.has(rest.slice(0, dot)); dot = rest.indexOf('.'))

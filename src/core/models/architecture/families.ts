@@ -16,19 +16,13 @@ export interface Family {
   readonly form: ModelKind;
   /** Parts of names right before the layer number. Default: `usualStacks`. */
   readonly stacks?: readonly string[];
-  /**
-   * Attributes that hold the base model in classes with a head (`base_model_prefix` in transformers).
-   * Default: `usualWholes`.
-   */
+  /** Attributes that hold the base model (transformers' `base_model_prefix`). Default: `usualWholes`. */
   readonly wholes?: readonly string[];
   /** Roles of names after the layer number; tried before the usual rules. */
   readonly inside?: Rules;
   /** Roles of names outside the layers; tried before the usual rules. */
   readonly outside?: Rules;
-  /**
-   * Numbered tensors that serve all layers, such as T5's position biases in the first block. They count as
-   * embeddings.
-   */
+  /** Numbered tensors that serve all layers, such as T5's position biases; they count as embeddings. */
   readonly ofAllLayers?: RegExp;
 }
 

@@ -29,10 +29,7 @@ export const otherTower =
 /** The matrix of a token head, which may be tied to the embeddings. */
 const tokenHead = /(^|\.)(lm_head|embed_out|output|proj_out|head|decoder|vocab_projector)\.weight$/;
 
-/**
- * Returns a tensor's role by the family's names, then by usual ones. For an unknown family, tries the names
- * of all other families last.
- */
+/** Returns a tensor's role by the family's names, usual names and, for unknown families, all names. */
 const roleBy = (
   rules: 'inside' | 'outside',
   usual: Rules,

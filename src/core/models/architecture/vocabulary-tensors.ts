@@ -7,10 +7,7 @@ export interface VocabularyTensors {
   /** Number of rows of the token embeddings. */
   readonly rows: number;
   readonly names: ReadonlySet<string>;
-  /**
-   * Tensors whose tokens cannot be moved, because tokens are not rows: BART's bias `[1, rows]`, and a head
-   * with fewer rows than the embeddings.
-   */
+  /** Tensors whose tokens are not rows: BART's bias `[1, rows]`, and heads with fewer rows. */
   readonly unmovable: readonly string[];
 }
 

@@ -12,10 +12,7 @@ export interface MixtureSizes {
   readonly layers: number;
 }
 
-/**
- * A family of mixtures that can hold dense models: attention, norms and embeddings of one, and MLPs of
- * others.
- */
+/** A family of mixtures made of dense models: attention, norms, embeddings of one; MLPs of others. */
 export interface MixtureLayout {
   /** mergekit-moe's name. A recipe's `architecture` is a prefix of it, in any case. */
   readonly title: string;
@@ -24,10 +21,7 @@ export interface MixtureLayout {
   readonly dense: readonly string[];
   /** Names of tensors, besides MLPs, that the family accepts. */
   readonly holds: RegExp;
-  /**
-   * Biases that the family requires and dense models may lack (0 is written), each with a matrix of as many
-   * rows.
-   */
+  /** Biases that the family requires (0 if dense models lack them), each by a matrix of as many rows. */
   readonly biases: readonly string[];
   /** The layout in which mergekit-moe writes experts. */
   readonly form: ExpertLayout;
@@ -35,10 +29,7 @@ export interface MixtureLayout {
   readonly block: string;
   /** Names of an expert's matrices in files with separate experts. */
   readonly matrices: { readonly gate: string; readonly up: string; readonly down: string };
-  /**
-   * The shared expert: its part of the layer, and its router or null. Null if the family has no shared
-   * expert.
-   */
+  /** The shared expert: its part of the layer, and its router or null. Null without a shared expert. */
   readonly shared: { readonly block: string; readonly router: string | null } | null;
   config(dense: Config, sizes: MixtureSizes): Config;
 }
@@ -91,10 +82,7 @@ const qwenLayers = (dense: Config, layers: number): Config => ({
 /** Returns a class in DeepSeek's code on the hub, for `auto_map`. */
 const deepseekCode = (name: string): string => ['deepseek-ai/deepseek-moe-16b-base', name].join('--');
 
-/**
- * The first suitable family is used if a recipe names no architecture. The order is mergekit-moe's
- * (`mergekit.moe`, 0.1.5).
- */
+/** In mergekit-moe's order (`mergekit.moe`, 0.1.5). Without `architecture`, the first that fits is used. */
 export const mixtureLayouts: readonly MixtureLayout[] = [
   {
     title: 'Mixtral',

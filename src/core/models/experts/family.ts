@@ -4,10 +4,7 @@ import { isObject } from '../checkpoint/files/json.js';
 
 /** Names of mixtures' parameters in files of a family whose experts transformers fuses. */
 export interface ExpertNames {
-  /**
-   * Names of an expert's matrices, after the expert's number: `experts.0.w1.weight`. Absent if files have no
-   * separate experts.
-   */
+  /** Names of an expert's matrices (`experts.0.w1.weight`); absent if files have no separate experts. */
   readonly matrices?: { readonly gate: string; readonly up: string; readonly down: string };
   /** Parts of names in the model, and in files with separate experts. */
   readonly renamed: readonly (readonly [inModel: string, inFiles: string])[];

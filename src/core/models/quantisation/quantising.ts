@@ -45,10 +45,7 @@ export type WrittenName = (typeof writtenNames)[number];
 const divides = ([rows, columns]: BlockSize, shape: Shape): boolean =>
   Number(shape[0]) % rows === 0 && Number(shape[1]) % columns === 0;
 
-/**
- * True if blocks divide the matrix. Loaders require this of square blocks only; rows and groups may be cut
- * short.
- */
+/** True if loaders accept the blocks: square ones must divide the matrix; others may be cut short. */
 export const fits = (block: BlockSize, shape: Shape): boolean => block[0] === 1 || divides(block, shape);
 
 /** Returns the block size that fits most elements of a model's matrices; among ties, the larger one. */
@@ -59,10 +56,7 @@ export const blockOf = (name: QuantisingName, shapes: readonly Shape[]): BlockSi
   return blocks.reduce((best, block) => (fitted(block) > fitted(best) ? block : best));
 };
 
-/**
- * True for a projection matrix in a layer. Like other quantisers, skips embeddings, head, norms, routers and
- * convolutions.
- */
+/** True for a projection matrix in a layer. Excludes embeddings, head, norms, routers, convolutions. */
 export const isQuantisable = (
   name: string,
   { dtype, shape }: { readonly dtype: Dtype; readonly shape: Shape },

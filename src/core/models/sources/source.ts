@@ -2,10 +2,7 @@ import type { Extent } from '../../tensor/extent.js';
 import type { FoundModel, Origin } from '../address/found-model.js';
 import type { RangeFolder } from './ranges/folder/folder.js';
 
-/**
- * Which data of remote models to fetch: none, everything needed, or only headers and small files (for a dry
- * run).
- */
+/** Remote data to fetch: none, everything needed, or only headers and small files (dry run). */
 export type Download = boolean | 'headers';
 
 export interface NeededRanges {
@@ -46,15 +43,9 @@ export interface RemoteSource extends ModelSource {
   names(at: string): boolean;
   /** Prefix of the source's folders in the cache of ranges: `WORD--…` (ranges/folder.ts). */
   readonly folders: string;
-  /**
-   * Returns the origin of a path in this source's folders or cache; undefined for other paths, and for links
-   * that leave the folder.
-   */
+  /** Returns the origin of a path in this source's folders or cache; undefined for other paths. */
   describePath(path: string): Promise<(Origin & { readonly name?: string }) | undefined>;
-  /**
-   * Returns another program's command (such as `hf download …`) that downloads a model to the cache that
-   * `find` searches.
-   */
+  /** Returns another program's command (`hf download …`) that puts a model where `find` searches. */
   fetchCommand?(at: string): string;
   /**
    * Fetches headers and side files of a model, so that `find` finds the model.
@@ -62,19 +53,10 @@ export interface RemoteSource extends ModelSource {
    * @returns warnings
    */
   bringHeaders(at: string, options: FetchOptions): Promise<readonly string[]>;
-  /**
-   * Fetches missing ranges of files in the source's folders, and verifies complete files. Skips other
-   * sources' files.
-   */
+  /** Fetches missing ranges of the source's files, and verifies complete files. Skips other files. */
   bringRanges(needs: readonly NeededRanges[], options: FetchOptions): Promise<void>;
-  /**
-   * Returns the source's hash of a file, which identifies the file while ranges arrive; undefined for other
-   * sources' files.
-   */
+  /** Returns the source's hash, which identifies a file while ranges arrive; undefined for other files. */
   statedContent(path: string): Promise<string | undefined>;
-  /**
-   * True if the source's own cache has all these files of a commit, so that the cache of ranges may drop
-   * them.
-   */
+  /** True if the source's cache has these files of a commit, so that the cache of ranges may drop them. */
   hasElsewhere?(at: RangeFolder, names: readonly string[], env: NodeJS.ProcessEnv): Promise<boolean>;
 }

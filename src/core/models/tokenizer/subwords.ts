@@ -18,10 +18,7 @@ const splitter = pathToFileURL(shipped('dist/core/models/tokenizer/files/text-sp
 
 const together = 256;
 
-/**
- * Time limits in seconds: a constant, and for each token and character. Several times the slowest known
- * tokenizer's.
- */
+/** Time limits in seconds (in all, and for each token and character), several times the slowest. */
 const seconds = { inAll: 1, token: 5e-6, character: 25e-6 };
 
 /**

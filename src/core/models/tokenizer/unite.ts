@@ -146,10 +146,7 @@ const settingsOf = (models: readonly ModelTokens[]) => {
   return { settings, differing: [...differing] };
 };
 
-/**
- * Returns the tokens made by merges or scores that only `others` have, in order of ids. In mergekit, the
- * order of a hash set varies between runs.
- */
+/** Returns tokens made by merges or scores that only `others` have, in order of ids. */
 const plainTokens = (
   tokenizer: Tokenizer,
   others: readonly ModelTokens[],

@@ -8,10 +8,7 @@ export type RowRun = readonly [to: number, from: number, count: number];
 export interface RowFill {
   /** Output rows as [first, count], ascending. */
   readonly rows: readonly (readonly [first: number, count: number])[];
-  /**
-   * Source models with their rows. A single source is copied; several are averaged with equal weights, in
-   * this order. Without sources, the rows are 0.
-   */
+  /** Source models and their rows. One is copied; several are averaged equally; without any, rows are 0. */
   readonly from: readonly { readonly model: number; readonly runs: readonly RowRun[] }[];
 }
 
@@ -26,10 +23,7 @@ export interface ModelRows {
 export interface MergedVocabulary {
   /** Number of rows in the output's embeddings and head: `vocab_size` in its `config.json`. */
   readonly rows: number;
-  /**
-   * First padding row (`pad_to_multiple_of`); equals `rows` without padding. In each model, padding rows are
-   * the mean of the rows before.
-   */
+  /** First padding row (`pad_to_multiple_of`), or `rows`. Padding is the mean of the rows before. */
   readonly padFrom: number;
   /** Rows of each model: the merged models, then companions. */
   readonly models: readonly ModelRows[];
@@ -64,10 +58,7 @@ export interface TokenizerRequest {
   readonly padToMultipleOf?: number;
 }
 
-/**
- * How to make rows of missing tokens: sums of shared tokens' rows, means of their subwords' rows, the mean of
- * all rows, or zeros.
- */
+/** How to make missing rows: sums of shared tokens' rows, subwords' means, the mean of all, or zeros. */
 export const newRows = ['omp', 'subword', 'mean', 'zero'] as const;
 
 export interface TransplantRequest {

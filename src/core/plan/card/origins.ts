@@ -11,10 +11,7 @@ export interface Origin {
   readonly layers: readonly [number, number] | null;
   /** Distinct expressions, most bytes first: `jpn-1`, `0.5 math-1 + 0.5 jpn-1`. */
   readonly from: readonly string[];
-  /**
-   * Tensors of each expression in `from`. Outside the layers: names, if few. Inside: kinds of modules, if
-   * each kind has a single expression.
-   */
+  /** Tensors of each expression: names outside the layers, if few; otherwise kinds of modules. */
   readonly tensors?: readonly (readonly string[])[];
   /** If layers are stacked: the first and the last layer in the source models. */
   readonly sourceLayers?: readonly [number, number];

@@ -80,10 +80,7 @@ export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | 
     });
   };
 
-  /**
-   * Refuses bit operations unless each operand has the output's dtype, or can be converted from floating
-   * point.
-   */
+  /** Refuses bit operations unless operands have the output's dtype, or are floating-point. */
   const checkBits = (wanted: TensorToBind, output: Dtype, over: readonly ModelTensor[]) => {
     for (const { model, tensor = wanted.name } of over) {
       const { dtype: found } = referenceOf({ model, tensor });

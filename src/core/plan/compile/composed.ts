@@ -19,10 +19,7 @@ export interface Composed {
   readonly complete: CompleteRecipe;
   readonly models: readonly OpenedModel[];
   readonly companions: readonly OpenedModel[];
-  /**
-   * Merges with one frame object have tensors that differ only in expressions. Identical tensor objects have
-   * identical expressions.
-   */
+  /** One object for merges that differ only in expressions; equal tensor objects have equal expressions. */
   readonly frame?: object;
   readonly tensors: readonly UnplacedTensor[];
   readonly layers: number;

@@ -4,10 +4,7 @@ import type { CheckpointIndex } from '../../models/checkpoint/checkpoint.js';
 import type { Model } from './inputs/compatible.js';
 import type { OpenedModel } from './inputs/models.js';
 
-/**
- * Renames a model's tensors as in `first` if the two spell them differently: one may have a head, or come
- * from another version of transformers.
- */
+/** Renames tensors as in `first`, since a head or another version of transformers changes names. */
 export const inSpelling = <M extends Model>(first: Model, other: M): M =>
   respelt(other, spellingsOf(first, other));
 

@@ -58,10 +58,7 @@ export const unquantised = (composed: Composed): Composed => {
 const configKeysOf = ({ models }: Composed): readonly string[] =>
   models[0]?.checkpoint.quantisation?.keys ?? [];
 
-/**
- * Returns the models' common quantisation and the unquantised modules; undefined if the output cannot stay
- * quantised.
- */
+/** Returns the common quantisation and the unquantised modules; undefined if the output loses both. */
 const copiedIn = (
   composed: Composed,
   models: readonly CheckpointIndex[],

@@ -11,10 +11,7 @@ const markedModule = (name: string): string | undefined => {
   return found === null || found.index === 0 ? undefined : name.slice(0, found.index);
 };
 
-/**
- * Returns all tensors of quantised modules, except biases. Averaging such tensors without their scales would
- * be meaningless.
- */
+/** Returns all tensors of quantised modules except biases; averages without scales are meaningless. */
 export const quantisedTensors = (names: Iterable<string>): ReadonlySet<string> => {
   const all = [...names];
   const modules = new Set(all.flatMap((name) => markedModule(name) ?? []));

@@ -105,10 +105,7 @@ export const planSideFiles = async (composed: Composed, session: PlanningSession
 
 const configurations = ['config.json', 'generation_config.json'];
 
-/**
- * Edits configurations to the output's values. Compares with the file's text, since the object in memory may
- * already be edited.
- */
+/** Edits configurations to the output's values. Compares with the file: the object may be edited. */
 const editedConfig = (
   { recipe, configEdits, storedDtype, generationEdits }: Composed,
   checkpoint: CheckpointIndex,

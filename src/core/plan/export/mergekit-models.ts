@@ -9,10 +9,7 @@ type Json = Readonly<Record<string, unknown>>;
 export const modelEntry = (value: unknown): Json =>
   isObject(value) && 'model' in value && !('method' in value) ? value : { model: value };
 
-/**
- * Formats a model's address. mergekit has no `NAME=`, and takes `@` for a revision and `+` for an adapter,
- * except in a path alone.
- */
+/** Formats a model. mergekit has no `NAME=`, and reads `@` and `+`, except in a path alone. */
 export const textOfModel = (text: string): unknown => {
   const path = splitName(text).rest;
   const isPath = /^(\.{0,2}\/)/.test(path);

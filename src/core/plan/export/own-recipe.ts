@@ -6,10 +6,7 @@ import { byPortableText, localText, modelOfText } from '../../models/sources/fou
 import type { CompleteRecipe } from '../complete-recipe.js';
 import type { MergePlan, PlannedInput } from '../plan.js';
 
-/**
- * Formats the recipe that reproduces a plan's merge. Paths of local models are relative to `folder`; models
- * of the hub cache become `org/name@COMMIT`.
- */
+/** Formats the recipe that reproduces a merge, with paths relative to `folder`, or `org/name@COMMIT`. */
 export const recipeText = (plan: MergePlan, folder: string): string =>
   `${recipeYaml(recipeFrom(plan, folder))}\n`;
 

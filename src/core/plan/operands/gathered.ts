@@ -7,10 +7,7 @@ import { count, dtype, isCount, parseBy } from '../parse.js';
 import type { OperandKind } from './kind.js';
 import { keyOfStored, parseSource, readAs } from './stored.js';
 
-/**
- * Stored rows in another order. Each run [to, from, count] copies source rows [from, from + count) to rows
- * [to, to + count). All other rows are 0.
- */
+/** Stored rows in another order: run [to, from, count] copies `count` rows. Other rows are 0. */
 export interface GatheredTensor {
   readonly [operandKind]: 'gathered';
   readonly dtype: Dtype;

@@ -60,17 +60,11 @@ export interface OperandKind<O, F = never> {
   keyText(operand: O, identify: Words): string;
   /** Returns weights by input, for kinds without a formula. */
   weights?(operand: O): Weights;
-  /**
-   * Appends the operand to a program. `asBits` moves elements bit by bit, so dtypes without arithmetic are
-   * allowed.
-   */
+  /** Appends the operand to a program. `asBits` moves bits, so that dtypes without arithmetic work. */
   lower(operand: O, to: Lowering, asBits: boolean): Promise<Value>;
   /** Returns the operand's formula, for computed kinds. */
   formula?(operand: O): F;
-  /**
-   * Returns the expression that moves the operand to an output of its dtype. Kinds without `move` use a sum
-   * of one term.
-   */
+  /** Returns the expression that moves the operand to an output of its dtype. Default: a one-term sum. */
   move?(operand: O): Copy<StoredTensor> | Assemble<O> | F;
   /** True if values are unchanged stored elements, of any dtype. */
   readonly keepsBits?: true;

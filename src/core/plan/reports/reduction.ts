@@ -12,10 +12,7 @@ export type PlannedDifference =
   /** The expert's bytes equal the base's. */
   | { readonly kind: 'none' };
 
-/**
- * A matrix whose differences from the base are summed by row. A 1-D parameter counts as one row of shape [1,
- * n].
- */
+/** A matrix whose differences are summed by row. A 1-D parameter counts as one row, [1, n]. */
 export interface PlannedReduction {
   readonly name: string;
   readonly shape: readonly [number, number];

@@ -20,10 +20,7 @@ export interface FactorTarget {
   /** Take the smallest rank up to `rank` that keeps this share of ‖Δ‖²_F. Default: `rank`. */
   readonly share?: number | undefined;
   readonly dtype: FactorDtype;
-  /**
-   * Write left as [rank, rows] and right as [columns, rank], for `lora_embedding_A` and `_B` and for
-   * `fan_in_fan_out`.
-   */
+  /** Write left as [rank, rows] and right as [columns, rank], as embeddings and `fan_in_fan_out` need. */
   readonly transposed: boolean;
   /** Place of `lora_B`, or of `lora_A` if transposed: `rows · rank` elements. */
   readonly left: Location;

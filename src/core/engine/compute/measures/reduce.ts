@@ -20,10 +20,7 @@ export type ReduceOptions = RunControls;
 export interface ReducedTensor {
   /** Each expert's Σ |expert − base| by row. */
   readonly magnitudes: readonly Float64Array[];
-  /**
-   * For each pair of experts i ≤ j: Σ δᵢδⱼ, number of elements that both changed, and how many of these agree
-   * in sign.
-   */
+  /** For each pair i ≤ j: Σ δᵢδⱼ, number of elements that both changed, number with equal signs. */
   readonly pairs: Float64Array;
   /** Numbers of NaN and infinite elements in the base, then in each expert. */
   readonly nonFinite: readonly number[];

@@ -45,10 +45,7 @@ export const lowerMatrices = async (
 
 export interface Solving {
   readonly solver: Solver;
-  /**
-   * Paths of each program's sources, for errors. The solver reports NaN and infinity only in values of the
-   * first program.
-   */
+  /** Paths of each program's sources, for errors. Only the first program's values are checked for NaN. */
   readonly sources: readonly (readonly string[])[];
 }
 

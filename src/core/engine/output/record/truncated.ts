@@ -9,10 +9,7 @@ export interface TruncatedProduct {
   readonly parameter: string;
   /** Null outside the layers. */
   readonly layer: number | null;
-  /**
-   * The rank after truncation, and the exact sum's rank; for formulas other than sums, the matrix's full
-   * rank.
-   */
+  /** The rank after truncation, and the exact sum's rank; for other formulas, the matrix's full rank. */
   readonly rank: number;
   readonly exactRank: number;
   /** ‖Δ‖_F of the exact sum. */

@@ -15,10 +15,7 @@ export type Concern =
   /** The swap takes no layers from one of the ends. */
   | 'no layers';
 
-/**
- * Numbers of layers to swap for a pair of experts, proposed from where each expert changed most. The
- * heuristic is our own.
- */
+/** Numbers of layers to swap, proposed from where each expert changed most. The heuristic is our own. */
 export interface Proposal {
   readonly task: string;
   readonly language: string;

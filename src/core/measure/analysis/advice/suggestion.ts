@@ -5,10 +5,7 @@ import type { Side } from '../../../methods/framework/part-names.js';
 import type { Shares } from '../shares.js';
 import { bottomCounts, type CountsOfEnd, commonShare, mostCommon, topCounts } from './proposal.js';
 
-/**
- * An expert's change (Σ|Δ|) after a swap without transitions, as shares of the whole change; they add up to
- * 1.
- */
+/** An expert's change (Σ|Δ|) after a swap without transitions, in shares that add up to 1. */
 export interface SwappedChange {
   readonly kept: number;
   readonly dropped: number;
@@ -43,10 +40,7 @@ export interface LargestChanges {
 export interface SuggestedLayers {
   readonly bottom: number;
   readonly top: number;
-  /**
-   * Reasons why the measurements decide nothing and the numbers are the paper's default; empty if the
-   * measurements decide.
-   */
+  /** Reasons why the numbers are only the paper's default; empty if measurements decide. */
   readonly undecided: readonly string[];
   readonly reasons: { readonly bottom: string; readonly top: string };
   readonly largest: Readonly<Record<Side, LargestChanges>>;
@@ -54,10 +48,7 @@ export interface SuggestedLayers {
   readonly swaps: readonly SuggestedSwap[];
 }
 
-/**
- * A profile below this distance from an even one, half of Σ|share − 1/L|, says nothing. In the published
- * figures, distances are 0.26 to 0.53.
- */
+/** A profile nearer to an even one, by half of Σ|share − 1/L|, says nothing. Published ones: 0.26 to 0.53. */
 const flat = 0.1;
 
 const outstanding = 1.5;

@@ -16,10 +16,7 @@ export interface ModelReference {
   readonly model: ModelInput;
   /** The model's path in the recipe, for errors. Default: the role. */
   readonly path?: RecipePath;
-  /**
-   * True if the method takes only some of the model's tensors. The method checks those; the model may be
-   * given several times.
-   */
+  /** True if the method takes, and checks, only some tensors. The model may then be given several times. */
   readonly inPart?: boolean;
 }
 
@@ -65,10 +62,7 @@ export interface Statistics {
   readonly taskVectors: readonly TaskVectorStatistics[];
   /** Magnitudes, if `thresholds` were asked for. */
   readonly thresholds: readonly number[];
-  /**
-   * If `thresholds` were asked for: the sign of most sums, when changes that reach their thresholds are
-   * summed at each element.
-   */
+  /** For `thresholds`: the sign of most sums of changes that reach their thresholds, element by element. */
   readonly majoritySign: MajoritySign;
 }
 
@@ -131,10 +125,7 @@ export interface Compiled {
   parametersOf?(place: Place, tensor: string): Readonly<Record<string, unknown>>;
   /** The output's tensors, if they differ from the first model's. */
   readonly outputs?: readonly OutputTensor[];
-  /**
-   * If layers are added, removed or repeated: for each output layer, the layer whose settings it takes, and
-   * the layers combined with it.
-   */
+  /** If layers are rearranged: for each output layer, the layer it is like, and layers combined with it. */
   readonly layersLike?: readonly Origin[];
   /** True if layers of multi-token prediction are left out, because the number of other layers changed. */
   readonly leavesDraftsOut?: boolean;
@@ -150,10 +141,7 @@ export interface Compiled {
 
 /** Which models a method takes. */
 export interface Takes {
-  /**
-   * `required`: every recipe needs a base. `optional`: a recipe may name one. `none`: `base` is not a
-   * parameter.
-   */
+  /** `required`: every recipe needs a base. `optional`: a recipe may name one. `none`: no such parameter. */
   readonly base: 'required' | 'optional' | 'none';
   /**
    * The parameters for other models: `task` and `language` (`pair`), `models` (`list`) or `model` (`one`).
@@ -217,10 +205,7 @@ export interface Citation {
   readonly source: { readonly arxiv: string } | { readonly url: string };
 }
 
-/**
- * A merge method. Each has its own file under src/core/methods/, and is registered in
- * src/core/methods/index.ts.
- */
+/** A merge method, with its own file under src/core/methods/ and an entry in src/core/methods/index.ts. */
 export interface Method<Parameters> {
   /** The name in recipes, in snake_case. */
   readonly name: string;

@@ -80,10 +80,7 @@ export const magnitudeStatistics = (
   return { base, experts, what: { kind: 'rows', rows: 'input', eachRow: false } };
 };
 
-/**
- * Returns lines about weights computed from magnitudes or a schedule: `magnitude weights: math-1 0.5112,
- * swh-1 0.4888`.
- */
+/** Returns lines about computed weights: `magnitude weights: math-1 0.5112, swh-1 0.4888`. */
 export const weightNotes = ({ recipe, inputs }: ReportedPlan): string[] => {
   const found: readonly (readonly [kind: unknown, weights: unknown])[] = [
     ['magnitude', recipe['magnitude_weights']],
@@ -115,10 +112,7 @@ export const resolvedWeights = (
 ): Record<string, unknown> =>
   weights === 'magnitude' ? { weights, magnitude_weights: normalise(used) } : { weights };
 
-/**
- * Returns weights that give equal shares when used again: the shares, if normalising them changes no bit;
- * otherwise the weights.
- */
+/** Returns weights that give equal shares again: the shares, if normalising them changes no bit. */
 export const repeatableWeights = (used: readonly number[]): readonly number[] => {
   const shares = normalise(used);
   return normalise(shares).every((share, index) => share === shares[index]) ? shares : used;

@@ -1,10 +1,7 @@
 import type { z } from 'zod';
 import type { commonSettings, outputSettings } from './common-settings.js';
 
-/**
- * Parameters of layerloom's methods by name. methods/recipes.ts adds members, so that this file imports no
- * method.
- */
+/** Parameters of layerloom's methods by name. methods/recipes.ts adds members, to avoid imports here. */
 // biome-ignore lint/suspicious/noEmptyInterface: filled by declaration merging
 export interface RecipesByMethod {}
 
@@ -35,10 +32,7 @@ export interface TokenizerParameters {
 /** The source of a token's embedding. A token that no model has is added to the vocabulary. */
 export interface TokenParameters {
   token: string;
-  /**
-   * A model that has the token, written as in the recipe; another token of a model; or zeros. Default: as the
-   * tokenizer's `source` says.
-   */
+  /** A model that has the token; another token of a model; or zeros. Default: the tokenizer's `source`. */
   source?:
     | ModelInput
     | { model: ModelInput; token: string }
@@ -64,8 +58,5 @@ type RecipesOf<ByMethod> = {
 /** A merge as a caller describes it, in camel case. */
 export type RecipeInput = RecipesOf<RecipesByMethod> | RecipesOf<CustomMethods>;
 
-/**
- * A model: the path of a directory or a weight file, or `org/name` in the hub cache, perhaps after `NAME=`;
- * or a recipe that makes the model.
- */
+/** A model: a path, or `org/name` in the hub cache, perhaps after `NAME=`; or a recipe that makes it. */
 export type ModelInput = string | RecipeInput;

@@ -159,10 +159,7 @@ const checkValues = (
   return values as readonly Scalar[];
 };
 
-/**
- * Returns the value at `t` (0 to 1) in a list of equidistant values. Numbers are interpolated; other values
- * apply from their position on.
- */
+/** Returns the value at `t` (0 to 1) in equidistant values. Only numbers are interpolated. */
 const interpolate = (values: readonly Scalar[], t: number): Scalar => {
   const scaled = t * (values.length - 1);
   const index = Math.floor(scaled);

@@ -20,10 +20,7 @@ export interface TensorMethod<
   PerModel extends keyof Parameters = never,
   Dialect extends string = never,
 > extends Method<TensorRecipe> {
-  /**
-   * Never set. Makes the type parameters invariant, so that a spec that differs from its documented interface
-   * does not compile.
-   */
+  /** Never set. Makes types invariant, so that a spec must match its documented interface to compile. */
   readonly types?: (
     exactly: readonly [Base, Given<Parameters>, PerModel, Dialect],
   ) => readonly [Base, Given<Parameters>, PerModel, Dialect];
@@ -67,10 +64,7 @@ interface OptionalBase {
 }
 
 interface RequiredBase {
-  /**
-   * The model from which the others were fine-tuned; for slerp, nearswap and Arcee Fusion, the starting
-   * point.
-   */
+  /** The model from which the others were fine-tuned, or the starting point (slerp, nearswap, Arcee). */
   base: ModelInput;
 }
 

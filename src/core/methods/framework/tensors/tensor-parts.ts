@@ -20,10 +20,7 @@ const names = z
 
 const parts = z.strictObject({ language: names, task: names, both: names, neither: names });
 
-/**
- * A partition's parts. Planning replaces a path of a `partition.json` by its parts before recipes are
- * checked.
- */
+/** A partition's parts, which replace a `partition.json`'s path before recipes are checked. */
 export const partitionSchema = z.union([z.string(), parts], {
   error: `the file that \`${layerloomCommand('partition')}\` wrote, or its parts: language, task, both, neither`,
 });

@@ -6,10 +6,7 @@ import type { ParameterSpecs, Scalar } from '../declaration/settings.js';
 /** Parameter values for one tensor, by name. */
 export type Values = Readonly<Record<string, Scalar>>;
 
-/**
- * How a method uses the base. `ignored`: in mergekit's dialect the base is merged as a model; in ours it is
- * only checked.
- */
+/** How a method uses the base. `ignored`: mergekit's dialect merges it as a model, ours only checks it. */
 export type BaseUse = 'required' | 'optional' | 'ignored';
 
 /** Limits on the number of models, without the base. Unlimited if `most` is absent. */
@@ -24,10 +21,7 @@ type BaseTensor<Base extends BaseUse> = {
   ignored: undefined;
 }[Base];
 
-/**
- * A list with an item for each model: a tuple for exactly one or two models, otherwise a list of at least the
- * required length.
- */
+/** A list with an item for each model: a tuple for exactly one or two, otherwise of the least length. */
 export type EachModel<Count extends ModelCount, Item> = number extends Count['least']
   ? readonly Item[]
   : Count extends { readonly least: 1; readonly most: 1 }
@@ -79,10 +73,7 @@ export interface WholeModels<PerModel = Values, Dialect extends string = string>
   constant<Name extends keyof PerModel & string>(model: number, parameter: Name): PerModel[Name];
 }
 
-/**
- * Defines a method that makes each tensor from the models' tensors of that name. The type arguments determine
- * the type of `expression`.
- */
+/** Defines a method that makes each tensor from the models' tensors of that name. */
 export interface TensorMethodSpec<
   Base extends BaseUse = BaseUse,
   Count extends ModelCount = ModelCount,

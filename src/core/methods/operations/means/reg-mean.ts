@@ -3,10 +3,7 @@ import { madeWhole, type Operation } from '../program/operation.js';
 import type { Value } from '../program/program.js';
 import { decimals } from '../program/words.js';
 
-/**
- * RegMean (Jin et al. 2023) for matrices W and the Gram matrices G of their inputs; native/jobs/regress.hpp
- * has the formula. Weights sum to 1.
- */
+/** RegMean (Jin et al. 2023) with Gram matrices of inputs (native/jobs/regress.hpp). Weights sum to 1. */
 export interface RegMean<T> {
   readonly kind: 'regMean';
   readonly terms: readonly { readonly source: T; readonly gram: T; readonly weight: number }[];

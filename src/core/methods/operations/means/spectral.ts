@@ -7,10 +7,7 @@ const rules = { iso_c: 'Iso-C', tsv_m: 'TSV-Merge' } as const;
 
 export type SpectralRule = keyof typeof rules;
 
-/**
- * Merges matrices by singular values of their changes from the base, times `scale`; native/jobs/spectral.hpp
- * has the rules.
- */
+/** Merges matrices by singular values of their changes (native/jobs/spectral.hpp), times `scale`. */
 export interface Spectral<T> {
   readonly kind: 'spectral';
   readonly rule: SpectralRule;

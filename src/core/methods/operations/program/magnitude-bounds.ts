@@ -70,10 +70,7 @@ export const boundsOf = async (
   return bounds;
 };
 
-/**
- * Returns a bound above which a share of one magnitude's elements lies, if they are spread evenly. The cutoff
- * is between rows.
- */
+/** Returns a bound above a share of one magnitude's elements, if spread evenly. Cuts between rows. */
 const boundAt = (
   { elements, columns }: Program,
   bits: number,

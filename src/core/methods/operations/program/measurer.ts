@@ -22,10 +22,7 @@ export interface TiedElement {
   readonly ofBlocks: readonly number[] | undefined;
 }
 
-/**
- * Rows of a stored matrix: targets to approximate, and atoms whose sums approximate them. Only `from` and
- * count of each run are used.
- */
+/** Rows of a stored matrix: targets to approximate, by sums of atoms. `to` of each run is not used. */
 export interface Pursued {
   readonly matrix: StoredTensor;
   readonly width: number;
@@ -45,10 +42,7 @@ export type Pursuits = readonly {
   readonly coefficients: Float64Array;
 }[];
 
-/**
- * Measures statistics over whole tensors. Sums are float64 for each block and added in block order, so
- * results do not depend on the number of threads.
- */
+/** Measures whole tensors. Sums are float64, in block order, whatever the number of threads. */
 export interface Measurer {
   /** Returns Σ xᵢxⱼ for pairs i ≤ j, in the order of `pairIndex`. */
   gram(program: Program, values: readonly Value[]): Promise<Float64Array>;

@@ -55,10 +55,7 @@ export interface Operation<Unparsed, Worded, Valued> {
   describe(formula: Worded): string;
   /** Returns the parameters that recipes set; `shape` is the result's. Default: none. */
   figures?(formula: Worded, shape: Shape): readonly Figure<string>[];
-  /**
-   * Returns the text for a shard's key. Default: JSON. Changing this text invalidates such shards in every
-   * store.
-   */
+  /** Returns the text for shard keys; default: JSON. Changing it invalidates such shards in every store. */
   key?(formula: Worded): string;
   /**
    * Measures the formula's statistics, computes scalars from them, and appends nodes to the program.

@@ -134,10 +134,7 @@ const karcher: GramRule = (gram, parameters) => {
   return mean.map((c, i) => (scale * c) / itemAt(by, i));
 };
 
-/**
- * Coefficients `t`/N for N task vectors (averages/model-stock.ts); 0 if t's denominator is nearly 0, as in
- * mergekit.
- */
+/** Coefficients `t`/N for N task vectors (averages/model-stock.ts); 0 if t's denominator is nearly 0. */
 const modelStock: GramRule = (gram) => {
   const { count } = gram;
   const norms = normsOf(gram);

@@ -157,10 +157,7 @@ const windowOver = (low: number, high: number, bins: number): Window => {
 
 const binsOf = ({ low, last, shift }: Window): number => Math.floor((last - low) / 2 ** shift) + 1;
 
-/**
- * Returns the bin with the rank-th largest element (−1 if below the window), and the number of elements above
- * that bin.
- */
+/** Returns the bin of the rank-th largest element (−1: below the window), and the number above the bin. */
 const binAt = (
   counts: Counted['counts'][number],
   above: number,

@@ -16,10 +16,7 @@ export type WrittenScheme = keyof typeof codeDtypes;
 
 export const codeDtypeOf = (scheme: WrittenScheme): Dtype => codeDtypes[scheme];
 
-/**
- * The codes of a quantised matrix; or its float32 scales, one for each block. Codes and scales in one shard
- * are computed together.
- */
+/** Codes or float32 scales (one for each block) of a matrix. In one shard, both are computed together. */
 export interface Quantise<T> {
   readonly kind: 'quantise';
   readonly of: string;

@@ -26,10 +26,7 @@ export interface Concatenate<T> {
   }[];
 }
 
-/**
- * Returns the greatest common divisor of the parts' numbers of columns, a width into which every part's rows
- * can be cut.
- */
+/** Returns the greatest common divisor of the parts' columns, a width that divides all rows. */
 export const commonWidth = (counts: readonly number[]): number =>
   counts.reduce((a, b) => {
     while (b > 0) [a, b] = [b, a % b];

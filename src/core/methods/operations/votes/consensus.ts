@@ -117,10 +117,7 @@ export const consensus = {
   },
 } satisfies Operation<Consensus<unknown>, Consensus<string>, Consensus<Value>>;
 
-/**
- * True if bounds may be guessed. Restored norms depend on the exact choice of elements, so they exclude
- * guesses.
- */
+/** True if bounds may be guessed: restored norms depend on the exact choice of elements. */
 export const mayGuessBounds = ({ terms }: Pick<Consensus<unknown>, 'terms'>): boolean => {
   const hasBounds = ({ sparsifier }: Pruning) => kindOf(sparsifier).cuts !== undefined;
   return (

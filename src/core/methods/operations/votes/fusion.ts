@@ -6,8 +6,7 @@ import type { Operation } from '../program/operation.js';
 import type { Value } from '../program/program.js';
 
 /**
- * Arcee Fusion (vectors/arcee-fusion.ts): takes elements of high importance from the source, all others from
- * the base.
+ * Arcee Fusion (vectors/arcee-fusion.ts): elements of high importance from the source, others from the base.
  */
 export interface Fusion<T> {
   readonly kind: 'fusion';

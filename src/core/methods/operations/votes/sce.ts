@@ -8,10 +8,7 @@ import { gramOf } from '../program/rules.js';
 import { decimals } from '../program/words.js';
 import { mostTaskVectors, tooManyTaskVectors } from './consensus.js';
 
-/**
- * SCE (vectors/sce.ts) over task vectors sourceᵢ − base. `share` is a fraction of the elements with a
- * variance above 0.
- */
+/** SCE (vectors/sce.ts) over task vectors. `share` is a fraction of the elements with variance above 0. */
 export interface Sce<T> {
   readonly kind: 'sce';
   readonly base: T;

@@ -14,10 +14,7 @@ export interface ByMagnitude {
   readonly least: number;
 }
 
-/**
- * Drops the ⌊gamma · n⌋ largest magnitudes and keeps the next ⌊density · n⌋; among ties, higher indexes rank
- * first.
- */
+/** Drops the ⌊gamma · n⌋ largest magnitudes, keeps the next ⌊density · n⌋; higher indexes win ties. */
 export interface ByOutliers {
   readonly by: 'outliers';
   readonly density: number;
@@ -31,10 +28,7 @@ export interface ByRandom {
   readonly seed: string;
 }
 
-/**
- * Keeps each element independently, with a probability that rises with its rank in the row from density −
- * epsilon to density + epsilon.
- */
+/** Keeps each element with a probability that rises, with its rank in the row, by 2 · epsilon. */
 export interface ByRank {
   readonly by: 'rank';
   readonly density: number;
@@ -153,10 +147,7 @@ type SparsifiersByKind = {
 
 const sparsifiers: SparsifiersByKind = { magnitude, outliers, random, rank, threshold };
 
-/**
- * Returns a sparsifier's kind. Callers must pass the kind its own sparsifiers, because types cannot express
- * this.
- */
+/** Returns a sparsifier's kind. Types cannot express that a kind takes only its own sparsifiers. */
 export const kindOf = (sparsifier: Sparsifier): SparsifierKind<Sparsifier> =>
   sparsifiers[sparsifier.by] as SparsifierKind<Sparsifier>;
 

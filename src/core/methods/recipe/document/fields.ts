@@ -103,10 +103,7 @@ export const readFields = async (
   return mapping(mark, read);
 };
 
-/**
- * Converts keys from snake case to camel case, and refuses other spellings: `int8-mask` and `int8Mask` could
- * become one key.
- */
+/** Converts keys to camel case. Refuses other spellings, because `int8-mask` could equal `int8Mask`. */
 export const inCamelCase = (entries: Entries, place: string): Map<string, MappingEntry> =>
   new Map([...entries].map(([key, entry]) => [camelKey(key, entry.key, place), entry]));
 

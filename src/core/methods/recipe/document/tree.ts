@@ -49,10 +49,7 @@ export type Text = Leaf & { readonly value: string };
 
 export const isText = (tree: Tree): tree is Text => tree.kind === 'leaf' && typeof tree.value === 'string';
 
-/**
- * Converts a tree to a plain value. Occurrences of one tree become one object, so that aliases do not
- * multiply memory.
- */
+/** Converts a tree to a plain value; one object for each tree, so that aliases do not multiply memory. */
 export const toPlain = (tree: Tree, made: Map<Tree, unknown> = new Map()): unknown => {
   if (tree.kind === 'leaf') return tree.value;
   const former = made.get(tree);

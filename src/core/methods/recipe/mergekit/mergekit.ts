@@ -115,10 +115,7 @@ class MergekitReader {
     );
   }
 
-  /**
-   * Reads the chat template. An unknown template is an error only if mergekit builds a tokenizer; otherwise
-   * mergekit logs and ignores it.
-   */
+  /** Reads the chat template; an unknown one is an error only if mergekit builds a tokenizer. */
   #chatTemplate(): [string, MappingEntry][] {
     const { entries } = this.#given;
     const given = entries.get('chat_template');
@@ -143,10 +140,7 @@ class MergekitReader {
     warnOfUnknown(of, place, known, this.#scope.warn, names);
   }
 
-  /**
-   * Returns the only module in `modules`. Names of modules do not matter, so several are allowed if they are
-   * equal.
-   */
+  /** Returns the only module in `modules`; several are allowed if they are equal. */
   #onlyModule({ value }: MappingEntry): Mapping {
     const { entries } = expectMapping(value, 'modules', 'one module');
     const [first, ...others] = entries;
@@ -236,10 +230,7 @@ const wholeNumbers = (range: Tree): Tree =>
 
 const parts = ['models', 'slices', 'modules'] as const;
 
-/**
- * Drops entries that mergekit treats as absent: null, empty texts, and empty `models`, `slices` or `modules`
- * beside a non-empty one.
- */
+/** Drops entries that mergekit treats as absent: null, empty texts, and empty lists beside others. */
 const filled = (entries: Entries): Entries => {
   const given = present(entries);
   const isGiven = (part: string): boolean => {

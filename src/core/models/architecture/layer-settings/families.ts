@@ -58,10 +58,7 @@ const otherwise = 'stands for code that treats groups of layers, which another o
 const one = (says: Saying): Trait => ({ says: [says] });
 const perLayer = (key: string): Trait => ({ says: [listOrOne(key)], optional: true });
 
-/**
- * Per-layer settings in any transformers configuration: lists whose length transformers checks, and
- * overrides.
- */
+/** Per-layer settings in any transformers configuration: lists of checked length, and overrides. */
 export const common: readonly Trait[] = [
   { says: [list('layer_types')], optional: true },
   { says: [list('mlp_layer_types')], optional: true },

@@ -74,10 +74,7 @@ const checkPlaces = async (files: readonly FileNeed[], { env }: HubOptions): Pro
   }
 };
 
-/**
- * Moves a file that is already complete, because an earlier run was interrupted or its header covered all of
- * it.
- */
+/** Moves an already complete file: an earlier run was interrupted, or the header covered it all. */
 const promoteFile = async (need: FileNeed, { env, signal }: HubOptions): Promise<void> => {
   const { folder, id, commit } = need.place;
   const { cache } = await hubEnvironment(env);

@@ -3,10 +3,7 @@ import type { ModelSource } from '../source.js';
 import { findInHubCache } from './cache/hub-cache.js';
 import { rangeCacheOf } from './cache/range-folders.js';
 
-/**
- * Finds a hub model in the hub's cache or, if that lacks weights, in the cache of ranges. Ignores a model
- * with only side files.
- */
+/** Finds a hub model, with weights, in the hub's cache or else in the cache of ranges. */
 export const findInCaches: ModelSource['find'] = async (at) => {
   const found = await findInHubCache(at);
   if (found !== undefined && 'path' in found && (await hasAllWeights(found.path))) return found;

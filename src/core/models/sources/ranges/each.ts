@@ -1,7 +1,4 @@
-/**
- * Runs `work` for the items in order, `most` at a time. After the first failure, stops `requests`, waits for
- * running work, and throws the failure.
- */
+/** Runs `work` for items in order, `most` at a time. The first failure stops `requests` and is thrown. */
 export const eachOf = async <Item>(
   requests: { stop(): void },
   items: Iterable<Item>,

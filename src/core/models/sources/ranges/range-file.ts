@@ -22,19 +22,13 @@ import {
 /** Bytes written between two entries in the record. */
 const recordEvery = 4 * 1024 * 1024;
 
-/**
- * Returns a sparse file's mtime in seconds, derived from its content, so that its identity does not change as
- * ranges arrive.
- */
+/** Returns an mtime in seconds, derived from the content, which does not change as ranges arrive. */
 const timeOf = ({ etag }: ListedFile): number => {
   const bits = Number.parseInt(/^[0-9a-f]{7}/.exec(etag)?.[0] ?? '0', 16);
   return 1_000_000_000 + bits;
 };
 
-/**
- * A sparse file of the cache of ranges, locked and open for writing. Ranges are recorded only after
- * fdatasync.
- */
+/** A sparse file of the cache of ranges, locked for writing. Ranges are recorded after fdatasync. */
 export class RangeFile implements AsyncDisposable {
   readonly path: string;
   readonly #folder: string;
@@ -205,10 +199,7 @@ const isWhole = async (path: string, { bytes }: ListedFile): Promise<boolean> =>
   return (await unlessMissing(path, stat(path)))?.size === bytes;
 };
 
-/**
- * Opens the sparse file. If it is missing or does not match its record, creates it again; the model's headers
- * then count as missing.
- */
+/** Opens the sparse file. Makes it again if missing or without match in the record; so are headers. */
 const openData = async (
   folder: string,
   file: ListedFile,

@@ -8,27 +8,18 @@ export const chatTemplateWords = `auto, ${Object.keys(chatTemplates).join(', ')}
 /** Values that name a template and are not its text. */
 export const chatTemplateNames: readonly string[] = ['auto', ...Object.keys(chatTemplates)];
 
-/**
- * Returns `auto` or a template's text, which contains `{`, for a recipe's `chatTemplate`; undefined for
- * unknown names.
- */
+/** Returns `auto` or a template's text (with `{`) for `chatTemplate`; undefined for unknown names. */
 export const chatTemplateOf = (value: unknown): string | undefined => {
   if (typeof value !== 'string') return undefined;
   if (value === 'auto' || value.includes('{')) return value;
   return ownValue(chatTemplates, value);
 };
 
-/**
- * Constructs of jinja2 that the parser below lacks. Templates with these are not checked, so that no valid
- * template is refused.
- */
+/** Constructs of jinja2 that the parser lacks; templates with them are not checked. */
 const unknownToParser =
   /\{%[-+]?\s*(raw|with|autoescape|block|extends|include|import|from)\b|\brecursive\s*[-+]?%\}|\bdivisibleby\s+\d/;
 
-/**
- * Limit on a template without long spaces, ten times the longest in use: the parser takes two seconds for a
- * megabyte.
- */
+/** Limit on a template, ten times the longest in use: the parser takes two seconds for a megabyte. */
 const mostCharacters = 300_000;
 
 /**

@@ -35,10 +35,7 @@ export const chatTemplates: Readonly<Record<string, string>> = {
       {{- '<|start_header_id|>assistant<|end_header_id|>\\n\\n' -}}
     {%- endif -%}`),
 
-  /**
-   * Stanford Alpaca: sections with headings, separated by blank lines. A system message replaces Alpaca's own
-   * sentence ("Below is an instruction …").
-   */
+  /** Stanford Alpaca: sections with headings. A system message replaces Alpaca's own first sentence. */
   alpaca: template(`
     {%- set headings = {'user': '### Instruction:\\n', 'user_context': '### Input:\\n', 'assistant': '### Response:\\n', 'system': ''} -%}
     {%- for message in messages -%}

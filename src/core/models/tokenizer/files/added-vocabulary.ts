@@ -25,10 +25,7 @@ export const sameSettings = (a: AddedToken, b: AddedToken): boolean =>
   a.normalized === b.normalized &&
   a.special === b.special;
 
-/**
- * Added tokens with ids as the tokenizers library gives them: in order of addition, ignoring the ids in its
- * own file (as of 0.23).
- */
+/** Added tokens with the tokenizers library's ids: in order of addition, whatever its file says (0.23). */
 export class AddedVocabulary {
   readonly #tokens = new Map<string, { id: number; token: AddedToken }>();
   #last = -1;

@@ -1,7 +1,4 @@
-/**
- * A vocabulary's ids and more ids, as one map. The vocabulary is not copied, because models of a family share
- * it.
- */
+/** A vocabulary's ids and more, as one map. Does not copy the vocabulary, which models share. */
 export class TokenIds implements ReadonlyMap<string, number> {
   readonly #vocabulary: ReadonlyMap<string, number>;
   readonly #more: ReadonlyMap<string, number>;

@@ -1,9 +1,6 @@
 import type { ModelTokens } from './tokenizer.js';
 
-/**
- * GPT-2's characters for bytes: printable Latin-1 characters stand for themselves; the others become U+0100
- * and on, in order.
- */
+/** GPT-2's characters for bytes: printable Latin-1 stands for itself, other bytes become U+0100 and on. */
 const byteOf: ReadonlyMap<string, number> = (() => {
   const isPrintable = (byte: number) =>
     (byte >= 0x21 && byte <= 0x7e) || (byte >= 0xa1 && byte <= 0xac) || byte >= 0xae;

@@ -74,10 +74,7 @@ const commonest = (numbers: readonly number[]): number => {
 const asPattern = (name: string, names: readonly string[]): string =>
   names.some((other) => other.endsWith(`.${name}`)) ? `^${name}` : name;
 
-/**
- * Returns the adapters' `target_modules` if all adapters agree and have all modules of the output. Otherwise
- * returns full names of modules.
- */
+/** Returns the adapters' `target_modules` if all agree and have all modules; otherwise full names. */
 const targetModules = (
   adapters: readonly Adapter[],
   modules: readonly string[],

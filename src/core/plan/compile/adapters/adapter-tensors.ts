@@ -22,10 +22,7 @@ export interface AdapterTensors {
   readonly targets: readonly TargetModule[];
 }
 
-/**
- * Plans a merged adapter's tensors. If a module has factors, PEFT expects a tensor that replaces the base's
- * under `base_layer`.
- */
+/** Plans a merged adapter's tensors. Beside factors, PEFT expects a replaced tensor in `base_layer`. */
 export const adapterTensors = (
   { changes, whole, added }: Omit<AdapterModel, 'adapters'>,
   places: ReadonlyMap<string, Place>,

@@ -25,10 +25,7 @@ export interface Term {
   readonly rsLora: boolean;
 }
 
-/**
- * The change of one base parameter: a sum of products, or a formula over such sums. A weighted sum of changes
- * concatenates their `terms`.
- */
+/** The change of one base parameter: a sum of products, or a formula over such sums. */
 export interface Change {
   readonly names: LowRankPair['names'];
   readonly transposed: boolean;

@@ -52,10 +52,7 @@ export const checkAdapters = async (
   return base === undefined ? [] : [first, ...others].flatMap((adapter) => checkAgainst(base, adapter));
 };
 
-/**
- * Checks that an adapter fits the base. Accepts adapters that cannot be applied, as to a quantised base: they
- * can still be merged.
- */
+/** Checks that an adapter fits the base. An adapter that cannot be applied can still be merged. */
 const checkAgainst = (base: CheckpointIndex, adapter: Adapter): readonly string[] => {
   if (base.adapted !== undefined) return [];
   try {

@@ -95,10 +95,7 @@ const sumOfBiases = (
 
 type OfDifferences = Consensus<ModelTensor> | Sce<ModelTensor>;
 
-/**
- * True for formulas of differences from the base. Applied to changes with base 0, such a formula gives the
- * merged change.
- */
+/** True for formulas that, applied to changes with base 0, give the merged change. */
 const isOfDifferences = (expression: Expression): expression is OfDifferences =>
   expression.kind === 'consensus' || expression.kind === 'sce';
 

@@ -160,10 +160,7 @@ const refuseTokenizers = ({
     throw new LayerloomError('NO_ADAPTER_FORM', { method, reason: 'another vocabulary is asked for' });
 };
 
-/**
- * Returns where adapted parameters lie among the base's layers. Without a base, takes the last adapted layer
- * for the last layer, and warns.
- */
+/** Returns the places of adapted parameters. Without a base, assumes their last layer is the last one. */
 const architectureOf = (
   merged: readonly AdapterModel[],
   models: readonly OpenedModel[],

@@ -185,10 +185,7 @@ const headDifferences = (
   ];
 };
 
-/**
- * Refuses extra tensors of an unsupported quantisation scheme. Otherwise the error would be about missing
- * weights.
- */
+/** Refuses extra tensors of an unsupported quantisation, rather than report missing weights. */
 const refuseUnread = ({ checkpoint }: Model, names: readonly string[]): void => {
   const quantised = quantisedTensors(checkpoint.tensors.keys());
   const tensor = names.find((name) => quantised.has(name));

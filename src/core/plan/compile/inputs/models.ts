@@ -34,10 +34,7 @@ export interface OpenedModel extends Model {
    * Index of the merged vocabulary that the model's rows follow; absent if the rows follow the model's own.
    */
   readonly vocabulary?: number;
-  /**
-   * Fields from here on are for nested recipes. Returns the changed keys of the first model's
-   * `generation_config.json`.
-   */
+  /** From here on, for nested recipes. Returns changed keys of `generation_config.json`. */
   readonly generationEdits?: (config: Edits) => Edits;
   readonly tokenizer?: TokenizerSource;
   /** The nested recipe, with the parameters it uses. */

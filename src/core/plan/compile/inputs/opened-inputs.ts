@@ -76,10 +76,7 @@ export const openInputs = async (...recipes: readonly Recipe[]): Promise<OpenedI
 
 const namesBase = (recipe: Recipe): boolean => referencesOf(recipe).some(({ role }) => role === 'base');
 
-/**
- * Opens bases that bare adapters name. Ignores missing and invalid bases, because few merges of adapters need
- * one.
- */
+/** Opens bases that adapters name. Ignores missing or invalid ones, because few merges need them. */
 const basesNamed = async (opened: readonly OpenedCheckpoint[]): Promise<OpenedCheckpoint[]> => {
   const names = new Set(opened.flatMap(({ adapter }) => adapter?.config.base ?? []));
   const found = await Promise.all(

@@ -117,10 +117,7 @@ export const inOneVocabulary = async (
   };
 };
 
-/**
- * Returns edits of special token ids from the tokenizer's model, for `config.json` and
- * `generation_config.json`.
- */
+/** Returns edits of special token ids, for `config.json` and `generation_config.json`. */
 const donatedIds = async (
   { checkpoint }: OpenedModel,
   move: TokenMove,
@@ -152,10 +149,7 @@ export const withoutToken = (name: string, config: Edits, edits: Edits): string[
 const baseOf = ({ source, base = 0 }: TokenizerRequest): number =>
   source === 'base' || source === 'union' ? base : 0;
 
-/**
- * Returns the model that supplies the tokenizer: the donor or, if it has none, the first model with a
- * tokenizer and as many rows.
- */
+/** Returns the model that supplies the tokenizer: the donor, or the first with one and as many rows. */
 const ownerOf = (
   models: readonly OpenedModel[],
   donor: number,

@@ -56,10 +56,7 @@ export const from = (key: string, otherwise: number | undefined, [before, after]
     (values) => [[positions(values, after)[0] ?? values.length]],
   );
 
-/**
- * The given number of last layers have the second value: `num_kv_shared_layers`. Loaders refuse a number
- * above the number of layers.
- */
+/** The given number of last layers have the second value: `num_kv_shared_layers`. */
 export const last = (key: string, otherwise: number | undefined, [before, after]: Pair): Saying =>
   numbers(
     { [key]: otherwise },

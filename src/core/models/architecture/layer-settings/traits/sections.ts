@@ -36,10 +36,7 @@ const countsIn = (section: Section, stack: string): string[] => {
 export const countOf = (section: Section, key: string): unknown =>
   isGiven(section[key]) || key !== 'num_decoder_layers' ? section[key] : section['num_layers'];
 
-/**
- * Writes the decoder's number of layers if it is absent: by default it would follow the encoder's, which
- * changes.
- */
+/** Writes the decoder's number of layers if absent, because it would follow the encoder's. */
 export const decoderCount = (section: Section, stack: string): Edits =>
   stack.endsWith('encoder.block') && !isGiven(section['num_decoder_layers'])
     ? { num_decoder_layers: section['num_layers'] }

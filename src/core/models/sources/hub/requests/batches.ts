@@ -1,9 +1,6 @@
 import type { Readable } from 'node:stream';
 
-/**
- * The lowest acceptable pace: `bytes` within `ms`. A slower connection is dropped, because a file would take
- * days.
- */
+/** The lowest acceptable pace: `bytes` within `ms`. Slower connections are dropped. */
 export interface LeastPace {
   readonly bytes: number;
   readonly ms: number;

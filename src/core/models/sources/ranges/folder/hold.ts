@@ -57,10 +57,7 @@ export const isHeld = async (folder: string): Promise<boolean> => held.has(folde
 
 const holderName = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/**
- * True if another process holds a folder. Removes this user's files of ended processes. On a file system
- * without locks, all holders count as alive.
- */
+/** True if another process holds a folder; removes this user's files of ended processes. */
 const hasHolders = async (folder: string): Promise<boolean> => {
   const directory = holdersPath(folder);
   const isOwn = foreignRangeFolder(directory) === undefined;

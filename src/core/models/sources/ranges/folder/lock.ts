@@ -8,10 +8,7 @@ import { tryLock } from '../../../../native/addon.js';
 /** Milliseconds between attempts to lock. */
 const pause = 100;
 
-/**
- * A file with an exclusive lock. `unsupported` means that the file system has no locks, so other processes
- * are not excluded.
- */
+/** A file with an exclusive lock; `unsupported` if the file system has no locks. */
 export interface LockedFile {
   readonly file: FileHandle;
   readonly state: 'taken' | 'unsupported';

@@ -1,7 +1,4 @@
-/**
- * The functions of the hub's library that layerloom uses. The build replaces the compiled module by a bundle
- * (`scripts/bundle-libraries.mjs`).
- */
+/** Functions of the hub's library. The build bundles this module (`scripts/bundle-libraries.mjs`). */
 export {
   checkRepoAccess,
   commitIter,

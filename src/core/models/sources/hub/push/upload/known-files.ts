@@ -4,10 +4,7 @@ import type { FileToPush } from './files-to-push.js';
 import type { RemoteEntry } from './hub-calls.js';
 import { UploadBlob } from './upload-blob.js';
 
-/**
- * Returns the files that the repository already has, compared by SHA-256 or Git object name. Reads a file
- * only if sizes agree.
- */
+/** Returns files that the repository has, by SHA-256 or Git object name. Reads only files of equal size. */
 export const filesThere = async (
   files: readonly FileToPush[],
   remote: readonly RemoteEntry[],

@@ -17,10 +17,7 @@ export interface PushOptions extends HubOptions {
 export interface PushedFile {
   readonly name: string;
   readonly bytes: number;
-  /**
-   * `sent`; `there`: already in the repository; `copied`: by the hub from a merged model; `planned`: in a dry
-   * run.
-   */
+  /** `there`: already in the repository; `copied`: by the hub from a merged model; `planned`: dry run. */
   readonly state: 'sent' | 'there' | 'copied' | 'planned';
 }
 

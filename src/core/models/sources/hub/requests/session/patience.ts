@@ -99,10 +99,7 @@ export const patiently = async <T>(hub: HubSession, work: () => Promise<T>): Pro
   }
 };
 
-/**
- * Returns the milliseconds to wait that the server asks for: by `Retry-After` (seconds or a date), or the
- * hub's `RateLimit: "api";r=0;t=55`.
- */
+/** Returns the milliseconds to wait, from `Retry-After` or the hub's `RateLimit: "api";r=0;t=55`. */
 export const retryAfter = (
   headers: Readonly<Record<string, string>>,
   now = Date.now(),
@@ -117,10 +114,7 @@ export const retryAfter = (
 
 const permanent = /^(CERT_|ERR_TLS|ERR_SSL|UNABLE_TO_|SELF_SIGNED|DEPTH_ZERO|ERR_INVALID|UND_ERR_INVALID)/;
 
-/**
- * Returns the codes of a network error and of its causes; a connection that tried several addresses has
- * several.
- */
+/** Returns the codes of a network error and of its causes: one for each address that was tried. */
 const codesOf = (error: unknown): string[] => {
   if (!(error instanceof Error)) return [];
   const { code, errors } = error as { code?: unknown; errors?: unknown[] };

@@ -19,10 +19,7 @@ export interface Connections {
 const inEitherCase = (env: NodeJS.ProcessEnv, name: HubVariable): string | undefined =>
   env[name.toLowerCase()] || variable(env, name) || undefined;
 
-/**
- * True if an entry of `NO_PROXY` matches a host. Entries are `*`, a name, or a domain with or without leading
- * dot, perhaps with a port.
- */
+/** True if a `NO_PROXY` entry matches a host: `*`, a name, or a domain, perhaps with a port. */
 const excludes = (entry: string, { hostname, host }: URL): boolean => {
   const name = entry.replace(/^\*?\./, '');
   return entry === '*' || [hostname, host].some((own) => own === name || own.endsWith(`.${name}`));

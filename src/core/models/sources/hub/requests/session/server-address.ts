@@ -5,10 +5,7 @@ export const parseAddress = (text: string, base?: URL): URL | undefined => {
   return /^https?:$/.test(url.protocol) ? url : undefined;
 };
 
-/**
- * Removes credentials and trailing slashes from an address. Requests use the result too, so that no message
- * can contain the password.
- */
+/** Removes credentials and trailing slashes, so that no request or message contains a password. */
 export const withoutCredentials = (text: string): string => {
   const url = parseAddress(text);
   // The password may make the address invalid.
