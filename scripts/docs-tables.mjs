@@ -68,16 +68,16 @@ const training = table(
     ],
     [
       'float32 weights under bfloat16 autocast',
-      'ours: steps of 1e-7 vanish when bfloat16 weights are updated. axolotl with `bf16: true` loads the weights in bfloat16, so its full presets compute in float32 (TF32)',
+      "ours: steps of 1e-7 vanish in bfloat16 weights. axolotl's full presets compute in float32 (TF32)",
     ],
     ['no packing, no loss on the prompt', 'ours'],
     [
-      'mixing ratios: equal shares, a small set whole and the rest from the others; the prompts of translations (either direction)',
+      'mixing ratios (equal shares, a small set whole); the prompts of translations (either direction)',
       'ours',
     ],
     [
       'configurations, splits and columns of the data sets',
-      'ours, from their cards; not run against the hub here. `prepare_data.py` stops where one differs and names the columns',
+      'ours, from their cards; not run against the hub here',
     ],
     [
       'FLORES removed from xP3 MT: files with `flores` in their names, or by a list of sentences',

@@ -34,13 +34,13 @@ export const evaluationSchema = z.strictObject({
   }),
   selectedBy: setting(z.record(z.string(), z.string().regex(/^(\d+-\d+|all)$/)).optional(), {
     meaning:
-      'Tasks by whose scores the experts were chosen, each with the rows (`0-49`, or `all`), as `experiment init --selection` writes it. Tables, reports and model cards say that scores on these rows are too high.',
+      'Tasks by whose scores the experts were chosen, each with its rows (`0-49`, or `all`). `experiment init --selection` writes it. Tables, reports and model cards say that scores on these rows are too high.',
     expected: 'tasks, each with the first and the last row, or all',
     otherwise: 'none',
   }),
   maxTokens: setting(z.int().min(1).optional(), {
     meaning:
-      'Most tokens of an answer, for every task that generates one. Results of other values are other results.',
+      'Most tokens of an answer.',
     otherwise: "the task's own",
   }),
   seed: setting(z.union([z.int(), z.string()]).default('0,1234,1234,1234'), {
@@ -66,13 +66,13 @@ export const evaluationSchema = z.strictObject({
   }),
   exchange: setting(z.enum(['vllm', 'sglang']).optional(), {
     meaning:
-      'The server of `serve` or `base_url` keeps running, and [takes the weights](#one-server-for-all-models) of one model after another: `vllm` or `sglang`.',
+      'One server [takes the weights](#one-server-for-all-models) of one model after another: `vllm` or `sglang`.',
     expected: 'a kind of server that takes weights: vllm or sglang',
     otherwise: 'a server for each model',
   }),
   fingerprint: setting(z.enum(['samples', 'whole']).default('samples'), {
     meaning:
-      'How much of the weights in [a process](#one-process-for-all-models) or [a server](#one-server-for-all-models) is compared: samples of those that it kept, or all.',
+      'Weights in [a process](#one-process-for-all-models) or [a server](#one-server-for-all-models) that are compared: samples of kept ones, or the whole.',
     expected: 'samples or whole',
   }),
   serveTimeout: setting(z.number().positive().max(mostSeconds).default(600), {
@@ -98,7 +98,7 @@ export const evaluationSchema = z.strictObject({
   }),
   confirmRunUnsafeCode: setting(z.boolean().default(false), {
     meaning:
-      "Consent to tasks that run the programs which models write, with your rights (MBPP); `lm_eval run`'s flag of this name.",
+      "Consent to tasks that run programs of models with your rights (MBPP).",
   }),
   data: setting(z.string().min(1).optional(), {
     meaning: 'Directory of local data for [tasks that can read it](#local-data).',
@@ -107,11 +107,11 @@ export const evaluationSchema = z.strictObject({
   }),
   include: setting(z.union([z.string().min(1), z.array(z.string().min(1)).min(1)]).optional(), {
     meaning:
-      "Directory of [task files of your own](#tasks-of-your-own), or a list of them, beside the harness's and layerloom's.",
+      "Directory of [task files of your own](#tasks-of-your-own), or a list of directories.",
     expected: 'a directory with task files of lm_eval, or a list of such',
   }),
   timeout: setting(z.number().positive().max(mostSeconds).optional(), {
-    meaning: 'Seconds after which a run of the harness is given up.',
+    meaning: 'Most seconds of a run of the harness.',
     expected: `a number of seconds, at most ${mostSeconds}`,
   }),
   jobs: setting(z.int().min(1).optional(), {
@@ -120,7 +120,7 @@ export const evaluationSchema = z.strictObject({
   }),
   harness: setting(z.literal('lm-eval').optional(), {
     meaning:
-      'The only one that is run. A block for another harness is copied unchecked, for other programs; `evaluate` refuses it.',
+      '`evaluate` runs only this harness. A block for another one is copied unchecked, for other programs.',
     expected: 'lm-eval',
     otherwise: '`lm-eval`',
   }),

@@ -13,7 +13,7 @@ const value = <Type extends z.ZodType>(type: Type, words: SettingWords) =>
 
 export const runValues = z.object({
   learningRate: value(z.number().positive().max(1), {
-    meaning: 'Peak learning rate. For LoRA it is taken as it is.',
+    meaning: 'Peak learning rate, for LoRA too.',
     expected: 'a number above 0, such as 1e-5',
   }),
   batchSize: value(count, {
@@ -42,7 +42,7 @@ export const runValues = z.object({
   }),
   mix: value(z.string().min(1), {
     meaning:
-      'Ratios of data sets, or for `joint` of `math` and `language`: `aya:1+nllb:3`. A set without a ratio has 1; one that is not named is left out.',
+      'Ratios of data sets, or for `joint` of `math` and `language`: `aya:1+nllb:3`. A set without a ratio has 1; an unnamed set is left out.',
     expected: 'NAME:RATIO+NAME:RATIO, such as aya:1+nllb:3',
   }),
 });

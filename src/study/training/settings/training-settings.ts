@@ -22,7 +22,7 @@ export const trainingSettings = z.object({
   rank: setting(count.optional(), { meaning: 'Rank of LoRA.', otherwise: `${choices.lora.rank}` }),
   way: setting(z.enum(trainingWays).default('plain'), {
     meaning:
-      '`plain` trains everything; `revert` too, and puts layers back afterwards; `freeze` trains the part of a partition that the preset is for; `simultaneous` both parts in one run, each by its own data ([modular ways](#modular-ways)).',
+      '`plain`, `revert`, `freeze` or `simultaneous` ([modular ways](#modular-ways)).',
   }),
   partition: setting(z.string().optional(), {
     meaning: 'The `partition.json` of `freeze` and `simultaneous`, and of `revert`.',
@@ -30,7 +30,7 @@ export const trainingSettings = z.object({
   }),
   data: setting(z.array(z.string()).default([]), {
     meaning:
-      "Files of rows, one for each time the option is given: `PATH` instead of the preset's data, `NAME=PATH` instead of one data set of it, `math=PATH` or `language=PATH` instead of all data of that kind.",
+      "Files of rows; repeatable. `PATH` replaces the preset's data, `NAME=PATH` one data set, `math=PATH` or `language=PATH` all data of that kind.",
     expected: 'a list of paths, or NAME=PATH',
     otherwise: "the preset's",
   }),

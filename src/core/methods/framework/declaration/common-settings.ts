@@ -54,12 +54,12 @@ const sizeSchema = z
 export const layoutSettings = {
   layout: setting(z.enum(layouts).optional(), {
     meaning:
-      'Shards of the output: `layer`, one for each layer, or `size`, as full as `max_shard_size` allows. The option `--layout` overrides it.',
+      'Shards of the output: `layer`, one for each layer, or `size`, as full as `max_shard_size` allows. `--layout` overrides it.',
     otherwise: '`layer`',
   }),
   maxShardSize: setting(sizeSchema.optional(), {
     meaning:
-      'Tensor data in a shard, at most: `5GB`, `500MB`, or bytes. The option `--max-shard-size` overrides it.',
+      'Most tensor data in a shard: `5GB`, `500MB`, or bytes. `--max-shard-size` overrides it.',
     expected: 'a size such as 5GB or 500MB',
     otherwise: '`5GB`',
   }),
@@ -70,7 +70,7 @@ export const commonSettings = z.strictObject({
   dtype: setting(dtypeSchema.optional(), {
     meaning: 'The floating dtype of the output: every floating tensor is converted, copied ones too.',
     ...dtypeWords,
-    otherwise: 'that of each tensor in the first model',
+    otherwise: "each tensor's in the first model",
   }),
   outDtype: setting(dtypeSchema.optional(), {
     meaning: 'The same as `dtype`, which it overrides.',
@@ -90,7 +90,7 @@ export const commonSettings = z.strictObject({
   ),
   stack: setting(z.string().min(1).optional(), {
     meaning:
-      'Which stack of layers is meant in models that have several ([families](families.md)): `encoder`, `decoder`, or what stands before the numbers, such as `transformer_blocks`. The layers of the others count as tensors outside the layers.',
+      'The stack of layers in models that have several ([families](families.md)): `encoder`, `decoder`, or the prefix of the numbers, such as `transformer_blocks`. Other stacks count as outside the layers.',
     expected: 'the name of a stack, such as encoder or decoder',
     otherwise: 'the only one',
   }),
@@ -99,28 +99,28 @@ export const commonSettings = z.strictObject({
 /** Settings of top-level recipes only. */
 export const outputSettings = z.strictObject({
   as: setting(z.enum(['adapter', 'full']).optional(), {
-    meaning: 'The form of the output: a LoRA adapter, or full weights. The option `--as` overrides it.',
-    otherwise: 'an adapter where all models are bare adapters',
+    meaning: 'The form of the output: a LoRA adapter, or full weights. `--as` overrides it.',
+    otherwise: 'an adapter if all models are bare adapters',
   }),
   rank: setting(z.int().min(1).max(mostRank).optional(), {
     meaning:
-      'For an adapter as the output: the highest rank of averaged products, and of merges by TIES, DARE and the like, which need it. Products of a higher rank are truncated; copies keep their rank.',
+      'Highest rank of averaged products in an adapter; TIES, DARE and the like need it. Products of a higher rank are truncated; copies keep their rank.',
     expected: `a whole number from 1 to ${mostRank}`,
-    otherwise: 'all that they have together',
+    otherwise: 'the sum of ranks',
   }),
   allowNonFinite: setting(z.boolean().optional(), {
     meaning:
-      'Compute with values that are NaN or infinite, and write what comes of them, instead of refusing them. Copies are never looked at.',
+      'Compute with values that are NaN or infinite, instead of refusing them. Copies are never checked.',
     otherwise: '`false`',
   }),
   experts: setting(z.enum(expertLayouts).optional(), {
     meaning:
-      'The experts of mixtures in the output: `fused`, those of a layer in one parameter, or `separate`, each by itself ([Mixtures](mixtures.md)). The option `--experts` overrides it.',
+      "The experts of mixtures in the output: `fused`, a layer's in one parameter, or `separate` ([Mixtures](mixtures.md)). `--experts` overrides it.",
     otherwise: 'those of the first model',
   }),
   quantize: setting(z.enum(writtenNames).optional(), {
     meaning:
-      'The scheme that the matrices of layers are quantised in ([Quantised models](quantised.md#quantising-an-output)). The option `--quantise` overrides it.',
+      'The scheme to quantise the matrices of layers in ([Quantised models](quantised.md#quantising-an-output)). `--quantise` overrides it.',
     otherwise: 'not quantised',
   }),
   ...layoutSettings,

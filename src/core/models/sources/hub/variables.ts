@@ -15,7 +15,7 @@ export const hubVariables = {
   },
   HF_HUB_DISABLE_IMPLICIT_TOKEN: { meaning: '`1`: no token is sent.' },
   HF_ENDPOINT: {
-    meaning: 'Another hub or a mirror; a user name and password in it are left out.',
+    meaning: 'Another hub or a mirror, without user name and password.',
     otherwise: '`https://huggingface.co`',
   },
   HF_HOME: {
@@ -32,7 +32,7 @@ export const hubVariables = {
   TRANSFORMERS_OFFLINE: { meaning: 'The same.' },
   HF_HUB_DOWNLOAD_TIMEOUT: {
     meaning:
-      'Seconds without a byte, or with less than 1 KiB each of weights, after which a connection is given up and made again.',
+      'Seconds without a byte, or with less than 1 KiB each of weights, after which a connection is made again.',
     otherwise: '`30`',
   },
   HTTPS_PROXY: { meaning: 'A proxy.' },

@@ -62,12 +62,12 @@ export const furtherReference = z.strictObject({
   model: setting(text, { meaning: 'The checkpoint, as experts are given.' }),
   role: setting(text.optional(), {
     meaning:
-      'A word of yours for models of a kind, in lower-case letters, digits and hyphens. Not `base`, `task`, `language` or `merge`, the roles of merged models and merges.',
+      'Your word for models of a kind, in lower-case letters, digits and hyphens; not `base`, `task`, `language` or `merge`.',
     otherwise: '`checkpoint`',
   }),
   languages: setting(z.union([text, z.array(text).min(1)]).optional(), {
     meaning:
-      "The experiment's languages that it is for, one or a list. It is measured in these, and in tables, reports and comparisons it counts in these alone, also with `every_language: true`.",
+      "The experiment's languages that it is for, one or a list. Tables, reports and comparisons show it in these alone, also with `every_language: true`.",
     otherwise: 'all',
   }),
 });
@@ -77,18 +77,18 @@ const reference = z.union([text, furtherReference]);
 /** Defaults of an experiment's merges. */
 export const mergeSettings = z.strictObject({
   dtype: setting(dtypeSchema.optional(), {
-    meaning: 'Output dtype of merges that say no other: `bfloat16`, `float32`, …',
+    meaning: 'Output dtype of merges without their own: `bfloat16`, `float32`, …',
     ...dtypeWords,
     otherwise: "that of each merge's first model",
   }),
   allowNonFinite: setting(z.boolean().optional(), {
     meaning:
-      'Merges that say nothing else compute with values that are NaN or infinite, instead of being [refused](numbers.md). The option `--allow-non-finite` overrides it. A refused merge fails alone.',
+      "Compute with values that are NaN or infinite, instead of [refusing](numbers.md) the merge. A merge's own key or `--allow-non-finite` overrides it.",
     otherwise: '`false`',
   }),
   tokenizerSource: setting(z.enum(['auto', 'strict', 'union', 'base']).optional(), {
     meaning:
-      'Vocabulary of merges whose experts differ in theirs: `auto`, `strict`, `union` or `base` ([vocabularies](tokenizers.md)). The option `--tokenizer` overrides it.',
+      "Vocabulary of merges whose experts' vocabularies differ: `auto`, `strict`, `union` or `base` ([vocabularies](tokenizers.md)). `--tokenizer` overrides it.",
     otherwise: '`auto`',
   }),
 });
@@ -99,19 +99,19 @@ export const plainSettings = z.strictObject({ ...mergeSettings.shape, ...layoutS
 export const experimentSchema = z.strictObject({
   base: setting(text.optional(), {
     meaning:
-      'The model that all experts were fine-tuned from. Needed only by methods and weights that compare with it (`ties`, `magnitude`, …).',
+      'The model that all experts were fine-tuned from. Only some methods and weights need it (`ties`, `magnitude`, …).',
   }),
   tasks: setting(experts.optional(), {
     meaning: 'Task experts, `NAME: PATH` each. All languages share them.',
     otherwise: 'required, unless `merges` is empty or of runs',
   }),
   languages: setting(z.record(z.string(), experts).meta({ minProperties: 1 }).optional(), {
-    meaning: 'Languages, each with its experts, `NAME: PATH` each. Several languages may share an expert.',
+    meaning: 'Languages, each with its experts, `NAME: PATH` each.',
     otherwise: 'required, unless `merges` is empty or of runs',
   }),
   runs: setting(experts.optional(), {
     meaning:
-      'Training runs, `NAME: PATH` each, of folders that hold `checkpoint-N` folders. Entries with `run` average [windows of their checkpoints](checkpoints.md#windows).',
+      'Training runs, `NAME: PATH` each: folders of `checkpoint-N` folders. Entries with `run` average [windows of checkpoints](checkpoints.md#windows).',
   }),
   merges: setting(z.array(z.custom<MergeInput>().meta({ $ref: '#/$defs/merge' })), {
     meaning:
@@ -121,12 +121,12 @@ export const experimentSchema = z.strictObject({
     z.union([z.boolean(), z.record(z.string(), reference).meta({ minProperties: 1 })]).optional(),
     {
       meaning:
-        '`true` lists the base and the single experts in `experiment.json`, for merges to be compared with; `false` does not. A mapping lists them and [further models](#references).',
+        '`true` compares merges with the base and the single experts; `false` does not. A mapping adds [further models](#references).',
       otherwise: '`true`',
     },
   ),
   evaluate: setting(evaluationSchema.optional(), {
-    meaning: `Measurements: \`tasks\` by language, and [other keys](evaluation.md#the-evaluate-block). It is checked and copied into \`experiment.json\`; a batch runs no evaluation, [\`${layerloomCommand('evaluate')}\`](evaluation.md) does. The block's commands (\`serve\`, \`arguments\`) are run without a question only in [folders that your own batches made](evaluation.md#folders-of-others).`,
+    meaning: `Measurements: \`tasks\` by language, and [other keys](evaluation.md#the-evaluate-block). [\`${layerloomCommand('evaluate')}\`](evaluation.md) reads its copy in \`experiment.json\`. The block's commands (\`serve\`, \`arguments\`) are run without a question only in [folders that your own batches made](evaluation.md#folders-of-others).`,
   }),
   search: setting(searchSchema.optional(), {
     meaning: `Defaults of [\`${layerloomCommand('search')}\`](search.md).`,

@@ -7,11 +7,11 @@ export const budgetText = /^\d+(\.\d+)?%$/;
 /** `search:` of an experiment: defaults of options. */
 export const searchSchema = z.strictObject({
   strategy: setting(z.enum(['halving', 'descent']).default('halving'), {
-    meaning: '[How to search](#successive-halving). `descent`, of earlier versions, means `halving` too.',
+    meaning: '[How to search](#successive-halving). `descent` means `halving` too.',
   }),
   budget: setting(z.union([z.int().min(1), z.string().regex(budgetText)]).default('25%'), {
     meaning:
-      'Problem-evaluations (one model on one problem is one), or a share of those of the whole grid; the final comparison is paid from it.',
+      'Problem-evaluations (one model on one problem is one), or a share of those of the whole grid. It includes the final comparison.',
     expected: 'a number of problem-evaluations, or a share such as 25%',
   }),
   problems: setting(z.int().min(2).default(250), { meaning: "Number of the task's problems." }),
