@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { parse } from 'yaml';
@@ -86,6 +86,17 @@ describe('with local data, tasks', () => {
     const { failures } = await prepareTasks(['layerloom_mgsm_ppl_ja', 'layerloom_mgsm_ja'], { data }, into);
     expect([...failures.keys()]).toEqual(['layerloom_mgsm_ja']);
     expect(Object.keys(taskFile(into, 'layerloom_mgsm_ppl_ja').dataset_kwargs.data_files)).toEqual(['test']);
+  });
+
+  it('need no exemplars without worked examples', async () => {
+    const { data, into } = folders();
+    rmSync(join(data, 'exemplars.json'));
+    const shots: Record<string, number> = { layerloom_mgsm_en: 0, layerloom_mgsm_ja: 8 };
+    const fewshotOf = (task: string) => shots[task];
+    const { failures } = await prepareTasks(Object.keys(shots), { data, fewshotOf }, into);
+    expect([...failures.keys()]).toEqual(['layerloom_mgsm_ja']);
+    const { train, test } = taskFile(into, 'layerloom_mgsm_en').dataset_kwargs.data_files;
+    expect(train).toBe(test);
   });
 
   it('of translation pair the lines of two languages', async () => {

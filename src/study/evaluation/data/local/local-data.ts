@@ -3,7 +3,7 @@ import { LayerloomError } from '../../../../core/base/errors/errors.js';
 import { localChoiceTask } from './choice-data.js';
 import { floresTaskNames, localFloresTask } from './flores-task.js';
 import { mgsmLanguages } from './languages.js';
-import { type LocalTask, requiredFile, type WrittenRows, writeRows } from './local-task.js';
+import { firstThere, type LocalTask, requiredFile, type WrittenRows, writeRows } from './local-task.js';
 import { localMbppTask, mbppTaskNames } from './mbpp-data.js';
 import { readExemplars, readProblems } from './mgsm-data.js';
 
@@ -13,11 +13,15 @@ const mgsmNames = new RegExp(
 );
 
 const mgsm = (task: string, code: string, withExemplars: boolean): LocalTask['write'] => {
-  const filesIn = async (data: string, into: string): Promise<WrittenRows> => {
-    const required = (name: string) => requiredFile(task, data, [name, `mgsm/${name}`]);
+  const filesIn = async (data: string, into: string, shots: number | undefined): Promise<WrittenRows> => {
+    const placesOf = (name: string): [string, string] => [name, `mgsm/${name}`];
+    const required = (name: string) => requiredFile(task, data, placesOf(name));
     const problems = await readProblems(await required(`mgsm_${code}.tsv`));
     const test = await writeRows(join(into, `mgsm_${code}.test.jsonl`), problems);
     if (!withExemplars) return { files: { test }, problems: problems.length };
+    // The harness opens the split of worked examples even if it takes none of them.
+    if (shots === 0 && (await firstThere(data, placesOf('exemplars.json'))) === undefined)
+      return { files: { train: test, test }, problems: problems.length };
     const file = await required('exemplars.json');
     const exemplars = await readExemplars(file, code);
     if (exemplars === undefined)
@@ -25,7 +29,7 @@ const mgsm = (task: string, code: string, withExemplars: boolean): LocalTask['wr
     const train = await writeRows(join(into, `mgsm_${code}.train.jsonl`), exemplars);
     return { files: { train, test }, problems: problems.length };
   };
-  return async (data, into) => new Map([[task, await filesIn(data, into)]]);
+  return async (data, into, shots) => new Map([[task, await filesIn(data, into, shots)]]);
 };
 
 /** Returns undefined if only the hub has the task's data. */

@@ -38,6 +38,12 @@ export interface LocalTask {
   ) => Promise<ReadonlyMap<string, WrittenRows>>;
 }
 
+/** Returns the first of `places` in the directory; undefined if it has none of them. */
+export const firstThere = async (data: string, places: readonly string[]): Promise<string | undefined> => {
+  for (const place of places) if (await exists(join(data, place))) return join(data, place);
+  return undefined;
+};
+
 /**
  * @param places possible names in the directory; the first that exists counts
  * @throws LayerloomError DATA_MISSING with the first name
@@ -47,7 +53,8 @@ export const requiredFile = async (
   data: string,
   places: readonly [string, ...string[]],
 ): Promise<string> => {
-  for (const place of places) if (await exists(join(data, place))) return join(data, place);
+  const there = await firstThere(data, places);
+  if (there !== undefined) return there;
   const remedy = `put it into ${data}, or leave the task out`;
   throw new LayerloomError('DATA_MISSING', { task, file: places[0], remedy, directory: data });
 };
