@@ -149,7 +149,7 @@ describe('the progress of an evaluation', () => {
   });
 
   it('is one line', () => {
-    const progress = { done: 1, total: 9, waiting: 3, secondsLeft: 4000 };
+    const progress = { done: 1, failed: 0, total: 9, waiting: 3, secondsLeft: 4000 };
     const running = ['a', 'b', 'c', 'd'];
     expect(describeScoring({ ...progress, running, requests: [{ model: 'b', done: 3, total: 250 }] })).toBe(
       '1 of 9 models done; 1 h 6 min left; scoring a, b (3 of 250 requests), c and 1 more',
@@ -157,5 +157,7 @@ describe('the progress of an evaluation', () => {
     expect(describeScoring({ ...progress, running: [], requests: [], secondsLeft: null })).toBe(
       '1 of 9 models done; waiting for 3',
     );
+    const all = { done: 9, failed: 9, total: 9, waiting: 0, secondsLeft: 0 };
+    expect(describeScoring({ ...all, running: [], requests: [] })).toBe('9 of 9 models done, 9 of them failed');
   });
 });

@@ -68,6 +68,7 @@ const mostNamed = 3;
 
 export const describeScoring = ({
   done,
+  failed,
   total,
   running,
   waiting,
@@ -78,7 +79,7 @@ export const describeScoring = ({
   const named = running.map((name) => `${name}${of.get(name) ?? ''}`);
   const more = named.length > mostNamed ? ` and ${named.length - mostNamed} more` : '';
   return [
-    `${done} of ${total} models done`,
+    `${done} of ${total} models done${failed === 0 ? '' : `, ${failed} of them failed`}`,
     ...(secondsLeft === null || secondsLeft === 0 ? [] : [`${formatSeconds(secondsLeft)} left`]),
     ...(named.length === 0 ? [] : [`scoring ${named.slice(0, mostNamed).join(', ')}${more}`]),
     ...(named.length === 0 && waiting > 0 ? [`waiting for ${waiting}`] : []),

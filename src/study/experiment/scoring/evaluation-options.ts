@@ -56,6 +56,8 @@ export interface EvaluateOptions {
 export interface EvaluationProgress {
   /** Scored, failed, or scored before. */
   readonly done: number;
+  /** A part of `done`. */
+  readonly failed: number;
   readonly total: number;
   /** Names of the models that are being scored. */
   readonly running: readonly string[];

@@ -153,6 +153,7 @@ export class ModelQueue {
     const coming = [...this.#open.keys()].filter((name) => this.#absent.get(name)?.mayCome !== false);
     options.onProgress?.({
       done: this.settled.size,
+      failed: [...this.settled.values()].filter((state) => state === 'failed').length,
       total: this.#listed?.total ?? 0,
       running: [...this.#running],
       waiting: coming.length - this.#running.size,
