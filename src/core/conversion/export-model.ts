@@ -26,7 +26,6 @@ import { findConverter, findQuantizer, type Program, type ProgramPlaces } from '
 import { checkQuantizer, convert, type LoadedOnce, loadOnce, quantize, type StepContext } from './steps.js';
 
 export interface ModelExportOptions extends ProgramPlaces {
-  /** The format; only `gguf`. */
   to: (typeof exportFormats)[number];
   /** Type of the weights, such as `bf16`, `q8_0` or `q4_k_m`. */
   type: GgufType;

@@ -29,7 +29,6 @@ export type Solver =
   | {
       readonly kind: 'regress';
       readonly matrices: NativeProgram;
-      /** Each model's value W. */
       readonly values: readonly number[];
       readonly grams: NativeProgram;
       /** Each model's value G. */

@@ -3,7 +3,6 @@
 
 /** Elements near a bound, in the order of magnitudes. */
 export interface Tally {
-  /** Number of elements above the bound. */
   readonly above: number;
   /** The smallest magnitude above the bound, and the largest of the others, as float32 bits. */
   readonly least: number;

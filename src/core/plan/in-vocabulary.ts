@@ -16,7 +16,6 @@ export interface VocabularyTensor {
   readonly stored: StoredTensor;
 }
 
-/** True if the model's rows already are the output's. */
 export const isUnmoved = (
   { own, fills }: ModelRows,
   { rows, padFrom }: MergedVocabulary,

@@ -105,7 +105,6 @@ export const tensorOf = (operand: Operand): StoredTensor | undefined => {
 /** Returns a matrix product's rank; undefined for other operands. */
 export const rankOf = (operand: Operand): number | undefined => kindOf(operand).rank?.(operand);
 
-/** Returns a computed operand's formula; undefined for other operands. */
 export const formulaOf = (operand: Operand): PlannedExpression | undefined =>
   kindOf(operand).formula?.(operand);
 

@@ -67,7 +67,6 @@ export interface PlannedShard {
   readonly tensors: readonly PlannedTensor[];
 }
 
-/** A model that a plan reads. */
 export interface PlannedInput extends Origin {
   /** `task`, `language`, `model`, `base` and others. */
   readonly role: string;

@@ -11,7 +11,6 @@ import type { DtypeName } from '../tensor/dtype.js';
 import { inForm } from './output-form.js';
 import { withCheckpoints } from './run-checkpoints.js';
 
-/** Options that override a recipe's settings. */
 export interface RecipeOverrides {
   dtype?: DtypeName | undefined;
   as?: OutputForm | undefined;
@@ -20,7 +19,6 @@ export interface RecipeOverrides {
   quantize?: WrittenName | undefined;
   /** True to compute with NaN and infinity. Statistics of whole models leave such rows out. */
   allowNonFinite?: boolean | undefined;
-  /** The output's chat template, written as a recipe's `chatTemplate`. */
   chatTemplate?: string | undefined;
   /** The output's vocabulary: `auto`, `strict`, `union`, `base`, or a model of the recipe (or its path). */
   tokenizer?: string | undefined;

@@ -46,7 +46,6 @@ export interface QuantisedBlocks extends CodesInRows {
   readonly after?: number | undefined;
 }
 
-/** Zero points for blocks, as a matrix of codes. */
 export interface ZeroPoints<Reference> extends Omit<CodesInRows, 'rows' | 'width'> {
   /** True if zero points are their codes plus 1; the largest code wraps to the smallest. */
   readonly oneMore: boolean;

@@ -29,7 +29,6 @@ const mostMegabytes = 2048;
 /** A thread for a library that reads texts from outside. A call that exceeds its time ends the thread. */
 export class LibraryThread {
   readonly #worker: Worker;
-  /** Microseconds left for calls. */
   #left = 0;
   /** Receives the answer of the current call. */
   #answer: (answer: Answer) => void = () => undefined;

@@ -47,7 +47,6 @@ export interface ErrorContext {
   readonly warnings?: readonly string[] | undefined;
 }
 
-/** Details that come from an error's context. */
 export interface ContextDetails {
   readonly path?: ErrorContext['recipePath'];
   readonly file?: string;
@@ -123,7 +122,6 @@ export class LayerloomError<Code extends ErrorCode = ErrorCode> extends Error {
     });
   }
 
-  /** Returns the error as `--json` prints it. */
   toJSON(): { code: Code; message: string; details: ErrorDetails<Code> & ContextDetails } {
     return { code: this.code, message: this.message, details: this.details };
   }

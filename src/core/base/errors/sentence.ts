@@ -21,7 +21,6 @@ type Takes<G> = G extends string
     ? (details: Details) => void
     : never;
 
-/** The details that all gaps need. */
 type DetailsOf<Gaps extends readonly Gap[]> =
   Takes<Gaps[number]> extends (details: infer Details) => void
     ? { [Name in keyof Details]: Details[Name] }

@@ -25,7 +25,6 @@ const attempting =
     }
   };
 
-/** Runs `action`, and converts its errors to READ_FAILED for `file`. */
 export const reading = attempting(readFailed);
 
 /** Runs `action`, and converts its errors to WRITE_FAILED for `file`. */

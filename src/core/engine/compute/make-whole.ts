@@ -23,7 +23,6 @@ import { type Lowerer, lowerMatrices, type Solving, solve } from './measures/sol
 import { computedOf, type Slab } from './tasks.js';
 
 export interface WholeSink<S> {
-  /** Returns the shard's name, for errors. */
   nameOf(shard: S): string;
   /** Receives the numbers of a matrix whose factors were written. */
   factorised?(matrix: string, factors: Factors): void;

@@ -34,7 +34,6 @@ export interface DifferentTensor {
 }
 
 export interface Recomputed extends RunCost {
-  /** Number of tiles in the output; number and bytes of recomputed ones. */
   readonly tiles: number;
   readonly recomputed: number;
   readonly bytes: number;

@@ -167,7 +167,6 @@ export const extentsOf = <S>({ pieces }: Task<S>): ReadonlyMap<S, readonly Exten
   return extents;
 };
 
-/** Returns the number of bytes that a task writes. */
 export const bytesOf = <S>(task: Task<S>): number =>
   [...extentsOf(task).values()].flat().reduce((total, { begin, end }) => total + end - begin, 0);
 

@@ -100,7 +100,6 @@ export const replaceFile = async (
   }
 };
 
-/** End of a partial file's name, after `.FILE.`. */
 const partialEnd = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.partial$/;
 
 /** Renames a file; fails with EEXIST if the name is taken. */

@@ -47,7 +47,6 @@ const merge = (extents: readonly Extent[]): Extent[] => {
   return merged;
 };
 
-/** True if the extents together cover an extent. */
 export const covers = (extents: readonly Extent[], { begin, end }: Extent): boolean => {
   let reached = begin;
   for (const extent of [...extents].sort((a, b) => a.begin - b.begin))

@@ -25,7 +25,6 @@ export class WorkerPool {
   readonly #control = new BigInt64Array(this.#shared);
   readonly #signal: AbortSignal;
   readonly #onAbort = (): void => this.stop(this.#signal.reason);
-  /** The threads, which the first task starts. */
   #started: Promise<Threads> | undefined;
   /** Tasks that have not ended. */
   readonly #tasks = new Set<Promise<unknown>>();
@@ -36,7 +35,6 @@ export class WorkerPool {
     hash: (files) => this.#carryOut('hash', files),
     checksum: (fd) => this.#carryOut('checksum', fd),
   });
-  /** Number of free slots for tasks. */
   #room: number;
   /** Resolvers of tasks that wait for a slot; not in piscina, so that a stopped pool can drop them. */
   readonly #waiting: (() => void)[] = [];

@@ -19,7 +19,6 @@ export interface Tasks {
 
 export interface Results {
   run: RunResult;
-  /** `found` has an array for each measure. */
   measure: Computed<readonly Float64Array[]>;
   /** `found` has `sizeOfSolution` numbers. */
   solve: Computed<Float64Array>;

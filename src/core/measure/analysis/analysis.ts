@@ -45,7 +45,6 @@ export const fileName = (name: string): string => name.replaceAll('/', '--');
 
 export const vectorsName = (name: string): string => `${fileName(name)}.mav.safetensors`;
 
-/** A tensor's rows, and the share of them above the threshold. */
 export interface TensorAnalysis extends TensorRows {
   /** Share of finite rows whose MAV is above the threshold; 0 if no row is finite. */
   readonly fractionAbove: number;

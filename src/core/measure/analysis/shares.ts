@@ -3,10 +3,8 @@ import type { MavVectors } from './analysis.js';
 
 /** An expert's change by location, as shares of Σ|Δ| that add up to 1; all 0 if nothing changed. */
 export interface Shares {
-  /** Share in the first `bottom` layers. */
   readonly bottom: number;
   readonly middle: number;
-  /** Share in the last `top` layers. */
   readonly top: number;
   readonly outside: number;
   /** Share of each layer, from 0. */

@@ -12,7 +12,6 @@ import type { MavVectors } from './analysis.js';
 /** Files have four bytes for each row: about 1 GB for the largest mixtures of experts. */
 const limit = { most: 2 ** 31 - 1, what: 'a file of MAV vectors' };
 
-/** The value of `__metadata__.format`. */
 const formatName = 'layerloom-mav-1';
 
 /** Encodes `NAME.mav.safetensors`: an F32 tensor [rows] for each parameter; other fields as JSON metadata. */

@@ -20,7 +20,6 @@ export interface MatrixChange {
   readonly change: number;
 }
 
-/** An expert's change in each matrix of the layers, read from a file. */
 export interface ExpertChange {
   readonly file: string;
   /** The expert's name and directory, and the base's directory. */

@@ -17,10 +17,8 @@ import type { Extraction } from './extraction.js';
 import { loadedNames } from './loaded-name.js';
 import type { ExtractionPlan } from './plan-extraction.js';
 
-/** File name of the extraction's report. */
 export const extractionName = 'extract-lora.json';
 
-/** Name of the method in an extracted adapter's provenance. */
 export const extractionMethod = 'extract_lora';
 
 interface Provenance {

@@ -12,7 +12,6 @@ export interface ExtractedTensor {
   readonly rank: number;
   /** ‖Δ‖_F, with Δ = W_expert − W_base. */
   readonly norm: number;
-  /** ‖Δ − B·A‖_F / ‖Δ‖_F, for the factors as written. */
   readonly error: number;
   /** Share of ‖Δ‖²_F that B·A keeps: 1 − error². */
   readonly energy: number;

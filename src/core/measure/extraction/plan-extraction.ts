@@ -51,7 +51,6 @@ export interface SavedTensor {
   readonly source: StoredTensor;
 }
 
-/** An extraction, planned from headers. */
 export interface ExtractionPlan {
   readonly wanted: Wanted;
   readonly inputs: readonly PlannedInput[];

@@ -39,7 +39,6 @@ export interface PartitionByLocation {
   norms?: 'layer' | 'others' | undefined;
 }
 
-/** Parameters of a partition by an analysis of two experts. */
 export interface PartitionByAnalysis {
   experts: { readonly language: AnalysedExpert; readonly task: AnalysedExpert };
   /** The unit that is assigned as a whole. Default `module`. */

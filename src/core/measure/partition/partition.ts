@@ -2,7 +2,6 @@ import type { PartName, Side } from '../../methods/framework/part-names.js';
 import type { Architecture } from '../../models/architecture/architecture.js';
 import type { CheckpointIndex } from '../../models/checkpoint/checkpoint.js';
 
-/** A partition's base, read from headers. */
 export interface PartitionBase {
   readonly checkpoint: CheckpointIndex;
   readonly architecture: Architecture;
@@ -23,7 +22,6 @@ export interface FoundByLocation {
 /** By analysis: each unit goes to the expert that changed it more, relative to that expert's mean. */
 export interface FoundByAnalysis {
   readonly by: 'analysis';
-  /** Each expert's name, and the file with its changes. */
   readonly language: { readonly name: string; readonly file: string };
   readonly task: { readonly name: string; readonly file: string };
   readonly granularity: Granularity;
@@ -54,7 +52,6 @@ export interface Partition {
   readonly parts: Readonly<Record<PartName, readonly string[]>>;
   /** Modules of each part with matrix weights in layers: LoRA's targets. For a mixture, attention only. */
   readonly linear: Readonly<Record<PartName, readonly string[]>>;
-  /** Number of elements in each part. */
   readonly parameters: Readonly<Record<PartName, number>>;
 }
 

@@ -9,7 +9,6 @@ import { formatPartition, type PartitionFile } from './formats/index.js';
 import { type PartitionFormat, partitionFormats } from './formats/names.js';
 import type { Partition } from './partition.js';
 
-/** Absolute paths of a partition's files, and warnings. */
 export interface WrittenPartition {
   readonly files: readonly string[];
   readonly warnings: readonly string[];

@@ -1,4 +1,3 @@
-/** Number of layers of the paper's models. */
 export const paperLayers = 32;
 
 /** Layers that the language expert gives in the paper (§4.2). */

@@ -67,7 +67,6 @@ export const partSchema: z.ZodType<PartParameters, PartParameters> = z
       refuse(['layers'], 'layers or modules of the part: rest takes what no other part takes');
   });
 
-/** A model's share in the weighted average that makes a part. */
 export interface Share {
   readonly of: ModelInput;
   /** All weights of a part sum to 1. */

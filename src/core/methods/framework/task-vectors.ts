@@ -25,7 +25,6 @@ export interface TaskVectorParameters {
   int8Mask?: SettingInput<boolean> | undefined;
 }
 
-/** Parameters of methods that drop elements of task vectors. */
 export interface SparseParameters extends TaskVectorParameters {
   /** Share of elements to keep, 0 to 1. Default 1. */
   density?: SettingInput<number> | undefined;
@@ -42,7 +41,6 @@ export interface RandomParameters extends SparseParameters {
   seed?: SettingInput<number> | undefined;
 }
 
-/** Parameters of methods that drop outliers. */
 export interface OutlierParameters extends SparseParameters {
   /** Share of the largest changes to drop first, 0 to 1. Default 0.01. */
   gamma?: SettingInput<number> | undefined;

@@ -1,7 +1,6 @@
 import { isGiven, isObject } from '../../models/checkpoint/files/json.js';
 import { isUncheckedRecipe, type UncheckedRecipe } from '../framework/declaration/unchecked-recipe.js';
 
-/** A model in a recipe: its text, or a nested recipe. */
 export type WrittenModel = string | UncheckedRecipe;
 
 type Replace = (model: WrittenModel) => unknown;

@@ -52,7 +52,6 @@ interface Finished {
 
 /** Reads a recipe and the recipes it uses, one after another, each once. */
 export class Reading {
-  /** Inputs that a merge's output records. */
   recorded: RecordedInputs | undefined;
   readonly warnings: RecipeWarning[] = [];
   readonly #done = new Map<string, { readonly recipe: Mapping; readonly merges: number }>();

@@ -10,7 +10,6 @@ export interface Counts {
   readonly topTransition: number;
 }
 
-/** True for the paper's counts, without transitions. */
 export const arePaperCounts = ({ bottom, top, bottomTransition, topTransition }: Counts): boolean =>
   bottom === paperCounts.bottom && top === paperCounts.top && bottomTransition === 0 && topTransition === 0;
 

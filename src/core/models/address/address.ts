@@ -7,7 +7,6 @@ import { checkRemote, idOfHubAddress, isHubAddress, isRemote } from './remote.js
 
 export interface PlainAddress {
   readonly kind: 'model';
-  /** NAME of `NAME=…`, if given. */
   readonly name?: string;
   /** A path, or a source's name as written: `./math-1`, `org/name@main`. */
   readonly at: string;

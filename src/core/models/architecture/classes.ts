@@ -7,7 +7,6 @@ export const classesIn = (config: CheckpointIndex['config']): readonly string[] 
   return Array.isArray(classes) ? classes.filter((name) => typeof name === 'string') : [];
 };
 
-/** Returns the stem of a class name: `Llama` for `LlamaForCausalLM`. */
 export const stemOfClass = (name: string): string | undefined => ends.exec(name)?.groups?.['stem'];
 
 /** True if a class name implies a token head. */

@@ -5,7 +5,6 @@ import type { Role } from './role.js';
 /** Name patterns and their roles; the first match wins. */
 export type Rules = readonly (readonly [RegExp, Role])[];
 
-/** Kinds of models in the documentation. */
 export type ModelKind = 'decoder' | 'hybrid' | 'encoder' | 'encoder–decoder' | 'diffusion transformer';
 
 /** A family of models, with the tensor names that are unusual. */

@@ -3,7 +3,6 @@ import { invalidParameter } from '../../base/errors/invalid-parameter.js';
 import { type Family, families, usualStacks } from './families.js';
 import { otherTower } from './roles.js';
 
-/** A tensor's name, split at the layer number. */
 export interface NameInStack {
   /** The part before the number, such as `model.layers`. */
   readonly stack: string;

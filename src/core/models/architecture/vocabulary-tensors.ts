@@ -4,7 +4,6 @@ import { isTokenHead } from './roles.js';
 
 /** Tensors with a row for each token. */
 export interface VocabularyTensors {
-  /** Number of rows of the token embeddings. */
   readonly rows: number;
   readonly names: ReadonlySet<string>;
   /** Tensors whose tokens are not rows: BART's bias `[1, rows]`, and heads with fewer rows. */

@@ -6,7 +6,6 @@ import type { ModelTokens, Tokenizer } from './files/tokenizer.js';
 
 export interface VocabularyModel {
   readonly checkpoint: CheckpointIndex;
-  /** Number of rows of the embeddings. */
   readonly rows: number;
 }
 

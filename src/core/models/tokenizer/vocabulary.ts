@@ -12,7 +12,6 @@ export interface RowFill {
   readonly from: readonly { readonly model: number; readonly runs: readonly RowRun[] }[];
 }
 
-/** The sources of output rows in one model. */
 export interface ModelRows {
   /** Ascending by `to`. Output rows in neither `own` nor `fills` are 0. */
   readonly own: readonly RowRun[];

@@ -5,7 +5,6 @@ import { isObject } from '../../models/checkpoint/files/json.js';
 import { describe } from '../operands.js';
 import type { MergePlan, PlannedExpression, PlannedInput, PlannedTensor } from '../plan.js';
 
-/** The origin of a run of layers, or of the tensors outside the layers. */
 export interface Origin {
   /** First and last layer; null for tensors outside the layers. */
   readonly layers: readonly [number, number] | null;

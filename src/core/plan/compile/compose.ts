@@ -186,7 +186,6 @@ const textIn = (
 
 const nested: Cached<Promise<Composed>> = { most: 256 };
 
-/** Returns a function that opens a recipe's models; compiles nested recipes. */
 export const modelOpener =
   (recipe: Recipe, inputs: OpenedInputs, statistics: StatisticsByRecipe) =>
   async (reference: ModelReference): Promise<OpenedModel> => {

@@ -145,7 +145,6 @@ const partsOf = (
   ];
 };
 
-/** Returns the base's matrix if its shape agrees. */
 const baseOf = (base: OpenedModel | undefined, { name, shape }: Matrix): { readonly base?: Operand } => {
   const found = base?.operandOf(name);
   const isSame = (other: Shape | undefined) => other?.join() === shape.join();

@@ -62,7 +62,6 @@ export interface OperandKind<O, F = never> {
   weights?(operand: O): Weights;
   /** Appends the operand to a program. `asBits` moves bits, so that dtypes without arithmetic work. */
   lower(operand: O, to: Lowering, asBits: boolean): Promise<Value>;
-  /** Returns the operand's formula, for computed kinds. */
   formula?(operand: O): F;
   /** Returns the expression that moves the operand to an output of its dtype. Default: a one-term sum. */
   move?(operand: O): Copy<StoredTensor> | Assemble<O> | F;

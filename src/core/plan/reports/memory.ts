@@ -8,7 +8,6 @@ const nodeBytes = 27e6;
 const threadBytes = 9e6;
 
 export interface MemoryNeed {
-  /** Bytes that a thread needs for the most demanding tensor. */
   readonly ofThread: number;
   /** The most demanding tensor and an option that needs less memory, if tiles are not enough. */
   readonly matrix?: { readonly tensor: string; readonly lighter: string };

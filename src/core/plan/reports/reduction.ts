@@ -3,9 +3,7 @@ import type { StoredTensor } from '../../tensor/stored-tensor.js';
 import { sourcesOfOperand } from '../operands.js';
 import type { Operand, PlannedInput } from '../plan.js';
 
-/** An expert's difference from a tensor of the base. */
 export type PlannedDifference =
-  /** `tensor` − base. */
   | { readonly kind: 'tensor'; readonly tensor: Operand }
   /** `scale` · `change`; for an adapter on the base's own bytes, so that the base need not be read. */
   | { readonly kind: 'change'; readonly change: Operand; readonly scale: number }

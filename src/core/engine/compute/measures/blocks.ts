@@ -39,7 +39,6 @@ export const blocksOf = (
   }));
 };
 
-/** Divides blocks, in order, into parts of at most `most` elements. */
 export const inParts = (blocks: readonly ElementRange[], most: number): ElementRange[][] => {
   const parts: ElementRange[][] = [];
   let elements = Number.POSITIVE_INFINITY;

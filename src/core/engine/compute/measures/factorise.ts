@@ -13,7 +13,6 @@ export interface FactorTarget {
   readonly tensor: string;
   readonly seed: string;
   readonly shape: readonly [number, number];
-  /** The matrix Δ. */
   readonly matrix: Operand;
   /** Maximum rank, from 1 to the smaller extent. */
   readonly rank: number;
@@ -31,7 +30,6 @@ export interface FactorTarget {
 export interface Factors {
   /** The rank used. If Δ is 0 or contains NaN or infinity, 0, and nothing is written. */
   readonly rank: number;
-  /** ‖Δ‖²_F */
   readonly squares: number;
   /** ‖Δ − left · right‖²_F, with rounded factors. */
   readonly error: number;

@@ -10,7 +10,6 @@ import { elementsOf, type Shape } from '../../../tensor/reference.js';
 /** A NaN or infinity in a tensor or in one of the tensor's inputs. */
 export type NonFiniteValue = Extract<NonFinite, { readonly index: readonly number[] }>;
 
-/** Converts an element's number to an index in each dimension. */
 const indexOf = (element: number, shape: Shape): number[] => {
   let left = element;
   return shape.map((_, dimension) => {

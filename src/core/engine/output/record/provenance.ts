@@ -44,7 +44,6 @@ export const describeShards = (
     };
   });
 
-/** A side file's record in `layerloom.json`. */
 export interface SideFileRecord {
   readonly file: string;
   readonly bytes: number;

@@ -19,7 +19,6 @@ export interface SuggestedSwap extends Readonly<Record<Side, SwappedChange>> {
   readonly top: number;
 }
 
-/** An expert's change from its base, by layer. */
 export interface ProfiledExpert {
   readonly name: string;
   readonly shares: Pick<Shares, 'layers' | 'outside'>;
@@ -58,7 +57,6 @@ const sum = (numbers: readonly number[]): number => numbers.reduce((total, numbe
 const unevenness = (profile: readonly number[]): number =>
   sum(profile.map((share) => Math.abs(share - 1 / profile.length))) / 2;
 
-/** Returns an expert's change after a swap without transitions, with averages outside the layers. */
 export const swappedChange = (
   { layers, outside }: ProfiledExpert['shares'],
   role: Side,

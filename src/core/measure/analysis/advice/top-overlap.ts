@@ -11,13 +11,11 @@ export interface TopOverlapPart {
   readonly rows: number;
   /** Number of rows among both experts' largest. */
   readonly inBoth: number;
-  /** inBoth / rows; null without rows. */
   readonly shared: number | null;
   /** Share expected for randomly chosen rows; null without rows. */
   readonly chance: number | null;
 }
 
-/** Overlap of two experts' largest changes. */
 export interface TopOverlap {
   readonly experts: readonly [string, string];
   /** Share of each matrix's rows that count as largest. */

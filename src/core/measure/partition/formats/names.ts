@@ -1,7 +1,5 @@
-/** Formats with one file for both sides. */
 export const formatsOfBoth = ['json', 'python'] as const;
 
-/** Formats with a file for each side. */
 export const formatsBySide = ['peft', 'llama-factory', 'axolotl', 'names', 'regex'] as const;
 
 export type PartitionFormat = (typeof formatsOfBoth)[number] | (typeof formatsBySide)[number];

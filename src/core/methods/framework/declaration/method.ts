@@ -76,7 +76,6 @@ export interface ModelView {
   readonly name: string;
   /** The recipe that makes the model; absent for a checkpoint. */
   readonly recipe?: Readonly<Record<string, unknown>>;
-  /** Number of layers. */
   readonly layers: number;
   readonly places: ReadonlyMap<string, Place>;
   readonly tensors: ReadonlyMap<string, { readonly dtype: Dtype; readonly shape: Shape }>;
@@ -84,7 +83,6 @@ export interface ModelView {
   readonly config?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** The merged models and statistics for which a method compiles. */
 export interface CompileContext extends Statistics {
   /** The first model's number of layers. */
   readonly layers: number;
@@ -154,7 +152,6 @@ export interface Takes {
   readonly startsFromBase?: boolean;
 }
 
-/** A plan as passed to its method's reports. */
 export interface ReportedPlan {
   readonly recipe: Readonly<Record<string, unknown>>;
   readonly inputs: readonly { readonly name: string; readonly role: string }[];

@@ -30,7 +30,6 @@ export interface ParameterSpec<Value extends Scalar = Scalar> {
   readonly json?: Readonly<Record<string, unknown>>;
 }
 
-/** Specs by parameter name. */
 export type ParameterSpecs<Values> = {
   readonly [Name in keyof Values]: ParameterSpec<Values[Name] & Scalar>;
 };
@@ -54,7 +53,6 @@ export const numberParameter = (
   ...(preset === undefined ? {} : { default: preset }),
 });
 
-/** A parameter that is any finite number. */
 export const anyNumber = (preset?: number): ParameterSpec<number> =>
   numberParameter('a finite number', () => true, preset);
 
@@ -169,7 +167,6 @@ const interpolate = (values: readonly Scalar[], t: number): Scalar => {
   return (1 - fraction) * a + fraction * b;
 };
 
-/** Returns the error for an invalid value in a recipe. */
 export const invalidSetting = (path: RecipePath, value: unknown, expected: string): LayerloomError =>
   new LayerloomError(
     'INVALID_PARAMETER',

@@ -42,11 +42,9 @@ export interface TensorInput<
   PerModel = Values,
 > {
   readonly tensor: string;
-  /** The base's tensor; undefined without a base. */
   readonly base: BaseTensor<Base>;
   /** The other models' tensors, in the recipe's order. */
   readonly models: EachModel<Count, ModelTensor>;
-  /** Parameters of each model, in the order of `models`. */
   readonly perModel: EachModel<Count, PerModel>;
   /** Parameters that all models share. */
   readonly shared: Shared;
@@ -91,7 +89,6 @@ export interface TensorMethodSpec<
   readonly startsFromBase?: boolean;
   /** Limits without the base. Default: one model or more. */
   readonly models?: Count;
-  /** Parameters that all models share. */
   readonly shared?: ParameterSpecs<Shared>;
   /** Parameters that each model's entry may override. */
   readonly perModel?: ParameterSpecs<PerModel>;

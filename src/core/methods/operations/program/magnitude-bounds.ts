@@ -6,7 +6,6 @@ import type { TiedElement } from './measurer.js';
 import type { Program, Value } from './program.js';
 import { type Count, sampleMagnitudes, selectMagnitudes } from './select-magnitudes.js';
 
-/** A bound above which no element lies. */
 export const nothing: MagnitudeBound = { bits: 0xffff_ffff, cutoff: 0, early: true };
 /** A bound above which every element lies. */
 const everything: MagnitudeBound = { bits: 0, cutoff: Number.MAX_SAFE_INTEGER, early: true };

@@ -33,7 +33,6 @@ export interface Pursued {
 }
 
 export type Pursuits = readonly {
-  /** ‖target‖² */
   readonly squares: number;
   /** ‖target − sum‖² */
   readonly error: number;
@@ -48,9 +47,7 @@ export interface Measurer {
   gram(program: Program, values: readonly Value[]): Promise<Float64Array>;
   /** Like `gram`, for each row along the last dimension. */
   rowGram(program: Program, values: readonly Value[]): Promise<Float64Array>;
-  /** Like `gram`, for each column. */
   columnGram(program: Program, values: readonly Value[]): Promise<Float64Array>;
-  /** Returns each column's Σ x. */
   columnSums(program: Program, value: Value): Promise<Float64Array>;
   /** Returns each value's Σ |x|. */
   magnitudes(program: Program, values: readonly Value[]): Promise<Float64Array>;

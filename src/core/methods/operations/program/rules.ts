@@ -15,7 +15,6 @@ export const gramOf = (pairs: Float64Array, at: number, count: number): Gram => 
   of: (i, j) => itemAt(pairs, at + pairIndex(Math.min(i, j), Math.max(i, j), count)),
 });
 
-/** A rule's parameters, which are part of the plan. */
 export type RuleParameters = Readonly<Record<string, number | boolean | string | readonly number[]>>;
 
 /**

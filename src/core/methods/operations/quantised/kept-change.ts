@@ -12,7 +12,6 @@ export interface KeptChange {
   readonly cosine: number | null;
 }
 
-/** A tensor's kept change, in results and `layerloom.json`. */
 export interface KeptTensor extends KeptChange {
   readonly name: string;
   /** Null outside the layers. */

@@ -76,7 +76,6 @@ export const eachOf =
     return list(mark, read);
   };
 
-/** Reads an entry; undefined if absent. */
 export const readEntry = async (
   entry: MappingEntry | undefined,
   field: Field,

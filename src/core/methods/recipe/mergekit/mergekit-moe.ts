@@ -11,7 +11,6 @@ import { type Entries, entriesOf, leaf, type Mapping, type MappingEntry, mapping
 import { warnOfUnknown } from '../document/warning.js';
 import { expectNamed, mergekitModel } from './mergekit-model.js';
 
-/** Keys by which a mergekit-moe file is recognised. */
 const telling = ['experts', 'gate_mode', 'experts_per_token', 'shared_experts'];
 
 /** True for a mergekit-moe file, which has neither models nor slices. */

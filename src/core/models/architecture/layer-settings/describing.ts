@@ -14,7 +14,6 @@ export interface ModelOfLayers {
 
 /** A section of a configuration that describes a stack of layers. */
 export interface DescribingSection {
-  /** Path of keys to the section. */
   readonly path: readonly string[];
   readonly section: Section;
   /** Keys that give the number of layers; each with its factor, the number of units counted for a layer. */

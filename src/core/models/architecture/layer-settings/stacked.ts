@@ -12,7 +12,6 @@ import { decoderCount } from './traits/sections.js';
 import { edited, isSaid, nameOf, readTrait, type Trait, writeTrait } from './traits/trait.js';
 import { refuseLists, refuseSuspicions } from './traits/unknown.js';
 
-/** A layer of the model with index `model`. */
 export interface LayerOf {
   readonly model: number;
   readonly layer: number;

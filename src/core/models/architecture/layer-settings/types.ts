@@ -5,7 +5,6 @@ import type { Section } from './traits/saying.js';
 const byType = new Map(layerSettings.flatMap((one) => one.types.map((type) => [type, one] as const)));
 const alike = new Set(alikeTypes);
 
-/** Returns a family's settings of layers, if any. */
 export const settingsOf = (type: string | undefined): LayerSettings | undefined =>
   type === undefined ? undefined : byType.get(type);
 

@@ -1,7 +1,6 @@
 /** Removes this file's indentation; tags strip the white space around them. */
 const template = (text: string): string => text.replace(/^\n/, '').replace(/^ {4}/gm, '');
 
-/** Raises an error unless turns of user and assistant alternate. */
 const alternating = `{%- if (message.role == 'user') != (loop.index0 % 2 == 0) -%}
         {{- raise_exception('turns of user and assistant must alternate, beginning with user') -}}
       {%- endif -%}`;

@@ -49,7 +49,6 @@ export class AddedVocabulary {
     return this.#tokens.get(content)?.id ?? this.#vocabulary.get(content);
   }
 
-  /** Returns the tokens in order of ids. */
   list(): { readonly id: number; readonly token: AddedToken }[] {
     return [...this.#tokens.values()].sort((a, b) => a.id - b.id);
   }

@@ -16,7 +16,6 @@ export type Spelling =
   | 'words'
   | 'text';
 
-/** A tokenizer's vocabulary. */
 export interface Tokenizer {
   readonly file: string;
   /** `BPE`, `Unigram`, `WordPiece` or `WordLevel`. */

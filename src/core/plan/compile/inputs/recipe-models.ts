@@ -10,7 +10,6 @@ import { checkStructure } from './compatible.js';
 import { at, type OpenedModel } from './models.js';
 import type { PlanningSession } from './session.js';
 
-/** A recipe's models, all in the output's vocabulary. */
 export interface RecipeModels {
   readonly models: readonly OpenedModel[];
   readonly companions: readonly OpenedModel[];

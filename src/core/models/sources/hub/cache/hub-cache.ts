@@ -35,7 +35,6 @@ export const expandPath = (path: string, env: NodeJS.ProcessEnv): string =>
       (whole, name?: string, braced?: string) => env[name ?? braced ?? ''] ?? whole,
     );
 
-/** Prefix of a model's folder in both caches. */
 export const rangeFolders = 'models';
 
 /** Returns the name of a model's folder in both caches: `models--org--name`. */

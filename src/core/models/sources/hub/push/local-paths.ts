@@ -33,7 +33,6 @@ const isLocal = (text: string, isJson: boolean): boolean =>
   // In a card, a relative path means a model beside the card, so only JSON is searched for these.
   (isJson && /^\.{1,2}\//.test(text));
 
-/** Describes the first local path in each file. */
 export const localPathsIn = async (files: readonly FileToPush[]): Promise<string[]> => {
   const found: string[] = [];
   for (const { name, path: file, bytes } of files) {

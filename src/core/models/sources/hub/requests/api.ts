@@ -60,7 +60,6 @@ async function* listPages(
   }
 }
 
-/** More files than any model has. */
 const mostFiles = 200_000;
 
 /** Limit on a file's bytes: more than any on the hub, less than file systems allow. */

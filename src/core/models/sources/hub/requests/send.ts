@@ -132,7 +132,6 @@ const rejected = (signal: AbortSignal): Promise<never> =>
 const restBytes = 16 * 1024;
 const restMs = 1000;
 
-/** Discards an answer's body without waiting. */
 export const discard = (body: Answer['body']): void => {
   const timer = setTimeout(() => body.destroy(), restMs).unref();
   const settled = () => clearTimeout(timer);

@@ -13,7 +13,6 @@ export interface PushOptions extends HubOptions {
   readonly dryRun?: boolean | undefined;
 }
 
-/** A file of a pushed checkpoint. */
 export interface PushedFile {
   readonly name: string;
   readonly bytes: number;

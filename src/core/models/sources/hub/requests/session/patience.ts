@@ -18,7 +18,6 @@ export class TransientError extends Error {
 /** A malformed answer. Retried only a few times, because the cause may be permanent. */
 export class BadAnswerError extends TransientError {}
 
-/** The server is too slow for a file. */
 export class TooSlowError extends TransientError {}
 
 /** Limit on consecutive failures if answers are malformed, servers slow, or the network never worked. */
