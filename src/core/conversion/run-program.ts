@@ -23,8 +23,7 @@ interface ProgramRun {
 }
 
 /**
- * Runs a program to its end. When the program or this process ends, the program's whole process group is
- * ended.
+ * Runs a program. When the program or this process ends, the program's whole process group ends.
  *
  * @returns the text that the program added to the log
  * @throws LayerloomError EXPORT_FAILED, INTERRUPTED, WRITE_FAILED

@@ -30,8 +30,7 @@ export interface Checked {
 }
 
 /**
- * Makes all checks that a run makes before it reads weights, and writes nothing. Does not test whether the
- * file system can reflink.
+ * Makes the checks of a run, without reading weights or writing. Does not test for reflinks.
  *
  * @returns `wanted`: errors that an option or more space would avoid (OUTPUT_EXISTS without `force`,
  *   DOWNLOAD_NEEDED without `download`, MEMORY_NEEDED, DISK_SPACE); `warnings`: that fewer threads will run

@@ -54,8 +54,7 @@ export interface MergeResult extends RunCost, MethodReport {
 }
 
 /**
- * Runs a plan. The output appears whole or not at all: it is written to a staging directory beside its path,
- * synced, and renamed into place.
+ * Runs a plan. The output appears whole or not at all: a staging directory is renamed into place.
  *
  * @throws LayerloomError PLAN_INVALID, an OUTPUT_… code, INPUT_CHANGED, INPUT_SHRANK, READ_FAILED,
  *   WRITE_FAILED, NON_FLOATING_MISMATCH, NON_FINITE, DISK_SPACE, MEMORY_NEEDED, LINK_REFUSED,

@@ -27,8 +27,7 @@ export interface RowSlicing {
   readonly slicing: 'rows';
   readonly width: number;
   /**
-   * Triples (to, from, count) in shared memory: rows [to, to + count) of the output are rows [from, from +
-   * count) of the source. Ascending, without overlaps.
+   * Triples (to, from, count) in shared memory: output rows from `to` are source rows from `from`. Ascending.
    */
   readonly runs: Float64Array;
 }

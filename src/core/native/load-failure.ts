@@ -28,10 +28,7 @@ export const buildAdvice = (root = packageRoot): string => {
   return `${command} (needs CMake 3.20 and a C++20 compiler)`;
 };
 
-/**
- * Returns ADDON_MISSING if the file is missing, otherwise ADDON_BROKEN. Recognises an old glibc by the
- * dynamic loader's message, because the loader has no error codes.
- */
+/** Returns ADDON_MISSING or ADDON_BROKEN. Recognises an old glibc by the dynamic loader's message. */
 export const loadFailure = ({ file, target }: SoughtAddon, cause: unknown): LayerloomError => {
   const reason = reasonOf(cause).split('\n')[0] ?? '';
   if (target === undefined)

@@ -26,8 +26,7 @@ const settings: Readonly<Record<Setting, 'repeated' | 'left out'>> = {
 };
 
 /**
- * Returns the recipe that reproduces the merge bit for bit: models as `textOf` returns them, values found in
- * the models, and the output's dtype.
+ * Returns the recipe that reproduces the merge: models by `textOf`, found values, the output's dtype.
  *
  * @param again `Compiled.again`
  * @param textOf returns a model's name, or a nested recipe's complete form

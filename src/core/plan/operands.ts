@@ -163,10 +163,7 @@ export const keyOf = (formula: Formula<Operand>, identify: Words): string => {
 const nestedOf = (formula: Formula<Operand>): readonly Formula<Operand>[] =>
   operandsOf(formula).flatMap((operand) => formulaOf(operand) ?? []);
 
-/**
- * Returns all adapter matrices that a formula multiplies or concatenates, at any depth. They must be finite:
- * a product would spread NaN and infinity over whole rows or columns.
- */
+/** Returns adapter matrices, at any depth, that must be finite: products would spread NaN and infinity. */
 export const factorsIn = (formula: Formula<Operand>): readonly StoredTensor[] => [
   ...nestedOf(formula).flatMap(factorsIn),
   ...(formula.kind === 'concatenate'
@@ -192,10 +189,7 @@ export const movesRows = (formula: Formula<Operand>): boolean =>
   operandsOf(formula).some((operand) => kindOf(operand).movesRows) ||
   nestedOf(formula).some(movesRows);
 
-/**
- * Returns the formula's passes over the data: a check of adapter factors, then one pass for each statistic,
- * nested formulas first. Finding a magnitude may take another pass and a sample.
- */
+/** Returns the formula's passes over the data: a check of factors, then one for each statistic. */
 export const passesOf = (formula: Formula<Operand>): readonly Pass[] => [
   ...checksOf(formula),
   ...statisticPassesOf(formula),

@@ -86,10 +86,7 @@ export type PlannedFile =
 export interface Cost {
   /** Input bytes. Headers count only for shards that are unchanged input files. */
   readonly bytesToRead: number;
-  /**
-   * Input bytes read again to measure whole tensors (Gram matrices, thresholds, norms): one pass each, mostly
-   * from the page cache. Finding a threshold may take another pass.
-   */
+  /** Input bytes read again to measure tensors, one pass for each statistic, mostly from the page cache. */
   readonly bytesToMeasure: number;
   readonly bytesToWrite: number;
   /** Output bytes of tensors that are copied unchanged. */
@@ -125,10 +122,7 @@ export interface MergePlan {
   readonly allowNonFinite?: true;
   /** The method's parameters as used. */
   readonly recipe: Readonly<Record<string, unknown>>;
-  /**
-   * The recipe in YAML's spelling that reproduces the output's bytes: models (`./NAME`, `org/name@COMMIT`),
-   * nested recipes, layout, and values found in the models.
-   */
+  /** The recipe in YAML's spelling that reproduces the output, with found values; `org/name@COMMIT`. */
   readonly completeRecipe: CompleteRecipe;
   readonly architecture: { readonly family: string; readonly naming: string; readonly layers: number };
   /** The merged models in the order of terms, then companions. */

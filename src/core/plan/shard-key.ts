@@ -9,8 +9,7 @@ const keyVersion = 1;
 export type Identify = (source: StoredTensor) => string;
 
 /**
- * Hashes a shard's tensor names, dtypes, shapes and expressions, with inputs identified by content. Equal
- * keys mean equal bytes.
+ * Hashes a shard's tensors over inputs identified by content. Equal keys mean equal bytes.
  *
  * @param tensors in file order
  * @returns SHA-256 in hexadecimal

@@ -7,10 +7,7 @@ import { LayerloomError, reasonOf } from '../base/errors/errors.js';
 /** Milliseconds from SIGTERM to SIGKILL, and between checks. */
 const [graceMs, lookEveryMs] = [10_000, 50];
 
-/**
- * Waits in the background until this process writes to the pipe or closes it. If the pipe closes without a
- * write, this process has died, so its group is ended.
- */
+/** Waits until this process writes to the pipe; if it closes unwritten, the process died: ends the group. */
 const watcher = `{ trap '' TERM; read -r _ <&3 || { kill -TERM 0; sleep ${graceMs / 1000}; kill -KILL 0; }; } >/dev/null 2>&1 &
 exec 3<&-
 `;
@@ -81,10 +78,7 @@ export const endGroup = async ({ pid }: Pick<ChildProcess, 'pid'>): Promise<void
   }
 };
 
-/**
- * True if a group has running processes. Zombies remain until reaped, which never happens in a container
- * without init. Linux shows their state; elsewhere, zombies count as running.
- */
+/** True if a group has running processes. Only Linux tells zombies, which may stay for ever, apart. */
 const hasLiving = async (group: number): Promise<boolean> => {
   if (process.platform !== 'linux') return true;
   const processes = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));

@@ -48,10 +48,7 @@ export const isDtype = (name: unknown): name is Dtype =>
 
 export const bitsOf = (dtype: Dtype): number => bits[dtype];
 
-/**
- * True for floating-point dtypes, which may be averaged, and may differ between models. Tensors of other
- * dtypes are only copied; to be averaged, they must be equal in all models.
- */
+/** True for floating-point dtypes, which may be averaged, and may differ between models. */
 export const isFloating = (dtype: Dtype): dtype is ArithmeticDtype =>
   (arithmeticDtypes as readonly Dtype[]).includes(dtype);
 

@@ -69,10 +69,7 @@ export interface QuantisationTensors<Reference> {
   readonly nested?: NestedScales<Reference> | undefined;
 }
 
-/**
- * How a tensor's values are computed: (code − zero point) · the block's scale, in float32
- * (docs/quantised.md). The tensor's reference locates the codes.
- */
+/** How values are computed: (code − zero point) · the block's scale, in float32 (docs/quantised.md). */
 export interface QuantisationLayout<Reference> extends QuantisedBlocks, QuantisationTensors<Reference> {
   /** All stored tensors by name in the module: `weight`, `weight_scale_inv`, scales of activations. */
   readonly parts: ReadonlyMap<string, Reference>;

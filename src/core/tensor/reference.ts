@@ -15,10 +15,7 @@ export interface TensorReference {
   readonly shape: Shape;
   /** An adapter's change of these bytes; the value is the sum, rounded to `dtype`. */
   readonly change?: TensorChange;
-  /**
-   * How a quantised tensor's values are computed. `begin` and `end` then locate the codes; `shape` is that of
-   * the values, and `dtype` that of an output.
-   */
+  /** How quantised values are computed; `begin` and `end` then locate codes, and `dtype` is an output's. */
   readonly quantised?: QuantisationLayout<TensorReference>;
   /** How values are computed from a container's blocks. `dtype` is that of an output. */
   readonly blocks?: BlockLayout;
@@ -29,10 +26,7 @@ export interface TensorChange {
   readonly kind: string;
 }
 
-/**
- * Returns the number of elements, 1 for a scalar. Undefined above 2⁵³ − 1, or if a partial product reaches
- * 2⁶⁴, where the reference implementation overflows.
- */
+/** Returns the number of elements; undefined above 2⁵³ − 1, or if a partial product reaches 2⁶⁴. */
 export const elementCount = (shape: Shape): number | undefined => {
   // A product that float64 holds exactly was computed exactly.
   const small = shape.reduce((product, extent) => product * extent, 1);

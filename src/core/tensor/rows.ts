@@ -1,6 +1,5 @@
 /**
- * What a row of a matrix stored as [out, in] means: the weights of one input feature (a column, along
- * dimension 0), or of one output feature (along dimension 1). The paper's tables use input features
- * (docs/analysis.md).
+ * A row of a matrix stored as [out, in]: the weights of one input feature (a column, along dimension 0), or
+ * of one output feature (along dimension 1). The paper's tables use input features (docs/analysis.md).
  */
 export type Rows = 'input' | 'output';

@@ -12,7 +12,7 @@ export interface JsonReading {
 /** For files that layerloom wrote and someone may have edited, such as large plans. */
 export const ownFile: JsonReading = { mostValues: 64_000_000 };
 
-/** A duplicate key in an object, of which readers take the first or the last. */
+/** A duplicate key in an object: readers take the first or the last. */
 export class KeyTwice extends TextRefused {
   /** The keys that lead to the duplicate, and the duplicate itself. */
   readonly path: readonly string[];

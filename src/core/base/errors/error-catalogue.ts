@@ -115,10 +115,7 @@ const otherNames = (d: { missing: readonly string[]; unexpected: readonly string
 const problems = (d: { findings: readonly { subject: string; mark: string; text: string }[] }): string =>
   some(d.findings.filter(({ mark }) => mark === 'problem').map(({ subject, text }) => `${subject}: ${text}`));
 
-/**
- * All errors of layerloom: each code has an exit code and one sentence, which says what is wrong, where, and
- * what to do. If a code has several reasons and remedies, callers give them.
- */
+/** All errors: each code has an exit code and a sentence that says what is wrong, where, and what to do. */
 export const catalogue = {
   // Requests that are invalid, whatever files contain.
   USAGE: usage`${'reason'}`,

@@ -85,8 +85,8 @@ const spelt = <Details extends object>(details: Details, { option, place }: Erro
 };
 
 /**
- * The only error class. `code` is stable, for programs. `message` is for people: it names the file, the
- * tensor and the remedy, and is escaped. `details` holds the message's values unescaped.
+ * The only error class. `code` is for programs. `message` is for people, and escaped; it names file, tensor
+ * and remedy. `details` holds its values unescaped.
  */
 export class LayerloomError<Code extends ErrorCode = ErrorCode> extends Error {
   readonly code: Code;

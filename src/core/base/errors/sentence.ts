@@ -88,13 +88,10 @@ export const each =
   (details: { [N in Name]: readonly Item[] }): string =>
     some(details[name].map(words), shown);
 
-/** One of several failures, with the name of what failed. */
+/** A failure among several, with the name of what failed. */
 type Failure<Key extends string> = { readonly [K in Key]: string } & { readonly message: string };
 
-/**
- * Reports each cause once, after the names of everything that failed for it. Two messages have one cause if
- * they differ only in the name and in a log's file.
- */
+/** Reports each cause once, after the names of everything that failed for it. */
 export const byCause =
   <Name extends string, Key extends string>(name: Name, key: Key, shown = 3) =>
   (details: { [N in Name]: readonly Failure<Key>[] }): string => {

@@ -3,8 +3,7 @@ import { isAbsolute, resolve } from 'node:path';
 import { isForbidden, unlessMissing } from './unless-missing.js';
 
 /**
- * True if a path exists. Throws if the system cannot tell: after a wrong "no", a caller could read another
- * model.
+ * True if a path exists. Throws if the system cannot tell: "no" could lead to another model.
  *
  * @throws LayerloomError READ_FAILED
  */
@@ -16,8 +15,7 @@ export const allExist = async (paths: readonly string[]): Promise<boolean> =>
   (await Promise.all(paths.map(exists))).every(Boolean);
 
 /**
- * Like `allExist`, but false if permission is missing. For paths that the user did not name: recorded by
- * others, or in another user's cache.
+ * Like `allExist`, but false without permission: for paths that the user did not name.
  *
  * @throws LayerloomError READ_FAILED
  */

@@ -26,10 +26,7 @@ export const foreignBelow = (root: string, path: string): string | undefined => 
   return reason;
 };
 
-/**
- * Returns, as a reason, the first link below `root` on the way to `path`. For folders that users share, such
- * as stores, where other users' directories are allowed, but links are not.
- */
+/** Returns, as a reason, the first link from `root` down to `path`; other users' directories are allowed. */
 export const linkBelow = (root: string, path: string): string | undefined => {
   let at = root;
   for (const name of relative(root, path).split(sep)) {

@@ -8,8 +8,7 @@ const tilde = /(?<=^|[=+])~(?<user>[a-z_][\w-]*)?(?<rest>\/.*)?$/;
 const variable = /(?<=^|[=+])\$(?:\{(?<braced>[A-Z][A-Z\d_]+)\}|(?<bare>[A-Z][A-Z\d_]+))(?<rest>\/.*)?$/;
 
 /**
- * Returns a message if a text has an unexpanded tilde, which shells leave in `--out=~/merged` and in quotes,
- * and which would create a directory named `~`.
+ * Returns a message about a tilde that a shell left unexpanded, as in `--out=~/merged` or in quotes.
  *
  * @param by who should have expanded it, as a phrase: ` by your shell`
  */

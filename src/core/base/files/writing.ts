@@ -35,10 +35,7 @@ const writes =
   /^(chmod|close|copyfile|fchmod|fdatasync|fsync|ftruncate|futime|link|mkdir|mkdtemp|rename|rm|rmdir|symlink|unlink|utime|write)$/;
 const needsRoom = /^(EDQUOT|EEXIST|ENOSPC|EROFS)$/;
 
-/**
- * Converts an unforeseen system error about a file to a LayerloomError with the file's name. Returns other
- * errors unchanged. Errors that end a run or a command pass through this function.
- */
+/** Converts a system error about a file to a LayerloomError. Returns other errors unchanged. */
 export const withCode = (error: unknown): unknown => {
   if (error instanceof LayerloomError || !(error instanceof Error)) return error;
   const { syscall, path, dest, code } = error as NodeJS.ErrnoException & { readonly dest?: string };

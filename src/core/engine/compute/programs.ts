@@ -43,10 +43,7 @@ export class Programs<S> {
     this.#nonFinite = nonFinite;
   }
 
-  /**
-   * Returns the slab's program, with results in the order of outputs. Undefined if no program runs: the slab
-   * is copied (`isMoved`), or a solver makes it (`isMadeWhole`).
-   */
+  /** Returns the slab's program; undefined if the slab is copied (`isMoved`), or made by a solver. */
   of(slab: Slab<S>): Promise<Emitted> | undefined {
     if (isMoved(slab) || isMadeWhole(slab)) return undefined;
     const program = this.#kept.get(slab) ?? this.#lower(slab);

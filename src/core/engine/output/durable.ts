@@ -43,8 +43,7 @@ const appending =
   constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /**
- * Opens a file to append, creating it if needed. Neither follows links nor waits on pipes, which others may
- * put into a shared folder.
+ * Opens a file to append, creating it if needed. In shared folders, never follows links or waits on pipes.
  *
  * @throws LayerloomError WRITE_FAILED
  */
@@ -80,8 +79,7 @@ export const writeDurably = (path: string, content: Content, mode?: number): Pro
   });
 
 /**
- * Writes a file beside its destination and renames it atomically. The new name is durable only after
- * `syncDirectory`.
+ * Writes a file beside its destination and renames it; the name is durable after `syncDirectory`.
  *
  * @param partial the temporary path, whose pattern identifies leftovers of killed writers
  */

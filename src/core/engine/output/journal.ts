@@ -59,10 +59,7 @@ const linesOf = (shard: string, extents: readonly Extent[]): string =>
     .map((extent) => `${JSON.stringify({ shard, ...extent })}\n`)
     .join('');
 
-/**
- * A journal of durable bytes in staged shards. A line is appended only after fdatasync of its shard, so
- * recorded extents survive a crash. All other bytes are written again.
- */
+/** A journal of staged bytes. Lines are appended after fdatasync of the shard, so they survive a crash. */
 export class Journal {
   readonly #file: FileHandle;
 

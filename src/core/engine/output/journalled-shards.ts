@@ -27,10 +27,7 @@ interface OpenShard {
   unrecorded: Extent[];
 }
 
-/**
- * Writes a merge's shards to the staging directory. A shard is created at full size, its bytes are journalled
- * once synced, and its file is closed when complete.
- */
+/** Writes a merge's shards to the staging directory, and journals their bytes once synced. */
 export class JournalledShards implements ShardSink<PlannedShard> {
   readonly #directory: string;
   /** Extents that an earlier run wrote. */

@@ -108,8 +108,7 @@ const linkEach = async (
 };
 
 /**
- * Verifies that symbolic links still lead to the files that were read. Call before the output is renamed into
- * place.
+ * Verifies that symbolic links lead to the files that were read. Call before the output is renamed.
  *
  * @throws LayerloomError INPUT_CHANGED, READ_FAILED
  */

@@ -71,10 +71,7 @@ const checkAgainstInputs = async ({ inputs }: Pick<MergePlan, 'inputs'>, out: st
       });
 };
 
-/**
- * Lists a directory's files that layerloom did not write: files that `layerloom.json` does not list, and
- * files changed since. Without a valid `layerloom.json`, lists all files.
- */
+/** Lists files that `layerloom.json` does not list, or that changed since; without a valid one, all. */
 export const foreignFiles = async (directory: string): Promise<string[]> => {
   for (;;) {
     const { ino } = await stat(directory);

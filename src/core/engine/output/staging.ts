@@ -15,8 +15,7 @@ import { foreignFiles, type Output } from './output.js';
 import { planDifferences, type StagedPlan } from './plan-differences.js';
 
 /**
- * A merge's staging directory, `.OUT.layerloom-partial/`, with checkpoint, plan, journal and an advisory
- * lock. The lock distinguishes a running merge from a dead one's leftovers.
+ * `.OUT.layerloom-partial/`: checkpoint, plan, journal, and a lock by which a running merge is recognised.
  */
 export interface Staging {
   readonly directory: string;
@@ -25,10 +24,7 @@ export interface Staging {
   /** Extents of an earlier run that are still valid. */
   readonly done: Extents;
   readonly warnings: readonly string[];
-  /**
-   * Syncs everything and renames the checkpoint into place, so that the output never exists half-written.
-   * Returns warnings about failures after the rename, which are not errors.
-   */
+  /** Syncs everything and renames the checkpoint into place. Returns warnings about later failures. */
   commit(): Promise<string[]>;
   discard(): Promise<void>;
   /** Releases the lock and keeps the directory for `--resume`. */

@@ -78,10 +78,7 @@ export class Threads {
     }
   }
 
-  /**
-   * Runs a task. Tasks return failures as results, so an error here comes from the thread. Does not pass
-   * piscina's `signal`, which would terminate a thread in the middle of a write.
-   */
+  /** Runs a task. Without piscina's `signal`, which would terminate a thread in the middle of a write. */
   async run<N extends TaskName>(message: Message<N>): Promise<Results[N]> {
     try {
       return (await this.#piscina.run(message)) as Results[N];

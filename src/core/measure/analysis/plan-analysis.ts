@@ -104,10 +104,7 @@ export const planAnalysis = async (
   };
 };
 
-/**
- * Returns how to measure a tensor. Undefined if it cannot be compared (integers, empty or missing tensors);
- * 'left out' if three or more dimensions mean that it has no rows.
- */
+/** Returns how to measure a tensor: undefined if it cannot be compared, 'left out' without rows (3-D). */
 const reductionOf = (
   name: string,
   models: readonly OpenedCheckpoint[],

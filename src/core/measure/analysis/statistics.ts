@@ -47,8 +47,7 @@ export interface GatherOptions extends StatisticsOptions {
 }
 
 /**
- * Gathers the whole-model statistics that a recipe's method needs, from a saved analysis if given, or by
- * reading weights.
+ * Gathers the statistics that a recipe's method needs, from a saved analysis or by reading weights.
  *
  * @param found statistics of nested recipes, gathered before
  * @throws LayerloomError ANALYSIS_MISMATCH if a saved analysis is missing or was made from other files; the

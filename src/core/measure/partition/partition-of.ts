@@ -30,10 +30,7 @@ export interface PartitionByLocation {
    * True scales both counts from 32 layers to the model's: count · L / 32, rounded half up. Default false.
    */
   scaled?: boolean | undefined;
-  /**
-   * The part that gets embeddings, final norm and head. Default `language`, our choice: they adjoin the first
-   * and last layers, and parts stay disjoint.
-   */
+  /** The part of embeddings, final norm and head. Default `language`: they adjoin its layers. */
   others?: PartName | undefined;
   /** Whether norms in layers follow their `layer`, or tensors outside (`others`). Default `layer`. */
   norms?: 'layer' | 'others' | undefined;

@@ -37,10 +37,7 @@ export const granularities: readonly Granularity[] = ['tensor', 'module', 'layer
 
 export const partitionFormat = 'layerloom-partition-1';
 
-/**
- * A model's parameters, divided between a language and a task: the content of `partition.json`. Each
- * parameter is in exactly one part; names are the checkpoint's, in its order.
- */
+/** The content of `partition.json`: each parameter of a model is in exactly one part, in file order. */
 export interface Partition {
   readonly format: typeof partitionFormat;
   readonly base: { readonly name: string; readonly path: string };

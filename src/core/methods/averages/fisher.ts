@@ -22,10 +22,7 @@ import type { Expression } from '../operations/expression.js';
 export interface FisherParameters {
   /** Two or more models to average. The first gives names, dtypes and side files. */
   models: readonly ModelInput[];
-  /**
-   * A file for each model, made by `python -m layerloom.train.importances`: the diagonal of its Fisher
-   * information, with the model's tensor names and shapes.
-   */
+  /** A file for each model by `python -m layerloom.train.importances`: diagonals of Fisher information. */
   importances: readonly string[];
   /** A weight for each model, 0 or more, divided by their sum. Default: all 1. */
   weights?: readonly number[] | undefined;

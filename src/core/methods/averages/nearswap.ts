@@ -9,8 +9,8 @@ export interface NearswapParameters {
 }
 
 /**
- * NearSwap (alchemonaut 2024; mergekit's `nearswap`): w·b + (1−w)·a with w = clamp(t / |a − b|, 0, 1) and
- * distances of at least 1e-6. Moves the base towards the model where the two are near.
+ * NearSwap (alchemonaut 2024; mergekit's `nearswap`): moves the base towards the model where the two are
+ * near. w·b + (1−w)·a with w = clamp(t / |a − b|, 0, 1) and |a − b| at least 1e-6.
  */
 export const nearswap: TensorMethod<'required', NearswapParameters> = tensorMethod({
   name: 'nearswap',

@@ -23,10 +23,7 @@ import type { Expression } from '../operations/expression.js';
 export interface RegmeanParameters {
   /** Two or more models to merge. The first gives names, dtypes and side files. */
   models: readonly ModelInput[];
-  /**
-   * A file for each model, made by `python -m layerloom.train.grams`: Gram matrices of the linear layers'
-   * inputs, under the names of the layers' weights.
-   */
+  /** A file for each model by `python -m layerloom.train.grams`: Gram matrices of linear layers' inputs. */
   grams: readonly string[];
   /** A weight for each model, 0 or more, divided by their sum. Default: all 1. */
   weights?: readonly number[] | undefined;
@@ -74,8 +71,8 @@ const schema = schemaOf<RegmeanParameters>()(
 type Parameters = z.output<typeof schema>;
 
 /**
- * RegMean (Jin et al. 2023). Each merged linear layer minimises the summed squared distance to the outputs of
- * the models' layers, each on its own inputs. Other tensors are averaged.
+ * RegMean (Jin et al. 2023): each merged linear layer minimises the summed squared distance to the outputs of
+ * the models' layers, on the models' inputs. Other tensors are averaged.
  */
 export const regmean: Method<Parameters> = {
   name: 'regmean',

@@ -30,8 +30,8 @@ import type { Expression } from '../operations/expression.js';
 /** Parameters of `soup` (paper §5). */
 export interface SoupParameters {
   /**
-   * Models to average. The first gives names, dtypes and side files. With a `schedule`: a run's checkpoints,
-   * oldest first, or the folder with the run's `checkpoint-N` folders.
+   * Models to average; the first gives names, dtypes and side files. With a `schedule`: a run's checkpoints,
+   * oldest first, or the run's folder.
    */
   models: readonly ModelInput[];
   /** The common base: checked and named in the card, not merged. Required for `weights: 'magnitude'`. */

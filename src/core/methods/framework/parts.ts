@@ -21,10 +21,7 @@ export interface PartParameters {
   models?: readonly ModelInput[] | undefined;
   /** A weight for each of `models`, divided by their sum. Default: all 1. */
   weights?: readonly number[] | undefined;
-  /**
-   * Layers such as `0-4,30,31`; `outside` for tensors outside the layers; `rest` for everything that no other
-   * part takes. Default: all tensors of `modules`.
-   */
+  /** Layers (`0-4,30,31`), `outside` the layers, or `rest`: what no other part takes. Default: everywhere. */
   layers?: LayerSet | undefined;
   /** A group of modules, or a list of groups. Default: all. */
   modules?: ModuleName | readonly ModuleName[] | undefined;

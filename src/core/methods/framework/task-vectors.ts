@@ -28,10 +28,7 @@ export interface TaskVectorParameters {
 export interface SparseParameters extends TaskVectorParameters {
   /** Share of elements to keep, 0 to 1. Default 1. */
   density?: SettingInput<number> | undefined;
-  /**
-   * `true` and `norm` restore the task vector's L1 norm (mergekit); `density` divides by the density (PEFT,
-   * DARE's authors). Default: true for `dare_…` and `della…`.
-   */
+  /** `true`/`norm`: restore the L1 norm; `density`: divide by the density. Default true for random drops. */
   rescale?: SettingInput<Rescale> | undefined;
 }
 

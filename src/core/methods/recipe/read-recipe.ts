@@ -19,10 +19,7 @@ export interface ReadRecipe {
   readonly recorded?: RecordedInputs;
   /** Warnings about keys of mergekit's dialect that are ignored; in our own dialect, such keys are errors. */
   readonly warnings: readonly RecipeWarning[];
-  /**
-   * Returns where the value or key at a path was written, in any file; for an absent value, where the
-   * innermost existing value on its path was written.
-   */
+  /** Returns where the value or key at a path was written; if absent, the innermost existing value. */
   locate(path: Path, part?: 'key' | 'value'): Location;
 }
 

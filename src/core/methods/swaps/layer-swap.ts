@@ -38,8 +38,8 @@ export interface LayerSwapParameters {
   /** The language expert, which gives the bottom and top layers. */
   language: ModelInput;
   /**
-   * The common base: checked against the experts and named in the card, but merged only if `baseLayers` or
-   * parts say so. Required for these and for `weights: 'magnitude'`.
+   * The common base: checked and named in the card; merged only by `baseLayers` and parts. Required for these
+   * and for `weights: 'magnitude'`.
    */
   base?: ModelInput | undefined;
   /** Layers from the language expert next to the embeddings. Default 5 (§4.2). */

@@ -50,10 +50,7 @@ export interface RevertParameters {
    * a list, or a text with commas. `targetKept` is then a share of their parameters. Default: all tensors.
    */
   modules?: string | readonly string[] | undefined;
-  /**
-   * Keep exactly the tensors that a partition lets `side` train, and revert all others. Give the path of the
-   * `partition.json` that `partition` wrote, or its parts.
-   */
+  /** Keep only tensors that a partition lets `side` train: the path of `partition.json`, or its parts. */
   partition?: string | TensorParts | undefined;
   /** The partition's side that the expert keeps; required with `partition`. */
   side?: 'language' | 'task' | undefined;
@@ -130,10 +127,7 @@ type Parameters = z.output<typeof schema>;
 const EXPERT = 0;
 const BASE = 1;
 
-/**
- * Reverts parts of an expert to its base (paper §3.3; docs/analysis.md): layers by location, rows by MAV, or
- * all tensors that a partition's side does not train.
- */
+/** Reverts parts of an expert to its base (paper §3.3; docs/analysis.md): layers, rows, or tensors. */
 export const revert: Method<Parameters> = {
   name: 'revert',
   title: 'Revert',

@@ -34,8 +34,7 @@ const range = (first: number, end: number): readonly number[] =>
 const named = (of: Role): readonly Share[] => [{ of, weight: 1 }];
 
 /**
- * Returns a swap's parts: those in the recipe, or those that its lists of layers imply. All remaining layers
- * come from the task expert.
+ * Returns a swap's parts: the recipe's, or those that lists of layers imply; the rest is the task expert's.
  *
  * @param average the average of both experts
  */

@@ -44,8 +44,8 @@ type Parameters = z.output<typeof schema>;
 const requestOf = ({ rows, k = 64 }: Parameters) => ({ rows, k });
 
 /**
- * A model with another model's tokenizer (Goddard and Fernandes Neto 2025). Copies rows of shared tokens,
- * computes rows of new tokens, and leaves other tensors unchanged.
+ * A model with another's tokenizer (Goddard and Fernandes Neto 2025): copies shared tokens' rows, computes
+ * new ones, and leaves other tensors unchanged.
  */
 export const transplant: Method<Parameters> = {
   name: 'transplant',

@@ -88,10 +88,7 @@ export const mapPlaces = (address: ModelAddress, change: (model: PlainAddress) =
 /** True for a path that begins with `./` or `../`: no source has such names. */
 export const isDotted = (at: string): boolean => /^\.\.?(\/|$)/.test(at);
 
-/**
- * Makes paths absolute if they existed in `folder` when parsed, or begin with `./` or `../`. Other relative
- * paths stay, because `org/name` may be a hub model.
- */
+/** Makes existing and dotted paths absolute. Others stay, because `org/name` may be a hub model. */
 export const resolveAddress = (address: ModelAddress, folder: string): ModelAddress =>
   mapPlaces(address, ({ at, isHere }) => (isHere || isDotted(at) ? resolve(folder, at) : at));
 

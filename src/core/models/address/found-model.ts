@@ -8,10 +8,7 @@ export interface HubRevision {
   readonly inside?: string;
 }
 
-/**
- * A model's origin in plans and records, by which other machines can find the model. Each source
- * (src/core/models/sources/) has a key, except local files.
- */
+/** A model's origin, by which other machines find it; each source except local files has a key. */
 export interface Origin {
   readonly hub?: HubRevision;
 }

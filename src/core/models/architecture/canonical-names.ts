@@ -27,10 +27,7 @@ export const canonicalName = (name: string): string => {
   return rest;
 };
 
-/**
- * Returns a head that transformers does not find by its name: it renames `embed_out.` only at the start of a
- * name, so not in `gpt_neox.embed_out.weight`.
- */
+/** Returns a head that transformers misses: it renames `embed_out.` only at the start of a name. */
 export const lostHead = (names: Iterable<string>): string | undefined =>
   [...names].find(
     (name) => /^(?:\w+\.)+embed_out\.weight$/.test(name) && canonicalName(name).startsWith('embed_out.'),

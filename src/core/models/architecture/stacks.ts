@@ -13,10 +13,7 @@ export interface NameInStack {
 
 export type LayerName = (name: string) => NameInStack | undefined;
 
-/**
- * Finds a model's stacks of layers by names of the family, then by usual names, then by names of any family.
- * Stacks of other towers count only if there are no others.
- */
+/** Finds stacks by names of the family, then usual names, then any family's; other towers' come last. */
 export const findStacks = (
   names: readonly string[],
   family: Family | undefined,

@@ -68,10 +68,7 @@ const ofLuke = (names: ReadonlyMap<string, string>): Tie[] =>
       })
     : [];
 
-/**
- * Returns the copies that loaders make of tied embeddings, and that the checkpoint does not store. If the
- * model is not tied, these tensors are missing.
- */
+/** Returns copies that loaders make of tied embeddings; in an untied model, they are missing. */
 export const absentCopies = ({ tensors }: Pick<CheckpointIndex, 'tensors'>): readonly Tie[] => {
   const names = byCanonicalName(tensors.keys());
   const shared = names.get('shared.weight');
@@ -140,10 +137,7 @@ const untiedByDefault = new Set(
   qwen3_5_text qwen3_moe qwen3_next qwen3_vl qwen3_vl_moe rwkv seed_oss smolvlm stablelm`.split(/\s+/),
 );
 
-/**
- * Returns true if transformers 5.24 ties the embeddings with this configuration; undefined if the family is
- * unknown and the configuration does not decide.
- */
+/** True if transformers 5.24 ties the embeddings; undefined for an unknown family without a setting. */
 export const saysTied = (config: CheckpointIndex['config']): boolean | undefined => {
   if (config === undefined) return undefined;
   const type = typeOf(config);

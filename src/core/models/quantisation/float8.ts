@@ -5,8 +5,7 @@ import { checkShape, type FoundTensor, invalidQuantisation, type QuantisedCheckp
 export type BlockSize = readonly [rows: number, columns: number];
 
 /**
- * Returns a tensor of 8-bit floats or integers. The scales' shape shows whether there is a scale for the
- * tensor, for each row, or for each block.
+ * Returns a tensor of 8-bit floats or integers, with scales for the tensor, rows or blocks.
  *
  * @throws LayerloomError QUANTISATION_INVALID
  */

@@ -6,10 +6,7 @@ import { isModelFile, withoutExtension } from '../checkpoint/containers/containe
 // Texts that name found models. A name with a slash is never written as `NAME=`, because it is a source's
 // name or contains folders.
 
-/**
- * Returns a portable name for recipes: `org/name@COMMIT` if any machine can find the model, otherwise a
- * folder beside the recipe, `./math-1`. A base with an adapter is `./base+./adapter`.
- */
+/** Returns a portable name: `org/name@COMMIT`, `./math-1` beside the recipe, or `./base+./adapter`. */
 export const portableText = (model: FoundWithAdapter): string => {
   const { name, path, adapted } = model;
   if (adapted !== undefined) {
@@ -33,10 +30,7 @@ export const byPortableText = <Model extends FoundWithAdapter>(
 export const modelOfText = <Model>(models: ReadonlyMap<string, Model>, text: string): Model | undefined =>
   models.get(text) ?? models.get(splitName(text).rest);
 
-/**
- * Returns this machine's text for a model whose portable text is `text`: its path, with `NAME=` if `text` has
- * a name or if the path ends in another name.
- */
+/** Returns this machine's path for a model, after `NAME=` if `text` has it or the path ends otherwise. */
 export const localText = <Model extends FoundModel>(
   models: ReadonlyMap<string, Model>,
   text: string,

@@ -85,10 +85,7 @@ const outputOf = (
   };
 };
 
-/**
- * Refuses an added token whose id the vocabulary uses. The tokenizers library numbers added tokens from the
- * vocabulary's size, which fails if a vocabulary leaves ids out.
- */
+/** Refuses an added token whose id is taken: the tokenizers library counts from the vocabulary's size. */
 const checkNewIds = (donor: ModelTokens, { vocabulary }: Tokenizer, added: Tokenizer['added']): void => {
   const wanted = new Set(added.map(({ id }) => id));
   const byId = new Map<number, string>();

@@ -1,14 +1,11 @@
-/**
- * A run: output rows [to, to + count) are rows [from, from + count) of a model's embeddings and head.
- * Vocabularies mostly differ at the end, so a few runs describe one.
- */
+/** A run: output rows [to, to + count) are rows [from, from + count) of a model's embeddings and head. */
 export type RowRun = readonly [to: number, from: number, count: number];
 
 /** Output rows that come from other models, because this model lacks them or must not supply them. */
 export interface RowFill {
   /** Output rows as [first, count], ascending. */
   readonly rows: readonly (readonly [first: number, count: number])[];
-  /** Source models and their rows. One is copied; several are averaged equally; without any, rows are 0. */
+  /** Source models and their rows: copied from a single one, averaged over several, 0 without any. */
   readonly from: readonly { readonly model: number; readonly runs: readonly RowRun[] }[];
 }
 
@@ -49,8 +46,7 @@ export interface TokenizerRequest {
    */
   readonly source: 'auto' | 'strict' | 'rows' | 'union' | 'base' | number;
   /**
-   * Index of the base, which gives a union its ids, and missing tokens their rows. Without a base, a union
-   * uses the first model's ids, and averages the rows of several models.
+   * Index of the base, which gives ids and missing rows. Without one: the first model's ids, means of rows.
    */
   readonly base: number | undefined;
   readonly tokens: ReadonlyMap<string, { readonly source?: TokenSource; readonly force: boolean }>;

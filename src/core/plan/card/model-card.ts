@@ -34,10 +34,7 @@ export interface CardContent {
   readonly adapterOf?: string | null;
 }
 
-/**
- * Returns a merged checkpoint's README.md: front matter, origins of layers, recipe, loading and citations.
- * Contains no local path, so that users may publish the file.
- */
+/** Returns a merged checkpoint's README.md, which may be published: it contains no local path. */
 export const writeModelCard = async (content: CardContent): Promise<string> => {
   const { title, names, inputs, picture, config, sideFiles, adapterOf } = content;
   const { frontMatter: licence, text: licences } = await mergedLicence(inputs);

@@ -13,8 +13,7 @@ import { parseExpression } from './check-expression.js';
 import { planSchema, type UnparsedShard, type UnparsedTensor } from './plan-schema.js';
 
 /**
- * Checks a plan, which may come from another program, without opening files. Returns a copy, so that later
- * changes cannot bypass the checks.
+ * Checks a plan, perhaps another program's, without opening files. Returns a copy of what was checked.
  *
  * @throws LayerloomError PLAN_INVALID; MERGE_UNDEFINED if a formula's rule is not registered in this process
  */

@@ -17,8 +17,7 @@ const exponents: Readonly<Record<string, { readonly mask: number; readonly bytes
 };
 
 /**
- * Refuses NaN and infinity in a file of routers. The engine would not find them, because an output of the
- * same dtype copies routers unchecked.
+ * Refuses NaN and infinity in a file of routers, which the engine copies without checks.
  *
  * @throws LayerloomError INVALID_PARAMETER, READ_FAILED
  */

@@ -29,8 +29,7 @@ import { inOneLayout } from './quantised-output.js';
 import { configOfStack } from './stacked-config.js';
 
 /**
- * Compiles a recipe after its nested recipes: checks that models are compatible, and binds each output tensor
- * to byte ranges.
+ * Compiles a recipe after its nested recipes: checks models, and binds output tensors to byte ranges.
  *
  * @throws LayerloomError the codes of a recipe's method, of `checkCompatible` and of `binder`
  */

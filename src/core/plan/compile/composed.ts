@@ -19,7 +19,7 @@ export interface Composed {
   readonly complete: CompleteRecipe;
   readonly models: readonly OpenedModel[];
   readonly companions: readonly OpenedModel[];
-  /** One object for merges that differ only in expressions; equal tensor objects have equal expressions. */
+  /** Shared by merges whose tensors differ only in expressions; equal objects have equal expressions. */
   readonly frame?: object;
   readonly tensors: readonly UnplacedTensor[];
   readonly layers: number;

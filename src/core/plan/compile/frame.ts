@@ -18,8 +18,7 @@ export interface Frame extends RecipeModels {
   readonly first: OpenedModel;
   readonly warnings: readonly string[];
   /**
-   * Returns the output's tensors. An equal expression of a tensor gives the same object, because merges of a
-   * batch share most tensors.
+   * Returns the output's tensors; a tensor with an equal expression is one object for all merges.
    *
    * @throws LayerloomError the codes of the method's expressions and of `binder`
    */

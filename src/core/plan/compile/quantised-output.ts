@@ -58,7 +58,7 @@ export const unquantised = (composed: Composed): Composed => {
 const configKeysOf = ({ models }: Composed): readonly string[] =>
   models[0]?.checkpoint.quantisation?.keys ?? [];
 
-/** Returns the common quantisation and the unquantised modules; undefined if the output loses both. */
+/** Returns the common quantisation and the unquantised modules; undefined if the output is dequantised. */
 const copiedIn = (
   composed: Composed,
   models: readonly CheckpointIndex[],

@@ -11,8 +11,7 @@ import { keyOfStored, parseSource } from './stored.js';
 export type RowMean = readonly [to: number, ...of: readonly number[]];
 
 /**
- * A float32 matrix whose rows are means of stored rows. `means` lists output rows, and all other rows are 0;
- * `'all'` puts the mean of all stored rows into every row.
+ * A float32 matrix of row means: those that `means` lists, and 0 elsewhere; `'all'`: their mean everywhere.
  */
 export interface AveragedTensor {
   readonly [operandKind]: 'averaged';

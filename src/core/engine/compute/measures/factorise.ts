@@ -39,10 +39,7 @@ export interface Factors {
   readonly singularValues: readonly number[];
 }
 
-/**
- * Plans a truncated singular value decomposition with a randomised range finder. Each factor is multiplied by
- * √σ. The solver computes the matrix five times, tile by tile.
- */
+/** Plans a truncated SVD by a randomised range finder; each factor is multiplied by √σ. */
 export const factorisation = async (
   { seed, shape, matrix, share = 1, tensor, ...how }: FactorTarget,
   lowerer: Lowerer,

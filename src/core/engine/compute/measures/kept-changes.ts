@@ -28,8 +28,7 @@ const refuse: OnNonFinite = (value) => {
 };
 
 /**
- * Measures how much of the changes between two models survives quantisation of both. Results do not depend on
- * the number of threads.
+ * Measures how much of the changes between two models survives quantisation of both.
  *
  * @throws LayerloomError NON_FINITE, INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, INVALID_PARAMETER, INTERRUPTED
  */

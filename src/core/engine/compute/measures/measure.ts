@@ -198,8 +198,7 @@ export class BlockMeasurer implements Measurer {
   }
 
   /**
-   * Finds the `ordinal`-th element of a magnitude in a range, counted from the range's beginning (`forwards`)
-   * or end. Reads no further than that element; undefined if there are fewer.
+   * Finds the `ordinal`-th element of a magnitude, from a range's beginning or end; undefined without one.
    */
   async findAmong(
     program: Program,

@@ -104,10 +104,7 @@ export const findTrimming = (
     return { thresholds, majoritySign: await majoritySignOf(written, thresholds) };
   });
 
-/**
- * Sums trimmed changes as `vote` does, in float32 and in its order, so that the same elements cancel. The
- * total is an integer, so the order of tensors does not matter.
- */
+/** Sums trimmed changes in float32, in the order of `vote`, so that the same elements cancel. */
 const majoritySignOf = async (
   written: readonly Written[],
   thresholds: readonly number[],

@@ -97,8 +97,7 @@ export const topCounts = (
   countsOfEnd(excessOf(task, language).slice(bottom).reverse(), scaledCount(paperCounts.top, task.length));
 
 /**
- * Proposes the paper's default counts, scaled to the models' layers and limited to what the experts' largest
- * changes support.
+ * Proposes the paper's default counts, scaled to the layers, within what the changes support.
  *
  * @param task each layer's share of the task expert's largest changes, from `layerProfile`
  * @param language those of the language expert

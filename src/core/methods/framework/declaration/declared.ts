@@ -16,8 +16,7 @@ export type Drift<A, B> =
     }[keyof A & keyof B];
 
 /**
- * Returns the schema unchanged. Compilation fails if schema and documented interface differ; the error names
- * the parameter.
+ * Returns the schema. Does not compile if it differs from its interface; the error names the parameter.
  *
  * @example const schema = schemaOf<SoupParameters>()(z.strictObject({ … }));
  */

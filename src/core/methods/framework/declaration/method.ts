@@ -105,17 +105,11 @@ export interface ModelTensorPlace {
   readonly tensor: string;
 }
 
-/**
- * A method with resolved parameters: maps a tensor's place to an expression, without I/O. Deterministic,
- * although filters remember their matches for `unused`.
- */
+/** A method with resolved parameters, which maps a tensor's place to an expression without I/O. */
 export interface Compiled {
   /** Parameters as used, in YAML's spelling, for `layerloom.json` and the card. */
   readonly resolved: Readonly<Record<string, unknown>>;
-  /**
-   * Parameters in camel case, without models, that reproduce the merge bit for bit. Given if some are
-   * computed, such as magnitude weights. Default: the recipe's.
-   */
+  /** Parameters that reproduce the merge, if some are computed, such as weights. Default: the recipe's. */
   readonly again?: Readonly<Record<string, unknown>>;
   /** @throws LayerloomError INVALID_PARAMETER if the parameters give the tensor no expression */
   expressionOf(place: Place, tensor: string): Expression;
@@ -145,10 +139,7 @@ export interface Takes {
    * The parameters for other models: `task` and `language` (`pair`), `models` (`list`) or `model` (`one`).
    */
   readonly models: 'pair' | 'list' | 'one';
-  /**
-   * True if the merge starts from `base` instead of a common ancestor, as in slerp. Experiments then merge
-   * from the task expert towards the language expert.
-   */
+  /** True if the merge starts from `base` instead of a common ancestor, as in slerp. */
   readonly startsFromBase?: boolean;
 }
 

@@ -55,8 +55,7 @@ export const weightingSchema = z.union([z.literal('magnitude'), weightsSchema], 
 });
 
 /**
- * Returns magnitude-adjusted weights (paper §5): for each expert, 1 / the mean over all rows of its task
- * vector's MAV (mean absolute value of a row).
+ * Returns, for each expert, 1 / its mean MAV (mean absolute value of a row of the task vector; paper §5).
  *
  * @throws LayerloomError MAV_UNDEFINED for an expert that equals its base
  */

@@ -6,8 +6,7 @@ import type { commonSettings, outputSettings } from './common-settings.js';
 export interface RecipesByMethod {}
 
 /**
- * Parameters of plugins' methods by name, so that `merge` knows the types of their recipes. A module adds its
- * own:
+ * Parameters of plugins' methods by name, which type the recipes of `merge`. A module adds its own:
  *
  * @example declare module 'layerloom' { interface CustomMethods { expo: MethodParameters<typeof expo> } }
  */

@@ -31,8 +31,7 @@ export const layersOf = (slice: LayerSlice): Layer[] => {
 };
 
 /**
- * Returns a tensor's slice and position. Outside the layers, embeddings belong to the first slice and other
- * tensors to the last; gradients take their first value.
+ * Returns a tensor's slice and position: outside the layers, the first (embeddings) or last slice's start.
  */
 export const placeIn = (
   slices: readonly LayerSlice[],

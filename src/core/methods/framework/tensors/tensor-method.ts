@@ -83,8 +83,7 @@ const schemaOf = (spec: TensorMethodSpec): Method<TensorRecipe>['schema'] => {
 type None = Readonly<Record<never, never>>;
 
 /**
- * Makes a method from a spec. Adds gradients, filters, slices and precedence, which are alike for all tensor
- * methods (docs/methods.md).
+ * Makes a method from a spec; adds gradients, filters, slices and precedence (docs/methods.md).
  *
  * @example tensorMethod({ name: 'nearswap', title: 'NearSwap', base: 'required', models: { least: 1, most: 1
  *   }, shared: { t: anyNumber() }, expression: ({ base, models: [source], shared: { t } }) => ({ kind:

@@ -11,8 +11,8 @@ export type Settings<Values> = { [Name in keyof Values]?: SettingInput<Values[Na
 type Given<Parameters> = { [Name in keyof Parameters]-?: Exclude<Parameters[Name], undefined> };
 
 /**
- * A method that makes each tensor from the models' tensors of that name. `Parameters` types the recipe's
- * parameters; a model's entry may override those named in `PerModel`.
+ * A method that makes each tensor from the models' tensors of that name. A model's entry may override the
+ * parameters named in `PerModel`.
  */
 export interface TensorMethod<
   Base extends BaseUse,

@@ -11,8 +11,7 @@ export const nothing: MagnitudeBound = { bits: 0xffff_ffff, cutoff: 0, early: tr
 const everything: MagnitudeBound = { bits: 0, cutoff: Number.MAX_SAFE_INTEGER, early: true };
 
 /**
- * Finds for each value the bound above which exactly `kept` elements lie, with ties broken by index. All
- * searches share passes over the data.
+ * Finds for each value the bound above which exactly `kept` elements lie; the index breaks ties.
  *
  * @param guessed allows guesses, if a sample is clear enough
  */

@@ -35,8 +35,8 @@ export interface Operation<Unparsed, Worded, Valued> {
   readonly map: (formula: never, to: never) => unknown;
   readonly statistics?: (formula: never) => readonly Statistic<unknown>[];
   /**
-   * True if elements are copied bit by bit: operands then have the output's dtype, which may be any.
-   * Otherwise operands are floating-point, and the result is rounded once.
+   * True if bits are copied: operands then have the output's dtype, whichever it is. Otherwise operands are
+   * floating-point, and the result is rounded once.
    */
   readonly takesBits?: true;
   /** True if a separate kind of job moves the bytes. */

@@ -52,7 +52,7 @@ export interface Emitted {
 
 /**
  * Builds a program for tensors of one shape. Methods append a node (native/jobs/program.hpp) and return its
- * value, rounded to `dtype`; default: float32.
+ * value, in float32 unless a dtype is given.
  */
 export class Program {
   readonly shape: readonly number[];
@@ -78,8 +78,7 @@ export class Program {
   }
 
   /**
-   * Makes rows run along the last dimension, or along the first for input rows. With at most two dimensions,
-   * both are equal.
+   * Makes rows run along the last or, for input rows, first dimension; in a matrix, these are equal.
    *
    * @returns false if the program already has rows along the other dimension
    */

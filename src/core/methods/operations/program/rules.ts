@@ -17,10 +17,7 @@ export const gramOf = (pairs: Float64Array, at: number, count: number): Gram => 
 
 export type RuleParameters = Readonly<Record<string, number | boolean | string | readonly number[]>>;
 
-/**
- * Returns the coefficients cᵢ of a linear combination, computed from the vectors' dot products; or a text
- * that says why they are undefined. Must be pure, so that merges are reproducible.
- */
+/** Returns the coefficients of a linear combination, or why they are undefined. Must be pure. */
 export type GramRule = (gram: Gram, parameters: RuleParameters) => readonly number[] | string;
 
 const number = (parameters: RuleParameters, name: string): number => Number(parameters[name]);

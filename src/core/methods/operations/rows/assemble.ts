@@ -8,8 +8,7 @@ import type { Value } from '../program/program.js';
 export type RowRange = readonly [first: number, count: number];
 
 /**
- * Copies rows (along dimension 0) of several operands byte for byte, each to the row with its index; all
- * other rows are 0. The first part supplies nearly all rows.
+ * Copies rows (dimension 0) of operands, each to its own index; other rows are 0. The first part is largest.
  */
 export interface Assemble<T> {
   readonly kind: 'assemble';

@@ -3,10 +3,7 @@ import type { Operation, Statistic } from '../program/operation.js';
 import type { Value } from '../program/program.js';
 import { rowWidth } from './assemble.js';
 
-/**
- * The first `from` rows, then rows equal to the mean of the first (summed in float64, rounded to float32,
- * then to the dtype). For vocabulary rows without a token.
- */
+/** The first `from` rows, then rows equal to their mean (float64, rounded to float32, then the dtype). */
 export interface PadRows<T> {
   readonly kind: 'padRows';
   readonly source: T;

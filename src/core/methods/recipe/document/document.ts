@@ -21,10 +21,7 @@ export interface DocumentKind {
   readonly name: string;
   /** The expected content of a document, as the end of "expected …". */
   readonly document: string;
-  /**
-   * Keys in snake case; each such file has at least one. A file without any may be some private file, so
-   * messages do not quote it. Default: messages quote every file.
-   */
+  /** Keys, at least one in each such file. Messages do not quote other files, which may be private. */
   readonly keys?: readonly string[];
   /** Called for a document with duplicate keys; the last one counts. Default: an error. */
   readonly onRepeated?: (document: Mapping, keys: readonly RepeatedKey[]) => void;

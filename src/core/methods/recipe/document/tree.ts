@@ -62,10 +62,7 @@ export const toPlain = (tree: Tree, made: Map<Tree, unknown> = new Map()): unkno
   return value;
 };
 
-/**
- * Returns the place of the value at a path, or of its key (`part`), for keys that should not exist. If the
- * path does not exist, returns the place of the innermost existing value on it.
- */
+/** Returns the place of the value or key (`part`) at a path; if absent, of the innermost existing value. */
 export const locate = (root: Tree, path: Path, part: 'key' | 'value' = 'value'): Location => {
   let found: { readonly value: Tree; readonly key?: Mark } = { value: root };
   for (const step of path) {

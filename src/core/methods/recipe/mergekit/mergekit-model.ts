@@ -24,8 +24,7 @@ export const expectNamed = (of: Mapping, key: string, place: string): MappingEnt
 };
 
 /**
- * Reads a model as mergekit writes it: `path[@revision][+adapter]`; `{model, lora}`, each a path or `{path,
- * revision}`; or a nested recipe, in place or by name.
+ * Reads mergekit's `path[@revision][+adapter]`, `{model, lora}` (or `{path, revision}`), or nested recipe.
  */
 export const mergekitModel = (scope: Scope): Field => {
   const pathOf = (tree: Tree): string => {

@@ -26,8 +26,7 @@ export interface DescribingSection {
 }
 
 /**
- * Returns the sections that describe a model's stack: several if `text_config` is repeated at the top level,
- * as in older files.
+ * Returns the sections that describe a stack; older files repeat `text_config` at the top level.
  *
  * @throws Unsaid if no key gives the number of layers, or if a key contradicts it
  */

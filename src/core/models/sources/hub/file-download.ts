@@ -7,10 +7,7 @@ import { promote } from './cache/promote.js';
 import { RangesIgnored, RemoteFile } from './requests/remote-file.js';
 import type { HubSession } from './requests/session/session.js';
 
-/**
- * Downloads ranges of one file over several connections. Opens the file with the first part and closes it
- * after the last; verifies a complete file and moves it to the hub's cache.
- */
+/** Downloads ranges of a file over several connections; verifies and moves it when complete. */
 export class FileDownload {
   readonly #hub: HubSession;
   readonly #at: HubCacheCommit;

@@ -199,7 +199,7 @@ const isWhole = async (path: string, { bytes }: ListedFile): Promise<boolean> =>
   return (await unlessMissing(path, stat(path)))?.size === bytes;
 };
 
-/** Opens the sparse file. Makes it again if missing or without match in the record; so are headers. */
+/** Opens the sparse file. If it does not match its record, makes it again, and drops the model's record. */
 const openData = async (
   folder: string,
   file: ListedFile,

@@ -9,10 +9,7 @@ const alternating = `{%- if (message.role == 'user') != (loop.index0 % 2 == 0) -
 const systemApart = `{%- set first = messages[0] if messages else {} -%}
     {%- set turns = messages[1:] if first.role == 'system' else messages -%}`;
 
-/**
- * Chat templates by mergekit's names, and gemma. Each renders the format as its family published it;
- * test/peers/parity/chat_templates.py compares results with mergekit's.
- */
+/** Chat templates by mergekit's names, and gemma, each as its family published it. */
 export const chatTemplates: Readonly<Record<string, string>> = {
   /** OpenAI's ChatML, used by Qwen, Yi, Hermes and others; without a begin-of-sequence token. */
   chatml: template(`

@@ -1,6 +1,6 @@
 /**
- * Splits texts like a tokenizer, using a library in a thread of its own (`core/texts/in-thread.ts`). The
- * build replaces the compiled module by a bundle (`scripts/bundle-libraries.mjs`).
+ * Splits texts in a thread (`core/texts/in-thread.ts`). The build bundles it
+ * (`scripts/bundle-libraries.mjs`).
  */
 import { Tokenizer } from '@huggingface/tokenizers';
 

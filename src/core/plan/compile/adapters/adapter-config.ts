@@ -13,10 +13,7 @@ export interface AdapterConfigOf {
   readonly base: string | undefined;
 }
 
-/**
- * Returns `adapter_config.json`. The commonest rank and alpha are defaults; other modules get patterns of
- * whole names, so that PEFT derives every exact scale.
- */
+/** Returns `adapter_config.json`: the commonest rank and alpha as defaults, others as patterns of names. */
 export const mergedConfigText = ({ adapters, merged, targets, rsLora, base }: AdapterConfigOf): string => {
   const configs = adapters.map(({ config }) => config);
   const first = itemAt(configs, 0);

@@ -8,8 +8,7 @@ import { adapterConfigName } from '../../../models/adapters/peft-config.js';
 import type { CheckpointIndex } from '../../../models/checkpoint/checkpoint.js';
 
 /**
- * Checks that adapters can be merged: they share a base, unless the recipe names one; they are stored alike;
- * and they fit the given base.
+ * Checks that adapters share a base, unless the recipe names one; are stored alike; and fit the base.
  *
  * @returns warnings
  * @throws LayerloomError ADAPTER_UNSUPPORTED (their sum is not an adapter), ADAPTERS_DIFFER, ADAPTER_INVALID,

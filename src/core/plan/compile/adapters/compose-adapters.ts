@@ -32,8 +32,7 @@ export interface AdapterRecipe {
 }
 
 /**
- * Compiles a recipe over bare adapters into an adapter. Applies the method's expressions to each base
- * parameter that an adapter changes.
+ * Compiles a recipe over bare adapters into an adapter: merges each base parameter that one changes.
  *
  * @throws LayerloomError FORMS_MIXED, ADAPTERS_DIFFER, and the codes of the method and of `combine`
  */

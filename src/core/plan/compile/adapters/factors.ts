@@ -193,8 +193,7 @@ const placed = (
     : columnTensor({ columns: of, first: at, count: columns }, source);
 
 /**
- * Returns the dtype for matrices multiplied by factors: the shared dtype if all products are exact; otherwise
- * float32, or float64 if a matrix is float64.
+ * Returns the dtype of matrices times factors: theirs if products are exact, otherwise float32 or float64.
  */
 const dtypeFor = (matrices: readonly Factor[], factors: readonly number[]): Dtype => {
   const dtypes = [...new Set(matrices.map(({ source }) => source.dtype))];

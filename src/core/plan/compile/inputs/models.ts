@@ -179,8 +179,7 @@ const refuseSameNames = (
 };
 
 /**
- * Makes shared names distinct: adds a hub model's commit, or parent folders (`math/final`, `swahili/final`)
- * while names clash.
+ * Makes shared names distinct: adds a hub model's commit, or parent folders (`math/final`).
  *
  * @param given the models with unprefixed names
  * @throws LayerloomError NAME_CLASH if no folder tells two models apart

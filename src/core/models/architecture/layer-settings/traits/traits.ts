@@ -120,10 +120,7 @@ export const deepstack: Trait = {
   because: 'adds features of pictures to the output of so many first layers, which must stay first',
 };
 
-/**
- * The last layers reuse the keys and values of the last earlier layer of their kind. Each kind must have such
- * a layer, unless all layers reuse another model's.
- */
+/** The last layers reuse keys and values of the last earlier layer of their kind, which must exist. */
 export const sharedKeys = (otherwise: number): Trait => {
   const count = last('num_kv_shared_layers', otherwise, ['own keys', 'shared keys']);
   return {

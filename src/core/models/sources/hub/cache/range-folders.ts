@@ -10,10 +10,7 @@ import { checkRangeFolder, commitOfSnapshot } from './own-repository.js';
 export const rangeFolder = (id: string, commit: string, root = rangeCacheRoot()): string =>
   join(root, modelFolder(id), commit);
 
-/**
- * Finds `org/name[@revision]` in the cache of ranges, at the commit that the hub's cache has for the
- * revision. Undefined if headers are missing, and for other spellings.
- */
+/** Finds `org/name[@revision]` in the cache of ranges; undefined without headers or this spelling. */
 export const rangeCacheOf = async (
   model: string,
   env: NodeJS.ProcessEnv = process.env,
@@ -41,10 +38,7 @@ export const usableRangeFolder = async (
   return (await isUsable(folder)) ? folder : undefined;
 };
 
-/**
- * Returns the repository and commit of a path in either cache. Undefined for other paths and if the folder
- * fails the link checks; the path then counts as local.
- */
+/** Returns the repository and commit of a path in either cache, if the folder's links are in order. */
 export const ownCommitOf = async (path: string): Promise<HubRevision | undefined> => {
   const found = commitPathOf(path);
   if (found === undefined) return undefined;

@@ -91,10 +91,7 @@ export const missingRanges = async (path: string, ranges: readonly Extent[]): Pr
   return subtractExtents(ranges, record?.present ?? []);
 };
 
-/**
- * True for a sparse file whose record is complete. A verified file would be a link, so the fetching process
- * was killed before verifying, or the record was edited.
- */
+/** True for a sparse file with a complete record: verified files are links, so verifying was interrupted. */
 export const isUnverified = async (path: string): Promise<boolean> => {
   const record = await recordOf(path);
   return record !== undefined && isComplete(record);

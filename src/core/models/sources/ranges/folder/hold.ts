@@ -17,8 +17,7 @@ const held = new Map<string, Promise<Holder>>();
 export const cacheLock = (root: string): string => join(root, '.lock');
 
 /**
- * Protects a folder of the cache of ranges from removal until this process ends, because a plan may run much
- * later. Records the use.
+ * Protects a folder of the cache of ranges from removal until this process ends. Records the use.
  *
  * @param folder absolute, under `root`
  * @throws LayerloomError WRITE_FAILED

@@ -1,7 +1,4 @@
-/**
- * Rejects with the first failure among the library's requests and reads. The library may lose an error among
- * parallel requests and never settle, so callers race its promise against this one.
- */
+/** Rejects with the first failure. The library may lose an error and never settle, so callers race this. */
 export class FirstFailure {
   readonly promise: Promise<never>;
   #reject: (error: unknown) => void = () => {};

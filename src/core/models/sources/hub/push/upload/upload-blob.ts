@@ -13,10 +13,7 @@ interface Source {
   readonly onRead?: (bytes: number) => void;
 }
 
-/**
- * A file's bytes, read from disk each time they are sent. Read errors become READ_FAILED, and are also
- * reported to `onFault`, because the library would retry them like network errors.
- */
+/** A file's bytes, read each time they are sent. Reports read errors to `onFault`, against retries. */
 export class UploadBlob extends Blob {
   readonly #source: Source;
   readonly #begin: number;

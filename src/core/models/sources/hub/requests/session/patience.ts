@@ -39,10 +39,7 @@ export class Attempts {
     this.#hub = hub;
   }
 
-  /**
-   * Records received bytes. After enough bytes, the count of failures is 0 again, so that a download whose
-   * connections break repeatedly still finishes.
-   */
+  /** Records received bytes. Enough bytes reset the count of failures, so that long downloads finish. */
   progressed(bytes: number): void {
     this.#bytes += bytes;
     if (this.#bytes >= this.#needed) this.#failures = 0;
