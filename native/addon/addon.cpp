@@ -1,5 +1,5 @@
-// N-API only: the work is in jobs/ and io/. Signatures are in src/core/native/addon.ts; decode.cpp checks the
-// arguments.
+// Contains only N-API code; jobs/ and io/ do the work. Signatures are in src/core/native/addon.ts; decode.cpp
+// checks arguments.
 #include <napi.h>
 
 #include <cfenv>
@@ -14,8 +14,8 @@
 namespace layerloom {
 namespace {
 
-/// Sets round-to-nearest and subnormals while a job runs: an addon built with -ffast-math may have changed
-/// its thread's settings.
+/// Sets round-to-nearest and subnormals while a job runs, because an addon built with -ffast-math may have
+/// changed its thread's settings.
 class FloatingPointDefaults {
   public:
     FloatingPointDefaults() {
@@ -46,7 +46,7 @@ Napi::Array fromNonFinite(Napi::Env env, const std::vector<NonFiniteElement>& el
 }
 
 Napi::Object fromStatus(Napi::Env env, const Status& status) {
-    // The order of Outcome.
+    // Names of Outcome's members, in their order.
     constexpr const char* outcomes[] = {"done",       "cancelled",   "inputShrank",
                                         "readFailed", "writeFailed", "notEqual", "threadFailed"};
     auto result = Napi::Object::New(env);
@@ -68,7 +68,7 @@ Napi::Value answer(const Napi::CallbackInfo& info, const Call& call) {
     try {
         return fromStatus(env, call(*kernels()));
     } catch (const std::system_error& error) {
-        // The process may have no thread left for watching the guard.
+        // The process may be out of threads, so that none can watch the guard.
         return fromStatus(env, {Outcome::ThreadFailed, error.code().value()});
     } catch (const BadJob& error) {
         throw Napi::RangeError::New(env, std::string("bad job: ") + error.what());
@@ -103,12 +103,12 @@ Napi::Value hashRanges(const Napi::CallbackInfo& info) {
     });
 }
 
-/// lock(fd) → 0 when taken, else the errno
+/// lock(fd) → 0 if taken, otherwise the errno
 Napi::Value lock(const Napi::CallbackInfo& info) {
     return Napi::Number::New(info.Env(), lockFile(toDescriptor(info[0])));
 }
 
-/// exchange(a, b) → false if the file system does not support it; throws on failure
+/// exchange(a, b) → false if the file system does not support it; throws on other failures
 Napi::Value exchangePaths(const Napi::CallbackInfo& info) {
     const std::string a = toPath(info[0], "a"), b = toPath(info[1], "b");
     const int error = exchange(a, b);
@@ -124,7 +124,7 @@ Napi::Object initialise(Napi::Env env, Napi::Object exports) {
     exports.Set("run", Napi::Function::New(env, runJob, "run"));
     exports.Set("measure", Napi::Function::New(env, measureBlock, "measure"));
     exports.Set("solve", Napi::Function::New(env, solveMatrices, "solve"));
-    // Without SHA instructions, Node's OpenSSL is faster.
+    // Without SHA instructions, Node's OpenSSL is faster than our code would be.
     if (sha256() != nullptr) exports.Set("hash", Napi::Function::New(env, hashRanges, "hash"));
     exports.Set("lock", Napi::Function::New(env, lock, "lock"));
     exports.Set("exchange", Napi::Function::New(env, exchangePaths, "exchange"));

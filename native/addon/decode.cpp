@@ -51,7 +51,7 @@ HashCall toHashCall(const Napi::Value& ranges, const Napi::Value& states) {
                               return {{fd, begin, readInteger(range, "length")}, readBoolean(range, "last")};
                           }),
                   {}};
-    // Last, as `toSpan` demands.
+    // Read last, as `toSpan` requires.
     call.states = toSpan<std::uint32_t>(states, "states");
     check(call.ranges, call.states);
     return call;
@@ -73,7 +73,7 @@ Location toLocation(const Napi::Value& value) {
 }
 
 DType readDType(const Napi::Object& object) {
-    // The order of DType.
+    // Names of DType's members, in their order.
     constexpr const char* names[] = {"BF16", "F16", "F32", "F64", "F8_E4M3", "F8_E5M2"};
     static_assert(std::size(names) == kDTypes);
     return readName<DType>(object, "dtype", names);

@@ -5,16 +5,16 @@
 #include "../jobs/solve.hpp"
 #include "read.hpp"
 
-/// Decodes and checks jobs from JavaScript (src/core/native/job.ts, measure.ts and solve.ts); later code trusts them.
-/// All functions throw TypeError, RangeError or BadJob.
+/// Decodes and checks jobs from JavaScript (src/core/native/job.ts, measure.ts and solve.ts). Later code
+/// trusts them. All functions throw TypeError, RangeError or BadJob.
 namespace layerloom {
 
 Job toJob(const Napi::Value& value);
 
-/// Not yet checked.
+/// The result has not been checked.
 Program toProgram(const Napi::Value& value);
 
-/// A measurement, and an array of the caller for each measure.
+/// A measurement, and for each measure an array of the caller that receives results.
 struct MeasureCall {
     Measurement measurement;
     std::vector<std::span<double>> out;
@@ -36,7 +36,7 @@ struct HashCall {
 
 HashCall toHashCall(const Napi::Value& ranges, const Napi::Value& states);
 
-/// Call last: see `toSpan` in read.hpp.
+/// Must be called last: `toSpan` in read.hpp says why.
 Control toControl(const Napi::Value& value);
 
 int toDescriptor(const Napi::Value& value);
@@ -49,7 +49,7 @@ ValueId readValue(const Napi::Object& object, const char* key);
 std::vector<ValueId> readValues(const Napi::Object& object, const char* key);
 std::uint32_t toWord32(const Napi::Value& value, const char* name, std::uint32_t most = 0xFFFF'FFFFu);
 
-/// Largest bits of a float32 magnitude.
+/// Bits of the largest float32 magnitude.
 inline constexpr std::uint32_t kMostMagnitude = 0x7FFF'FFFF;
 
 template <class Variant>

@@ -9,7 +9,7 @@ Window readWindow(const Napi::Object& object) {
     const Napi::Object from = readObject(object, "window");
     const auto magnitude = [&](const char* key) { return toWord32(from.Get(key), key, kMostMagnitude); };
     Window window{magnitude("low"), magnitude("last"), toWord32(from.Get("shift"), "shift", 31), {}, 0};
-    // Unused candidates are above every magnitude.
+    // Unused candidates are above every magnitude, so that none equals them.
     std::ranges::fill(window.candidates, 0xFFFF'FFFFu);
     const std::vector<std::uint32_t> candidates =
         readAll(readArray(from, "candidates"),
@@ -46,7 +46,7 @@ constexpr Reader<Measure> kMeasures[] = {
          return NonFinite{readValue(measure, "base"), readValues(measure, "experts"),
                           readValues(measure, "differences")};
      }},
-    // `toMeasureCall` reads its counts last.
+    // `toMeasureCall` reads the counts last.
     {"histogram",
      [](const Napi::Object& measure) -> Measure {
          return Histogram{readValue(measure, "value"), readWindow(measure), {}};
@@ -89,7 +89,7 @@ MeasureCall toMeasureCall(const Napi::Value& measurement, const Napi::Value& out
     require(lists.Length() == counts.size(), "out");
     const auto arrays = readAll(lists, [](const Napi::Value& array) { return array; });
 
-    // Last, as `toSpan` demands.
+    // Read last, as `toSpan` requires.
     for (const Napi::Value& array : arrays) call.out.push_back(toSpan<double>(array, "out"));
     for (std::size_t m = 0; m < counts.size(); ++m)
         if (auto* histogram = std::get_if<Histogram>(&call.measurement.measures[m]))

@@ -5,7 +5,7 @@
 namespace layerloom {
 namespace {
 
-/// Copies: another thread may change the memory.
+/// Copies the numbers, because another thread may change the memory.
 template <class Number>
 std::vector<Number> readVector(const Napi::Object& object, const char* key) {
     const std::span<Number> numbers = toSpan<Number>(object.Get(key), key);
@@ -17,7 +17,7 @@ struct Slice {
 };
 
 /// Reads the runs that overlap a slice, as triples: first row, content, number of rows. A binary search
-/// limits the cost to the slice's rows. Copies, since threads share the numbers.
+/// limits the cost to the slice's rows. Copies the runs, because threads share the numbers.
 ///
 /// @param advances true if the content's number increases along a run
 template <class Run>
@@ -45,7 +45,7 @@ std::vector<Run> readRuns(const Napi::Object& object, std::uint64_t width, const
     for (; low < numbers.size() / 3; ++low) {
         auto [to, what, count] = runAt(low);
         if (std::max(to, begin) >= end) break;
-        // Refuses unsorted runs before they fill the memory.
+        // Refuses unsorted runs early, before they fill the memory.
         require(
             count >= 1 && to + count > begin && (runs.empty() || to >= runs.back().to + runs.back().count),
             "runs");
@@ -55,7 +55,7 @@ std::vector<Run> readRuns(const Napi::Object& object, std::uint64_t width, const
     return runs;
 }
 
-/// Copies, since threads share the numbers.
+/// Copies the terms, because threads share the numbers.
 void readTerms(const Napi::Object& object, CombineRows& combine, const Slice& slice) {
     const std::span<const double> starts = toSpan<double>(object.Get("starts"), "starts");
     const std::span<const double> terms = toSpan<double>(object.Get("terms"), "terms");
@@ -171,7 +171,7 @@ constexpr Reader<NodeOperation> kOperations[] = {
      [](const Napi::Object& node) -> NodeOperation {
          return Select{readRows(node), readVector<std::uint8_t>(node, "kept")};
      }},
-    // `toNode` reads the slice's runs.
+    // `toNode` reads the runs, for which it needs the slice.
     {"assemble",
      [](const Napi::Object& node) -> NodeOperation {
          return Assemble{readInteger(node, "width"), {}};
@@ -180,7 +180,7 @@ constexpr Reader<NodeOperation> kOperations[] = {
      [](const Napi::Object& node) -> NodeOperation {
          return FillRows{readInteger(node, "from"), readVector<double>(node, "values")};
      }},
-    // `toNode` reads the slice's terms.
+    // `toNode` reads the terms, for which it needs the slice.
     {"combineRows",
      [](const Napi::Object& node) -> NodeOperation {
          return CombineRows{readInteger(node, "width"), 0, {}, {}};

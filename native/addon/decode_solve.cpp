@@ -39,7 +39,7 @@ constexpr Reader<Solver> kSolvers[] = {
 
 SolverCall toSolverCall(const Napi::Value& solver, const Napi::Value& out) {
     SolverCall call{readKind(toObject(solver, "solver"), kSolvers), {}};
-    // Last, as `toSpan` demands.
+    // Read last, as `toSpan` requires.
     call.out = toSpan<double>(out, "out");
     check(call.solver, call.out);
     std::ranges::fill(call.out, 0);

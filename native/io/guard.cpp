@@ -9,18 +9,18 @@
 namespace layerloom {
 namespace {
 
-/// A replaced handler, and the one before it.
+/// A handler that this one replaced, and the one before it.
 struct Former {
     struct sigaction action;
     const Former* older;
 };
 
-/// Never freed, since a signal handler may be reading it.
+/// Never freed, because a signal handler may be reading it.
 std::atomic<const Former*> newest = nullptr;
 static_assert(std::atomic<const Former*>::is_always_lock_free);
 
-// The signal handler may be a thread's first access, so it must not allocate. glibc allocates unless the
-// model is initial-exec; musl allocates at dlopen, and cannot load that model.
+// The signal handler may be a thread's first access, which must not allocate. glibc allocates unless the
+// model is initial-exec. musl allocates at dlopen, and cannot load that model.
 #ifdef __GLIBC__
 #define LAYERLOOM_THREAD_LOCAL __attribute__((tls_model("initial-exec"))) thread_local
 #else
@@ -28,7 +28,7 @@ static_assert(std::atomic<const Former*>::is_always_lock_free);
 #endif
 
 LAYERLOOM_THREAD_LOCAL Guard* armed = nullptr;
-/// The handler to which this thread's signal was passed, while it runs.
+/// While a handler runs to which this thread's signal was passed: that handler.
 LAYERLOOM_THREAD_LOCAL const Former* passedTo = nullptr;
 
 std::atomic<int> guards = 0;
@@ -51,7 +51,7 @@ bool isSame(const struct sigaction& a, const struct sigaction& b) {
     return takesInfo(a) ? a.sa_sigaction == b.sa_sigaction : a.sa_handler == b.sa_handler;
 }
 
-/// Restores the default action, which ends the process at the next fault.
+/// Restores the default action, so that the next fault ends the process.
 void endProcess(int signal) {
     struct sigaction action = {};
     action.sa_handler = SIG_DFL;
@@ -62,11 +62,11 @@ void endProcess(int signal) {
 
 /// Does what would have happened without this handler.
 void passOn(int signal, siginfo_t* info, void* context) {
-    // A handler may pass a signal on to the one it replaced, which is this one.
+    // A handler may pass a signal on to the handler it replaced, which may be this one.
     const Former* const outer = passedTo;
     const Former* const to = outer != nullptr ? outer->older : newest.load();
     if (to == nullptr || !isHandler(to->action)) {
-        // A fault cannot be ignored, only a signal that was sent.
+        // Only a signal that a process sent can be ignored; a fault cannot.
         const bool isIgnored = to != nullptr && to->action.sa_handler == SIG_IGN && info->si_code <= 0;
         if (!isIgnored) endProcess(signal);
         return;
@@ -84,7 +84,7 @@ void onBusError(int signal, siginfo_t* info, void* context) {
     passOn(signal, info, context);
 }
 
-/// Returns the action of SIGBUS, and replaces it if `action` is given.
+/// Returns the action for SIGBUS, and replaces it if `action` is given.
 struct sigaction replaceAction(const struct sigaction* action) {
     struct sigaction replaced = {};
     sigaction(SIGBUS, action, &replaced);
@@ -100,20 +100,20 @@ void passOnTo(const struct sigaction& action) {
 void install() {
     struct sigaction action = {};
     action.sa_sigaction = onBusError;
-    // SA_NODEFER: a host's handler may leave by siglongjmp, which must not block the signal.
+    // SA_NODEFER: a host's handler may leave by siglongjmp, after which the signal must not stay blocked.
     action.sa_flags = SA_SIGINFO | SA_NODEFER | SA_ONSTACK;
     sigemptyset(&action.sa_mask);
     if (isSame(replaceAction(nullptr), action)) return;
     static std::mutex mutex;
     const std::lock_guard lock(mutex);
-    // Records the former handler before ours can run; repeats if the host changed it meanwhile.
+    // Records the former handler before this one can run. Repeats if the host changed the handler meanwhile.
     for (struct sigaction former = replaceAction(nullptr); !isSame(former, action);
          former = replaceAction(&action))
         passOnTo(former);
 }
 
-/// If a host installs a handler that returns during a guarded read, the read faults forever. This thread
-/// therefore reinstalls ours while a guard is armed.
+/// Reinstalls this handler while a guard is armed. If a host installs a handler that returns, a guarded read
+/// would fault forever.
 void watch() {
     // Leaves the process's signals to the host's threads.
     sigset_t all;

@@ -8,11 +8,12 @@ namespace layerloom {
 /// A read-only window on a file. Windows have a few MiB, so that the resident set stays small for any
 /// checkpoint.
 ///
-/// Reading beyond the file's end raises SIGBUS, also if it shrinks later: read within `guarded` (guard.hpp).
+/// Reading beyond the file's end raises SIGBUS, even if the file shrinks later: read within `guarded`
+/// (guard.hpp).
 class MappedFile {
   public:
-    /// Maps `length` bytes from `offset`, without advice: the kernel's own read-ahead was fastest
-    /// (bench/RESULTS.md). On failure, `error()` is the errno and `bytes()` is empty, as for length 0.
+    /// Maps `length` bytes from `offset`. Gives no advice, since the kernel's own read-ahead was fastest
+    /// (bench/RESULTS.md). On failure, `error()` is the errno, and `bytes()` is empty, as for length 0.
     MappedFile(int fd, std::uint64_t offset, std::size_t length);
     ~MappedFile();
 

@@ -20,7 +20,7 @@ int writeAt(int fd, std::uint64_t offset, std::span<const std::byte> bytes) {
 
 #ifdef __linux__
 
-// off_t, since musl has no off64_t.
+// off_t has 64 bits here; musl has no off64_t.
 static_assert(sizeof(off_t) == sizeof(std::uint64_t));
 
 Copied copyInKernel(int from, std::uint64_t fromOffset, int to, std::uint64_t toOffset,
@@ -31,8 +31,8 @@ Copied copyInKernel(int from, std::uint64_t fromOffset, int to, std::uint64_t to
     while (copied.bytes < length) {
         const ssize_t n = copy_file_range(from, &in, to, &out, length - copied.bytes, 0);
         if (n < 0 && errno == EINTR) continue;
-        // The call reads and writes, so only a full disk is surely a write error. Otherwise (other file systems, old
-        // kernels, an early 0) the caller copies the rest and learns which side failed.
+        // The call reads and writes, so only a full disk is certainly a write error. In other cases (other
+        // file systems, old kernels, an early 0), the caller copies the rest and learns which side failed.
         if (n < 0 && (errno == ENOSPC || errno == EDQUOT || errno == EFBIG)) copied.writeError = errno;
         if (n <= 0) break;
         copied.bytes += static_cast<std::uint64_t>(n);

@@ -4,20 +4,20 @@
 
 namespace layerloom {
 
-/// Returns 0, or the errno that stopped it.
+/// Returns 0, or the errno that stopped the write.
 int writeAt(int fd, std::uint64_t offset, std::span<const std::byte> bytes);
 
-/// Starts writing a range to disk, without waiting: otherwise writers stall on dirty pages, and the final
+/// Starts writing a range to disk, without waiting. Otherwise writers stall on dirty pages, and the final
 /// sync takes long (bench/RESULTS.md). Errors are ignored.
 void beginWriteBack(int fd, std::uint64_t offset, std::uint64_t length);
 
 struct Copied {
-    std::uint64_t bytes;  ///< copied before it ended
-    int writeError;       ///< errno of a write that cannot succeed otherwise, or 0
+    std::uint64_t bytes;  ///< bytes copied before the copy ended
+    int writeError;       ///< errno of a write that will fail by other means too, or 0
 };
 
-/// Copies in the kernel if it can (copy_file_range, perhaps with shared extents). Fewer bytes without an
-/// error: it cannot, as between two file systems, or the input ends.
+/// Copies in the kernel if possible (copy_file_range, perhaps with shared extents). If fewer bytes are copied
+/// without an error, the kernel cannot copy, as between two file systems, or the input has ended.
 Copied copyInKernel(int from, std::uint64_t fromOffset, int to, std::uint64_t toOffset, std::uint64_t length);
 
 }  // namespace layerloom

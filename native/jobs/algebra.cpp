@@ -10,10 +10,10 @@
 namespace layerloom {
 namespace {
 
-/// A unit column this near (squared) to the span of earlier ones is dependent.
+/// If a unit column's squared distance to the span of earlier ones is smaller, the column is dependent.
 constexpr double kDependent = 1e-14;
 
-/// Limit on QL steps for an eigenvalue; usually two.
+/// Limit on QL steps for an eigenvalue, which usually takes two.
 constexpr std::size_t kMostSteps = 60;
 
 /// A symmetric matrix as Qᵀ T Q with tridiagonal T.
@@ -60,7 +60,7 @@ Tridiagonal reduce(Matrix a) {
     return to;
 }
 
-/// The first index from `from` on after which T splits.
+/// Returns the first index from `from` on after which T splits.
 std::size_t splitOf(const Tridiagonal& of, std::size_t from) {
     std::size_t at = from;
     for (; at + 1 < of.diagonal.size(); ++at) {
@@ -70,7 +70,7 @@ std::size_t splitOf(const Tridiagonal& of, std::size_t from) {
     return at;
 }
 
-/// An implicit QL step with Wilkinson's shift on rows [from, to] of T; rotates Q too.
+/// Makes an implicit QL step with Wilkinson's shift on rows [from, to] of T, and rotates Q too.
 void step(Tridiagonal& of, std::size_t from, std::size_t to) {
     auto& [d, e, q] = of;
     double g = (d[from + 1] - d[from]) / (2 * e[from]);
@@ -116,7 +116,7 @@ Matrix orthonormaliser(const Matrix& gram) {
     }
     std::vector<std::size_t> order(n);
     std::iota(order.begin(), order.end(), std::size_t{0});
-    // Lower triangular; row i belongs to column order[i].
+    // The factor is lower triangular; row i belongs to column order[i].
     Matrix factor(n, n);
     std::size_t kept = 0;
     for (; kept < n; ++kept) {
@@ -136,7 +136,7 @@ Matrix orthonormaliser(const Matrix& gram) {
             left[order[i]] -= factor(i, kept) * factor(i, kept);
         }
     }
-    // T = P · D⁻¹ · (Lᵀ)⁻¹; computes the inverse column by column.
+    // T = P · D⁻¹ · (Lᵀ)⁻¹, whose last factor is computed column by column.
     Matrix result(n, kept);
     std::vector<double> column(kept);
     for (std::size_t c = 0; c < kept; ++c) {

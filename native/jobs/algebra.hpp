@@ -14,8 +14,9 @@ struct Matrix {
 };
 
 /// Returns T such that the columns of X · T are orthonormal, from XᵀX, by a pivoted Cholesky factorisation
-/// scaled to columns of length 1. Drops columns within 1e-7 of their length of the others' span. The error is
-/// the condition of the scaled Gram matrix times float64's precision, so a second pass gives full precision.
+/// with columns scaled to length 1. Drops a column whose distance to the others' span is below 1e-7 of its
+/// length. The error is the scaled Gram matrix's condition times float64's precision, so a second pass gives
+/// full precision.
 Matrix orthonormaliser(const Matrix& gram);
 
 /// Eigenvalues, largest first, and eigenvectors in the columns of `vectors`.
@@ -24,8 +25,8 @@ struct Eigen {
     Matrix vectors;
 };
 
-/// By Householder's reduction and implicit QL steps. The square root is the only function, so bits are equal
-/// on every machine.
+/// Uses Householder's reduction and implicit QL steps. The only function used is the square root, so that
+/// bits are equal on every machine.
 Eigen eigenOf(const Matrix& symmetric);
 
 }  // namespace layerloom

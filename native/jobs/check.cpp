@@ -16,7 +16,7 @@ void checkJob(const Same& same) {
     checkElements(same.to, 1, same.first, same.count, "to");
 }
 
-/// Scales are contiguous, at most as many as elements.
+/// Checks that scales are contiguous, and no more than the elements.
 void checkScales(ValueId value, const Location& to, DType dtype, const Program& program) {
     require(value >= program.sources.size(), "value");
     const NodeOperation& operation = program.nodes[value - program.sources.size()].operation;
@@ -36,7 +36,7 @@ void checkJob(const Compute& compute) {
             continue;
         }
         require(dtype == program.dtypeOf(value), "dtype");
-        // A source is written unchanged.
+        // A source is written unchanged, so it must be sliced by elements.
         require(value >= sources || program.sources[value].slicing == Slicing::Elements, "value");
         checkElements(to, sizeOf(dtype), program.first, program.count, "to");
         if (value < sources) continue;
@@ -45,7 +45,7 @@ void checkJob(const Compute& compute) {
     }
     require(!compute.outputs.empty(), "outputs");
     if (compute.tally.empty()) return;
-    // The program's only vote must be its last node.
+    // The tally counts one vote, which must be the program's last node.
     require(!program.nodes.empty(), "tally");
     const Node& last = program.nodes.back();
     require(std::holds_alternative<Vote>(last.operation), "tally");

@@ -7,18 +7,19 @@
 
 namespace layerloom {
 
-/// A job contradicts itself or exceeds its memory; the message names the part.
+/// Thrown if a job contradicts itself or exceeds its memory. The message names the faulty part.
 class BadJob : public std::invalid_argument {
   public:
     using std::invalid_argument::invalid_argument;
 };
 
-/// The largest exact integer of JavaScript. Sums of two, and bytes of so many elements, do not overflow 64
-/// bits.
+/// The largest exact integer of JavaScript. The sum of two such integers, and the bytes of so many elements,
+/// do not overflow 64 bits.
 inline constexpr std::uint64_t kMostInteger = (std::uint64_t{1} << 53) - 1;
 
-// Called before any source is mapped; later code indexes without checks. Mapping checks whether a source is
-// within its file (sources.hpp), since a file may change at any time. All throw BadJob.
+// Checks that are made before any source is mapped; later code indexes without checks. Whether a source is
+// within its file is checked when mapping (sources.hpp), because a file may change at any time. All throw
+// BadJob.
 
 void check(const Job& job);
 void check(const Program& program);
@@ -27,7 +28,7 @@ void check(const Measurement& measurement, std::span<const std::span<double>> ou
 
 void check(std::span<const HashedRange> ranges, std::span<const std::uint32_t> states);
 
-/// @throws BadJob naming `what` if it does not hold
+/// @throws BadJob naming `what` if `holds` is false
 void require(bool holds, const char* what);
 
 /// Returns count · width.
@@ -35,14 +36,14 @@ void require(bool holds, const char* what);
 /// @throws BadJob naming `what` above kMostInteger
 std::uint64_t checkedLength(std::uint64_t count, std::uint64_t width, const char* what);
 
-/// Elements [first, first + count) of `width` bytes must have valid offsets.
+/// Checks that elements [first, first + count) of `width` bytes have valid offsets.
 void checkElements(const Location& at, std::size_t width, std::uint64_t first, std::uint64_t count,
                    const char* what);
 
-/// `values` must be values of a program over whole matrices.
+/// Checks that `values` are values of a program over whole matrices.
 void checkMatrices(const Program& program, const std::vector<ValueId>& values, const char* what);
 
-/// Each source is a mapping; a process can have some tens of thousands.
+/// Limit on sources: each is a mapping, and a process can have some tens of thousands.
 inline constexpr std::size_t kMostSources = 4096;
 
 }  // namespace layerloom

@@ -12,7 +12,7 @@ void checkValue(ValueId value, const Program& program) {
     require(value < program.sources.size() + program.nodes.size() && !program.isWhole(value), "value");
 }
 
-/// The result of three numbers for each pair and element must have a valid length.
+/// Checks that three numbers for each pair and element have a valid length.
 void checkValues(const std::vector<ValueId>& values, const Program& program) {
     const std::size_t count = values.size();
     require(count >= 1 && count <= kMostValues, "values");
@@ -20,7 +20,7 @@ void checkValues(const std::vector<ValueId>& values, const Program& program) {
     checkedLength(std::max(program.count, program.columns), 3 * count * (count + 1) / 2, "values");
 }
 
-/// Sums of magnitudes tell whether each value is finite.
+/// Checks that sums of magnitudes, which show whether a value is finite, are measured too.
 void checkBesideMagnitudes(const std::vector<ValueId>& values, const Measurement& measurement) {
     const auto isOf = [](const Measure& measure, ValueId value) {
         const auto* rows = std::get_if<RowMagnitudes>(&measure);
@@ -59,7 +59,7 @@ void check(const NonFinite& what, const Measurement& of) {
     checkBesideMagnitudes(what.differences, of);
 }
 
-/// Every magnitude of the window must have a bin, and contain every candidate.
+/// Checks that every magnitude of the window has a bin, and that candidates are in the window.
 void check(const Histogram& histogram, const Measurement& of) {
     const auto& [low, last, shift, candidates, wanted] = histogram.window;
     checkValue(histogram.value, of.program);
@@ -83,7 +83,7 @@ void check(const Divergence& divergence, const Measurement& of) {
 
 void check(const Signs& signs, const Measurement& of) { checkValue(signs.value, of.program); }
 
-/// Comparing bits requires equal dtypes; no other measure may share the block.
+/// Comparing bits requires equal dtypes, and a block that no other measure shares.
 void check(const Difference& difference, const Measurement& of) {
     checkValue(difference.a, of.program);
     checkValue(difference.b, of.program);

@@ -9,7 +9,7 @@ namespace layerloom {
 namespace {
 
 constexpr std::size_t kMany = std::numeric_limits<std::size_t>::max();
-/// Sorted rows have 32-bit indexes.
+/// Limit on a row's elements: sorted rows have 32-bit indexes.
 constexpr std::uint64_t kMostRanks = std::uint64_t{1} << 32;
 
 void checkInputs(const Node& node, std::size_t least, std::size_t most = kMany) {
@@ -29,7 +29,7 @@ void checkRows(Rows sense, std::uint64_t rows, std::size_t each, const Program& 
                 what);
 }
 
-/// Runs must be ascending, disjoint and within the slice.
+/// Checks that runs ascend, do not overlap, and lie within the slice.
 template <class Run>
 void checkRuns(const std::vector<Run>& runs, std::uint64_t width, const Program& program) {
     require(width >= 1, "width");
@@ -104,7 +104,7 @@ void check(const Importance& importance, const Node& node, const Program& progra
 void check(const Select& select, const Node& node, const Program& program) {
     checkInputs(node, 2, 2);
     checkRows(select.rows, select.kept.size(), 1, program, "kept");
-    // Copies its inputs' bits.
+    // The operation copies its inputs' bits, so dtypes must be equal.
     for (const ValueId id : node.inputs) require(program.dtypeOf(id) == node.dtype, "dtype");
 }
 
@@ -122,7 +122,7 @@ void check(const FillRows& fill, const Node& node, const Program& program) {
     require(program.dtypeOf(node.inputs[0]) == node.dtype, "dtype");
 }
 
-/// Factors must have whole rows and columns, up to the end of the slice.
+/// Checks that factors have whole rows and columns, up to the end of the slice.
 void check(const Product& product, const Node& node, const Program& program) {
     checkInputs(node, 2, 2);
     require(product.rank >= 1, "rank");
@@ -152,7 +152,7 @@ void checkCodes(const Codes& codes, std::uint64_t matrices, std::uint64_t bytes)
     require(!isWide || codes.order == Across || codes.order == Down, "order");
     require(codes.order != Down || codes.kind == Codes::Kind::I8 || codes.kind == Codes::Kind::U8 || !isWide,
             "order");
-    // Rows consist of whole bytes or words.
+    // Each row consists of whole bytes or words.
     require(isWide || codes.order == Down || codes.stride % (codes.order == Interleaved ? 8 : 2) == 0,
             "stride");
     const std::uint64_t rows = checkedLength(
@@ -162,7 +162,7 @@ void checkCodes(const Codes& codes, std::uint64_t matrices, std::uint64_t bytes)
     require(bytes >= checkedLength(rows, inRow, "rows"), "elements");
 }
 
-/// Codes and scales must cover whole matrices, up to the end of the slice.
+/// Checks that codes and scales cover whole matrices, up to the end of the slice.
 void check(const Dequantise& what, const Node& node, const Program& program) {
     using enum Dequantise::Scales;
     checkInputs(node, what.inputs(), what.inputs());
@@ -191,7 +191,7 @@ void check(const Dequantise& what, const Node& node, const Program& program) {
         const Codes& zeros = what.zeros->codes;
         require(zeros.rows == down && zeros.columns == across, "zeros");
         checkCodes(zeros, matrices, nextBytes());
-        // Floating and table codes have no successor.
+        // Codes of floats and of tables have no successor.
         require(!what.zeros->oneMore || zeros.kind == Codes::Kind::U8 || zeros.kind == Codes::Kind::U4,
                 "oneMore");
     }
@@ -221,7 +221,7 @@ void check(const CombineRows& combine, const Node& node, const Program& program)
     for (const auto& [row, coefficient] : combine.terms) require(row < rows, "terms");
 }
 
-/// The file must contain all rows of the slice's heads.
+/// Checks that the file contains all rows of the slice's heads.
 void check(const Unpack& what, const Node& node, const Program& program) {
     checkInputs(node, 1, 1);
     const StoredSource& bytes = program.sources[node.inputs[0]];
@@ -235,7 +235,7 @@ void check(const Unpack& what, const Node& node, const Program& program) {
     require(bytes.elements >= checkedLength(whole, inRow, "width"), "elements");
 }
 
-/// The slice must consist of whole rows of blocks, except at the end.
+/// Checks that the slice consists of whole rows of blocks, except at the end.
 void check(const Quantise& what, const Node& node, const Program& program) {
     using enum Quantise::Scheme;
     checkInputs(node, 1, 1);
@@ -253,7 +253,7 @@ void check(const Quantise& what, const Node& node, const Program& program) {
             require(of->blockRows == what.blockRows, "block");
 }
 
-/// @param known values before the node
+/// @param known number of values before the node
 void checkNode(const Node& node, const Program& program, std::size_t known) {
     const bool whole = takesWhole(node.operation);
     for (const ValueId id : node.inputs) require(id < known && whole == program.isWhole(id), "inputs");
@@ -265,7 +265,7 @@ void checkNode(const Node& node, const Program& program, std::size_t known) {
 void check(const Program& program) {
     require(program.columns > 0, "columns");
     require(program.sources.size() <= kMostSources, "sources");
-    // A program of random numbers has no sources.
+    // Programs of random numbers have nodes, but no sources.
     require(!program.sources.empty() || !program.nodes.empty(), "sources");
     require(program.first <= kMostInteger - program.count, "first");
     for (const StoredSource& source : program.sources) checkSource(source, program);

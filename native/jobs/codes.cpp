@@ -20,9 +20,9 @@ constexpr Pairs pairsOf(const Table& numbers, bool upperFirst) {
     return pairs;
 }
 
-/// 0, ½, 1, 1½, 2, 3, 4, 6 and their negatives; −0 is a code.
+/// 0, ½, 1, 1½, 2, 3, 4, 6, then their negatives; −0 is a code too.
 constexpr Table kE2M1{0, .5f, 1, 1.5f, 2, 3, 4, 6, -0.f, -.5f, -1, -1.5f, -2, -3, -4, -6};
-/// 0 to 15 mean −8 to 7.
+/// Codes 0 to 15 mean −8 to 7.
 constexpr Table kU4{-8, -7, -6, -5, -4, -3, -2, -1, 0, 1, 2, 3, 4, 5, 6, 7};
 /// Quantiles of a normal distribution (arXiv 2305.14314, appendix E; bitsandbytes).
 constexpr Table kNF4{-1.0f,
@@ -46,7 +46,7 @@ constexpr Table kFP4{0.f / 12,  0.0625f / 12, 8.f / 12,  12.f / 12,     4.f / 12
                      2.f / 12,  3.f / 12,     -0.f / 12, -0.0625f / 12, -8.f / 12, -12.f / 12,
                      -4.f / 12, -6.f / 12,    -2.f / 12, -3.f / 12};
 
-/// Indexed by Codes::Kind from E2M1 on.
+/// Tables of Codes::Kind, from E2M1 on.
 constexpr Table kTables[] = {kE2M1, kU4, kNF4, kFP4};
 constexpr Pairs kPairs[][2] = {{pairsOf(kE2M1, false), pairsOf(kE2M1, true)},
                                {pairsOf(kU4, false), pairsOf(kU4, true)},
@@ -99,7 +99,7 @@ void decodeDown(const Codes& codes, const std::byte* data, std::uint64_t row, st
     }
 }
 
-/// Columns 0, 2, 4, 6, 1, 3, 5, 7 of eight, from a word's lowest bits on.
+/// Decodes words of eight codes: columns 0, 2, 4, 6, 1, 3, 5, 7, from the lowest bits on.
 void decodeInterleaved(const Codes& codes, const std::byte* data, std::uint64_t first, std::size_t count,
                        float* out) {
     const Table& table = kTables[tableOf(codes.kind)];

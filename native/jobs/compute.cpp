@@ -13,9 +13,9 @@
 namespace layerloom {
 namespace {
 
-/// Bytes of a tile if outputs share inputs: all tiles must fit in the cache.
+/// Bytes of a tile if outputs share inputs, because all tiles must fit into the cache.
 constexpr std::size_t kSharedTileBytes = 256 * 1024;
-/// Elements that several nodes process together: tiles stay in the L1 cache.
+/// Number of elements that several nodes process together, so that tiles stay in the L1 cache.
 constexpr std::size_t kStep = 1024;
 
 std::span<std::byte> tileBuffer() {
@@ -27,14 +27,14 @@ Range rangeOf(const Output& output, std::uint64_t first, std::uint64_t count) {
     return rangeOf(output.to, sizeOf(output.dtype), first, count);
 }
 
-/// The output range of `count` scales from element `first` on, which starts a row of blocks.
+/// Returns the output range of `count` scales, from element `first` on, where a row of blocks starts.
 Range rangeOfScales(const Output& output, const Program& program, std::uint64_t first, std::uint64_t count) {
     const auto& what = std::get<Quantise>(program.nodes[output.value - program.sources.size()].operation);
     const std::uint64_t rowOfBlocks = first / (what.blockRows * program.columns);
     return rangeOf(output.to, sizeof(float), rowOfBlocks * what.across(program.columns), count);
 }
 
-/// Writes tiles: from buffers that the evaluator fills, or sources unchanged.
+/// Writes tiles: from buffers that the evaluator fills, or from unchanged sources.
 class OutputTiles {
   public:
     OutputTiles(const Compute& compute, std::size_t count)
@@ -51,7 +51,7 @@ class OutputTiles {
         scales_.resize(compute.outputs.size());
     }
 
-    /// Returns for each node its place in a tile from `at` on, or null.
+    /// Returns for each node the place of its output in a tile from `at` on; null if the node has none.
     std::span<std::byte* const> placesAt(std::size_t at) {
         for (std::size_t o = 0; o < tiles_.size(); ++o)
             if (tiles_[o] != nullptr)
@@ -82,7 +82,7 @@ class OutputTiles {
                 data = windows.bytes[output.value].data() + begin * sizeOf(output.dtype);
             }
             const int error = writeAt(to.fd, to.offset, {data, static_cast<std::size_t>(to.length)});
-            // A lost page makes the write fail with EFAULT: system calls raise no signal.
+            // If a mapped page is lost, the write fails with EFAULT: system calls raise no signal.
             if (error == EFAULT) return windows.lostPage();
             if (error != 0) return {Outcome::WriteFailed, error};
             control.count(0, to.length);
@@ -99,12 +99,12 @@ class OutputTiles {
     const Compute& compute_;
     std::unique_ptr<std::byte[]> large_;
     std::vector<std::byte*> tiles_;
-    std::vector<std::vector<float>> scales_;  ///< for each output: the tile's scales
+    std::vector<std::vector<float>> scales_;  ///< each output's scales in the tile
     std::vector<std::byte*> places_;
 };
 
-/// True if every computed node is an output and depends only on sources: then nodes need no tiles, and one
-/// pass suffices.
+/// True if each computed node is an output and depends on sources only: nodes then need no tiles, and one
+/// pass is enough.
 bool isDirect(const Compute& compute, const FusedVotes& fusedVotes) {
     const Program& program = compute.program;
     const auto isSource = [&](ValueId id) { return id < program.sources.size(); };

@@ -9,14 +9,14 @@
 namespace layerloom {
 namespace {
 
-/// Copies within the kernel use no cache of ours.
+/// Bytes of a copy in the kernel, which uses none of our caches.
 constexpr std::size_t kCopyBytes = 4 * 1024 * 1024;
 
 Range bytesOf(const Location& at, std::uint64_t first, std::uint64_t count) {
     return rangeOf(at, 1, first, count);
 }
 
-/// Saves a copy through a buffer.
+/// Writes from the mapping, without a copy to a buffer.
 Status copyMapped(const Range& source, const Range& to, Control control) {
     const Windows windows({&source, 1});
     if (windows.status.outcome != Outcome::Done) return windows.status;
@@ -48,7 +48,7 @@ Status copyRange(const Range& source, const Range& to, Control control) {
     return {};
 }
 
-/// Returns Done if all sources have the first one's bytes.
+/// Returns Done if all sources have the bytes of the first.
 Status compare(const std::vector<Range>& sources, Control control) {
     const Windows windows(sources);
     if (windows.status.outcome != Outcome::Done) return windows.status;

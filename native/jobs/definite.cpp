@@ -21,7 +21,7 @@ Definite::Definite(std::size_t size)
       packed_(kTileColumns * kTileColumns) {
     for (std::size_t row = 0; row < tiles(); ++row)
         rows_[row].resize(width(row) * (row * kTileColumns + width(row)));
-    // Padding is an identity matrix.
+    // The padding is an identity matrix.
     for (std::size_t i = size; i < padded_; ++i) at(i, i) = 1;
 }
 
@@ -31,7 +31,7 @@ double& Definite::at(std::size_t row, std::size_t column) {
 }
 
 Outcome Definite::addGram(const Kernels& kernels, TiledRows& x, const Control& control) {
-    // A block of rows in panels, and a tile of it transposed.
+    // A block of rows in panels, and one of its tiles transposed.
     std::vector<double> panels(padded_ * kTileColumns), transposed(kTileColumns * kTileColumns);
     for (std::size_t first = 0; first < x.rows(); first += kTileColumns) {
         if (control.cancelled()) return Outcome::Cancelled;
@@ -85,7 +85,7 @@ std::optional<SmallPivot> Definite::invert(std::size_t tile, double least) {
         double pivot = at(c, c);
         for (std::size_t k = 0; k < c; ++k) pivot -= at(c, k) * at(c, k);
         const double diagonal = diagonal_[tile * kTileColumns + c];
-        // Also true for NaN.
+        // The negated condition is also true for NaN.
         if (!(pivot > 0 && pivot >= least * diagonal)) return SmallPivot{tile * kTileColumns + c, diagonal};
         at(c, c) = std::sqrt(pivot);
         for (std::size_t row = c + 1; row < n; ++row) {
@@ -94,7 +94,7 @@ std::optional<SmallPivot> Definite::invert(std::size_t tile, double least) {
             at(row, c) = sum / at(c, c);
         }
     }
-    // In place: a column of the inverse needs L's columns from its own on.
+    // Inverts in place: a column of the inverse needs L's columns from its own on.
     for (std::size_t c = 0; c < n; ++c) {
         at(c, c) = 1 / at(c, c);
         for (std::size_t row = c + 1; row < n; ++row) {
@@ -147,7 +147,7 @@ void Definite::subtractTile(const Kernels& kernels, TiledRows& x, std::size_t fr
 }
 
 Outcome Definite::divide(const Kernels& kernels, TiledRows& x, const Control& control) {
-    // Y Lᵀ = X, from the first column on.
+    // Solves Y Lᵀ = X, from the first column on.
     for (std::size_t j = 0; j < tiles(); ++j) {
         if (control.cancelled()) return Outcome::Cancelled;
         for (std::size_t k = 0; k < j; ++k) subtractTile(kernels, x, k, j, true);
@@ -158,7 +158,7 @@ Outcome Definite::divide(const Kernels& kernels, TiledRows& x, const Control& co
 
 Outcome Definite::solve(const Kernels& kernels, TiledRows& x, const Control& control) {
     if (const Outcome outcome = divide(kernels, x, control); outcome != Outcome::Done) return outcome;
-    // X L = Y, from the last column on.
+    // Solves X L = Y, from the last column on.
     for (std::size_t j = tiles(); j-- > 0;) {
         if (control.cancelled()) return Outcome::Cancelled;
         for (std::size_t i = j + 1; i < tiles(); ++i) subtractTile(kernels, x, i, j, false);

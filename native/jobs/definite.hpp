@@ -9,14 +9,14 @@
 
 namespace layerloom {
 
-/// A pivot that is too small: its column, and the diagonal element before factorising.
+/// A pivot that is too small: its column, and the column's diagonal element before factorising.
 struct SmallPivot {
     std::size_t column;
     double diagonal;
 };
 
-/// A symmetric positive definite matrix of float64, with its lower half in square tiles: about 4 · size²
-/// bytes. The factor L gives X ← X S⁻¹ without inverting S. Equal bits on every instruction set.
+/// A symmetric positive definite matrix of float64; its lower half is in square tiles, about 4 · size² bytes.
+/// With the factor L, X ← X S⁻¹ needs no inverse of S. Bits are equal on every instruction set.
 class Definite {
   public:
     explicit Definite(std::size_t size);
@@ -24,7 +24,9 @@ class Definite {
     /// An element on or below the diagonal.
     double& at(std::size_t row, std::size_t column);
 
-    /// Adds XᵀX, in order of blocks of kTileColumns rows, each summed from 0. @return Done or Cancelled
+    /// Adds XᵀX, in the order of blocks of kTileColumns rows, each of which is summed from 0.
+    ///
+    /// @return Done or Cancelled
     Outcome addGram(const Kernels& kernels, TiledRows& x, const Control& control);
 
     /// Returns the Frobenius norm, an upper bound of the eigenvalues.
@@ -33,23 +35,23 @@ class Definite {
     /// S ← I + factor · S.
     void scaleOntoOne(double factor);
 
-    /// Replaces S by its factor, and the diagonal tiles by their inverses.
+    /// Replaces S by its factor, and each diagonal tile by its inverse.
     ///
-    /// @param least smallest pivot, as a share of its diagonal element
+    /// @param least the smallest acceptable pivot, as a share of the diagonal element
     /// @return Done or Cancelled; sets `small` if a pivot is smaller
     Outcome factorise(const Kernels& kernels, double least, const Control& control,
                       std::optional<SmallPivot>& small);
 
-    /// x ← x S⁻¹, once factorised.
+    /// x ← x S⁻¹. Call after `factorise`.
     Outcome solve(const Kernels& kernels, TiledRows& x, const Control& control);
 
-    /// x ← x L⁻ᵀ, once factorised: if S was xᵀx, columns become orthonormal.
+    /// x ← x L⁻ᵀ. Call after `factorise`. If S was xᵀx, columns become orthonormal.
     Outcome divide(const Kernels& kernels, TiledRows& x, const Control& control);
 
     std::size_t size() const { return size_; }
     std::size_t tiles() const { return rows_.size(); }
     std::size_t width(std::size_t tile) const { return tileWidth(padded_, tile); }
-    /// A row-major tile on or below the diagonal.
+    /// Returns a row-major tile on or below the diagonal.
     double* tile(std::size_t row, std::size_t column) {
         return rows_[row].data() + width(row) * column * kTileColumns;
     }
@@ -59,13 +61,13 @@ class Definite {
     void divideTile(const Kernels& kernels, TiledRows& x, std::size_t j, bool transposed);
     /// x_j ← x_j − x_from · L(from, j), or L(j, from)ᵀ.
     void subtractTile(const Kernels& kernels, TiledRows& x, std::size_t from, std::size_t j, bool transposed);
-    /// Packs sign · L(row, column), or its transpose, as a right side.
+    /// Packs sign · L(row, column), or its transpose, as the right-hand factor of a product.
     void pack(std::size_t row, std::size_t column, bool transposed, double sign);
     /// Replaces a diagonal tile by the inverse of its factor.
     std::optional<SmallPivot> invert(std::size_t tile, double least);
 
     std::size_t size_, padded_;
-    std::vector<std::vector<double>> rows_;  ///< for each row of tiles those up to the diagonal
+    std::vector<std::vector<double>> rows_;  ///< each row of tiles, up to the diagonal
     std::vector<double> diagonal_, packed_, product_;
 };
 

@@ -9,19 +9,19 @@
 namespace layerloom {
 namespace {
 
-/// Elements of a block, which stays in an L2 cache of 2 MiB.
+/// Elements of a block, which fits into an L2 cache of 2 MiB.
 constexpr std::size_t kDequantisedElements = 256 * 1024;
-/// Blocks start at a multiple of these rows, so that 4-bit codes start at whole bytes.
+/// Blocks start at a multiple of this number of rows, so that 4-bit codes start at whole bytes.
 constexpr std::uint64_t kRowsTogether = 32;
-/// Stored rows transposed together, so that each cache line of the block is written once. Rows are often a
-/// multiple of 4 KiB apart, so that lines would evict each other.
+/// Stored rows that are transposed together, so that each cache line of the block is written once. Rows are
+/// often a multiple of 4 KiB apart, which would make lines evict each other.
 constexpr std::uint64_t kStrip = 16;
 
 constexpr std::size_t kLine = 64;
 
 std::uint64_t blocksOf(std::uint64_t elements, std::uint64_t each) { return (elements + each - 1) / each; }
 
-/// 2^(e − 127); 255 is NaN.
+/// Returns 2^(e − 127); NaN for 255.
 float powerOf(std::uint8_t e) {
     const std::uint32_t bits = e == 255 ? 0x7FC0'0000u
                                : e == 0 ? 0x0040'0000u
@@ -29,7 +29,7 @@ float powerOf(std::uint8_t e) {
     return __builtin_bit_cast(float, bits);
 }
 
-/// Rows of codes are too far apart for hardware prefetching.
+/// Prefetches a row of codes: rows are too far apart for the hardware to prefetch.
 void prefetch(std::span<const std::byte> bytes) {
     for (std::size_t at = 0; at < bytes.size(); at += kLine) __builtin_prefetch(bytes.data() + at);
 }
@@ -44,7 +44,7 @@ void transpose(const float* rows, std::size_t count, std::size_t columns, float*
             for (std::size_t r = 0; r < count; ++r) out[i * stride + r] = rows[r * columns + i];
 }
 
-/// Transposes an 8×8 matrix of bytes, a row in each word: halves of words, then quarters, then bytes.
+/// Transposes an 8×8 matrix of bytes, with a row in each word: halves of words, then quarters, then bytes.
 void transposeWords(std::uint64_t (&x)[8]) {
     constexpr std::uint64_t masks[] = {0x0000'0000'FFFF'FFFF, 0x0000'FFFF'0000'FFFF, 0x00FF'00FF'00FF'00FF};
     for (int stage = 0, apart = 4; stage < 3; ++stage, apart /= 2)
@@ -167,7 +167,7 @@ void Dequantiser::scaleByBlocks(std::uint64_t rowOfBlocks, std::uint64_t column,
 }
 
 void Dequantiser::prepare(std::uint64_t rowOfBlocks, std::uint64_t first, std::size_t count) {
-    // Rows of codes may be in any group.
+    // Rows of codes may belong to any group.
     const bool all = what_.transposed && what_.hasGroups;
     const std::uint64_t begin = all ? rowOfBlocks / gridRows_ * gridRows_ : rowOfBlocks;
     const auto rows = static_cast<std::size_t>(all ? gridRows_ : 1);
@@ -232,7 +232,7 @@ void Dequantiser::fillTransposed(std::uint64_t first, std::size_t count, float* 
     }
 }
 
-/// A row of the output is a column of a stored matrix.
+/// Computes a block of output rows, which are columns of a stored matrix.
 void Dequantiser::computeBlock(std::uint64_t outputRow) {
     const std::uint64_t matrix = outputRow / what_.codes.columns, column = outputRow % what_.codes.columns;
     const std::uint64_t most =
@@ -268,7 +268,7 @@ void Dequantiser::fillHalves(std::uint64_t first, std::size_t count, float* out)
         const std::uint64_t row = (first + at) / outputColumns_, column = (first + at) % outputColumns_;
         if (row < blockFirst_ || row >= blockFirst_ + blockRows_) computeHalves(row);
         const auto n = static_cast<std::size_t>(std::min<std::uint64_t>(count - at, outputColumns_ - column));
-        // Blocks start with the first of two codes.
+        // A block starts with the first of two codes in a byte.
         const std::uint64_t inBlock = row - blockFirst_, stored = row % what_.codes.columns;
         const std::uint64_t begin = stored - inBlock;
         const std::uint64_t scales = stored / what_.blockColumns - begin / what_.blockColumns;

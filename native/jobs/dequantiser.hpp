@@ -10,31 +10,31 @@
 namespace layerloom {
 
 /// Dequantises to float32 (Dequantise in program.hpp). Transposed tensors are computed in blocks of whole
-/// output rows, of about kDequantisedElements, so that each cache line of codes serves many elements.
+/// output rows, about kDequantisedElements, so that each cache line of codes serves many elements.
 class Dequantiser {
   public:
-    /// @param columns elements of a row of the output
+    /// @param columns number of elements in an output row
     Dequantiser(const Kernels& kernels, const Dequantise& what, std::span<const Source> inputs,
                 std::uint64_t columns);
 
     void fill(std::uint64_t first, std::size_t count, float* out);
 
   private:
-    /// Elements [column, column + count) of a stored row, counted over all matrices.
+    /// Computes elements [column, column + count) of a stored row, where rows are counted over all matrices.
     void fillRow(std::uint64_t row, std::uint64_t column, std::size_t count, float* out);
-    /// For groups of single columns.
+    /// Multiplies by scales if single columns are assigned to groups.
     void scaleByGroups(std::uint64_t rowOfBlocks, std::uint64_t column, std::size_t count, float* out);
-    /// For consecutive blocks.
+    /// Multiplies by scales if blocks are consecutive.
     void scaleByBlocks(std::uint64_t rowOfBlocks, std::uint64_t column, std::size_t count, float* out);
     /// Sets `scalesNow_` and `zerosNow_` for columns [first, first + count) of a row of blocks, counted over
-    /// all matrices. Keeps those of the last call, since rows share them.
+    /// all matrices. Skips work if the last call was for these, because rows share them.
     void prepare(std::uint64_t rowOfBlocks, std::uint64_t first, std::size_t count);
     void findScales(std::uint64_t first, std::size_t count, float* out) const;
     void findZeros(std::uint64_t rowOfBlocks, std::uint64_t first, std::size_t count, float* out) const;
     std::uint32_t groupOf(std::uint64_t feature) const;
     void fillTransposed(std::uint64_t first, std::size_t count, float* out);
     void computeBlock(std::uint64_t outputRow);
-    /// For 4-bit codes, two to a byte along rows: transposes bytes.
+    /// Transposes bytes, for 4-bit codes of which two are in a byte along rows.
     void fillHalves(std::uint64_t first, std::size_t count, float* out);
     void computeHalves(std::uint64_t outputRow);
     void widen(const Source& source, std::uint64_t element, std::size_t count, float* out) const;

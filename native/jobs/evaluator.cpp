@@ -22,7 +22,7 @@ void blend(const std::byte* a, const std::byte* b, const std::uint8_t* mask, std
 
 std::byte* Evaluator::Buffer::of(std::size_t size) {
     if (size > capacity) {
-        // Untouched memory does not become resident.
+        // Memory that is not touched does not become resident.
         bytes = std::make_unique_for_overwrite<std::byte[]>(size);
         capacity = size;
     }
@@ -110,7 +110,7 @@ bool Evaluator::isFiniteAt(ValueId id, std::size_t i) const {
     return kernels_.isFinite[static_cast<std::size_t>(dtype)](data + i * sizeOf(dtype), 1);
 }
 
-/// The codes name a dequantised value's file.
+/// Returns the source with a cause's file: for a dequantised value, the source of its codes.
 ValueId Evaluator::storedCause(ValueId id) const {
     if (id < program_.sources.size()) return id;
     const Node& node = program_.nodes[id - program_.sources.size()];
@@ -119,7 +119,7 @@ ValueId Evaluator::storedCause(ValueId id) const {
     return isMade ? node.inputs[0] : id;
 }
 
-/// Follows moved bits to the input that has them.
+/// Follows moved bits to the input from which they come.
 ValueId Evaluator::causeOf(ValueId id, std::size_t i) const {
     while (id >= program_.sources.size()) {
         const std::size_t n = id - program_.sources.size();
@@ -163,8 +163,8 @@ void Evaluator::forEachInput(std::size_t node, const Visit& visit) const {
 
 void Evaluator::need(ValueId id) {
     const std::size_t sources = program_.sources.size();
-    // Inputs precede their node: marks backwards, then computes forwards, since recursion could overflow the
-    // stack.
+    // Inputs come before their node, so this marks nodes backwards, then computes forwards. Recursion could
+    // overflow the stack.
     std::size_t first = program_.nodes.size();
     const auto mark = [&](ValueId input) {
         if (input < sources || isComputed_[input - sources]) return;
@@ -404,7 +404,8 @@ void Evaluator::evaluate(const Drop& drop, const Work& work) {
     });
 }
 
-/// Ranks magnitudes in the row, equal ones by index: `lowest` for the smallest, `highest` for the largest.
+/// Ranks magnitudes in the row, equal ones by index. `lowest` is the smallest's probability, `highest` the
+/// largest's.
 void Evaluator::evaluate(const DropRanked& drop, const Work& work) {
     const float* x = widened(work.node.inputs[0]);
     const std::uint32_t* words = randoms(drop.key);
@@ -419,7 +420,7 @@ void Evaluator::evaluate(const DropRanked& drop, const Work& work) {
         for (std::size_t row = 0; row < count_; row += columns()) {
             ranks_.forEach({x + row, columns()}, [&](std::size_t element, std::size_t rank) {
                 const std::size_t i = row + element;
-                // Branch-free, since the branch is unpredictable.
+                // Without a branch, because it would be unpredictable.
                 const std::uint32_t kept = words[i] < limits[rank] ? 0xFFFF'FFFFu : 0;
                 out[i] = std::bit_cast<float>(std::bit_cast<std::uint32_t>(x[i] * scale) & kept);
             });
@@ -458,7 +459,7 @@ void Evaluator::evaluate(const Vote& vote, const Work& work) {
             inputs[0], inputs + 1, vote.weights.data(), vote.weights.size(), vote.rule, out, count_);
         isTold_ = true;
     };
-    // No kernel votes in float64.
+    // No kernel votes in float64, so the result is converted.
     if (work.sink.dtype != DType::F64) return into(work.sink.dtype, work.sink.data);
     inFloats(work, [&](float* out) { into(DType::F32, reinterpret_cast<std::byte*>(out)); });
 }
@@ -568,7 +569,7 @@ void Evaluator::evaluate(const CombineRows& combine, const Work& work) {
     });
 }
 
-/// A tile within computed rows is used in place.
+/// Uses a tile in place if it lies within computed rows.
 void Evaluator::evaluate(const Product& product, const Work& work) {
     std::unique_ptr<ProductRows>& rows = prepared_[work.index].product;
     if (rows == nullptr) {

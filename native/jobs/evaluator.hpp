@@ -33,14 +33,15 @@ class Evaluator {
   public:
     Evaluator(const Kernels& kernels, const Program& program, const Windows& windows)
         : Evaluator(kernels, program, windows, FusedVotes(program)) {}
-    /// @param fusedVotes nodes that it skips have no value
+    /// @param fusedVotes nodes that these skip have no value
     Evaluator(const Kernels& kernels, const Program& program, const Windows& windows, FusedVotes fusedVotes);
 
-    /// Most elements to compute at once; whole rows if needed.
+    /// Returns how many elements to compute at once: whole rows if a node needs them.
     std::size_t step(std::size_t wanted) const;
 
-    /// Computes every node for elements [begin, begin + count) of the slice. @param places outputs of nodes,
-    /// or null
+    /// Computes all nodes for elements [begin, begin + count) of the slice.
+    ///
+    /// @param places outputs of nodes, or null
     void compute(std::size_t begin, std::size_t count, std::span<std::byte* const> places);
 
     /// Computes and checks the watched values of the current tile.
@@ -49,16 +50,17 @@ class Evaluator {
     /// The first NaN or infinity of each watched value so far.
     std::vector<NonFiniteElement>& nonFinite() { return nonFinite_; }
 
-    /// From now on tallies the bounds of the program's fused vote, if any.
+    /// Starts tallying the bounds of the program's fused vote, if it has one.
     void tally();
-    /// Tallies for each term, and the number of tallied elements; a tile counts only if it is all finite.
+    /// Returns the tallies of each term, and the number of tallied elements. Tiles count only if all their
+    /// values are finite.
     std::span<const Tallies> tallies() const { return tallies_; }
     std::uint64_t tallied() const { return tallied_; }
 
-    /// For a quantising node and the last tile.
+    /// Returns the scales of a quantising node for the last tile.
     std::span<const float> scalesOf(std::size_t node) const;
 
-    /// Moves to elements [begin, begin + count) of the slice; computes nodes on demand.
+    /// Moves to elements [begin, begin + count) of the slice; nodes are then computed on demand.
     void moveTo(std::size_t begin, std::size_t count);
 
     Source value(ValueId id);
@@ -70,7 +72,8 @@ class Evaluator {
         Terms terms;
         DType dtype;
     };
-    /// Returns a node's sum without computing it, if kernels accept it; otherwise of the value alone.
+    /// Returns a node's sum without computing the node, if kernels accept it; otherwise a sum of the node's
+    /// value.
     Sum sum(ValueId id, std::size_t from);
 
     struct DrawnSum {
@@ -78,7 +81,7 @@ class Evaluator {
         std::optional<Draw> draw;
         float scale;
     };
-    /// Like `sum`; of a drop that is not computed, its input's sum and what to keep.
+    /// Like `sum`. For a drop that is not computed, returns the input's sum, and which elements to keep.
     DrawnSum drawnSum(ValueId id, std::size_t from);
     /// The index of the tile's first element in the tensor.
     std::uint64_t firstElement() const { return program_.first + begin_; }
@@ -98,7 +101,7 @@ class Evaluator {
         bool isKept;  ///< in a buffer of the evaluator, which is aligned
     };
 
-    /// Tables that operations derive at the first tile.
+    /// Tables that operations make at the first tile.
     struct Prepared {
         std::vector<std::uint64_t>
             words;                   ///< DropRanked: for each rank, the random words below its probability
@@ -115,7 +118,7 @@ class Evaluator {
     void need(ValueId id);
     template <class Visit>
     void forEachInput(std::size_t node, const Visit& visit) const;
-    /// Like `value`, for values already computed.
+    /// Like `value`, for values that are already computed.
     Source found(ValueId id) const;
     const float* widened(ValueId id);
 
@@ -147,7 +150,7 @@ class Evaluator {
     void look(ValueId id);
     bool isFiniteAt(ValueId id, std::size_t i) const;
     ValueId causeOf(ValueId id, std::size_t i) const;
-    /// The source whose file contains a cause, or the cause.
+    /// Returns the source whose file contains a cause; otherwise the cause.
     ValueId storedCause(ValueId id) const;
 
     /// Calls fill(out) for float32, and rounds to the sink's dtype.
@@ -155,12 +158,12 @@ class Evaluator {
     void inFloats(const Work& work, const Fill& fill);
     void linearByRows(const RowLinear& linear, const Work& work);
     void linearByColumns(const RowLinear& linear, const Work& work);
-    /// A node's output, or null.
+    /// Returns a node's output, or null.
     std::byte* placeOf(std::size_t node) const;
-    /// Finds the tile of a source with permuted rows: in place if it is a single run, else copied.
+    /// Finds the tile of a source with permuted rows: in place if the tile is a single run, otherwise copied.
     void gather(std::size_t source);
     const std::byte* dataOf(std::size_t node) const;
-    /// True for float32 that kernels may read in place.
+    /// True for float32 values that kernels may read in place.
     bool isAligned(ValueId id) const;
     /// Uses an input's tile as the node's, unless an output was given.
     bool standsFor(const Work& work, ValueId input);

@@ -12,22 +12,22 @@
 namespace layerloom {
 namespace {
 
-/// At least so many random columns beyond the rank; usually half the rank, since spectra of fine-tuning fall
-/// slowly.
+/// At least this many random columns beyond the rank. Usually half the rank is more: spectra of fine-tuning
+/// fall slowly.
 constexpr std::size_t kOversampling = 10;
-/// With these passes of ΔᵀΔ, the error is within 1 % of the optimum.
+/// Number of passes of ΔᵀΔ, with which the error is within 1 % of the optimum.
 constexpr int kPowerIterations = 3;
 // Part of the numeric contract: rows of a tile, and columns summed in float32.
 constexpr std::size_t kTileRows = 64;
 constexpr std::size_t kTileElements = 4 * 1024 * 1024;
 constexpr std::size_t kBlock = 256;
-/// Not a power of two, which would map all rows to a few cache sets.
+/// Not a power of two, because that would map all rows to a few cache sets.
 constexpr std::size_t kBlockStride = kBlock + 16;
 
 /// Rows of a factor that are computed and written together.
 constexpr std::size_t kFactorRows = 2048;
 
-/// Matrices of this size are decomposed on one thread.
+/// Limit on the rank, because matrices of this size are decomposed on one thread.
 constexpr std::uint64_t kMostRank = 4096;
 
 constexpr std::size_t panelsOf(std::size_t columns) { return (columns + kPanel - 1) / kPanel; }
@@ -50,7 +50,7 @@ void toPanels(const double* from, std::size_t count, std::size_t panels, Number*
                     static_cast<Number>(from[(row * panels + p) * kPanel + j]);
 }
 
-/// Columns fill whole panels.
+/// A matrix of many rows, with columns in whole panels.
 struct Tall {
     std::size_t rows, panels;
     Buffer<double> numbers;
@@ -132,7 +132,7 @@ class Factoriser {
                  std::max(kOversampling, static_cast<std::size_t>(what.rank) / 2)),
           panels_(panelsOf(std::min({width_, rows_, columns_}))),
           tileRows_(std::clamp(kTileElements / columns_, std::size_t{1}, kTileRows)) {
-        // The last panel's columns cost nothing.
+        // Using all columns of the last panel costs nothing.
         width_ = std::min({panels_ * kPanel, rows_, columns_});
     }
 
@@ -212,7 +212,7 @@ Status Factoriser::applyGram(Tall& sums, std::span<double> out) {
     return status;
 }
 
-/// columns = Δᵀ. The rows of a wide matrix span it exactly; ΔᵀΔ would square the condition and lose small
+/// Sets `columns` to Δᵀ. A wide matrix's rows span it exactly; ΔᵀΔ would square the condition, and lose small
 /// singular values.
 Status Factoriser::transpose(Tall& columns, std::span<double> out) {
     Size size;
@@ -227,9 +227,9 @@ Status Factoriser::transpose(Tall& columns, std::span<double> out) {
     return status;
 }
 
-/// Makes columns orthonormal, and the basis their float32; drops dependent ones.
+/// Makes columns orthonormal, with the basis as their float32 copy. Drops dependent columns.
 void Factoriser::makeOrthonormal(Tall& columns) {
-    // Twice is enough: the second time they are nearly orthonormal.
+    // Two passes are enough, because the second starts with nearly orthonormal columns.
     for (int time = 0; time < 2; ++time) {
         const std::size_t stride = columns.panels * kPanel;
         const auto gram = zeros<double>(stride * stride);
@@ -253,7 +253,7 @@ Status Factoriser::multiply() {
     return overTiles([&](std::size_t first, std::size_t rows, Tile tile) {
         std::fill_n(product.get(), rows * stride, 0.0);
         addTimes(tile, rows, basis_.get(), panels_, product.get());
-        // Rounded, as stored.
+        // Rounded as in the file, so that the error includes rounding.
         float* to = product_.get() + first * stride;
         for (std::size_t i = 0; i < rows * stride; ++i) product[i] = to[i] = static_cast<float>(product[i]);
         addGram(kernels_, product.get(), rows, panels_, gram_.get());
@@ -351,7 +351,7 @@ Status Factoriser::writeLeft(const Matrix& by) {
     return {};
 }
 
-/// ‖Δ − left · right‖², in another pass: a difference of sums would lose a small error.
+/// Computes ‖Δ − left · right‖² in another pass, because a difference of sums would lose a small error.
 Status Factoriser::findError(double& error) {
     constexpr std::size_t blockPanels = kBlock / kPanel;
     const auto sums = zeros<double>(tileRows_ * kBlock);
@@ -378,7 +378,7 @@ Status Factoriser::findError(double& error) {
 Status Factoriser::run(std::span<double> out) {
     basis_ = zeros<float>(columns_ * panels_ * kPanel);
     Tall v(columns_, panels_);
-    // With so many columns, the basis spans everything at once.
+    // With this many columns, the basis spans the whole matrix at once.
     const bool isWhole = width_ == std::min(rows_, columns_), isWide = isWhole && rows_ < columns_;
     if (!isWide) {
         // Uniform numbers work as well as normal ones, and need no logarithm.

@@ -12,25 +12,26 @@ struct Factorisation {
     Program program;
     ValueId value;
     std::uint64_t rank;  ///< limit, from 1 to the smaller extent
-    /// Uses the smallest rank that keeps this share of ‖Δ‖²_F; 1: `rank`.
+    /// Uses the smallest rank that keeps this share of ‖Δ‖²_F; with 1, `rank`.
     double share;
     std::uint64_t key;  ///< selects the random numbers of the sketch
-    /// Left is written as [rank, rows], right as [columns, rank].
+    /// Writes left as [rank, rows], and right as [columns, rank].
     bool transposed;
     DType dtype;  ///< of the factors: BF16, F16 or F32
     Location left, right;
 
     void check() const;
-    /// Numbers of the result: those of `FactorNumber`, then `rank` singular values, largest first.
+    /// Size of the result: the numbers of `FactorNumber`, then `rank` singular values, the largest first.
     std::size_t size() const;
     /// Factorises by a randomised range finder (Halko, Martinsson and Tropp 2011). V spans (ΔᵀΔ)³ of 1.5 ·
-    /// `rank` random columns, orthonormalised in between, or a wide matrix's rows if they are no more; the
+    /// `rank` random columns, orthonormalised in between; or a wide matrix's rows, if they are not more. The
     /// result is the decomposition of ΔV. Each source byte is read at most five times. Besides tiles, private
-    /// memory is about (1.5 · rows + 5 · columns) · 1.5 · rank float32. Equal bits on every instruction set.
+    /// memory is about (1.5 · rows + 5 · columns) · 1.5 · rank float32. Bits are equal on every instruction
+    /// set.
     Status solve(const Kernels& kernels, std::span<double> out, Control control) const;
 };
 
-/// Results before the singular values.
+/// Numbers that come before the singular values.
 enum class FactorNumber : std::uint8_t {
     Rank,       ///< of the written factors; 0 if Δ is 0 or not finite
     Squares,    ///< ‖Δ‖²_F

@@ -7,8 +7,8 @@
 
 namespace layerloom {
 
-/// A vote that one kernel computes. Each input is a difference from the base, pruned by its own magnitude, by
-/// chance, or not at all.
+/// A vote that one kernel computes. Each input is a difference from the base that is pruned by its own
+/// magnitude, by chance, or not.
 struct FusedVote {
     struct Term {
         ValueId source;
@@ -23,9 +23,9 @@ struct FusedVotes {
     std::vector<std::optional<FusedVote>> votes;  ///< [node]
     std::vector<bool> isSkipped;                  ///< [node]
 
-    /// Fuses and skips nothing.
+    /// Fuses no vote and skips no node.
     explicit FusedVotes(const Program& program);
-    /// @param wanted other values may be skipped
+    /// @param wanted values to compute; others may be skipped
     FusedVotes(const Kernels& kernels, const Program& program, std::span<const ValueId> wanted);
 };
 

@@ -9,7 +9,7 @@
 namespace layerloom {
 namespace {
 
-/// Bytes mapped at a time, a few milliseconds of work.
+/// Bytes mapped at a time: a few milliseconds of work.
 constexpr std::uint64_t kWindowBytes = 4 * 1024 * 1024;
 
 /// The state before the first block (FIPS 180-4, 5.3.3).
@@ -39,7 +39,7 @@ struct Stream {
     }
 };
 
-/// Hashes a window of each stream, and the longer one's rest separately.
+/// Hashes a window of each stream together, then the rest of the longer window.
 void take(const Sha256& sha256, std::span<Stream*> streams, const Windows& windows) {
     const auto blocksOf = [&](std::size_t s) { return windows.bytes[s].size() / kSha256Block; };
     std::size_t both = 0;

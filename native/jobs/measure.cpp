@@ -11,17 +11,18 @@ namespace {
 
 constexpr std::size_t kTile = 1024;
 constexpr std::size_t kLongTile = 4096;
-/// Elements of a tile measured from its sources: enough rows to amortise column sums in registers, few enough
+/// Elements of a tile measured from its sources: enough rows for column sums in registers to pay, few enough
 /// for the L2 cache.
 constexpr std::size_t kManyRows = 32 * 1024;
-// `products` sums this many products of each lane in float32, so sums depend only on block, rows and tiling.
+// `products` sums this many products of each lane in float32, so that sums depend only on block, rows and
+// tiling.
 static_assert(kTile % (8 * kLanes) == 0 && kLongTile % (8 * kLanes) == 0);
 
 /// Elements between checks of the cancel flag.
 constexpr std::size_t kElementsTogether = 128 * 1024;
 
-/// Most elements of a tile of rows. Sums of products depend on tiles only if these cut their runs. Computed
-/// values need a buffer of a tile, so tiles of many experts are short.
+/// Returns the limit on elements in a tile of rows. Sums of products depend on tiles only if tiles cut their
+/// runs. Computed values need a buffer of a tile each, so tiles are short if there are many experts.
 std::size_t mostOfRows(const Measurement& measurement) {
     std::size_t experts = 0;
     for (const Measure& one : measurement.measures)
@@ -31,7 +32,7 @@ std::size_t mostOfRows(const Measurement& measurement) {
     return std::max(kTile, kManyRows / std::max<std::size_t>(1, experts / 8) / kTile * kTile);
 }
 
-/// Elements of the tile from `begin`, ignoring the block's end.
+/// Returns the number of elements in the tile from `begin`, ignoring the block's end.
 std::size_t tileAt(const Measurement& measurement, const Evaluator& evaluator, std::size_t begin) {
     const Program& program = measurement.program;
     switch (tilingOf(measurement.measures.front())) {

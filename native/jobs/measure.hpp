@@ -6,8 +6,8 @@
 
 namespace layerloom {
 
-/// How a block is cut into tiles, of whole rows if needed. Part of the numeric contract: sums of float32
-/// products, and lanes, restart with each tile or row.
+/// How a block is cut into tiles: of whole rows if needed. Part of the numeric contract, because sums of
+/// float32 products, and lanes, restart with each tile or row.
 enum class Tiling : std::uint8_t {
     Runs,      ///< 1024 elements, ignoring rows: those of all values share the L1 cache
     LongRuns,  ///< the same with 4096
@@ -17,7 +17,7 @@ enum class Tiling : std::uint8_t {
 
 // Measures over a block of whole rows; docs/architecture.md says how to add one.
 
-/// Σ xᵢxⱼ for pairs i ≤ j, in order. Products are float32, or float64 if the sums of a finite block overflow.
+/// Σ xᵢxⱼ for pairs i ≤ j, in order. Products are float32; float64 if the sums of a finite block overflow.
 struct Gram {
     std::vector<ValueId> values;
     static constexpr Tiling tiling = Tiling::Runs;
@@ -59,8 +59,8 @@ struct ColumnSums {
     static constexpr Tiling tiling = Tiling::Rows;
 };
 
-/// For each pair i ≤ j, in order: Σ xᵢxⱼ, the number of elements at which neither is 0, and how many of those
-/// have equal signs (both 0 for i = j). Needs RowMagnitudes or ColumnMagnitudes of each value; if these are
+/// For each pair i ≤ j, in order: Σ xᵢxⱼ, the number of elements where neither is 0, and how many of these
+/// have equal signs (both 0 for i = j). Needs RowMagnitudes or ColumnMagnitudes of each value. If these are
 /// not all finite, NaN and infinity count as 0.
 struct Overlaps {
     std::vector<ValueId> values;
@@ -68,7 +68,7 @@ struct Overlaps {
 };
 
 /// Counts NaN and infinity in `base`, then in each expert, including differences that overflow. Needs
-/// RowMagnitudes or ColumnMagnitudes of each difference; counts where these are not finite.
+/// RowMagnitudes or ColumnMagnitudes of each difference, and counts only where these are not finite.
 struct NonFinite {
     ValueId base;
     std::vector<ValueId> experts, differences;
@@ -80,7 +80,7 @@ struct NonFinite {
 struct Histogram {
     ValueId value;
     Window window;
-    /// Threads share them and add to them.
+    /// Counts that all threads share and add to.
     std::span<std::uint32_t> counts;
     static constexpr Tiling tiling = Tiling::Runs;
 };
@@ -91,7 +91,7 @@ struct CountMagnitude {
     static constexpr Tiling tiling = Tiling::Runs;
 };
 
-/// Index in the tensor of the n-th element of a magnitude; 0 if there are fewer.
+/// The index in the tensor of the n-th element with a magnitude; 0 if there are fewer.
 struct FindMagnitude {
     ValueId value;
     std::uint32_t bits;
@@ -105,7 +105,7 @@ struct Divergence {
     static constexpr Tiling tiling = Tiling::Runs;
 };
 
-/// Number of elements above 0 minus number below 0.
+/// Number of elements above 0, minus the number below 0.
 struct Signs {
     ValueId value;
     static constexpr Tiling tiling = Tiling::Runs;
@@ -114,15 +114,15 @@ struct Signs {
 /// Results are in the order of `DifferenceNumber`.
 struct Difference {
     ValueId a, b;
-    /// False compares only bits.
+    /// False to compare only bits.
     bool numbers;
-    /// False gives only 0 for a block whose bytes are equal.
+    /// False to skip blocks of equal bytes, which then give only 0.
     bool equalBlocks;
     static constexpr Tiling tiling = Tiling::Runs;
 };
 
-/// Sums and maximum cover elements that are finite in both. `First` compares bits if the dtypes are equal,
-/// else numbers.
+/// Sums and maximum are over elements that are finite in both. `First` compares bits if the dtypes are equal,
+/// otherwise numbers.
 enum class DifferenceNumber : std::uint8_t {
     OtherBits,       ///< elements whose bits differ; 0 if the dtypes differ
     Unequal,         ///< elements that differ as numbers: +0 equals −0, and NaN equals NaN
@@ -139,7 +139,7 @@ using Measure =
     std::variant<Gram, RowGram, ColumnGram, Magnitudes, RowMagnitudes, ColumnMagnitudes, ColumnSums, Overlaps,
                  NonFinite, Histogram, CountMagnitude, FindMagnitude, Divergence, Signs, Difference>;
 
-/// A block of whole rows, and measures of one tiling.
+/// A block of whole rows, and measures with one tiling.
 struct Measurement {
     Program program;
     std::vector<Measure> measures;
@@ -149,10 +149,10 @@ std::size_t sizeOf(const Measure& measure, const Program& program);
 
 Tiling tilingOf(const Measure& measure);
 
-/// Measures a block. Sums are float64, in an order that depends only on the block. Reads sources once, or
-/// again if sums are not finite, to check the watched values.
+/// Measures a block. Sums are float64, in an order that depends only on the block. Reads sources once; if
+/// sums are not finite, again, to check the watched values.
 ///
-/// @param out for each measure `sizeOf` zeros
+/// @param out for each measure, `sizeOf` zeros
 Status measure(const Kernels& kernels, const Measurement& measurement, std::span<const std::span<double>> out,
                Control control);
 

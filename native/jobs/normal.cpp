@@ -21,7 +21,7 @@ struct Rational {
 };
 
 // Algorithm AS 241 (Wichura, Applied Statistics 37(3), 1988), PPND16: middle and tails. No word reaches the
-// outer tails (r > 5), from a share of 2⁻³⁶ on.
+// outer tails (r > 5), which begin at a share of 2⁻³⁶.
 constexpr Rational kMiddle{
     {2.5090809287301226727e+3, 3.3430575583588128105e+4, 6.7265770927008700853e+4, 4.5921953931549871457e+4,
      1.3731693765509461125e+4, 1.9715909503065514427e+3, 1.3314166789178437745e+2, 3.3871328727963666080e+0},
@@ -33,7 +33,7 @@ constexpr Rational kTail{{7.7454501427834140764e-4, 2.27238449892691845833e-2, 2
                          {1.05075007164441684324e-9, 5.47593808499534494600e-4, 1.51986665636164571966e-2,
                           1.48103976427480074590e-1, 6.89767334985100004550e-1, 1.67638483018380384940e+0,
                           2.05319162663775882187e+0, 1.0}};
-/// ln of a positive normal number. Libraries differ in the last bit.
+/// The natural logarithm of a positive normal number. Libraries differ in the last bit.
 double logarithm(double x) {
     int exponent = 0;
     double m = std::frexp(x, &exponent);

@@ -7,11 +7,12 @@
 namespace layerloom {
 namespace {
 
-/// Columns with smaller pivots, as a share of the column's square, are dependent.
+/// Columns whose pivots are a smaller share of the column's square are dependent.
 constexpr double kIndependent = 0x1p-40;
 
-/// A QDWH round X ← X(own · I + other · (I + weight · XᵀX)⁻¹): σ ← σ(a + bσ²)/(1 + cσ²), c = weight, own = b / c,
-/// other = a − b / c; best for σ from 2⁻²⁸ to 1. Constants, since cube roots (in `a`) differ between machines.
+/// A QDWH round X ← X(own · I + other · (I + weight · XᵀX)⁻¹), which maps σ to σ(a + bσ²)/(1 + cσ²) with c =
+/// weight, own = b / c, other = a − b / c. Best for σ from 2⁻²⁸ to 1. The numbers are constants, because cube
+/// roots (in `a`) differ between machines.
 struct Round {
     double weight, own, other;
 };

@@ -6,12 +6,12 @@
 namespace layerloom {
 namespace {
 
-/// With the panels, a block fits an L2 cache of 2 MiB.
+/// Elements of a block, which with the panels fits into an L2 cache of 2 MiB.
 constexpr std::size_t kProductElements = 256 * 1024;
-/// Rows of a block: multiples of what kernels take, and enough to amortise the panels.
+/// Rows of a block are multiples of this: kernels take that many, and they amortise the panels.
 constexpr std::size_t kRowsTogether = 12;
 constexpr std::size_t kMostRows = 21 * kRowsTogether;
-/// A panel stays in the L2 cache for all rows of a block.
+/// Ranks of a panel, which stays in the L2 cache for all rows of a block.
 constexpr std::size_t kPanelRanks = 4 * kProductRanks;
 constexpr std::size_t kPanelColumns = 512;
 /// Not a power of two, so that ranks do not compete for cache sets.
@@ -85,7 +85,7 @@ std::size_t ProductRows::widenLeft(Extent rows, Extent ranks, float* out) const 
         }
         return ranks.count;
     }
-    // Contiguous: a single expert, and all ranks.
+    // Copies contiguous numbers: there is a single expert, and all ranks are wanted.
     if (ranks.count == rank && product_.experts == 1) {
         widen(b_, rows.first * rank, rows.count * rank, out);
         return rank;

@@ -28,7 +28,8 @@ class ProductRows {
     /// @param size up to the last row that is needed
     ProductRows(const Kernels& kernels, const Product& product, const Factors& factors, MatrixSize size);
 
-    /// Returns elements to the end of their block of rows. Call in order: earlier rows are discarded.
+    /// Returns elements to the end of their block of rows. Call in ascending order, because earlier rows are
+    /// discarded.
     std::span<const float> from(std::uint64_t element);
 
   private:
@@ -40,7 +41,7 @@ class ProductRows {
     void widen(const Source& source, std::size_t element, std::size_t count, float* out) const;
     /// Widens ranks of a row of B, in which the experts of a rank are adjacent.
     void widenRanks(std::size_t output, Extent ranks, float* out) const;
-    /// The start of an expert's rank in A.
+    /// Returns the start of an expert's rank in A.
     std::size_t beginInA(std::size_t rank) const;
 
     const Kernels& kernels_;

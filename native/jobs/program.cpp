@@ -36,7 +36,7 @@ std::uint64_t Program::rowsTogether() const {
     std::uint64_t rows = 0;
     for (const Node& node : nodes) {
         if (std::holds_alternative<DropRanked>(node.operation)) rows = std::max<std::uint64_t>(rows, 1);
-        // Blocks of a program have the same height, or 1.
+        // All blocks of a program have this height, or height 1.
         if (const auto* quantise = std::get_if<Quantise>(&node.operation))
             rows = std::max(rows, quantise->blockRows);
     }

@@ -9,21 +9,21 @@
 
 namespace layerloom {
 
-/// How many 32-bit words are below a probability.
+/// Returns how many 32-bit words are below a probability.
 std::uint64_t wordsBelow(double probability);
 
-/// Sources first, then nodes in order.
+/// Numbers values: first the sources, then the nodes in order.
 using ValueId = std::uint32_t;
 
 // Operations of nodes; docs/architecture.md says how to add one. All compute in float32, except Linear,
-// RowLinear and copies of bits.
+// RowLinear, and operations that copy bits.
 
 /// Σ weights[i] · input[i], as in docs/numbers.md.
 struct Linear {
     std::vector<double> weights;
 };
 
-/// Linear with weights for each row.
+/// Like Linear, with weights for each row.
 struct RowLinear {
     Rows rows;
     std::vector<double> weights;  ///< [row of the tensor][input]
@@ -35,24 +35,24 @@ struct Keep {
     float scale;
 };
 
-/// Input 0 · scale if the element's random number is below the probability, else 0.
+/// Input 0 · scale if the element's random number is below the probability, otherwise 0.
 struct Drop {
     std::uint64_t key;  ///< selects the random numbers
     double probability;
     float scale;
 
-    /// Empty if no element is kept.
+    /// Returns nothing if no element is kept.
     std::optional<Draw> draw() const;
 };
 
-/// Drop with a probability rising from `lowest` to `highest` with the magnitude's rank in its row.
+/// Like Drop, with a probability that rises with the magnitude's rank in its row, from `lowest` to `highest`.
 struct DropRanked {
     std::uint64_t key;
     double lowest, highest;
     float scale;
 };
 
-/// A random number · scale: standard normal, or uniform between −1 and 1. 0 if the scale is 0.
+/// A random number · scale: standard normal, or uniform between −1 and 1. All 0 if the scale is 0.
 struct Random {
     enum class Distribution : std::uint8_t { Normal, Uniform };
     std::uint64_t key;
@@ -60,7 +60,7 @@ struct Random {
     float scale;
 };
 
-/// Input 0 + the combined other inputs.
+/// Input 0 plus the combination of the other inputs.
 struct Vote {
     VoteRule rule;
     std::vector<float> weights;  ///< for each input except the first
@@ -69,23 +69,23 @@ struct Vote {
 /// The population variance of the inputs.
 struct Variance {};
 
-/// Input 0 moved towards input 1, by at most t.
+/// Input 0 moved towards input 1 by at most t.
 struct NearSwap {
     float t;
 };
 
-/// The mean of the first half of the inputs, weighted by importances, the second half.
+/// The weighted mean of the first half of the inputs; the second half are their importances.
 struct Fisher {
     std::vector<float> weights;  ///< [input of the first half]
     float eps;                   ///< added to each importance
 };
 
-/// |input 0 − input 1| · the row's divergence.
+/// |input 0 − input 1| · the divergence of the row.
 struct Importance {
     std::vector<double> divergences;  ///< [row of the tensor]
 };
 
-/// Copies bits of rows of input 0 where `kept` is not 0, else of input 1.
+/// Copies bits of rows: of input 0 if `kept` is not 0, otherwise of input 1.
 struct Select {
     Rows rows;
     std::vector<std::uint8_t> kept;  ///< [row of the tensor]
@@ -96,20 +96,20 @@ struct InputRun {
     std::uint64_t to, input, count;
 };
 
-/// Copies bits of rows from inputs; rows in no run are 0.
+/// Copies bits of rows from inputs. Rows in no run are 0.
 struct Assemble {
     std::uint64_t width;         ///< elements of a row
     std::vector<InputRun> runs;  ///< the slice's, ascending, disjoint and within its rows
 };
 
-/// Copies bits of input 0, except rows from `from` on: they are `values`, rounded.
+/// Copies bits of input 0, except that rows from `from` on are `values`, rounded.
 struct FillRows {
     std::uint64_t from;
     std::vector<double> values;  ///< [column]
 };
 
-/// Row r is Σ coefficient · row of a `Whole` source over terms starts[r] to starts[r + 1], in order, in
-/// float64, rounded to float32.
+/// Row r is Σ coefficient · row of a `Whole` source, over terms starts[r] to starts[r + 1], in order.
+/// Computed in float64, rounded to float32.
 struct CombineRows {
     struct Term {
         std::uint64_t row;
@@ -121,9 +121,9 @@ struct CombineRows {
     std::vector<Term> terms;           ///< the slice's
 };
 
-/// B·A of A [rank, in] and B [out, rank], or its transpose, by the numeric contract. With several experts,
-/// their consecutive matrices from row `row` on: A is [experts][rank][in] and B [out][rank][experts]. Inputs
-/// are `Whole`.
+/// B·A of A [rank, in] and B [out, rank], or its transpose, by the numeric contract. With several experts:
+/// their consecutive matrices, from row `row` on, with A as [experts][rank][in] and B as
+/// [out][rank][experts]. Inputs are `Whole`.
 struct Product {
     std::uint64_t rank;
     bool transposed;
@@ -131,7 +131,7 @@ struct Product {
     std::uint64_t row;
 };
 
-/// Codes of consecutive matrices; rows are `stride` codes apart.
+/// Codes of consecutive matrices, whose rows are `stride` codes apart.
 struct Codes {
     enum class Kind : std::uint8_t {
         F8_E4M3,
@@ -158,16 +158,16 @@ struct Codes {
     std::uint64_t inWord() const { return 32 / bits(); }
 };
 
-/// (decoded code − zero point of its block) · scale, in float32. Inputs are `Whole`: codes, as bytes; scales
-/// [matrix][row of blocks][column of blocks]; then as present a factor of all scales, zero points, groups,
-/// and the numbers and scales of nested scales. Blocks start over in each matrix.
+/// (decoded code − zero point) · scale, both of the code's block, in float32. Inputs are `Whole`: codes, as
+/// bytes; scales [matrix][row of blocks][column of blocks]; then, as far as present, a factor of all scales,
+/// zero points, groups, and the numbers and scales of nested scales. Each matrix starts new blocks.
 struct Dequantise {
     enum class Scales : std::uint8_t {
         Floats,     ///< values of their dtype
         Exponents,  ///< bytes e that mean 2^(e − 127); 255 is NaN
         Nested,     ///< bytes that index 256 numbers, times a scale, plus an offset
     };
-    /// Applied to scales, then rounded to float32.
+    /// How a factor applies to scales, which are then rounded to float32.
     enum class Factor : std::uint8_t { None, Times, Divisor };
     /// A zero point for each block, as a matrix of codes.
     struct ZeroPoints {
@@ -185,8 +185,8 @@ struct Dequantise {
     std::uint64_t blockRows, blockColumns;
     bool transposed;  ///< the output has each matrix transposed
     std::optional<ZeroPoints> zeros;
-    /// An input of little-endian 32-bit integers assigns input features (columns, or rows if transposed) to
-    /// groups; otherwise groups are consecutive. An unknown group gives NaN.
+    /// True if an input of little-endian 32-bit integers assigns input features (columns, or rows if
+    /// transposed) to groups; otherwise groups are consecutive. An unknown group gives NaN.
     bool hasGroups;
     std::optional<NestedScales> nested;
     float after;  ///< a factor for the products, which are then rounded again
@@ -196,8 +196,8 @@ struct Dequantise {
     }
 };
 
-/// Blocks of rows and columns, cut at the matrix's edges, share a scale derived from their largest magnitude.
-/// Gives decoded float32, or codes as bytes, labelled with a one-byte dtype.
+/// Quantises in blocks of rows and columns, cut at the matrix's edges. A block's scale is derived from its
+/// largest magnitude. Gives decoded float32, or codes as bytes that are labelled with a one-byte dtype.
 struct Quantise {
     enum class Scheme : std::uint8_t {
         Float8,  ///< F8_E4M3: values · scale, scale 448 · (1 / largest); stores the inverse
@@ -222,7 +222,8 @@ struct Unpack {
 
     Type type;
     std::uint64_t width;  ///< elements of a row
-    /// Rows of an attention head, whose halves the file interleaves: 0, h/2, 1, h/2 + 1, …; 0: in order.
+    /// Rows of an attention head whose halves the file interleaves: 0, h/2, 1, h/2 + 1, …. 0 if rows are in
+    /// order.
     std::uint64_t head;
     float plus;  ///< added to each value; 0 adds nothing
 
@@ -254,22 +255,23 @@ struct Node {
     std::vector<ValueId> inputs;
 };
 
-/// An elementwise recipe for a slice of a tensor; nested recipes, sparsifiers and votes compile to it.
+/// A recipe for a slice of a tensor, element by element. Nested recipes, sparsifiers and votes compile to
+/// programs.
 struct Program {
     std::vector<StoredSource> sources;
     std::vector<Node> nodes;
     std::uint64_t first;    ///< the slice's first element in the tensor
     std::uint64_t count;
     std::uint64_t columns;  ///< elements of a row, along the last dimension
-    /// Values checked for NaN and infinity, none `Whole`.
+    /// Values to check for NaN and infinity; none of them is `Whole`.
     std::vector<ValueId> watched;
 
     DType dtypeOf(ValueId value) const;
     bool isWhole(ValueId value) const;
-    /// Rows in a group, from the tensor's first row on; 0 without groups. Slices consist of whole groups,
-    /// except at the tensor's end.
+    /// Returns the rows in a group, counted from the tensor's first row; 0 without groups. Slices consist of
+    /// whole groups, except at the tensor's end.
     std::uint64_t rowsTogether() const;
-    /// Bytes of sources that elements [begin, begin + count) of the slice need.
+    /// Returns the bytes of sources that elements [begin, begin + count) of the slice need.
     std::uint64_t bytesRead(std::uint64_t begin, std::uint64_t count) const;
     std::vector<Range> windows() const;
 };

@@ -14,13 +14,14 @@ namespace {
 
 /// Columns summed in float32: part of the numeric contract.
 constexpr std::size_t kBlock = 256;
-/// Not a power of two, which would map all rows to a few cache sets.
+/// Not a power of two, because that would map all rows to a few cache sets.
 constexpr std::size_t kBlockStride = kBlock + 16;
-/// A multiple of a panel's columns.
+/// A multiple of the number of columns in a panel.
 constexpr std::size_t kTileAtoms = 64;
-/// Smaller squared distances from the span of earlier atoms, as a share of the length, mean dependence.
+/// An atom is dependent if its squared distance from the span of earlier ones is a smaller share of its
+/// length.
 constexpr double kDependent = 1e-12;
-/// Gram matrices of this size are factorised on one thread.
+/// Limit on atoms, because Gram matrices of this size are factorised on one thread.
 constexpr std::uint64_t kMostAtoms = 4096;
 
 /// Σ x · y in float64, with a fixed order of lanes.
@@ -47,15 +48,17 @@ struct Target {
     std::vector<double> factor, z, coefficients;
     double squares = 0, error = 0;
     bool isDone = false;
-    // In the current pass.
+    // The best atom in the current pass.
     double best = 0;
     std::size_t atom = 0;
 
     double* row(std::size_t row) { return factor.data() + row * (row + 1) / 2; }
     bool has(std::size_t atom) const { return std::ranges::find(chosen, atom) != chosen.end(); }
 
+    /// Adds an atom.
+    ///
     /// @param with products with earlier atoms, then with itself
-    /// @return false if it depends on them
+    /// @return false if the atom depends on earlier ones
     bool add(std::size_t atom, std::span<const double> with, double withTarget) {
         const std::size_t t = chosen.size();
         factor.resize((t + 1) * (t + 2) / 2);
@@ -69,7 +72,7 @@ struct Target {
             left -= last[j] * last[j];
             rest -= last[j] * z[j];
         }
-        // Also false for NaN.
+        // The negated condition is also true for NaN.
         if (!(left > kDependent * with[t])) return false;
         last[t] = std::sqrt(left);
         z.push_back(rest / last[t]);
@@ -118,7 +121,7 @@ class Pursuer {
     void update(std::size_t target);
     void pack(const float* tile, std::size_t rows);
     void setLeft(std::size_t target);
-    /// Valid until the next call.
+    /// Returns an atom, valid until the next call.
     const float* atom(std::size_t index) {
         one_.moveTo(index * columns_, columns_);
         return one_.floats(0);

@@ -14,16 +14,16 @@ using Scheme = Quantise::Scheme;
 constexpr float kLargestE4M3 = 448, kLargestE2M1 = 6;
 constexpr std::int32_t kMagnitude = 0x7FFF'FFFF, kInfinity = 0x7F80'0000;
 
-/// To an integer, ties to even, for magnitudes below 2^22.
+/// Rounds to an integer, ties to even, for magnitudes below 2^22.
 float toWhole(float x) {
     constexpr float shift = 12'582'912;  // 1.5 · 2^23
     return (x + shift) - shift;
 }
 
-/// To the nearest of 0, ½, 1, 1½, 2, 3, 4 and 6, ties to the even code, for magnitudes up to 6.
+/// Rounds to the nearest of 0, ½, 1, 1½, 2, 3, 4 and 6, ties to the even code, for magnitudes up to 6.
 float toE2M1(float x) {
     const float magnitude = std::fabs(x);
-    // The distance between neighbours.
+    // The distance between neighbours of this size.
     const float unit = magnitude < 2 ? .5f : magnitude < 4 ? 1.f : 2.f;
     return std::copysign(toWhole(magnitude / unit) * unit, x);
 }
@@ -38,7 +38,7 @@ float toE4M3(const Kernels& kernels, float x) {
     return x;
 }
 
-/// As PyTorch divides a number by a tensor: by the inverse, which is also rounded.
+/// Divides as PyTorch divides a number by a tensor: multiplies by the inverse, which is rounded.
 float overLargest(float number, float largest) { return 1 / largest * number; }
 
 /// x / scale, clamped and rounded.
@@ -106,7 +106,8 @@ void Quantiser::findScales() {
                 back = by;
                 break;
             case Scheme::Mxfp4: {
-                // The power of two below, or the next one if the largest would be rounded past 6.
+                // A power of two that scales the largest magnitude to between 3.5 and 7, which rounds to at
+                // most 6.
                 const std::int32_t exponent = ((magnitudes_[block] + (1 << 21)) >> 23) - 2;
                 by = back = std::ldexp(1.f, std::clamp(exponent, 0, 254) - 127);
                 break;
@@ -126,7 +127,7 @@ void Quantiser::findScales() {
 
 void Quantiser::quantise(const float* x, std::size_t block, std::size_t count, std::byte* out) {
     const float by = by_[block], back = back_[block];
-    // NaN and infinity have no code, and NaN no integer.
+    // NaN and infinity have no code, and NaN converts to no integer.
     if (magnitudes_[block] >= kInfinity) {
         if (what_.codes) std::memset(out, 0, count);
         for (std::size_t i = 0; i < count && !what_.codes; ++i)

@@ -7,15 +7,15 @@
 
 namespace layerloom {
 
-/// Quantises tiles of whole block rows (Quantise in program.hpp).
+/// Quantises tiles of whole rows of blocks (Quantise in program.hpp).
 class Quantiser {
   public:
     Quantiser(const Kernels& kernels, const Quantise& what, std::uint64_t columns);
 
-    /// Rows start a row of blocks.
+    /// Quantises rows, the first of which starts a row of blocks.
     void fill(const float* x, std::size_t rows, std::byte* out);
 
-    /// For the last tile, as a model stores them: [row of blocks][column of blocks].
+    /// Returns the last tile's scales as models store them: [row of blocks][column of blocks].
     const std::vector<float>& scales() const { return scales_; }
 
   private:

@@ -13,16 +13,17 @@
 namespace layerloom {
 namespace {
 
-// Rows of Gram matrices summed together, and their most elements: part of the numeric contract.
+// Rows of Gram matrices that are summed together, and the limit on their elements: part of the numeric
+// contract.
 constexpr std::size_t kDepth = 256;
 constexpr std::size_t kTileElements = 4 * 1024 * 1024;
-/// Float32 cannot distinguish this share of the diagonal from 0.
+/// float32 cannot distinguish a smaller share of the diagonal from 0.
 constexpr double kLeastPivot = 0x1p-23;
 
-/// Tolerance for sums over a row and a column, as a share of the sum of magnitudes.
+/// Tolerance between sums over a row and over a column, as a share of the sum of magnitudes.
 constexpr double kAsymmetry = 0x1p-12;
 
-/// Limit for the memory of the system's tiles, and of those of rows to solve.
+/// Limit on the memory for the system's tiles, and for tiles of rows to solve.
 constexpr std::uint64_t kMostInputs = 65'536;
 
 class Regressor {
@@ -46,7 +47,7 @@ class Regressor {
   private:
     Status addGrams(std::span<double> out);
     void addRidge(TiledRows& x) const;
-    /// Visits rows of the Gram matrices: work(first row, rows).
+    /// Visits the rows of the Gram matrices: work(first row, rows).
     template <class Work>
     Status overGrams(const Work& work);
     double factorOf(std::size_t model, bool onDiagonal) const {
@@ -73,7 +74,7 @@ Status Regressor::overGrams(const Work& work) {
     return overTiles(grams_, what_.grams, ofGrams_, control_, depth_, work);
 }
 
-/// system = Σ sG̃, models in order. Checks symmetry: weighted sums of rows and of columns must agree.
+/// system = Σ sG̃, models in order. Checks for symmetry that weighted sums of rows and of columns agree.
 Status Regressor::addGrams(std::span<double> out) {
     struct Sums {
         std::vector<double> rows, columns, magnitudes;

@@ -8,9 +8,10 @@
 
 namespace layerloom {
 
-/// Merges matrices W [outputs, inputs], with Gram matrices G [inputs, inputs] of their inputs, into the one
-/// with the nearest outputs: (Σ sWG̃)(Σ sG̃ + εI)⁻¹ (Jin et al. 2023, RegMean). G̃ is G with off-diagonal
-/// elements times `scaling`. ε is `ridge` times the mean diagonal of Σ sG̃; it pulls towards the mean Σ sW.
+/// Merges matrices W [outputs, inputs], with Gram matrices G [inputs, inputs] of their inputs, into the
+/// matrix with the nearest outputs: (Σ sWG̃)(Σ sG̃ + εI)⁻¹ (Jin et al. 2023, RegMean). G̃ is G with
+/// off-diagonal elements times `scaling`. ε is `ridge` times the mean diagonal of Σ sG̃, and pulls towards
+/// the mean Σ sW.
 struct Regression {
     Program matrices;
     std::vector<ValueId> values;  ///< the matrix of each model, in order
@@ -23,20 +24,20 @@ struct Regression {
 
     void check() const;
     std::size_t size() const;
-    /// Computes W₀ + (Σ s(W − W₀)G̃ + …)(Σ sG̃ + εI)⁻¹ for the first matrix W₀ in float64, rounded once. Equal
-    /// bits on every instruction set (docs/numbers.md). Private memory is about 4 · inputs² bytes, plus 13,000
-    /// · inputs for two models. Gram matrices are read once, and again for every 512 rows.
+    /// Computes W₀ + (Σ s(W − W₀)G̃ + …)(Σ sG̃ + εI)⁻¹, where W₀ is the first matrix, in float64, rounded
+    /// once. Bits are equal on every instruction set (docs/numbers.md). Private memory is about 4 · inputs²
+    /// bytes, plus 13,000 · inputs for two models. Gram matrices are read once, and again for every 512 rows.
     ///
     /// @return sources are numbered over both programs; a cause of NaN or infinity after all sources is the
     ///   result
     Status solve(const Kernels& kernels, std::span<double> out, Control control) const;
 };
 
-/// Results if there is no meaningful solution.
+/// Numbers of the result, for matrices without a meaningful solution.
 enum class RegressionNumber : std::uint8_t {
     Column,    ///< the input, from 1, at which that shows; 0 if the matrix was written
     Diagonal,  ///< the system's diagonal there
-    /// The Gram matrix, from 1, whose row `Column` is asymmetric; 0: all are symmetric.
+    /// Number, from 1, of the Gram matrix whose row `Column` is asymmetric; 0 if all are symmetric.
     Asymmetric,
 };
 inline constexpr std::size_t kRegressionNumbers = 3;

@@ -11,10 +11,10 @@ namespace layerloom {
 /// Writes rows of a float64 matrix, rounding each element once.
 class RoundedRows {
   public:
-    /// @param program gives the columns
+    /// @param program gives the number of columns
     RoundedRows(const Kernels& kernels, const Program& program, DType dtype, const Location& to);
 
-    /// Writes rows [first, first + count) from fill(row, numbers), `row` from 0.
+    /// Writes rows [first, first + count), which fill(row, numbers) computes; `row` counts from 0.
     template <class Fill>
     Status write(std::size_t first, std::size_t count, Control control, const Fill& fill) {
         rounded_.resize(count * row_.size() * sizeOf(dtype_));
@@ -25,7 +25,7 @@ class RoundedRows {
         return put(first, count, control);
     }
 
-    /// The first NaN or infinity, as a value after the program's.
+    /// Returns the first NaN or infinity, as a value after the program's own.
     const std::optional<NonFiniteElement>& nonFinite() const { return nonFinite_; }
 
   private:

@@ -8,7 +8,7 @@
 
 namespace layerloom {
 
-/// A computation over whole matrices. addon/decode_solve.cpp has a reader of each.
+/// A computation over whole matrices. addon/decode_solve.cpp has a reader for each.
 using Solver = std::variant<Factorisation, Regression, Spectral, Pursuit>;
 
 /// @throws BadJob

@@ -43,7 +43,7 @@ struct StoredSource {
 };
 
 /// Calls work(run, elements into it, offset in the tile, length) for each piece of elements [first, first +
-/// count) in a run, or between runs with null. Runs have `to` and `count`, and are ascending and disjoint.
+/// count) in a run; between runs, `run` is null. Runs have `to` and `count`, ascend, and do not overlap.
 template <class Run, class Work>
 void forEachRun(std::span<const Run> runs, std::uint64_t width, std::uint64_t first, std::size_t count,
                 const Work& work) {
@@ -65,23 +65,23 @@ constexpr Range rangeOf(const Location& at, std::size_t width, std::uint64_t fir
     return {at.fd, at.begin + first * width, count * width};
 }
 
-/// The bytes from the first to the last that elements [first, first + count) of the output need.
+/// Returns the range from the first to the last byte that elements [first, first + count) of the output need.
 Range windowOf(const StoredSource& source, std::uint64_t first, std::uint64_t count);
 
-/// The number of bytes that elements [first, first + count) of the output need. A whole source counts for
-/// element 0.
+/// Returns the number of bytes that elements [first, first + count) of the output need. A whole source counts
+/// for element 0.
 std::uint64_t bytesRead(const StoredSource& source, std::uint64_t first, std::uint64_t count);
 
-/// A job's sources: windows of its slice, not whole files.
+/// A job's sources, mapped in windows for its slice, not as whole files.
 struct Windows {
     /// @param first number of the first source in statuses
     explicit Windows(std::span<const Range> ranges, std::size_t first = 0);
 
     std::vector<std::span<const std::byte>> bytes;
-    /// Done, or why a source could not be mapped.
+    /// Done, or the reason why a source could not be mapped.
     Status status;
 
-    /// Why a mapped page could not be read: its file shrank, or the disk failed.
+    /// Returns why a mapped page could not be read: its file shrank, or the disk failed.
     Status lostPage() const;
 
   private:

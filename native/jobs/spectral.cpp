@@ -14,7 +14,7 @@
 namespace layerloom {
 namespace {
 
-/// Limit for the memory of the system's tiles and the matrix.
+/// Limit on the memory for the system's tiles and the matrix.
 constexpr std::uint64_t kMostExtent = 65'536;
 
 class SpectralMerger {
@@ -33,16 +33,17 @@ class SpectralMerger {
     Status run();
 
   private:
-    /// A zero matrix, transposed if wide: it has at most as many columns as rows.
+    /// Returns a zero matrix with at most as many columns as rows: a wide matrix is transposed.
     TiledRows zeros() const { return {std::max(rows_, columns_), extent_}; }
     double& at(TiledRows& x, std::size_t row, std::size_t column) const {
         return isWide_ ? x.at(column, row) : x.at(row, column);
     }
-    /// Visits the sum of changes row by row: work(row, numbers). Checks for NaN and infinity the first time.
+    /// Visits the sum of changes row by row: work(row, numbers). Checks for NaN and infinity in the first
+    /// pass.
     template <class Work>
     Status overChanges(std::span<const ValueId> sources, const Work& work);
     Status readChange(std::span<const ValueId> sources, TiledRows& to);
-    /// Compute X and its factor: NaN if a change is not finite.
+    /// Computes X and its factor, which is NaN if a change is not finite.
     Status isotropic(TiledRows& x, double& factor);
     Status taskVectors(TiledRows& x, double& factor);
     Status write(TiledRows& x, double factor);

@@ -5,7 +5,8 @@
 
 namespace layerloom {
 
-/// A row of a matrix (docs/analysis.md): an input feature, along dimension 0, or an output feature.
+/// A row of a matrix (docs/analysis.md): an input feature, along dimension 0, or an output feature, along
+/// dimension 1.
 enum class Rows : std::uint8_t { Input, Output };
 
 enum class Outcome : std::uint8_t { Done, Cancelled, InputShrank, ReadFailed, WriteFailed, NotEqual, ThreadFailed };
@@ -27,8 +28,8 @@ struct Status {
 
 inline constexpr std::size_t kControlWords = 3;
 
-/// 64-bit integers that the engine's threads share: a flag that stops every job at its next tile, and bytes
-/// read and written.
+/// 64-bit integers that the engine's threads share: a flag that stops every job at its next tile, and counts
+/// of bytes read and written.
 class Control {
   public:
     explicit Control(std::int64_t* shared) : shared_(shared) {}

@@ -10,8 +10,8 @@
 namespace layerloom {
 namespace {
 
-/// Keeps larger shares of the largest eigenvalue of ΔᵀΔ: singular values above 2⁻¹⁶. Rounding causes values
-/// below 2⁻²³.
+/// Directions are kept if their share of ΔᵀΔ's largest eigenvalue is larger: singular values above 2⁻¹⁶.
+/// Rounding causes values below 2⁻²³.
 constexpr double kLeast = 0x1p-32;
 
 }  // namespace

@@ -6,27 +6,29 @@
 
 namespace layerloom {
 
-/// Merges the changes Δ₁ … Δ_T of a matrix (Gargiulo et al. 2025, TSV-Merge): keeps the floor(columns / T)
-/// leading singular triples of each, and computes Σ Uᵢ Σᵢ Vᵢᵀ with [U₁ … U_T] and [V₁ … V_T] replaced by
-/// their polar factors.
+/// Merges the changes Δ₁ … Δ_T of a matrix (Gargiulo et al. 2025, TSV-Merge). Keeps the floor(columns / T)
+/// leading singular triples of each change, and computes Σ Uᵢ Σᵢ Vᵢᵀ with [U₁ … U_T] and [V₁ … V_T] replaced
+/// by their polar factors.
 ///
 /// Needs no singular value decomposition. Let Bᵢ and Wᵢ be orthonormal bases of the leading singular
-/// subspaces, and P and R the polar factors of [B₁ … B_T] and [W₁ … W_T]. Then the sum is that of Pᵢ ·
+/// subspaces, and P and R the polar factors of [B₁ … B_T] and [W₁ … W_T]. Then the result is the sum of Pᵢ ·
 /// BᵢᵀΔᵢWᵢ · Rᵢᵀ.
 class TaskVectors {
   public:
-    /// @param columns of a change, at most its rows
+    /// @param columns of a change: at most as many as its rows
     TaskVectors(const Kernels& kernels, const Control& control, std::size_t tasks, std::size_t rows,
                 std::size_t columns)
         : kernels_(kernels), control_(control), tasks_(tasks), rows_(rows), columns_(columns) {}
 
-    /// Drops directions with singular values up to 2⁻¹⁶ of the largest. @return Done or Cancelled
+    /// Adds a change. Drops directions with singular values up to 2⁻¹⁶ of the largest.
+    ///
+    /// @return Done or Cancelled
     Outcome add(TiledRows change);
 
-    /// Call once. @return Done or Cancelled
+    /// Merges the changes. Call once. @return Done or Cancelled
     Outcome merge(TiledRows& sum);
 
-    /// False if a change is not finite; then do not merge.
+    /// False if a change is not finite; do not call `merge` then.
     bool isFinite() const { return isFinite_; }
 
   private:
@@ -34,9 +36,9 @@ class TaskVectors {
         TiledRows left, right, inner;  ///< Bᵢ, Wᵢ and BᵢᵀΔᵢWᵢ
     };
 
-    /// Sets `joined` to the polar factor of all bases, side by side, and frees them.
+    /// Sets `joined` to the polar factor of all bases, side by side, and frees the bases.
     Outcome join(TiledRows Task::* side, std::size_t rows, TiledRows& joined);
-    /// Sets `stretched` to BᵢᵀΔᵢWᵢRᵢᵀ, one below the other.
+    /// Sets `stretched` to the matrices BᵢᵀΔᵢWᵢRᵢᵀ, one below the other.
     Outcome stretch(TiledRows& stretched);
 
     const Kernels& kernels_;

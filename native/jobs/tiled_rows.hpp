@@ -8,7 +8,8 @@
 
 namespace layerloom {
 
-/// Columns of a tile, except the last: part of the numeric contract, since products are summed tile by tile.
+/// Columns of a tile, except the last. Part of the numeric contract, because products are summed tile by
+/// tile.
 inline constexpr std::size_t kTileColumns = 256;
 
 /// Rows that are solved together; no sum depends on this number.
@@ -16,12 +17,13 @@ inline constexpr std::size_t kSolvedRows = 512;
 
 constexpr std::size_t wholePanels(std::size_t columns) { return (columns + kPanel - 1) / kPanel * kPanel; }
 
-/// A multiple of kPanel. @param padded columns in whole panels
+/// Returns a tile's columns, a multiple of kPanel. @param padded columns in whole panels
 constexpr std::size_t tileWidth(std::size_t padded, std::size_t tile) {
     return std::min(kTileColumns, padded - tile * kTileColumns);
 }
 
-/// A float64 matrix in consecutive row-major tiles of columns, the last padded with zeros to whole panels.
+/// A float64 matrix in consecutive row-major tiles of columns; the last one is padded with zeros to whole
+/// panels.
 class TiledRows {
   public:
     TiledRows(std::size_t rows, std::size_t columns);
@@ -29,7 +31,7 @@ class TiledRows {
     std::size_t rows() const { return rows_; }
     std::size_t columns() const { return columns_; }
     std::size_t tiles() const { return (padded_ + kTileColumns - 1) / kTileColumns; }
-    /// A multiple of kPanel.
+    /// Returns a multiple of kPanel.
     std::size_t width(std::size_t tile) const { return tileWidth(padded_, tile); }
     double* tile(std::size_t tile) { return numbers_.data() + tile * kTileColumns * rows_; }
     double& at(std::size_t row, std::size_t column) {
@@ -44,11 +46,11 @@ class TiledRows {
     std::vector<double> numbers_;
 };
 
-/// Packs rows of a tile as a right side, times `sign`. @param from [rows, columns] in whole panels
+/// Packs rows of a tile, times `sign`, as a right-hand factor. @param from [rows, columns] in whole panels
 void packPanels(const double* from, std::size_t rows, std::size_t columns, double sign, double* to);
 
-/// Adds a · b to the rows of `sums` from `to` on; b is the rows of `of` from `from` on. Inner products are
-/// summed over tiles of a in order, each from 0.
+/// Adds a · b to the rows of `sums` from `to` on, where b is the rows of `of` from `from` on. Inner products
+/// are summed over tiles of a in order, each from 0.
 ///
 /// @return Done or Cancelled
 Outcome addProduct(const Kernels& kernels, TiledRows& a, TiledRows& of, std::size_t from, TiledRows& sums,

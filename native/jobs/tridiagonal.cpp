@@ -7,19 +7,19 @@
 namespace layerloom {
 namespace {
 
-/// Columns reduced before the rest is updated: a divisor of kTileColumns. Part of the numeric contract, like
-/// the lanes.
+/// Columns that are reduced before the rest is updated: a divisor of kTileColumns. Part of the numeric
+/// contract, like the lanes.
 constexpr std::size_t kBlock = 32;
 constexpr std::size_t kInLanes = 8;
 constexpr std::size_t kTogether = 8;
-/// Enough to halve any interval down to precision.
+/// Number of bisections, enough to halve any interval down to precision.
 constexpr int kBisections = 56;
 constexpr int kInverseIterations = 2;
 constexpr double kPrecision = 0x1p-52;
-/// For the starting vectors of inverse iterations.
+/// Key of the random starting vectors for inverse iterations.
 constexpr std::uint64_t kKey = 0x5453564D;
 
-/// Element i goes to lane i % kInLanes; lanes are summed in order.
+/// Returns the inner product. Element i goes to lane i % kInLanes; lanes are summed in order.
 double inner(const double* a, const double* b, std::size_t count) {
     double lanes[kInLanes] = {};
     std::size_t i = 0;
@@ -36,7 +36,7 @@ void add(double by, const double* from, std::size_t count, double* to) {
     for (std::size_t i = 0; i < count; ++i) to[i] += by * from[i];
 }
 
-/// Returns inner(row, left, count) and does to += by · row in the same pass.
+/// Returns inner(row, left, count), and does to += by · row in one pass.
 double innerAndAdd(const double* __restrict row, const double* __restrict left, double by, std::size_t count,
                    double* __restrict to) {
     double lanes[kInLanes] = {};
@@ -57,7 +57,7 @@ double innerAndAdd(const double* __restrict row, const double* __restrict left, 
 
 }  // namespace
 
-/// Makes the reflector that maps `numbers` after the diagonal to a multiple of the first axis.
+/// Makes the reflector that maps the numbers after the diagonal to a multiple of the first axis.
 void Tridiagonal::reflect(std::size_t column, std::vector<double>& numbers, double* reflector) {
     const std::size_t next = column + 1, behind = next + 1;
     const double first = numbers[next];
@@ -107,7 +107,7 @@ Outcome Tridiagonal::update(const Kernels& kernels, const std::vector<double>& p
         for (std::size_t at = 0; at < width; at += kPanel)
             for (std::size_t k = 0; k < depth; ++k)
                 for (std::size_t i = column + at; i < column + at + kPanel; ++i)
-                    // Columns before `first` now store reflectors: a factor of 0 leaves them unchanged.
+                    // Columns before `first` store reflectors now; a factor of 0 leaves them unchanged.
                     *to++ = i < first || i >= size_ ? 0 : -panel[(k + kBlock) % depth * size_ + i];
         for (std::size_t i = j; i < a_.tiles(); ++i) {
             const std::size_t start = i * kTileColumns;
@@ -158,7 +158,7 @@ Outcome Tridiagonal::reduce(const Kernels& kernels, const Control& control) {
 }
 
 std::vector<double> Tridiagonal::leading(std::size_t count) const {
-    // Gershgorin's circles.
+    // Bounds on eigenvalues by Gershgorin's circles.
     double low = 0, high = 0;
     for (std::size_t i = 0; i < size_; ++i) {
         const double radius = std::abs(beside_[i]) + (i > 0 ? std::abs(beside_[i - 1]) : 0);
@@ -172,8 +172,8 @@ std::vector<double> Tridiagonal::leading(std::size_t count) const {
         std::fill_n(lower, kTogether, low);
         std::fill_n(upper, kTogether, high);
         for (int time = 0; time < kBisections; ++time) {
-            // By Sylvester's law, as many eigenvalues are above `middle` as pivots of T − middle are
-            // positive.
+            // By Sylvester's law, the number of eigenvalues above `middle` is the number of positive pivots
+            // of T − middle.
             double above[kTogether] = {};
             for (std::size_t at = 0; at < kTogether; ++at) {
                 middle[at] = lower[at] + (upper[at] - lower[at]) / 2;
@@ -196,7 +196,7 @@ std::vector<double> Tridiagonal::leading(std::size_t count) const {
 }
 
 void Tridiagonal::solve(double eigenvalue, double least, std::vector<double>& x) {
-    // Gaussian elimination with row exchanges: U has a diagonal and two superdiagonals.
+    // Gaussian elimination with row exchanges, after which U has a diagonal and two superdiagonals.
     double pivot = diagonal_[0] - eigenvalue, above = beside_[0];
     for (std::size_t i = 0; i + 1 < size_; ++i) {
         const double below = beside_[i];
@@ -256,8 +256,8 @@ Outcome Tridiagonal::turn(const Kernels& kernels, TiledRows& z, const Control& c
     std::vector<double> diagonalTile(kTileColumns * kTileColumns), packed(diagonalTile.size()),
         gram(diagonalTile.size()), sums(diagonalTile.size());
     const auto rowsOf = [&](std::size_t i) { return std::min(kTileColumns, size_ - i * kTileColumns); };
-    // A column of tiles' reflectors are I − VSVᵀ together. S⁻¹ is the upper half of VᵀV, with 1 / factors on
-    // its diagonal.
+    // Together, the reflectors in a column of tiles are I − VSVᵀ. S⁻¹ is the upper half of VᵀV, with 1 /
+    // factors on its diagonal.
     for (std::size_t j = a_.tiles(); j-- > 0;) {
         const std::size_t width = a_.width(j), first = j * kTileColumns, reflectors = rowsOf(j);
         for (std::size_t row = 0; row < width; ++row)

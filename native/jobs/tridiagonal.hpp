@@ -5,22 +5,22 @@
 
 namespace layerloom {
 
-/// A symmetric matrix A = QTQᵀ in Householder's tridiagonal form, for leading eigenvalues and a (not
-/// orthogonal) basis of their eigenvectors. Uses only square roots and divisions, so that bits are equal on
-/// every machine.
+/// A symmetric matrix A = QTQᵀ in Householder's tridiagonal form. Gives leading eigenvalues, and a basis (not
+/// orthogonal) of their eigenvectors. Uses only square roots and divisions, so that bits are equal on every
+/// machine.
 class Tridiagonal {
   public:
-    /// @param a finite; the reflectors overwrite its lower half, and it must outlive this
+    /// @param a finite; must outlive this object, whose reflectors overwrite a's lower half
     explicit Tridiagonal(Definite& a) : a_(a), size_(a.size()), diagonal_(size_), beside_(size_), factors_(size_) {}
 
-    /// Call first. @return Done or Cancelled
+    /// Reduces A to T. Call first. @return Done or Cancelled
     Outcome reduce(const Kernels& kernels, const Control& control);
 
-    /// The `count` largest eigenvalues, largest first, exact to some 1e-16 of the largest.
+    /// Returns the `count` largest eigenvalues, the largest first, exact to some 1e-16 of the largest.
     std::vector<double> leading(std::size_t count) const;
 
-    /// Sets `to` to a vector of length 1 for each eigenvalue. They span what the eigenvectors span; those of
-    /// nearly equal eigenvalues are not orthogonal.
+    /// Sets `to` to a vector of length 1 for each eigenvalue. Together, the vectors span what the
+    /// eigenvectors span; those of nearly equal eigenvalues are not orthogonal.
     ///
     /// @return Done or Cancelled
     Outcome vectorsOf(const std::vector<double>& eigenvalues, const Kernels& kernels, TiledRows& to,
@@ -28,7 +28,7 @@ class Tridiagonal {
 
   private:
     void reflect(std::size_t column, std::vector<double>& numbers, double* reflector);
-    /// product = A · vector, for unreduced rows and columns from `first` on.
+    /// product = A · vector, for unreduced rows and columns, from `first` on.
     void multiply(const double* vector, std::size_t first, double* product);
     /// Subtracts VWᵀ + WVᵀ from `first` on. @return Done or Cancelled
     Outcome update(const Kernels& kernels, const std::vector<double>& panel, std::size_t first,

@@ -9,7 +9,7 @@ namespace {
 
 std::uint8_t byteAt(const std::byte* at) { return static_cast<std::uint8_t>(*at); }
 
-/// Exact.
+/// Converts a float16 exactly.
 float halfAt(const std::byte* at) {
     const std::uint32_t half = byteAt(at) | byteAt(at + 1) << 8;
     const std::uint32_t sign = (half & 0x8000u) << 16, rest = half & 0x7FFFu;
@@ -22,12 +22,12 @@ float halfAt(const std::byte* at) {
     return std::bit_cast<float>(sign | exponent | (rest & 0x3FFu) << 13);
 }
 
-/// The lower bits of bytes hold the first 16 of 32 elements.
+/// Returns an element's lower bits: the lower halves of bytes hold the first 16 of 32 elements.
 std::uint8_t halfByte(const std::byte* codes, std::size_t i) {
     return i < 16 ? byteAt(codes + i) & 15 : byteAt(codes + i - 16) >> 4;
 }
 
-/// 32 elements: a scale, perhaps a minimum, perhaps the fifth bits, then the others.
+/// Unpacks 32 elements: a scale, perhaps a minimum, perhaps the fifth bits, then the lower four bits.
 template <bool five, bool hasLeast>
 void unpack32(const std::byte* block, float* out) {
     const float scale = halfAt(block);
@@ -48,7 +48,8 @@ void unpackQ8_0(const std::byte* block, float* out) {
         out[i] = scale * static_cast<float>(static_cast<std::int8_t>(byteAt(block + 2 + i)));
 }
 
-/// 256 elements in eight parts with 6-bit scales and minimums, in `kScales` bytes after their two scales.
+/// Unpacks 256 elements in eight parts. Their 6-bit scales and minimums are in `kScales` bytes after the two
+/// common scales.
 template <bool five>
 void unpackK(const std::byte* block, float* out) {
     constexpr std::size_t kScales = 12;
@@ -57,7 +58,7 @@ void unpackK(const std::byte* block, float* out) {
     const std::byte* const fifth = packed + kScales;
     const std::byte* const codes = fifth + (five ? 32 : 0);
     for (std::size_t part = 0; part < 8; ++part) {
-        // The last four parts have their upper two bits in the bytes of the first four.
+        // The last four parts have their upper two bits in the bytes of the first four parts.
         const std::uint8_t a = byteAt(packed + part % 4), b = byteAt(packed + 4 + part % 4);
         const std::uint8_t c = byteAt(packed + 8 + part % 4);
         const int of = part < 4 ? a & 63 : (c & 15) | (a >> 6) << 4;
@@ -75,8 +76,8 @@ void unpackK(const std::byte* block, float* out) {
     }
 }
 
-/// 256 elements in two halves of four quarters: four bits of each, two more, a scale for each 16 elements,
-/// and the scale of scales.
+/// Unpacks 256 elements in two halves of four quarters: four bits of each element, two more bits, a scale for
+/// each 16 elements, and the scale of these scales.
 void unpackQ6_K(const std::byte* block, float* out) {
     const std::byte* const upperBits = block + 128;
     const std::byte* const scales = upperBits + 64;
@@ -115,7 +116,7 @@ void unpackBlock(Unpack::Type type, const std::byte* block, float* out) {
             return unpackK<true>(block, out);
         case Q6_K:
             return unpackQ6_K(block, out);
-        // Kernels widen these.
+        // Kernels widen these dtypes.
         case F32:
         case F16:
         case BF16:
@@ -140,7 +141,7 @@ void Unpacker::fill(std::uint64_t first, std::size_t count, float* out) {
         fillRow(bytes_ + what_.storedRow(row) * rowBytes, column, n, out + at);
         at += n;
     }
-    // Adding 0 would turn −0 into 0.
+    // Skipped for 0, which would turn −0 into 0.
     if (what_.plus != 0)
         for (std::size_t i = 0; i < count; ++i) out[i] += what_.plus;
 }

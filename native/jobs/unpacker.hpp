@@ -7,7 +7,7 @@
 
 namespace layerloom {
 
-/// Unpacks GGUF's blocks to float32 (Unpack in program.hpp), rounding each step in the order of
+/// Unpacks GGUF's blocks to float32 (Unpack in program.hpp). Rounds each step, in the order of
 /// gguf.quants.dequantize.
 class Unpacker {
   public:

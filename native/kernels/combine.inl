@@ -1,6 +1,6 @@
-// Kernels that combine float32 tiles of task vectors: mostly branch-free loops, which the compiler vectorises
-// for each instruction set. Operations are IEEE 754's in the order written, so that bits are equal
-// everywhere.
+// Kernels that combine float32 tiles of task vectors. Most are loops without branches, which the compiler
+// vectorises for each instruction set. Operations are IEEE 754's, in the order written, so that bits are
+// equal everywhere.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -11,26 +11,26 @@
 namespace layerloom {
 namespace {
 
-/// Sums stay in registers and the L1 cache.
+/// Elements at a time, so that sums stay in registers and the L1 cache.
 constexpr std::size_t kChunk = 256;
 
 constexpr std::uint32_t kMagnitude = 0x7FFF'FFFFu;
 
 std::uint32_t magnitudeBits(float x) { return bitsAs<std::uint32_t>(x) & kMagnitude; }
 
-/// The least magnitude above a bound, for elements before its cutoff or from it on.
+/// Returns the least magnitude above a bound: for elements before its cutoff, or from the cutoff on.
 std::uint32_t leastAbove(const Bound& bound, bool before) {
     const bool tiesAreAbove = before == bound.early;
     return tiesAreAbove || bound.bits == kNoMagnitude ? bound.bits : bound.bits + 1;
 }
 
-/// Keep `width` magnitudes from `least` on. From `beyond` on, they are above the upper bound.
+/// Keeps `width` magnitudes from `least` on. Those from `beyond` on are above the upper bound.
 struct Kept {
     std::uint32_t least, width, beyond;
 };
 
-/// Returns the magnitudes to keep from element `begin` on, and reduces `end` to the next cutoff: between
-/// cutoffs a single comparison suffices.
+/// Returns the magnitudes to keep from element `begin` on, and reduces `end` to the next cutoff, because
+/// between cutoffs a single comparison is enough.
 Kept keptFrom(const Bound& lower, const Bound& upper, std::uint64_t first, std::size_t begin,
               std::size_t& end) {
     const auto isBefore = [&](const Bound& bound) {
@@ -64,7 +64,7 @@ void scaleRuns(const float* scales, std::size_t width, std::size_t first, float*
     }
 }
 
-/// Like float32's, except ½ and 0, which have no leading 1.
+/// Decodes E2M1, with bits like float32's, except for ½ and 0, which have no leading 1.
 inline float ofE2M1(std::uint32_t code) {
     const std::uint32_t magnitude = code & 7;
     const std::uint32_t bits =
@@ -80,7 +80,7 @@ void scaleHalves(const std::uint8_t* bytes, bool upper, const float* scales, flo
         for (std::size_t i = 0; i < count; ++i) out[i] = ofE2M1(bytes[i]) * scales[i];
 }
 
-/// A single pass; divides by powers of two without a division.
+/// Computes the variance in a single pass, with multiplications if the divisor is a power of two.
 template <std::size_t Terms>
 void varianceOf(const float* const* x, float* out, std::size_t count) {
     const float* of[Terms];
@@ -141,7 +141,7 @@ void fisher(const float* const* x, const float* const* importances, const float*
                 const float importance = own[i] < 0 ? kNaN : own[i];
                 const float weight = weights[t] * (importance + eps);
                 const float product = weight * value[i];
-                // Starts with the first term, so that −0 stays.
+                // Starts with the first term, so that −0 is kept.
                 sum[i] = t == 0 ? product : sum[i] + product;
                 divisor[i] = t == 0 ? weight : divisor[i] + weight;
             }
@@ -225,7 +225,7 @@ struct Words<DType::F8_E5M2> {
     static constexpr Word special = Format<DType::F8_E5M2>::special;
 };
 
-/// A maximum is one operation per vector, in lanes of the elements' width.
+/// Computes a maximum, which takes one operation for each vector, in lanes of the elements' width.
 template <DType D>
 bool isFinite(const std::byte* x, std::size_t count) {
     using Word = typename Words<D>::Word;

@@ -2,15 +2,16 @@
 #include "dtype.hpp"
 #include "simd/scalar.hpp"
 
-/// Conversions between dtypes and float32 by the numeric contract (docs/numbers.md), over every instruction
-/// set's struct `V` (simd/scalar.hpp). Widening is exact; rounding is to nearest even, with subnormals kept.
+/// Conversions between dtypes and float32 by the numeric contract (docs/numbers.md), written over each
+/// instruction set's struct `V` (simd/scalar.hpp). Widening is exact; rounding is to nearest even, and
+/// subnormals are kept.
 namespace layerloom {
 namespace {
 
 constexpr std::uint32_t kInfinity32 = 0x7F80'0000u;
 constexpr std::uint32_t kCanonicalNan32 = 0x7FC0'0000u;
 
-/// Makes NaN canonical: payloads differ between instruction sets.
+/// Makes NaN canonical, because payloads differ between instruction sets.
 template <class V>
 typename V::Floats canonical(typename V::Floats x) {
     return V::asFloats(V::select(V::isNan(x), V::ints(kCanonicalNan32), V::asInts(x)));
@@ -31,12 +32,12 @@ struct Small {
     static constexpr int bias = (1 << (E - 1)) - 1;
     static constexpr bool hasInfinity = ieee;
     static constexpr std::uint32_t sign = 1u << (E + M);
-    /// The least magnitude that is NaN or infinite.
+    /// The smallest magnitude that is NaN or infinite.
     static constexpr std::uint32_t special = ieee ? ((1u << E) - 1) << M : sign - 1;
     static constexpr std::uint32_t nan = ieee ? special | 1u << (M - 1) : special;
     static constexpr float smallestNormal = powerOfTwo(1 - bias);
-    /// The least float32 that rounds beyond the largest number. Halfway rounds to even: up to infinity, or
-    /// for E4M3 down to the largest number.
+    /// The smallest float32 that rounds beyond the largest number. A value halfway rounds to even: up to
+    /// infinity, or for E4M3 down to the largest number.
     static constexpr std::uint32_t beyond =
         ieee ? bitsAs<std::uint32_t>(powerOfTwo(bias) * (2 - powerOfTwo(-M - 1)))
              : bitsAs<std::uint32_t>(powerOfTwo(bias + 1) * (2 - 3 * powerOfTwo(-M - 1))) + 1;
@@ -48,20 +49,20 @@ template <>
 struct Format<DType::F16> : Small<5, 10, true> {};
 template <>
 struct Format<DType::F8_E5M2> : Small<5, 2, true> {};
-/// The machine-learning variant ("fn").
+/// The variant for machine learning ("fn").
 template <>
 struct Format<DType::F8_E4M3> : Small<4, 3, false> {};
 
-/// The least float32 that rounds to infinity or NaN.
+/// The smallest float32 that rounds to infinity or NaN.
 template <DType D>
 constexpr std::uint32_t kBeyond = Format<D>::beyond;
 template <>
 constexpr std::uint32_t kBeyond<DType::F32> = kInfinity32;
-/// Halfway to the next power of two rounds to even, which is infinity.
+/// A value halfway to the next power of two rounds to even, which is infinity.
 template <>
 constexpr std::uint32_t kBeyond<DType::BF16> = 0x7F7F'8000u;
 
-/// The largest magnitude so far, by lane. It shows NaN and infinity at two operations per vector.
+/// The largest magnitude so far, by lane. NaN and infinity show in it, at two operations for each vector.
 template <class V>
 struct Largest {
     typename V::Ints lanes = V::ints(0);
@@ -76,8 +77,8 @@ struct Largest {
     }
 };
 
-// No conversion computes with float32 subnormals, which take microcode, a hundred times slower: most of N(0,
-// 0.02) is subnormal in E4M3.
+// No conversion computes with float32 subnormals, which take microcode and are a hundred times slower: in
+// E4M3, most of N(0, 0.02) is subnormal.
 
 template <DType D>
 constexpr float widenOne(std::uint32_t bits) {
@@ -85,9 +86,9 @@ constexpr float widenOne(std::uint32_t bits) {
     const std::uint32_t magnitude = bits & (F::sign - 1);
     const std::uint32_t sign = (bits & F::sign) << (8 * (4 - sizeOf(D)));
     const std::uint32_t rebiased = (magnitude << (23 - F::mantissaBits)) + ((127u - F::bias) << 23);
-    // Read as a normal number, a subnormal has half its scale and an extra hidden bit: its value is twice
-    // that, less the smallest normal number. Others are twice themselves, less themselves. Each step is
-    // exact.
+    // A subnormal that is read as a normal number has half its scale and an extra hidden bit: its value is
+    // twice that, less the smallest normal number. Normal numbers are twice themselves, less themselves. Each
+    // step is exact.
     const auto read = bitsAs<float>(rebiased);
     const float value = read + read - (read > F::smallestNormal ? read : F::smallestNormal);
     const std::uint32_t exponent = magnitude >= F::special ? kInfinity32 : 0;
@@ -105,17 +106,17 @@ struct Values {
 template <DType D>
 constexpr Values<D> kValues;
 
-/// From sign-extended 16-bit lanes, through float16, whose subnormals convert at full speed.
+/// Widens sign-extended 16-bit lanes through float16, whose subnormals convert at full speed.
 template <class V, DType D>
 void widenTwo(typename V::Ints bytes, typename V::Floats& first, typename V::Floats& second) {
     if constexpr (D == DType::F8_E5M2) {
-        // The upper byte of a float16.
+        // The byte is the upper byte of a float16.
         V::widenHalves(V::both(V::template left<8>(bytes), V::ints(0xFF00'FF00u)), first, second);
     } else {
         static_assert(D == DType::F8_E4M3);
-        // In float16's exponent, this is 2⁻⁸ of the value.
+        // In float16's exponent, the value appears times 2⁻⁸.
         const auto halves = V::both(V::template left<7>(bytes), V::ints(0xBF80'BF80u));
-        // Only NaN carries into float16's first exponent bit, and becomes NaN there.
+        // Only NaN carries into float16's first exponent bit, and so becomes NaN there.
         const auto carry = V::both(V::add(halves, V::ints(0x0080'0080u)), V::ints(0x4000'4000u));
         V::widenHalves(V::either(halves, carry), first, second);
         first = V::multiply(first, V::floats(256));
@@ -136,7 +137,7 @@ struct Rounding {
 
 template <DType D>
 struct Roundings {
-    /// By the upper nine bits of a float32.
+    /// Indexed by the upper nine bits of a float32.
     Rounding of[512]{};
     constexpr Roundings() {
         using F = Format<D>;
@@ -155,7 +156,7 @@ struct Roundings {
 template <DType D>
 constexpr Roundings<D> kRoundings;
 
-/// In the lower bits; NaN is canonical.
+/// Returns the result in the lower bits; NaN is canonical.
 template <DType D>
 std::uint32_t roundOne(float x) {
     using F = Format<D>;
@@ -175,7 +176,7 @@ typename V::Ints roundMagnitudes(typename V::Floats x) {
     using F = Format<D>;
     constexpr int shift = 23 - F::mantissaBits;
     constexpr auto least = bitsAs<std::uint32_t>(F::smallestNormal);
-    // The anchor also subtracts the difference of biases.
+    // The anchor also subtracts the difference between the biases.
     constexpr std::uint32_t anchorBits = (shift << 23) + ((0u - (least >> shift)) & (F::sign - 1));
     const auto own = V::both(V::asInts(x), V::ints(0x7FFF'FFFFu));
     const auto magnitude = V::smaller(own, V::ints(F::beyond));
@@ -190,16 +191,16 @@ typename V::Ints roundMagnitudes(typename V::Floats x) {
         return rounded;
 }
 
-/// Adds signs to four one-byte magnitudes in each 32-bit lane, except to NaN.
+/// Adds signs to the four one-byte magnitudes of each 32-bit lane, except to NaN.
 template <class V, DType D>
 typename V::Ints withSigns(typename V::Ints magnitudes, typename V::Ints signs) {
     const auto places = V::ints(0x8080'8080u);
-    // NaN is the largest magnitude: only it reaches the sign bit.
+    // NaN is the largest magnitude, so only NaN reaches the sign bit.
     const auto isNan = V::add(magnitudes, V::ints(0x0101'0101u * (0x80 - Format<D>::nan)));
     return V::either(magnitudes, V::both(V::both(signs, places), V::oneOf(isNan, places)));
 }
 
-/// Leaves the lower half undefined. Overflow carries into infinity.
+/// Rounds to the upper half, and leaves the lower half undefined. Overflow carries into infinity.
 template <class V>
 typename V::Ints roundUpperHalf(typename V::Floats x) {
     const auto bits = V::asInts(x);
@@ -207,7 +208,7 @@ typename V::Ints roundUpperHalf(typename V::Floats x) {
     return V::add(bits, V::add(odd, V::ints(0x7FFF)));
 }
 
-/// Widens to float32. D is not F64, and one-byte only for Scalar.
+/// Widens to float32. D is not F64; one-byte dtypes only for Scalar.
 template <class V, DType D>
 typename V::Floats load(const std::byte* at) {
     if constexpr (D == DType::F32) return V::loadFloats(at);
@@ -221,7 +222,7 @@ typename V::Floats load(const std::byte* at) {
     }
 }
 
-/// Rounds to dtype D; NaN gives undefined elements. D is one-byte only for Scalar.
+/// Rounds to dtype D; NaN gives undefined elements. One-byte dtypes only for Scalar.
 template <class V, DType D>
 void storeNumbers(typename V::Floats x, std::byte* at) {
     if constexpr (D == DType::F32) V::storeFloats(x, at);
@@ -235,20 +236,21 @@ void storeNumbers(typename V::Floats x, std::byte* at) {
     }
 }
 
-/// `storeNumbers` with canonical NaN.
+/// Like `storeNumbers`, with canonical NaN.
 template <class V, DType D>
 void store(typename V::Floats x, std::byte* at) {
     storeNumbers<V, D>(canonical<V>(x), at);
 }
 
-/// Vectors side by side: additions are independent, and one-byte elements fill a vector.
+/// Number of vectors side by side, so that additions are independent, and one-byte elements fill a vector.
 constexpr std::size_t kAbreast = 4;
 
-/// True if `loadFour` splits pairs of vectors into even and odd elements: each 32-bit word holds one of both.
+/// True if `loadFour` splits pairs of vectors into even and odd elements, of which each 32-bit word holds one
+/// of both.
 template <DType In, DType Out>
 constexpr bool splitsPairs = In == DType::BF16 && Out == DType::BF16;
 
-/// Loads four vectors, in the elements' order unless pairs are split.
+/// Loads four vectors: in the order of the elements, unless pairs are split.
 template <class V, DType In, DType Out>
 [[gnu::always_inline]] inline void loadFour(const std::byte* at, typename V::Floats (&x)[kAbreast]) {
     for (std::size_t n = 0; n < kAbreast; n += 2) {
@@ -266,8 +268,8 @@ template <class V, DType In, DType Out>
     }
 }
 
-/// Stores four vectors arranged as by `loadFour`. NaN gives undefined elements: kernels detect it by
-/// `Largest` and store again, so that numbers pay nothing.
+/// Stores four vectors arranged as by `loadFour`. NaN gives undefined elements: kernels detect NaN with
+/// `Largest` and store again, so that numbers cost nothing extra.
 template <class V, DType In, DType Out>
 [[gnu::always_inline]] inline void storeFour(const typename V::Floats (&x)[kAbreast], std::byte* at) {
     if constexpr (splitsPairs<In, Out>) {
@@ -288,7 +290,7 @@ template <class V, DType In, DType Out>
     }
 }
 
-/// Processors prefetch only within a page.
+/// Prefetched ahead, because processors prefetch only within a page.
 constexpr std::size_t kAhead = 2048;
 
 template <std::size_t bytes>

@@ -22,13 +22,13 @@ struct DifferenceSums {
     }
 };
 
-/// By lane; 32 bits suffice for a tile.
+/// Counts by lane; 32 bits are enough for a tile.
 template <class V>
 struct DifferenceTallies {
     typename V::Ints equal, nonFinite;
 };
 
-/// Equal numbers get equal bits: zeros are +0, and NaN is canonical.
+/// Makes bits comparable: equal numbers get equal bits, because zeros become +0, and NaN canonical.
 template <class V>
 typename V::Ints comparable(typename V::Floats x, typename V::Ints magnitude) {
     const auto number = V::select(V::equal(magnitude, V::ints(0)), V::ints(0), V::asInts(x));
@@ -47,7 +47,7 @@ template <class V>
     const auto one = V::select(isX, V::select(isY, V::ints(1), V::ints(0)), V::ints(0));
     const auto leftOut = V::equal(one, V::ints(0));
     tallies.nonFinite = V::count(tallies.nonFinite, leftOut);
-    // Elements that are not finite in both count as 0.
+    // Elements that are not finite in both tiles count as 0.
     const auto finiteX = V::select(leftOut, V::ints(0), V::asInts(x));
     const auto finiteY = V::select(leftOut, V::ints(0), V::asInts(y));
     const auto sign = V::ints(0x8000'0000u);

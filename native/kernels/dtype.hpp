@@ -4,7 +4,7 @@
 
 namespace layerloom {
 
-/// Dtypes that kernels compute in; others are only copied.
+/// Dtypes in which kernels compute; all others are only copied.
 enum class DType : std::uint8_t { BF16, F16, F32, F64, F8_E4M3, F8_E5M2 };
 
 inline constexpr std::size_t kDTypes = 6;

@@ -1,4 +1,4 @@
-// The elementwise kernels. Each file in targets/ includes a simd/*.hpp and then this, and makes its table
+// The elementwise kernels. Each file in targets/ includes a simd/*.hpp, then this file, and makes its table
 // with the struct from simd/.
 #include "combine.inl"
 #include "convert.hpp"
@@ -14,7 +14,7 @@
 namespace layerloom {
 namespace {
 
-/// In the order of DType.
+/// Tables are in the order of DType.
 template <class V>
 constexpr Kernels makeKernels(const char* isa) {
     using enum DType;

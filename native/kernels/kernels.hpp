@@ -9,27 +9,27 @@ namespace layerloom {
 /// Lanes along a row: two of the widest vectors, so that additions are independent.
 inline constexpr std::size_t kLanes = 32;
 
-/// Magnitudes as the bits of float32: bits set in any, the least except 0 minus 1 (2³¹ − 1 if all are 0), the largest.
+/// Magnitudes as float32 bits: `all` has the bits set in any of them; `least` is the smallest except 0, minus
+/// 1 (2³¹ − 1 if all are 0); `most` is the largest.
 struct MagnitudeBits {
     std::uint32_t all, least, most;
 };
 
-/// A position in the order of elements by magnitude, largest first. Elements of this magnitude are above it
-/// if their index is below `cutoff` (early), or at least `cutoff` (not early).
+/// A position in the order of elements by magnitude, the largest first. Among elements of this magnitude,
+/// those with an index below `cutoff` are above the position if `early`; otherwise those from `cutoff` on.
 struct Bound {
     std::uint32_t bits;  ///< a magnitude as a float32
     std::uint64_t cutoff;
     bool early;
 };
 
-/// Bits of a bound that no element is above.
+/// Bits of a bound above which no element lies.
 inline constexpr std::uint32_t kNoMagnitude = 0xFFFF'FFFFu;
 
-/// Magnitudes counted apart from the bins, since a search may end at frequent ones.
+/// Number of magnitudes counted apart from the bins, because a search may end at frequent ones.
 inline constexpr std::size_t kCandidates = 4;
 
-/// A range of magnitudes, as the bits of float32: `low` (> 0) to `last`, in bins of 2^shift consecutive
-/// values.
+/// A range of magnitudes, as float32 bits, from `low` (> 0) to `last`, in bins of 2^shift consecutive values.
 struct Window {
     std::uint32_t low, last, shift;
     std::uint32_t candidates[kCandidates];  ///< in the window; unused ones are above every magnitude
@@ -56,7 +56,7 @@ struct Draw {
     std::uint32_t last;
 };
 
-/// A change from a base, pruned as by `keep`, or as by `drop` if there is a draw.
+/// A change from a base, pruned as by `keep` or, if there is a draw, as by `drop`.
 struct PrunedSource {
     const std::byte* data;
     Bound lower, upper;
@@ -64,7 +64,7 @@ struct PrunedSource {
     const Draw* draw = nullptr;
 };
 
-/// The neighbourhood of a bound, for correcting a guess.
+/// Elements near a bound, from which a wrong guess is corrected.
 struct Tally {
     std::uint64_t above = 0;             ///< number of elements above the bound
     std::uint32_t least = kNoMagnitude;  ///< smallest magnitude above the bound
@@ -77,13 +77,13 @@ struct Tally {
     }
 };
 
-/// An upper bound above all elements is not tallied.
+/// Tallies of both bounds; an upper bound above all elements is not tallied.
 struct Tallies {
     Tally lower, upper;
 };
 
-/// Over elements that are finite in both tiles; element i is in lane i % kLanes. Sums are in order, so they
-/// are equal on every instruction set.
+/// Sums over elements that are finite in both tiles; element i is in lane i % kLanes. Sums are in order, so
+/// they are equal on every instruction set.
 struct DifferenceLanes {
     double largest[kLanes];         ///< max |a − b|
     double absolute[kLanes];        ///< Σ |a − b|
@@ -96,10 +96,10 @@ struct DifferenceCounts {
     std::uint64_t nonFinite;  ///< in at least one tile
 };
 
-/// Ranks summed before adding to the sum of earlier ranks: part of the contract.
+/// Ranks summed before adding to the sum of earlier ranks. Part of the numeric contract.
 inline constexpr std::size_t kProductRanks = 16;
 
-/// Factors of a product for some ranks, from a multiple of kProductRanks on.
+/// Factors of a product for some ranks, which start at a multiple of kProductRanks.
 struct ProductPanels {
     const float* left;        ///< [row][rank]
     std::size_t leftStride;   ///< elements from a row to the next
@@ -108,7 +108,7 @@ struct ProductPanels {
     std::size_t ranks;        ///< at least 1
 };
 
-/// In panels of so many columns, column 16p + j of row k is at [(p · rows + k) · 16 + j], padded with zeros.
+/// Columns of a panel. Column 16p + j of row k is at [(p · rows + k) · 16 + j], padded with zeros.
 inline constexpr std::size_t kPanel = 16;
 
 /// sums[i][j] += Σₖ a(i, k) · b(k, j).
@@ -122,14 +122,14 @@ struct PanelProduct {
     double* sums;  ///< [row][16 · panels]
 };
 
-/// Arguments of `linear`, at least one term.
+/// Arguments of `linear`, with at least one term.
 struct Terms {
     const std::byte* const* sources;
     const float* weights;
     std::size_t count;
 };
 
-/// Signs in a word: element i is bit i % kInWord of word i / kInWord.
+/// Number of signs in a word: element i is bit i % kInWord of word i / kInWord.
 inline constexpr std::size_t kInWord = 64;
 
 /// A tile to compare with others of its length. Bits beyond its end are 0.
@@ -137,12 +137,12 @@ struct SignedTile {
     float* x;
     std::uint64_t* nonZero;   ///< elements that are not 0
     std::uint64_t* negative;  ///< elements whose sign bit is set
-    /// A product with another plain tile is 0 only if a factor is, and never NaN: all are finite, and none
-    /// except 0 is below 2⁻⁷⁴.
+    /// True if a product with another plain tile is never NaN, and is 0 only if a factor is: all elements are
+    /// finite, and none except 0 is below 2⁻⁷⁴.
     bool isPlain;
 };
 
-/// Tables are indexed by DType; entries of F64 are null (see linear.cpp), except isFinite.
+/// Tables are indexed by DType. Entries of F64 are null (see linear.cpp), except in isFinite.
 struct Kernels {
     const char* isa;
 
@@ -150,31 +150,33 @@ struct Kernels {
     /// dtype, at least one, by the numeric contract (docs/numbers.md). Products are never contracted.
     /// Pointers need no alignment.
     ///
-    /// A single pass, at memory speed out of cache. Returns true if all results are finite.
+    /// Takes a single pass, at memory speed if data is not in a cache. Returns true if all results are
+    /// finite.
     bool (*linear[kDTypes][kDTypes])(const std::byte* const* sources, const float* weights, std::size_t terms,
                                      std::byte* out, std::size_t count);
 
-    /// sums[c] += |x[r][c]| in float64, rows in order, where x is `linear`'s float32 sum, in registers. Row r
-    /// of a source starts at element r·stride.
+    /// sums[c] += |x[r][c]| in float64, rows in order, where x is the float32 sum of `linear`, kept in
+    /// registers. Row r of a source starts at element r·stride.
     void (*columnMagnitudes[kDTypes])(const Terms& terms, std::size_t rows, std::size_t stride, double* sums,
                                       std::size_t count);
 
-    /// lanes[i % kLanes] += |x[i]| for the same x, in order, equal on every instruction set. With a draw, x is
-    /// dropped first; `first` is as for `keep`.
+    /// lanes[i % kLanes] += |x[i]| for the sum x of `linear`, in order, equal on every instruction set. With
+    /// a draw, elements of x are dropped first; `first` is as for `keep`.
     void (*laneMagnitudes[kDTypes])(const Terms& terms, const Draw* draw, float scale, std::uint64_t first,
                                     double* lanes, std::size_t count);
 
-    /// Counts the same x in bins, without candidates; adds the number of each candidate to `exact`; returns
-    /// how many are above the window. NaN is canonical. Only elements for bins take scalar steps.
+    /// Counts the sum x of `linear` in bins, without candidates; adds the number of each candidate to
+    /// `exact`; returns how many are above the window. NaN is canonical. Only elements in bins take scalar
+    /// steps.
     std::uint64_t (*histogram[kDTypes])(const Terms& terms, const Window& window, std::uint32_t* bins,
                                         std::uint64_t* exact, std::size_t count);
 
     /// For each pair i ≤ j of tiles, in order: lanes[pair][e % kLanes] += x[i][e]·x[j][e]. Eight products of
-    /// a lane are summed in float32, then widened: seven digits suffice for comparing directions. Tiles of a
-    /// few KB stay in the L1 cache, sums of nine pairs in registers.
+    /// a lane are summed in float32, then widened: seven digits are enough for comparing directions. Tiles of
+    /// a few KB stay in the L1 cache, and sums of nine pairs in registers.
     void (*products)(const float* const* x, std::size_t values, double (*lanes)[kLanes], std::size_t count);
 
-    /// A signed tile of the same x, with canonical NaN.
+    /// Makes a signed tile of the sum x of `linear`, with canonical NaN.
     void (*signedTile[kDTypes])(const Terms& terms, SignedTile& tile, std::size_t count);
 
     /// For each pair i < j of tiles, at its position among pairs i ≤ j: counts[pair][0] += nonzero products,
@@ -186,29 +188,30 @@ struct Kernels {
     void (*difference)(const float* a, const float* b, DifferenceLanes& lanes, DifferenceCounts& counts,
                        std::size_t count);
 
-    /// out[i] = x[i]·scale if the magnitude of key[i] is above `lower` and not above `upper`, else 0. `first`
-    /// is the index of the tile's first element, for ties.
+    /// out[i] = x[i]·scale if the magnitude of key[i] is above `lower` and not above `upper`, otherwise 0.
+    /// `first` is the index of the tile's first element, for ties.
     void (*keep)(const float* x, const float* key, const Bound& lower, const Bound& upper, float scale,
                  std::uint64_t first, float* out, std::size_t count);
 
     /// out[i]: 32 random bits of element first + i (SplitMix64 of `key` and the index).
     void (*randoms)(std::uint64_t key, std::uint64_t first, std::uint32_t* out, std::size_t count);
 
-    /// out[i] = x[i]·scale if `draw` keeps element first + i, else 0.
+    /// out[i] = x[i]·scale if `draw` keeps element first + i, otherwise 0.
     void (*drop)(const float* x, const Draw& draw, float scale, std::uint64_t first, float* out,
                  std::size_t count);
 
-    /// out[i] = base[i] + scale·(Σ weight·change, in order) / divisor, over changes that `rule` counts; if it elects,
-    /// never those of 0. True if all results are finite.
+    /// out[i] = base[i] + scale·(Σ weight·change, in order) / divisor, over changes that `rule` counts; if
+    /// the rule elects, changes of 0 never count. Returns true if all results are finite.
     bool (*vote[kDTypes])(const float* base, const float* const* changes, const float* weights,
                           std::size_t terms, const VoteRule& rule, std::byte* out, std::size_t count);
 
-    /// `vote` over sources of the output's dtype, in one pass: change t is sources[t] − base, rounded to
-    /// float32 and pruned; `first` is as for `keep`. At most kMostChanges terms. Null for F64 and one-byte
+    /// Like `vote`, over sources of the output's dtype, in one pass: change t is sources[t] − base, rounded
+    /// to float32 and pruned. `first` is as for `keep`. At most kMostChanges terms. Null for F64 and one-byte
     /// dtypes.
     ///
-    /// Returns true if all changes, pruned ones too, and results are finite; perhaps false if a change is
-    /// nearly the dtype's largest number. Adds to `tallies`, if not null; undefined if false is returned.
+    /// Returns true if all changes, also pruned ones, and all results are finite; may return false if a
+    /// change is nearly the dtype's largest number. Adds to `tallies`, if not null; they are undefined if
+    /// false is returned.
     bool (*consensus[kDTypes])(const std::byte* base, const PrunedSource* sources, const float* weights,
                                std::size_t terms, const VoteRule& rule, std::uint64_t first, std::byte* out,
                                std::size_t count, Tallies* tallies);
@@ -228,7 +231,7 @@ struct Kernels {
     void (*linearColumns)(const float* const* x, const float* const* weights, std::size_t terms, float* out,
                           std::size_t count);
 
-    /// Also for F64.
+    /// F64 has an entry, too.
     bool (*isFinite[kDTypes])(const std::byte* x, std::size_t count);
 
     /// out[i] = the bits of |x[i]|.
@@ -252,11 +255,11 @@ struct Kernels {
     /// Elements above 0 minus elements below; NaN does not count.
     std::int64_t (*sumSigns)(const float* x, std::size_t count);
 
-    /// Sums rounded products in order of k from 0 in float32, then widens and adds: a call's depth bounds the
-    /// error.
+    /// Sums rounded products in float32, in order of k from 0, then widens and adds. A call's depth therefore
+    /// bounds the error.
     void (*addProduct)(const PanelProduct<float>& product);
 
-    /// In float64 throughout.
+    /// Like `addProduct`, in float64 throughout.
     void (*addWideProduct)(const PanelProduct<double>& product);
 };
 

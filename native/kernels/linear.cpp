@@ -15,14 +15,14 @@ constexpr std::uint64_t kCanonicalNan64 = 0x7FF8'0000'0000'0000ull;
 
 double canonical64(double x) { return x != x ? bitsAs<double>(kCanonicalNan64) : x; }
 
-/// Rounds to odd: an inexact result has a last bit of 1, so that rounding it to at most 22 bits equals
-/// rounding once from float64.
+/// Rounds to odd: an inexact result gets a last bit of 1, so that rounding it to at most 22 bits equals a
+/// single rounding from float64.
 float toOdd32(double x) {
     const auto nearest = static_cast<float>(x);
     if (static_cast<double>(nearest) == x || x != x) return nearest;
     auto bits = bitsAs<std::uint32_t>(nearest);
     if ((bits & 1u) != 0) return nearest;
-    // The neighbours of x are the even `nearest`, and the odd one on the other side.
+    // Of x's neighbours, one is the even `nearest`, and the other, on the other side, is odd.
     const bool away = std::fabs(x) > std::fabs(static_cast<double>(nearest));
     bits += away ? 1u : static_cast<std::uint32_t>(-1);
     return bitsAs<float>(bits);
@@ -77,7 +77,7 @@ bool linear64(const Kernels& kernels, std::span<const Source> sources, std::span
     return kernels.isFinite[index(sink.dtype)](sink.data, count);
 }
 
-/// Two float32 tiles and the output share the L1 cache.
+/// Elements of a tile, so that two float32 tiles and the output share the L1 cache.
 constexpr std::size_t kTile = 2048;
 
 /// Widens sources of other dtypes into tiles, and combines these.
@@ -85,7 +85,7 @@ bool linearMixed(const Kernels& kernels, std::span<const Source> sources, const 
                  std::size_t count) {
     constexpr float one = 1;
     const std::size_t terms = sources.size();
-    // Reused, since a program calls this for each step of some hundred elements.
+    // Reused, because a program calls this for each step of some hundred elements.
     thread_local std::vector<float> tiles;
     thread_local std::vector<const std::byte*> pointers;
     tiles.resize(std::max(tiles.size(), terms * kTile));
@@ -117,7 +117,7 @@ bool linear(const Kernels& kernels, std::span<const Source> sources, std::span<c
     if (sink.dtype == DType::F64 || std::ranges::any_of(sources, isWide))
         return linear64(kernels, sources, weights, sink, count);
 
-    // Reused, since tiles are small.
+    // Reused, because tiles are small.
     thread_local std::vector<float> rounded;
     thread_local std::vector<const std::byte*> pointers;
     rounded.assign(weights.begin(), weights.end());

@@ -5,13 +5,13 @@
 
 namespace layerloom {
 
-/// Any alignment.
+/// The data may have any alignment.
 struct Source {
     const std::byte* data;
     DType dtype;
 };
 
-/// Any alignment.
+/// The data may have any alignment.
 struct Sink {
     std::byte* data;
     DType dtype;
@@ -22,7 +22,7 @@ inline constexpr double kOne[] = {1};
 
 /// out[i] = round(w₀x₀[i] + w₁x₁[i] + …) for `count` elements, by the numeric contract (docs/numbers.md).
 ///
-/// `sources` and `weights` have the same length, at least 1. Returns true if all results are finite.
+/// `sources` and `weights` have equal lengths, at least 1. Returns true if all results are finite.
 bool linear(const Kernels& kernels, std::span<const Source> sources, std::span<const double> weights,
             Sink sink, std::size_t count);
 

@@ -7,7 +7,7 @@
 namespace layerloom {
 namespace {
 
-/// Four vectors of Σ weights[t]·sources[t] from element `i` on, in the order of `loadFour`.
+/// Returns four vectors of Σ weights[t]·sources[t] from element `i` on, in the order of `loadFour`.
 ///
 /// @tparam isDifference true for a difference, which needs no products
 template <class V, DType In, DType Out, bool isDifference = false>
@@ -47,8 +47,8 @@ template <DType In>
     return sum;
 }
 
-/// Whole blocks, then single elements, with equal bits. If a block contained NaN, all elements are computed
-/// again singly.
+/// Computes whole blocks, then single elements, with equal bits. If a block contained NaN, computes all
+/// elements again singly.
 template <class V, DType In, DType Out>
 bool linear(const std::byte* const* sources, const float* weights, std::size_t count, std::byte* out,
             std::size_t elements) {
@@ -112,7 +112,7 @@ void addMagnitudes(const Terms& terms, const Draw& draw, float scale, std::uint6
     constexpr std::size_t vectors = kLanes / V::lanes, block = kAbreast * V::lanes;
     std::size_t i = 0;
     if constexpr (V::lanes > 1) {
-        // A vector for each group of lanes; a block of four is a part of these, or twice all.
+        // A vector for each group of lanes. A block of four vectors is a part of the lanes, or twice all.
         constexpr std::size_t step = block > kLanes ? block : kLanes;
         typename V::Wide totals[vectors];
         for (std::size_t v = 0; v < vectors; ++v) totals[v] = V::loadWide(lanes + v * V::lanes);
@@ -141,7 +141,7 @@ template <class V, DType In>
 void laneMagnitudes(const Terms& terms, const Draw* draw, float scale, std::uint64_t first, double* lanes,
                     std::size_t count) {
     if (draw == nullptr) return addMagnitudes<V, In, false>(terms, {}, scale, first, lanes, count);
-    // A local copy: the compiler must assume that `lanes` aliases it.
+    // Copied, because the compiler must assume that `lanes` aliases the original.
     addMagnitudes<V, In, true>(terms, Draw(*draw), scale, first, lanes, count);
 }
 

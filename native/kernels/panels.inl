@@ -1,4 +1,4 @@
-// Matrix products. Lanes are along the result's columns, so that sums are in the order of k everywhere.
+// Matrix products. Lanes run along the result's columns, so that sums are in the order of k everywhere.
 #include "kernels.hpp"
 
 namespace layerloom {
@@ -22,7 +22,7 @@ struct Broad {
     static Vector widen(Vector x) { return x; }
 };
 
-/// `Rows` rows of the result in one panel, with sums in registers.
+/// Computes `Rows` rows of the result in one panel, with sums in registers.
 template <class V, class Of, std::size_t Rows, class Number>
 [[gnu::always_inline]] inline void addRows(const PanelProduct<Number>& product, std::size_t i, std::size_t p) {
     constexpr std::size_t vectors = kPanel / V::lanes;

@@ -11,15 +11,15 @@ struct Registers {
     unsigned a, b, c, d;
 };
 
-/// All zero if the processor has no such leaf.
+/// Returns zeros if the processor has no such leaf.
 Registers cpuid(unsigned leaf) {
     Registers found = {0, 0, 0, 0};
     __get_cpuid_count(leaf, 0, &found.a, &found.b, &found.c, &found.d);
     return found;
 }
 
-/// Reads XCR0, the sets of registers that the operating system saves. Faults without OSXSAVE. The intrinsic
-/// `_xgetbv` would need a compiler option.
+/// Reads XCR0, the sets of registers that the operating system saves. Faults without OSXSAVE. Avoids the
+/// intrinsic `_xgetbv`, which would need a compiler option.
 std::uint64_t savedRegisters() {
     std::uint32_t low = 0;
     std::uint32_t high = 0;
@@ -29,7 +29,7 @@ std::uint64_t savedRegisters() {
 
 constexpr bool has(std::uint64_t bits, std::uint64_t all) { return (bits & all) == all; }
 
-// Intel's manual, volume 1, 13.3 (XCR0), and volume 2A, CPUID.
+// Bits as in Intel's manual, volume 1, 13.3 (XCR0), and volume 2A, CPUID.
 constexpr std::uint64_t kXmmYmm = 0b110;
 /// Mask registers, upper halves of ZMM0-15, and ZMM16-31.
 constexpr std::uint64_t kZmm = 0b1110'0000;
@@ -46,7 +46,7 @@ Processor detectProcessor() {
     if (!has(basic.c, kOsxsave | kAvx | kF16c)) return {false, false, sha};
     const std::uint64_t saved = savedRegisters();
     const bool avx2 = has(saved, kXmmYmm) && has(extended.b, kAvx2);
-    // macOS gives a thread AVX-512 registers at first use, so XCR0 does not show them.
+    // macOS gives a thread AVX-512 registers at their first use, so XCR0 does not show them.
     const bool avx512 = avx2 && has(saved, kZmm) && has(extended.b, kAvx512f | kAvx512dq | kAvx512bw | kAvx512vl);
     return {avx2, avx512, sha};
 }

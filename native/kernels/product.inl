@@ -7,7 +7,8 @@
 namespace layerloom {
 namespace {
 
-/// Sums in registers at once: each loaded number serves several sums, and additions are independent.
+/// Rows whose sums are in registers at once, so that each loaded number serves several sums, and additions
+/// are independent.
 template <class V>
 constexpr std::size_t kProductRows = V::registers == 32 ? 6 : 4;
 template <class V>
@@ -35,7 +36,7 @@ template <class V, std::size_t rows, std::size_t vectors>
         addRank(begin, [](Floats& sum, Floats product) { sum = product; });
         for (std::size_t k = begin + 1; k < end; ++k)
             addRank(k, [](Floats& sum, Floats product) { sum = V::add(sum, product); });
-        // The previous content is in the L1 cache, since registers do not suffice.
+        // The previous content is in the L1 cache, because registers are not enough.
         for (std::size_t r = 0; r < rows; ++r)
             for (std::size_t v = 0; v < vectors; ++v) {
                 float* const to = out + r * outStride;
@@ -45,7 +46,7 @@ template <class V, std::size_t rows, std::size_t vectors>
     }
 }
 
-/// All rows of some vectors of columns, whose part of the right factor stays in the L1 cache.
+/// Computes all rows of some vectors of columns, whose part of the right factor stays in the L1 cache.
 template <class V, std::size_t vectors>
 void productColumns(const ProductPanels& panels, std::size_t column, std::size_t rows, bool adds, float* out,
                     std::size_t outStride) {

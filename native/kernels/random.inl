@@ -61,7 +61,7 @@ void randoms(std::uint64_t key, std::uint64_t first, std::uint32_t* out, std::si
 
 template <class V>
 void drop(const float* x, const Draw& draw, float scale, std::uint64_t first, float* out, std::size_t count) {
-    // A local copy: the compiler must assume that `out` aliases it.
+    // Copied, because the compiler must assume that `out` aliases the original.
     const Draw own = draw;
     inVectors<V>(count, [&]<class U, std::size_t N>(std::size_t i) __attribute__((always_inline)) {
         typename U::Floats kept[N];

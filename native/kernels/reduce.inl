@@ -11,13 +11,13 @@ typename V::Floats loadFrom(const float* at) {
     return V::loadFloats(reinterpret_cast<const std::byte*>(at));
 }
 
-/// Vectors of float32 products summed before widening: part of the contract.
+/// Vectors of float32 products that are summed before widening. Part of the numeric contract.
 constexpr std::size_t kRun = 8;
 
-/// Values whose products are summed in registers.
+/// Number of values whose products are summed in registers.
 constexpr std::size_t kGroup = 3;
 
-/// Index of pair (i, i) among the pairs i ≤ j.
+/// Returns the index of pair (i, i) among the pairs i ≤ j.
 constexpr std::size_t firstPairOf(std::size_t i, std::size_t values) { return i * values - i * (i - 1) / 2; }
 
 /// @param lanes lanes[i][j] of pair (i, j); only i ≤ j if `isSame`
@@ -74,7 +74,7 @@ void products(const float* const* x, std::size_t values, double (*lanes)[kLanes]
         }
 }
 
-/// Products of two such magnitudes are normal float32.
+/// From this magnitude on, the product of two magnitudes is a normal float32.
 constexpr std::uint32_t kLeastPlain = (127u - 74u) << 23;
 
 template <class V>
@@ -95,7 +95,7 @@ void signedTile(const Terms& terms, SignedTile& tile, std::size_t count) {
     if constexpr (V::lanes > 1) {
         constexpr std::size_t block = kAbreast * V::lanes;
         static_assert(kInWord % block == 0);
-        // The largest negated magnitude is that of the smallest, except 0.
+        // The largest negated magnitude belongs to the smallest magnitude except 0.
         Largest<V> wide, wideNegated;
         inTermsOf(terms, [&]<bool isDifference>() __attribute__((always_inline)) {
             for (; begin + kInWord <= count; begin += kInWord) {
@@ -141,7 +141,7 @@ void signedTile(const Terms& terms, SignedTile& tile, std::size_t count) {
     tile.isPlain = most.bits() < kInfinity32 && negated.bits() <= 0 - kLeastPlain;
 }
 
-/// By lane; 32 bits suffice for a tile.
+/// Counts by lane; 32 bits are enough for a tile.
 template <class V>
 struct SignCounts {
     typename V::Ints zero, negative;
@@ -163,7 +163,7 @@ std::uint64_t totalOf(typename V::Ints counts) {
     return sum;
 }
 
-/// Counts the products' signs: they may be 0 although no element is.
+/// Counts the products' signs, because a product may be 0 although no element is.
 template <class V>
 void countProducts(const float* x, const float* y, std::uint64_t* counts, std::size_t count) {
     SignCounts<V> wide{V::ints(0), V::ints(0)};
@@ -200,13 +200,13 @@ void agreements(const SignedTile* tiles, std::size_t values, std::uint64_t (*cou
     }
 }
 
-/// By lane, besides the bins.
+/// Counts by lane, besides those in bins.
 template <class V, std::size_t Candidates>
 struct Counts {
     typename V::Ints above, exact[Candidates + 1];
 };
 
-/// Only the few elements within the window that are no candidates take a scalar step.
+/// Only elements within the window that are no candidates take a scalar step; they are few.
 template <class V, std::size_t Candidates>
 [[gnu::always_inline]] inline void histogramOf(typename V::Floats x, const Window& window, std::uint32_t* bins,
                                                Counts<V, Candidates>& found) {
@@ -215,10 +215,10 @@ template <class V, std::size_t Candidates>
     for (std::size_t c = 0; c < Candidates; ++c) {
         const auto equal = V::equal(magnitudes, V::ints(window.candidates[c]));
         found.exact[c] = V::count(found.exact[c], equal);
-        // Already counted: 0 is below every window.
+        // Elements already counted become 0, which is below every window.
         magnitudes = V::select(equal, V::ints(0), magnitudes);
     }
-    // Below the window, values wrap around to far above its width.
+    // Below the window, values wrap around to far above the window's width.
     const auto offsets = V::subtract(magnitudes, V::ints(window.low));
     std::uint32_t within = V::bits(V::lessUnsigned(offsets, V::ints(window.last - window.low + 1)));
     if (within == 0) return;
@@ -237,9 +237,9 @@ template <class V, DType In, std::size_t Candidates>
 std::uint64_t histogramOver(const Terms& terms, const Window& shared, std::uint32_t* bins, std::uint64_t* exact,
                             std::size_t count) {
     constexpr std::size_t block = kAbreast * V::lanes;
-    // A local copy: the compiler must assume that bins alias it.
+    // Copied, because the compiler must assume that bins alias the original.
     const Window window = shared;
-    // NaN payloads matter only to a window with NaN.
+    // NaN payloads matter only to a window that contains NaN.
     const bool isExact = window.last > kInfinity32;
     Counts<V, Candidates> found;
     Counts<Scalar, Candidates> rest{};

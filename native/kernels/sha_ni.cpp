@@ -18,7 +18,7 @@ alignas(16) constexpr std::uint32_t kRounds[64] = {
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
-/// The instructions take words as (f, e, b, a) and (h, g, d, c), lowest first.
+/// A stream's state. The instructions take words as (f, e, b, a) and (h, g, d, c), lowest first.
 struct Stream {
     __m128i abef, cdgh;
     __m128i words[4];  ///< the last 16 of the message schedule
@@ -38,14 +38,14 @@ struct Stream {
         _mm_storeu_si128(to + 1, _mm_alignr_epi8(dchg, abef3, 8));
     }
 
-    /// Words are big-endian.
+    /// Loads a block, whose words are big-endian.
     void load(const std::byte* block) {
         const __m128i bigEndian = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
         for (int i = 0; i < 4; ++i)
             words[i] = _mm_shuffle_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(block) + i), bigEndian);
     }
 
-    /// Rounds 4·quarter to 4·quarter + 3.
+    /// Does rounds 4·quarter to 4·quarter + 3.
     template <int quarter>
     void rounds() {
         __m128i& word = words[quarter % 4];

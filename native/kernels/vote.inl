@@ -14,7 +14,7 @@ struct AppliedRule {
     VoteRule rule;
     const float* weights;
     std::size_t terms;
-    /// True if every possible divisor is a power of two: multiplying by the inverse then rounds like
+    /// True if every possible divisor is a power of two, so that multiplying by the inverse rounds like
     /// dividing.
     bool halves;
 
@@ -29,7 +29,7 @@ struct AppliedRule {
     }
 };
 
-/// A factor of 1 costs only a well-predicted branch.
+/// Multiplies by a factor; a factor of 1 costs only a well-predicted branch.
 template <class V>
 [[gnu::always_inline]] inline typename V::Floats times(float factor, typename V::Floats x) {
     return factor == 1 ? x : V::multiply(V::floats(factor), x);
@@ -58,7 +58,7 @@ template <class V, std::size_t N, class Change>
             change(t, x);
             for (std::size_t n = 0; n < N; ++n) sum[n] = V::add(sum[n], times<V>(voice, x[n]));
         }
-        // Greater than this means not below 0.
+        // Greater than this number means not below 0.
         const Floats least = V::floats(rule.tiePositive ? -std::numeric_limits<float>::denorm_min() : 0);
         for (std::size_t n = 0; n < N; ++n) {
             turned[n] = V::select(V::greater(sum[n], least), V::ints(0), V::ints(0x8000'0000u));
@@ -96,7 +96,7 @@ template <class V, std::size_t N, class Change>
     for (std::size_t n = 0; n < N; ++n) base[n] = V::add(base[n], times<V>(rule.scale, sum[n]));
 }
 
-/// Arranged for `storeVectors` of the same dtypes.
+/// Arranged for `storeVectors` with these dtypes.
 template <class V, DType In, DType Out, std::size_t N>
 [[gnu::always_inline]] inline void loadVectors(const std::byte* at, typename V::Floats (&x)[N]) {
     if constexpr (N == kAbreast)
@@ -113,9 +113,9 @@ template <class V, DType In, DType Out, std::size_t N>
         store<V, Out>(x[0], at);
 }
 
-/// Calls at.operator()<U, N>(i, largest) for blocks of N vectors U, then for single elements; if a block had
-/// NaN, for all elements singly, which makes NaN canonical. Returns true if no magnitude added to `largest`
-/// is beyond dtype D.
+/// Calls at.operator()<U, N>(i, largest) for blocks of N vectors U, then for single elements. If a block had
+/// NaN, repeats for all elements singly, which makes NaN canonical. Returns true if no magnitude added to
+/// `largest` is beyond dtype D.
 template <class V, DType D, class At>
 [[gnu::always_inline]] inline bool inBlocks(std::size_t begin, std::size_t end, const At& at) {
     constexpr std::size_t block = kAbreast * V::lanes;
@@ -131,7 +131,7 @@ template <class V, DType D, class At>
 template <class V, DType Out>
 bool vote(const float* base, const float* const* changes, const float* weights, std::size_t terms,
           const VoteRule& rule, std::byte* out, std::size_t count) {
-    // A local copy: the compiler must assume that `out` aliases it.
+    // Copied, because the compiler must assume that `out` aliases the original.
     const AppliedRule applied(rule, weights, terms);
     return inBlocks<V, Out>(
         0, count, [&]<class U, std::size_t N>(std::size_t i, Largest<U>& largest) __attribute__((always_inline)) {
@@ -158,7 +158,7 @@ bool parts(const Kept& kept) {
     return isBetween(kept.least) || isBetween(kept.least + kept.width);
 }
 
-/// By lane. A constructor would also write entries of unused sources.
+/// Counts by lane. A constructor would also write entries of unused sources.
 template <class V>
 struct TallyLanes {
     typename V::Ints below, least, most;
@@ -176,7 +176,7 @@ struct TallyLanes {
         most = V::larger(most, V::select(isBelow, magnitude, V::ints(0)));
     }
 
-    /// So far all elements count as above.
+    /// Subtracts elements below the bound from `above`, which counts all elements before this call.
     void addTo(Tally& tally) const {
         std::uint32_t each[3][V::lanes];
         V::storeFloats(V::asFloats(below), reinterpret_cast<std::byte*>(each[0]));
@@ -214,7 +214,7 @@ class BoundTally {
     TallyLanes<Scalar> single_;
 };
 
-/// No cutoff is within [begin, end). @param first index of element 0, for draws
+/// Computes elements [begin, end), among which there is no cutoff. @param first index of element 0, for draws
 template <class V, DType D, bool Tallied>
 bool consensusBetween(const std::byte* base, const PrunedSource* sources, const Kept* kept,
                       const AppliedRule& applied, std::uint64_t first, std::byte* out, std::size_t begin,

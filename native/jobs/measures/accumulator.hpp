@@ -29,12 +29,12 @@ class Accumulator {
   public:
     virtual ~Accumulator() = default;
     virtual void add(const Tile& tile) = 0;
-    /// True if the rest of the block changes nothing.
+    /// True if the rest of the block cannot change the result.
     virtual bool done() const { return false; }
     virtual void finish() {}
-    /// False if the block must be read again: sums are not finite, or bytes differ.
+    /// False if the block must be read again, because sums are not finite or bytes differ.
     virtual bool isSettled() const { return true; }
-    /// The accumulator for a second pass, or null. @param isFinite true if all watched values are
+    /// Returns the accumulator for a second pass, or null. @param isFinite true if all watched values are
     virtual std::unique_ptr<Accumulator> again(bool /*isFinite*/) { return nullptr; }
 };
 
@@ -61,7 +61,7 @@ inline bool areFinite(std::span<const double> numbers) {
 
 using Lanes = std::array<double, kLanes>;
 
-/// The sum of the lanes, in a fixed order.
+/// Returns the sum of the lanes, added in a fixed order.
 inline double total(Lanes lanes) {
     for (std::size_t half = kLanes / 2; half > 0; half /= 2)
         for (std::size_t lane = 0; lane < half; ++lane) lanes[lane] += lanes[lane + half];
@@ -75,7 +75,7 @@ inline double (*lanesOf(std::vector<Lanes>& pairs))[kLanes] {
 
 constexpr std::size_t pairsOf(std::size_t values) { return values * (values + 1) / 2; }
 
-/// Pairs i ≤ j, in order.
+/// Calls work for all pairs i ≤ j, in order.
 template <class Work>
 void forEachPair(std::size_t values, const Work& work) {
     for (std::size_t p = 0, i = 0; i < values; ++i)

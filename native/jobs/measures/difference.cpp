@@ -15,8 +15,8 @@ T loadAt(const std::byte* at) {
     return value;
 }
 
-/// Counts the words that differ. The counter is as wide as a word, so that both fill the same vector lanes; a
-/// run is short enough not to overflow it.
+/// Counts words that differ. The counter is as wide as a word, so that both fill equal vector lanes; a run is
+/// too short to overflow it.
 template <class Word>
 std::size_t countOtherWords(const std::byte* a, const std::byte* b, std::size_t count) {
     constexpr std::size_t run = std::min<std::uint64_t>(std::numeric_limits<Word>::max(), 1024);
@@ -82,7 +82,7 @@ class DifferenceTotals : public Accumulator {
         tile.kernels.difference(tile.floats(what_.a), tile.floats(what_.b), lanes_, counts_, tile.count);
     }
 
-    /// For float64, which no kernel computes in.
+    /// Adds float64 values, in which no kernel computes.
     void addWide(const Tile& tile) {
         const auto a = widenedOf(tile, what_.a), b = widenedOf(tile, what_.b);
         for (std::size_t i = 0; i < tile.count; ++i) {
@@ -115,7 +115,7 @@ class DifferenceTotals : public Accumulator {
         return {nullptr, tile.floats(id)};
     }
 
-    /// Compares bits if the dtypes are equal, else values.
+    /// Compares bits if the dtypes are equal, otherwise values.
     void findFirst(const Tile& tile) {
         const Source a = tile.evaluator.value(what_.a), b = tile.evaluator.value(what_.b);
         const std::size_t width = sizeOf(a.dtype);
@@ -136,8 +136,8 @@ class DifferenceTotals : public Accumulator {
     DifferenceCounts counts_{};
 };
 
-/// Compares a block by memcmp, without arithmetic. If the bytes differ, `DifferenceTotals` reads the block
-/// again and measures the difference.
+/// Compares a block by memcmp, without arithmetic. If bytes differ, `DifferenceTotals` reads the block again
+/// and measures the difference.
 class BytesCompared : public Accumulator {
   public:
     BytesCompared(const Difference& what, const Program& program, std::span<double> out)

@@ -6,7 +6,8 @@
 namespace layerloom {
 namespace {
 
-/// exp(x) for x ≤ 0, to about 1e-15; NaN for NaN. Only additions and multiplications, since libraries differ.
+/// exp(x) for x ≤ 0, to about 1e-15; NaN for NaN. Uses only additions and multiplications, because libraries
+/// differ.
 double exponential(double x) {
     if (x < -700) return 0;
     if (std::isnan(x)) return x;
@@ -19,7 +20,7 @@ double exponential(double x) {
     return std::ldexp(sum, static_cast<int>(k));
 }
 
-/// The natural logarithm of a positive normal number, likewise.
+/// The natural logarithm of a positive normal number, with additions and multiplications only.
 double logarithm(double x) {
     int exponent;
     double m = std::frexp(x, &exponent);
@@ -52,7 +53,7 @@ class Divergences : public Accumulator {
     bool isSettled() const override { return areFinite(out_); }
 
   private:
-    /// In float32 the sum would be mostly rounding.
+    /// Computed in float64, because in float32 the sum would be mostly rounding.
     double divergence() {
         constexpr double epsilon = 1e-8;
         for (std::vector<double>& x : row_) {

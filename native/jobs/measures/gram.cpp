@@ -29,7 +29,7 @@ class Products : public Accumulator {
         });
     }
 
-    /// Sums that are already finite stay unchanged.
+    /// Stores sums, but leaves those that are already finite.
     void store(std::size_t at) {
         for (std::size_t p = 0; p < lanes_.size(); ++p)
             if (!isWide_ || !std::isfinite(out_[at + p])) out_[at + p] = total(lanes_[p]);

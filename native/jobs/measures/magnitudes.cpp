@@ -14,7 +14,7 @@ void addTo(Lanes& lanes, const Tile& tile, ValueId value, std::size_t at, std::s
         sum.terms, draw ? &*draw : nullptr, scale, tile.evaluator.firstElement() + at, lanes.data(), count);
 }
 
-/// NaN becomes canonical: its bits would depend on which element was first.
+/// Makes NaN canonical: otherwise its bits would depend on which element was first.
 double canonical(double sum) { return std::isnan(sum) ? std::numeric_limits<double>::quiet_NaN() : sum; }
 
 double totalOf(const Lanes& lanes) { return canonical(total(lanes)); }
@@ -36,7 +36,7 @@ class MagnitudeSum : public Accumulator {
     Lanes lanes_{};
 };
 
-/// NaN and infinity show in a sum of magnitudes.
+/// Sums magnitudes, in which every NaN and infinity shows.
 class Sums : public Accumulator {
   public:
     bool isSettled() const override { return areFinite(out_); }
@@ -69,7 +69,7 @@ class ColumnMagnitudeSums : public Sums {
     ColumnMagnitudeSums(const ColumnMagnitudes& magnitudes, std::span<double> out)
         : Sums(magnitudes.value, out) {}
 
-    /// A tile is whole rows, or a piece of a row.
+    /// Adds a tile, which is whole rows or a piece of a row.
     void add(const Tile& tile) override {
         const auto columns = static_cast<std::size_t>(tile.program.columns);
         const auto [terms, dtype] = tile.evaluator.sum(value_, 0);

@@ -5,7 +5,7 @@
 namespace layerloom {
 namespace {
 
-/// Words of signs and float32 of a piece, which stay in the L1 cache.
+/// Signs and float32 values of a piece, which stay in the L1 cache.
 class SignedTiles {
   public:
     /// A multiple of the runs that kernels sum.
@@ -58,7 +58,7 @@ class OverlapSums : public Accumulator {
         }
     }
 
-    /// Repeats without NaN and infinity, which have no direction.
+    /// Repeats the measure without NaN and infinity, which have no direction.
     std::unique_ptr<Accumulator> again(bool) override {
         return std::make_unique<OverlapSums>(overlaps_, out_, true);
     }
@@ -69,14 +69,14 @@ class OverlapSums : public Accumulator {
         std::vector<float> weights;
         DType dtype;
 
-        /// The sum is valid only until the next call.
+        /// Takes a sum, which is valid only until the next call.
         void take(const Evaluator::Sum& sum) {
             sources.assign(sum.terms.sources, sum.terms.sources + sum.terms.count);
             weights.assign(sum.terms.weights, sum.terms.weights + sum.terms.count);
             dtype = sum.dtype;
         }
 
-        /// The sum from an element of the tile on.
+        /// Returns the sum from an element of the tile on.
         Terms from(std::size_t element) {
             moved = sources;
             for (const std::byte*& source : moved) source += element * sizeOf(dtype);
@@ -132,7 +132,7 @@ class NonFiniteCounts : public Accumulator {
     std::span<double> out_;
 };
 
-/// Counts only in a second pass: sums of magnitudes show whether there is anything to count.
+/// Counts only in a second pass, because sums of magnitudes show whether there is anything to count.
 class NonFiniteLater : public Accumulator {
   public:
     NonFiniteLater(const NonFinite& what, std::span<double> out) : what_(what), out_(out) {}

@@ -122,7 +122,7 @@ struct Avx2 {
     }
 
   private:
-    /// From products of halves, modulo 2⁶⁴.
+    /// Multiplies modulo 2⁶⁴, by products of halves.
     static __m256i product(__m256i a, std::uint64_t by) {
         const __m256i whole = _mm256_set1_epi64x(static_cast<long long>(by));
         const __m256i turned = _mm256_set1_epi64x(static_cast<long long>(by << 32 | by >> 32));
@@ -135,7 +135,7 @@ struct Avx2 {
         return _mm_loadu_si128(reinterpret_cast<const __m128i*>(at));
     }
     static void store128(__m128i a, std::byte* at) { _mm_storeu_si128(reinterpret_cast<__m128i*>(at), a); }
-    /// Packing works within 128-bit halves: the first and third quarter are wanted.
+    /// Packing works within 128-bit halves, so the result is the first and third quarter.
     static __m128i packed16(Ints a) {
         return _mm256_castsi256_si128(_mm256_permute4x64_epi64(_mm256_packus_epi32(a, a), 0b1000));
     }

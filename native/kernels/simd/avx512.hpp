@@ -6,7 +6,8 @@
 namespace layerloom {
 namespace {
 
-/// AVX-512 F, BW, DQ and VL: sixteen lanes. AVX512-BF16's conversion flushes subnormals to zero.
+/// AVX-512 F, BW, DQ and VL: sixteen lanes. AVX512-BF16's conversion is not used: it flushes subnormals to
+/// zero.
 struct Avx512 {
     using Floats = __m512;
     using Ints = __m512i;

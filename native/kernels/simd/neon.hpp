@@ -110,7 +110,7 @@ struct Neon {
     }
 
   private:
-    /// From products of halves, modulo 2⁶⁴.
+    /// Multiplies modulo 2⁶⁴, by products of halves.
     static uint64x2_t product(uint64x2_t a, std::uint64_t by) {
         const uint32x4_t turned = vreinterpretq_u32_u64(vdupq_n_u64(by << 32 | by >> 32));
         const uint64x2_t across = vpaddlq_u32(vmulq_u32(vreinterpretq_u32_u64(a), turned));

@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <cstring>
 
-/// simd/ and convert.hpp have internal linkage on purpose: they are compiled for each instruction set, and a
+/// simd/ and convert.hpp have internal linkage on purpose. They are compiled for each instruction set, and a
 /// shared inline function could resolve to a copy that the processor cannot execute.
 namespace layerloom {
 namespace {
@@ -13,7 +13,7 @@ constexpr To bitsAs(const From& from) {
     return __builtin_bit_cast(To, from);
 }
 
-/// Any alignment: tensors start where a safetensors header ends.
+/// Loads from any alignment, because tensors start where a safetensors header ends.
 template <class T>
 T loadAt(const std::byte* at) {
     T value;
@@ -26,15 +26,15 @@ void storeAt(std::byte* at, T value) {
     std::memcpy(at, &value, sizeof(T));
 }
 
-/// A single lane: for elements that do not fill a vector, and the scalar target. Each instruction set has a
-/// struct with these members, for convert.hpp and elementwise.inl.
+/// A single lane, for elements that do not fill a vector, and for the scalar target. Each instruction set has
+/// a struct with these members, which convert.hpp and elementwise.inl use.
 struct Scalar {
     using Floats = float;
     using Ints = std::uint32_t;
     using Mask = bool;
-    /// As many float64 as lanes.
+    /// A type for as many float64 as there are lanes.
     using Wide = double;
-    /// As many 64-bit integers as lanes.
+    /// A type for as many 64-bit integers as there are lanes.
     using Longs = std::uint64_t;
     static constexpr std::size_t lanes = 1;
     static constexpr std::size_t registers = 16;
@@ -52,7 +52,7 @@ struct Scalar {
     static Floats multiply(Floats a, Floats b) { return a * b; }
     static Floats add(Floats a, Floats b) { return a + b; }
     static Floats subtract(Floats a, Floats b) { return a - b; }
-    /// a + b where the mask is set, else a, which is not −0.
+    /// Returns a + b where the mask is set, otherwise a, which is not −0.
     static Floats addWhere(Mask mask, Floats a, Floats b) { return mask ? a + b : a; }
     static Floats divide(Floats a, Floats b) { return a / b; }
     static Ints add(Ints a, Ints b) { return a + b; }
@@ -68,16 +68,16 @@ struct Scalar {
     static Ints right(Ints a) {
         return a >> N;
     }
-    /// Operands must be below 2³¹, because vectors compare as signed; `lessUnsigned` takes any.
+    /// Operands must be below 2³¹, because vectors compare as signed; `lessUnsigned` takes any operands.
     static Mask less(Ints a, Ints b) { return a < b; }
     static Mask lessUnsigned(Ints a, Ints b) { return a < b; }
     static Mask equal(Ints a, Ints b) { return a == b; }
     static Mask greater(Floats a, Floats b) { return a > b; }
-    /// The first lane is the lowest bit.
+    /// The first lane becomes the lowest bit.
     static std::uint32_t bits(Mask mask) { return mask ? 1 : 0; }
     static Mask isNan(Floats a) { return a != a; }
     static Ints select(Mask mask, Ints a, Ints b) { return mask ? a : b; }
-    /// For unsigned lanes.
+    /// Compares lanes as unsigned.
     static Ints smaller(Ints a, Ints b) { return a < b ? a : b; }
     static Ints larger(Ints a, Ints b) { return a > b ? a : b; }
     /// Adds 1 where the mask is set.
@@ -87,23 +87,23 @@ struct Scalar {
     static Wide widen(Floats a) { return a; }
     static Wide multiply(Wide a, Wide b) { return a * b; }
     static Wide add(Wide a, Wide b) { return a + b; }
-    /// For numbers: neither is NaN.
+    /// For numbers only: neither operand is NaN.
     static Wide larger(Wide a, Wide b) { return a > b ? a : b; }
     static Wide loadWide(const double* at) { return *at; }
     static void storeWide(Wide a, double* at) { *at = a; }
 
     static Longs longs(std::uint64_t x) { return x; }
-    /// In each lane its index times `step`.
+    /// Returns in each lane its index times `step`.
     static Longs steps(std::uint64_t) { return 0; }
     static Longs add(Longs a, Longs b) { return a + b; }
-    /// Modulo 2⁶⁴.
+    /// Multiplies modulo 2⁶⁴.
     static Longs multiply(Longs a, std::uint64_t by) { return a * by; }
-    /// a ^ a >> N
+    /// Returns a ^ a >> N.
     template <int N>
     static Longs fold(Longs a) {
         return a ^ a >> N;
     }
-    /// The upper 32 bits.
+    /// Returns the upper 32 bits.
     static Ints upper(Longs a) { return static_cast<Ints>(a >> 32); }
 
     static Ints asInts(Floats a) { return bitsAs<Ints>(a); }
@@ -111,7 +111,7 @@ struct Scalar {
 
     static Floats loadFloats(const std::byte* at) { return loadAt<float>(at); }
     static void storeFloats(Floats a, std::byte* at) { storeAt(at, a); }
-    /// Zero-extended; each lane fits in 16 bits.
+    /// Zero-extends; each lane fits in 16 bits.
     static Ints load16(const std::byte* at) { return loadAt<std::uint16_t>(at); }
     static void store16(Ints a, std::byte* at) { storeAt(at, static_cast<std::uint16_t>(a)); }
 };

@@ -1,5 +1,5 @@
 #include "../simd/avx512.hpp"
-// After the vectors that it uses.
+// Included after the vectors that it uses.
 #include "../elementwise.inl"
 
 namespace layerloom {
