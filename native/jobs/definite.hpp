@@ -24,7 +24,7 @@ class Definite {
     /// An element on or below the diagonal.
     double& at(std::size_t row, std::size_t column);
 
-    /// Adds XᵀX, in the order of blocks of kTileColumns rows, each of which is summed from 0.
+    /// Adds XᵀX, in the order of blocks of kTileColumns rows; each block is summed from 0.
     ///
     /// @return Done or Cancelled
     Outcome addGram(const Kernels& kernels, TiledRows& x, const Control& control);

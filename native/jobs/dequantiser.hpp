@@ -34,7 +34,7 @@ class Dequantiser {
     std::uint32_t groupOf(std::uint64_t feature) const;
     void fillTransposed(std::uint64_t first, std::size_t count, float* out);
     void computeBlock(std::uint64_t outputRow);
-    /// Transposes bytes, for 4-bit codes of which two are in a byte along rows.
+    /// Transposes bytes, for 4-bit codes with two in a byte along rows.
     void fillHalves(std::uint64_t first, std::size_t count, float* out);
     void computeHalves(std::uint64_t outputRow);
     void widen(const Source& source, std::uint64_t element, std::size_t count, float* out) const;

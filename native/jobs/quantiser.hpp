@@ -12,7 +12,7 @@ class Quantiser {
   public:
     Quantiser(const Kernels& kernels, const Quantise& what, std::uint64_t columns);
 
-    /// Quantises rows, the first of which starts a row of blocks.
+    /// Quantises rows from the start of a row of blocks.
     void fill(const float* x, std::size_t rows, std::byte* out);
 
     /// Returns the last tile's scales as models store them: [row of blocks][column of blocks].

@@ -48,8 +48,8 @@ void unpackQ8_0(const std::byte* block, float* out) {
         out[i] = scale * static_cast<float>(static_cast<std::int8_t>(byteAt(block + 2 + i)));
 }
 
-/// Unpacks 256 elements in eight parts. Their 6-bit scales and minimums are in `kScales` bytes after the two
-/// common scales.
+/// Unpacks 256 elements in eight parts. The 6-bit scales and minimums of the parts are in `kScales` bytes
+/// after the two common scales.
 template <bool five>
 void unpackK(const std::byte* block, float* out) {
     constexpr std::size_t kScales = 12;

@@ -24,7 +24,7 @@ std::uint32_t leastAbove(const Bound& bound, bool before) {
     return tiesAreAbove || bound.bits == kNoMagnitude ? bound.bits : bound.bits + 1;
 }
 
-/// Keeps `width` magnitudes from `least` on. Those from `beyond` on are above the upper bound.
+/// Keeps `width` magnitudes from `least` on. Magnitudes from `beyond` on are above the upper bound.
 struct Kept {
     std::uint32_t least, width, beyond;
 };

@@ -245,8 +245,7 @@ void store(typename V::Floats x, std::byte* at) {
 /// Number of vectors side by side, so that additions are independent, and one-byte elements fill a vector.
 constexpr std::size_t kAbreast = 4;
 
-/// True if `loadFour` splits pairs of vectors into even and odd elements, of which each 32-bit word holds one
-/// of both.
+/// True if `loadFour` splits pairs of vectors into even and odd elements: each 32-bit word holds one of both.
 template <DType In, DType Out>
 constexpr bool splitsPairs = In == DType::BF16 && Out == DType::BF16;
 

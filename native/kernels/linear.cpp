@@ -22,7 +22,7 @@ float toOdd32(double x) {
     if (static_cast<double>(nearest) == x || x != x) return nearest;
     auto bits = bitsAs<std::uint32_t>(nearest);
     if ((bits & 1u) != 0) return nearest;
-    // Of x's neighbours, one is the even `nearest`, and the other, on the other side, is odd.
+    // The neighbours of x are the even `nearest` and, on the other side, an odd number.
     const bool away = std::fabs(x) > std::fabs(static_cast<double>(nearest));
     bits += away ? 1u : static_cast<std::uint32_t>(-1);
     return bitsAs<float>(bits);
