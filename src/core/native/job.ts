@@ -26,9 +26,7 @@ export type StoredSource = Location & { readonly dtype: ArithmeticDtype } & (
 export interface RowSlicing {
   readonly slicing: 'rows';
   readonly width: number;
-  /**
-   * Triples (to, from, count) in shared memory: output rows from `to` are source rows from `from`. Ascending.
-   */
+  /** Triples (to, from, count) in shared memory: output rows [to, …) are source rows [from, …). Ascending. */
   readonly runs: Float64Array;
 }
 

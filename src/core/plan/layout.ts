@@ -153,7 +153,7 @@ const fill = <T extends UnplacedTensor>(tensors: readonly T[], maxShardBytes: nu
   return shards;
 };
 
-/** Returns the shard as an input file, if it copies exactly that file's tensors. */
+/** Returns the shard as an unchanged input file, if it copies exactly one file's tensors. */
 const asInputFile = (
   tensors: readonly UnplacedTensor[],
   file: string,

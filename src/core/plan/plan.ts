@@ -110,7 +110,7 @@ export interface PlannedDownload {
   }[];
 }
 
-/** A merge in plain JSON: the source of every output byte. The engine executes it; others read it. */
+/** A merge in plain JSON: the source of every output byte. The engine executes plans. */
 export interface MergePlan {
   /** The version of layerloom that made the plan. */
   readonly layerloom: string;
@@ -122,7 +122,7 @@ export interface MergePlan {
   readonly allowNonFinite?: true;
   /** The method's parameters as used. */
   readonly recipe: Readonly<Record<string, unknown>>;
-  /** The recipe in YAML's spelling that reproduces the output, with found values; `org/name@COMMIT`. */
+  /** The recipe in YAML's spelling that reproduces the output; hub models are `org/name@COMMIT`. */
   readonly completeRecipe: CompleteRecipe;
   readonly architecture: { readonly family: string; readonly naming: string; readonly layers: number };
   /** The merged models in the order of terms, then companions. */

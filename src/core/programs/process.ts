@@ -7,7 +7,7 @@ import { LayerloomError, reasonOf } from '../base/errors/errors.js';
 /** Milliseconds from SIGTERM to SIGKILL, and between checks. */
 const [graceMs, lookEveryMs] = [10_000, 50];
 
-/** Waits until this process writes to the pipe; if it closes unwritten, the process died: ends the group. */
+/** Waits for a write to the pipe. If the pipe closes without one, this process has died: ends the group. */
 const watcher = `{ trap '' TERM; read -r _ <&3 || { kill -TERM 0; sleep ${graceMs / 1000}; kill -KILL 0; }; } >/dev/null 2>&1 &
 exec 3<&-
 `;

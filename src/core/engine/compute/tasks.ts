@@ -11,7 +11,7 @@ import { storedTensor } from '../../tensor/stored-tensor.js';
 /** A few milliseconds of work, so that threads finish at about the same time. */
 export const defaultSliceBytes = 8 * 1024 * 1024;
 
-/** Factor of the slice size for several outputs, which share reads of their inputs. */
+/** Factor by which slices grow if several outputs share reads of their inputs. */
 const sharedSlices = 4;
 
 export interface SlabOutput<S> {

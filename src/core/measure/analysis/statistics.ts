@@ -179,7 +179,7 @@ const tensorsOf = (
   return { tensors, models };
 };
 
-/** True if vocabularies are changed so that models get rows they do not store. */
+/** True if the recipe's vocabulary gives models rows that they do not store. */
 const moveRows = async (recipe: Recipe, found: StatisticsByRecipe): Promise<boolean> => {
   const { vocabulary } = await recipeModelsIn(recipe, await openInputs(recipe), found);
   return vocabulary.models.some((model) => model.vocabulary !== undefined);

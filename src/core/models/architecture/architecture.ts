@@ -26,7 +26,7 @@ export interface Architecture {
   readonly naming: 'huggingface' | 'meta';
   /** Number of layers; 0 without layer numbers, or if several stacks are possible. */
   readonly layers: number;
-  /** Stacks of layers, as prefixes of layer numbers (`model.layers`). Most models have one. */
+  /** Prefixes of layer numbers, such as `model.layers`, one for each stack. Most models have one stack. */
   readonly stacks: readonly string[];
   /**
    * True if the head equals the embeddings: by their bytes, by `config.json`, or because no head is stored.

@@ -30,7 +30,9 @@ export const byPortableText = <Model extends FoundWithAdapter>(
 export const modelOfText = <Model>(models: ReadonlyMap<string, Model>, text: string): Model | undefined =>
   models.get(text) ?? models.get(splitName(text).rest);
 
-/** Returns this machine's path for a model, after `NAME=` if `text` has it or the path ends otherwise. */
+/**
+ * Returns this machine's path for a model, after `NAME=` if `text` has a name or the path implies another.
+ */
 export const localText = <Model extends FoundModel>(
   models: ReadonlyMap<string, Model>,
   text: string,

@@ -10,9 +10,7 @@ import { keyOfStored, parseSource } from './stored.js';
 /** An output row, and the source rows whose mean it is; a source row may occur repeatedly. */
 export type RowMean = readonly [to: number, ...of: readonly number[]];
 
-/**
- * A float32 matrix of row means: those that `means` lists, and 0 elsewhere; `'all'`: their mean everywhere.
- */
+/** A float32 matrix of row means: `means` lists rows, others are 0; `'all'` has the mean of all in each. */
 export interface AveragedTensor {
   readonly [operandKind]: 'averaged';
   readonly dtype: 'F32';

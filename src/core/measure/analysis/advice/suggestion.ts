@@ -47,7 +47,7 @@ export interface SuggestedLayers {
   readonly swaps: readonly SuggestedSwap[];
 }
 
-/** A profile nearer to an even one, by half of Σ|share − 1/L|, says nothing. Published ones: 0.26 to 0.53. */
+/** A profile at a smaller distance from an even one, half of Σ|share − 1/L|, says nothing. */
 const flat = 0.1;
 
 const outstanding = 1.5;

@@ -28,7 +28,7 @@ export interface ByRandom {
   readonly seed: string;
 }
 
-/** Keeps each element with a probability that rises, with its rank in the row, by 2 · epsilon. */
+/** Keeps elements with a probability that rises by rank, from density − epsilon to density + epsilon. */
 export interface ByRank {
   readonly by: 'rank';
   readonly density: number;

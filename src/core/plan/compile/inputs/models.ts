@@ -34,7 +34,7 @@ export interface OpenedModel extends Model {
    * Index of the merged vocabulary that the model's rows follow; absent if the rows follow the model's own.
    */
   readonly vocabulary?: number;
-  /** From here on, for nested recipes. Returns changed keys of `generation_config.json`. */
+  /** This and later fields are for nested recipes. Returns changed keys of `generation_config.json`. */
   readonly generationEdits?: (config: Edits) => Edits;
   readonly tokenizer?: TokenizerSource;
   /** The nested recipe, with the parameters it uses. */

@@ -70,7 +70,7 @@ const bodyOf = (body: NonNullable<RequestInit['body']>, count: (bytes: number) =
   throw new TypeError('the library sends a body of another kind than before');
 };
 
-/** Returns an address's API path, if any. The storage answers `/api/complete_multipart`, so not this one. */
+/** Returns an address's path in the hub's API, if any. The storage answers `/api/complete_multipart`. */
 const pathOfApi = ({ environment: { endpoint } }: HubSession, { href }: URL): string | undefined => {
   if (!href.startsWith(`${endpoint}/`)) return undefined;
   const path = href.slice(endpoint.length).replace(/\?.*$/s, '');
