@@ -82,7 +82,7 @@ export const parseSettings = <Block extends z.ZodObject>(
 ): z.output<Block> => {
   if (!isObject(given)) throw faultIn(block, [], { key: block ?? 'file', reason: 'not a mapping' });
   const keys = keysOf(schema);
-  // A misspelt key is reported alone: the missing one is the one that was meant.
+  // Reports only a misspelt key: the intended one would be reported as missing.
   const unknown = Object.keys(given).find((key) => !keys.includes(key));
   if (unknown !== undefined) throw unknownKeyOf(block ?? 'file', unknown, keys);
   const values = Object.fromEntries(Object.entries(given).map(([key, value]) => [toCamelCase(key), value]));

@@ -241,7 +241,7 @@ const compileUnder = (path: RecipePath, compiled: Compiled): Compiled => ({
 const checkParameters = (method: Method<never>, given: Readonly<Record<string, unknown>>): never => {
   const result = method.schema.safeParse(given);
   if (!result.success) {
-    // A misspelt parameter is reported alone: the missing one is the one that was meant.
+    // Reports only a misspelt parameter: the intended one would be reported as missing.
     const { issues } = result.error;
     throw fromIssue(issues.find(({ code }) => code === 'unrecognized_keys') ?? issues[0], given, method);
   }

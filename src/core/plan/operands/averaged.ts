@@ -10,7 +10,7 @@ import { keyOfStored, parseSource } from './stored.js';
 /** An output row, and the source rows whose mean it is; a source row may occur repeatedly. */
 export type RowMean = readonly [to: number, ...of: readonly number[]];
 
-/** A float32 matrix of row means: `means` lists rows, others are 0; `'all'` has the mean of all in each. */
+/** A float32 matrix of row means; rows that `means` lacks are 0; `'all'` sets each to the mean of all. */
 export interface AveragedTensor {
   readonly [operandKind]: 'averaged';
   readonly dtype: 'F32';

@@ -47,7 +47,7 @@ export interface SuggestedLayers {
   readonly swaps: readonly SuggestedSwap[];
 }
 
-/** A profile at a smaller distance from an even one, half of Σ|share − 1/L|, says nothing. */
+/** Least `unevenness` of a profile on which advice may be based. */
 const flat = 0.1;
 
 const outstanding = 1.5;

@@ -74,7 +74,7 @@ const schemaOf = (spec: TensorMethodSpec): Method<TensorRecipe>['schema'] => {
     ...perModel,
   };
   const schema = z.strictObject(shape).transform((raw, context) =>
-    // A misspelt parameter is reported alone: the missing one is the one that was meant.
+    // Reports only a misspelt parameter: the intended one would be reported as missing.
     context.issues.length > 0 ? z.NEVER : toRecipe(spec, raw as unknown as RawTensorRecipe),
   );
   return Object.assign(schema as z.ZodType<TensorRecipe>, { shape });

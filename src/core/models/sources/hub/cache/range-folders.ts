@@ -10,7 +10,7 @@ import { checkRangeFolder, commitOfSnapshot } from './own-repository.js';
 export const rangeFolder = (id: string, commit: string, root = rangeCacheRoot()): string =>
   join(root, modelFolder(id), commit);
 
-/** Finds `org/name[@revision]` in the cache of ranges; undefined if headers are missing. */
+/** Finds `org/name[@revision]` in the cache of ranges; undefined if headers or side files are missing. */
 export const rangeCacheOf = async (
   model: string,
   env: NodeJS.ProcessEnv = process.env,
