@@ -66,13 +66,13 @@ export const evaluationSchema = z.strictObject({
   }),
   exchange: setting(z.enum(['vllm', 'sglang']).optional(), {
     meaning:
-      'One server [takes the weights](#one-server-for-all-models) of one model after another: `vllm` or `sglang`.',
+      'A single server [takes the weights](#a-server-for-all-models) of one model after another: `vllm` or `sglang`.',
     expected: 'a kind of server that takes weights: vllm or sglang',
     otherwise: 'a server for each model',
   }),
   fingerprint: setting(z.enum(['samples', 'whole']).default('samples'), {
     meaning:
-      'Weights in [a process](#one-process-for-all-models) or [a server](#one-server-for-all-models) that are compared: samples of kept ones, or the whole.',
+      'Weights in [a process](#a-process-for-all-models) or [a server](#a-server-for-all-models) that are compared: samples of kept ones, or the whole.',
     expected: 'samples or whole',
   }),
   serveTimeout: setting(z.number().positive().max(mostSeconds).default(600), {
