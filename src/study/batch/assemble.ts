@@ -64,15 +64,15 @@ export const assemble = async (
     };
     if (link === 'hard') await inputs.whileLinking(verbatimOf(shards), linkAll);
     else await linkAll();
-    // Planned late: a plan held while linking outlives V8's young generation, and stays until the next full
-    // collection.
+    // Planned only now: a plan that lives through the linking outlives V8's young generation, and stays until
+    // the next full collection.
     await writeSideFiles(await merge.plan(), staging, checksums, linked as Linked, { keys: keysOf(shards) });
     await syncDirectory(staging);
     await inputs.verify(merge.inputs.flatMap(({ files }) => files.map(({ path }) => path)));
     if (link === 'symbolic') for (const path of verbatimOf(shards)) await inputs.verifyPath(path);
     const former = await replace(staging, output.path, output.replaces);
     if (former === undefined) return warnings;
-    // Somebody added a file meanwhile: keep it, and the former merge.
+    // Somebody added a file meanwhile: keep this file and the former merge.
     const foreign = await foreignFiles(former);
     if (foreign.length > 0) {
       const kept = nameBeside(output.path, `former-${randomUUID().slice(0, 8)}`);
@@ -166,7 +166,9 @@ const isThereStill = async (
   return stored.ino === ino && stored.dev === dev;
 };
 
-/** True if somebody put a file into a former merge. A partial staging directory has no record. */
+/**
+ * True if somebody put a file into a former merge. A staging directory without a record is an unfinished one.
+ */
 const hasForeign = async (directory: string): Promise<boolean> =>
   (await exists(join(directory, provenanceName))) && (await foreignFiles(directory)).length > 0;
 

@@ -31,10 +31,10 @@ export interface Begun {
 }
 
 /**
- * Checks a batch, then makes its store. A refused batch leaves an existing store unchanged, and makes none.
+ * Checks a batch, then makes its store. A refused batch neither changes nor creates a store.
  *
  * @throws LayerloomError LINK_REFUSED, DISK_SPACE, MEMORY_NEEDED, DOWNLOAD_NEEDED, STORE_INVALID,
- *   READ_FAILED, WRITE_FAILED, and the codes of `checkPlaces`
+ * READ_FAILED, WRITE_FAILED, and the codes of `checkPlaces`
  */
 export const beginBatch = async (
   plan: BatchPlan<BatchMerge>,
@@ -47,7 +47,7 @@ export const beginBatch = async (
   await checkPlaces(namesOf(plan), plan.inputs, options);
   await checkWritable(out);
   await checkDevices(directory, out, link);
-  // A process that died may have left an incomplete store.
+  // The store may be incomplete, if its creator died.
   const there =
     (await openThere(directory)) === undefined
       ? undefined
@@ -56,7 +56,7 @@ export const beginBatch = async (
   if (there !== undefined) {
     await makeDirectories(out);
     forget = await there.noteRegistration(out);
-    // Before the first lookup, so that `gc` keeps the shards.
+    // Register before the first lookup, so that `gc` keeps the shards.
     await there.registerExperiment(out, registration(plan, false));
   }
   try {

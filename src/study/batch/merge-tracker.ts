@@ -22,12 +22,12 @@ import { storedNonFinite } from './stored-non-finite.js';
 export interface MergeOutcome {
   readonly name: string;
   readonly state: MergeState;
-  /** Shards from another merge or an earlier run; shards made first for this merge. */
+  /** `shared` shards come from another merge or an earlier run; `new` ones were made for this merge. */
   readonly shards: { readonly shared: number; readonly new: number };
   /** Bytes read and written for its new shards. */
   readonly bytesRead: number;
   readonly bytesWritten: number;
-  /** True if an earlier run made its directory. */
+  /** True if an earlier run made the merge's directory. */
   readonly isKept?: true;
   /** SHA-256 of the weights, once done. */
   readonly weights?: string;
@@ -46,13 +46,13 @@ export const failureOf = ({ merge, error }: RefusedMerge<BatchMerge>): MergeOutc
 export interface TrackerOptions extends PlanOptions {
   /** The directory of the merges. */
   readonly out: string;
-  /** A part of an array job assembles no merge. */
+  /** Set for a part of an array job, which assembles no merge. */
   readonly range?: Part | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly onMerge?: ((outcome: MergeOutcome) => void | Promise<void>) | undefined;
 }
 
-/** Returns input bytes by the first merge that needs them; each byte counts once a stage. */
+/** Returns the input bytes that each merge is the first to need. A stage counts each byte once. */
 export const readsOf = (
   { merges, inputs }: BatchPlan<BatchMerge>,
   stages: readonly Stage<BatchMerge>[],
@@ -82,7 +82,7 @@ export const readsOf = (
   return reads;
 };
 
-/** Errors that stop the whole batch: every other merge would fail the same way. */
+/** Codes of errors that stop the whole batch, because every other merge would fail the same way. */
 const stopsAll: readonly string[] = ['WRITE_FAILED', 'LINK_REFUSED', 'DISK_SPACE', 'INPUT_CHANGED'];
 
 /** Assembles a merge once all its shards exist. */
@@ -99,7 +99,7 @@ export class MergeTracker {
   readonly #reads: ReadonlyMap<PlannedMerge<BatchMerge>, number>;
   readonly #pool: WorkerPool;
   readonly warnings: string[] = [];
-  /** Several at once, so that the fsyncs of small files overlap. */
+  /** Assembles several merges at once, so that the fsyncs of small files overlap. */
   readonly #lanes: Promise<void>[] = Array.from({ length: 8 }, () => Promise.resolve());
   #next = 0;
   #stopped: unknown;
@@ -146,7 +146,7 @@ export class MergeTracker {
     if (this.#stopped !== undefined) throw this.#stopped;
   }
 
-  /** Fails the merges that do not allow the shard's NaN or infinity. */
+  /** Fails the merges that do not allow the NaN or infinity in a shard. */
   async #refuseNonFinite(key: string): Promise<void> {
     const refusing = [...(this.#needing.get(key) ?? [])].filter(
       (merge) => !merge.recipe.allowNonFinite && !this.#outcomes.has(merge),
@@ -168,7 +168,7 @@ export class MergeTracker {
     if (this.#stopped !== undefined) throw this.#stopped;
   }
 
-  /** Begins no more assemblies; waits for running ones. */
+  /** Starts no more assemblies, and waits for running ones. */
   async stop(reason: unknown): Promise<void> {
     this.#stopped ??= reason;
     await Promise.all(this.#lanes);
@@ -220,7 +220,7 @@ export class MergeTracker {
     }
   }
 
-  /** A shared shard is new for the first of its merges. */
+  /** A shared shard counts as new for the first of its merges. */
   #outcomeOf(merge: PlannedMerge<BatchMerge>, state: MergeState): MergeOutcome {
     let [fresh, bytesWritten] = [0, 0];
     for (const { key } of merge.shards) {

@@ -26,16 +26,16 @@ export interface BatchOptions extends PlanOptions, Omit<BatchPlanOptions, 'assum
   link?: Link | undefined;
   /** Merges to write; the others are only planned. Default: all. */
   write?: ((merge: BatchMerge) => boolean) | undefined;
-  /** Make only one part's shards, and assemble no merge. */
+  /** Makes only one part's shards, and assembles no merge. */
   range?: Part | undefined;
   /**
-   * Merges to finish first: patterns of names in which `*` stands for any text, most urgent first. Shared
-   * inputs are then read again (`bytesReadAgain` of the cost).
+   * Merges to finish first: patterns of names in which `*` stands for any text, most urgent first. Inputs
+   * that later merges share are then read again (`bytesReadAgain` of the cost).
    */
   first?: readonly string[] | undefined;
   /**
-   * Called before writing, with the plan of all merges, the cost of those to write, and the keys of existing
-   * shards.
+   * Called before writing, with the plan of all merges, the cost of the merges to write, and the keys of
+   * existing shards.
    */
   onPlan?:
     | ((plan: BatchPlan<BatchMerge>, cost: BatchCost, present: ReadonlySet<string>) => void | Promise<void>)
@@ -69,7 +69,7 @@ export const runBatch = async (
   const { store, present, stages, cost, inputs } = await beginBatch(plan, options, link, run);
   await options.onPlan?.(whole, cost, present);
   await inputs.verify();
-  // The job that links the merges reports refusals.
+  // The job that links the merges reports refusals; a part does not.
   const failed = options.range === undefined ? plan.refused.map(failureOf) : [];
   for (const outcome of failed) await options.onMerge?.(outcome);
 
@@ -122,13 +122,16 @@ export const runBatch = async (
   };
 };
 
-/** True if a rerun can use the shards made so far. A changed input leaves other shards valid. */
+/**
+ * True if a rerun can use the shards made so far. After a change of one input, shards of other inputs stay
+ * valid.
+ */
 const mayContinue = ({ code }: LayerloomError): boolean =>
   code === 'INPUT_CHANGED' || resumable.includes(code);
 
 /**
- * Makes the remaining shards: those of failed groups one by one, to find the shard at fault; then those that
- * other processes did not finish.
+ * Makes the remaining shards: first the shards of failed groups one by one, to find the faulty one, then the
+ * shards that other processes did not finish.
  */
 export const makeLeft = async (
   pool: WorkerPool,

@@ -13,9 +13,9 @@ import type { ShardStore } from '../store/shard-store.js';
 import type { DistinctShard } from './planning/groups.js';
 
 export interface ShardEvents {
-  /** Called when the shard is in the store, made here or found there. */
+  /** Called when the shard is in the store, made here or by another process. */
   onReady(shard: DistinctShard, madeHere: boolean): Promise<void>;
-  /** Called when the shard is refused, or has failed in its group and alone. */
+  /** Called when the shard is refused, or has failed both in its group and alone. */
   onFailed(shard: DistinctShard, error: unknown): Promise<void>;
 }
 
@@ -33,13 +33,13 @@ export class StoreSink implements ShardSink<DistinctShard> {
   readonly #events: ShardEvents;
   readonly #making = new Map<DistinctShard, Making>();
   readonly elsewhere = new Set<DistinctShard>();
-  /** Shards of a failed group, to make one by one and find the faulty one. */
+  /** Shards of a failed group, which are made one by one to find the faulty one. */
   readonly again = new Set<DistinctShard>();
   readonly #tried = new Set<DistinctShard>();
-  /** Workers count all bytes but those of headers. */
+  /** Bytes of headers; workers count all other bytes. */
   headerBytes = 0;
 
-  /** @param mayBeNonFinite true for the keys of shards for which some merge allows NaN and infinity */
+  /** @param mayBeNonFinite true for keys of shards that some merge accepts with NaN and infinity */
   constructor(
     store: ShardStore,
     pool: WorkerPool,
@@ -85,7 +85,7 @@ export class StoreSink implements ShardSink<DistinctShard> {
     const sources = sourcesOfTensors(shard.tensors);
     let published: StoredShard | undefined;
     try {
-      // An input written since the run began may not match the key.
+      // The key may be wrong for an input that was written since the run began.
       await this.#inputs.verifySources(sources);
       // Hash while the file is in the page cache, before publishing: this process may die at any time.
       const hashed = await this.#pool.checksum(file.fd, false);
@@ -100,7 +100,7 @@ export class StoreSink implements ShardSink<DistinctShard> {
       await claim.release();
       throw error;
     }
-    // This process was suspended, and another one makes the shard now.
+    // This process was suspended, and another one has taken over the shard.
     if (published === undefined) this.elsewhere.add(shard);
     else await this.#events.onReady(shard, true);
   }
@@ -136,7 +136,7 @@ export class StoreSink implements ShardSink<DistinctShard> {
   }
 }
 
-/** Errors that stop the whole batch: every other shard would fail the same way. */
+/** Codes of errors that stop the whole batch, because every other shard would fail the same way. */
 const stopsAll: readonly string[] = ['WRITE_FAILED', 'DISK_SPACE', 'INTERRUPTED'];
 
 const create = async (path: string, shard: DistinctShard): Promise<FileHandle> => {

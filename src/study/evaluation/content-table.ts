@@ -1,22 +1,22 @@
 import { itemAt, valueAt } from '../../core/base/errors/lookup.js';
 import type { ContentPart, ModelContents } from './model-contents.js';
 
-/** Returns the number of a text; new texts get the next number. */
+/** Returns the number of a text. A new text gets the next number. */
 const numberIn = (numbers: Map<string, number>, text: string): number => {
   const number = numbers.get(text) ?? numbers.size;
   numbers.set(text, number);
   return number;
 };
 
-/** Numbers start at 1: 0 means that the model lacks the tensor. */
+/** Marks a tensor that the model lacks; numbers of contents start at 1. */
 const absent = 0;
 
 /** The contents of models as numbers: a row for each model, a column for each tensor. */
 export class ContentTable {
-  /** By column. */
+  /** Bytes of each tensor, by column. */
   readonly #bytes: number[] = [];
   readonly #rows: ReadonlyMap<string, number>;
-  /** By row. */
+  /** Form of each model, by row. */
   readonly #forms: readonly string[];
   readonly #contents: readonly Int32Array[];
   readonly #sizes: readonly number[];
@@ -56,7 +56,6 @@ export class ContentTable {
     this.#shared = sums((content) => itemAt(having, content));
   }
 
-  /** Returns a model's row, if it has one. */
   rowOf(model: string): number | undefined {
     return this.#rows.get(model);
   }
@@ -65,14 +64,14 @@ export class ContentTable {
     return itemAt(this.#sizes, row);
   }
 
-  /** Sums a model's bytes, each times the number of models that have it. */
+  /** Sums the bytes of a model's tensors, each times the number of models that have it. */
   sharedBytesOf(row: number): number {
     return itemAt(this.#shared, row);
   }
 
   /**
-   * Returns the bytes in which two models differ; undefined for different forms or sets of tensors. Stops
-   * counting beyond `most`.
+   * Returns the bytes of the tensors that differ between two models; undefined for different forms or sets of
+   * tensors. Stops counting beyond `most`.
    */
   differenceOf(from: number, to: number, most = Number.POSITIVE_INFINITY): number | undefined {
     if (this.#forms[from] !== this.#forms[to]) return undefined;

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { type Given, type InFile, setting } from '../../core/base/errors/setting.js';
 
-/** Longest timer of Node, in seconds; it treats larger values as 0. */
+/** Longest timer of Node, in seconds. Node treats larger values as 0. */
 const mostSeconds = 2_147_483;
 
 const scalar = z.union([z.string(), z.number(), z.boolean()]);
@@ -126,10 +126,10 @@ export const evaluationSchema = z.strictObject({
   }),
 });
 
-/** `evaluate:` of an experiment given as an object; files use snake case. */
+/** `evaluate:` of an experiment that is given as an object. Files use snake case. */
 export type Evaluation = Given<z.input<typeof evaluationSchema>>;
 
-/** How much of weights that stayed loaded is compared with their files. */
+/** The part of kept weights that is compared with the files. */
 export type ComparedShare = z.output<typeof evaluationSchema>['fingerprint'];
 
 /** A kind of server that takes weights. */

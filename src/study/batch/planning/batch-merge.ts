@@ -4,10 +4,10 @@ import type { RecipeInput } from '../../../core/methods/recipes.js';
 
 /** A merge of a batch. */
 export interface BatchMerge {
-  /** Also its path relative to the batch's directory. */
+  /** The path relative to the batch's directory too. */
   readonly name: string;
   readonly recipe: RecipeInput;
-  /** Merges of one entry and language are made together; default: all. */
+  /** Merges of one entry and language are made together. Default: all merges are. */
   readonly entry?: number;
   readonly language?: string;
 }

@@ -41,11 +41,11 @@ export interface PlannedMerge<M extends BatchMerge> {
   readonly shards: readonly MergeShard[];
   readonly bytes: number;
   /**
-   * For merges with statistics of whole models: SHA-256 of the recipe and the inputs' identities, to find the
-   * merge without measuring.
+   * For merges with statistics of whole models: SHA-256 of the recipe and the inputs' identities. It finds an
+   * earlier run's merge without measuring.
    */
   readonly basis?: string;
-  /** True if an earlier run made it: nothing was measured, and only its shards' keys are known. */
+  /** True if an earlier run made the merge: nothing was measured, and only its shards' keys are known. */
   readonly isMade?: boolean;
 }
 
@@ -58,7 +58,7 @@ export interface BatchPlan<M extends BatchMerge> {
   readonly shards: ReadonlyMap<string, DistinctShard>;
   readonly inputs: readonly PlannedInput[];
   readonly opened: OpenedInputs;
-  /** Identifies byte ranges in the keys of shards. */
+  /** Returns the identity of a byte range, for keys of shards. */
   readonly identify: Identify;
   /** Bytes of all merges, each written separately. */
   readonly bytesPlain: number;
@@ -72,20 +72,20 @@ export interface BatchPlan<M extends BatchMerge> {
 
 export interface BatchPlanOptions extends PlanOptions, StatisticsOptions {
   /**
-   * Plan without reading weights: placeholders stand for statistics of whole models, so sizes are right but
-   * coefficients are not. Never execute such a plan.
+   * Plan without reading weights. Placeholders replace statistics of whole models, so sizes are right and
+   * coefficients wrong. Never execute such a plan.
    */
   assume?: boolean | undefined;
   /** Identify inputs by the SHA-256 of all bytes, instead of by size, time, header and samples. */
   checksums?: boolean | undefined;
   /**
-   * Returns the identities of a checkpoint's files: the former ones if they were moved. Default: as they are.
-   * Unused with `checksums`, which no move changes.
+   * Returns the identities of a checkpoint's files. Files that were moved keep their former ones. Default:
+   * the present identities. Unused with `checksums`, because moves change no content.
    */
   identitiesOf?: IdentitiesOf | undefined;
   /**
-   * Returns the shards of an equal merge that an earlier run made, with their keys; undefined if there is
-   * none to reuse.
+   * Returns the shards, with keys, of an equal merge that an earlier run made; undefined without such a
+   * merge.
    */
   made?:
     | ((
@@ -94,7 +94,7 @@ export interface BatchPlanOptions extends PlanOptions, StatisticsOptions {
         shards: readonly MergeShard[],
       ) => Promise<readonly MergeShard[] | undefined>)
     | undefined;
-  /** The caller's warnings, placed first. */
+  /** Warnings of the caller, which come first. */
   warnings?: readonly string[] | undefined;
 }
 
@@ -122,7 +122,7 @@ export const planBatch = async <M extends BatchMerge>(
   const fetched = await bringModels(modelsIn(...parsed.map(({ recipe }) => recipe)), options);
   const headers = await openAll(parsed);
   const refusals = new Refusals(parsed);
-  // Finds refusals before reading weights.
+  // Finds refused merges before reading weights.
   const assumed = await measureEach(parsed, refusals, { ...options, assume: true });
   await checkModels(parsed, headers, assumed, refusals);
   const opened = await observeInputs(headers, options.checksums ? 'bytes' : 'samples');
@@ -192,7 +192,7 @@ export const planBatch = async <M extends BatchMerge>(
   };
 };
 
-/** Hashes what a merge's weights depend on; paths of models do not count. */
+/** Hashes everything that a merge's weights depend on; paths of models do not count. */
 const basisOf = (
   { merge, recipe }: ParsedMerge<BatchMerge>,
   opened: OpenedInputs,
@@ -294,7 +294,7 @@ const openAll = async (parsed: readonly ParsedMerge<BatchMerge>[]): Promise<Open
 
 /**
  * Refuses incompatible models before reading weights. Composes one merge for each method and list of models;
- * if refused, the others too.
+ * if that one is refused, the others too.
  */
 const checkModels = async <M extends BatchMerge>(
   parsed: readonly ParsedMerge<M>[],
@@ -318,7 +318,7 @@ const checkModels = async <M extends BatchMerge>(
     }
 };
 
-/** Merges of a batch share shards, hence one layout. */
+/** Merges of a batch share shards, so they have one layout. */
 const forBatch = (recipe: Recipe): Recipe => {
   refuseLayout(recipe, 'of a batch, which has one layout for all');
   if (recipe.rank !== undefined)

@@ -29,13 +29,13 @@ export interface CheckedBatch {
 }
 
 /**
- * Checks an experiment before its first weight, except the merges themselves. Writes nothing.
+ * Checks a batch, except the merges themselves, before it reads weights. Writes nothing.
  *
  * @param present keys of existing shards
  * @returns MEMORY_NEEDED, DISK_SPACE, and OUTPUT_EXISTS without `resume`, as errors in `wanted`; a warning if
- *   fewer threads are used
+ * fewer threads are used
  * @throws LayerloomError OUTPUT_BUSY, WRITE_FAILED, STORE_INVALID, LINK_REFUSED, INVALID_PARAMETER,
- *   INSTRUCTION_SET, and the codes of `checkPlaces`
+ * INSTRUCTION_SET, and the codes of `checkPlaces`
  */
 export const checkBatch = async (
   plan: BatchPlan<BatchMerge>,
@@ -100,7 +100,7 @@ export const namesOf = ({ merges }: BatchPlan<BatchMerge>): string[] => merges.m
 export interface DiskNeed {
   /** Missing shards. */
   readonly shards: number;
-  /** Adds all bytes of copied merges. */
+  /** Includes the bytes of merges that are copied. */
   readonly needed: number;
   /** Free on the store's file system; null if unknown. */
   readonly free: number | null;
@@ -154,7 +154,7 @@ export const checkDevices = async (store: string, out: string, link: Link): Prom
 export const openThere = async (directory: string): Promise<ShardStore | undefined> => {
   await checkWritable(directory);
   const names = await namesIn(directory);
-  // A temporary marker: its process died, or is making the store.
+  // A temporary marker alone is no store: its process died, or is still making the store.
   const isBegun = names.some((name) => name === markerName || !name.startsWith(markerName));
   return isBegun ? await ShardStore.open(directory) : undefined;
 };

@@ -18,17 +18,23 @@ export interface BatchCost {
   readonly bytesDistinct: number;
   /** Bytes of the missing shards. */
   readonly bytesToWrite: number;
-  /** Input bytes to read, once a stage; excludes statistics. */
+  /** Input bytes to read, without statistics. A stage reads each byte once. */
   readonly bytesToRead: number;
-  /** For statistics of whole models and tensors; excludes a further pass and sample for magnitudes. */
+  /**
+   * Bytes to read for statistics of whole models and tensors, without a further pass and sample for
+   * magnitudes.
+   */
   readonly bytesToMeasure: number;
-  /** Part of `bytesToRead`, read by an earlier stage too: the price of finishing the first merges early. */
+  /**
+   * The bytes of `bytesToRead` that an earlier stage reads too: the price of finishing the first merges
+   * early.
+   */
   readonly bytesReadAgain: number;
   /** Bytes of linked input files. */
   readonly bytesVerbatim: number;
   readonly shards: number;
   readonly shardsToWrite: number;
-  /** An estimate, for a disk of 1 GB/s. */
+  /** An estimate for a disk of 1 GB/s. */
   readonly seconds: number;
 }
 

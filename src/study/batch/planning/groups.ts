@@ -11,7 +11,7 @@ import {
   sourceId,
 } from '../../../core/tensor/stored-tensor.js';
 
-/** A shard that merges may share. */
+/** A shard that several merges may share. */
 export interface DistinctShard {
   readonly key: string;
   readonly bytes: number;
@@ -23,7 +23,7 @@ export interface CostedSlab extends Slab<DistinctShard> {
   readonly bytesToRead: number;
 }
 
-/** Shards written together, since their tensors share inputs. */
+/** Shards that are written together, because their tensors share inputs. */
 export interface ShardGroup extends Group<DistinctShard> {
   readonly slabs: readonly CostedSlab[];
 }
@@ -92,8 +92,8 @@ export const groupShards = (shards: readonly DistinctShard[], idOf: IdOfSource =
 };
 
 /**
- * Returns slabs of tensors of one shape that share a source, directly or through others. Tensors copied bit
- * for bit, or without arithmetic, have their own.
+ * Returns slabs of tensors of one shape that share a source, directly or through others. A tensor that is
+ * copied or has no arithmetic is a slab of its own.
  */
 const slabsOf = (shards: readonly DistinctShard[], idOf: IdOfSource): CostedSlab[] => {
   const components = new Components();
@@ -107,7 +107,7 @@ const slabsOf = (shards: readonly DistinctShard[], idOf: IdOfSource): CostedSlab
     const id = components.add();
     if (!isShareable(tensor)) return id;
     for (const source of sourcesOf(expression)) {
-      // Different shapes cannot share slices, even of the same bytes.
+      // Tensors of different shapes cannot share slices, even of the same bytes.
       const key = `${idOf(source)} ${slicing}`;
       const other = bySource.get(key);
       if (other === undefined) bySource.set(key, id);

@@ -70,8 +70,8 @@ const needingIn = (recipe: Recipe): readonly Recipe[] =>
   allRecipes(recipe).filter(({ statistics }) => statistics !== undefined);
 
 /**
- * Returns the key of recipes measured together; undefined for statistics other than of task vectors, and for
- * nested recipes.
+ * Returns equal keys for recipes that can be measured together. Undefined for nested recipes, and for
+ * statistics of anything but task vectors.
  */
 const statisticsKey = ({ statistics }: Recipe): string | undefined => {
   if (statistics?.what.kind !== 'rows') return undefined;

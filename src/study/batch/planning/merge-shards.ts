@@ -12,7 +12,7 @@ import { type PlannedInput, type PlannedShard, verbatimPath } from '../../../cor
 import { type Identify, shardKey } from '../../../core/plan/shard-key.js';
 import type { DistinctShard } from './groups.js';
 
-/** A shard of a merge: the store's file of that key, or an unchanged input file. */
+/** A shard of a merge: a file of the store, found by its key, or an unchanged input file. */
 export interface MergeShard {
   readonly file: string;
   readonly bytes: number;
@@ -29,7 +29,7 @@ interface ShardRules {
   readonly session: PlanningSession;
 }
 
-/** Files of the merges of one frame, with the shards decided so far. */
+/** Files of the merges over the same models (a frame), with the shards decided so far. */
 interface Files {
   readonly file: string;
   readonly indexes: readonly number[];
@@ -38,8 +38,8 @@ interface Files {
 }
 
 /**
- * Decides the shards of merges. Shares each shard's layout, key and object between merges over the same
- * models: a plan then keeps little more than lists of references.
+ * Decides the shards of merges. Merges over the same models share each shard's layout, key and object, so
+ * that a plan is little more than lists of references.
  */
 export class MergeShards {
   readonly #rules: ShardRules;
@@ -69,7 +69,7 @@ export class MergeShards {
     });
   }
 
-  /** Returns a merge's shards without adding them to `distinct`: a run may never make them. */
+  /** Returns a merge's shards without adding them to `distinct`, because a run may never make them. */
   alone(composed: Composed): {
     readonly shards: readonly MergeShard[];
     readonly distinct: ReadonlyMap<string, DistinctShard>;

@@ -4,14 +4,14 @@ import { LayerloomError } from '../../../core/base/errors/errors.js';
 import { optionName } from '../../../core/base/errors/option-name.js';
 import { unlessMissing } from '../../../core/base/files/unless-missing.js';
 
-/** An experiment's record. */
+/** The name of an experiment's record. */
 export const recordName = 'experiment.json';
 
-/** Lock of a run. */
+/** The name of a run's lock file. */
 export const lockName = '.layerloom-lock';
 
 /**
- * Directories where emptying the lock of an ended run failed. Other processes consider that run alive until
+ * Directories in which an ended run could not empty its lock. Other processes consider that run alive until
  * this process ends.
  */
 export const endedRuns = new Set<string>();

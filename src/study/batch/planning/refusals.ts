@@ -2,13 +2,13 @@ import { LayerloomError } from '../../../core/base/errors/errors.js';
 import { itemAt } from '../../../core/base/errors/lookup.js';
 import type { BatchMerge, ParsedMerge, RefusedMerge } from './batch-merge.js';
 
-/** Planning errors that end the run, not only a merge. */
+/** Codes of planning errors that end the run, not only a merge. */
 const endsRun: readonly string[] = ['INTERRUPTED', 'INPUT_CHANGED'];
 
 export const isRefusal = (error: unknown): error is LayerloomError =>
   error instanceof LayerloomError && !endsRun.includes(error.code);
 
-/** Refused merges. A refusal fails only its merge, unless all are refused. */
+/** Collects refused merges. A refusal fails only its merge, unless all are refused. */
 export class Refusals<M extends BatchMerge> {
   readonly #all: readonly ParsedMerge<M>[];
   readonly #errors = new Map<ParsedMerge<M>, LayerloomError>();

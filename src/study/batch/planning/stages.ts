@@ -11,15 +11,15 @@ import type { MergeShard } from './merge-shards.js';
 /** Merges that are finished before the next stage begins. */
 export interface Stage<M extends BatchMerge> {
   readonly merges: readonly PlannedMerge<M>[];
-  /** Groups of shards that no earlier stage makes. Merges without such shards join the stage before. */
+  /** Groups of shards that no earlier stage makes. A merge without such shards joins the previous stage. */
   readonly groups: readonly ShardGroup[];
   readonly bytesToWrite: number;
 }
 
 /**
- * Orders the shards so that the first merges are done early: those that `first` names; then by entry and
- * language those of mostly copied layers and shared averages; then the others, such as soups, together. A
- * stage reads each input byte once.
+ * Orders the shards so that some merges are done early. First come the merges that `first` names. Then, by
+ * entry and language, come merges of mostly copied layers and shared averages. Soups and the like follow
+ * together. A stage reads each input byte once.
  *
  * @param isWanted selects the shards to make; does not change the order
  * @param first patterns of names, in which `*` stands for any text, most urgent first
@@ -50,7 +50,7 @@ export const stagesOf = <M extends BatchMerge>(
   return stages;
 };
 
-/** A generator: an array would have merges times layers entries. */
+/** A generator, because an array would have merges times layers entries. */
 function* shardsOf(merges: readonly PlannedMerge<BatchMerge>[]): Generator<MergeShard> {
   for (const { shards } of merges) yield* shards;
 }
@@ -79,12 +79,12 @@ const ordered = <M extends BatchMerge>(
 };
 
 /**
- * Returns a predicate of merges whose layers are mostly copied or shared. Ignores other tensors: every merge
- * of two models averages them.
+ * Returns a predicate of merges whose layers are mostly copied or shared. Other tensors do not count, because
+ * every merge of two models averages them.
  */
 const lightIn = <M extends BatchMerge>({ shards }: Pick<BatchPlan<M>, 'shards'>) => {
   const layers = new Map([...shards].map(([key, shard]) => [key, layerBytes(shard)]));
-  /** Shards of the light merges so far. */
+  /** Shards of the copying merges found so far. */
   let made = new Set<string>();
   return (merges: readonly PlannedMerge<M>[]): boolean => {
     const seen = new Set(made);
@@ -101,7 +101,7 @@ const lightIn = <M extends BatchMerge>({ shards }: Pick<BatchPlan<M>, 'shards'>)
   };
 };
 
-/** Returns the bytes of all layers, and of those made from several models. */
+/** Returns the bytes of all layers, and of the layers made from several models. */
 const layerBytes = ({ tensors }: DistinctShard): { readonly blended: number; readonly all: number } => {
   let [blended, all] = [0, 0];
   for (const { layer, begin, end, expression } of tensors) {

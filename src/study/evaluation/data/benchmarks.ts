@@ -5,9 +5,9 @@ import type { EvaluationLanguage } from './local/languages.js';
 export interface BenchmarkTasks {
   readonly title: string;
   readonly measures: string;
-  /** Empty if the benchmark lacks the language. */
+  /** Returns the tasks of a language; none if the benchmark lacks it. */
   readonly tasksOf: (language: EvaluationLanguage) => readonly string[];
-  /** Local files of a language (`LANG`), and the columns of their rows. Absent: only the hub has data. */
+  /** Local files of a language (`LANG`), and the columns of their rows. Absent if only the hub has data. */
   readonly data?: { readonly files: string; readonly rows: string };
 }
 

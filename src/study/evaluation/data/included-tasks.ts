@@ -4,22 +4,22 @@ import { LayerloomError, reasonOf } from '../../../core/base/errors/errors.js';
 import { isObject } from '../../../core/models/checkpoint/files/json.js';
 import { YamlRefused, yamlValue } from '../../../core/texts/yaml.js';
 
-// A user's folders of task files (`include:`). The harness only logs a second file that defines a task, so
+// A user's folders of task files (`include:`). If two files define a task, the harness only logs it, so
 // duplicates are found here.
 
-/** Folders that the harness skips. */
+/** Names of folders that the harness skips. */
 const skipped: readonly string[] = ['__pycache__', '.ipynb_checkpoints'];
 
 /** Prefix of the package's own tasks. */
 const ownBeginning = 'layerloom_';
 
-/** A deeper chain of includes is circular. */
+/** Longest chain of includes; a longer one is circular. */
 const mostNested = 20;
 
 interface IncludedTask {
-  /** As in `include:`. */
+  /** A folder, as in `include:`. */
   readonly directory: string;
-  /** Relative to the folder. */
+  /** The file, relative to the folder. */
   readonly file: string;
 }
 
@@ -66,7 +66,7 @@ const addTasks = async (directory: string, tasks: Map<string, IncludedTask>): Pr
 
 type Settings = Readonly<Record<string, unknown>>;
 
-/** Merges in the files that it includes; returns {} for an unreadable file. */
+/** Merges in the files that the task file includes. Returns {} for an unreadable file. */
 const settingsIn = async (file: string, depth = 0): Promise<Settings> => {
   const text = await readFile(file, 'utf8').catch(() => undefined);
   if (text === undefined || depth > mostNested) return {};
@@ -78,7 +78,7 @@ const settingsIn = async (file: string, depth = 0): Promise<Settings> => {
   return Object.assign({}, ...settings, own) as Settings;
 };
 
-/** Lenient: the harness reports faulty files. */
+/** Ignores errors of YAML, because the harness reports them. */
 const plainYaml = (text: string): unknown => {
   try {
     return yamlValue(text, 'last');

@@ -14,26 +14,26 @@ interface TaskPlaces {
   readonly data?: string | undefined;
   readonly include?: readonly string[];
   readonly confirmRunUnsafeCode?: boolean;
-  /** Worked examples before each problem; undefined: the task's default. */
+  /** Worked examples before each problem; undefined for the task's default. */
   readonly fewshotOf?: (task: string) => number | undefined;
 }
 
 export interface PreparedTasks {
-  /** For `include_path`; empty if the harness's own tasks suffice. */
+  /** Folders for `include_path`; empty if the harness's own tasks suffice. */
   readonly includePaths: readonly string[];
-  /** The user's folder by task. */
+  /** The user's folder of each task. */
   readonly included: ReadonlyMap<string, string>;
-  /** Environment of the harness's process. */
+  /** Environment variables for the harness. */
   readonly environment: Readonly<Record<string, string>>;
-  /** Tasks that read the hub in spite of a local directory. */
+  /** Tasks that read the hub although there is a local directory. */
   readonly notes: readonly string[];
   /** Tasks that cannot run. */
   readonly failures: ReadonlyMap<string, LayerloomError>;
 }
 
 /**
- * Returns the benchmarks to take from the hub. A benchmark with some local files stays local, and so do all
- * if the directory has no data.
+ * Returns the benchmarks to take from the hub: those without any local file. If the directory has no data at
+ * all, none is taken from the hub.
  */
 const notInDirectory = (
   local: readonly string[],
@@ -51,8 +51,8 @@ const notInDirectory = (
 };
 
 /**
- * Prepares tasks for `lm_eval`. For local data, writes rows and a copy of each task file with another data
- * set. Keeps the harness offline if every task that can run is local.
+ * Prepares tasks for `lm_eval`. For local data, writes the rows, and a copy of each task file that reads
+ * them. Keeps the harness offline if every task that can run is local.
  *
  * @param tasks names; the harness's own need no preparation
  * @param settings `data`: directory of benchmarks' files; `include`: directories with the user's task files
@@ -114,7 +114,7 @@ export const prepareTasks = async (
 
   const running = [...new Set(tasks)].filter((task) => !failures.has(task));
   const shipped = running.filter((task) => task.startsWith('layerloom_') && !local.includes(task));
-  // If two folders have a task, the harness takes either: include the hub's tasks one by one.
+  // If two folders define a task, the harness takes either. So the hub's tasks are included one by one.
   if (local.length > 0)
     for (const task of shipped)
       await writeFile(
@@ -128,7 +128,7 @@ export const prepareTasks = async (
     includePaths: [...(local.length > 0 ? [folder] : shipped.length > 0 ? [shippedTasks] : []), ...include],
     included: new Map([...included].map(([task, { directory }]) => [task, directory])),
     environment: {
-      // The metric of the harness's own tasks needs this consent.
+      // The harness's own metric needs this consent.
       ...(code.length === 0 ? {} : { HF_ALLOW_CODE_EVAL: '1' }),
       ...(local.length > 0 && local.length === running.length
         ? {

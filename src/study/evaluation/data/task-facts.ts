@@ -5,19 +5,19 @@ export type Benchmark = 'MGSM' | 'BELEBELE' | 'FLORES' | 'MBPP' | 'MMLU' | 'perp
 /** Facts derived from a task's name. */
 export interface TaskFacts {
   readonly benchmark: Benchmark;
-  /** `swahili`; for FLORES the one that is not English; a code for languages outside MGSM. */
+  /** The name, `swahili`. For FLORES the language other than English. A code for languages outside MGSM. */
   readonly language: string;
-  /** For FLORES. */
+  /** Null except for FLORES. */
   readonly direction: 'from English' | 'to English' | null;
-  /** As `metric,filter`; the first that a result has counts. */
+  /** Metrics, as `metric,filter`, that judge the task. The first one that a result has is taken. */
   readonly headline: readonly string[];
   readonly higherIsBetter: boolean;
-  /** Few-shot examples in the paper's Table 5; null if not measured there. */
+  /** Few-shot examples in the paper's Table 5; null for tasks outside it. */
   readonly paperShots: number | null;
 }
 
 interface TaskFamily extends Omit<TaskFacts, 'language' | 'direction'> {
-  /** Group `language` is the language's code; if absent, English. */
+  /** The group `language` is the language's code; without it the task is English. */
   readonly name: RegExp;
 }
 
@@ -63,7 +63,7 @@ const families: readonly TaskFamily[] = [
   {
     name: /^layerloom_flores_(?:eng_)?(?<language>(?!eng)[a-z]{3})(?:_eng)?$/,
     benchmark: 'FLORES',
-    // If a task has BLEU over characters, BLEU over words says little.
+    // Judges by BLEU over characters if a task has it; BLEU over words says little then.
     headline: ['bleu_char,none', 'bleu,none'],
     higherIsBetter: true,
     paperShots: 0,
@@ -107,7 +107,7 @@ export const taskOf = (task: string): TaskFacts | undefined => {
   return undefined;
 };
 
-/** True if the task's file fixes 0 worked examples: the harness ignores other numbers. */
+/** True if the task's file fixes 0 worked examples; the harness ignores other numbers. */
 export const isZeroShot = (task: string): boolean => /^layerloom_(mgsm_ppl|flores)_/.test(task);
 
 /** True for tasks known to need log-likelihoods only. */
@@ -119,7 +119,7 @@ export const generatesNothing = (task: string): boolean => {
 /** True for tasks known to run generated code. The harness refuses others. */
 export const runsCode = (task: string): boolean => taskOf(task)?.benchmark === 'MBPP';
 
-/** For tasks that `taskOf` does not know; most quoted first. */
+/** Metrics of tasks that `taskOf` does not know, the most quoted ones first. */
 const usual = [
   'exact_match,flexible-extract',
   'exact_match,strict-match',

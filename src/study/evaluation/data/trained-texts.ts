@@ -4,26 +4,26 @@ import { reading } from '../../../core/base/files/writing.js';
 import { isObject } from '../../../core/models/checkpoint/files/json.js';
 import { jsonOrNone } from '../../../core/texts/json.js';
 
-// Hashes of training texts: they reveal whether a problem is among them, but not the texts.
+// Hashes of training texts. They show whether a problem is among the texts, but not the texts.
 
-/** A training's list of runs, with the hashes of its rows. */
+/** A training's manifest, with the hashes of its rows. */
 export const trainingName = 'training.json';
 
-/** If there are more hashes, the smallest are kept as a sample of the texts. */
+/** Most hashes kept. If there are more, the smallest are a sample of the texts. */
 const mostHashes = 50_000;
 
-/** Shorter texts, such as an answer, do not identify a problem. */
+/** Fewest characters of a text. A shorter text, such as an answer, does not identify a problem. */
 const leastCharacters = 20;
 
-/** All hashes of texts, or the smallest. */
+/** All hashes of texts, or the smallest of them. */
 export interface TextHashes {
-  /** Sorted prefixes of SHA-256, in hexadecimal. */
+  /** Prefixes of SHA-256 in hexadecimal, sorted. */
   readonly hashes: readonly string[];
   /** True if larger hashes were left out. */
   readonly isSample: boolean;
 }
 
-/** Keeps letters and digits, without a label such as `Question:`; undefined if short. */
+/** Keeps letters and digits, without a label such as `Question:`. Returns undefined for a short text. */
 const essenceOf = (text: string): string | undefined => {
   const essence = text
     .slice(0, 1 << 16)
@@ -43,14 +43,14 @@ export const hashesOf = (text: string): string[] =>
     return essence === undefined ? [] : [hashOf(essence)];
   });
 
-/** Returns each column, and all joined: a prompt and its completion may be one text. */
+/** Returns each column, and all columns joined, because a prompt and its completion may be one text. */
 const textsOf = (row: unknown): string[] => {
   if (!isObject(row)) return [];
   const texts = Object.values(row).filter((value): value is string => typeof value === 'string');
   return [...texts, texts.join('')];
 };
 
-/** Keeps the smallest hashes. */
+/** Collects hashes, and keeps only the smallest. */
 class Smallest {
   #hashes = new Set<string>();
   isSample = false;
@@ -88,7 +88,7 @@ export const hashesOfFiles = async (files: readonly string[]): Promise<TextHashe
   return { hashes: found.sorted(), isSample: found.isSample };
 };
 
-/** Returns undefined if a sample cannot tell. */
+/** Returns undefined if the hashes are a sample that cannot decide. */
 export const isAmong = (
   text: string,
   { hashes, isSample }: TextHashes,

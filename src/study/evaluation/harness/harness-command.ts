@@ -6,16 +6,19 @@ import { LayerloomError } from '../../../core/base/errors/errors.js';
 
 export const harnessName = 'lm_eval';
 
-/** Exits with 0 if `python -m lm_eval` runs an installed harness, not a folder in the working directory. */
+/**
+ * Exits with 0 if `python -m lm_eval` runs an installed harness. A folder of that name in the working
+ * directory does not count.
+ */
 const isInstalled = `import importlib.util, os, sys
 found = importlib.util.find_spec("${harnessName}")
 origin = found.origin if found is not None else None
 sys.exit(origin is None or os.path.dirname(os.path.dirname(os.path.abspath(origin))) == os.getcwd())`;
 
 export interface FoundHarness {
-  /** For the shell: `lm_eval`, or `/usr/bin/python3 -m lm_eval`. */
+  /** The command for the shell: `lm_eval`, or `/usr/bin/python3 -m lm_eval`. */
   readonly command: string;
-  /** The program, or the Python that has it. */
+  /** The path of the program, or of the Python that has it. */
   readonly file: string;
 }
 
@@ -31,12 +34,12 @@ export const findHarness = (path: string): FoundHarness | undefined => {
     : { command: `${shellWord(python)} -m ${harnessName}`, file: python };
 };
 
-/** The default is `lm_eval`, which another machine may have. */
+/** The default is `lm_eval`, because the commands may run on another machine. */
 export const harnessCommand = (given: string | undefined): string =>
   given ?? findHarness(process.env['PATH'] ?? '')?.command ?? harnessName;
 
 /**
- * Checks early that the shell finds the program. Skips commands with shell syntax.
+ * Checks before any work that the shell finds the program. Commands with shell syntax are not checked.
  *
  * @throws LayerloomError HARNESS_MISSING
  */
@@ -44,7 +47,7 @@ export const checkHarness = (command: string): void => {
   const [word = ''] = command.trim().split(' ');
   if (!command.split(' ').every((each) => each === '' || isPlainWord(each)) || word.includes('=')) return;
   const { status, error } = spawnSync('sh', ['-c', 'command -v "$1"', 'sh', word], { stdio: 'ignore' });
-  // The actual start reports that no process can start.
+  // If no process can start, the actual start reports it.
   if (status === 0 || error !== undefined) return;
   const others = command === harnessName ? ', and no Python there has it' : '';
   throw new LayerloomError('HARNESS_MISSING', { command, reason: `${word} is not on the PATH${others}` });

@@ -27,13 +27,13 @@ export interface HarnessResult {
   readonly problems: readonly ProblemResult[];
   readonly texts: ProblemTexts;
   readonly harness: { readonly name: 'lm-eval'; readonly version: string };
-  /** The harness's `model` and `model_args`, without the checkpoint and the machine. */
+  /** The harness's `model` and `model_args`, without the keys for checkpoint and machine. */
   readonly backend: string;
-  /** A path, or a server's name. */
+  /** The checkpoint's path, or a server's name for it. */
   readonly model: string;
-  /** The scored rows, the end excluded; null: all. */
+  /** The scored rows, end exclusive; null for all. */
   readonly rows: Rows | null;
-  /** The harness's `max_gen_toks`; null: the task's default. */
+  /** The harness's `max_gen_toks`; null for the task's default. */
   readonly maxTokens: number | null;
   readonly started: string;
   readonly seconds: number;
@@ -50,7 +50,7 @@ export const findHarnessResults = async (directory: string): Promise<string[]> =
     .map((name) => join(directory, name));
 };
 
-/** Keys of `model_args` for the checkpoint or the machine, which do not affect answers. */
+/** Keys of `model_args` that name the checkpoint or the machine, and do not affect answers. */
 const placeArguments = [
   'pretrained',
   'model',
@@ -67,7 +67,7 @@ const placeArguments = [
   'data_parallel_size',
 ];
 
-/** Includes the arguments that may change answers, sorted. */
+/** Returns the back end with the arguments that may change answers, sorted. */
 export const backendOf = (name: string, given: Readonly<Record<string, unknown>>): string => {
   const kept = Object.entries(given)
     .filter(([key]) => !placeArguments.includes(key))
@@ -159,7 +159,7 @@ const timeIn = (file: string, { date }: HarnessResults): string => {
   return time.toISOString();
 };
 
-/** Accepts text; returns `other` for `N/A` and absence. */
+/** Accepts text. `N/A` and an absent value give `other`. */
 const numberOr = (other: number, value: unknown): number => {
   const number = typeof value === 'string' ? Number.parseFloat(value) : value;
   return typeof number === 'number' && Number.isFinite(number) ? number : other;

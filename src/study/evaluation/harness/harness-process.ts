@@ -13,27 +13,27 @@ import { jsonOrNone } from '../../../core/texts/json.js';
 import { tensorsThatDiffer, type WeightsInPlace, WeightsToLoad } from '../servers/weights-to-load.js';
 import type { EvaluationSettings } from '../settings.js';
 
-/** Results of other versions have a warning. */
+/** The tested versions; others cause a warning. */
 export const knownHarnessVersion = '0.4.13';
 
-/** Runs the harness for successive models; the version of its protocol. */
+/** Our program that runs the harness for successive models, and the version of its protocol. */
 const program = shipped('python/layerloom_eval');
 const programVersion = 1;
 
-/** Time limit for its greeting, before which it imports nothing. */
+/** Time limit for the program's greeting, which it sends before it imports anything. */
 const greetingMs = 30_000;
 
 const greetingSchema = z.object({
   program: z.literal(programVersion),
   lm_eval: z.string().nullable(),
-  /** Uses of the harness that this version does not have. */
+  /** Functions and arguments that we use and this version of the harness lacks. */
   lacks: z.array(z.string()).default([]),
 });
 
-/** The command line of 0.4.10 and later, without which nothing can be scored. */
+/** The command line of 0.4.10 and later. Older harnesses cannot be used at all. */
 const commandLineOfRuns = 'lm_eval run --config';
 
-/** Why no process of a harness can serve several models. */
+/** The reason why no process of a harness can serve several models. */
 interface NotKept {
   readonly reason: string;
   readonly isTooOld?: boolean;
@@ -46,7 +46,7 @@ const fingerprintSchema = z.record(
 
 const loadedSchema = z.object({ tensors: z.number(), bytes: z.number(), whole: z.boolean() });
 
-/** At most one line when the weights are loaded, before the first request, and one at the end. */
+/** A line of the program: at most one after loading, before the first request, and one at the end. */
 const lineSchema = z.union([
   z.object({ loaded: loadedSchema, fingerprint: fingerprintSchema }),
   z.object({ code: z.number(), text: z.string().optional() }),
@@ -61,24 +61,24 @@ export interface LoadedWeights {
   readonly ofBytes: number;
 }
 
-/** How a run ended. */
+/** The end of a run. */
 export interface HarnessEnd {
   readonly code: number | null;
   readonly by: NodeJS.Signals | null;
-  /** The answer of a trial. */
+  /** The answer to a prompt. */
   readonly text?: string | undefined;
 }
 
-/** A prompt to answer instead of a run of the harness. */
+/** A prompt to answer, instead of a run of the harness. */
 export interface TrialWords {
   readonly prompt: string;
   readonly max_tokens: number;
   readonly chat: boolean;
-  /** Arguments of the harness's `hf`. */
+  /** Arguments for the harness's `hf`. */
   readonly arguments: Readonly<Record<string, unknown>>;
 }
 
-/** Tensors that differ from their files; the process was ended before answering. */
+/** Tensors that differ from their files. The process was ended before it answered. */
 export interface WrongWeights {
   readonly differing: readonly string[];
 }
@@ -88,9 +88,12 @@ interface ProcessRun {
   readonly words: readonly string[] | TrialWords;
   /** The output is appended to this file. */
   readonly log: string;
-  /** A checkpoint's absolute path, or a merge in place; undefined if a server holds them. */
+  /**
+   * A checkpoint's absolute path, or the weights of an unwritten merge. Undefined if a server holds the
+   * weights.
+   */
   readonly weights: string | WeightsInPlace | undefined;
-  /** How to compare tensors that stayed loaded. */
+  /** The comparison of tensors that stayed loaded. */
   readonly fingerprint: EvaluationSettings['fingerprint'];
   /** Called after loading, before the first request. */
   readonly onLoaded: (loaded: LoadedWeights) => void;
@@ -103,8 +106,8 @@ export const canServeMoreRuns = ({ backend }: Pick<EvaluationSettings, 'backend'
 const isTrial = (words: readonly string[] | TrialWords): words is TrialWords => 'prompt' in words;
 
 /**
- * True if successive models share a process or server that loads only what differs. A kept process needs a
- * harness with a known Python; its version is checked only at its start.
+ * True if successive models share a process or server, which loads only differing tensors. A shared process
+ * needs a harness with a known Python; the harness's version is checked only when the process starts.
  *
  * @param separate true for one process per model
  */
@@ -130,8 +133,8 @@ interface Session {
 }
 
 /**
- * A process of the harness for successive models. Starts with the first run, or after a run that ended it;
- * disposing ends it.
+ * A process of the harness for successive models. The first run starts it, and so does a run after one that
+ * ended it. Disposing ends it.
  */
 export class HarnessProcess implements AsyncDisposable {
   readonly #command: string;
@@ -154,13 +157,14 @@ export class HarnessProcess implements AsyncDisposable {
     this.#weights = weights;
   }
 
-  /** Why the harness cannot be kept; undefined if it can, or was not asked. */
+  /** Why the harness cannot be kept. Undefined if it can, or was not asked yet. */
   get notKept(): NotKept | undefined {
     return this.#notKept;
   }
 
   /**
-   * @returns undefined if the harness cannot be kept: it lacks what is used, or its Python is unknown
+   * @returns undefined if the harness cannot be kept, because it lacks needed functions or its Python is
+   * unknown
    * @throws LayerloomError HARNESS_MISSING if it has no command line of runs
    */
   async run({
@@ -191,7 +195,7 @@ export class HarnessProcess implements AsyncDisposable {
         await this.end();
         return await ended;
       }
-      // No fingerprint: the model came from the directory's files, which are not the merge's.
+      // No fingerprint: the model was loaded from the directory's files, which are another model's.
       if ('code' in line && line.code === 0 && isInPlace && !isAgreed)
         return { differing: asked.tensors.map(({ name }) => name) };
       if ('code' in line) return { by: null, ...line };
@@ -254,7 +258,7 @@ const greeted = async (python: string, log: string, env: NodeJS.ProcessEnv): Pro
     child.once('error', () => resolve({ code: 127, by: null }));
   });
   await errors.close();
-  // If it ends before reading a request, `ended` says so.
+  // If the process ends before it reads a request, `ended` reports that.
   (child.stdin as Writable).on('error', () => undefined);
   const lines = createInterface(child.stdout as Readable)[Symbol.asyncIterator]();
   const late = new AbortController();

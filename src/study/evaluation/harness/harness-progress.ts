@@ -1,26 +1,28 @@
 import { watchLog } from '../../../core/programs/watch-log.js';
 
-/** Answered requests, and requests announced so far. */
+/** Numbers of answered and of announced requests. */
 export interface Requests {
   readonly done: number;
   readonly total: number;
 }
 
 /**
- * The harness's tqdm bars over requests: `Running generate_until requests:  12%|█▏  | 3/25 [00:10<…`. Bars
- * over contexts, tokens and texts do not count.
+ * Matches the harness's tqdm bars over requests: `Running generate_until requests:  12%|█▏  | 3/25 [00:10<…`.
+ * Bars over contexts, tokens and texts do not match.
  */
 const bar = /(?:Running [\w ]+ requests|Requesting API|Processed prompts):\s+\d+%\|[^|]*\|\s*(\d+)\/(\d+) \[/;
 
-/** Logged before the requests of a kind: cached ones, and the rest. */
+/** Matches the line before the requests of a kind: the number of cached ones, and the rest. */
 const cached = /Cached requests: (\d+), Requests remaining: (\d+)/;
 
 /**
- * Counts requests from a growing log. The harness draws a bar per batch for perplexities, else one per kind.
- * A text longer than the context counts as one request.
+ * Counts requests from a growing log. For perplexities the harness draws a bar per batch, otherwise one per
+ * kind of request. A text longer than the context counts as one request.
  */
 export class RequestCounter {
-  /** Requests of earlier kinds; of this kind: all and cached, ended bars, current bar. */
+  /**
+   * Requests of earlier kinds. Of the present kind: all, cached, those of ended bars, and of the current bar.
+   */
   #earlier = 0;
   #kind: { readonly total: number; readonly cached: number } | undefined;
   #ended = 0;
@@ -53,7 +55,7 @@ export class RequestCounter {
 
   #begin(before: number, remaining: number): void {
     const kind = { total: before + remaining, cached: before };
-    // The end of a log is read again when it grows.
+    // The log's last line may be incomplete: it is read again when the log grows.
     if (this.#bar === undefined && this.#kind?.total === kind.total) return;
     this.#earlier += this.#bar === undefined ? 0 : (this.#kind?.total ?? this.#ended + this.#bar.total);
     [this.#kind, this.#ended, this.#bar] = [kind, 0, undefined];

@@ -10,7 +10,7 @@ import { sampleHashesSchema, sampleSchema } from './harness-schema.js';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** The file is parsed as one string. */
+/** Most bytes of a file, because it is parsed as one string. */
 const longest = { most: constants.MAX_STRING_LENGTH, what: 'a file of samples' };
 
 /**
@@ -106,7 +106,7 @@ const sampleOf = (file: string, line: number, text: string): Sample => {
       expected: textOf(sample['target'] ?? ''),
     };
   } catch (error) {
-    // Nested too deeply for JSON.stringify.
+    // The value is nested too deeply for JSON.stringify.
     throw invalidResult(file, `line ${line} is not a sample of lm_eval: ${reasonOf(error)}`);
   }
 };
@@ -117,7 +117,7 @@ const first = (value: unknown): unknown => (Array.isArray(value) ? value[0] : va
 
 /**
  * Returns undefined for log-likelihoods, which are texts too. Only requests to generate have settings as
- * second argument.
+ * their second argument.
  */
 const generatedIn = (sample: Json): string | undefined => {
   const request = isObject(sample['arguments']) ? sample['arguments']['gen_args_0'] : undefined;
@@ -126,7 +126,7 @@ const generatedIn = (sample: Json): string | undefined => {
   return typeof response === 'string' ? response : undefined;
 };
 
-/** A log-likelihood may be text, and has a weight. */
+/** Reads a log-likelihood, which may be text, and its weight. */
 const scoreOf = (value: unknown): ProblemScore | undefined => {
   if (typeof value === 'boolean') return Number(value);
   if (typeof value === 'number') return value;
@@ -137,7 +137,7 @@ const scoreOf = (value: unknown): ProblemScore | undefined => {
     : undefined;
 };
 
-/** Tries the names that tasks commonly use. */
+/** Tries the names that tasks commonly use for a question. */
 const questionIn = (doc: Json): string => {
   for (const key of ['question', 'query', 'text', 'sentence', 'prompt']) {
     const value = doc[key];

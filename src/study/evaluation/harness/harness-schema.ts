@@ -1,8 +1,9 @@
 import * as z from 'zod';
 
-// The parts of the harness's output that are read. Untrusted: results come from other people.
+// The parts of the harness's output that are read. They are untrusted, because results may come from other
+// people.
 
-/** Part of file names. */
+/** A name that becomes part of file names. */
 const name = z
   .string()
   .min(1)
@@ -15,7 +16,7 @@ const rows = z.int().min(0);
 const config = z.object({
   model: z.string().nullish(),
   model_args: z.union([z.string(), z.looseObject({ pretrained: place, model: place })]).nullish(),
-  // Below 1, a share of the rows.
+  // A number of rows; below 1, a share of them.
   limit: z
     .number()
     .positive()
@@ -48,7 +49,7 @@ export const resultsSchema = z.object({
 export type HarnessResults = z.infer<typeof resultsSchema>;
 export type HarnessConfig = HarnessResults['config'];
 
-/** A line of `samples_*.jsonl`; further keys are its metrics. */
+/** A line of `samples_*.jsonl`. Its further keys are metrics. */
 export const sampleSchema = z.looseObject({
   doc_id: rows,
   metrics: z.array(z.string()),

@@ -31,25 +31,25 @@ import { promptArguments } from './prompt-arguments.js';
 
 /** A run of one model, in tasks with the same number of worked examples. */
 export interface HarnessRun {
-  /** For messages. */
+  /** The model's name, for messages. */
   readonly name: string;
   /** Absolute path of the checkpoint. */
   readonly path: string;
-  /** Weights of a merge in place; the directory at `path` has another model's. */
+  /** Weights of an unwritten merge; the directory at `path` has another model's. */
   readonly inPlace?: WeightsInPlace | undefined;
   readonly tasks: readonly string[];
-  /** Undefined: the tasks' defaults. */
+  /** Worked examples; undefined for the tasks' defaults. */
   readonly fewshot: number | undefined;
-  /** By task; undefined or null: all rows. */
+  /** Rows by task; undefined or null for all rows. */
   readonly rows: ReadonlyMap<string, Rows | null>;
   readonly settings: EvaluationSettings;
   /** Folders of further task files. */
   readonly includePaths: readonly string[];
-  /** For back ends that ask a server. */
+  /** URL of a server, for back ends that ask one. */
   readonly server: string | undefined;
-  /** The server's name of the checkpoint; default: its path. */
+  /** The server's name for the checkpoint; default: its path. */
   readonly servedName?: string | undefined;
-  /** Made if needed, and kept. */
+  /** The directory of results, which is made if needed, and kept. */
   readonly directory: string;
 }
 
@@ -82,14 +82,14 @@ const modelArguments = async ({
 
 const harnessConfig = async (run: HarnessRun): Promise<Record<string, unknown>> => {
   const { tasks, fewshot, rows, settings, includePaths, directory } = run;
-  // Ignored by tasks that generate nothing.
+  // Tasks that generate nothing ignore this.
   const maxTokens = tasks.map((task) => settings.maxTokensOf(task)).find((most) => most !== null);
   const wanted = tasks.flatMap((task) => {
     const range = rows.get(task);
     return range === undefined || range === null ? [] : [{ task, range }];
   });
-  // A limit works if all tasks start at row 0 with equal ends: unlike a list of rows, it also applies to
-  // groups.
+  // Uses a limit if all tasks start at row 0 and have equal ends, because a limit also applies to groups and
+  // a list of rows does not.
   const [first] = wanted;
   const isLimit =
     wanted.length === tasks.length &&
@@ -114,7 +114,7 @@ const harnessConfig = async (run: HarnessRun): Promise<Record<string, unknown>> 
     ...(settings.confirmRunUnsafeCode ? { confirm_run_unsafe_code: true } : {}),
     ...(settings.device === undefined ? {} : { device: settings.device }),
     ...(maxTokens === undefined ? {} : { gen_kwargs: { max_gen_toks: maxTokens } }),
-    // The command line takes one folder, a configuration a list.
+    // The command line takes one folder; a configuration takes a list.
     ...(includePaths.length === 0
       ? {}
       : { include_path: includePaths.length === 1 ? includePaths[0] : includePaths }),
@@ -140,11 +140,11 @@ export const prepareRun = async (run: HarnessRun): Promise<string[]> => {
   return ['run', '--config', config, ...run.settings.arguments];
 };
 
-/** For people to copy. */
+/** Puts variables before a command, for people to copy. */
 export const withVariables = (command: string, environment: Readonly<Record<string, string>>): string =>
   [...Object.entries(environment).map(([name, value]) => `${name}=${shellWord(value)}`), command].join(' ');
 
-/** For people to copy. */
+/** Formats a command for people to copy. */
 export const commandLine = (
   command: string,
   words: readonly string[],
@@ -155,12 +155,12 @@ interface Execution {
   /** The harness's command, for the shell: `lm_eval`, or `python -m lm_eval`. */
   readonly command: string;
   readonly environment: Readonly<Record<string, string>>;
-  /** Shared by successive models; undefined: one process per run. */
+  /** A process that successive models share; undefined for one process per run. */
   readonly kept?: HarnessProcess | undefined;
-  /** The output is appended to this file. */
+  /** The log file to which the output is appended. */
   readonly log: string;
   readonly signal?: AbortSignal | undefined;
-  /** According to the harness's bars in the log. */
+  /** Called with the progress that the harness's bars in the log show. */
   readonly onRequests?: ((requests: Requests) => void) | undefined;
   readonly onLoaded?: ((loaded: LoadedWeights) => void) | undefined;
 }
@@ -175,7 +175,7 @@ interface Execution {
 export const runHarness = async (run: HarnessRun, execution: Execution): Promise<HarnessResult[]> => {
   checkHarness(execution.command);
   const words = await prepareRun(run);
-  // Now a new process loads the model whole.
+  // A new process loads the whole model now.
   if ((await executed(run, words, execution)).length > 0) {
     const still = await executed(run, words, execution);
     if (still.length > 0)
@@ -193,7 +193,10 @@ export const runHarness = async (run: HarnessRun, execution: Execution): Promise
   return readHarnessResults(file);
 };
 
-/** @returns tensors of a kept process that differ from the model's files; if any, it answered nothing */
+/**
+ * @returns tensors of a kept process that differ from the model's files; if there are any, the process
+ * answered nothing
+ */
 const executed = async (
   run: HarnessRun,
   words: readonly string[],
@@ -231,7 +234,7 @@ const executed = async (
 interface Runner {
   /** @param output file descriptor */
   run(output: number): Promise<HarnessEnd>;
-  /** A run that begins later ends at once. */
+  /** A run that begins after the abort ends at once. */
   stop(): Promise<void>;
 }
 
@@ -259,7 +262,7 @@ const ownProcess = (words: readonly string[], { command, environment }: Executio
   };
 };
 
-/** Applies the time limit and the caller's signal; derives errors from the log. */
+/** Applies the time limit and the caller's signal. Derives errors from the log. */
 const supervised = async (run: HarnessRun, execution: Execution, runner: Runner): Promise<void> => {
   const { command, log, signal, onRequests = () => undefined } = execution;
   checkInterrupt(signal);
@@ -316,10 +319,10 @@ const failureOf = ({ name }: HarnessRun, { command, code, by, printed, log }: Fa
 
 const tooOld = 'it is older than lm_eval 0.4.10, and has no `lm_eval run`';
 
-/** True for the message of a command line without subcommands. */
+/** True for the message of a harness without subcommands, which is too old. */
 const isTooOld = (printed: string): boolean => /unrecognized arguments: (run|ls)\b/.test(printed);
 
-/** Explains the hub's error about a data set; undefined for other errors. */
+/** Explains an error of the hub about a data set; undefined for other errors. */
 const noDataSet = (printed: string): string | undefined => {
   const [, name, cause] = /Couldn't reach '([^'\n]{1,200})' on the Hub \((\w{1,80})\)/.exec(printed) ?? [];
   if (name === undefined) return undefined;

@@ -14,8 +14,9 @@ import { isBareAdapter, readAdapter, readWhole } from '../../../core/models/read
 import { baseOf } from '../../../core/plan/compile/adapters/named-base.js';
 
 /**
- * Returns the absolute path by which programs load a model like merges do; `BASE+ADAPTER` for an adapter. A
- * model named by a file gets a directory of links: programs would read other files beside it.
+ * Returns the absolute path from which programs load the same model as merges do, or `BASE+ADAPTER` for an
+ * adapter. A model named by a file gets a directory of links, because programs would also read other files
+ * beside it.
  *
  * @param views parent of such directories, made once and kept
  * @throws LayerloomError NOT_AS_LOADED; WRITE_FAILED; the codes of `readModel`
@@ -72,7 +73,7 @@ const viewOf = async (checkpoint: CheckpointIndex, folder: string, views: string
     await rename(staging, view);
   } catch (cause) {
     await rm(staging, { recursive: true, force: true });
-    // Another process made it meanwhile.
+    // Another process made the directory meanwhile.
     if (await exists(view)) return view;
     throw writeFailed(view, cause);
   }
@@ -83,6 +84,6 @@ const viewOf = async (checkpoint: CheckpointIndex, folder: string, views: string
 const singleName = (name: string): string =>
   name.endsWith(writer.extension) ? writer.shardName(0, 1) : 'pytorch_model.bin';
 
-/** Removes the name of another weights file. */
+/** Removes a key of `config.json` that names another weights file. */
 const configFor = async (file: string): Promise<string> =>
   withoutKey((await readSideFile(file)).toString(), 'transformers_weights');

@@ -2,13 +2,13 @@ import { join } from 'node:path';
 import { exists } from '../../../core/base/files/exists.js';
 import { isObject, readJsonObject } from '../../../core/models/checkpoint/files/json.js';
 
-/** The context length in `config.json`, in the harness's order. */
+/** Keys of `config.json` with the context length, in the harness's order. */
 const lengthKeys = ['n_positions', 'max_position_embeddings', 'n_ctx'];
 
 /**
  * Returns the harness's `max_length` and `add_bos_token` for a checkpoint behind a server, so that prompts
- * equal those of `hf`. The harness's defaults are no special tokens, and 2048 tokens, to which it silently
- * cuts prompts from the left. Eight exemplars of MGSM are longer in many languages.
+ * equal those of `hf`. By default the harness adds no special tokens, and silently cuts prompts from the left
+ * to 2048 tokens. Eight exemplars of MGSM are longer in many languages.
  *
  * @param path of the checkpoint, whose configuration may state no length
  * @param isTemplated true if a chat template writes the special tokens

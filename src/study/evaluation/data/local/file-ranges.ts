@@ -2,16 +2,16 @@ import { createHash } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
 import { reading } from '../../../../core/base/files/writing.js';
 
-/** Bytes of a file, the end excluded. */
+/** A range of bytes in a file; `end` is exclusive. */
 export type Range = readonly [begin: number, end: number];
 
-/** Elements of a sample, as in `exchange.py` and `parts.py`. */
+/** Elements of one sample, as in `exchange.py` and `parts.py`. */
 const sampleElements = 1024;
 
 /** Bytes per read. */
 export const chunkBytes = 1 << 20;
 
-/** Files, each opened at its first read. Disposing closes them. */
+/** Opens each file at its first read. Disposing closes all files. */
 export class FilesToRead implements AsyncDisposable {
   readonly #handles = new Map<string, FileHandle>();
 
@@ -29,7 +29,7 @@ export class FilesToRead implements AsyncDisposable {
   }
 }
 
-/** @throws Error if the file ends before */
+/** @throws Error if the file ends too early */
 export const hashRanges = async (handle: FileHandle, ranges: readonly Range[]): Promise<string> => {
   const hash = createHash('sha256');
   const chunk = Buffer.allocUnsafe(chunkBytes);

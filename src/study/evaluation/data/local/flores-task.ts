@@ -5,10 +5,10 @@ import { type LocalTask, requiredFile, writeRows } from './local-task.js';
 
 const codeOf = ({ flores }: EvaluationLanguage): string => flores.slice(0, 3);
 
-/** Without spaces between words: their tasks also compute BLEU over characters. */
+/** Languages without spaces between words. Tasks into them also have BLEU over characters. */
 const unspaced: readonly string[] = ['jpn', 'tha', 'zho'];
 
-/** For prompts: `Swahili`. */
+/** The language's name in prompts: `Swahili`. */
 const nameOf = ({ name }: EvaluationLanguage): string => `${name.charAt(0).toUpperCase()}${name.slice(1)}`;
 
 type Direction = readonly [source: EvaluationLanguage, target: EvaluationLanguage];
@@ -18,7 +18,7 @@ const taskOf = ([source, target]: Direction): string =>
 
 const english = mgsmLanguages.filter(({ code }) => code === 'en');
 
-/** From English and to English. */
+/** Returns the tasks from English into a language and back. */
 export const floresTasksOf = (language: EvaluationLanguage): string[] => directionsOf(language).map(taskOf);
 
 const directionsOf = (language: EvaluationLanguage): Direction[] =>

@@ -1,10 +1,10 @@
-/** A language of the paper's or MGSM's tasks. */
+/** A language of the tasks of the paper or of MGSM. */
 export interface EvaluationLanguage {
-  /** In lower case, as in experiments: `swahili`. */
+  /** The name in experiments, in lower case: `swahili`. */
   readonly name: string;
-  /** Code of MGSM and Global-MMLU. */
+  /** The code in MGSM and Global-MMLU. */
   readonly code: string;
-  /** Code of FLORES-200 and BELEBELE. */
+  /** The code in FLORES-200 and BELEBELE. */
   readonly flores: string;
 }
 

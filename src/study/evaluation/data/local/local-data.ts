@@ -56,7 +56,7 @@ const ownTasks: readonly string[] = [
   ...mbppTaskNames,
 ];
 
-/** Returns the package's tasks if `task` is a misspelt one. */
+/** If `task` is a misspelt task of the package, returns the package's tasks. */
 export const misspelt = (task: string): readonly string[] | undefined =>
   task.startsWith('layerloom_') && !ownTasks.includes(task) ? ownTasks : undefined;
 

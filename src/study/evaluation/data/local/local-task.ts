@@ -8,7 +8,7 @@ export type DataFiles = Readonly<Record<string, string>>;
 
 export interface WrittenRows {
   readonly files: DataFiles;
-  /** Rows of the split `test`. */
+  /** Number of rows in the split `test`. */
   readonly problems: number;
 }
 
@@ -18,9 +18,9 @@ export interface LocalTask {
   readonly benchmark: string;
   /** Template in the package's `tasks/`. */
   readonly template: string;
-  /** The needed files, for messages; only if the hub has no data. */
+  /** The needed files, for messages. Set only if the hub has no data. */
   readonly needed?: string;
-  /** Task settings that depend on which files exist. */
+  /** Returns the task settings that depend on the existing files. */
   readonly settingsFor?: (files: DataFiles) => object;
   /**
    * Writes the task's rows as JSON lines.
@@ -45,8 +45,8 @@ export const firstThere = async (data: string, places: readonly string[]): Promi
 };
 
 /**
- * @param places possible names in the directory; the first that exists counts
- * @throws LayerloomError DATA_MISSING with the first name
+ * @param places possible names in the directory; the first existing one is taken @throws LayerloomError
+ * DATA_MISSING with the first name
  */
 export const requiredFile = async (
   task: string,

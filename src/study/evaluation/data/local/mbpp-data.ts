@@ -10,19 +10,19 @@ const text = z.string().min(1);
 /** A row of `google-research-datasets/mbpp`, configuration `full`, and of `mbpp.jsonl`. */
 const mbppRow = z.object({
   task_id: z.int().min(1),
-  /** Translated in other languages. */
+  /** The description, which is translated in other languages. */
   text,
   code: text,
-  /** The prompt shows three tests, which decide the score. */
+  /** Three tests, which the prompt shows and which decide the score. */
   test_list: z.array(text).min(3),
 });
 
 type MbppRow = z.output<typeof mbppRow>;
 
-/** Ids of the test set (Austin et al. 2021). */
+/** First and last id of the test set (Austin et al. 2021). */
 const testSet = { first: 11, last: 510 } as const;
 
-/** Worked examples in the harness's `mbpp`. */
+/** Ids of the worked examples in the harness's `mbpp`. */
 const exampleIds: readonly number[] = [2, 3, 4];
 
 const invalidData = (file: string, reason: string): LayerloomError =>
@@ -31,7 +31,7 @@ const invalidData = (file: string, reason: string): LayerloomError =>
 /**
  * Returns the test set, and worked examples if the file has them.
  *
- * @param shots wanted examples
+ * @param shots number of wanted examples
  * @throws LayerloomError DATA_INVALID
  */
 const readMbpp = async (
@@ -61,7 +61,7 @@ const readMbpp = async (
   return { problems, examples };
 };
 
-/** The hub has data of English only. */
+/** The hub has only English data. */
 export const mbppTaskNames: readonly string[] = mgsmLanguages.map(({ code }) => `layerloom_mbpp_${code}`);
 
 export const localMbppTask = (task: string): LocalTask | undefined => {

@@ -5,8 +5,8 @@ import { itemAt } from '../../../../core/base/errors/lookup.js';
 import { parseJson } from '../../../../core/texts/json.js';
 
 /**
- * A row of MGSM with the fields of `juletxara/mgsm`. Problems have no worked answer; no template reads the
- * equations, which `exemplars.json` lacks.
+ * A row of MGSM with the fields of `juletxara/mgsm`. Problems have no worked answer. `equation_solution` is
+ * null, because `exemplars.json` lacks it and no template reads it.
  */
 export interface MgsmRow {
   readonly question: string;
@@ -24,7 +24,7 @@ export const readProblems = async (file: string): Promise<readonly MgsmRow[]> =>
   const lines = (await readFile(file, 'utf8')).replace(/\r?\n$/, '').split(/\r?\n/);
   return lines.map((text, index) => {
     const [question = '', answer = '', ...more] = text.split('\t');
-    // The harness and the hub write 2125 for 2,125.
+    // Removes thousands separators: the harness and the hub write 2125 for 2,125.
     const digits = answer.replace(/(?<=\d),(?=\d{3}(?:,|$))/g, '');
     if (question === '' || more.length > 0 || !/^\d+$/.test(digits))
       throw new LayerloomError('DATA_INVALID', {
@@ -49,7 +49,7 @@ const readJson = (file: string, text: string): unknown => {
 
 /**
  * Reads worked examples, with their labels: `{LANGUAGE: {"1": {q, a}, …}}`. The last number in an answer's
- * text counts.
+ * text is the answer.
  *
  * @returns undefined if the file lacks the language
  * @throws LayerloomError DATA_INVALID
