@@ -6,7 +6,6 @@ import { mergekitRecipe } from '../core/plan/export/mergekit-recipe.js';
 import { recipeFrom } from '../core/plan/export/own-recipe.js';
 import { type MergePlanOptions, planMerge } from './plan-merge.js';
 
-/** Options of `exportRecipe`. */
 export interface ExportOptions extends MergePlanOptions {
   /** Only `mergekit`, the default. */
   dialect?: (typeof exportDialects)[number] | undefined;

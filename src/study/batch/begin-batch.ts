@@ -21,7 +21,6 @@ interface BeginOptions extends StatisticsOptions {
   readonly first?: readonly string[] | undefined;
 }
 
-/** A checked batch. */
 export interface Begun {
   readonly store: ShardStore;
   readonly present: ReadonlySet<string>;

@@ -16,7 +16,6 @@ import { type DistinctShard, groupShards } from './planning/groups.js';
 import type { Part } from './planning/part.js';
 import { StoreSink } from './store-sink.js';
 
-/** Options of a batch. */
 export interface BatchOptions extends PlanOptions, Omit<BatchPlanOptions, 'assume'> {
   /** The directory of the merges. */
   out: string;

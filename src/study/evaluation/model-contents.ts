@@ -22,7 +22,7 @@ export interface Slot {
   readonly bytes: number;
 }
 
-/** The tensors of a file, with a text for each that identifies its bytes. */
+/** The tensors of a file, and for each a text that identifies its bytes. */
 export interface ContentPart {
   readonly slots: readonly Slot[];
   readonly contents: readonly string[];
@@ -30,9 +30,9 @@ export interface ContentPart {
 
 /** A model's weights, identified without reading them. */
 export interface ModelContents {
-  /** Identifies the small files beside the weights; programs exchange weights only between equal forms. */
+  /** Identifies the small files beside the weights. Programs exchange weights only between equal forms. */
   readonly form: string;
-  /** Models that share a shard share the part. */
+  /** Models that share a shard share its part. */
   readonly parts: readonly ContentPart[];
 }
 
@@ -42,7 +42,7 @@ export const notOfTheModel: readonly string[] = [provenanceName, cardName, index
 /** Larger files, such as tokenizers, are identified by size. */
 const mostHashedBytes = 1 << 16;
 
-/** A file beside weights, as a form identifies it. */
+/** A small file beside the weights; forms are made from these. */
 export interface SmallFile {
   readonly name: string;
   readonly size: number;
@@ -79,9 +79,9 @@ export const slotOf = (
  * of their files. Reads each shard's headers once.
  */
 export class ContentsReader {
-  /** By key. */
+  /** Parts by the keys of shards. */
   readonly #shards = new Map<string, Promise<ContentPart>>();
-  /** By text: many models have the same slots. */
+  /** Slots by their text, because many models have the same slots. */
   readonly #slots = new Map<string, readonly Slot[]>();
   readonly #sources: Source[] = [];
 
@@ -124,7 +124,7 @@ export class ContentsReader {
       shards.map((shard) => {
         const part = this.#shards.get(shard.key) ?? this.#partOf(directory, shard);
         this.#shards.set(shard.key, part);
-        // Another merge may have the shard intact.
+        // Another merge may have an intact copy of the shard.
         part.catch(() => this.#shards.delete(shard.key));
         return part;
       }),
@@ -151,7 +151,7 @@ export class ContentsReader {
 /** A checkpoint that merges may copy tensors from. */
 class Source {
   readonly #tensors: CheckpointIndex['tensors'];
-  /** By file. */
+  /** Hashes by file. */
   readonly #hashes: readonly string[];
   readonly #keys = new Map<readonly Slot[], string | undefined>();
   readonly #texts = new Map<readonly Slot[], readonly string[]>();
@@ -165,7 +165,7 @@ class Source {
     return keyOfStored(storedTensor(0, tensor), ({ file }) => itemAt(this.#hashes, file));
   }
 
-  /** Returns the key of a shard of copies; undefined if the checkpoint lacks some tensor. */
+  /** Returns the key of a shard of copies; undefined if the checkpoint lacks one of the tensors. */
   keyOfCopies(shard: ReadonlyMap<string, TensorReference>, slots: readonly Slot[]): string | undefined {
     if (this.#keys.has(slots)) return this.#keys.get(slots);
     const copies = [...shard].flatMap(([name, { dtype, shape }]) => {

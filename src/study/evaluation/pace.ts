@@ -21,9 +21,9 @@ const publishedSize = (task: string): number | undefined => {
 /** Durations of the harness's runs, by task. */
 export interface Pace {
   readonly results: number;
-  /** Includes loading the model; undefined if never measured. */
+  /** Includes loading the model. Undefined if never measured. */
   secondsPerProblem(task: string): number | undefined;
-  /** Null rows mean all; undefined if neither a result nor the benchmark tells. */
+  /** Null rows mean all. Undefined if neither a result nor the benchmark states the number. */
   problemsIn(task: string, rows: Rows | null): number | undefined;
   /** Seconds of one model; undefined if never measured. */
   secondsOf(task: string, rows: Rows | null): number | undefined;

@@ -1,13 +1,13 @@
 import { createConnection } from 'node:net';
 import { networkInterfaces } from 'node:os';
 
-// Who can reach a server: one that takes weights takes them from anybody.
+// Finds out who can reach a server. A server that takes weights takes them from anybody.
 
 const loopback = /^(localhost|127(\.\d{1,3}){3}|\[?::1\]?)$/;
 
 export const isOfThisMachine = (host: string): boolean => loopback.test(host);
 
-/** Milliseconds for a machine to answer itself. */
+/** Milliseconds that this machine has to answer itself. */
 const mostWait = 1000;
 
 const accepts = (host: string, port: number): Promise<boolean> =>
@@ -28,7 +28,7 @@ export const outerAddresses = (): readonly string[] =>
     all.filter(({ internal, scopeid = 0 }) => !internal && scopeid === 0).map(({ address }) => address),
   );
 
-/** Returns an address by which others can reach a server, if there is one. Does not see firewalls. */
+/** Returns an address by which others can reach a server, if there is one. Ignores firewalls. */
 export const reachedBy = async (url: string): Promise<string | undefined> => {
   const { hostname, port, protocol } = new URL(url);
   if (!isOfThisMachine(hostname)) return hostname;

@@ -12,7 +12,6 @@ import { makeDirectories, replaceFile, syncDirectory } from '../../core/engine/o
 import { readJsonFile } from '../../core/models/checkpoint/files/json-file.js';
 import type { EvaluationResult, ProblemResult, ProblemTexts, ResultIdentity } from './result.js';
 
-/** A result without its problems. */
 export type ResultSummary = Omit<EvaluationResult, 'problems'>;
 
 /** A summary with its file's name in `evaluations/`. */
@@ -21,7 +20,6 @@ export interface FoundResult {
   readonly result: ResultSummary;
 }
 
-/** The directory of an experiment's results. */
 export const evaluationsName = 'evaluations';
 
 const resultName = /^[\w.-]+-[0-9a-f]{16}\.json$/;
@@ -32,11 +30,11 @@ const partialName = /^\.[\w.-]+\.json\.[0-9a-f-]{36}$/;
 const shortHash = (value: unknown): string =>
   createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 16);
 
-/** The task, and a hash of the result's identity. */
+/** The file's name: the task, and a hash of the result's identity. */
 const nameOf = (result: ResultIdentity): string => {
   const { weights, task, taskVersion, promptHash, fewshot, seed, rows, backend, maxTokens } = result;
   const identity = [weights, task, taskVersion, promptHash, fewshot, seed, rows, backend];
-  // Results of earlier versions keep their names.
+  // Without `maxTokens`, results of earlier versions keep their names.
   if (maxTokens !== null) identity.push(maxTokens);
   return `${task.replace(/[^\w.-]/g, '_')}-${shortHash(identity)}`;
 };
@@ -49,11 +47,10 @@ const nameOf = (result: ResultIdentity): string => {
 export class ResultFiles {
   readonly directory: string;
   readonly #read = new Map<string, { stamp: string; result: ResultSummary }>();
-  /** As of the last look. */
+  /** Results as of the last look. */
   readonly #known = new Map<string, FoundResult>();
   #byWeights = new Map<string, FoundResult[]>();
 
-  /** @param experiment the experiment's directory */
   constructor(experiment: string) {
     this.directory = join(experiment, evaluationsName);
   }
@@ -73,11 +70,7 @@ export class ResultFiles {
     return found;
   }
 
-  /**
-   * Reads only names and new files, so asking for many models is cheap.
-   *
-   * @throws LayerloomError READ_FAILED
-   */
+  /** Reads only names and new files, so asking for many models is cheap. */
   async of(weights: string): Promise<readonly FoundResult[]> {
     const names = await namesIn(this.directory);
     const there = new Set(names.filter((name) => resultName.test(name)));
@@ -169,7 +162,7 @@ export class ResultFiles {
       await makeDirectories(this.directory, true);
       if (textsFile !== null) await this.#put(textsFile, texts);
       await this.#put(`${name}.problems.json`, problems);
-      // Otherwise the figures might become durable before the problems.
+      // Problems become durable before the figures that refer to them.
       await syncDirectory(this.directory);
       await this.#put(`${name}.json`, stored, 2);
       await syncDirectory(this.directory);

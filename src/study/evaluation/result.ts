@@ -1,6 +1,6 @@
 /**
- * A number of one problem. A pair has a sum and a weight, from which the harness aggregates: for
- * perplexities, a text's log-likelihood and its number of words or bytes.
+ * A number for one problem. A pair has a sum and a weight, from which the harness aggregates. For
+ * perplexities they are a text's log-likelihood and its number of words or bytes.
  */
 export type ProblemScore = number | readonly [sum: number, weight: number];
 
@@ -14,28 +14,28 @@ export interface ProblemResult {
   readonly target: string;
   /** By `metric,filter`, in the harness's names: `exact_match,flexible-extract`. */
   readonly scores: Readonly<Record<string, ProblemScore>>;
-  /** The answer that each filter extracted; empty if the task generates nothing. */
+  /** The answer that each filter extracted. Empty if the task generates nothing. */
   readonly answers: Readonly<Record<string, string>>;
   /** The generated text; may be empty. */
   readonly response: string;
 }
 
-/** Identifies a result: two results that agree in all of it are the same. */
+/** Identifies a result: results that agree in all of these fields are the same. */
 export interface ResultIdentity {
   /** SHA-256 of the keys of a merge's shards, or of the identities of a checkpoint's files. */
   readonly weights: string;
-  /** The harness's name. */
+  /** The task, by the harness's name. */
   readonly task: string;
-  /** As the task's file states it. */
+  /** The version in the task's file. */
   readonly taskVersion: string;
   /** SHA-256 over the harness's prompt hashes, in order of problems; empty without samples. */
   readonly promptHash: string;
   readonly fewshot: number;
   /** As in the harness's `--seed`: `0,1234,1234,1234`. */
   readonly seed: string;
-  /** The requested rows, the end excluded; null: all. */
+  /** The requested rows, end exclusive; null for all. */
   readonly rows: readonly [from: number, to: number] | null;
-  /** The requested limit of an answer's tokens; null: the task's default. */
+  /** The requested limit of an answer's tokens; null for the task's default. */
   readonly maxTokens: number | null;
   /** `hf`, `vllm`, `local-completions`, …, with the arguments that may change answers. */
   readonly backend: string;
@@ -49,14 +49,14 @@ export interface EvaluationResult extends ResultIdentity {
   readonly model: string;
   readonly harness: { readonly name: 'lm-eval'; readonly version: string };
   /**
-   * The harness's figures, by `metric,filter`; standard errors by `metric_stderr,filter`. Null: not stated.
+   * The harness's figures, by `metric,filter`; standard errors by `metric_stderr,filter`. Null if not stated.
    */
   readonly metrics: Readonly<Record<string, number | null>>;
-  /** By metric, without filter. */
+  /** By metric without its filter. */
   readonly higherIsBetter: Readonly<Record<string, boolean>>;
   /** The number of problems. */
   readonly n: number;
-  /** In order of rows; empty if imported without samples. */
+  /** In order of rows. Empty if imported without samples. */
   readonly problems: readonly ProblemResult[];
   /** File in `evaluations/` with the problems' texts, by document hash. */
   readonly texts: string | null;
@@ -75,10 +75,10 @@ export interface Score {
   readonly fewshot: number;
   readonly n: number;
   readonly rows: readonly [from: number, to: number] | null;
-  /** The requested limit of an answer's tokens; absent: the task's default. */
+  /** The requested limit of an answer's tokens; absent for the task's default. */
   readonly maxTokens?: number;
   readonly metrics: Readonly<Record<string, number | null>>;
-  /** The metric that judges the task, as `metric,filter`; absent in records of earlier versions. */
+  /** The metric that judges the task, as `metric,filter`. Absent in records of earlier versions. */
   readonly headline?: string;
   /** The result's file, relative to the experiment's directory. */
   readonly result: string;

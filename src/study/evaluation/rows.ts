@@ -1,18 +1,18 @@
 import { invalidParameter } from '../../core/base/errors/invalid-parameter.js';
 
-/** Rows of a task's data, the end excluded. */
+/** Rows of a task's data, end exclusive. */
 export type Rows = readonly [from: number, to: number];
 
-/** Replaces the experiment's rows. */
+/** Rows to score instead of the experiment's. */
 export interface AskedRows {
-  /** The first so many. */
+  /** The number of rows to score, from the first on. */
   readonly limit?: number | undefined;
   readonly rows?: Rows | undefined;
 }
 
 /**
- * Decides the rows of a task to score. All scoring commands ask here, so that none leaves the experiment's
- * range: its models may have been trained on other rows.
+ * Decides the rows of a task to score. Every scoring command calls this, so that none leaves the experiment's
+ * range. The models may have been trained on other rows.
  *
  * @param range `problems` of the experiment; null: all rows
  * @param stated the experiment's rows: the range, or `limit`

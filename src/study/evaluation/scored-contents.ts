@@ -24,13 +24,13 @@ interface ScoredFile {
   readonly header: string;
   readonly mtimeNs: string;
   readonly ino: string;
-  /** From `observePath` with samples. */
+  /** The identity that `observePath` gives with samples. */
   readonly identity: string;
   readonly sha256: string;
 }
 
 interface ScoredModel {
-  /** ISO 8601. */
+  /** Time of the record, in ISO 8601. */
   readonly noted: string;
   /** True if results were made from another model with the same bytes. */
   readonly isMoved: boolean;
@@ -66,7 +66,6 @@ const recordName = /^[0-9a-f]{32}\.json$/;
 export class ScoredContents {
   static readonly #known = new Map<string, ScoredContents>();
 
-  /** @param experiment the experiment's directory */
   static of(experiment: string): ScoredContents {
     const directory = join(resolve(experiment), evaluationsName, folderName);
     const known = ScoredContents.#known.get(directory) ?? new ScoredContents(directory);
@@ -76,9 +75,9 @@ export class ScoredContents {
 
   readonly #directory: string;
   readonly #models = new Map<string, ScoredModel | undefined>();
-  /** Recorded models, by their files. */
+  /** The files of recorded models. */
   readonly #noted = new Set<string>();
-  /** By identity: files that match no record are not hashed again. */
+  /** Identities of files that match no record, so that they are not hashed again. */
   readonly #others = new Map<string, Promise<Pick<ScoredFile, 'sha256' | 'mtimeNs' | 'ino'>>>();
 
   private constructor(directory: string) {
@@ -95,7 +94,7 @@ export class ScoredContents {
   async identitiesOf(all: readonly FileIdentity[], keep: boolean): Promise<readonly string[]> {
     const now = new Map(await Promise.all(all.map(async (file) => [file, await identityOf(file)] as const)));
     const models = await this.#read();
-    // The hub's hash of a file moves with it.
+    // The hub's hash of a file stays the same when it is moved.
     const files = all.filter(({ content }) => content === undefined);
     const former =
       models.length === 0 ? now : new Map([...now, ...(await this.#former(files, now, models, keep))]);
@@ -130,7 +129,7 @@ export class ScoredContents {
       const alike = own.has(identity) ? [] : all.filter((each) => isSame(index, each));
       const chosen =
         whole?.files[index] ?? alike.find(({ file: name }) => name === basename(file.path)) ?? alike[0];
-      // The record is untrusted: its identity must fit the present samples.
+      // The record is untrusted: its identity must fit the samples in the file.
       const isRight = chosen !== undefined && (await identityUnder(file, chosen)) === chosen.identity;
       former.set(file, isRight ? chosen.identity : identity);
     }
@@ -185,7 +184,7 @@ export class ScoredContents {
     }
     const found = this.#others.get(identity) ?? contentOf(file, signal);
     this.#others.set(identity, found);
-    // After an interrupt, read the file again.
+    // After an interrupt, the file is read again.
     found.catch(() => this.#others.delete(identity));
     return await found;
   }

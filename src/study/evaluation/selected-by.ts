@@ -13,7 +13,6 @@ export const rangeOf = (text: string): Rows | null => {
 export const overlap = (a: Rows | null, b: Rows | null): boolean =>
   a === null || b === null || (a[0] < b[1] && b[0] < a[1]);
 
-/** Returns tasks and rows of `selected_by`. */
 export const selectedIn = (evaluate: unknown): [task: string, rows: string][] => {
   const selected = isObject(evaluate) ? evaluate['selected_by'] : undefined;
   return Object.entries(isObject(selected) ? selected : {}).filter(

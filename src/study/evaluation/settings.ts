@@ -10,7 +10,7 @@ import { evaluationSchema } from './evaluation-block.js';
 import type { Rows } from './rows.js';
 import { faultInCommand } from './servers/weight-servers.js';
 
-/** Settings of `evaluate:` that are converted. */
+/** Settings of `evaluate:` that are converted to other forms. */
 type Interpreted = 'harness' | 'tasks' | 'fewshot' | 'limit' | 'problems' | 'maxTokens' | 'baseUrl' | 'jobs';
 
 /** `evaluate:` of an experiment, checked, with defaults. */
@@ -21,10 +21,10 @@ export interface EvaluationSettings
   > {
   /** By language, in the file's order. */
   readonly tasks: ReadonlyMap<string, readonly string[]>;
-  /** The harness's `--seed`, all four parts. */
+  /** The harness's `--seed`, with all four parts. */
   readonly seed: string;
   readonly devices: readonly string[];
-  /** Running servers; empty if each model has its own server or process. */
+  /** URLs of running servers; empty if each model has its own server or process. */
   readonly baseUrls: readonly string[];
   readonly jobs: number;
   readonly arguments: readonly string[];
@@ -32,9 +32,9 @@ export interface EvaluationSettings
   readonly include: readonly string[];
   /** Worked examples before a problem; undefined: the task's default. */
   fewshotOf(task: string): number | undefined;
-  /** Null: the task's default, or nothing is generated. */
+  /** Null for the task's default, or if the task generates nothing. */
   maxTokensOf(task: string): number | null;
-  /** Rows to score, the end excluded; null: all. */
+  /** Rows to score, end exclusive; null for all. */
   rowsOf(task: string): Rows | null;
   /** Rows that may be scored at all (`problems`); null: all. */
   rangeOf(task: string): Rows | null;
@@ -117,7 +117,7 @@ export const parseEvaluation = (given: unknown, directory: string): EvaluationSe
   };
 };
 
-/** Normalises a URL to its server. */
+/** Reduces a URL to that of its server. */
 const serverAt = (url: string): string =>
   URL.canParse(url) ? new URL(url).host.replace(/^(localhost|\[::1\])(?=:|$)/, '127.0.0.1') : url;
 
@@ -176,7 +176,9 @@ const checkSpelling = (language: string, task: string): void => {
     });
 };
 
-/** @throws LayerloomError RECIPE_INVALID for settings of unlisted tasks, which would have no effect */
+/**
+ * @throws LayerloomError RECIPE_INVALID for settings of unlisted tasks, because these would have no effect
+ */
 const checkTasks = (
   settings: Readonly<Record<'fewshot' | 'problems', unknown>>,
   tasks: ReadonlySet<string>,

@@ -9,7 +9,6 @@ import { HarnessProcess, type LoadedWeights } from './harness/harness-process.js
 import { pathToLoad } from './harness/loadable.js';
 import { weightsArguments } from './harness/loaded-model.js';
 
-/** Options of `tryModels`. */
 export interface TryOptions {
   /** The harness's command, for the shell; default `lm_eval`. */
   readonly lmEval?: string | undefined;
@@ -22,19 +21,18 @@ export interface TryOptions {
   /** Further arguments of the harness's `hf`: `{ dtype: 'float32' }`. */
   readonly modelArgs?: Readonly<Record<string, string | number | boolean>> | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Called before each model, with the number that have answered. */
+  /** Called before each model, with the number of models that have answered. */
   readonly onModel?: ((done: number) => void) | undefined;
   /** Called with each answer. */
   readonly onAnswer?: ((trial: Trial) => void) | undefined;
 }
 
-/** A model's answer to a prompt. */
 export interface Trial {
   readonly model: string;
   readonly text: string;
   /** Includes loading. */
   readonly seconds: number;
-  /** The loaded weights; null for models that the harness loads itself (adapters). */
+  /** The weights that were loaded; null for models that the harness loads itself (adapters). */
   readonly weights: LoadedWeights | null;
 }
 
@@ -93,7 +91,7 @@ export const tryModels = async (
           },
         });
       let end = await ask();
-      // Now a new process loads the model whole.
+      // A new process loads the whole model now.
       if (end !== undefined && 'differing' in end) end = await ask();
       checkInterrupt(signal);
       if (end === undefined)
@@ -116,7 +114,7 @@ export const tryModels = async (
   } finally {
     signal?.removeEventListener('abort', stop);
   }
-  // After a failure the log stays: the error names it.
+  // After a failure the log stays, because the error names it.
   await rm(folder, { recursive: true, force: true });
   return trials;
 };

@@ -7,7 +7,8 @@ const digits = 16;
 
 /**
  * Returns the stamp of an experiment's jobs, `VERSION:DIGITS`: layerloom's version, and the first 16 digits
- * of the SHA-256 of the experiment's text. Without a path, since hosts may mount it elsewhere.
+ * of the SHA-256 of the experiment's text. The path does not count, because hosts may mount the file
+ * elsewhere.
  */
 export const stampOf = (text: string): string => `${version}:${digestOf(text)}`;
 

@@ -91,7 +91,7 @@ const parametersOf = (method: Method<never>): Properties => {
   const parameters = Object.fromEntries(
     shape.map(([name, schema]) => {
       const facts = factsOf(schema);
-      // A list of parts is one value.
+      // A list of parts is a single value.
       if (name === 'parts') return [name, converted(schema)];
       return [spelt(name), grid(facts === undefined ? converted(schema) : oneValueOf(facts.spec))];
     }),
@@ -120,7 +120,7 @@ const severalMethods = (known: readonly Method<never>[]): JsonSchema =>
     ...{ name: text, base, method: listOf({ enum: known.map(({ name }) => name) }) },
   });
 
-/** Does not check settings of another harness. */
+/** Settings of another harness are not checked. */
 const evaluation = ({ description, ...settings }: JsonSchema): JsonSchema => ({
   description,
   if: { properties: { harness: { not: { const: 'lm-eval' } } }, required: ['harness'] },

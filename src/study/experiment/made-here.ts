@@ -8,9 +8,9 @@ import { readSmallFile } from '../../core/models/checkpoint/files/small-file.js'
 import { parseJson } from '../../core/texts/json.js';
 import type { EvaluationSettings } from '../evaluation/settings.js';
 
-// An experiment's `evaluate:` block may contain commands. Folders that the user's own batches wrote are
-// noted, with the commands, where only the user writes. Commands of other folders, which may come from
-// anywhere, need permission.
+// An experiment's `evaluate:` block may contain commands. Batches note the folders that they write, with the
+// commands, where only the user can write. Commands of other folders may come from anywhere, so they need
+// permission.
 
 /** Harness arguments that name no file, model or code. */
 const plainArguments: ReadonlySet<string> = new Set([
@@ -72,8 +72,8 @@ const noteOf = async (directory: string, env: NodeJS.ProcessEnv): Promise<string
   join(stateFolder(env), `${sha256(await realpath(directory)).slice(0, 32)}.json`);
 
 /**
- * Notes that this user's batch wrote a folder with these commands. Without a state folder, it counts as
- * somebody else's.
+ * Notes that this user's batch wrote a folder with these commands. Without a state folder, the folder counts
+ * as somebody else's.
  */
 export const noteMadeHere = async (
   directory: string,
@@ -95,7 +95,7 @@ export const noteMadeHere = async (
     );
     await rename(partial, note);
   } catch {
-    // Evaluations then need the flag.
+    // Without the note, evaluations need the flag.
   }
 };
 
@@ -113,9 +113,8 @@ const isMadeHere = async (
 };
 
 /**
- * Refuses commands unless this user's batches wrote the folder with them.
- *
- * @throws LayerloomError SERVE_NOT_ALLOWED
+ * Refuses commands unless a batch of this user wrote the folder with them. @throws LayerloomError
+ * SERVE_NOT_ALLOWED
  */
 export const checkMadeHere = async (
   directory: string,

@@ -13,7 +13,7 @@ export interface MeasuredMerging {
   readonly seconds: number;
 }
 
-/** As in `BatchCost.seconds`: disks read twice as fast as they write. */
+/** Disks are assumed to read twice as fast as they write, as in `BatchCost.seconds`. */
 export const workOf = (bytesWritten: number, bytesRead: number): number =>
   Math.max(bytesWritten, bytesRead / 2);
 
@@ -33,7 +33,7 @@ export const mergingSeconds = (
 };
 
 /**
- * Finds the largest recorded run of the experiments in a directory and over its store, on this host.
+ * Finds the largest recorded run on this host, among the experiment in a directory and those over its store.
  *
  * @param out directory of the experiment; need not exist
  */
@@ -44,7 +44,7 @@ export const measuredMerging = async (
   const directories = new Set([resolve(out), ...(await experimentsOver(resolve(store)))]);
   const measured: MeasuredMerging[] = [];
   for (const directory of directories) {
-    // A run there reports invalid records.
+    // A run in the directory reports invalid records.
     const record = await readRecord(directory).catch((): undefined => undefined);
     if (record !== undefined && isMeasured(record)) {
       const { bytesWritten, bytesRead, seconds } = record;
@@ -59,7 +59,7 @@ export const measuredMerging = async (
 const isMeasured = ({ bytesWritten, bytesRead, seconds }: ExperimentRecord): boolean =>
   workOf(bytesWritten, bytesRead) > 0 && seconds > 0;
 
-/** A run over the store reports its errors. */
+/** A run over the store reports the store's errors. */
 const experimentsOver = async (store: string): Promise<string[]> => {
   const found = await openStore(store, false)
     .then(readExperiments)

@@ -18,7 +18,6 @@ import { type Experiment, parseExperiment, readExperiment } from './file/read-ex
 import type { ExperimentRecord } from './record/experiment-record.js';
 import { withOptions } from './recorded-options.js';
 
-/** Options of `runExperiment`. */
 export interface ExperimentOptions extends Omit<BatchOptions, 'write'> {
   /** Continue an existing experiment. Keeps complete merges; replaces others if layerloom wrote them. */
   resume?: boolean | undefined;
@@ -28,8 +27,7 @@ export interface ExperimentOptions extends Omit<BatchOptions, 'write'> {
   only?: ((merge: ExperimentMerge) => boolean) | undefined;
   /**
    * Recorded merges to write: patterns of names, in which `*` stands for any text; may be empty. Merges that
-   * an earlier run wrote are kept up to date; the others stay pending, and can be scored in place. Default:
-   * all.
+   * an earlier run wrote are kept up to date. Others stay pending, and can be scored in place. Default: all.
    */
   write?: readonly string[] | undefined;
   /** Overrides the experiment's tokenizer source: `auto`, `strict`, … */
@@ -39,13 +37,13 @@ export interface ExperimentOptions extends Omit<BatchOptions, 'write'> {
   /** Base of relative paths, for an experiment given as an object. */
   directory?: string | undefined;
   /**
-   * The stamp of this run's jobs, from `planExperiment`: refuses another version of layerloom or text of the
-   * experiment.
+   * The stamp of this run's jobs, from `planExperiment`. Another version of layerloom, or another text of the
+   * experiment, is refused.
    */
   expect?: string | undefined;
 }
 
-/** `ExperimentOptions` of a plan, which needs no output. */
+/** `ExperimentOptions` for a plan, which needs no output. */
 export type PlanExperimentOptions = Omit<ExperimentOptions, 'out'> & { readonly out?: string | undefined };
 
 /** An experiment, its wanted merges, and the options of their batch. */
@@ -56,7 +54,7 @@ interface OpenedExperiment<O> {
     Pick<BatchOptions, 'layout' | 'maxShardSize'> & { readonly warnings: readonly string[] };
 }
 
-/** Opens an experiment for work whose errors get their place in the experiment's file. */
+/** Opens an experiment for some work. Errors of the work get positions in the experiment's file. */
 export const withExperiment = async <O extends PlanExperimentOptions, T>(
   input: ExperimentInput | string,
   options: O,
@@ -77,13 +75,13 @@ export const withExperiment = async <O extends PlanExperimentOptions, T>(
   } catch (error) {
     if (!(error instanceof LayerloomError)) throw error;
     const { merge, place } = error.context;
-    // A merge's error has a path in its own recipe.
+    // The path in a merge's error is that in the merge's own recipe.
     throw merge !== undefined || place !== undefined ? error : withPlace(error, experiment);
   }
 };
 
 /**
- * Checks the experiment's models before a directory or lock is made; models of merges are checked once
+ * Checks the experiment's models before a directory or lock is made. Models of merges are checked when
  * opened.
  */
 export const checkPlacesOf = async (
@@ -100,7 +98,7 @@ export const checkPlacesOf = async (
   );
 };
 
-/** Models named outside the merges. */
+/** Returns the models that are named outside the merges. */
 const modelsOf = ({ base, tasks, languages, runs, furtherReferences }: Experiment): string[] => [
   ...(base === undefined ? [] : [base]),
   ...[tasks, ...languages.values()].flatMap((models) => [...models.values()]),
@@ -108,9 +106,8 @@ const modelsOf = ({ base, tasks, languages, runs, furtherReferences }: Experimen
 ];
 
 /**
- * Returns a predicate of the merges to write: those matching a pattern, and those written earlier.
- *
- * @throws LayerloomError INVALID_PARAMETER if a pattern matches no merge
+ * Returns a predicate of the merges to write: those that match a pattern, and those written earlier. @throws
+ * LayerloomError INVALID_PARAMETER if a pattern matches no merge
  */
 export const writtenBy = (
   { write }: Pick<ExperimentOptions, 'write'>,
@@ -138,7 +135,7 @@ export const storeOf = async ({
     : await openThere(resolve(store ?? join(out ?? '.', '.store')));
 
 /**
- * Finds merges with statistics in an earlier run's record.
+ * Finds the shards of merges with statistics in an earlier run's record.
  *
  * @param look finds a shard in the store
  */

@@ -31,18 +31,16 @@ interface ExperimentPlan {
   /** The order in which merges are finished. */
   readonly stages: readonly Stage<ExperimentMerge>[];
   readonly cost: BatchCost;
-  /** Weights to fetch from hubs; may be 0 bytes. */
+  /** Weights to fetch from hubs; their number of bytes may be 0. */
   readonly download: PlannedDownload;
   readonly experiment: Experiment;
-  /** For `expect` of runs. */
+  /** The value for `expect` of runs. */
   readonly stamp: string;
-  /** Disk space of the store. */
   readonly disk: DiskNeed;
-  /** At the rate of an earlier run over the same directory or store; null without one. */
+  /** Seconds at the rate of an earlier run over the same directory or store; null without one. */
   readonly merging: { readonly seconds: number; readonly by: MeasuredMerging } | null;
   /** Errors that an option would avoid: an existing output, missing weights. */
   readonly wanted: readonly LayerloomError[];
-  /** Cost of scoring unwritten merges. */
   readonly inPlace: CostInPlace;
 }
 
@@ -74,7 +72,7 @@ export const planExperiment = (
     const isWritten = writtenBy(options, merges, before);
     const written = narrowed(plan, isWritten);
     const present = await presentIn(written, store);
-    // A resumed experiment costs only what remains.
+    // A resumed experiment costs only the rest.
     const stages = stagesOf(written, (key) => before === undefined || !present.has(key), options.first);
     const groups = stages.flatMap((stage) => stage.groups);
     const missing = await missingWeights(plan.inputs, sourcesIn(groups), linkedIn(written));
@@ -105,7 +103,7 @@ const presentIn = async (
 ): Promise<ReadonlySet<string>> => {
   const present = new Set<string>();
   if (store === undefined) return present;
-  // In a dry run, unmade merges with statistics have placeholder keys.
+  // In a dry run, merges with statistics that do not exist yet have placeholder keys.
   const certain = merges.filter(({ basis, isMade }) => basis === undefined || isMade);
   for (const key of new Set(certain.flatMap((merge) => merge.shards.map(({ key }) => key))))
     if (shards.has(key) && (await store.expect(key)) !== undefined) present.add(key);

@@ -59,7 +59,7 @@ export const runExperiment = (
       const note = selectedNote(experiment.evaluate);
       const cardNotes = note === undefined ? [] : [note];
       const batch = { ...given, out, identitiesOf: movedIn(out, true), cardNotes };
-      // Only the last job of an array writes the directory.
+      // In an array of jobs, only the last one writes the directory.
       if (options.range !== undefined) {
         const result = await runBatch(merges, batch);
         const record = new RunRecord(experiment, merges, batch, started);
@@ -105,7 +105,7 @@ const locked = async <T>(out: string, work: () => Promise<T>): Promise<T> => {
       });
     isLocked = true;
     endedRuns.delete(out);
-    // Only evaluators read the text.
+    // Only evaluators read the lock's text.
     await file
       .truncate()
       .then(async () =>
@@ -120,7 +120,7 @@ const locked = async <T>(out: string, work: () => Promise<T>): Promise<T> => {
       throw error;
     }
   } finally {
-    // Empty means that nobody works here. Another process's lock keeps its text.
+    // An empty lock means that nobody works here. Another process's lock keeps its text.
     if (isLocked) await file.truncate().catch(() => endedRuns.add(out));
     await file.close();
   }
@@ -152,7 +152,7 @@ const runHere = async (
         record.addPlan(plan);
         await options.onPlan?.(plan, planned, present);
         if (scoring !== undefined) await noteMadeHere(options.out, scoring);
-        // Keep the former record until the states of merges are known.
+        // The former record stays until the states of merges are known.
         if (former !== undefined) writer.updateSoon(running);
         else await writer.update(running);
       },

@@ -14,8 +14,8 @@ export const generatorMeta = '<meta name="generator" content="layerloom">';
 const unsafe = /[<\u007f-\u009f\u2028\u2029\ufffe\uffff]/g;
 
 /**
- * Encodes JSON for a script element, which `</script>` or `<!--` in a string would end. HTML forbids some
- * control characters too.
+ * Encodes JSON for a script element. Escapes `<`, because `</script>` or `<!--` in a string would end the
+ * element, and control characters that HTML forbids.
  */
 export const embedJson = (value: unknown): string =>
   JSON.stringify(value).replace(

@@ -7,9 +7,9 @@ import { type EvaluationLanguage, mgsmLanguages } from '../evaluation/data/local
 import { isLocalOnly } from '../evaluation/data/local/local-data.js';
 import { isZeroShot, taskOf } from '../evaluation/data/task-facts.js';
 
-/** Omitted choices become comments or the paper's values. */
+/** Choices for `evaluate:`. Omitted ones become comments or the paper's values. */
 export interface EvaluationChoices {
-  /** Default: MGSM. */
+  /** Benchmarks. Default: MGSM. */
   readonly benchmarks?: readonly BenchmarkName[] | undefined;
   /** Directory of local data, relative to the experiment's file. Default: the hub. */
   readonly data?: string | undefined;
@@ -19,7 +19,7 @@ export interface EvaluationChoices {
   readonly problems?: string | undefined;
   /** The most tokens of an answer. */
   readonly maxTokens?: number | undefined;
-  /** Worked examples before each problem, if a task takes any. Default: the paper's. */
+  /** Worked examples before each problem. Default: the paper's. */
   readonly fewshot?: number | undefined;
   readonly device?: string | undefined;
   readonly batchSize?: number | undefined;
@@ -113,7 +113,7 @@ export const presetEvaluation = (
             '  # Only the first problems of each task: too few to say which model is better.',
             `  limit: ${limit}`,
           ]),
-    // A base is bfloat16, but its experts' checkpoints are float32.
+    // The base is bfloat16, but checkpoints of its experts are float32.
     '  # All models in one precision, and likelihoods that are not rounded to it (for the back end hf).',
     '  # model_args: {dtype: bfloat16, softmax_dtype: float32}',
     ...(maxTokens === undefined ? [] : ['  # The longest answer.', `  max_tokens: ${maxTokens}`]),
@@ -146,7 +146,7 @@ export const languagesWithoutTasks = (
   return languages.filter((name) => !measured.some((language) => language.name === name));
 };
 
-/** Notes on benchmarks that need local data, in all languages or in some. */
+/** Notes on benchmarks that need local data, in all or some languages. */
 const leftOut = ({ benchmarks: names = [], data }: EvaluationChoices): string[] =>
   names.flatMap((name) => {
     if (data !== undefined) return [];
@@ -169,7 +169,7 @@ const titleOf = ({ benchmarks: names = ['mgsm'], limit }: EvaluationChoices): st
 const listed = (tasks: readonly string[]): string =>
   tasks.length === 1 ? String(tasks[0]) : `[${tasks.join(', ')}]`;
 
-/** A single number if all tasks have the same, or accept no other. */
+/** Returns a single number if all tasks have the same, or accept no other. */
 const shotLines = (tasks: readonly string[], fewshot: number | undefined): string[] => {
   const shots = new Map(
     tasks

@@ -10,7 +10,7 @@ export interface Preset {
   readonly title: string;
   /** The entries under `merges`, indented by two; empty for an experiment that only scores models. */
   readonly merges: string | ((experts: PresetExperts) => string);
-  /** A comment on the comparison's references, used if none are given. */
+  /** A comment on the references of the comparison, used if none are given. */
   readonly references?: string;
   readonly evaluation?: EvaluationChoices;
 }
@@ -198,7 +198,6 @@ ${grid}`,
   },
 } as const satisfies Readonly<Record<string, Preset>>;
 
-/** A preset's name. */
 export type PresetName = keyof typeof presets;
 
 export const isPresetName = (name: string): name is PresetName => Object.hasOwn(presets, name);

@@ -15,7 +15,7 @@ export interface PresetModels {
   readonly languages?: Readonly<Record<string, Readonly<Record<string, string>>>> | undefined;
   /** Models to compare with, by name: path, role, and languages. */
   readonly references?: Readonly<Record<string, PresetReference>> | undefined;
-  /** Tasks whose scores chose the experts, each with the rows: `0-49`, or `all`. */
+  /** Tasks whose scores chose the experts, each with its rows: `0-49`, or `all`. */
   readonly selectedBy?: Readonly<Record<string, string>> | undefined;
 }
 

@@ -12,7 +12,7 @@ const aya = (language: string): DataSet => ({
   form: inputsAndTargets,
 });
 
-/** The hub names a pair of NLLB by both codes in alphabetical order. */
+/** On the hub, a pair of NLLB has both codes in alphabetical order. */
 const nllb = (language: string, other: string): DataSet => ({
   name: 'nllb',
   title: `NLLB English-${language} translation`,
@@ -23,7 +23,7 @@ const nllb = (language: string, other: string): DataSet => ({
 
 /**
  * Table 3 of arXiv 2410.01335. The hub ids are the table's. Configurations, splits and columns are ours, from
- * the data sets' cards and public programs that read them.
+ * the data sets' cards.
  */
 export const trainingData: Readonly<Partial<Record<Category, readonly DataSet[]>>> = {
   math: [
@@ -78,7 +78,7 @@ export const trainingData: Readonly<Partial<Record<Category, readonly DataSet[]>
       name: 'ichikara',
       title: 'Ichikara',
       hub: 'platdev/ichikara-instruction',
-      // The paper prints a digit one as an l.
+      // The paper prints the letter l in place of the digit 1.
       hubToday: 'p1atdev/ichikara-instruction',
       config: '20231115-1',
       form: { prompt: ['text'], completion: 'output' },

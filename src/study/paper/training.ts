@@ -22,7 +22,7 @@ export const trainingPresets: readonly string[] = [
   ...ownPresets,
 ];
 
-/** Our values for a few thousand samples of the user: a larger rate and fewer steps than the paper's. */
+/** Our values for a few thousand samples of the user: a larger rate and fewer steps than the paper. */
 const ownRow: TrainingRow = {
   learningRate: 1e-5,
   batchSize: 8,
@@ -30,7 +30,7 @@ const ownRow: TrainingRow = {
   weightDecay: 0.01,
   maxGradNorm: 1,
   schedule: 'linear',
-  // `trainingRunOf` computes it as a share of the steps.
+  // `trainingRunOf` computes the warm-up as a share of the steps.
   warmup: 0,
   beta2: 0.999,
 };

@@ -7,8 +7,8 @@ export const checkCount = (parameter: string, value: number, least = 1): void =>
 };
 
 /**
- * False for texts with control characters, or with others that parsers of scripts and manifests may take for
- * the end of a line (YAML 1.1: U+2028 and U+2029) or reject.
+ * False for texts with control characters, or with characters that parsers of scripts and manifests may
+ * reject or read as the end of a line (YAML 1.1: U+2028 and U+2029).
  */
 export const isPlain = (text: string): boolean => !/[\p{Cc}\p{Cs}\u2028\u2029\ufeff\ufffe\uffff]/u.test(text);
 

@@ -10,7 +10,7 @@ interface CommonParameters {
 
 /** An experiment, and how to divide it among jobs. */
 export interface JobParameters extends CommonParameters {
-  /** Absolute path of the experiment's file in the jobs, on a file system that all share. */
+  /** Absolute path of the experiment's file, on a file system that all jobs share. */
   readonly experiment: string;
   /** Absolute path of the output directory, also shared. */
   readonly out: string;
@@ -25,7 +25,6 @@ export interface JobParameters extends CommonParameters {
   readonly stamp?: string | undefined;
 }
 
-/** The scoring jobs. */
 export interface EvaluationJobs {
   /** Number of jobs; default: that of the parts. */
   readonly parts?: number | undefined;
@@ -33,21 +32,19 @@ export interface EvaluationJobs {
   readonly gpus?: number | undefined;
   /** The harness's command, as in `layerloom evaluate --lm-eval`. */
   readonly lmEval?: string | undefined;
-  /**
-   * Let the jobs run the commands of `evaluate:` (`serve`, `arguments`), whoever runs them. Default false.
-   */
+  /** Let the jobs run the commands of `evaluate:` (`serve`, `arguments`) in any folder. Default: false. */
   readonly allowServe?: boolean | undefined;
 }
 
 /** The runs of a training, and how to divide them among jobs. */
 export interface TrainingJobParameters extends CommonParameters {
-  /** Absolute path of a `trainInit` directory in the jobs, on a file system that all share. */
+  /** Absolute path of a `trainInit` directory, on a file system that all jobs share. */
   readonly training: string;
   /** Number of jobs. Jobs beyond the number of runs do nothing. */
   readonly parts: number;
   /** GPUs of each training job; default 1; 0 requests none. */
   readonly gpus?: number | undefined;
-  /** Trainings are scored by an experiment of their checkpoints. */
+  /** Always absent, because an experiment of the checkpoints scores them. */
   readonly evaluation?: undefined;
 }
 
@@ -56,9 +53,7 @@ export interface SlurmLimits {
   /** Time limit, in sbatch's notation: `02:00:00`. */
   readonly time?: string | undefined;
   readonly partition?: string | undefined;
-  /** Account to charge. */
   readonly account?: string | undefined;
-  /** Quality of service. */
   readonly qos?: string | undefined;
 }
 
@@ -76,20 +71,18 @@ export interface Job {
   readonly count: number;
   /** Appends `INDEX/count` to the words. */
   readonly isArray: boolean;
-  /** GPUs of each job. */
   readonly gpus: number;
   readonly limits: JobLimits;
-  /** Before parameters of limits in messages. */
+  /** First part of the names of limits in messages. */
   readonly prefix: string;
 }
 
-/** The jobs of an experiment or a training. */
 export interface Jobs {
-  /** The input file; no job can run without it. */
+  /** The input file, without which no job can run. */
   readonly file: string;
   /** The output directory; logs and markers are beside it. */
   readonly out: string;
-  /** The file that the last job writes and a rerun must not lose, if any. */
+  /** The file that the last job writes and a rerun must keep, if any. */
   readonly record: string | undefined;
   /** All paths given to the jobs, by parameter name. */
   readonly paths: Readonly<Record<string, string | undefined>>;
@@ -99,10 +92,10 @@ export interface Jobs {
     readonly subject: string;
     /** Paths that every job must see. */
     readonly shared: string;
-    /** The last job's work; ends the phrase "a last job that …". */
+    /** The last job's work, which ends the phrase "a last job that …". */
     readonly last: string;
   };
-  /** Each starts after the previous ends. */
+  /** Each job starts after the previous one has ended. */
   readonly jobs: readonly [parts: Job, last: Job, evaluation?: Job];
 }
 

@@ -25,7 +25,6 @@ interface KubernetesSettings {
   /** Prefix of the jobs' names; by default the last name of `out`, in characters that Kubernetes allows. */
   readonly name?: string | undefined;
   readonly namespace?: string | undefined;
-  /** Volumes with the jobs' files. */
   readonly volumes: readonly ClaimedVolume[];
   /** Memory of each pod, in sbatch's notation: `32G`, of 1024³ bytes each. */
   readonly memory?: string | undefined;
@@ -52,7 +51,6 @@ export interface KubernetesTrainingParameters extends TrainingJobParameters, Kub
 /** Seconds after which Kubernetes removes an ended job: a week. */
 const keptSeconds = 7 * 24 * 3600;
 
-/** Retries of a pod. */
 const retries = 3;
 
 /**
@@ -60,11 +58,11 @@ const retries = 3;
  * Job that assembles the merges, and with `evaluation` an Indexed Job that scores the models. For a training,
  * the first trains the runs, and the second reports which exist.
  *
- * Kubernetes jobs cannot depend on each other. The second and third are suspended; a comment has the commands
- * that resume each when the former has ended, even with a failure.
+ * Kubernetes jobs cannot depend on each other. So the second and third are suspended, and a comment has the
+ * commands that resume each after the previous one has ended, even with a failure.
  *
  * @throws LayerloomError INVALID_PARAMETER for counts below 1, invalid Kubernetes names, and paths outside
- *   the volumes
+ * the volumes
  */
 export const kubernetesManifest = (
   parameters: KubernetesParameters | KubernetesTrainingParameters,
@@ -102,7 +100,8 @@ const documentOf = (
             backoffLimitPerIndex: retries,
           }
         : { backoffLimit: retries }),
-      // Exit codes 2 and 3: a wrong command or input; 4: failed merges. A retry would end the same way.
+      // Exit codes after which a retry would fail the same way: 2 and 3 for a wrong command or input, 4 for
+      // failed merges.
       podFailurePolicy: {
         rules: [
           { action: 'Ignore', onPodConditions: [{ type: 'DisruptionTarget', status: 'True' }] },

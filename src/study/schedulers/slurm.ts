@@ -20,7 +20,6 @@ interface SlurmSettings extends SlurmDirectives {
   readonly memory?: string | undefined;
 }
 
-/** Parameters of `slurmScript` for an experiment. */
 export interface SlurmParameters extends JobParameters, SlurmSettings {
   /** Also score the models. The experiment must have `evaluate:`. */
   readonly evaluation?: SlurmEvaluation | undefined;
@@ -29,13 +28,12 @@ export interface SlurmParameters extends JobParameters, SlurmSettings {
 /** The scoring jobs; default limits are those of the other jobs. */
 export interface SlurmEvaluation extends EvaluationJobs, SlurmDirectives {}
 
-/** Parameters of `slurmScript` for a training. */
 export interface SlurmTrainingParameters extends TrainingJobParameters, SlurmSettings {}
 
-/** Delimiter of here-documents. No line of a job equals it: paths with line breaks are refused. */
+/** Delimiter of here-documents. No line of a job equals it, because paths with line breaks are refused. */
 const end = 'LAYERLOOM_JOB';
 
-/** Also expands an empty array under `set -u`. */
+/** Expands an array, also an empty one under `set -u`. */
 // biome-ignore lint/suspicious/noTemplateCurlyInString: bash expands it.
 const limits = '${limits[@]+"${limits[@]}"}';
 
@@ -45,12 +43,12 @@ const limits = '${limits[@]+"${limits[@]}"}';
  * another array scores the models. For a training, the array trains the runs, and the last job reports which
  * exist.
  *
- * Each step depends on the former by `afterany`, and runs even if jobs fail: the last job computes missing
- * shards and records failed merges, and existing models are scored.
+ * Each step depends on the previous one by `afterany`, and runs even if jobs fail. The last job then computes
+ * missing shards and records failed merges.
  *
  * @throws LayerloomError INVALID_PARAMETER for counts below 1, empty texts, and control characters, which
- *   cannot be quoted safely. Also for directives that are not long options of sbatch, or that the script sets
- *   itself.
+ * cannot be quoted safely. It is also thrown for directives that are not long options of sbatch, or that the
+ * script sets itself.
  */
 export const slurmScript = (parameters: SlurmParameters | SlurmTrainingParameters): string => {
   const { out, about, jobs } = jobsOf(parameters);

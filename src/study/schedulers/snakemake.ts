@@ -19,7 +19,6 @@ interface SnakemakeSettings extends SlurmLimits {
   readonly retries?: number | undefined;
 }
 
-/** Parameters of `snakemakeWorkflow` for an experiment. */
 export interface SnakemakeParameters extends JobParameters, SnakemakeSettings {
   /** Also score the models. The experiment must have `evaluate:`. */
   readonly evaluation?: SnakemakeEvaluation | undefined;
@@ -28,7 +27,6 @@ export interface SnakemakeParameters extends JobParameters, SnakemakeSettings {
 /** The scoring jobs; default limits are those of the other jobs. */
 export interface SnakemakeEvaluation extends EvaluationJobs, SlurmLimits {}
 
-/** Parameters of `snakemakeWorkflow` for a training. */
 export interface SnakemakeTrainingParameters extends TrainingJobParameters, SnakemakeSettings {}
 
 /**
@@ -36,11 +34,11 @@ export interface SnakemakeTrainingParameters extends TrainingJobParameters, Snak
  * merges, and with `evaluation` jobs that score the models. For a training, the parts train the runs, and the
  * last job reports which exist. Resources have Snakemake's standard names, which its executors translate.
  *
- * Declares only `experiment.json` as a result, since Snakemake deletes the declared outputs of failed jobs.
- * Jobs that write shards, checkpoints and scores leave empty markers beside the output directory.
+ * Only `experiment.json` is declared as a result, because Snakemake deletes the declared outputs of failed
+ * jobs. Jobs that write shards, checkpoints and scores leave empty markers beside the output directory.
  *
  * @throws LayerloomError INVALID_PARAMETER for counts below 1, empty texts, control characters, and braces in
- *   paths, which Snakemake reads as wildcards
+ * paths, which Snakemake reads as wildcards
  */
 export const snakemakeWorkflow = (parameters: SnakemakeParameters | SnakemakeTrainingParameters): string => {
   const { cpus = 1, retries = 2 } = parameters;
@@ -127,7 +125,6 @@ const limitsOf = ({ limits, prefix, gpus }: Job): string => {
   ].join('\n');
 };
 
-/** JSON strings are valid Python literals. */
 const text = (value: string): string => JSON.stringify(value);
 
 const command = ({ words }: Job): string => text(words.map(shellWord).join(' '));

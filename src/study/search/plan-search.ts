@@ -30,7 +30,6 @@ export interface SearchPlan {
   readonly task: string;
   readonly strategy: Strategy;
   readonly pairs: readonly string[];
-  /** Number of configurations. */
   readonly configurations: number;
   /** Rows by which configurations are chosen, and the number of rows for the final comparison alone. */
   readonly rows: Rows;

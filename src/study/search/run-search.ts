@@ -49,7 +49,6 @@ export interface SearchOptions
   readonly onScored?: ((progress: ScoringProgress) => void) | undefined;
 }
 
-/** Progress of a search's scoring. */
 export interface ScoringProgress {
   readonly merge: string;
   readonly rows: Rows;

@@ -33,7 +33,6 @@ export interface DamagedShard {
 export interface Verification {
   readonly store: string;
   readonly shards: number;
-  /** Bytes that were read. */
   readonly bytes: number;
   readonly damaged: readonly DamagedShard[];
   /** Shards that had no checksum and now have one; earlier damage stays undetected. */

@@ -2,7 +2,6 @@ import type { LayerloomError } from '../../../core/base/errors/errors.js';
 import type { Recipe } from '../../../core/methods/recipe/recipe.js';
 import type { RecipeInput } from '../../../core/methods/recipes.js';
 
-/** A merge of a batch. */
 export interface BatchMerge {
   /** The path relative to the batch's directory too. */
   readonly name: string;
@@ -12,7 +11,6 @@ export interface BatchMerge {
   readonly language?: string;
 }
 
-/** A merge with its parsed recipe. */
 export interface ParsedMerge<M extends BatchMerge> {
   readonly merge: M;
   readonly recipe: Recipe;
@@ -25,5 +23,4 @@ export interface RefusedMerge<M extends BatchMerge> {
 }
 
 export const mergeStates = ['pending', 'done', 'failed'] as const;
-/** The progress of a merge. */
 export type MergeState = (typeof mergeStates)[number];

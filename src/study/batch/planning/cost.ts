@@ -9,7 +9,6 @@ import type { ShardGroup } from './groups.js';
 import { passOf } from './measure-merges.js';
 import type { Stage } from './stages.js';
 
-/** The cost of a batch. */
 export interface BatchCost {
   readonly merges: number;
   /** Bytes of all merges, each written separately. */
@@ -30,7 +29,6 @@ export interface BatchCost {
    * early.
    */
   readonly bytesReadAgain: number;
-  /** Bytes of linked input files. */
   readonly bytesVerbatim: number;
   readonly shards: number;
   readonly shardsToWrite: number;

@@ -45,7 +45,6 @@ export class MergeShards {
   readonly #rules: ShardRules;
   /** By key, in the order of merges; excludes input files. */
   readonly distinct = new Map<string, DistinctShard>();
-  /** Bytes of linked input files, by path. */
   readonly verbatim = new Map<string, number>();
   /** Keyed by the ids of frames. */
   readonly #files = new Map<number, readonly Files[]>();

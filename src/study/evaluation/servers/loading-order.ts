@@ -6,14 +6,14 @@ export interface Load {
   readonly bytes: number;
   /** Bytes of all tensors. */
   readonly ofBytes: number;
-  /** True if no tensor of the former model stays. */
+  /** True if no tensor of the previous model stays. */
   readonly isWhole: boolean;
 }
 
 /**
  * Chooses an order of models that loads few bytes. Each lane (program) takes the model nearest to its present
- * one. Among equally near models, it takes the one that shares least with all others, which would otherwise
- * be left over.
+ * one. Among equally near models, it takes the one that shares least with all others, because that one would
+ * cost most at the end.
  *
  * On the paper's grids, within 8 % of a lower bound (minimum spanning tree); 2-opt and Or-opt would gain 1 to
  * 4 %, but need all models beforehand. Lanes share one queue; each further lane costs about one whole model.
@@ -24,7 +24,7 @@ export class LoadingOrder {
   readonly #held = new Map<number, string>();
   #table: ContentTable | undefined;
 
-  /** A model that was not added goes last. */
+  /** A model that was not added comes last. */
   add(model: string, contents: ModelContents): void {
     this.#contents.set(model, contents);
     this.#table = undefined;

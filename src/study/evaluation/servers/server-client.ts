@@ -19,7 +19,7 @@ const loadClient = async () => {
 
 let client: ReturnType<typeof loadClient> | undefined;
 
-/** Hashes of a model's tensor parts are a few megabytes. */
+/** Most bytes of an answer; hashes of a model's tensor parts are a few megabytes. */
 const mostBytes = 64 * 1024 * 1024;
 
 const textOf = async (body: AsyncIterable<Buffer>, url: string): Promise<string> => {
@@ -42,11 +42,11 @@ const textOf = async (body: AsyncIterable<Buffer>, url: string): Promise<string>
 interface RequestLimits {
   readonly timeoutSeconds: number;
   readonly signal: AbortSignal | undefined;
-  /** For messages about an unknown path. */
+  /** The needed option or mode, which messages about an unknown path name. */
   readonly needs: string;
 }
 
-/** A client of a server: sends GET without a body, POST with one. Every request may throw Fault. */
+/** A client of a server: sends GET without a body, POST with one. Every request may throw ServerError. */
 export class ServerClient {
   readonly url: string;
   readonly timeoutSeconds: number;
@@ -60,7 +60,7 @@ export class ServerClient {
     this.#needs = needs;
   }
 
-  /** Returns a client whose requests only time out, to clean up after a run is stopped. */
+  /** Returns a client whose requests ignore the signal and only time out, to clean up after an abort. */
   unstoppable(): ServerClient {
     const { url, timeoutSeconds } = this;
     return new ServerClient(url, { timeoutSeconds, signal: undefined, needs: this.#needs });

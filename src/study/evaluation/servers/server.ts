@@ -37,13 +37,13 @@ const variablesOf = (words: ServerWords): Record<string, string> =>
     (['model', 'name', 'port'] as const).map((key) => [variableOf(key), String(words[key])]),
   );
 
-/** A quote, an escaped character, or a placeholder. */
+/** Matches a quote, an escaped character, or a placeholder. */
 const piece = /\\.|['"]|\{(?<key>model|name|port)\}/gs;
 
 /**
  * Fills in the placeholders of a command. Names come from other people's files. Outside quotes, `spell` makes
- * one word of the shell. Within quotes another shell may read it (`sh -c "… {name}"`), with unknown quoting:
- * only words without special characters are filled in.
+ * one word of the shell. Within quotes, another shell with unknown quoting may read the name (`sh -c "…
+ * {name}"`), so only words without special characters are filled in.
  *
  * @throws LayerloomError SERVER_UNSAFE
  */
@@ -57,7 +57,7 @@ const withWords = (
     if (key === undefined) {
       if (text === quote) quote = undefined;
       else if (text.length === 1) quote ??= text;
-      // Within single quotes a backslash is literal, and the quote after it ends them.
+      // Within single quotes a backslash is literal, and the next quote ends them.
       else if (quote === "'" && text.endsWith("'")) quote = undefined;
       return text;
     }
@@ -69,7 +69,7 @@ const withWords = (
 };
 
 /**
- * For people to copy.
+ * Fills in a command for people to copy.
  *
  * @throws LayerloomError SERVER_UNSAFE
  */
@@ -80,9 +80,9 @@ export const serverCommand = (command: string, words: ServerWords): string =>
 const askEveryMs = 250;
 
 /**
- * Starts a server and waits until `GET /v1/models` answers with a status below 500: servers that need a key
- * (OPENAI_API_KEY, which the harness sends) or list no models are ready too; loading ones say 503. Disposing
- * ends all its processes.
+ * Starts a server and waits until `GET /v1/models` answers with a status below 500. So servers that need a
+ * key (OPENAI_API_KEY, which the harness sends) or list no models are ready too; a loading server says 503.
+ * Disposing ends all its processes.
  *
  * @throws LayerloomError SERVER_UNSAFE; SERVER_FAILED if it ends, or does not answer in time; INTERRUPTED
  */
@@ -132,7 +132,7 @@ const answers = async (url: string): Promise<boolean> => {
     await response.body?.cancel();
     return response.status < 500;
   } catch {
-    // Not listening yet.
+    // The server is not listening yet.
     return false;
   }
 };

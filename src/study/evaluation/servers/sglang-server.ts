@@ -22,8 +22,8 @@ const serverSchema = z.object({
 });
 
 /**
- * Pickles `[(NAME, torch.Tensor())]` in base64, as SGLang expects tensors by HTTP. Protocol 2: an empty list,
- * the name with its length, the class without arguments, a pair, appended.
+ * Pickles `[(NAME, torch.Tensor())]` in base64, as SGLang expects tensors by HTTP. The opcodes of protocol 2
+ * make an empty list, the name with its length, the class without arguments, a pair, and append it.
  */
 const emptyTensor = (name: string): string => {
   const text = Buffer.from(name);
@@ -37,11 +37,11 @@ const emptyTensor = (name: string): string => {
 /**
  * Returns the number of workers.
  *
- * @throws Permanent for a server without our loader, or with unsupported options
+ * @throws PermanentError for a server without our loader, or with unsupported options
  */
 const workersOf = async (server: ServerClient): Promise<number> => {
   const found = await server.json(serverSchema, '/server_info');
-  // Without the loader, the update ends SGLang.
+  // Without our loader, the update would end SGLang.
   if (!(found.custom_weight_loader ?? []).includes(loader))
     throw new PermanentError(`${server.url} was started without --custom-weight-loader ${loader}`);
   if (!isOfThisMachine(found.host))
@@ -53,7 +53,7 @@ const workersOf = async (server: ServerClient): Promise<number> => {
   return found.tp_size;
 };
 
-/** Uses a custom weight loader, called with the model in each worker. */
+/** Uses a custom weight loader, which SGLang calls with the model in each worker. */
 export const sglang: WeightServer = {
   title: 'SGLang',
   option: `--custom-weight-loader ${loader}`,
@@ -69,7 +69,7 @@ export const sglang: WeightServer = {
     });
     try {
       const tensor = emptyTensor(JSON.stringify({ ...request, replies }));
-      // An open update blocks the next one: stopping a run must not stop its begin or end.
+      // An open update blocks the next one, so stopping a run must not stop an update's begin or end.
       const updates = server.unstoppable();
       await updates.json(updatedSchema, '/begin_weight_update', { selector: 'target' });
       const end = () => updates.json(updatedSchema, '/end_weight_update', {});

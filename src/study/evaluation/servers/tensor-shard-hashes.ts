@@ -13,9 +13,9 @@ const boxSchema = z.array(z.tuple([z.int().nonnegative(), z.int().nonnegative()]
 export const partSchema = z.object({
   /** Begin and end in each dimension of the tensor. */
   box: boxSchema,
-  /** Columns within the box, hashed in this order; undefined: rows. */
+  /** Columns within the box, hashed in this order; undefined if rows are hashed. */
   columns: z.array(z.int().nonnegative()).optional(),
-  /** Equally spaced runs of 1024 elements that are hashed; undefined: all. */
+  /** Number of equally spaced runs of 1024 elements that are hashed; undefined if all are. */
   samples: z.int().min(2).max(1024).optional(),
   sha256: z.string(),
 });
@@ -34,7 +34,7 @@ const isWhole = ({ box, columns, samples }: PartHeld): boolean => {
   return samples === undefined && (columns === undefined || new Set(columns).size === end - begin);
 };
 
-/** More than the workers of any server. */
+/** Most parts of a tensor: more than the workers of any server. */
 const mostParts = 1024;
 
 const isApart = (a: Box, b: Box): boolean =>
@@ -56,7 +56,7 @@ const cover = (boxes: readonly Box[], { shape }: TensorToLoad): boolean => {
 const rangesOf = ({ begin, shape, dtype }: TensorToLoad, box: Box): Range[] => {
   const bytes = bitsOf(dtype) / 8;
   let ranges: Range[] = [[begin, begin + bytes]];
-  // From the last dimension on: whole dimensions stay one contiguous range.
+  // Starts at the last dimension: whole dimensions stay one contiguous range.
   let stride = bytes;
   for (let dimension = shape.length - 1; dimension >= 0; dimension -= 1) {
     const [first, last] = itemAt(box, dimension);
@@ -84,7 +84,7 @@ const hashColumns = async (
   const count = rows[1] - rows[0];
   const picked = Buffer.alloc(columns.length * count * bytes);
   const row = width * bytes;
-  // Several whole rows per read.
+  // Reads several whole rows at once.
   const rowsAtOnce = Math.max(1, Math.floor(chunkBytes / row));
   const chunk = Buffer.allocUnsafe(rowsAtOnce * row);
   for (let first = 0; first < count; first += rowsAtOnce) {
@@ -118,7 +118,7 @@ export class TensorShardHashes {
   readonly #hashes = new Map<string, string>();
 
   /**
-   * Returns tensors that workers do not hold whole, or that differ from files.
+   * Returns tensors that differ from the files, or that the workers do not hold as a whole.
    *
    * @param workers each worker's parts, by tensor
    * @param asked `whole` rejects sampled hashes

@@ -2,17 +2,16 @@ import type { ServerClient } from './server-client.js';
 
 /** A kind of server that takes weights. */
 export interface WeightServer {
-  /** The program's name. */
   readonly title: string;
   /** Option that loads our code into its workers. */
   readonly option: string;
   /** Environment variables, besides PYTHONPATH. */
   readonly variables: Readonly<Record<string, string>>;
-  /** @throws Fault */
+  /** @throws ServerError */
   readonly model: (server: ServerClient) => Promise<{ readonly servedName: string; readonly root: string }>;
-  /** Sends each worker a request of `parts.py`. @throws Fault */
+  /** Sends each worker a request of `parts.py`. @throws ServerError */
   readonly exchange: (server: ServerClient, request: object) => Promise<readonly string[]>;
-  /** Empties its prefix cache, and checks that. @throws Fault */
+  /** Empties the prefix cache, and checks that it is empty. @throws ServerError */
   readonly emptyCache: (server: ServerClient, servedName: string) => Promise<void>;
 }
 

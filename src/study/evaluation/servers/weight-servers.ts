@@ -6,12 +6,11 @@ import { sglang } from './sglang-server.js';
 import { vllm } from './vllm-server.js';
 import type { WeightServer } from './weight-server.js';
 
-/** By the value of `exchange`. */
 export const weightServers: Readonly<Record<WeightServerKind, WeightServer>> = { vllm, sglang };
 
 const python = shipped('python');
 
-/** In words, for messages. */
+/** The option and variables in words, for messages. */
 export const exchangeNeeds = ({ title, option, variables }: WeightServer): string => {
   const words = Object.entries(variables).map(([name, value]) => `${name}=${value}`);
   return `${title}, started with ${[...words, option].join(' and ')}`;
@@ -22,7 +21,7 @@ export const exchangeEnvironment = (kind: WeightServerKind): Record<string, stri
   ...weightServers[kind].variables,
 });
 
-/** Returns what is wrong with a command, and the remedy. */
+/** Returns the fault of a command, with the remedy. */
 export const faultInCommand = (
   command: string,
   kind: WeightServerKind,

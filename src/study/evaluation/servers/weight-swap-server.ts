@@ -34,10 +34,10 @@ const workerSchema = z.union([
 export interface HeldModel {
   /** `http://127.0.0.1:PORT`, or as given. */
   readonly url: string;
-  /** The server's name of its model, whatever the weights. */
+  /** The server's name for its model, whatever the weights. */
   readonly servedName: string;
   /**
-   * Checks that no other program has given the server other weights since.
+   * Checks that no other program has since given the server other weights.
    *
    * @throws LayerloomError EXCHANGE_FAILED
    */
@@ -46,7 +46,7 @@ export interface HeldModel {
 
 interface ExchangeSettings {
   readonly exchange: WeightServerKind;
-  /** Starts a server; undefined: one runs at `url`. */
+  /** Starts a server. Undefined if a server runs at `url`. */
   readonly serve: string | undefined;
   readonly url: string | undefined;
   readonly timeoutSeconds: number;
@@ -58,7 +58,7 @@ interface ModelToHold {
   readonly name: string;
   /** Absolute path of the checkpoint. */
   readonly path: string;
-  /** Weights of a merge in place; the directory at `path` has another model's. */
+  /** Weights of an unwritten merge; the directory at `path` has another model's. */
   readonly inPlace?: WeightsInPlace | undefined;
   /** The log file to which a server that this process starts appends its output. */
   readonly log: string;
@@ -67,10 +67,11 @@ interface ModelToHold {
 }
 
 /**
- * A server that holds successive checkpoints, and loads only tensors that differ. Starts with the first
- * checkpoint; restarts after a failure, or for another form. Disposing ends a server started here.
+ * A server that holds successive checkpoints, and loads only tensors that differ. It starts with the first
+ * checkpoint, and restarts after a failure or for another form. Disposing ends a server that was started
+ * here.
  *
- * A checkpoint is held once the server's hashes match its files and the prefix cache is empty.
+ * A checkpoint counts as held once the server's hashes match its files and the prefix cache is empty.
  */
 export class WeightSwapServer implements AsyncDisposable {
   readonly #settings: ExchangeSettings;
@@ -93,7 +94,7 @@ export class WeightSwapServer implements AsyncDisposable {
    *   the codes of `WeightsToLoad`
    */
   async hold(model: ModelToHold): Promise<HeldModel> {
-    // The directory's weights do not matter: a new server first loads everything.
+    // The weights in the directory do not matter, because a new server first loads everything.
     const { path, inPlace } = model;
     const weights = await (inPlace === undefined
       ? this.#weights.of(path)
@@ -222,7 +223,6 @@ export class WeightSwapServer implements AsyncDisposable {
   }
 }
 
-/** Tensors on a server that differ from the files. */
 class WeightsDifferError extends ServerError {
   readonly tensors: readonly string[];
 
@@ -232,7 +232,10 @@ class WeightsDifferError extends ServerError {
   }
 }
 
-/** Whoever reaches the server may replace its weights and call functions in its workers. @throws Permanent */
+/**
+ * Whoever reaches the server may replace its weights and call functions in its workers. @throws
+ * PermanentError
+ */
 const refuseReached = async (url: string): Promise<void> => {
   const address = await reachedBy(url);
   if (address !== undefined)
@@ -259,7 +262,7 @@ const formOf = async (path: string, weights: readonly TensorToLoad[]): Promise<s
   return hash.update(shapes.toSorted().join('\n')).digest('hex');
 };
 
-/** Parses a worker's answer. @throws Fault */
+/** Parses a worker's answer. @throws ServerError */
 const said = (text: string): Extract<z.infer<typeof workerSchema>, { loaded: unknown }> => {
   const read = workerSchema.safeParse(jsonOrNone(text));
   if (!read.success) throw new ServerError(`a worker said ${text.slice(0, 300)}`);

@@ -5,7 +5,7 @@ import { bitsOf, type Dtype } from '../../../core/tensor/dtype.js';
 import { FilesToRead, hashRanges, type Range, sampledRanges } from '../data/local/file-ranges.js';
 import type { ComparedShare } from '../evaluation-block.js';
 
-/** A tensor, and where its bytes are. */
+/** A tensor and the place of its bytes. */
 export interface PlacedTensor {
   readonly name: string;
   /** Absolute path of a safetensors file, with offsets from its start. */
@@ -22,14 +22,14 @@ export interface TensorToLoad extends PlacedTensor {
   readonly key: string;
 }
 
-/** The weights of an unwritten merge; its directory has another model's. */
+/** The weights of an unwritten merge; the merge's directory has another model's. */
 export interface WeightsInPlace {
   readonly tensors: readonly PlacedTensor[];
-  /** Equal tensors by name, shape and dtype in the directory's files. */
+  /** Tensors of the directory's files with equal names, shapes and dtypes. */
   readonly donated: readonly PlacedTensor[];
 }
 
-/** A program's hash of a tensor: of all its bytes, or of samples. */
+/** A program's hash of a tensor's bytes, or of samples of them. */
 export type Fingerprint = Readonly<Record<string, { readonly whole: string } | { readonly samples: string }>>;
 
 /** Dtypes that the program exchanges, as in `exchange.py`. */
@@ -38,12 +38,12 @@ export const exchangedDtypes: readonly Dtype[] = [
   ...(['I64', 'I32', 'I16', 'I8', 'U8', 'BOOL'] as const),
 ];
 
-/** Runs of elements in a sample, as in `exchange.py`. */
+/** Number of runs of elements in a sample, as in `exchange.py`. */
 const samples = 8;
 
 /** Identifies tensors by hashes of their bytes; a file range that several merges share is hashed once. */
 export class WeightsToLoad {
-  /** By file and range. */
+  /** Hashes by file and range. */
   readonly #keys = new Map<string, Promise<string>>();
 
   /**

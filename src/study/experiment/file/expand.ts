@@ -26,28 +26,27 @@ import { mergedBy, shapeOf } from './merged-by.js';
 import type { Experiment, MergeEntry } from './read-experiment.js';
 import { Models, type Subject } from './subjects.js';
 
-/** A merge of an experiment. */
 export interface ExperimentMerge {
   /** Stable, readable and unique: `swahili/math-1+swh-2/default`. */
   readonly name: string;
-  /** `all` for merges of no single language. */
+  /** The language; `all` for merges of no single language. */
   readonly language: string;
-  /** A name, or `soup`; null if the merge has none. */
+  /** An expert's name, or `soup`; null if the merge has none. */
   readonly task: string | null;
   readonly languageExpert: string | null;
   readonly method: string;
   /** Includes defaults. */
   readonly configuration: Readonly<Record<string, unknown>>;
-  /** Models are `NAME=PATH`; recipes with the same soup share its object. */
+  /** Models are `NAME=PATH`. Recipes with the same soup share its object. */
   readonly recipe: RecipeInput;
   /** Relative to the experiment's directory. */
   readonly path: string;
-  /** Index for `experiment.locate(['merges', entry])`, and the entry's name. */
+  /** The entry's index, for `experiment.locate(['merges', entry])`, and its name. */
   readonly entry: number;
   readonly entryName: string;
 }
 
-/** More are surely a mistake in a grid. */
+/** Most merges of an experiment; more are surely a mistake in a grid. */
 const mostMerges = 100_000;
 
 /**
@@ -72,7 +71,7 @@ export const expandExperiment = (experiment: Experiment): ExperimentMerge[] => {
 interface Expanding extends MergeEntry {
   readonly index: number;
   readonly method: Text;
-  /** Part of names; undefined if the entry has one method. */
+  /** Part of the merges' names; undefined if the entry has one method. */
   readonly label: string | undefined;
 }
 
@@ -208,7 +207,7 @@ const parametersOf = (
     ...Object.fromEntries(
       settingNames
         .filter((name) => experiment[name] !== undefined && !entries.has(name))
-        // The block `tokenizer` has its own source.
+        // The block `tokenizer` has a `source` of its own.
         .filter((name) => name !== 'tokenizerSource' || !entries.has('tokenizer'))
         .map((name) => [name, experiment[name]]),
     ),
@@ -221,14 +220,14 @@ interface BaseQuestion {
   readonly method: Method<never>;
   readonly experiment: Experiment;
   readonly entry: Expanding;
-  /** True if each expert is merged alone: then no other expert can be the base. */
+  /** True if each expert is merged alone, so that no other expert can be the base. */
   readonly isSingle: boolean;
 }
 
 /**
  * Returns a function from subject to base: the entry's own (`task`, `language` and `base` mean models of the
- * experiment), or the experiment's if the method or its weights require one. For slerp and similar methods,
- * the task expert.
+ * experiment), or the experiment's if the method or its weights require one. For slerp and similar methods
+ * the base is the task expert.
  */
 const baseFor = (
   given: unknown,
@@ -257,7 +256,7 @@ const baseFor = (
   });
 };
 
-/** Checks a recipe of a configuration; its others differ only in models. */
+/** Checks the recipe of a configuration. Other recipes of the configuration differ only in models. */
 const check = (
   recipe: RecipeInput,
   entry: Expanding,

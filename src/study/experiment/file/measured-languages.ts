@@ -4,7 +4,7 @@ import { allLanguages } from './subjects.js';
 export interface MeasuredModel {
   /** `merge`, `base`, `task`, `language`, or a reference's own role. */
   readonly role: string;
-  /** Languages of an expert or merge (`all` for no single one), or those that a reference is limited to. */
+  /** Languages of an expert or merge (`all` for no single one), or the languages of a limited reference. */
   readonly languages?: readonly string[] | undefined;
 }
 
@@ -20,8 +20,8 @@ export interface EvaluatedLanguages {
 /**
  * Returns a function from model to the languages that it is measured in, the experiment's own first.
  *
- * Languages without experts (English) are measured for every model. In the experiment's own, language
- * experts, merges and limited references are measured in theirs only; other models in all. `everyLanguage`
+ * Every model is measured in languages without experts (English). In the experiment's own languages, language
+ * experts, merges and limited references are measured only in theirs; other models in all. `everyLanguage`
  * measures every model in every language, for the ten-language means of the paper's Table 2.
  */
 export const measuredLanguages = ({
@@ -42,7 +42,7 @@ export const measuredLanguages = ({
       role === 'task' ||
       languages === undefined ||
       languages.includes(allLanguages);
-    // There may be thousands of languages: do not iterate over all for each merge.
+    // There may be thousands of languages, so merges must not iterate over all of them.
     const measured = isEverywhere
       ? [...own.keys()]
       : [...new Set(languages)]
@@ -52,7 +52,7 @@ export const measuredLanguages = ({
   };
 };
 
-/** Without `evaluate.tasks`, these are the experiment's own. */
+/** Without `evaluate.tasks`, models are measured in the experiment's own languages. */
 export const evaluatedLanguagesOf = ({
   languages,
   evaluate,

@@ -11,9 +11,12 @@ import { windowsOf } from './windows.js';
 export const shapeOf = ({ schema }: Method<never>): Readonly<Record<string, z.ZodType>> =>
   schema.shape as Readonly<Record<string, z.ZodType>>;
 
-/** An entry's models, and their form in recipes. */
+/** The models of an entry's merges, and their form in recipes. */
 export interface Merged {
-  /** Windows of runs depend on the configuration; without one, returns as many as any configuration has. */
+  /**
+   * Windows of runs depend on the configuration. Without one, returns as many subjects as any configuration
+   * has.
+   */
   readonly subjectsIn: (configuration: Configuration | undefined) => readonly Subject[];
   /** Keys of the entry that select models. */
   readonly roles: readonly string[];
@@ -60,7 +63,7 @@ export const mergedBy = (
       roles: ['model'],
       toModels: ({ models: { task, language } }: Subject): object => ({ model: task ?? language }),
     };
-  // Merges each expert alone, as in base + α · τ.
+  // Merges each expert alone, as base + α · τ.
   if (takes.models === 'list' && tree.entries.has('model')) {
     for (const key of ['task', 'language']) {
       const found = tree.entries.get(key);

@@ -48,30 +48,27 @@ export interface Experiment extends z.output<typeof plainSettings> {
   readonly file: string | undefined;
   /** Base of relative paths. */
   readonly directory: string;
-  /** As YAML: the file's text, or that of the object. */
+  /** YAML: the file's text, or the object as YAML. */
   readonly text: string;
-  /** An absolute path or `org/name`, with an optional prefix `NAME=`. */
+  /** The base: an absolute path or `org/name`, with an optional prefix `NAME=`. */
   readonly base: string | undefined;
   /** Task experts, which all languages share. */
   readonly tasks: Experts;
-  /** Language experts, by language. */
   readonly languages: ReadonlyMap<string, Experts>;
   /** Training runs, for averaging windows of checkpoints. */
   readonly runs: Runs;
   readonly merges: readonly MergeEntry[];
-  /** Partitions that merges name. */
   readonly partitions: Partitions;
   /** `evaluate:` in the file's form, checked. */
   readonly evaluate: EvaluationBlock | undefined;
-  /** `search:`, checked. */
   readonly search: SearchSettings | undefined;
-  /** Compare merges with the base and the single experts. */
+  /** True if merges are compared with the base and the single experts. */
   readonly references: boolean;
   /** Further models to compare with, never merged. */
   readonly furtherReferences: readonly FurtherReference[];
   /**
-   * Returns the place of a value, or key, in the file: `['merges', 2, 'bottomTransition']`; else of the
-   * innermost existing value on the path.
+   * Returns the position of a value or key in the file, such as `['merges', 2, 'bottomTransition']`. If it
+   * does not exist, returns that of the innermost existing value on the path.
    */
   locate(path: Path, part?: 'key' | 'value'): Location;
 }
@@ -194,7 +191,7 @@ const read = async (text: string, { label, file, directory }: MergePlace): Promi
   if (base !== undefined) names.add(base.name, 'the base', base.path, base.mark);
   const runs = await runsOf(entries.get('runs'), { directory, names });
   const merges = await mergesOf(needed('merges').value, directory);
-  // Without merges of experts, one kind of expert may be absent.
+  // Experiments without merges of experts may lack one kind of expert.
   const expertsIn = (key: string) =>
     merges.every(({ tree }) => isOfRuns(tree)) && !entries.has(key) ? undefined : needed(key).value;
   const [taskTree, languageTree] = [expertsIn('tasks'), expertsIn('languages')];
@@ -302,7 +299,7 @@ const languagesOf = async (
 };
 
 const mergesOf = async (tree: Tree, directory: string): Promise<MergeEntry[]> => {
-  // The experiment only scores models.
+  // Without merges, the experiment only scores models.
   if (tree.kind === 'list' && tree.items.length === 0) return [];
   const merges: MergeEntry[] = [];
   const seen = new Map<string, Mark>();
@@ -329,7 +326,7 @@ const mergesOf = async (tree: Tree, directory: string): Promise<MergeEntry[]> =>
   return merges;
 };
 
-/** Makes paths of a merge's base absolute; keeps `task`, `language` and `base`. */
+/** Makes paths of bases absolute; keeps `task`, `language` and `base`. */
 const eachBase = async (tree: Tree, directory: string): Promise<Tree> => {
   if (tree.kind === 'list')
     return list(tree.mark, await Promise.all(tree.items.map((item) => eachBase(item, directory))));

@@ -2,23 +2,22 @@ import { nameOfModel } from './blocks/models.js';
 import { evaluatedLanguagesOf, measuredLanguages } from './measured-languages.js';
 import type { Experiment } from './read-experiment.js';
 
-/** A model that merges are compared with. */
 export interface ExperimentReference {
   readonly name: string;
   /** `base`, `task`, `language`, or the experiment's own word: `joint`, `checkpoint`. */
   readonly role: string;
-  /** Languages that it is measured in. */
+  /** Languages in which the model is measured. */
   readonly languages: readonly string[];
   /**
-   * Own languages of a language expert or limited model, whatever `every_language`: for averages over
-   * experts.
+   * The languages of a language expert or limited model, whatever `every_language` says. Averages over
+   * experts use them.
    */
   readonly expertIn?: readonly string[];
   /** The model, as in recipes. */
   readonly model: string;
 }
 
-/** Returns the base, every expert once, and the further models; nothing for `references: false`. */
+/** Returns the base, every expert once, and the further models. Returns none for `references: false`. */
 export const experimentReferences = (experiment: Experiment): ExperimentReference[] => {
   const { base, tasks, languages, references, furtherReferences } = experiment;
   if (!references) return [];

@@ -5,7 +5,6 @@ import { isText, type Mapping } from '../../../core/methods/recipe/document/tree
 import type { ModelInput, RecipeInput } from '../../../core/methods/recipes.js';
 import type { Experiment, Experts } from './read-experiment.js';
 
-/** The models of one merge. */
 export interface Subject {
   /** `all` for models of no single language. */
   readonly language: string;
@@ -20,7 +19,7 @@ export interface Subject {
   readonly until?: number;
 }
 
-/** The language of merges of no single language. */
+/** The language of merges that belong to no single language. */
 export const allLanguages = 'all';
 
 interface Choice {
@@ -28,7 +27,7 @@ interface Choice {
   readonly model: ModelInput;
 }
 
-/** An experiment's models. Each soup is one object, so that it is opened and compiled once. */
+/** An experiment's models. Each soup is one object, so it is opened and compiled once. */
 export class Models {
   readonly tasks: readonly Choice[];
   readonly languages: ReadonlyMap<string, readonly Choice[]>;
@@ -47,7 +46,7 @@ export class Models {
     return this.#soup('soup', language, this.languages.get(language) ?? []);
   }
 
-  /** Each expert once. */
+  /** All experts as one choice, each once. */
   get allSoup(): Choice {
     return this.#soup('all-soup', allLanguages, [...this.languages.values()].flat());
   }
@@ -67,8 +66,8 @@ const choicesOf = (experts: Experts): Choice[] =>
 
 /**
  * Returns the pairs of a merge: every task expert with every expert of each language, or those that `task`
- * and `language` select. `soup` is that of all task experts, or of the language's experts; `all-soup` that of
- * all languages' experts.
+ * and `language` select. `soup` means the soup of all task experts, or of the language's experts; `all-soup`
+ * means that of all languages' experts.
  *
  * A pair of two soups has the language as its directory. A pair with `all-soup` is the same for every
  * language, so it exists once, under `all`.

@@ -6,17 +6,17 @@ import { type PlacedMerges, placeMerges } from './plan-in-place.js';
 /** Data made to score unwritten merges. */
 export interface CostInPlace {
   readonly merges: number;
-  /** Bytes of computed tensors, and of whole merges without a donor. */
+  /** Bytes of computed tensors, and of whole merges without a donor (a model to start from). */
   readonly bytes: number;
-  /** Directory of these data. */
+  /** Directory of these bytes. */
   readonly place: string;
   /** Bytes that writing the merges would take; a shard that several merges share counts once. */
   readonly bytesWritten: number;
-  /** Merges without a donor: written there, and removed. */
+  /** Merges without a donor, which are written there and removed. */
   readonly withoutDonor: number;
 }
 
-/** @param beside directory to use if memory has no room */
+/** @param beside directory that is used if memory has no room */
 export const costInPlace = async (
   plan: BatchPlan<BatchMerge>,
   beside: string,

@@ -38,21 +38,21 @@ import { type ContentsInPlace, contentsInPlace } from './contents-in-place.js';
 import { type PlacedMerge, type PlacedMerges, placeMerges } from './plan-in-place.js';
 
 export interface InPlaceOptions extends Omit<BatchPlanOptions, 'assume'>, Omit<RunControls, 'onProgress'> {
-  /** Directory to use if memory has no room. */
+  /** Directory that is used if memory has no room. */
   readonly beside: string;
 }
 
-/** A loadable merge with unwritten weights. Disposing removes its directory. */
+/** An unwritten merge that programs can load. Disposing removes its directory. */
 export interface MergeToLoad extends AsyncDisposable {
-  /** The merge's small files and the donor's weights. */
+  /** Directory with the merge's small files and the donor's weights. */
   readonly path: string;
-  /** Undefined without a donor: the weights are written to `path`. */
+  /** The merge's weights. Undefined without a donor: the weights are in `path`. */
   readonly weights: WeightsInPlace | undefined;
 }
 
 /**
- * Unwritten merges of a batch. Unchanged tensors stay in the inputs; computed ones are made when first
- * needed, in a scratch directory, with the keys and bytes of written shards.
+ * Unwritten merges of a batch. Unchanged tensors stay in the inputs; computed ones are made in a scratch
+ * directory when first needed, with the keys and bytes of written shards.
  */
 export class MergesInPlace implements AsyncDisposable {
   readonly #plan: BatchPlan<BatchMerge>;
@@ -64,7 +64,7 @@ export class MergesInPlace implements AsyncDisposable {
   readonly #inputs: InputFiles;
   readonly #sink: StoreSink;
   readonly #merges: ReadonlyMap<string, PlannedMerge<BatchMerge>>;
-  /** Identities of the weights, by name: the same as if written. */
+  /** Identities of the weights, by name; equal to those of written merges. */
   readonly merges: ReadonlyMap<string, string>;
   readonly contents: ContentsInPlace;
   readonly #failed = new Map<string, unknown>();
@@ -131,12 +131,11 @@ export class MergesInPlace implements AsyncDisposable {
     }
   }
 
-  /** The scratch directory. */
   get directory(): string {
     return this.#scratch.directory;
   }
 
-  /** Includes refused merges. */
+  /** Also true for refused merges. */
   has(name: string): boolean {
     return this.merges.has(name) || this.#refusedBy(name) !== undefined;
   }
@@ -227,7 +226,7 @@ export class MergesInPlace implements AsyncDisposable {
       await rm(path, { recursive: true, force: true });
       await mkdir(path, { recursive: true });
       for (const file of (await plan()).files) {
-        // Skip files that would claim that the directory has the merge's weights.
+        // Skips files that would claim that the directory has the merge's weights.
         if (indexNames.includes(file.name) || file.name === cardName) continue;
         const to = join(path, file.name);
         await mkdir(dirname(to), { recursive: true });
@@ -255,7 +254,7 @@ const tensorsOf = (checkpoint: CheckpointIndex): PlacedTensor[] =>
     return path === undefined ? [] : [{ name, dtype, shape, begin, end, file: path }];
   });
 
-/** Includes the index. */
+/** Returns the weight files and their index. */
 const weightFilesOf = async ({ files, path, folder = path }: CheckpointIndex): Promise<string[]> => {
   const indexes = indexNames.map((name) => join(folder, name));
   const there = await Promise.all(indexes.map(exists));

@@ -13,18 +13,18 @@ import type { MergeShard } from '../../batch/planning/merge-shards.js';
 import { type ContentPart, slotOf } from '../../evaluation/model-contents.js';
 import { exchangedDtypes, type PlacedTensor } from '../../evaluation/servers/weights-to-load.js';
 
-/** Places of an unwritten merge's weights. */
+/** The places of an unwritten merge's weights. */
 export interface PlacedMerge {
   /** Unchanged tensors, in the inputs. */
   readonly copied: readonly PlacedTensor[];
-  /** Computed tensors, by layer; without a donor, all shards. */
+  /** Computed tensors, by layer; without a donor, whole shards. */
   readonly computed: readonly DistinctShard[];
   /**
-   * An input with the merge's tensor names, shapes and dtypes, which programs load first. Undefined: the
-   * merge must be written.
+   * The donor: an input with the merge's tensor names, shapes and dtypes, which programs load first. Without
+   * one, the merge must be written.
    */
   readonly donor: CheckpointIndex | undefined;
-  /** By shard; merges that share a shard share the part. */
+  /** Parts by shard; merges that share a shard share its part. */
   readonly parts: readonly ContentPart[];
 }
 
@@ -93,7 +93,7 @@ const divide = (
     return [{ tensor: { name, dtype, shape, begin: source.begin, end: source.end, file }, source }];
   });
   if (copied.length === 0) return { copied: [], computed: [whole], part: partOf([], identify, [whole]) };
-  // By layer, whatever the layout: other merges share layers, but not copies.
+  // Computed tensors are divided by layer, whatever the layout: other merges share layers, but not copies.
   const ofLayers = groupBy(
     whole.tensors.filter(({ expression, part }) => expression.kind !== 'copy' || part !== undefined),
     ({ layer }) => layer,
@@ -111,7 +111,7 @@ interface StoredCopy {
   readonly source: StoredTensor;
 }
 
-/** Identifies a shard's contents: copies by their bytes, computed tensors by the new shard's key. */
+/** Identifies a shard's contents: copied tensors by their bytes, computed tensors by the new shard's key. */
 const partOf = (
   copied: readonly StoredCopy[],
   identify: Identify,
@@ -142,7 +142,7 @@ const tensorsIn = (path: string, opened: Opened): StoredCopy[] => {
   });
 };
 
-/** Finds a model that transformers loads in the same way as the merge. */
+/** Finds the donor: a model that transformers loads in the same way as the merge. */
 const donorOf = (
   wanted: readonly Pick<PlacedTensor, 'name' | 'dtype' | 'shape'>[],
   { opened }: BatchPlan<BatchMerge>,

@@ -22,7 +22,7 @@ export interface ScoreError {
 
 /** Fields that evaluations add to a merge or reference. */
 export interface Scored {
-  /** By task; absent if empty. */
+  /** Scores by task; absent if empty. */
   readonly scores?: Scores;
   /** Error of the last attempt, by task. */
   readonly scoreErrors?: Readonly<Record<string, ScoreError>>;
@@ -41,13 +41,13 @@ export interface MergeRecord extends Scored {
   readonly state: MergeState;
   /** SHA-256 of the weights: equal weights have equal scores. */
   readonly weights?: string;
-  /** With statistics: SHA-256 of recipe and inputs, for dry runs. */
+  /** For merges with statistics: SHA-256 of recipe and inputs, used by dry runs. */
   readonly basis?: string;
   readonly shards: { readonly shared: number; readonly new: number };
   /** Input bytes of new shards; a shared shard counts for its first merge. */
   readonly bytesRead: number;
   readonly bytesWritten: number;
-  /** Share of its run's time, by bytes. */
+  /** This merge's share of its run's time, by bytes. */
   readonly seconds: number;
   readonly error?: { readonly code: string; readonly message: string };
 }
@@ -57,7 +57,7 @@ const leftReasons = ['weights', 'settings', 'unmade', 'gone'] as const;
 /** Results that counted for a model and no longer do. */
 export interface LeftResults {
   readonly model: string;
-  /** Changed weights, changed settings, an impossible merge, or a removed model. */
+  /** The reason: changed weights, changed settings, an impossible merge, or a removed model. */
   readonly reason: (typeof leftReasons)[number];
   /** Files by task, relative to the experiment's directory. */
   readonly results: Readonly<Record<string, string>>;
@@ -87,7 +87,7 @@ export interface ExperimentRecord {
   readonly options?: RecordedOptions;
   readonly merges: readonly MergeRecord[];
   readonly references: readonly (ExperimentReference & Scored)[];
-  /** Patterns of merges that the last batch was to finish first. */
+  /** Patterns of the merges that the last batch finished first. */
   readonly first?: readonly string[];
   readonly evaluate?: EvaluationBlock;
   /** Absent if empty. */
@@ -170,7 +170,7 @@ const schema: z.ZodType<ExperimentRecord> = z.object({
   merges: z.array(mergeSchema),
   references: z.array(referenceSchema),
   first: z.array(z.string()).readonly().exactOptional(),
-  // Evaluations check the rest, so that reports work with any block.
+  // Reports work with any block; evaluations check the rest.
   evaluate: z
     .custom<EvaluationBlock>((block) => scoredSchema.safeParse(block).success, {
       error: 'expected tasks: a list of names for each language',
@@ -186,7 +186,7 @@ const schema: z.ZodType<ExperimentRecord> = z.object({
     )
     .readonly()
     .exactOptional(),
-  // Only displayed, never computed with.
+  // These values are only displayed, never computed with.
   cost: z.custom<BatchCost>(isObject),
   bytesRead: z.number(),
   bytesWritten: z.number(),

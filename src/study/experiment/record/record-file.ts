@@ -13,7 +13,8 @@ const partialName = /^experiment\.json\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12
 
 /**
  * Writes `experiment.json`, for concurrent processes: a batch knows the states of merges, evaluators add
- * scores. Each writes under a claim and merges in the file and the result files, so no write loses another's.
+ * scores. Each process claims the file, merges its own facts with the file and the result files, and writes.
+ * So no write loses another.
  */
 export class RecordFile {
   readonly #directory: string;
@@ -40,9 +41,8 @@ export class RecordFile {
   }
 
   /**
-   * Makes the next record while nobody else writes.
-   *
-   * @throws LayerloomError WRITE_FAILED, READ_FAILED
+   * Makes and writes the next record while nobody else writes. @throws LayerloomError WRITE_FAILED,
+   * READ_FAILED
    */
   update(next: () => Promise<ExperimentRecord>): Promise<ExperimentRecord> {
     clearTimeout(this.#later);
@@ -53,8 +53,8 @@ export class RecordFile {
   }
 
   /**
-   * Schedules an update, at least a second after the last. Writes take at most a tenth of the time: otherwise
-   * a run's work would grow with the square of its models.
+   * Schedules an update, at least a second after the last. Writes take at most a tenth of the time; otherwise
+   * a run's work would grow with the square of its number of models.
    *
    * @throws the error of an earlier scheduled update
    */

@@ -89,7 +89,7 @@ export class RunRecord {
       const planned = this.#planned.get(name);
       const weights = outcome === undefined ? planned?.weights : outcome.weights;
       const before = outcome?.isKept === true ? former.get(path) : undefined;
-      // An earlier run made a kept merge.
+      // A kept merge was made by an earlier run.
       const { shards, bytesRead, bytesWritten } =
         before?.state === 'done'
           ? before

@@ -13,12 +13,11 @@ export class WatchedRecord {
   }
 
   /**
-   * Returns the same object until somebody writes the record.
-   *
-   * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID, READ_FAILED
+   * Returns the same object until somebody writes the record. @throws LayerloomError EXPERIMENT_MISSING,
+   * EXPERIMENT_INVALID, READ_FAILED
    */
   async read(): Promise<ExperimentRecord> {
-    // Renaming changes inode or time.
+    // A rename changes inode or time.
     const status = await stat(join(this.#directory, recordName), { bigint: true }).catch(() => undefined);
     const stamp = `${status?.ino} ${status?.size} ${status?.mtimeNs}`;
     if (status === undefined || this.#read?.stamp !== stamp)

@@ -35,18 +35,18 @@ import { environmentOf, type ScoringContext, type ScoringOutcome, scoreModel } f
 /** Models that an evaluation scored, kept, and could not score. */
 export interface EvaluationOutcome {
   readonly directory: string;
-  /** Models scored by this run; models with all results. */
+  /** Numbers of models scored by this run, and of models that had all results. */
   readonly scored: readonly string[];
   readonly kept: readonly string[];
-  /** Results made by this run, and results that existed; one for each model and task. */
+  /** Numbers of results made by this run, and of results that existed; one for each model and task. */
   readonly results: { readonly made: number; readonly there: number };
-  /** Also tasks that could not be run for any model. */
+  /** Failures by model and task; also of tasks that could not be run for any model. */
   readonly failed: readonly { readonly model: string; readonly code: string; readonly message: string }[];
   /** Merges that do not exist: pending or failed. */
   readonly missing: readonly string[];
   readonly warnings: readonly string[];
   readonly seconds: number;
-  /** Bytes loaded by shared processes, and bytes of their models. Other processes do not report. */
+  /** Bytes that shared processes loaded, and bytes of their models. Other processes do not report bytes. */
   readonly weights: { readonly loaded: number; readonly ofModels: number };
   /** Number of merges that were scored in place, and bytes computed for them; null without `inPlace`. */
   readonly inPlace: { readonly merges: number; readonly bytes: number } | null;
@@ -162,7 +162,7 @@ class Evaluation {
           if (state !== 'scored') order.putBack(lane);
         }
       } catch (error) {
-        // Every model would fail the same way.
+        // Every model would fail in the same way.
         isEnding = true;
         throw error;
       }
@@ -179,8 +179,8 @@ class Evaluation {
   }
 
   /**
-   * Records the models' contents, so that moved models keep their results. Runs while models are scored,
-   * which reads the same files.
+   * Records the models' contents, so that moved models keep their results. Runs beside the scoring, which
+   * reads the same files.
    */
   #noteContents(record: ExperimentRecord): { end(isWhole: boolean): Promise<void> } {
     const { signal } = this.#options;
@@ -204,7 +204,7 @@ class Evaluation {
     };
   }
 
-  /** By task; skips unreadable files. */
+  /** The texts of problems by task. Skips unreadable files. */
   async #textsOf({ references, merges }: ExperimentRecord): Promise<ReadonlyMap<string, ProblemTexts>> {
     const scores = [...references, ...merges].flatMap((entry) => Object.values(entry.scores ?? {}));
     const used = new Set(scores.map(({ result }) => basename(result)));
@@ -254,7 +254,7 @@ class Evaluation {
         ...lane,
         onLoaded: ({ bytes, ofBytes }) => {
           this.#loaded.loaded += bytes;
-          // A model has one run per number of examples.
+          // A model has one run for each number of examples.
           if (!isLoaded) this.#loaded.ofModels += ofBytes;
           isLoaded = true;
         },
@@ -287,7 +287,7 @@ class Evaluation {
     }
   }
 
-  /** Returns a failure per task, unless all its results were imported. */
+  /** Returns a failure for each task, unless all of its results were imported. */
   #impossible(
     { without }: Scoring,
     settings: EvaluationSettings,

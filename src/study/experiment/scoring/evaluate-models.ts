@@ -21,11 +21,10 @@ import { type EvaluationPlan, planEvaluation } from './plan-evaluation.js';
 import { pathOf } from './requests/models-to-score.js';
 import { usualScores } from './usual-scores.js';
 
-/** Options of `evaluateModels`. */
 export interface EvaluateModelsOptions extends Omit<EvaluateOptions, 'only' | 'part' | 'inPlace' | 'expect'> {
-  /** Directory of the results; made if it is not there. Default `scores`. */
+  /** Directory of the results, made if needed. Default: `scores`. */
   readonly out?: string | undefined;
-  /** Benchmarks to measure in each of `languages`; beside `tasks`, or instead. */
+  /** Benchmarks to measure in each of `languages`, besides or instead of `tasks`. */
   readonly benchmarks?: readonly BenchmarkName[] | undefined;
   /** Languages of the benchmarks, in lower case: `swahili`. Default English. */
   readonly languages?: readonly string[] | undefined;
@@ -33,19 +32,19 @@ export interface EvaluateModelsOptions extends Omit<EvaluateOptions, 'only' | 'p
   readonly settings?: Omit<Evaluation, 'tasks' | 'limit'> | undefined;
 }
 
-/** The key of tasks that were given by their own names, in place of a language. */
+/** The key of tasks that are named directly, in place of a language. */
 const ownTasks = 'tasks';
 
 /**
- * Scores models without an experiment: merges, other checkpoints, `BASE+ADAPTER`. The results make `out` an
- * experiment without merges, so that tables, reports and `importResults` read them. Later calls add their
- * models and tasks to it; results that are there already are kept.
+ * Scores models without an experiment: merges, other checkpoints, `BASE+ADAPTER`. `out` becomes an experiment
+ * without merges, which tables, reports and `importResults` read. Later calls add models and tasks, and keep
+ * results.
  *
  * @example await evaluateModels(['./base', './merged'], { benchmarks: ['mgsm'], languages: ['swahili'] })
  * @param models as in recipes: a path, `org/name`, `BASE+ADAPTER`, `NAME=MODEL`
  * @throws LayerloomError MODEL_NOT_FOUND, unless `download`; INVALID_PARAMETER without a task, for an unknown
- *   language, for two models of one name, and if `out` is an experiment with merges; the codes of
- *   `runExperiment` and `evaluateExperiment`
+ * language, for two models of one name, and if `out` is an experiment with merges; the codes of
+ * `runExperiment` and `evaluateExperiment`
  */
 export const evaluateModels = async (
   models: readonly string[],
@@ -76,8 +75,8 @@ export const planModels = async (
 };
 
 /**
- * Returns the commands of `evaluateModels`. Writes the task files that they read, and the experiment that
- * `importResults` adds their scores to.
+ * Returns the commands of `evaluateModels`. Writes the task files for them, and the experiment for
+ * `importResults`.
  *
  * @throws LayerloomError the codes of `evaluateModels`
  */
@@ -90,7 +89,7 @@ export const modelsCommands = async (
   return await evaluationCommands(directory, scoring);
 };
 
-/** Describes models as an experiment without merges, and how to score them. */
+/** Describes models as an experiment without merges, and the scoring. */
 const described = async (
   models: readonly string[],
   {
@@ -122,7 +121,7 @@ const described = async (
   };
   const experiment = await parseExperiment(input);
   const scoring = { ...options, only: Object.keys(given), tasks: Object.values(measured).flat() };
-  // Faults in settings come before those of the harness.
+  // Reports faults in settings before those of the harness.
   settingsOf(experiment, directory, scoring);
   return { directory, experiment, input, isThere: former !== undefined, scoring };
 };

@@ -11,34 +11,33 @@ import type { ModelToScore } from './requests/models-to-score.js';
 import type { RunningRequests } from './requests/time-left.js';
 import type { ScoringOutcome } from './score-model.js';
 
-/** Options of `evaluateExperiment`. */
 export interface EvaluateOptions {
   /** The harness's command, for the shell; default `lm_eval`. */
   readonly lmEval?: string | undefined;
   /** Patterns of models' names: `*` stands for any text. */
   readonly only?: readonly string[] | undefined;
-  /** Score part `index` of `count` of the models. Several processes may also score at once without parts. */
+  /** Score part `index` of `count` of the models. Several processes may score at once without parts too. */
   readonly part?: Part | undefined;
-  /** Number of models at once; default from `evaluate:`. */
+  /** Number of models scored at once. Default: that of `evaluate:`. */
   readonly jobs?: number | undefined;
-  /** Rows of every task, within its `problems`: the first so many, or a range, the end excluded. */
+  /** Rows of every task, within its `problems`: a number of first rows, or a range, end exclusive. */
   readonly limit?: number | undefined;
   readonly rows?: readonly [from: number, to: number] | undefined;
   /** Only these tasks of `evaluate:`. */
   readonly tasks?: readonly string[] | undefined;
-  /** Start a process of the harness per run, even if one could be shared. Default false. */
+  /** Start a process of the harness for each run. Default: false. */
   readonly separate?: boolean | undefined;
   /** Also score unwritten merges, without writing them. Default false. */
   readonly inPlace?: boolean | undefined;
   /** Keep the answers of interrupted models, and continue from them. */
   readonly resume?: boolean | undefined;
-  /** Run again even with results. */
+  /** Score again what has results. */
   readonly force?: boolean | undefined;
-  /** Download references from the hub as whole models. Default false: sends no request to the hub. */
+  /** Download references from the hub as whole models. Default: false, which sends no request. */
   readonly download?: boolean | undefined;
   /**
    * Run commands of `evaluate:` (`serve`, `arguments`) even in a folder that no batch of this user wrote.
-   * Default false.
+   * Default: false.
    */
   readonly allowServe?: boolean | undefined;
   /** The stamp of `planExperiment`. Refuses the run if layerloom's version or the experiment changed. */
@@ -46,15 +45,14 @@ export interface EvaluateOptions {
   readonly signal?: AbortSignal | undefined;
   /** Called before the first model, for each task that cannot be run. */
   readonly onImpossible?: ((task: string, error: ScoreError) => void) | undefined;
-  /** Called when a model begins or ends, and as requests are answered. */
+  /** Called when a model begins or ends, and when requests are answered. */
   readonly onProgress?: ((progress: EvaluationProgress) => void) | undefined;
   /** Called with the outcome of each model. */
   readonly onScored?: ((outcome: ScoringOutcome) => void) | undefined;
 }
 
-/** Progress of an evaluation. */
 export interface EvaluationProgress {
-  /** Scored, failed, or scored before. */
+  /** Models scored now or earlier, or failed. */
   readonly done: number;
   /** A part of `done`. */
   readonly failed: number;
@@ -65,7 +63,7 @@ export interface EvaluationProgress {
   readonly waiting: number;
   /** According to the harness's bars. */
   readonly requests: readonly RunningRequests[];
-  /** Estimated from results and requests; null if something was not measured. */
+  /** Estimated seconds, from results and requests; null if something was not measured. */
   readonly secondsLeft: number | null;
 }
 
@@ -130,5 +128,4 @@ export const selectModels = (
   );
 };
 
-/** Returns the item at a number modulo the length. */
 export const inTurn = <T>(items: readonly T[], number: number): T | undefined => items[number % items.length];

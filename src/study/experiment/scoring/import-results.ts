@@ -32,21 +32,21 @@ export interface ImportOutcome {
   readonly directory: string;
   readonly imported: readonly { readonly model: string; readonly task: string; readonly file: string }[];
   readonly failed: readonly { readonly file: string; readonly code: string; readonly message: string }[];
-  /** Warnings about results that do not count, because their shots, seed or answer length differ. */
+  /** Warnings about results that do not count, because shots, seed or answer length differ. */
   readonly warnings: readonly string[];
   readonly experiment: ExperimentRecord;
 }
 
 /**
- * Imports results of lm-evaluation-harness from elsewhere, such as a GPU cluster. Each result goes to the
- * model whose path, or the last parts of it, was given to the harness. From a directory of `evaluateModels`,
- * or another experiment, it takes the results of the same weights.
+ * Imports results of lm-evaluation-harness from elsewhere, such as a GPU cluster. A result of the harness
+ * goes to the model whose path, or its end, the harness was given. From a directory of `evaluateModels`, or
+ * another experiment, results of equal weights are taken.
  *
  * @param directory of the experiment
  * @param from a directory with `results_*.json` and samples at any depth, or of scores by layerloom
  * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID, READ_FAILED; RESULTS_FOREIGN if layerloom's
- *   scores there are of no model of the experiment. Malformed results of the harness, and results of other
- *   weights or unknown models, do not throw: they are in `failed`.
+ * scores belong to no model of the experiment. Malformed results, and results of other weights or unknown
+ * models, do not throw: they are in `failed`.
  */
 export const importResults = async (directory: string, from: string): Promise<ImportOutcome> => {
   const place = resolve(directory);
@@ -84,7 +84,7 @@ export const importResults = async (directory: string, from: string): Promise<Im
     } catch (error) {
       noteFailure(file, error);
     }
-  // Newest last, to replace older results of the same identity.
+  // Sorts the newest last, so that it replaces older results of the same identity.
   wanted.sort((a, b) => Date.parse(a.result.started) - Date.parse(b.result.started));
   for (const { result, model } of wanted)
     try {
@@ -105,9 +105,8 @@ interface Target {
 }
 
 /**
- * Copies the results of layerloom that are of the models' weights and tasks.
- *
- * @throws LayerloomError RESULTS_FOREIGN if no result matches
+ * Copies layerloom's results of the models' weights and tasks. @throws LayerloomError RESULTS_FOREIGN if no
+ * result matches
  */
 const takeOver = async (
   from: string,
@@ -191,7 +190,7 @@ const wantedIn = async (
 
 /** A model that results may belong to. */
 export interface Candidate extends ModelToScore {
-  /** Absolute, links resolved; undefined if not on this machine. */
+  /** Absolute, with links resolved; undefined if not on this machine. */
   readonly path: string | undefined;
 }
 

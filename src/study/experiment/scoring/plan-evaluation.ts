@@ -27,24 +27,24 @@ import { checkExperimentTasks } from './requests/check-tasks.js';
 import { lackingIn, type ModelToScore, modelsToScore, weightsOf } from './requests/models-to-score.js';
 import { resultOf } from './requests/wanted-results.js';
 
-/** A task, and the models without a result in it. */
+/** A task, and the number of models without a result in it. */
 export interface PlannedTask {
   readonly task: string;
   /** Equal weights count once. */
   readonly models: number;
   /** Null if the task's size is unknown. */
   readonly problems: number | null;
-  /** With one model at once; null if not measured. */
+  /** Seconds with one model at once; null if not measured. */
   readonly secondsPerProblem: number | null;
   readonly seconds: number | null;
 }
 
-/** Duration of scoring, by the results in a directory. */
+/** The duration of scoring, by the results in a directory. */
 export interface ScoringTime {
   readonly tasks: readonly PlannedTask[];
   /** Models scored at once. */
   readonly jobs: number;
-  /** With `jobs` models at once; null if a task was not measured. */
+  /** Seconds with `jobs` models at once; null if a task was not measured. */
   readonly seconds: number | null;
   /** Results that were measured here. */
   readonly measured: number;
@@ -53,7 +53,7 @@ export interface ScoringTime {
 /** A model, in scoring order. */
 export interface OrderedModel {
   readonly name: string;
-  /** Index of the job that will score the model, from 0, if all models take equally long in a task. */
+  /** Index of the job that will score the model, from 0, if all models take equally long. */
   readonly job: number;
   /** Bytes of weights to load; null if unknown. */
   readonly bytes: number | null;
@@ -63,12 +63,11 @@ export interface OrderedModel {
 export interface WeightsToBeLoaded {
   readonly loaded: number;
   readonly ofModels: number;
-  /** Models loaded whole, or only where tensors differ. */
+  /** Numbers of models loaded whole, and of those loaded in part. */
   readonly whole: number;
   readonly exchanged: number;
 }
 
-/** The plan of an evaluation. */
 export interface EvaluationPlan extends ScoringTime {
   readonly directory: string;
   /** Models with tasks that lack results, including merges that do not exist yet. */
@@ -77,16 +76,16 @@ export interface EvaluationPlan extends ScoringTime {
     readonly tasks: readonly string[];
     readonly isThere: boolean;
   }[];
-  /** Existing models; equal weights once, unless all are scored again. */
+  /** Existing models. Equal weights occur once, unless all models are scored again. */
   readonly order: readonly OrderedModel[];
-  /** Null if every model is loaded whole. Equal tensors in files of different origin count as different. */
+  /** Null if every model is loaded whole. Equal tensors from different files count as different. */
   readonly weights: WeightsToBeLoaded | null;
-  /** Models with all results, and existing results. */
+  /** Numbers of models with all results, and of existing results. */
   readonly kept: number;
   readonly there: number;
   /** Models that cannot be read. */
   readonly failed: readonly (ScoreError & { readonly model: string })[];
-  /** Tasks that cannot be run; tasks of a harness that is not installed. */
+  /** Tasks that cannot be run, and tasks that the missing harness would know. */
   readonly impossible: readonly (ScoreError & { readonly task: string })[];
   readonly unchecked: readonly string[];
   /** Null without `inPlace`. */
@@ -130,11 +129,11 @@ export const scoringTime = (
 };
 
 /**
- * Plans `evaluateExperiment`: models and tasks without results, and their duration by existing results.
+ * Plans `evaluateExperiment`: models and tasks without results, and their duration.
  *
  * @param given instead of the record in the directory
  * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID, RECIPE_INVALID, INVALID_PARAMETER,
- *   INTERRUPTED
+ * INTERRUPTED
  */
 export const planEvaluation = async (
   directory: string,
@@ -210,7 +209,7 @@ export const planEvaluation = async (
   };
 };
 
-/** A task runs once per weights, unless all are scored again. */
+/** A task runs once for equal weights, unless all models are scored again. */
 class OncePerWeights {
   readonly #force: boolean;
   readonly #scored = new Set<string>();
@@ -230,7 +229,7 @@ interface WeighedModel extends ModelToScore {
   readonly weights: string;
 }
 
-/** Assigns models to lanes; a model takes as long as it has tasks. */
+/** Assigns models to lanes; a model's time is its number of tasks. */
 const ordered = async (
   models: readonly WeighedModel[],
   order: ScoringOrder,
@@ -267,8 +266,8 @@ const ordered = async (
 };
 
 /**
- * Estimates how long an experiment's models take to score, from results in its directory. Skips models
- * recorded with scores, unless the plan changes their weights.
+ * Estimates the time to score an experiment's models, from results in its directory. Skips models with
+ * recorded scores, unless the plan changes their weights.
  *
  * @param out the experiment's directory; need not exist
  * @returns null for an experiment without tasks

@@ -20,10 +20,9 @@ import {
 export interface Scoring extends AsyncDisposable {
   readonly settings: EvaluationSettings;
   readonly command: string;
-  /** Folders of further task files. */
   readonly includePaths: readonly string[];
   readonly environment: Readonly<Record<string, string>>;
-  /** Tasks that cannot be run, with the reason: a language without data. */
+  /** Tasks that cannot be run, with the reason, such as a language without data. */
   readonly without: ReadonlyMap<string, ScoreError>;
   readonly notes: readonly string[];
   /** `evaluations/` of the experiment. */
@@ -32,8 +31,8 @@ export interface Scoring extends AsyncDisposable {
 }
 
 /**
- * Prepares the task files of a run, notes its options in a claim, and finds tasks that cannot be run. With
- * `keep`, the files stay, and the harness is not asked. Cleans up after dead evaluations.
+ * Prepares the task files of a run, records its options in a claim, and finds tasks that cannot be run. With
+ * `keep`, the files stay, and the harness is not asked for its tasks. Removes files of dead evaluations.
  *
  * @throws LayerloomError HARNESS_MISSING, INTERRUPTED
  */

@@ -12,7 +12,7 @@ import { backendIn } from './requests/wanted-results.js';
 
 type RunPlace = Pick<HarnessRun, 'path' | 'inPlace' | 'server' | 'servedName'> & { readonly weights: string };
 
-/** Groups tasks by their number of worked examples, because a run of the harness takes only one number. */
+/** Groups tasks by their number of worked examples, because a run of the harness takes a single number. */
 export const runsOf = (
   { name }: ModelToScore,
   tasks: readonly string[],
@@ -50,7 +50,7 @@ const runsName = '.runs';
 const rowsOf = (tasks: readonly string[], settings: EvaluationSettings): Map<string, Rows | null> =>
   new Map(tasks.map((task) => [task, settings.rowsOf(task)]));
 
-/** Identifies a run's answers by questions and weights. */
+/** Identifies the answers of a run by questions and weights. */
 const keyOf = (
   tasks: readonly string[],
   fewshot: number | undefined,
@@ -65,7 +65,7 @@ const keyOf = (
 
 /**
  * Finds answers that a process left when it died after a model's last result. Excludes answers under other
- * settings, and answers newer than the results, which a run with `force` may resume.
+ * settings, and newer answers, which a run with `force` may resume.
  *
  * @param results of the model in its tasks
  * @returns directories
@@ -82,7 +82,7 @@ export const answersLeft = async (
   if (there.length === 0) return [];
   const asked = tasks.filter((task) => !without.has(task));
   const keys = [...groupBy(asked, (task) => settings.fewshotOf(task))].flatMap(([fewshot, group]) =>
-    // Tasks run together, or alone after a failure.
+    // Tasks run together, or one by one after a failure.
     [group, ...group.map((task) => [task])].map((own) => keyOf(own, fewshot, weights, settings)),
   );
   const made = results.map(({ file }) => file);

@@ -29,7 +29,6 @@ import { logNameOf } from './requests/running-requests.js';
 import { backendIn, resultOf } from './requests/wanted-results.js';
 import { answersLeft, removeAll, runOf, runsOf } from './runs.js';
 
-/** Outcome of scoring one model. */
 export interface ScoringOutcome {
   readonly model: string;
   /**
@@ -101,9 +100,9 @@ export interface ScoringContext {
   readonly signal: AbortSignal | undefined;
   readonly onRun: (tasks: readonly string[]) => void;
   readonly onRequests: (requests: Requests) => void;
-  /** The process that is kept between runs; undefined if each run has its own process. */
+  /** The process that stays between runs; undefined if each run has its own. */
   readonly kept: HarnessProcess | undefined;
-  /** The server that exchanges weights; undefined if each model has its own or a running one is used. */
+  /** The server that exchanges weights; undefined for a running server, or one for each model. */
   readonly exchanging: WeightSwapServer | undefined;
   readonly onLoaded: (loaded: LoadedWeights) => void;
 }
@@ -199,7 +198,7 @@ export const scoreModel = async (model: ModelToScore, context: ScoringContext): 
           await failures.remove({ weights, task: result.result.task });
         }
       } else if (own.length > 1 && ran.failure.code === 'HARNESS_FAILED')
-        // A failing task ends its run: try each task alone.
+        // After a failure of several tasks, each is tried alone.
         queue.push(...own.map((task) => runOf(model.name, [task], fewshot, scoring, place)));
       else for (const task of own) await fail(task, ran.failure);
     }

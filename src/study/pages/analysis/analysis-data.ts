@@ -146,7 +146,7 @@ const damaged = ({ file, reason, cause, isRead }: JsonFault): LayerloomError =>
   isRead ? new LayerloomError('CONFIG_INVALID', { file, reason }, { cause }) : readFailed(file, cause);
 
 /**
- * Reads what `layerloom analyze` wrote to a directory; null if nothing.
+ * Reads the files of `layerloom analyze` in a directory; null if there are none.
  *
  * @param roles of experts by name; may contain others than the analysed ones
  * @throws LayerloomError the codes of `readVectors`, READ_FAILED, and CONFIG_INVALID for its other files
@@ -159,7 +159,7 @@ export const readAnalysis = async (directory: string, roles: ExpertRoles): Promi
   for (const file of files) {
     experts.push(await readVectors(join(directory, file)));
     const analysis = file.replace(vectorsEnding, '.json');
-    // Vectors may have been copied without the other files of their analysis.
+    // Vectors may have been copied without the analysis's other files.
     thresholds.push(
       names.includes(analysis)
         ? (await readThreshold(join(directory, analysis), damaged)).threshold

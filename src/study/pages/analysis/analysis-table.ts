@@ -5,7 +5,7 @@ import { sixDecimals } from '../components/data/numbers.js';
 
 export interface AnalysisTable {
   readonly columns: readonly Column[];
-  /** By layer, layer 0 first, then column; undefined if the layer has no such matrix. */
+  /** Shares by layer, layer 0 first, then column. Undefined if the layer has no such matrix. */
   readonly cells: readonly (readonly (number | undefined)[])[];
 }
 
@@ -21,7 +21,7 @@ export const finiteRows = ({ tensors }: MavVectors, names: readonly string[]): n
     return total + rows - nonFiniteRows;
   }, 0);
 
-/** Computes the numbers of the published figures; a cell of several tensors pools their rows. */
+/** Computes the numbers of the published figures. A cell of several tensors pools their rows. */
 export const tableOf = (mav: MavVectors, threshold: number): AnalysisTable => {
   const { tensors, layers, vectors } = mav;
   const columns = columnsOf(tensors, layers);
@@ -67,7 +67,7 @@ export const parseTable = (
   };
 };
 
-/** `attention.wq.weight` → `wq`; other modules lose their `.weight`. */
+/** `attention.wq.weight` → `wq`. Other modules lose only `.weight`. */
 export const shortName = (column: string): string =>
   /^(?:attention|feed_forward)\.(w\w)\.weight$/.exec(column)?.[1] ?? column.replace(/\.weight$/, '');
 

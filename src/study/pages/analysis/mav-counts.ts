@@ -3,8 +3,8 @@ import type { MavVectors } from '../../../core/measure/analysis/analysis.js';
 
 /**
  * Returns a slider's thresholds in ascending order: evenly spaced on a log scale over the range of the MAVs,
- * plus the analysed ones. Rows are counted for each when the page is written, so that all its numbers are
- * exact.
+ * plus the analysed ones. Rows are counted for each threshold when the page is written, so that its numbers
+ * are exact.
  *
  * @param perDecade positions per power of ten
  */
@@ -34,7 +34,7 @@ export const stopsOf = (
   return ascending([...even, ...analysed]);
 };
 
-/** Number of ascending stops below a MAV; 0 for NaN. */
+/** Number of stops below a MAV; stops ascend. 0 for NaN. */
 const stopsBelow = (stops: Float64Array, mav: number): number => {
   let [from, to] = [0, stops.length];
   while (from < to) {

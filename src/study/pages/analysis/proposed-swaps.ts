@@ -6,7 +6,6 @@ import type { ExpertRoles } from '../../../core/measure/analysis/advice/expert-r
 import { type Concern, type Proposal, proposalsOf } from '../../../core/measure/analysis/advice/proposal.js';
 import { fileName, type MavVectors } from '../../../core/measure/analysis/analysis.js';
 
-/** A proposal with its command and warnings. */
 export interface ProposedSwap extends Proposal {
   /** The command as typed. */
   readonly command: string;

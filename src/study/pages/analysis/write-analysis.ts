@@ -37,7 +37,6 @@ import { encodeTable, mostOf, type PublishedTable, parseTable, tableOf } from '.
 import { type ProposedSwap, proposedSwaps } from './proposed-swaps.js';
 import { encodeTopOverlaps } from './top-overlap-table.js';
 
-/** An analysis and its files. */
 export interface WrittenAnalysis {
   /** Absolute path of the directory. */
   readonly out: string;
@@ -54,7 +53,6 @@ export interface WrittenAnalysis {
   readonly advice: readonly string[];
 }
 
-/** An analysis, its files, and its cost. */
 export interface AnalysisResult extends WrittenAnalysis {
   readonly bytesRead: number;
   readonly seconds: number;
@@ -163,7 +161,7 @@ export const writeAnalysis = async (
   };
 };
 
-/** Names that no expert may have, because files for all experts or files of a checkpoint have them. */
+/** Names of files for all experts, or of files of a checkpoint, which no expert may have. */
 const reserved = [
   'overlap',
   'top-overlap',
@@ -193,8 +191,8 @@ const checkFileNames = (vectors: readonly MavVectors[]): void => {
 };
 
 /**
- * Creates the directory for an analysis. Refuses a checkpoint's directory, whose files could be mistaken for
- * the analysis's.
+ * Creates the directory for an analysis. Refuses a checkpoint's directory, because its files could be
+ * mistaken for the analysis's.
  *
  * @throws LayerloomError OUTPUT_INVALID, INVALID_PARAMETER, WRITE_FAILED
  */

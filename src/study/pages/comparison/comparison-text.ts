@@ -13,7 +13,7 @@ import { cellOf, isSame, type LayerCell, layerTable, mostIn } from './layer-tabl
 import { verdictOf } from './verdict.js';
 
 const width = 80;
-/** In characters; columns are two spaces apart. */
+/** Widest cell in characters; columns are two spaces apart. */
 const widestCell = 7;
 const [mostLargest, mostListed] = [10, 8];
 
@@ -185,7 +185,7 @@ const describeOthers = (tensors: readonly TensorComparison[]): string => {
   ].join('\n');
 };
 
-/** Only if few tensors differ. */
+/** Shows elements if only few tensors differ. */
 const describeFirsts = (tensors: readonly TensorComparison[]): string => {
   const differing = tensors.filter(({ difference }) => difference !== null);
   if (differing.length > 3) return '';

@@ -3,8 +3,8 @@ import { columnsOf, type PlacedMatrix } from '../../../core/measure/analysis/col
 import type { Comparison, TensorComparison } from '../../../core/measure/comparison/comparison.js';
 
 /**
- * The largest relative difference of a layer's tensors in a column. `other`: a tensor differs and has no such
- * number, because the shapes differ, only one model has it, or it holds integers. Undefined: no such tensor.
+ * The largest relative difference of a layer's tensors in a column. `other`: a tensor differs without such a
+ * number (other shapes, integers, or only in one model). Undefined: no such tensor.
  */
 export type LayerCell = number | 'other' | undefined;
 

@@ -7,7 +7,7 @@ import type {
 } from '../../../core/measure/comparison/comparison.js';
 import { isSame } from './layer-table.js';
 
-/** More ranges of layers are summarised by their number. */
+/** Most ranges of layers that are listed; more are summarised by their number. */
 const mostRanges = 5;
 
 export const verdictOf = (comparison: Comparison): string =>
@@ -54,7 +54,6 @@ const whereOf = (differing: readonly TensorComparison[], { a, b }: Comparison): 
   return `${all}in ${describeLayers(layers)}${isOutside ? ' and outside the layers' : ''}`;
 };
 
-/** `layers 0–4, 7`; only the number of layers if they are scattered. */
 const describeLayers = (layers: readonly number[]): string => {
   const ranges: [number, number][] = [];
   for (const layer of layers) {

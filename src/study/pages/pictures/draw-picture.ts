@@ -3,8 +3,8 @@ import { render } from 'preact-render-to-string';
 import { visible } from '../../../core/base/errors/visible.js';
 
 /**
- * Renders a picture as SVG. XML forbids control characters and `]]>` in texts, which HTML's escapes keep;
- * names come from file names and may contain both.
+ * Renders a picture as SVG. XML forbids control characters and `]]>`, which HTML's escapes keep and names of
+ * files may contain.
  */
 export const drawPicture = <Props extends object>(Drawn: ComponentType<Props>, props: Props): string =>
   `${visible(render(h(Drawn, props))).replaceAll(']]>', ']]&gt;')}\n`;

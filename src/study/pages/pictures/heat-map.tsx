@@ -25,7 +25,7 @@ export const describeRows = ({
   base: string;
 }): string => `${rows} rows with MAV above ${showNumber(threshold)}; base ${base}`;
 
-/** Lightness decreases, so that they are readable in print and without colour. */
+/** Colours of falling lightness, so that they are readable in print and without colour. */
 const greens = ['#ffffff', '#bae4b3', '#31a354', '#003c14'] as const;
 
 const [left, top, rowHeight] = [44, 72, 13];

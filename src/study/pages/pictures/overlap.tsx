@@ -5,7 +5,7 @@ import { ink, Picture, tenths } from './picture.js';
 
 /**
  * A line of a plot by layers. In a page, the style sheet overrides the colour; dashes distinguish the lines
- * without colour. `legendAt` is the offset in a file's legend.
+ * without colour. `legendAt` is the offset in the legend of a file.
  */
 export interface Measure<Key extends string = string> {
   readonly key: Key;
@@ -16,7 +16,7 @@ export interface Measure<Key extends string = string> {
   readonly legendAt: number;
 }
 
-/** A layer's values by measure. Figures outside the layers (null) are not drawn. */
+/** A layer's values by measure. Values outside the layers (null) are not drawn. */
 export type LayerFigures<Key extends string> = { readonly layer: number | null } & Readonly<
   Record<Key, number | null>
 >;

@@ -20,7 +20,7 @@ const legend = [
 
 /**
  * The path of a search: a column for each step, a dot for each configuration at its mean, lines for those
- * that continue; on the right, choice and default on held-out problems.
+ * that continue. On the right are choice and default on held-out problems.
  */
 export const SearchPicture = ({ search }: { search: SearchRecord }) => {
   const { steps, metric, choice } = search;

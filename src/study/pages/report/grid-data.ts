@@ -16,7 +16,7 @@ import type { TaskData } from './result-data.js';
 
 const order = ['bottom', 'top', 'bottomTransition', 'topTransition', 'weights'];
 
-/** They repeat other parameters. */
+/** Parameters that repeat others. */
 const ignored = ['scaled'];
 
 const shown = (value: unknown): string => {
@@ -25,7 +25,7 @@ const shown = (value: unknown): string => {
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 };
 
-/** No method has as many parameters, but a foreign record may. */
+/** Most parameters of a method; a foreign record may have more. */
 const mostAxes = 16;
 
 const axesOf = (models: readonly ScoredModel[]): PageGrid['axes'] => {
@@ -57,9 +57,8 @@ interface Entry {
 }
 
 /**
- * Compares the best configuration of an entry with the default. If the entry has all configurations of its
- * method, this is the comparison in the table; otherwise the sentence states the smaller number of
- * candidates.
+ * Compares the best configuration of an entry with the default. This is the comparison in the table if the
+ * entry has all configurations of its method. Otherwise it states the smaller number of candidates.
  */
 const findingOf = (
   board: Board,

@@ -14,21 +14,20 @@ interface Finding {
   readonly compared: Judged;
 }
 
-/** The first wins ties. */
+/** Kinds of models; among equals the first is the best. */
 const kinds: Readonly<Record<string, string>> = {
   task: 'the task experts',
   language: 'the language experts',
   base: 'the base',
 };
 
-/** Verdicts in the order of the sentence: first those that state a result, then those that cannot. */
+/** Verdicts in the order of the sentence: statements of a result first. */
 const saying: readonly Verdict[] = ['better', 'within noise', 'chosen among many', 'one of many', 'worse'];
 const sayingNothing: readonly Verdict[] = ['too few problems', 'at floor', 'at ceiling', 'not tested'];
 
 /**
- * Returns the merges that a language's sentence is about: the entry `default`, else the default layer swap,
- * else another default, else the best. For a language without groups, returns the variant with the most
- * scored merges.
+ * Returns the merges for a language's sentence: the entry `default`, else the default layer swap, else
+ * another default, else the best. Without groups, returns the variant with the most scored merges.
  */
 const mainGroup = (board: Board, subject: Subject): Group | undefined => {
   const merged = groupsOf(board, subject).filter(isMerged);

@@ -231,9 +231,8 @@ const analysisTables = ({
 ];
 
 /**
- * Returns the numbers of pictures that are not in the page's tables. The analysis is included at its files'
- * thresholds and at the initial one. Gains, linearity and pairs are drawn from the tables `gains`, `alpha`
- * and `models`.
+ * Returns the numbers of pictures that are not in the page's tables. Analyses are given at their files'
+ * thresholds and at the page's first one.
  */
 export const pictureTables = (data: ReportData): ScoreTable[] =>
   [

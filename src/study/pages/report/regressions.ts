@@ -15,10 +15,10 @@ interface Compared {
 }
 
 /**
- * Lists merges that look worse than the base in a task: the whole paired 95 % interval lies below equality,
- * which happens by chance to one in forty merges that equal the base. A merge is called worse if its p-value
- * is below 5 % after Holm's correction over all merges of a language in the task. Null if nothing could be
- * compared.
+ * Lists merges that look worse than the base in a task: the whole paired 95 % interval lies below equality.
+ * By chance, this happens to one in forty merges that equal the base. A merge is called worse only if its
+ * p-value is below 5 % after Holm's correction over all merges of a language in the task. Null if nothing
+ * could be compared.
  */
 export const regressionsOf = (board: Board, tasks: readonly TaskData[]): PageTable | null => {
   const all = tasks.flatMap((task) => {

@@ -77,11 +77,9 @@ const layersOf = async (directory: string, paths: readonly string[]): Promise<nu
   return undefined;
 };
 
-/** Options of a report. */
 export interface ReportOptions {
-  /** The file to write. */
   out: string;
-  /** CSV file for every number of the page's tables and pictures. */
+  /** CSV file for the numbers of the page's tables and pictures. */
   csv?: string | undefined;
   /** Problems of each task whose texts the page carries. Default: 50. */
   samples?: number | undefined;
@@ -102,7 +100,7 @@ export interface WrittenReport {
   readonly tables: number;
   /** Absolute path of the CSV; null without one. */
   readonly csv: string | null;
-  /** Figures of pictures that are not in the tables of `scoreTables`. */
+  /** Figures of pictures that no table of `scoreTables` has. */
   readonly pictures: readonly ScoreTable[];
   readonly warnings: readonly string[];
 }

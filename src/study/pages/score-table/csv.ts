@@ -25,7 +25,7 @@ const fields = [
   'base',
 ] as const satisfies readonly (keyof LongRow)[];
 
-/** First fields of every CSV of tables, by which layerloom recognises its own. */
+/** First fields of every CSV of tables, by which layerloom recognises its own files. */
 export const csvScoresStart = fields.slice(0, 5).join(',');
 
 /** As one CSV, a line for each filled cell, numbers unrounded (12 digits) on the scale shown. */

@@ -17,7 +17,7 @@ const signs: Readonly<Record<string, string>> = {
 export const latexText = (text: string): string =>
   visibleLine(text).replace(/[\\~^±×÷†§⋮#$%&_{}]/g, (sign) => signs[sign] ?? `\\${sign}`);
 
-/** Negative numbers are in math mode, for a proper minus. */
+/** Negative numbers are in math mode, which has a proper minus. */
 const number = (text: string): string => (/^-/.test(text) ? `$${text}$` : text);
 
 const latexCell = ({ value, stderr, interval, otherHalf, isBest, isForeign }: Shown): string => {

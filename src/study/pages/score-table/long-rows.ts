@@ -23,7 +23,7 @@ export interface LongRow {
   readonly base?: string | undefined;
 }
 
-/** Returns tables in long form: a row for each filled cell, then the derived figures, table by table. */
+/** Returns tables in long form. Each table has a row for each filled cell, then its derived figures. */
 export const longRows = (tables: readonly ScoreTable[]): LongRow[] =>
   tables.flatMap((table) => [
     ...table.rows.flatMap(({ id, label, cells }) =>

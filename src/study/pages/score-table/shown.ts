@@ -11,7 +11,7 @@ export interface Shown {
   readonly value: string;
   readonly stderr: string | undefined;
   readonly interval: readonly [low: string, high: string] | undefined;
-  /** Score on the other half of the problems if one half chooses. */
+  /** Score on one half of the problems of a choice made on the other half. */
   readonly otherHalf: string | undefined;
   readonly isBest: boolean;
   /** True for an imported figure in a table that also has computed ones. */
@@ -33,7 +33,7 @@ export const shownCell = (cell: Cell | null, { hasComputed }: { readonly hasComp
   return {
     value: visibleLine(cellText(cell)),
     stderr: stderr === undefined ? undefined : fixed(stderr, digits),
-    // People need one of the two; data formats have both.
+    // Texts show one of the two; data formats have both.
     interval:
       interval === undefined || stderr !== undefined
         ? undefined

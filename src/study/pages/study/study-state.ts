@@ -23,12 +23,11 @@ export interface Amount {
   readonly total: number;
 }
 
-/** Progress of a study's merges. */
 export interface MergesState extends Amount {
   readonly isWorking: boolean;
-  /** Bytes written by the last run, and the number planned. */
+  /** Bytes that the last run wrote, and the number planned. */
   readonly bytes: { readonly written: number; readonly total: number } | null;
-  /** Seconds until all merges are made; null if unknown, 0 if nothing is left. */
+  /** Seconds until all merges are made: null if unknown, 0 if all are made. */
   readonly secondsLeft: number | null;
 }
 
@@ -47,7 +46,6 @@ export interface StudyError {
   readonly message: string;
 }
 
-/** A study at one moment. */
 export interface StudyState {
   readonly title: string;
   readonly directory: string;
@@ -60,11 +58,11 @@ export interface StudyState {
   /** Null for an experiment without `evaluate:`. */
   readonly scores: ScoresState | null;
   readonly errors: readonly StudyError[];
-  /** Files that could not be read this time; figures from them are those of the last successful reading. */
+  /** Files that could not be read this time. Figures from them are those of the last successful reading. */
   readonly unread: readonly string[];
 }
 
-/** Most errors on a page; `--json` of a batch or an evaluation has all. */
+/** Most errors on a page. */
 const mostErrors = 12;
 
 export class StudyWatch {
@@ -86,7 +84,10 @@ export class StudyWatch {
     this.#failures = new ScoreFailures(this.#directory);
   }
 
-  /** Returns the state now. An unreadable record or training keeps its last value; other files: absent. */
+  /**
+   * Returns the present state. An unreadable record or training keeps its last value; another unreadable file
+   * counts as absent.
+   */
   async look(): Promise<StudyState> {
     this.#unread = [];
     const training = await this.#trainingNow();
@@ -134,7 +135,7 @@ export class StudyWatch {
     const done = merges.filter((merge) => merge.state === 'done').length;
     const failed = merges.filter((merge) => merge.state === 'failed').length;
     const isWorking = (await this.#attempt([], () => isBatchWorking(this.#directory))) ?? false;
-    // Earlier versions counted less: a value that is not a number is unknown.
+    // Records of earlier versions lack some numbers: these are unknown.
     const total = Number.isFinite(cost.bytesToWrite) ? cost.bytesToWrite : 0;
     const isLeft = isWorking && state === 'running' && done + failed < merges.length;
     const secondsLeft = !isLeft

@@ -11,23 +11,19 @@ import { stillPage } from '../html-page.js';
 import { writePage } from '../report/write-report.js';
 import { type StudyState, StudyWatch } from './study-state.js';
 
-/** Options of `watchStudy`. */
 export interface WatchStudyOptions {
-  /** The HTML file to write. */
   out: string;
   /** Directories of trainings, as written by `trainInit`. */
   training?: readonly string[] | undefined;
-  /** Seconds between two looks. Default: 10. */
+  /** Seconds between two pages. Default: 10. */
   every?: number | undefined;
   /** Replace a file that is not a page of ours. Default: false. */
   force?: boolean | undefined;
-  /** Ends the watch. */
   signal: AbortSignal;
   /** Called after each page is written. */
   onWritten?: ((state: StudyState) => void) | undefined;
 }
 
-/** The result of a watch. */
 export interface WatchedStudy {
   /** Absolute path of the page. */
   readonly out: string;
@@ -37,7 +33,7 @@ export interface WatchedStudy {
   readonly state: StudyState;
 }
 
-/** @param every seconds between two looks; undefined for the last page, which does not reload */
+/** @param every seconds between two pages; undefined for the last page, which does not reload */
 export const drawStudy = (state: StudyState, every: number | undefined): Promise<string> =>
   stillPage({
     title: state.title,
@@ -46,12 +42,11 @@ export const drawStudy = (state: StudyState, every: number | undefined): Promise
   });
 
 /**
- * Writes the page of a running study repeatedly and atomically until the signal aborts; then once more,
- * without reloading. Files that other processes are writing do not end the watch: unreadable ones are named
- * on the page.
+ * Writes the page of a running study repeatedly and atomically. When the signal aborts, writes it once more,
+ * without reloading. Files that cannot be read do not end the watch, and are named on the page.
  *
  * @throws LayerloomError EXPERIMENT_MISSING if the directory does not exist and no training is given;
- *   TRAINING_INVALID, INVALID_PARAMETER, OUTPUT_EXISTS, WRITE_FAILED
+ * TRAINING_INVALID, INVALID_PARAMETER, OUTPUT_EXISTS, WRITE_FAILED
  */
 export const watchStudyOf = async (
   directory: string,

@@ -21,7 +21,7 @@ import {
   type TableRow,
 } from '../../scores/reading/score-table.js';
 
-/** The languages of "all languages" (Table 2 of the paper; its caption says nine): MGSM's without Thai. */
+/** The languages of "all languages" (the paper's Table 2, whose caption says nine): MGSM's without Thai. */
 const tenLanguages = [
   'english',
   'german',
@@ -37,7 +37,7 @@ const tenLanguages = [
 
 /**
  * Table 2: one language, with further references and methods, English, and the mean over all languages. A
- * language gets this table only if it has more rows than Table 1 shows.
+ * language has this table only if it has more rows than Table 1.
  */
 export const oneLanguage = (board: Board): ScoreTable[] =>
   board.benchmarks.flatMap((benchmark) =>

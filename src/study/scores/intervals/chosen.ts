@@ -8,8 +8,8 @@ import type { Scaled } from './scaled.js';
 
 /**
  * Returns the errors of choices by side, one for each resample of the problems: the score of the resample's
- * best row minus that row's score on all problems. Ties share a resample. The true choice is biased upwards
- * by luck; these errors repeat that bias with new luck. All sides share the resamples.
+ * best row minus that row's score on all problems. Ties share a resample. These errors repeat, with new luck,
+ * the upward bias of the true choice. All sides share the resamples.
  *
  * @param sides rows from which the best is chosen; a single row involves no choice
  * @param sign 1 if the highest score is chosen, -1 if the lowest
@@ -50,9 +50,9 @@ export interface ChoiceSpread {
 }
 
 /**
- * Returns bias and variance of a chosen figure, from its errors by resample. The bias is about right if rows
- * differ by about their errors, too small if they are equal, too large if one is far better. So the variance
- * includes the bias squared, and is at least that of an unchosen figure.
+ * Returns bias and variance of a chosen figure, from its errors by resample. The bias is too small for equal
+ * rows, and too large if one is far better. So the variance includes the bias squared, and is at least that
+ * of an unchosen figure.
  *
  * @param alike the figure by problem, for each row as good as the chosen one
  */

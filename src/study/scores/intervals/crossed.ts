@@ -21,25 +21,23 @@ export const spreadOf = (values: ArrayLike<number>, divisor = 1): Spread => {
 
 /**
  * Returns the variance of a mean over models and problems, if every model answered every problem. Problems
- * and each kind of expert are crossed effects: a problem is hard for all models, and an expert is in all of
- * its merges.
+ * and each kind of expert are crossed effects: a problem is hard for all models, and an expert is part of
+ * several merges.
  *
- *     V = V_P + V_E,  V_E = Σ_F max(0, V_F − V_FP)
+ * V = V_P + V_E,  V_E = Σ_F max(0, V_F − V_FP)
  *
- * V_P is s² of the problems' means / K. V_F is s² of the I levels' means / I. V_FP is the mean square of the
- * residuals of the I × K table of means (means of levels and problems removed), / (I K): the part of V_F that
- * V_P already contains. The terms are those of an analysis of variance with random crossed effects (Cornfield
- * and Tukey 1956). V is the multiway estimator of Cameron, Gelbach and Miller (2011), V_T + V_L + V_P − V_TL
- * − V_TP − V_LP + V_TLP, without −V_TL + V_TLP. So the interaction of experts counts twice, which is
- * conservative, and V is at least V_P. (Owen 2007 bootstraps the same design.)
+ * V_P is s² of the K problems' means / K. V_F is s² of the I levels' means / I. V_FP is the mean square of
+ * the residuals of the I × K table of means / (I K): the part of V_F that V_P contains already (Cornfield and
+ * Tukey 1956). V is the estimator of Cameron, Gelbach and Miller (2011) without −V_TL + V_TLP. So the
+ * interaction of experts counts twice, which is conservative.
  *
- * Problems are many and experts few, so each part has its own Student's t, as in Cochran (1964):
+ * Problems are many and experts few, so each part has its own Student's t (Cochran 1964):
  *
- *     t² V = t²(K − 1) V_P + t²(df_E) V_E,  df_E = V_E² / Σ_F ((V_F − V_FP)² / (I − 1)) over the F that add to V_E
+ * t² V = t²(K − 1) V_P + t²(df_E) V_E,  df_E = V_E² / Σ_F ((V_F − V_FP)² / (I − 1)) over the F that add to
+ * V_E
  *
- * The result's degrees of freedom are those whose t has this 95 % quantile. They change continuously with the
- * scores. (Satterthwaite's formula over V_P and V_F would drop to the smallest as soon as rounding lifts an
- * excess above 0.)
+ * The result's degrees of freedom are those whose t has this 95 % quantile, so that they change continuously
+ * with the scores.
  *
  * @param problems variance of the mean that problems alone cause, for these models
  */
@@ -53,8 +51,8 @@ export const crossedSpread = (problems: Spread, factors: readonly Levels[]): Spr
 };
 
 /**
- * Returns an upper estimate, V_P + Σ_F V_F. With two or three experts V_F − V_FP is often negative although
- * experts differ; a claim that a difference is small must not rest on that.
+ * Returns an upper estimate, V_P + Σ_F V_F. With few experts V_F − V_FP is often negative although experts
+ * differ; a claim of equivalence must not rest on that.
  */
 export const crossedSpreadAtMost = (problems: Spread, factors: readonly Levels[]): Spread =>
   satterthwaite([problems, ...factors.map((levels) => spreadOfLevels(levels))]);
@@ -109,7 +107,7 @@ const excessOf = (levels: Levels): number => {
 const squaresOf = (values: readonly number[] | Float64Array): number =>
   sumOf(values.map((value) => value * value));
 
-/** Subtracts the common mean from fractional scores; otherwise their squares would lose digits. */
+/** Subtracts the common mean from fractional scores, whose squares would lose digits otherwise. */
 const centred = (table: readonly Float64Array[]): readonly Float64Array[] => {
   if (table.every((values) => values.every(Number.isInteger))) return table;
   const mean = sumOf(table.map(sumOf)) / sumOf(table.map(({ length }) => length));

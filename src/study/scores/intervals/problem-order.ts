@@ -26,10 +26,9 @@ const hashOf = (value: number, seed: number): number => {
  * Returns an order of the problems that depends on their scores alone, so that seeded resamples draw the same
  * problems whatever the order of problems, models or rows.
  *
- * The method is canonical labelling of a graph by colour refinement: a problem's colour comes from the rows'
- * scores in it, a row's colour from its scores in the problems, by turns. If rows with different scores keep
- * one colour, they are symmetric, and any of them gets a new colour. In the end problems of one colour have
- * the same scores in every row.
+ * The method is colour refinement of a graph. By turns, a problem's colour comes from the rows' scores in it,
+ * and a row's colour from its scores. If rows with different scores keep one colour, they are symmetric, and
+ * any of them gets a new colour. In the end, problems of one colour have equal scores in every row.
  *
  * @param sides the rows of each side of a comparison; sides have different colours
  */

@@ -29,7 +29,6 @@ export interface ScoredTasks {
   readonly isTurned: (task: string) => boolean;
 }
 
-/** Criteria by task. */
 export interface TaskWishes {
   /** Tasks without a weight above 0 are not in the score. */
   readonly weights: Readonly<Record<string, number>>;

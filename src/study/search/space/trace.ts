@@ -1,7 +1,6 @@
 import type { Conclusion } from '../../scores/comparing/conclusion.js';
 import type { HeldOutComparison, Rows } from './landscape.js';
 
-/** A configuration in a step. */
 export interface Candidate {
   readonly name: string;
   /** Number of problems scored so far. */
@@ -38,7 +37,6 @@ export interface SearchTrace {
   readonly spent: number;
   /** Problem-evaluations of all configurations on all problems. */
   readonly grid: number;
-  /** Number of configurations. */
   readonly configurations: number;
   /** Rows by which configurations were chosen; the others were held out. */
   readonly rows: Rows;

@@ -60,5 +60,4 @@ export const trainingSettings = z.object({
   }),
 });
 
-/** The parameters of `trainInit`. */
 export type TrainingParameters = Given<z.input<typeof trainingSettings>>;

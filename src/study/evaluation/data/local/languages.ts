@@ -10,7 +10,6 @@ export interface EvaluationLanguage {
 
 const language = (name: string, code: string, flores: string): EvaluationLanguage => ({ name, code, flores });
 
-/** The eleven languages of MGSM. */
 export const mgsmLanguages: readonly EvaluationLanguage[] = [
   language('bengali', 'bn', 'ben_Beng'),
   language('german', 'de', 'deu_Latn'),

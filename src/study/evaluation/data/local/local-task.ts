@@ -59,7 +59,6 @@ export const requiredFile = async (
   throw new LayerloomError('DATA_MISSING', { task, file: places[0], remedy, directory: data });
 };
 
-/** @returns the file */
 export const writeRows = async (file: string, rows: readonly object[]): Promise<string> => {
   await writeFile(file, rows.map((row) => `${JSON.stringify(row)}\n`).join(''));
   return file;

@@ -1,4 +1,3 @@
-/** The 57 subjects of MMLU and Global-MMLU. */
 export const mmluSubjects: readonly string[] = [
   'abstract_algebra',
   'anatomy',

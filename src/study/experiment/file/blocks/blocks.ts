@@ -38,7 +38,7 @@ export const evaluationOf = (
   if (harness !== undefined && expectText(harness.value, 'harness', 'lm-eval').value !== 'lm-eval')
     return toPlain(given) as EvaluationBlock;
   const tasks = given.entries.get('tasks');
-  // Refuses only misspelt languages: others (English) may be measured too.
+  // Refuses only misspelt languages, because others (English) may be measured too.
   for (const [language, { key }] of tasks === undefined
     ? []
     : expectMapping(tasks.value, 'tasks', 'a task for each language').entries) {
@@ -79,7 +79,7 @@ const checkShardSize = (size: string | number): void => {
   }
 };
 
-/** Adds the place of a wrong value to an error. */
+/** Adds the position in the file to an error about a value. */
 const placedIn = <T>(given: Mapping, work: () => T, block?: string): T => {
   try {
     return work();

@@ -12,7 +12,7 @@ import { searchSchema } from './search-block.js';
 
 type KeysOf<Union> = Union extends unknown ? keyof Union : never;
 
-/** Values of a property in the members of a union that have it. */
+/** The type of a property in the members of a union that have it. */
 type ValueOf<Union, Key> = Union extends unknown ? (Key extends keyof Union ? Union[Key] : never) : never;
 
 /** A value, or a list of values to try. */
@@ -24,17 +24,16 @@ interface OwnParameters {
   task?: Grid<string> | undefined;
   /** Language experts by name, `soup`, or `all-soup`. Default: each of each language. */
   language?: Grid<string> | undefined;
-  /** Experts by name; `task` and `language` mean all of a kind. */
+  /** Experts by name; `task` and `language` mean all experts of that kind. */
   model?: Grid<string> | undefined;
-  /** Runs by name. */
   run?: Grid<string> | undefined;
-  /** A model, or `task`, `language` or `base`. */
+  /** A path, or `task`, `language` or `base`. */
   base?: Grid<ModelInput> | undefined;
   /** Pairs of bottom and top layers. */
   layers?: readonly (readonly [number, number])[] | undefined;
-  /** Two numbers are one pair. */
+  /** Two numbers are one pair of weights. */
   weights?: Grid<'uniform' | 'magnitude' | readonly number[]> | readonly number[] | undefined;
-  /** A single value, of models `task`, `language` and `base`. */
+  /** A single value; its models are `task`, `language` and `base`. */
   parts?: readonly PartParameters[] | undefined;
 }
 
@@ -95,7 +94,7 @@ export const mergeSettings = z.strictObject({
 
 export const plainSettings = z.strictObject({ ...mergeSettings.shape, ...layoutSettings });
 
-/** Models are read separately, with the places of their names (read-experiment.ts). */
+/** Models are read separately, together with the positions of their names (read-experiment.ts). */
 export const experimentSchema = z.strictObject({
   base: setting(text.optional(), {
     meaning:
@@ -134,7 +133,6 @@ export const experimentSchema = z.strictObject({
   ...plainSettings.shape,
 });
 
-/** A model to compare merges with. */
 export type ReferenceInput = Given<z.input<typeof reference>>;
 
 /** An experiment given as an object (docs/experiments.md). */

@@ -6,7 +6,7 @@ import { expectText, flagOf } from './blocks.js';
 import { absoluteModel } from './models.js';
 import { checkName, type ModelNames } from './names.js';
 
-/** A model under `references`: scored beside the merges, never merged. */
+/** A model under `references` that is scored beside the merges and never merged. */
 export interface FurtherReference {
   readonly name: string;
   /** The experiment's own word, in kebab case: `joint`, `math-sft`. */
@@ -20,7 +20,7 @@ export interface FurtherReference {
 /** The default role. */
 const defaultRole = 'checkpoint';
 
-/** Averages over experts rely on these roles. */
+/** Roles with a fixed meaning, on which averages over experts rely. */
 const reservedRoles = ['base', 'task', 'language', 'merge'];
 
 const roleName = /^(?=.{1,64}$)[a-z][a-z0-9]*(-[a-z0-9]+)*$/;
@@ -29,7 +29,7 @@ const roleName = /^(?=.{1,64}$)[a-z][a-z0-9]*(-[a-z0-9]+)*$/;
  * Reads `references`: a flag, or further models besides the base and the experts, each as `NAME: PATH` or
  * `NAME: {model, role, languages}`.
  *
- * @returns `references`: true if there are any
+ * @returns `references` is true if the base and the single experts are compared
  * @throws LayerloomError RECIPE_INVALID for a taken name, a reserved role, and an unknown language
  */
 export const referencesOf = async (

@@ -12,7 +12,7 @@ import {
 } from '../../../../core/methods/recipe/document/tree.js';
 import { placeOf } from './names.js';
 
-/** A choice: values of one or several parameters, with a label. */
+/** A choice of values for one or several parameters, with a label. */
 interface Option {
   readonly label: string;
   readonly mark: Mark;
@@ -25,16 +25,16 @@ export interface Dimension {
 }
 
 export interface Configuration {
-  /** For names: `b3-u0-tb0-tu0-uniform`; may be empty. */
+  /** The label in names: `b3-u0-tb0-tu0-uniform`; may be empty. */
   readonly label: string;
-  /** Camel-case keys with file positions. */
+  /** Values by camel-case key, with file positions. */
   readonly entries: Entries;
 }
 
-/** Order in names; other parameters follow. */
+/** Order of parameters in names; others follow. */
 const first = ['layers', 'bottom', 'top', 'bottomTransition', 'topTransition', 'weights'];
 
-/** Prefixes of numbers in names; default: the parameter's name. */
+/** Prefixes of numbers in names. Default: the parameter's name. */
 const letters: Readonly<Record<string, string>> = {
   bottom: 'b',
   top: 'u',
@@ -50,8 +50,8 @@ const letters: Readonly<Record<string, string>> = {
 const words: Readonly<Record<string, string>> = { others: 'o-', norms: 'n-', schedule: '', decay: '' };
 
 /**
- * Returns the grid's dimensions. A list has values to try, but a list of numbers under `weights` or `layers`,
- * or of mappings under `parts`, is one value.
+ * Returns the grid's dimensions. A list has values to try. A list of numbers under `weights` or `layers`, or
+ * of mappings under `parts`, is one value.
  *
  * @throws LayerloomError RECIPE_INVALID for an empty list, a repeated value, or neither a value nor a list
  */
@@ -132,7 +132,7 @@ const option = (key: string, at: Mark, given: Tree): Option => {
   return { label: labelOf(key, value), mark: given.mark, entries: [[key, { key: at, value }]] };
 };
 
-/** Uniform weights: every merge has two models or soups. */
+/** Two equal weights, because every merge has two models or soups. */
 const ones = (mark: Mark): Tree => list(mark, [leaf(mark, 1), leaf(mark, 1)]);
 
 const labelOf = (key: string, value: Tree): string => {
@@ -140,7 +140,7 @@ const labelOf = (key: string, value: Tree): string => {
     const numbers = value.items.map((item) => (item.kind === 'leaf' ? String(item.value) : '?'));
     return numbers.join() === '1,1' ? 'uniform' : sound(`w${numbers.join('-')}`);
   }
-  // Always the only value.
+  // The list is always a single value.
   if (key === 'parts' && value.kind === 'list') return key;
   if (value.kind !== 'leaf' || value.value === null)
     throw invalidRecipe(value.mark, {

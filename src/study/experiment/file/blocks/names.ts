@@ -1,16 +1,19 @@
 import { invalidRecipe } from '../../../../core/methods/recipe/document/invalid.js';
 import { locationOf, type Mark } from '../../../../core/methods/recipe/document/source.js';
 
-/** Names become directories, where `+` joins two; `=` and `/` have a meaning in `NAME=PATH`. */
+/**
+ * Matches names of models. Names become directories, where `+` joins two; `=` and `/` have a meaning in
+ * `NAME=PATH`.
+ */
 const soundName = /^[\p{L}\p{N}][\p{L}\p{N}._-]{0,63}$/u;
 
-/** Words with another meaning in an expert's place. */
+/** Words that have another meaning in an expert's place. */
 const reservedExperts = ['soup', 'all-soup', 'task', 'language', 'base'];
 
-/** Names beside the directories of languages. */
+/** Names that exist beside the directories of languages. */
 const reservedLanguages = ['all', 'experiment.json'];
 
-/** Some file systems ignore case and Unicode composition. */
+/** Some file systems ignore case and Unicode composition, so names that differ only in these are equal. */
 export const folded = (name: string): string => name.normalize('NFC').toLowerCase();
 
 const reserved = {
@@ -18,11 +21,11 @@ const reserved = {
   reference: reservedExperts,
   language: reservedLanguages,
   merge: [] as string[],
-  /** A model of an experiment without merges: no word means a kind of expert. */
+  /** Matches a model's name in an experiment without merges, where no word means a kind of expert. */
   model: [] as string[],
 };
 
-/** True if an experiment may name an expert or a language so. */
+/** True if the text may be the name of an expert or a language. */
 export const isExpertName = (name: string): boolean =>
   soundName.test(name) && ![...reservedExperts, ...reservedLanguages].includes(folded(name));
 
@@ -48,7 +51,7 @@ export const placeOf = (mark: Mark): string => {
   return `${file}:${line}:${column}`;
 };
 
-/** All names of models. They must be unique: directories and reports use the name alone. */
+/** All names of models. They must be unique, because directories and reports use the name alone. */
 export class ModelNames {
   readonly #taken = new Map<string, { name: string; what: string; path: string; mark: Mark }>();
 

@@ -8,7 +8,6 @@ import type { FurtherReference } from './further-references.js';
 import { absoluteModel } from './models.js';
 import { checkName, type ModelNames } from './names.js';
 
-/** A training run of an experiment. */
 export interface Run {
   /** Absolute path of the checkpoints' folder. */
   readonly path: string;
@@ -16,7 +15,6 @@ export interface Run {
   readonly steps: readonly number[];
 }
 
-/** Runs by name. */
 export type Runs = ReadonlyMap<string, Run>;
 
 /** As in recipes of `NAME=RUN`. */

@@ -19,7 +19,7 @@ export const batchAtWork = async (
   if (endedRuns.has(resolve(directory))) return undefined;
   const lock = join(directory, lockName);
   const text = await unlessMissing(lock, readSmallFile(lock));
-  // If the file is empty, no process works there. If it is half-written, the next look reads it.
+  // An empty file means that no process works there. A half-written one is read at the next look.
   const holder = jsonOrNone(text?.toString() ?? '');
   return isClaimant(holder) && (await lifeOf(holder)) !== 'dead' ? holder : undefined;
 };

@@ -18,7 +18,7 @@ const lookEveryMs = 1000;
 const isRecent = (at: number | undefined): boolean =>
   at !== undefined && performance.now() - at < lookEveryMs;
 
-/** Returns the wanted models; unwritten merges come with their weights' places. */
+/** Returns the wanted models; for unwritten merges, with the places of their weights. */
 export const wantedModels = (
   record: ExperimentRecord,
   settings: EvaluationSettings,
@@ -30,7 +30,6 @@ export const wantedModels = (
     model.kind === 'merge' && inPlace?.has(model.name) ? { ...model, inPlace } : model,
   );
 
-/** The evaluation that a queue is for. */
 interface QueuedEvaluation {
   readonly directory: string;
   readonly options: EvaluateOptions;
@@ -42,19 +41,19 @@ interface QueuedEvaluation {
   readonly inPlace: MergesInPlace | undefined;
 }
 
-/** The models that an evaluation has still to score, while a batch may make more. */
+/** The models that an evaluation has still to score. A batch may be making more. */
 export class ModelQueue {
   readonly #evaluation: QueuedEvaluation;
-  /** States of models, by name, that need no further look. */
+  /** Names of models that need no further look, with their states. */
   readonly settled = new Map<string, 'scored' | 'kept' | 'impossible' | 'failed'>();
   readonly #running = new Set<string>();
-  /** Models that another process was scoring at the last look, with its time. */
+  /** Models that another process was scoring at the last look, with the time. */
   readonly #busy = new Map<string, number>();
   readonly #there = new Set<string>();
-  /** Missing merges: time of the last look, and whether a batch might still make them. */
+  /** Missing merges, with the time of the last look, and whether a batch might still make them. */
   readonly #absent = new Map<string, { readonly at: number; readonly mayCome: boolean }>();
   readonly #watched: WatchedRecord;
-  /** The record read last; its unsettled models, by name. */
+  /** The record that was read last, and its open models by name. */
   #listed: { readonly of: ExperimentRecord; readonly total: number } | undefined;
   #open = new Map<string, ModelToScore>();
   /** Tasks of open models without a score in the record. */
@@ -70,16 +69,17 @@ export class ModelQueue {
     const { directory, options, order } = this.#evaluation;
     for (;;) {
       checkInterrupt(options.signal);
-      // Before reading the record, which then has all that an ended batch made.
+      // Looks for a batch before reading the record: after a batch has ended, the record has all of its
+      // merges.
       const isWorking = await isBatchWorking(directory);
       this.#list(await this.#watched.read());
       const there: ModelToScore[] = [];
       for (const model of this.#open.values()) if (await this.#isThere(model, isWorking)) there.push(model);
       const lacking = new Set(this.#lacking.flatMap(({ name, tasks }) => (tasks.length > 0 ? [name] : [])));
       await order.learn(there.filter(({ name }) => lacking.has(name)));
-      // Other lanes may have taken some meanwhile.
+      // Other lanes may have taken some of them meanwhile.
       const free = there.filter(({ name }) => !this.#running.has(name) && !this.settled.has(name));
-      // A model with all its results is not loaded.
+      // A model that has all results is not loaded.
       const kept = free.filter(({ name }) => !lacking.has(name));
       const model = order.take(lane, order.mostUrgent(kept.length > 0 ? kept : free))?.model;
       if (model !== undefined) {
@@ -122,7 +122,7 @@ export class ModelQueue {
     );
   }
 
-  /** False for a model that is being scored, or was looked for recently. */
+  /** False for a model that another process is scoring, or that was looked for recently. */
   async #isThere(model: ModelToScore, isWorking: boolean): Promise<boolean> {
     const { name, kind } = model;
     if (this.#running.has(name) || isRecent(this.#busy.get(name))) return false;

@@ -55,7 +55,7 @@ const mergedModels = async (
   }
 };
 
-/** Keeps one merge of each entry, method and pair: others differ only in parameters. */
+/** Keeps one merge of each entry, method and pair, because others differ only in parameters. */
 const distinct = (merges: readonly ExperimentMerge[]): ExperimentMerge[] => [
   ...new Map(
     merges.map((merge) => [

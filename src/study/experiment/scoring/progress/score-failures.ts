@@ -30,11 +30,10 @@ const schema: z.ZodType<ScoreFailure> = z.object({
 /** Returns undefined for an incomplete or foreign text. */
 const failureIn = (text: string): ScoreFailure | undefined => schema.safeParse(jsonOrNone(text)).data;
 
-/** Records failed attempts as files in `evaluations/failures/`, removed once there is a result. */
+/** Records failed attempts as files in `evaluations/failures/`. A result removes the file. */
 export class ScoreFailures {
   readonly #directory: string;
 
-  /** @param experiment the experiment's directory */
   constructor(experiment: string) {
     this.#directory = join(experiment, evaluationsName, 'failures');
   }
@@ -44,7 +43,7 @@ export class ScoreFailures {
     const names = await namesIn(this.#directory);
     const read = await Promise.all(
       names.map(async (name) => {
-        // Removed meanwhile, or half-written by a process that died.
+        // The file was removed meanwhile, or is half-written by a dead process.
         const text = await readFileIfAny(join(this.#directory, name));
         return failureIn(text?.toString() ?? '') ?? [];
       }),
@@ -66,7 +65,7 @@ export class ScoreFailures {
   }
 
   /**
-   * Removes failures older than their result, left by a process that died in between. A newer failure is of
+   * Removes failures older than their result, left by a process that died in between. A newer failure has
    * other settings.
    *
    * @throws LayerloomError READ_FAILED

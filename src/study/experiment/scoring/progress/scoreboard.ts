@@ -29,9 +29,8 @@ export class Scoreboard {
   }
 
   /**
-   * Returns the record with the present scores and failures, and the results that no longer count.
-   *
-   * @param former the record in the file: a missing checkpoint keeps its scores
+   * Returns the record with the present scores and failures, and the results that no longer count. @param
+   * former the record in the file, from which missing checkpoints keep their scores
    */
   async fill(record: ExperimentRecord, former: ExperimentRecord | undefined): Promise<ExperimentRecord> {
     const found = await this.#results.list();
@@ -91,7 +90,7 @@ export class Scoreboard {
     });
   }
 
-  /** @returns undefined if unreadable, which evaluating reports */
+  /** @returns undefined if unreadable; the evaluation reports that */
   #weightsOf(model: string): Promise<string | undefined> {
     const known =
       this.#weights.get(model) ?? weightsOfReference(model, this.#contents, true).catch(() => undefined);
@@ -100,7 +99,7 @@ export class Scoreboard {
   }
 }
 
-/** @returns undefined without `evaluate:`, or for another program */
+/** @returns undefined without `evaluate:`, or with one for another program */
 const settingsOf = ({ evaluate }: ExperimentRecord): EvaluationSettings | undefined => {
   try {
     return evaluate === undefined ? undefined : parseEvaluation(evaluate, '/');
@@ -111,8 +110,8 @@ const settingsOf = ({ evaluate }: ExperimentRecord): EvaluationSettings | undefi
 };
 
 /**
- * Chooses one result per task, by the experiment's shots, seed, answer length and `problems`. Prefers exactly its
- * rows, then most problems, then newest.
+ * Chooses one result per task, by the experiment's shots, seed, answer length and `problems`. Prefers equal
+ * rows, then the most problems, then the newest.
  */
 export const scoresOf = (found: readonly FoundResult[], settings: EvaluationSettings | undefined): Scores => {
   const scores: [task: string, score: Score][] = [];
@@ -142,7 +141,7 @@ export const scoresOf = (found: readonly FoundResult[], settings: EvaluationSett
   return Object.fromEntries(scores.sort(([a], [b]) => (a < b ? -1 : 1)));
 };
 
-/** Chooses the metric to show from this result alone, whereas tables choose one metric for all models. */
+/** Chooses the metric to show from this result alone; tables choose one for all models. */
 const headlineOf = (task: string, metrics: Score['metrics']): string | undefined =>
   headlineMetric(
     task,

@@ -19,16 +19,13 @@ export class ScoringOrder {
   readonly #loading = new LoadingOrder();
   readonly #reader = new ContentsReader();
   readonly #known = new Set<string>();
-  /** For each lane, the model that it took before its last one. */
+  /** For each lane, the model that it had before its present one. */
   readonly #former = new Map<number, string | undefined>();
   readonly isExchanging: boolean;
   readonly #inPlace: ContentsInPlace | undefined;
   #learning: Promise<void> = Promise.resolve();
 
-  /**
-   * @param isExchanging false: keep the record's order
-   * @param inPlace contents of unwritten merges
-   */
+  /** @param isExchanging false keeps the record's order @param inPlace contents of unwritten merges */
   constructor(
     { first = [] }: Pick<ExperimentRecord, 'first'>,
     isExchanging: boolean,
@@ -41,7 +38,7 @@ export class ScoringOrder {
 
   /** Reads the contents of new models. */
   learn(models: readonly ModelToScore[]): Promise<void> {
-    // Serialised: later lanes wait for what others read.
+    // Serialised, so that lanes do not read the same contents twice.
     this.#learning = this.#learning.then(() => this.#learn(models));
     return this.#learning;
   }
@@ -49,7 +46,7 @@ export class ScoringOrder {
   async #learn(models: readonly ModelToScore[]): Promise<void> {
     const unknown = this.isExchanging ? models.filter(({ name }) => !this.#known.has(name)) : [];
     for (const { name } of unknown) this.#known.add(name);
-    // References first: merges are compared with them.
+    // References come first, because merges are compared with them.
     for (const kind of ['reference', 'merge'] as const)
       await Promise.all(unknown.filter((model) => model.kind === kind).map((model) => this.#add(model)));
   }
@@ -69,7 +66,7 @@ export class ScoringOrder {
       : await this.#reader.ofModel(await pathOf(model));
   }
 
-  /** Returns the most urgent models: references, else those that the batch was to make first. */
+  /** Returns the most urgent models: references, else the models that the batch was to finish first. */
   mostUrgent(models: readonly ModelToScore[]): ModelToScore[] {
     let urgency = Number.POSITIVE_INFINITY;
     let urgent: ModelToScore[] = [];
@@ -91,7 +88,7 @@ export class ScoringOrder {
     return { model, load };
   }
 
-  /** Call if the lane did not load the model that it took. */
+  /** To be called if the lane did not load the model that it took. */
   putBack(lane: number): void {
     this.#loading.hold(lane, this.#former.get(lane));
   }

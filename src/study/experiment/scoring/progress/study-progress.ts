@@ -16,7 +16,7 @@ export interface Progress {
   readonly by?: Pick<Claimant, 'host' | 'pid'> & { readonly since?: string };
 }
 
-/** `unfinished`: the batch ended before trying all merges. */
+/** `unfinished`: the batch ended before it tried all merges. */
 export const batchProgress = async (
   directory: string,
   { state, merges }: Pick<ExperimentRecord, 'state' | 'merges'>,
@@ -29,9 +29,8 @@ export const batchProgress = async (
 };
 
 /**
- * `unfinished`: an evaluation was killed, or models remain.
- *
- * @param there existing and requested scores
+ * `unfinished`: an evaluation was killed, or models remain. @param there numbers of existing and requested
+ * scores
  */
 export const evaluationProgress = async (
   directory: string,
@@ -39,7 +38,7 @@ export const evaluationProgress = async (
 ): Promise<Progress> => {
   const claims = join(directory, evaluationsName, '.claims');
   const names = (await namesIn(claims)).filter((name) => name.startsWith(taskFolder));
-  // Uses this host's clock: the store's is read by writing.
+  // Uses this host's clock, because reading the store's clock writes a file.
   for (const name of names) {
     const { state, claimant } = await examine(join(claims, name), () => Promise.resolve(Date.now()));
     if (state === 'live') return { state: 'running', ...(claimant === undefined ? {} : { by: claimant }) };

@@ -7,7 +7,7 @@ import type { AskedRows } from '../../../evaluation/rows.js';
 import { examine } from '../../../store/claims/claim-file.js';
 import { taskFolder } from './evaluation-folders.js';
 
-/** The part of an experiment to evaluate. */
+/** The part of an experiment that an evaluation is to score. */
 export interface Asks extends AskedRows {
   readonly only?: readonly string[] | undefined;
   readonly part?: Part | undefined;
@@ -41,7 +41,7 @@ export const asksNow = async (experiment: string): Promise<Asks[]> => {
   const claims = join(experiment, evaluationsName, '.claims');
   const asks: Asks[] = [];
   for (const name of (await namesIn(claims)).filter((each) => each.startsWith(taskFolder))) {
-    // Uses this host's clock: the store's is read by writing.
+    // Uses this host's clock, because reading the store's clock writes a file.
     const { state, claimant } = await examine(join(claims, name), () => Promise.resolve(Date.now()));
     const found = schema.safeParse((claimant as { asks?: unknown } | undefined)?.asks).data;
     if (state === 'live' && found !== undefined) asks.push(found);

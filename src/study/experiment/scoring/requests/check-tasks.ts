@@ -12,15 +12,13 @@ import type { Experiment } from '../../file/read-experiment.js';
 
 export const tasksOf = ({ tasks }: EvaluationSettings): string[] => [...new Set([...tasks.values()].flat())];
 
-/** Tasks to ask the harness about; listing its tasks is slow. */
+/** Tasks to ask the harness about, which takes long. */
 const askedOf = (settings: EvaluationSettings, { failures, included }: PreparedTasks): string[] =>
   tasksOf(settings).filter((task) => (isHarnessTask(task) || included.has(task)) && !failures.has(task));
 
 /**
- * Asks the harness for its tasks. The user's must not repeat their names.
- *
- * @returns unknown tasks, and tasks that two files define
- * @throws LayerloomError HARNESS_MISSING, INTERRUPTED
+ * Asks the harness for its tasks. The user's tasks must not repeat their names. @returns unknown tasks, and
+ * tasks that two files define @throws LayerloomError HARNESS_MISSING, INTERRUPTED
  */
 export const unknownTasks = async (
   settings: EvaluationSettings,
@@ -50,7 +48,7 @@ export const unknownTasks = async (
 
 export interface CheckedTasks {
   readonly failed: ReadonlyMap<string, LayerloomError>;
-  /** Tasks of a harness that is not installed. */
+  /** Tasks of a harness that is not installed, and are not checked. */
   readonly unchecked: readonly string[];
 }
 
@@ -65,7 +63,7 @@ export const checkExperimentTasks = async (
   command = harnessCommand(undefined),
 ): Promise<CheckedTasks> => {
   if (evaluate?.tasks === undefined) return { failed: new Map(), unchecked: [] };
-  // The data's directory is absolute by now.
+  // The data's directory is absolute here.
   const settings = parseEvaluation(evaluate, process.cwd());
   const folder = await mkdtemp(join(tmpdir(), 'layerloom-tasks-'));
   try {

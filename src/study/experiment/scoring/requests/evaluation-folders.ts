@@ -44,12 +44,12 @@ export const claimIn = async (
   return await acquire(join(claims, name), clockAt(join(claims, clockName)), about);
 };
 
-/** Prefix of a folder of task files, and of its claim. */
+/** First part of the names of a folder of task files, and of its claim. */
 export const taskFolder = '.tasks-';
 
 /**
- * Removes claims, task files and partial results of dead evaluations; keeps answers for the next. Ignores
- * errors.
+ * Removes claims, task files and partial results of dead evaluations; keeps their answers for the next.
+ * Ignores errors.
  */
 export const removeLeftovers = async (experiment: string): Promise<void> => {
   const results = new ResultFiles(experiment);

@@ -10,8 +10,8 @@ const entriesOf = ({ merges, references }: Scores) =>
   );
 
 /**
- * Returns existing results that counted for a model in the earlier record and no longer count, unless the
- * model now has another score in the task.
+ * Returns results that counted for a model in the earlier record and no longer count, unless another score
+ * has replaced them.
  *
  * @param weightsOf the present weights of each entry, if known
  * @param found the results in the directory
@@ -66,11 +66,7 @@ const words: Readonly<Record<LeftResults['reason'], readonly [why: string, remed
 
 const mostNamed = 3;
 
-/**
- * Describes such results, one line per reason.
- *
- * @param before results already reported
- */
+/** Describes such results, one line for each reason. @param before results that were reported already */
 export const describeLeft = (
   { left = [], merges }: Pick<ExperimentRecord, 'left' | 'merges'>,
   directory: string,

@@ -17,7 +17,6 @@ interface ScorableModels {
   readonly references: readonly ExperimentReference[];
 }
 
-/** A model of an experiment to score. */
 export interface ModelToScore {
   readonly name: string;
   readonly kind: 'merge' | 'reference';
@@ -32,7 +31,7 @@ const tasksIn = (languages: Iterable<string>, { tasks }: EvaluationSettings): st
   ...new Set([...languages].flatMap((language) => tasks.get(language) ?? [])),
 ];
 
-/** Returns the languages that have experts, or with `references: false` those that have merges. */
+/** Returns the languages with experts; with `references: false` the languages with merges. */
 export const ownLanguages = ({ merges, references }: ScorableModels): string[] => [
   ...new Set([
     ...references.flatMap(({ expertIn }) => expertIn ?? []),
@@ -77,7 +76,7 @@ export const modelsToScore = (
  * @param contents of references when they were scored
  * @param keep record the hashes of a moved reference
  * @throws LayerloomError the codes of `openCheckpoint`; for a merge in place why it was refused, and
- *   INPUT_CHANGED
+ * INPUT_CHANGED
  */
 export const weightsOf = async (
   { kind, model, name, inPlace }: ModelToScore,

@@ -8,13 +8,13 @@ import type { RunningRequests } from './time-left.js';
 /** Log of a model's runs, in `evaluations/logs`. */
 export const logNameOf = (model: string): string => `${model.replace(/[^\w.+-]/g, '_')}.log`;
 
-/** Milliseconds without a write after which a run is considered dead. */
+/** A run is considered dead after so many milliseconds without a write. */
 const quietMs = 300_000;
 
 /** Bytes read from a log's end. */
 const tailBytes = 1 << 20;
 
-/** Logged at the beginning of each run. */
+/** The harness logs this at the beginning of each run. */
 const beginning = 'Selected tasks';
 
 /**

@@ -13,7 +13,6 @@ export interface RunningRequests extends Requests {
   readonly model: string;
 }
 
-/** A harness run in progress. */
 interface Running {
   readonly tasks: readonly string[];
   readonly since: number;
@@ -22,7 +21,7 @@ interface Running {
   readonly before: readonly string[];
 }
 
-/** Before this share of requests, loading the model dominates a run's pace. */
+/** Until this share of the requests, loading the model dominates a run's pace. */
 const settledShare = 0.05;
 
 /** Estimates the remaining time of an evaluation from results and from requests of current runs. */
@@ -48,7 +47,7 @@ export class TimeLeft {
     this.#pace = paceOf(results);
   }
 
-  /** According to the harness's bars. */
+  /** Requests by the harness's bars. */
   get requests(): RunningRequests[] {
     return [...this.#running].flatMap(([model, { requests }]) =>
       requests === undefined ? [] : [{ model, ...requests }],
@@ -107,14 +106,14 @@ export class TimeLeft {
 
   #leftOf(running: Running): number | undefined {
     const [own, measured] = [this.#wholeOf(running), this.#measured(running.tasks)];
-    // Loading makes a run look slow at first, so its own pace gets a weight that grows with progress.
+    // Loading makes a run look slow at first, so the weight of its own pace grows with progress.
     const share = running.requests === undefined ? 0 : running.requests.done / running.requests.total;
     const whole =
       own === undefined || measured === undefined ? (own ?? measured) : share * own + (1 - share) * measured;
     return whole === undefined ? undefined : Math.max(0, whole - (this.#now() - running.since) / 1000);
   }
 
-  /** Estimates the seconds from a run of the same tasks that is in progress, if there are no results. */
+  /** Without results, estimates the seconds from a run of the same tasks that is in progress. */
   #likeRunning(tasks: readonly string[]): number | undefined {
     const key = [...tasks].sort().join(' ');
     for (const running of this.#running.values()) {

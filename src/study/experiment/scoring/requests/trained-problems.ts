@@ -14,7 +14,7 @@ import {
 import type { ProblemTexts } from '../../../evaluation/result.js';
 import type { ExperimentRecord } from '../../record/experiment-record.js';
 
-/** Levels above a checkpoint to search for its training. */
+/** Number of folders above a checkpoint that are searched for its training. */
 const mostAbove = 4;
 
 const schema = z.looseObject({
@@ -43,7 +43,7 @@ const trainingsOf = async ({ references }: Pick<ExperimentRecord, 'references'>)
         if (list === undefined) continue;
         if (list.trainedOn !== undefined) notes.set(folder, list.trainedOn);
         const prepared = found.get(folder) ?? new Set();
-        // The run's own folder is this one, or the one below it.
+        // The run's own folder is this one, or one level below.
         for (const run of folders.slice(Math.max(0, index - 1), index + 1))
           prepared.add(join(run, 'data', 'train.jsonl'));
         found.set(folder, prepared);

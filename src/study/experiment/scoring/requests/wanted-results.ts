@@ -2,7 +2,7 @@ import { backendOf } from '../../../evaluation/harness/harness-output.js';
 import type { FoundResult } from '../../../evaluation/result-files.js';
 import type { EvaluationSettings } from '../../../evaluation/settings.js';
 
-/** Includes other settings that may change answers. */
+/** The back end with the other settings that may change answers. */
 export const backendIn = ({ backend, modelArgs, arguments: others }: EvaluationSettings): string =>
   [backendOf(backend, modelArgs), ...others].join(' ');
 

@@ -73,7 +73,10 @@ const LineKey = ({ style, dash }: Pick<Kind, 'style' | 'dash'>) => (
   </svg>
 );
 
-/** The straight line of proportional gains, through the base and α = 1; undefined without both. */
+/**
+ * The straight line through the base and α = 1, which gains proportional to α follow; undefined without both
+ * points.
+ */
 const straight = ({ points }: Line): readonly [from: Place, to: Place] | undefined => {
   const at = (alpha: number) => points.find((point) => point.alpha === alpha)?.value;
   const [none, whole] = [at(0), at(1)];

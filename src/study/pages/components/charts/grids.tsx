@@ -17,12 +17,12 @@ const placesOf = (cells: Cells, axes: readonly number[]): Place[] =>
     (a, b) => a.map((index, axis) => index - (b[axis] ?? 0)).find((difference) => difference !== 0) ?? 0,
   );
 
-/** Most cells of a table: configurations that are not a grid would need the square of their number. */
+/** Most cells of a table. Configurations that are not a grid would need the square of their number. */
 const mostCells = 20_000;
 
 /**
- * Arranges a grid: the first axis and every second further one go down, the others across. All go down if the
- * table would be too large.
+ * Arranges a grid: the first axis and every second further one go down, the others across. All axes go down
+ * if the table would be too large.
  */
 const layOut = ({ axes, cells }: PageGrid) => {
   const order = axes.map((_, index) => index).reverse();
@@ -149,7 +149,7 @@ const Grid = ({ grid, task }: { grid: PageGrid; task: PageTask }) => {
   );
 };
 
-/** The paper's letters of parameters (§4.1); initials for others. */
+/** The paper's letters for parameters (§4.1); initials for others. */
 const short = (name: string): string =>
   ownValue(symbols, name) ??
   words(name)

@@ -42,7 +42,9 @@ export const Choice = ({
   </label>
 );
 
-/** A table or picture that may be wider than the screen; focusable, so that the keyboard scrolls it. */
+/**
+ * A table or picture that may be wider than the screen. It can have focus, so that the keyboard scrolls it.
+ */
 export const Wide = ({ label, children }: { label: string; children: ComponentChildren }) => (
   // biome-ignore lint/a11y/noNoninteractiveTabindex: without focus the keyboard could not scroll it.
   <section class="scroll" tabIndex={0} aria-label={label}>

@@ -22,7 +22,7 @@ export interface PageTable {
   readonly caption: string;
   readonly notes: readonly string[];
   readonly derived?: readonly { readonly label: string; readonly value: number; readonly digits: number }[];
-  /** Heading of the rows' labels. Default: for screen readers only. */
+  /** Heading of the rows' labels; by default only for screen readers. */
   readonly rowLabel?: string;
   readonly columns: readonly { readonly id: string; readonly label: string }[];
   readonly rows: readonly {
@@ -42,7 +42,7 @@ export interface PageTask {
   readonly unit: 'percent' | 'number';
   readonly digits: number;
   readonly higherIsBetter: boolean;
-  /** Why no model may be called the best; null if one may. */
+  /** The reason why no model may be called the best; null if one may. */
   readonly undecided: string | null;
   readonly version: string;
   readonly fewshot: number;
@@ -61,13 +61,13 @@ export interface PageTask {
 
 export interface PageResult {
   readonly task: number;
-  /** The score in the unit of the task; a share is between 0 and 1. */
+  /** The score on the harness's scale; a share is between 0 and 1. */
   readonly value: number | null;
   readonly stderr: number | null;
   readonly n: number;
   /** Correctly answered problems, as base64 of a bit set; null if scores are not binary. */
   readonly right: string | null;
-  /** Problems with a result, likewise; null for all. */
+  /** Problems with a result, as such a bit set; null for all. */
   readonly seen: string | null;
   /**
    * By kept problem: indices in `strings` of the filtered answer and of the whole response; null for a
@@ -113,14 +113,14 @@ export interface PageGrid {
     readonly stderr: number | null;
     readonly pairs: number;
   }[];
-  /** Indices of cells; the best is null if the problems cannot decide. */
+  /** Indices of cells. The best is null if the problems cannot decide. */
   readonly best: number | null;
   readonly usual: number | null;
   /** The reason why no configuration is called the best; null if one is. */
   readonly undecided: string | null;
-  /** The best against the default; null without a default, or if results are not of the same problems. */
+  /** The best against the default. Null without a default, or if the problems differ. */
   readonly finding: PageFinding | null;
-  /** Score of the best on one half of the problems, on the other half: free of the luck of the choice. */
+  /** Score on one half of the problems of the configuration that is best on the other half. */
   readonly otherHalf: number | null;
 }
 

@@ -1,9 +1,9 @@
-/** Shares from which the dark theme's text is black, and the light theme's is white. */
+/** Shares above which the text is black in the dark theme, and white in the light theme. */
 const [bright, deep] = [0.62, 0.815];
 
 /**
- * Attributes of a heat map's cell. The style gives the position on the scale, from which the style sheet
- * mixes the colour; the class selects a legible text colour.
+ * Attributes of a heat map's cell. The style gives the position on the scale, and the style sheet mixes the
+ * colour. The class selects a legible text colour.
  */
 export const heatOf = (
   value: number,

@@ -1,7 +1,7 @@
 import type { PageAnalysis } from './data.js';
 
 export interface PairGroup<Pair> {
-  /** Null if no expert has a role; then there is a single group. */
+  /** Null if no expert has a role; then there is one group. */
   readonly title: string | null;
   readonly isOpen: boolean;
   readonly pairs: readonly Pair[];
@@ -16,8 +16,8 @@ const titles: readonly (readonly [key: string, title: string])[] = [
 export const isNamedByRoles = (title: string): boolean => titles.some(([, known]) => known === title);
 
 /**
- * Groups pairs by their experts' roles: pairs that a layer swap merges first, pairs with an expert without a
- * role last.
+ * Groups pairs by their experts' roles. Pairs that a layer swap merges come first, pairs with an expert
+ * without a role last.
  */
 export const groupsOfPairs = <Pair extends { readonly experts: readonly [string, string] }>(
   pairs: readonly Pair[],

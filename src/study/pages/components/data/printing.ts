@@ -1,6 +1,6 @@
 import { useEffect, useState } from 'preact/hooks';
 
-/** Set before the page is laid out for printing. */
+/** True once the page is being laid out for printing. */
 export const usePrinted = (): boolean => {
   const [isPrinted, setPrinted] = useState(false);
   useEffect(() => {

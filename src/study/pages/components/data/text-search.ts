@@ -1,6 +1,7 @@
 /**
- * A text search by a library. For pages drawn in Node, the build replaces the compiled module by its bundle
- * (`scripts/bundle-libraries.mjs`); pages themselves have the library in their script.
+ * A text search by a library. The build replaces the compiled module by its bundle
+ * (`scripts/bundle-libraries.mjs`), for pages drawn in Node; pages themselves have the library in their
+ * script.
  */
 import MiniSearch from 'minisearch';
 

@@ -45,7 +45,7 @@ export const CellValue = ({ cell }: { cell: PageCell | null }) => {
 
 type Sort = { readonly column: number; readonly down: boolean };
 
-/** Rows without a value are last in both directions. */
+/** Rows without a value come last in both directions. */
 const sorted = (rows: PageTable['rows'], sort: Sort | null): PageTable['rows'] => {
   if (sort === null) return rows;
   const { column, down } = sort;

@@ -31,7 +31,7 @@ const outcomesOf = (a: PageModel, b: PageModel, index: number, { n }: PageTask):
   });
 };
 
-/** References, merges of the same pair, and models with texts. */
+/** Models to compare with: references, merges of the same pair, and models with texts. */
 const isComparable = (model: PageModel, other: PageModel, task: number): boolean => {
   const result = resultOf(other, task);
   if (result?.right == null) return false;
