@@ -6,6 +6,7 @@ import { computedTensor } from '../../src/core/plan/operands/computed.js';
 import { doraTensor } from '../../src/core/plan/operands/dora.js';
 import { gatheredTensor } from '../../src/core/plan/operands/gathered.js';
 import { lowRankTensor } from '../../src/core/plan/operands/low-rank.js';
+import { tensorInPieces } from '../../src/core/plan/operands/pieces.js';
 import { pursuedTensor } from '../../src/core/plan/operands/pursued.js';
 import { quantisedTensor } from '../../src/core/plan/operands/quantised.js';
 import type { PlannedExpression, PlannedTensor, StoredTensor } from '../../src/core/plan/plan.js';
@@ -213,6 +214,22 @@ const golden: readonly (readonly [name: string, expression: PlannedExpression, k
     '59323d9815c136e5b8f58caa29b9d6068576e86c1ef5de6f65b2d23362d1f279',
   ],
   [
+    'a tensor in pieces',
+    {
+      kind: 'linear',
+      terms: [
+        {
+          source: tensorInPieces(0, { dtype: 'F32', shape: [2, 3] }, [
+            { file: 0, begin: 8, end: 24, at: [0, 0], sizes: [2, 2] },
+            { file: 1, begin: 9, end: 17, at: [0, 2], sizes: [2, 1] },
+          ]),
+          weight: 1,
+        },
+      ],
+    },
+    '508bf1e832e0fe3fbf80cd796e24a40c173d9874161b832c67ef61559fee9f7c',
+  ],
+  [
     'padRows',
     { kind: 'padRows', source: a, from: 3 },
     '2d07817ee07916e23d8ba2760b3317b49448f5381afdb12555fea3785ead7475',
@@ -399,6 +416,7 @@ it('gives a shard of several tensors the key it always had, in the order of the 
     'a tensor in blocks',
     'rows approximated as in another tensor',
     'means of rows',
+    'a tensor in pieces',
     'the mean of all rows',
   ];
   const tensors = golden

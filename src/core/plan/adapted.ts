@@ -8,6 +8,7 @@ import { blockTensor } from './operands/blocks.js';
 import { computedTensor } from './operands/computed.js';
 import { doraTensor } from './operands/dora.js';
 import { type LowRankTensor, lowRankTensor } from './operands/low-rank.js';
+import { tensorInPieces } from './operands/pieces.js';
 import { quantisedTensor } from './operands/quantised.js';
 import type { Operand } from './plan.js';
 
@@ -66,8 +67,9 @@ const adapted = (
 };
 
 const unchanged = (input: number, reference: TensorReference): Operand => {
-  const { quantised, blocks } = reference;
+  const { quantised, blocks, pieces } = reference;
   if (quantised !== undefined) return quantisedTensor(input, reference, quantised);
+  if (pieces !== undefined) return tensorInPieces(input, reference, pieces);
   return blocks === undefined ? storedTensor(input, reference) : blockTensor(input, reference, blocks);
 };
 

@@ -18,6 +18,7 @@ import { dora } from './operands/dora.js';
 import { gathered } from './operands/gathered.js';
 import type { OperandKind, ParseContext, Pass, Weights, Words } from './operands/kind.js';
 import { lowRank } from './operands/low-rank.js';
+import { pieces } from './operands/pieces.js';
 import { pursued } from './operands/pursued.js';
 import { type QuantisedTensor, quantised } from './operands/quantised.js';
 import { stored } from './operands/stored.js';
@@ -42,6 +43,7 @@ const kinds: {
   averaged,
   quantised,
   blocks,
+  pieces,
   computed: computed({
     sourcesOf: (formula) => sourcesOf(formula),
     describe: (formula, nameOf) => describe(formula, nameOf),

@@ -13,6 +13,7 @@ import type { ColumnTensor } from './operands/columns.js';
 import type { DoraTensor } from './operands/dora.js';
 import type { GatheredTensor } from './operands/gathered.js';
 import type { LowRankTensor } from './operands/low-rank.js';
+import type { TensorInPieces } from './operands/pieces.js';
 import type { PursuedTensor } from './operands/pursued.js';
 import type { QuantisedTensor } from './operands/quantised.js';
 
@@ -38,7 +39,8 @@ export type Operand =
   | PursuedTensor
   | AveragedTensor
   | QuantisedTensor
-  | BlockTensor;
+  | BlockTensor
+  | TensorInPieces;
 
 /** An output tensor as a copy, or as a computation over byte ranges. */
 export type PlannedExpression = Copy<StoredTensor> | Same<StoredTensor> | Computation<Operand>;

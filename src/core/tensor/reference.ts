@@ -5,6 +5,16 @@ import type { QuantisationLayout } from './quantisation-layout.js';
 /** Sizes of a tensor's dimensions; empty for a scalar. */
 export type Shape = readonly number[];
 
+/** A box of a tensor, whose elements lie one behind the other in a file. */
+export interface TensorPiece {
+  readonly file: number;
+  readonly begin: number;
+  readonly end: number;
+  /** First index in each dimension, and sizes. */
+  readonly at: Shape;
+  readonly sizes: Shape;
+}
+
 /** The location of a tensor's bytes. `begin` and `end` are offsets in the file. */
 export interface TensorReference {
   /** Index of the file in its checkpoint. */
@@ -19,7 +29,20 @@ export interface TensorReference {
   readonly quantised?: QuantisationLayout<TensorReference>;
   /** How values are computed from a container's blocks. `dtype` is that of an output. */
   readonly blocks?: BlockLayout;
+  /** Two or more boxes that hold each element once. `file`, `begin` and `end` are then the first's. */
+  readonly pieces?: readonly TensorPiece[];
 }
+
+/** Bytes in files. */
+export const storedBytes = ({
+  begin,
+  end,
+  pieces = [{ begin, end }],
+}: {
+  readonly begin: number;
+  readonly end: number;
+  readonly pieces?: readonly Pick<TensorPiece, 'begin' | 'end'>[];
+}): number => pieces.reduce((sum, piece) => sum + piece.end - piece.begin, 0);
 
 /** A change of a stored tensor; `src/core/models/adapters/kinds/` defines the kinds. */
 export interface TensorChange {

@@ -14,10 +14,20 @@ export interface StoredTensor {
   readonly dtype: Dtype;
 }
 
+/** @throws Error for a tensor in pieces, which is no single byte range */
 export const storedTensor = (
   input: number,
-  { file, begin, end, dtype }: Pick<StoredTensor, 'file' | 'begin' | 'end' | 'dtype'>,
-): StoredTensor => ({ [operandKind]: 'stored', input, file, begin, end, dtype });
+  {
+    file,
+    begin,
+    end,
+    dtype,
+    pieces,
+  }: Pick<StoredTensor, 'file' | 'begin' | 'end' | 'dtype'> & { readonly pieces?: unknown },
+): StoredTensor => {
+  if (pieces !== undefined) throw new Error('a tensor in pieces is read as one byte range');
+  return { [operandKind]: 'stored', input, file, begin, end, dtype };
+};
 
 /** Returns a key for a byte range; equal keys mean equal bytes. */
 export const sourceId = ({ input, file, begin, end }: StoredTensor): string =>

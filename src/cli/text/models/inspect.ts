@@ -4,7 +4,7 @@ import { formatBytes, formatCount } from '../../../core/base/format.js';
 import { countTensors, joinRuns, plainTable, shardRows } from '../../../core/base/table.js';
 import { type Architecture, describeArchitecture } from '../../../core/models/architecture/architecture.js';
 import type { CheckpointIndex } from '../../../core/models/checkpoint/checkpoint.js';
-import { elementsOf, type TensorReference } from '../../../core/tensor/reference.js';
+import { elementsOf, storedBytes, type TensorReference } from '../../../core/tensor/reference.js';
 import { columns } from '../../print.js';
 
 export interface Totals {
@@ -36,11 +36,11 @@ export interface CheckpointSummary extends Totals {
 
 const totalsBy = <Key>(entries: Iterable<readonly [Key, TensorReference]>): Map<Key, Totals> => {
   const sums = new Map<Key, { tensors: number; parameters: number; bytes: number }>();
-  for (const [key, { shape, begin, end }] of entries) {
+  for (const [key, reference] of entries) {
     const sum = sums.get(key) ?? { tensors: 0, parameters: 0, bytes: 0 };
     sum.tensors += 1;
-    sum.parameters += elementsOf(shape);
-    sum.bytes += end - begin;
+    sum.parameters += elementsOf(reference.shape);
+    sum.bytes += storedBytes(reference);
     sums.set(key, sum);
   }
   return sums;

@@ -77,9 +77,10 @@ const middleRows = (
 /** Matches a mixture's experts that are not sampled: all but the first in each layer. */
 const laterExpert = /\.experts\.[1-9]\d*\./;
 
-const isPlain = ({ dtype, quantised, blocks, shape }: TensorReference): boolean =>
+const isPlain = ({ dtype, quantised, blocks, pieces, shape }: TensorReference): boolean =>
   quantised === undefined &&
   blocks === undefined &&
+  pieces === undefined &&
   shape.length === 2 &&
   (shape[0] ?? 0) > 1 &&
   (shape[1] ?? 0) > 1 &&

@@ -3,7 +3,7 @@ import { type ComparedTensor, runComparisons } from '../../engine/compute/measur
 import type { RunControls } from '../../engine/run.js';
 import type { OpenedCheckpoint } from '../../plan/compile/inputs/models.js';
 import { bitsOf, isFloating } from '../../tensor/dtype.js';
-import { elementsOf, type Shape } from '../../tensor/reference.js';
+import { elementsOf, type Shape, storedBytes } from '../../tensor/reference.js';
 import type { ComparedModel, Comparison, ElementDifferences, TensorComparison } from './comparison.js';
 import type { ComparedPair } from './open-pair.js';
 import { type FoundTensor, planComparison } from './plan-comparison.js';
@@ -48,7 +48,7 @@ const modelOf = ({ checkpoint, architecture }: OpenedCheckpoint): ComparedModel 
     layers: architecture.layers,
     tensors: tensors.length,
     parameters: tensors.reduce((total, { shape }) => total + elementsOf(shape), 0),
-    bytes: tensors.reduce((total, { begin, end }) => total + end - begin, 0),
+    bytes: tensors.reduce((total, tensor) => total + storedBytes(tensor), 0),
   };
 };
 

@@ -49,13 +49,13 @@ export const changedBy = (
     const { a, b, beside, rank, scale, experts } = pair;
     const transposed =
       experts === undefined ? isTransposed(base, adapter, name, pair, reference.shape) : pair.transposed;
-    const isStored = reference.quantised === undefined && reference.blocks === undefined;
-    if (!isStored && adapter.config.kind.noSum !== undefined)
+    const isQuantised = reference.quantised !== undefined || reference.blocks !== undefined;
+    if ((isQuantised || reference.pieces !== undefined) && adapter.config.kind.noSum !== undefined)
       throw new LayerloomError('ADAPTER_UNSUPPORTED', {
         file: checkpoint.path,
         what: `tensor ${name}`,
-        reason: `${adapter.config.kind.noSum}, which is quantised`,
-        remedy: `write the base first (${layerloomCommand('relayout', argument(base.path), '--dtype', 'bfloat16', '-o', 'DIR')}), and add the adapter to that`,
+        reason: `${adapter.config.kind.noSum}, which is ${isQuantised ? 'quantised' : 'in pieces'}`,
+        remedy: `write the base first (${isQuantised ? layerloomCommand('relayout', argument(base.path), '--dtype', 'bfloat16', '-o', 'DIR') : layerloomCommand('relayout', argument(base.path), '-o', 'DIR')}), and add the adapter to that`,
       });
     const change = adapter.config.kind.change({
       a: ofAdapter(a),

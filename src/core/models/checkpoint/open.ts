@@ -3,7 +3,6 @@ import { dirname, join } from 'node:path';
 import { LayerloomError } from '../../base/errors/errors.js';
 import { itemAt } from '../../base/errors/lookup.js';
 import { readFailed } from '../../base/files/writing.js';
-import type { TensorReference } from '../../tensor/reference.js';
 import { type FoundModel, originOf } from '../address/found-model.js';
 import type { CheckpointIndex, FileIdentity } from './checkpoint.js';
 import type { ContainerReader, FileHeader } from './containers/container-reader.js';
@@ -12,6 +11,7 @@ import { type MissingBytes, readDescriptions } from './descriptions.js';
 import { withFewFiles } from './files/few-at-once.js';
 import { configName } from './files/file-names.js';
 import { findModelFiles, type ShardIndexFile, weightsKey } from './find-files.js';
+import { type FoundTensor, joined } from './pieces.js';
 import { sideFileObject } from './side-file-content.js';
 import { listSideFiles } from './side-files.js';
 
@@ -37,14 +37,18 @@ export const openFound = async (found: FoundModel, known: KnownOfFiles): Promise
   const own = await openEach(weights);
   const modules = await openEach(inModules.map((file) => join(folder ?? path, file)));
   const files = [...own, ...modules.map((file, index) => inFolder(dirname(itemAt(inModules, index)), file))];
-  const tensors = collect(files);
+  const inFiles = collect(files);
+  const tensors = joined(
+    inFiles,
+    files.map(({ identity }) => identity),
+  );
   if (tensors.size === 0)
     throw new LayerloomError('NOT_A_CHECKPOINT', {
       path,
       reason: 'holds no tensors; download or write it again',
     });
   const unlisted =
-    index === undefined ? [] : checkAgainstIndex(modules.length === 0 ? tensors : collect(own), own, index);
+    index === undefined ? [] : checkAgainstIndex(modules.length === 0 ? inFiles : collect(own), own, index);
   const beside = folder === undefined ? [] : await listSideFiles(folder);
   const carried = new Map(
     files.flatMap(({ header }) => [...(header.sideFiles ?? [])]).filter(([file]) => !beside.includes(file)),
@@ -68,6 +72,7 @@ export const openFound = async (found: FoundModel, known: KnownOfFiles): Promise
     ...(carried.size === 0 ? {} : { carried }),
     ...(descriptions.size === 0 ? {} : { descriptions }),
     ...(unread.length === 0 ? {} : { unread }),
+    ...(reader.isInFolder === true ? { notAsLoaded: `it is ${reader.name}` } : {}),
     warnings: [...warnings, ...unlisted],
   };
 };
@@ -124,8 +129,8 @@ const inFolder = (folder: string, { header, ...file }: OpenedFile): OpenedFile =
   },
 });
 
-const collect = (files: readonly OpenedFile[]): Map<string, TensorReference> => {
-  const tensors = new Map<string, TensorReference>();
+const collect = (files: readonly OpenedFile[]): Map<string, FoundTensor> => {
+  const tensors = new Map<string, FoundTensor>();
   for (const [file, { identity, header }] of files.entries()) {
     const inOrder = [...header.tensors].sort(([, a], [, b]) => a.begin - b.begin || a.end - b.end);
     for (const [name, tensor] of inOrder) {
@@ -143,7 +148,7 @@ const collect = (files: readonly OpenedFile[]): Map<string, TensorReference> => 
 };
 
 const checkAgainstIndex = (
-  tensors: ReadonlyMap<string, TensorReference>,
+  tensors: ReadonlyMap<string, FoundTensor>,
   files: readonly OpenedFile[],
   index: ShardIndexFile,
 ): string[] => {

@@ -1,5 +1,6 @@
+import { itemAt } from '../../base/errors/lookup.js';
 import { bitsOf } from '../../tensor/dtype.js';
-import type { TensorReference } from '../../tensor/reference.js';
+import type { TensorPiece, TensorReference } from '../../tensor/reference.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { type ExpertNames, expertNamesOf, fusedParameter, matricesOf, nameInFiles } from './family.js';
 
@@ -47,14 +48,36 @@ export const matricesIn = (
 
 /** Returns a matrix of a fused parameter; each expert has `length` of these. */
 const partOf = (
-  { file, begin, end, dtype, shape }: TensorReference,
+  { file, begin, end, dtype, shape, pieces }: TensorReference,
   index: number,
   { length }: readonly string[],
 ): TensorReference => {
   const [experts = 0, rows = 0, columns = 0] = shape;
+  if (pieces !== undefined) {
+    const [expert, first] = [Math.floor(index / length), ((index % length) * rows) / length];
+    const bytes = bitsOf(dtype) / 8;
+    const cut = pieces.flatMap((piece) => piecesWithin(piece, { expert, first, rows: rows / length, bytes }));
+    const { file, begin, end } = itemAt(cut, 0);
+    const whole = { file, begin, end, dtype, shape: [rows / length, columns] };
+    return cut.length === 1 ? whole : { ...whole, pieces: cut };
+  }
   const bytes = (end - begin) / (experts * length);
   const from = begin + index * bytes;
   return { file, begin: from, end: from + bytes, dtype, shape: [rows / length, columns] };
+};
+
+/** Returns the piece of one matrix in a piece of the fused parameter, if any: rows of one expert. */
+const piecesWithin = (
+  { file, begin, at, sizes }: TensorPiece,
+  { expert, first, rows, bytes }: Readonly<Record<'expert' | 'first' | 'rows' | 'bytes', number>>,
+): readonly TensorPiece[] => {
+  const [ofExpert = 0, ofRow = 0, ofColumn = 0] = at;
+  const [experts = 0, height = 0, width = 0] = sizes;
+  const [from, to] = [Math.max(first, ofRow), Math.min(first + rows, ofRow + height)];
+  if (expert < ofExpert || expert >= ofExpert + experts || from >= to) return [];
+  const start = begin + ((expert - ofExpert) * height + from - ofRow) * width * bytes;
+  const end = start + (to - from) * width * bytes;
+  return [{ file, begin: start, end, at: [from - first, ofColumn], sizes: [to - from, width] }];
 };
 
 /** True for a fused parameter of [out, in] matrices in a layer with gate above up, and with down. */

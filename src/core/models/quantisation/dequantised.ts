@@ -1,6 +1,7 @@
 import type { TensorReference } from '../../tensor/reference.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { isObject } from '../checkpoint/files/json.js';
+import { refusePieces } from '../checkpoint/pieces.js';
 import type { FoundTensor, QuantisationScheme } from './scheme.js';
 import { awq } from './schemes/awq.js';
 import { bitsandbytes } from './schemes/bitsandbytes.js';
@@ -44,6 +45,11 @@ export const dequantised = (checkpoint: CheckpointIndex): CheckpointIndex => {
   if (scheme === undefined) return checkpoint;
   const found = scheme.find({ checkpoint, settings });
   if (found.length === 0) return checkpoint;
+  for (const part of found.flatMap(({ of }) => of)) {
+    const reference = tensors.get(part);
+    if (reference !== undefined)
+      refusePieces(checkpoint, part, reference, 'save its whole state dict, and give that');
+  }
   const { unconverted, origins = [] } = scheme;
   const unconvertedKey = unconverted.find((one) => one in settings) ?? unconverted[0];
   return {

@@ -60,7 +60,7 @@ export const settledTies = async (
       ...warnings,
       isKnown
         ? `${path}: ${head.copy} is a head of its own, since it differs from ${head.source}, though ${configName} ties them (tie_word_embeddings); transformers 5 loads it so`
-        : `${path}: whether ${head.copy} differs from ${head.source} is not known until both are on this machine; it is kept as a head of its own, which is right either way`,
+        : `${path}: whether ${head.copy} differs from ${head.source} is not known, since they are not both on this machine or are cut into different pieces; it is kept as a head of its own, which is right either way`,
     ],
   };
 };

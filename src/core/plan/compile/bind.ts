@@ -3,8 +3,10 @@ import { itemAt } from '../../base/errors/lookup.js';
 import type { Expression, ModelTensor } from '../../methods/operations/expression.js';
 import type { Computation } from '../../methods/operations/formula.js';
 import { mapOperands, operandShapes, operandsOf, operationOf } from '../../methods/operations/index.js';
+import { refusePieces } from '../../models/checkpoint/pieces.js';
 import { type ArithmeticDtype, type Dtype, isFloating } from '../../tensor/dtype.js';
 import type { Shape } from '../../tensor/reference.js';
+import type { StoredTensor } from '../../tensor/stored-tensor.js';
 import { expressionOf, inDtype, sourcesOfOperand } from '../operands.js';
 import type { Operand, PlannedExpression } from '../plan.js';
 import { isNoModel, type OpenedModel } from './inputs/models.js';
@@ -105,6 +107,12 @@ export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | 
     }
     const bind = ({ model, tensor = wanted.name }: ModelTensor): Operand => operandOf(model, tensor);
 
+    const sourcesOfWhole = (of: ModelTensor): readonly StoredTensor[] => {
+      const { tensor = wanted.name } = of;
+      refusePieces(modelAt(of.model).checkpoint, tensor, referenceOf({ model: of.model, tensor }));
+      return sourcesOfOperand(bind(of));
+    };
+
     const only = soleCopy(expression);
     if (only !== undefined) {
       const operand = bind(only);
@@ -117,7 +125,7 @@ export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | 
     if (!isFloating(output) && !takesBits)
       return {
         dtype: output,
-        expression: { kind: 'same', sources: over.flatMap((of) => sourcesOfOperand(bind(of))) },
+        expression: { kind: 'same', sources: over.flatMap((of) => sourcesOfWhole(of)) },
       };
     if (expression.kind === 'copy')
       return { dtype: output, expression: expressionOf(bind(expression.source), output) };

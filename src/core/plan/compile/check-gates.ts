@@ -2,8 +2,9 @@ import { open } from 'node:fs/promises';
 import { itemAt } from '../../base/errors/lookup.js';
 import { reading } from '../../base/files/writing.js';
 import { invalidSetting } from '../../methods/framework/declaration/settings.js';
+import { refusePieces } from '../../models/checkpoint/pieces.js';
 import { isFloating } from '../../tensor/dtype.js';
-import type { TensorReference } from '../../tensor/reference.js';
+import { storedBytes, type TensorReference } from '../../tensor/reference.js';
 import type { OpenedModel } from './inputs/models.js';
 
 /** Enough for 100 layers of 64 experts, 8192 wide, in float32. */
@@ -23,7 +24,7 @@ const exponents: Readonly<Record<string, { readonly mask: number; readonly bytes
  */
 export const checkGates = async ({ checkpoint }: OpenedModel): Promise<void> => {
   const { tensors, files, path } = checkpoint;
-  const bytes = [...tensors.values()].reduce((total, { begin, end }) => total + end - begin, 0);
+  const bytes = [...tensors.values()].reduce((total, tensor) => total + storedBytes(tensor), 0);
   if (bytes > mostBytes)
     throw invalidSetting(['gates'], path, `a file of routers, and this has ${bytes} bytes of tensors`);
   for (const [name, reference] of tensors) {
@@ -34,6 +35,7 @@ export const checkGates = async ({ checkpoint }: OpenedModel): Promise<void> => 
         path,
         `routers in float32, bfloat16 or float16, and ${name} is ${reference.dtype}`,
       );
+    refusePieces(checkpoint, name, reference);
     const numbers = await readRange(itemAt(files, reference.file).path, reference);
     for (let at = 0; at < numbers.length; at += kind.bytes) {
       const bits = kind.bytes === 4 ? numbers.readUInt32LE(at) : numbers.readUInt16LE(at);

@@ -2,6 +2,7 @@ import { itemAt } from '../../../core/base/errors/lookup.js';
 import type { StatisticsOptions } from '../../../core/measure/analysis/statistics.js';
 import { allRecipes, mergedModels } from '../../../core/methods/recipe/recipe.js';
 import { passesOf } from '../../../core/plan/operands.js';
+import { storedBytes } from '../../../core/tensor/reference.js';
 import { bytesOfSources } from '../../../core/tensor/stored-tensor.js';
 import type { BatchMerge } from './batch-merge.js';
 import { type BatchPlan, groupsOf } from './batch-plan.js';
@@ -92,7 +93,7 @@ const measuredOfModels = ({ merges, opened }: BatchPlan<BatchMerge>): number => 
   }
   const bytesOf = (index: number): number => {
     const { tensors } = itemAt(opened.checkpoints, index).checkpoint;
-    return [...tensors.values()].reduce((total, { begin, end }) => total + (end - begin), 0);
+    return [...tensors.values()].reduce((total, tensor) => total + storedBytes(tensor), 0);
   };
   return [...passes.values()]
     .flatMap((models) => [...models])

@@ -10,6 +10,8 @@ export interface TensorInFile {
   readonly end: number;
   /** Set if the bytes are not plain elements: how to decode them. `dtype` is then the output's. */
   readonly blocks?: BlockLayout;
+  /** Set if it is a box of a tensor, whose name and shape these are; `at` is its first index. */
+  readonly piece?: { readonly tensor: string; readonly shape: Shape; readonly at: Shape };
 }
 
 export interface FileHeader {
@@ -44,6 +46,8 @@ export interface ContainerReader {
   readonly index?: WeightsIndex;
   /** True if loaders of this format prefer the index to a whole file. */
   readonly indexGoesFirst?: true;
+  /** True if a file means nothing without its folder, which is the model. */
+  readonly isInFolder?: true;
   /** True if files contain the model's configuration. */
   readonly carriesSideFiles?: true;
   /**

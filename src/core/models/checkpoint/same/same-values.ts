@@ -2,13 +2,13 @@ import { constants, type FileHandle, open } from 'node:fs/promises';
 import { itemAt, keep } from '../../../base/errors/lookup.js';
 import { reading } from '../../../base/files/writing.js';
 import { bitsOf } from '../../../tensor/dtype.js';
-import type { TensorReference } from '../../../tensor/reference.js';
+import type { TensorPiece, TensorReference } from '../../../tensor/reference.js';
 import type { CheckpointIndex } from '../checkpoint.js';
 import type { MissingBytes } from '../descriptions.js';
 import { withFewFiles } from '../files/few-at-once.js';
 import { readBlock } from '../files/read-block.js';
 
-/** `unknown` if bytes are not on this machine. */
+/** `unknown` if bytes are not on this machine, or if tensors are cut into different pieces. */
 export type Sameness = 'same' | 'different' | 'unknown';
 
 const chunkElements = 1 << 20;
@@ -30,6 +30,8 @@ export const sameValues = async (
   missingBytes: MissingBytes,
 ): Promise<Sameness> => {
   if (a.shape.join() !== b.shape.join()) return 'different';
+  if (a.pieces !== undefined || b.pieces !== undefined)
+    return await samePieces({ files }, a, b, missingBytes);
   if (a.file === b.file && a.begin === b.begin && a.end === b.end && a.dtype === b.dtype) return 'same';
   if (a.dtype !== b.dtype && [a, b].some(({ dtype }) => !(dtype in decoders))) return 'different';
   const places = [a, b].map((tensor) => ({ ...tensor, of: itemAt(files, tensor.file) }));
@@ -42,6 +44,24 @@ export const sameValues = async (
   keep(compared, key, found, mostCompared);
   found.catch(() => compared.delete(key));
   return await found;
+};
+
+/** Compares tensors in pieces. It does not compare tensors that are cut differently. */
+const samePieces = async (
+  checkpoint: Pick<CheckpointIndex, 'files'>,
+  { pieces: ofA = [], dtype: dtypeA }: TensorReference,
+  { pieces: ofB = [], dtype: dtypeB }: TensorReference,
+  missingBytes: MissingBytes,
+): Promise<Sameness> => {
+  const cutOf = (pieces: readonly TensorPiece[]) =>
+    JSON.stringify(pieces.map(({ at, sizes }) => [at, sizes]));
+  if (cutOf(ofA) !== cutOf(ofB)) return 'unknown';
+  for (const [index, { sizes: shape, ...a }] of ofA.entries()) {
+    const b = { ...itemAt(ofB, index), dtype: dtypeB, shape };
+    const found = await sameValues(checkpoint, { ...a, dtype: dtypeA, shape }, b, missingBytes);
+    if (found !== 'same') return found;
+  }
+  return 'same';
 };
 
 type Place = TensorReference & { readonly path: string };

@@ -261,7 +261,13 @@ export const storedTensor = (model: OpenedModel, name: string): VocabularyTensor
       tensor: name,
       reason: 'is not there, though rows of other models are to be filled from it',
     });
-  const { quantised, blocks } = checkpoint.tensors.get(name) ?? {};
+  const { quantised, blocks, pieces } = checkpoint.tensors.get(name) ?? {};
+  if (pieces !== undefined)
+    throw new LayerloomError('VOCABULARY_UNMERGEABLE', {
+      model: checkpoint.path,
+      tensor: name,
+      reason: `lies in ${pieces.length} pieces, and its rows would have to move; write the model first: ${layerloomCommand('relayout', argument(checkpoint.path), '-o', 'DIR')}`,
+    });
   if (quantised !== undefined || blocks !== undefined)
     throw new LayerloomError('VOCABULARY_UNMERGEABLE', {
       model: checkpoint.path,
