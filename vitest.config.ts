@@ -74,7 +74,7 @@ const system = [
   'test/{errors,package,site,verify}.test.ts',
   'test/adapter/patterns.test.ts',
   'test/analysis/{analyze,base-concerns,thresholds}.test.ts',
-  'test/checkpoint/{torch,torch-refusals}.test.ts',
+  'test/checkpoint/{distributed,distributed-methods,torch,torch-refusals}.test.ts',
   'test/comparison/diff.test.ts',
   'test/doctor/examine.test.ts',
   'test/engine/{aborts,guessed-bounds,inputs,link,low-rank,stopped-runs}.test.ts',
@@ -114,7 +114,7 @@ const nightly = [
   'test/methods/non-finite.test.ts',
   'test/quantisation/merge.test.ts',
   'test/search/halving.test.ts',
-  'test/sweeps/{again,build,coverage,exchange-faults,invariance,search,torch-files}.test.ts',
+  'test/sweeps/{again,build,coverage,distributed-files,exchange-faults,invariance,search,torch-files}.test.ts',
   'test/training/{printed-merges,train-script}.test.ts',
 ];
 

@@ -2,6 +2,7 @@ import { closeSync, ftruncateSync, mkdirSync, openSync, writeFileSync, writeSync
 import { join } from 'node:path';
 import { lora, writeAdapter } from '../fixtures/adapters.js';
 import { assemble, fill, type Tensors, writeCheckpoint } from '../fixtures/checkpoints.js';
+import { rowsOver, writeDistributed } from '../fixtures/distributed-files.js';
 import { familyFixture } from '../fixtures/families.js';
 import { fineTune } from '../fixtures/family.js';
 import { ggufModel, writeGguf } from '../fixtures/gguf-files.js';
@@ -106,6 +107,11 @@ export const writeSmallModels = (directory: string): void => {
     tensors: fineTune(tensors, 2),
     config: configOf(sizes.small),
     files: sideFiles,
+  });
+  writeDistributed(join(directory, 'math-1-fsdp'), {
+    tensors: fineTune(tensors, 2),
+    config: configOf(sizes.small),
+    cut: rowsOver(['__0_0.distcp', '__1_0.distcp']),
   });
   for (const [index, name] of ['math-q4', 'swh-q4'].entries())
     writeGguf(join(directory, `${name}.gguf`), ggufModel({ seed: index + 1 }));

@@ -15,6 +15,7 @@ import {
   type WeightsFound,
   whyNoWeights,
 } from './containers/containers.js';
+import { isPart } from './containers/safetensors/parts.js';
 import { adapterWeightsNames, configName } from './files/file-names.js';
 import { readJsonObject } from './files/json.js';
 import { checkpointName } from './files/run-folder.js';
@@ -60,6 +61,11 @@ const inFile = async (path: string, folder: string): Promise<ModelFiles> => {
       path,
       reason: `is no file of weights (${[...new Set(readers.map(({ extension }) => extension))].join(', ')}); give the directory of a model`,
     });
+  if (readerOf(path).isInFolder === true)
+    throw new LayerloomError('NOT_A_CHECKPOINT', {
+      path,
+      reason: `is one file of ${readerOf(path).name}; give its directory, ${folder}`,
+    });
   const bare = { reader: readerOf(path), files: [basename(path)] };
   if (await isWhole(path)) return await withFolder(folder, bare);
   return { reader: bare.reader, folder: undefined, weights: [path], modules: [], unread: [], warnings: [] };
@@ -85,17 +91,25 @@ const withFolder = async (
   { reader, files, index, warnings = [] }: Chosen,
 ): Promise<ModelFiles> => {
   const names = await namesOf(folder);
+  const beside = reader.isInFolder === true ? await folderOfConfig(folder, names) : folder;
   const isRead = new Set([...files, ...adapterWeightsNames]);
   return {
     reader,
-    folder,
+    folder: beside,
     weights: files.map((name) => join(folder, name)),
     modules: await listModuleWeights(folder),
     ...(index === undefined ? {} : { index }),
     unread: names.filter((name) => name.endsWith(reader.extension) && !isRead.has(name)).sort(),
-    warnings,
+    warnings:
+      beside === folder
+        ? warnings
+        : [...warnings, `${folder} has no ${configName}; the one of ${beside} is read`],
   };
 };
+
+/** Trainers save a distributed checkpoint in a folder of their checkpoint. */
+const folderOfConfig = async (folder: string, names: readonly string[]): Promise<string> =>
+  !names.includes(configName) && (await exists(join(folder, '..', configName))) ? dirname(folder) : folder;
 
 /**
  * True if file names show weights that loaders take by default, which excludes GGUF.
@@ -106,10 +120,17 @@ export const hasModel = async (directory: string, names: readonly string[]): Pro
   findWeights(names.filter((name) => readerOf(name).carriesSideFiles !== true)) !== undefined ||
   (await namedInConfig(directory, names)) !== undefined;
 
+/** The folder in which Accelerate saves a model that FSDP shards, in a checkpoint of a trainer. */
+const fsdpFolder = 'pytorch_model_fsdp_0';
+
 const inDirectory = async (directory: string, names: readonly string[]): Promise<ModelFiles> => {
   const named = await namedInConfig(directory, names);
   if (named !== undefined) return await inFile(join(directory, named), directory);
   const found = findWeights(names);
+  if (found === undefined && names.includes(fsdpFolder)) {
+    const folder = join(directory, fsdpFolder);
+    return await inDirectory(folder, await namesOf(folder));
+  }
   if (found === undefined)
     throw new LayerloomError('NOT_A_CHECKPOINT', { path: directory, reason: whyNot(names, directory) });
   const { reader, index } = found;
@@ -181,6 +202,17 @@ const whyNot = (names: readonly string[], directory: string): string => {
       .map(({ extension }) => names.filter((name) => name.endsWith(extension)))
       .find(({ length }) => length > 0) ?? [];
   if (loose.length === 0) return whyNoWeights(names);
+  const { isInFolder, name, index } = readerOf(String(loose[0]));
+  if (isInFolder === true)
+    return whyNoWeights(
+      names,
+      `it has ${loose.length} ${loose.length === 1 ? 'file' : 'files'} of ${name} and no ${index?.name}, which is written last: its save has not finished, or its copy is incomplete`,
+    );
+  if (loose.every(isPart))
+    return whyNoWeights(
+      names,
+      'its files hold parts of tensors, as HuggingFaceStorageWriter saves them; make whole ones by torch.distributed.checkpoint._consolidate_hf_safetensors.consolidate_safetensors_files, and give those',
+    );
   if (loose.length === 1)
     return whyNoWeights(names, `give ${join(directory, String(loose[0]))} itself if that is the checkpoint`);
   return whyNoWeights(

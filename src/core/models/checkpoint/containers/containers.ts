@@ -1,6 +1,7 @@
 import { adapterConfigName, adapterWeightsName } from '../files/file-names.js';
 import type { ContainerReader, WeightsIndex } from './container-reader.js';
 import type { ContainerWriter } from './container-writer.js';
+import { distributedReader } from './distributed/reader.js';
 import { ggufReader } from './gguf/reader.js';
 import { diffusersReader, safetensorsReader } from './safetensors/reader.js';
 import { safetensorsWriter } from './safetensors/writer.js';
@@ -12,6 +13,7 @@ export const readers: readonly [ContainerReader, ...ContainerReader[]] = [
   diffusersReader,
   ...torchReaders,
   ggufReader,
+  distributedReader,
 ];
 
 export const writer: ContainerWriter = safetensorsWriter;
@@ -23,7 +25,10 @@ export const readerOf = (file: string): ContainerReader =>
 export const isWeightsName = (name: string): boolean =>
   readers.some(({ extension }) => name.endsWith(extension));
 
-export const indexNames: readonly string[] = readers.flatMap(({ index }) => index?.name ?? []);
+/** Indexes that outputs and the hub may have. */
+export const indexNames: readonly string[] = readers.flatMap(({ index, isInFolder }) =>
+  index === undefined || isInFolder === true ? [] : [index.name],
+);
 
 export const readerOfIndex = (name: string): ContainerReader | undefined =>
   readers.find(({ index }) => index?.name === name);

@@ -32,6 +32,11 @@ export const chooseFiles = async <File extends { readonly name: string }>(
     : undefined;
   if (found === undefined && adapter === undefined)
     throw new LayerloomError('NOT_A_CHECKPOINT', { path: id, reason: whyNoWeights([...files.keys()]) });
+  if (found?.reader.isInFolder === true)
+    throw new LayerloomError('NOT_A_CHECKPOINT', {
+      path: id,
+      reason: `is ${found.reader.name}, which is not read by ranges; download all of it, and give its directory`,
+    });
   // An adapter's configuration must be noticed, even beside a whole model.
   const main = [adapterConfigName, found?.index?.name];
   const sideFiles = [...files.values()].filter(({ name }) => isFetchedSideFile(name) || main.includes(name));

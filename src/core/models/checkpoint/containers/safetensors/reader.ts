@@ -1,5 +1,6 @@
 import type { ContainerReader } from '../container-reader.js';
 import { parseHeader, parsePrefix, prefixBytes } from './header.js';
+import { refuseParts } from './parts.js';
 import {
   diffusersFileName,
   diffusersIndexName,
@@ -21,6 +22,7 @@ export const safetensorsReader: ContainerReader = {
   parseHeader: (header, file, bytes) => {
     const data = header.length;
     const { metadata, tensors } = parseHeader(header.subarray(prefixBytes), file, bytes - data);
+    refuseParts(metadata, file);
     const inFile = [...tensors].map(
       ([name, { dtype, shape, begin, end }]) =>
         [name, { dtype, shape, begin: data + begin, end: data + end }] as const,

@@ -40,6 +40,10 @@ const dtypes: Readonly<Record<string, Dtype>> = {
   bool: 'BOOL',
 };
 
+/** Returns the dtype that a global names, such as `torch.bfloat16`. */
+export const dtypeOfGlobal = (name: string | undefined): Dtype | undefined =>
+  own(dtypes, dtypeName.exec(name ?? '')?.[1]);
+
 const untyped = 'torch.storage.UntypedStorage';
 const storageName = /^torch\.(?:cuda\.)?(\w+Storage)$/;
 const dtypeName = /^torch\.(\w+)$/;
@@ -62,7 +66,7 @@ const builders: Readonly<Record<string, (args: readonly Value[], file: string) =
     const [storage, offset, shape, strides, , , dtype, metadata] = args;
     if (args.length < 7 || args.length > 8) throw odd(file);
     const name = globalName(dtype);
-    const known = own(dtypes, dtypeName.exec(name ?? '')?.[1]);
+    const known = dtypeOfGlobal(name);
     if (known === undefined) throw unsupported(file, `it has tensors of dtype ${short(name ?? 'unknown')}`);
     return view(storage, known, { offset, shape, strides, metadata }, file);
   },
@@ -87,7 +91,7 @@ export const takeGlobal = (name: string, file: string): Value => {
     Object.hasOwn(builders, name) ||
     name === untyped ||
     own(storages, storage) !== undefined ||
-    own(dtypes, dtypeName.exec(name)?.[1]) !== undefined;
+    dtypeOfGlobal(name) !== undefined;
   if (isKnown) return { kind: 'global', name };
   if (storage !== undefined) throw unsupported(file, `it has storages of type ${short(name)}`);
   throw new LayerloomError('PICKLE_RUNS_CODE', { file, calls: short(name) });

@@ -1,14 +1,15 @@
+import { isUtf8 } from 'node:buffer';
 import { itemAt } from '../../../../base/errors/lookup.js';
 import { invalidTorchFile, unsupported } from './refusals.js';
 import { isDict, type Value } from './values.js';
 
-/** Limits on the values of a pickle, far above the needs of 100,000 tensors. */
+/** Limits the depth of values. */
 const mostDepth = 1_000_000;
-const mostObjects = 1_000_000;
 
 /** Python's pickle machine without execution: input bytes, a stack with marks, and a memo. */
 export class Machine {
   readonly file: string;
+  readonly #mostObjects: number;
   readonly #bytes: Buffer;
   readonly #stack: Value[] = [];
   readonly #marks: number[] = [];
@@ -16,9 +17,10 @@ export class Machine {
   #at = 0;
   #objects = 0;
 
-  constructor(bytes: Uint8Array, file: string) {
+  constructor(bytes: Uint8Array, file: string, mostObjects: number) {
     this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     this.file = file;
+    this.#mostObjects = mostObjects;
   }
 
   stop(): Value {
@@ -39,7 +41,10 @@ export class Machine {
   }
 
   byte(): number {
-    return this.take(1).readUInt8();
+    const byte = this.#bytes[this.#at];
+    if (byte === undefined) throw invalidTorchFile(this.file, 'its pickle is cut off');
+    this.#at += 1;
+    return byte;
   }
 
   line(): string {
@@ -51,11 +56,9 @@ export class Machine {
   }
 
   text(bytes: Buffer): string {
-    const text = bytes.toString('utf8');
     // Lossy decoding would change a tensor's name.
-    if (Buffer.byteLength(text) !== bytes.length || !Buffer.from(text).equals(bytes))
-      throw invalidTorchFile(this.file, 'its pickle has text that is not UTF-8');
-    return text;
+    if (!isUtf8(bytes)) throw invalidTorchFile(this.file, 'its pickle has text that is not UTF-8');
+    return bytes.toString('utf8');
   }
 
   /** A little-endian integer in two's complement. */
@@ -76,8 +79,8 @@ export class Machine {
   /** Pushes a new value and counts objects, about 120 bytes each. */
   push(value: Value): void {
     if (typeof value === 'object' && value !== null) this.#objects += 1;
-    if (this.#objects > mostObjects)
-      throw invalidTorchFile(this.file, `its pickle makes more than ${mostObjects} objects`);
+    if (this.#objects > this.#mostObjects)
+      throw invalidTorchFile(this.file, `its pickle makes more than ${this.#mostObjects} objects`);
     this.#place(value);
   }
 
@@ -143,6 +146,11 @@ export class Machine {
     if (index > this.#memo.length)
       throw invalidTorchFile(this.file, 'its pickle numbers what it remembers out of order');
     this.#memo[index] = this.top();
+  }
+
+  /** `put` under the next number. */
+  memoize(): void {
+    this.put(this.#memo.length);
   }
 
   get(index: number): void {

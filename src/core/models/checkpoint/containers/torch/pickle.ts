@@ -3,16 +3,29 @@ import { Machine } from './machine.js';
 import { invalidTorchFile, unsupported } from './refusals.js';
 import { emptyDict, isDict, type Value } from './values.js';
 
-/** Limit on a pickle's time, far above the needs of 100,000 tensors. */
-const mostOperations = 8_000_000;
+type Operations = Readonly<Record<number, (machine: Machine) => void>>;
 
-/** The opcodes that torch.save writes, named as in Python's pickletools. */
-const operations: Readonly<Record<number, (machine: Machine) => void>> = {
-  // PROTO
-  128: (machine) => {
-    const protocol = machine.byte();
-    if (protocol !== 2) throw unsupported(machine.file, `its pickle is of protocol ${protocol}, and not 2`);
-  },
+/** The opcodes that one writer's pickles have. */
+export interface Grammar {
+  /** For messages: `torch.save`. */
+  readonly writer: string;
+  readonly operations: Operations;
+  /** Limits on time and memory. */
+  readonly mostOperations: number;
+  readonly mostObjects: number;
+}
+
+/** PROTO */
+export const protocol =
+  (...known: readonly number[]) =>
+  (machine: Machine): void => {
+    const given = machine.byte();
+    if (!known.includes(given))
+      throw unsupported(machine.file, `its pickle is of protocol ${given}, and not ${known.join(' or ')}`);
+  };
+
+/** Opcodes of plain values, named as in Python's pickletools. */
+export const plainOperations: Operations = {
   // MARK
   40: (machine) => machine.mark(),
   // NONE, NEWTRUE, NEWFALSE
@@ -51,30 +64,43 @@ const operations: Readonly<Record<number, (machine: Machine) => void>> = {
   114: (machine) => machine.put(machine.take(4).readUInt32LE()),
   104: (machine) => machine.get(machine.byte()),
   106: (machine) => machine.get(machine.take(4).readUInt32LE()),
-  // GLOBAL
-  99: (machine) => machine.push(takeGlobal(`${machine.line()}.${machine.line()}`, machine.file)),
-  // INST imports and calls at once.
-  105: (machine) => {
-    takeGlobal(`${machine.line()}.${machine.line()}`, machine.file);
-    throw unwritten('INST', machine.file);
-  },
-  // BINPERSID
-  81: (machine) => machine.push(takeStorage(machine.pop(), machine.file)),
-  // REDUCE
-  82: (machine) => {
-    const args = machine.pop();
-    machine.push(build(machine.pop(), args, machine.file));
-  },
-  // BUILD: attributes of an OrderedDict, such as a state dict's `_metadata`
-  98: (machine) => {
-    const state = machine.pop();
-    if (!isDict(state) || !isDict(machine.top()))
-      throw unsupported(machine.file, 'its pickle sets the state of an object (BUILD)');
+};
+
+const torchSave: Grammar = {
+  writer: 'torch.save',
+  // Far above the needs of 100,000 tensors.
+  mostOperations: 8_000_000,
+  mostObjects: 1_000_000,
+  operations: {
+    ...plainOperations,
+    128: protocol(2),
+    // GLOBAL
+    99: (machine) => machine.push(takeGlobal(`${machine.line()}.${machine.line()}`, machine.file)),
+    // INST imports and calls at once.
+    105: (machine) => {
+      takeGlobal(`${machine.line()}.${machine.line()}`, machine.file);
+      throw unwritten('INST', machine.file, 'torch.save');
+    },
+    // BINPERSID
+    81: (machine) => machine.push(takeStorage(machine.pop(), machine.file)),
+    // REDUCE
+    82: (machine) => {
+      const args = machine.pop();
+      machine.push(build(machine.pop(), args, machine.file));
+    },
+    // BUILD: attributes of an OrderedDict, such as a state dict's `_metadata`
+    98: (machine) => {
+      const state = machine.pop();
+      if (!isDict(state) || !isDict(machine.top()))
+        throw unsupported(machine.file, 'its pickle sets the state of an object (BUILD)');
+    },
   },
 };
 
 const otherNames: Readonly<Record<number, string>> = {
   48: 'POP',
+  81: 'BINPERSID',
+  99: 'GLOBAL',
   49: 'POP_MARK',
   50: 'DUP',
   66: 'BINBYTES',
@@ -114,18 +140,22 @@ const otherNames: Readonly<Record<number, string>> = {
 
 const stop = 0x2e;
 
-const unwritten = (opcode: string, file: string) =>
-  unsupported(file, `its pickle has the opcode ${opcode}, which torch.save does not write`);
+const unwritten = (opcode: string, file: string, writer: string) =>
+  unsupported(file, `its pickle has the opcode ${opcode}, which ${writer} does not write`);
 
 /**
- * Reads a pickle of torch.save (protocol 2) as data. Nothing is imported, called or executed: only globals
- * that describe tensors are known, and calls of them become plain values.
+ * Reads a pickle of torch.save (protocol 2), or of another grammar, as data. Nothing is imported, called or
+ * executed: only known globals are taken, and calls of them become plain values.
  *
  * @throws LayerloomError HEADER_INVALID; PICKLE_RUNS_CODE for any other global; WEIGHTS_UNSUPPORTED for other
  *   opcodes
  */
-export const readPickle = (bytes: Uint8Array, file: string): Value => {
-  const machine = new Machine(bytes, file);
+export const readPickle = (
+  bytes: Uint8Array,
+  file: string,
+  { writer, operations, mostOperations, mostObjects }: Grammar = torchSave,
+): Value => {
+  const machine = new Machine(bytes, file, mostObjects);
   for (let done = 0; done < mostOperations; done += 1) {
     const opcode = machine.byte();
     if (opcode === stop) return machine.stop();
@@ -134,7 +164,7 @@ export const readPickle = (bytes: Uint8Array, file: string): Value => {
       const name = otherNames[opcode];
       throw name === undefined
         ? invalidTorchFile(file, `its pickle has the byte ${opcode} in place of an opcode`)
-        : unwritten(name, file);
+        : unwritten(name, file, writer);
     }
     operation(machine);
   }

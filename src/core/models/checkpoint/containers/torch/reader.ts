@@ -26,8 +26,14 @@ const index: WeightsIndex = {
   },
 };
 
+/** A file of torch.save: its pickle, and the ranges of its storages. */
+export interface TorchZip {
+  readonly pickle: Uint8Array;
+  readonly storages: readonly (readonly [key: string, Extent])[];
+}
+
 /** Builds the input of `parseHeader`: length, pickle, and the storages' ranges as JSON. */
-const join = (pickle: Uint8Array, storages: readonly (readonly [string, Extent])[]): Uint8Array => {
+const join = ({ pickle, storages }: TorchZip): Uint8Array => {
   const length = Buffer.alloc(4);
   length.writeUInt32LE(pickle.length);
   return Buffer.concat([length, pickle, Buffer.from(JSON.stringify(storages))]);
@@ -40,7 +46,12 @@ const split = (header: Uint8Array): { pickle: Uint8Array; storages: ReadonlyMap<
   return { pickle: bytes.subarray(4, end), storages };
 };
 
-const collectHeader = async (read: ReadRange, file: string, fileBytes: number): Promise<Uint8Array> => {
+/**
+ * Reads everything of a zip that torch.save wrote, except storages.
+ *
+ * @throws LayerloomError FILE_TOO_SHORT, HEADER_TOO_LARGE, HEADER_INVALID, WEIGHTS_UNSUPPORTED
+ */
+export const readTorchZip = async (read: ReadRange, file: string, fileBytes: number): Promise<TorchZip> => {
   if (fileBytes < 4) throw new LayerloomError('FILE_TOO_SHORT', { file, bytes: fileBytes });
   checkStart(Buffer.from(await read(0, Math.min(fileBytes, 512))), file);
   const entries = await readDirectory(read, file, fileBytes);
@@ -57,7 +68,7 @@ const collectHeader = async (read: ReadRange, file: string, fileBytes: number): 
   for (const entry of entries.values())
     if (entry.name.startsWith(`${folder}data/`))
       storages.push([entry.name.slice(`${folder}data/`.length), await findData(read, entry, file)]);
-  return join(content, storages);
+  return { pickle: content, storages };
 };
 
 const contentOf = async (read: ReadRange, entry: ZipEntry, file: string): Promise<Uint8Array> => {
@@ -95,7 +106,7 @@ const torchReader: ContainerReader = {
   extension: '.bin',
   index,
   weightsIn: (names) => names.filter((name) => name === singleFileName),
-  collectHeader,
+  collectHeader: async (read, file, fileBytes) => join(await readTorchZip(read, file, fileBytes)),
   headerEnd: () => 0,
   parseHeader: (header, file) => {
     const { pickle, storages } = split(header);

@@ -7,7 +7,7 @@ import { unsupported } from './refusals.js';
 import { type DictValue, isDict, isTensor, type TensorValue, type Value } from './values.js';
 
 /** Keys under which trainers nest a state dict. */
-const usualKeys = ['state_dict', 'model', 'module'];
+export const usualKeys = ['state_dict', 'model', 'module'];
 
 export const tensorsOf = (
   root: Value,
@@ -57,7 +57,8 @@ const checkNames = ({ items }: DictValue, file: string): void => {
     throw unsupported(file, 'it has a dictionary whose keys are no names of tensors');
 };
 
-const place = (
+/** Finds a tensor's bytes among its zip's storages; they must be contiguous. */
+export const place = (
   name: string,
   { storage, dtype, offset, shape, strides }: TensorValue,
   storages: ReadonlyMap<string, Extent>,

@@ -29,6 +29,15 @@ export interface DictValue {
 
 export const emptyDict = (): DictValue => ({ kind: 'dict', items: new Map() });
 
+/** An instance of a known class, whose constructor is not called. */
+export interface ObjectValue {
+  readonly kind: 'object';
+  readonly name: string;
+  readonly args: readonly Value[];
+  /** Set by BUILD, at most once. */
+  state: Value | undefined;
+}
+
 export type Value =
   | null
   | boolean
@@ -39,6 +48,7 @@ export type Value =
   | { readonly kind: 'global'; readonly name: string }
   | DictValue
   | StorageValue
+  | ObjectValue
   | TensorValue;
 
 export const isDict = (value: Value | undefined): value is DictValue =>
@@ -46,6 +56,12 @@ export const isDict = (value: Value | undefined): value is DictValue =>
 
 export const isTensor = (value: Value | undefined): value is TensorValue =>
   typeof value === 'object' && value?.kind === 'tensor';
+
+export const objectOf = (value: Value | undefined, name: string): ObjectValue | undefined =>
+  typeof value === 'object' && value?.kind === 'object' && value.name === name ? value : undefined;
+
+export const listItems = (value: Value | undefined): readonly Value[] | undefined =>
+  typeof value === 'object' && value?.kind === 'list' ? value.items : undefined;
 
 export const tupleItems = (value: Value | undefined): readonly Value[] | undefined =>
   typeof value === 'object' && value?.kind === 'tuple' ? value.items : undefined;
