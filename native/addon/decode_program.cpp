@@ -126,6 +126,12 @@ std::optional<Dequantise::NestedScales> readNestedScales(const Napi::Object& obj
     return Dequantise::NestedScales{readInteger(nested, "block"), readFloat(nested, "offset")};
 }
 
+SmallMatrix readSmallMatrix(const Napi::Value& value) {
+    const Napi::Object matrix = toObject(value, "factor");
+    return {readInteger(matrix, "rows"), readInteger(matrix, "columns"), readInteger(matrix, "rank"),
+            readVector<double>(matrix, "numbers")};
+}
+
 constexpr Reader<NodeOperation> kOperations[] = {
     {"linear",
      [](const Napi::Object& node) -> NodeOperation { return Linear{readNumbers<double>(node, "weights")}; }},
@@ -211,6 +217,15 @@ constexpr Reader<NodeOperation> kOperations[] = {
                                           "Q5_1", "Q8_0", "Q4_K", "Q5_K", "Q6_K"};
          return Unpack{readName<Unpack::Type>(node, "type", types), readInteger(node, "width"),
                        readInteger(node, "head"), readFloat(node, "plus")};
+     }},
+    {"factored",
+     [](const Napi::Object& node) -> NodeOperation {
+         return Factored{readBoolean(node, "kronecker"), readAll(readArray(node, "factors"), readSmallMatrix)};
+     }},
+    {"turned",
+     [](const Napi::Object& node) -> NodeOperation {
+         return Turned{readInteger(node, "size"), readVector<double>(node, "numbers"),
+                       readVector<double>(node, "order")};
      }},
     {"quantise",
      [](const Napi::Object& node) -> NodeOperation {

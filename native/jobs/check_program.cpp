@@ -253,6 +253,42 @@ void check(const Quantise& what, const Node& node, const Program& program) {
             require(of->blockRows == what.blockRows, "block");
 }
 
+void check(const Factored& factored, const Node& node, const Program& program) {
+    checkInputs(node, 0, 0);
+    require(!factored.factors.empty() && factored.factors.size() <= 2, "factors");
+    for (const auto& [rows, columns, rank, numbers] : factored.factors) {
+        require(rows >= 1 && columns >= 1, "rows");
+        const std::uint64_t length = rank == 0 ? checkedLength(rows, columns, "rows")
+                                               : checkedLength(rows, rank, "rank") +
+                                                     checkedLength(rank, columns, "rank");
+        require(numbers.size() == length, "numbers");
+    }
+    const SmallMatrix &outer = factored.factors.front(), &inner = factored.factors.back();
+    const bool isNested = factored.kronecker && factored.factors.size() == 2;
+    require(isNested || (outer.rows == inner.rows && outer.columns == inner.columns), "factors");
+    const std::uint64_t rows = isNested ? checkedLength(outer.rows, inner.rows, "rows") : outer.rows;
+    const std::uint64_t columns = isNested ? checkedLength(outer.columns, inner.columns, "columns") : outer.columns;
+    require(columns == program.columns, "columns");
+    require(program.first + program.count <= checkedLength(rows, columns, "rows"), "rows");
+}
+
+void check(const Turned& turned, const Node& node, const Program& program) {
+    checkInputs(node, 1, 1);
+    require(program.first % program.columns == 0 && program.count % program.columns == 0, "program");
+    const std::uint64_t block = turned.size == 0 ? program.columns : checkedLength(turned.size, turned.size, "size");
+    require(!turned.numbers.empty() && turned.numbers.size() % block == 0, "numbers");
+    if (turned.size != 0) require(program.columns % turned.size == 0, "size");
+    if (turned.order.empty()) return;
+    require(turned.order.size() == program.columns, "order");
+    std::vector<bool> taken(turned.order.size());
+    for (const double place : turned.order) {
+        require(place >= 0 && place < static_cast<double>(taken.size()), "order");
+        const auto at = static_cast<std::size_t>(place);
+        require(static_cast<double>(at) == place && !taken[at], "order");
+        taken[at] = true;
+    }
+}
+
 /// @param known number of values before the node
 void checkNode(const Node& node, const Program& program, std::size_t known) {
     const bool whole = takesWhole(node.operation);

@@ -623,6 +623,19 @@ void Evaluator::evaluate(const Quantise& what, const Work& work) {
     inFloats(work, [&](float* out) { quantiser->fill(x, rows, reinterpret_cast<std::byte*>(out)); });
 }
 
+void Evaluator::evaluate(const Factored& what, const Work& work) {
+    std::unique_ptr<FactoredRows>& rows = prepared_[work.index].factored;
+    if (rows == nullptr) rows = std::make_unique<FactoredRows>(what, program_.columns);
+    inFloats(work, [&](float* out) { rows->fill(firstElement(), count_, out); });
+}
+
+void Evaluator::evaluate(const Turned& what, const Work& work) {
+    std::unique_ptr<TurnedRows>& rows = prepared_[work.index].turned;
+    if (rows == nullptr) rows = std::make_unique<TurnedRows>(what, columns());
+    const float* x = widened(work.node.inputs[0]);
+    inFloats(work, [&](float* out) { rows->fill(x, count_, out); });
+}
+
 std::span<const float> Evaluator::scalesOf(std::size_t node) const {
     return prepared_[node].quantiser->scales();
 }

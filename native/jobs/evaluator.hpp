@@ -6,6 +6,7 @@
 
 #include "../kernels/linear.hpp"
 #include "dequantiser.hpp"
+#include "factored.hpp"
 #include "fused_votes.hpp"
 #include "product.hpp"
 #include "program.hpp"
@@ -113,6 +114,8 @@ class Evaluator {
         std::unique_ptr<Dequantiser> dequantiser;
         std::unique_ptr<Quantiser> quantiser;
         std::unique_ptr<Unpacker> unpacker;
+        std::unique_ptr<FactoredRows> factored;
+        std::unique_ptr<TurnedRows> turned;
     };
 
     void need(ValueId id);
@@ -143,6 +146,8 @@ class Evaluator {
     void evaluate(const Dequantise& what, const Work& work);
     void evaluate(const Quantise& what, const Work& work);
     void evaluate(const Unpack& what, const Work& work);
+    void evaluate(const Factored& what, const Work& work);
+    void evaluate(const Turned& what, const Work& work);
 
     /// Computes `linear` into a tile; notes whether results are finite.
     void sumInto(std::span<const Source> sources, std::span<const double> weights, Sink sink,

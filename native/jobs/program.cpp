@@ -35,7 +35,8 @@ bool Program::isWhole(ValueId value) const {
 std::uint64_t Program::rowsTogether() const {
     std::uint64_t rows = 0;
     for (const Node& node : nodes) {
-        if (std::holds_alternative<DropRanked>(node.operation)) rows = std::max<std::uint64_t>(rows, 1);
+        if (std::holds_alternative<DropRanked>(node.operation) || std::holds_alternative<Turned>(node.operation))
+            rows = std::max<std::uint64_t>(rows, 1);
         // All blocks of a program have this height, or height 1.
         if (const auto* quantise = std::get_if<Quantise>(&node.operation))
             rows = std::max(rows, quantise->blockRows);

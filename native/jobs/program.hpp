@@ -239,9 +239,34 @@ struct Unpack {
     }
 };
 
+/// A matrix: its numbers, or with a rank those of [rows, rank] and then of [rank, columns], whose product it is.
+struct SmallMatrix {
+    std::uint64_t rows, columns, rank;
+    std::vector<double> numbers;
+};
+
+/// A small matrix, or two: their Kronecker product, else their elementwise product. In float64, rounded to
+/// float32. No inputs.
+struct Factored {
+    bool kronecker;
+    std::vector<SmallMatrix> factors;
+};
+
+/// Rows of the input times an orthogonal matrix, in float64, rounded to float32. Slices consist of whole rows.
+struct Turned {
+    /// Columns of a block; 0 for reflections.
+    std::uint64_t size;
+    /// Blocks [size, size], used in turn; or unit vectors [vector][column], reflected at one after another.
+    std::vector<double> numbers;
+    /// Empty, or the place of each column among the blocks.
+    std::vector<double> order;
+
+    std::size_t place(std::size_t column) const { return static_cast<std::size_t>(order[column]); }
+};
+
 using NodeOperation =
     std::variant<Linear, RowLinear, Keep, Drop, DropRanked, Random, Vote, Variance, NearSwap, Fisher, Importance,
-                 Select, Assemble, FillRows, CombineRows, Product, Dequantise, Quantise, Unpack>;
+                 Select, Assemble, FillRows, CombineRows, Product, Dequantise, Quantise, Unpack, Factored, Turned>;
 
 /// True if inputs must be `Slicing::Whole` sources.
 bool takesWhole(const NodeOperation& operation);

@@ -142,6 +142,15 @@ const productJob = (files: Files, operation: object = {}) => ({
   outputs: [{ value: 2, ...location(files.out), dtype: 'F32' }],
 });
 
+/** [4, 2] · [2, 8], and rows of 8 in blocks of 2. */
+const factor = { rows: 4, columns, rank: 2, numbers: new Float64Array(24) };
+const factoredJob = (files: Files, operation: object = {}) =>
+  computeJob(files, [node({ kind: 'factored', kronecker: false, factors: [factor], ...operation }, [])]);
+const order = Float64Array.from([1, 0, 2, 3, 4, 5, 6, 7]);
+const turned = { kind: 'turned', size: 2, numbers: new Float64Array(4), order };
+const turnedJob = (files: Files, operation: object = {}) =>
+  computeJob(files, [node({ ...turned, ...operation }, [0])]);
+
 const dequantiseJob = (files: Files, operation: object = {}) => ({
   kind: 'compute',
   program: {
@@ -351,6 +360,8 @@ describe('the native door takes a job that is right', () => {
     ['a computation', (files: Files) => door.run(computeJob(files), words())],
     ['rows in another order', (files: Files) => door.run(gatherJob(files), words())],
     ['a product', (files: Files) => door.run(productJob(files), words())],
+    ['small factors', (files: Files) => door.run(factoredJob(files), words())],
+    ['turned rows', (files: Files) => door.run(turnedJob(files), words())],
     ['a quantised tensor', (files: Files) => door.run(dequantiseJob(files), words())],
     ['a tensor in blocks', (files: Files) => door.run(unpackJob(files), words())],
     ['a matrix that is quantised', (files: Files) => door.run(quantiseJob(files), words())],
@@ -827,6 +838,36 @@ describe('the native door refuses, before it touches a file,', () => {
     ['a factor whose end wraps', (f) => having(productJob(f), 'program.sources.0.begin', 2 ** 53 - 8)],
     ['a factor as an output', (f) => having(productJob(f), 'outputs.0.value', 0)],
     ['a factor in a sum', (f) => productJob(f, node({ kind: 'linear', weights: [1, 1] }, [0, 1]))],
+    ['no factors', (f) => factoredJob(f, { factors: [] })],
+    ['three factors', (f) => factoredJob(f, { factors: [factor, factor, factor] })],
+    ['factors of another shape', (f) => factoredJob(f, { factors: [{ ...factor, rows: 3 }] })],
+    ['factors with too few numbers', (f) => factoredJob(f, { factors: [{ ...factor, rank: 3 }] })],
+    ['factors whose rank wraps', (f) => factoredJob(f, { factors: [{ ...factor, rank: 2 ** 52 }] })],
+    ['factors of no rows', (f) => factoredJob(f, { factors: [{ ...factor, rows: 0, rank: 0 }] })],
+    [
+      'a Kronecker product that is too wide',
+      (f) => factoredJob(f, { kronecker: true, factors: [factor, factor] }),
+    ],
+    [
+      'factors of different shapes',
+      (f) => factoredJob(f, { factors: [factor, { ...factor, rows: 5, numbers: new Float64Array(26) }] }),
+    ],
+    ['blocks that do not divide a row', (f) => turnedJob(f, { size: 3, numbers: new Float64Array(9) })],
+    ['blocks that are cut short', (f) => turnedJob(f, { numbers: new Float64Array(5) })],
+    ['no blocks', (f) => turnedJob(f, { numbers: new Float64Array(0) })],
+    ['blocks whose size wraps', (f) => turnedJob(f, { size: 2 ** 52 })],
+    ['reflections that are cut short', (f) => turnedJob(f, { size: 0 })],
+    ...[
+      [0, 0, 2, 3, 4, 5, 6, 7],
+      [1, 0, 2, 3, 4, 5, 6, 8],
+      [1, 0, 2, 3, 4, 5, 6, -1],
+      [1, 0],
+      [0.5, 1],
+    ].map((places): [string, (files: Files) => unknown] => [
+      `an order of columns ${places.join(' ')}`,
+      (f) => turnedJob(f, { order: Float64Array.from(places) }),
+    ]),
+    ['a turned part of a row', (f) => having(turnedJob(f), 'program.first', 1)],
     ['codes that are none', (f) => dequantiseJob(f, { codes: 'F4' })],
     ['scales that are none', (f) => dequantiseJob(f, { scales: 'doubles' })],
     ['a factor that is none', (f) => dequantiseJob(f, { factor: 'plus' })],

@@ -120,9 +120,24 @@ export type NodeOperation =
       readonly experts: number;
       readonly row: number;
     }
+  | { readonly kind: 'factored'; readonly kronecker: boolean; readonly factors: readonly SmallMatrix[] }
+  | {
+      readonly kind: 'turned';
+      readonly size: number;
+      readonly numbers: Float64Array;
+      readonly order: Float64Array;
+    }
   | ({ readonly kind: 'dequantise' } & Dequantisation)
   | ({ readonly kind: 'unpack' } & BlockLayout)
   | ({ readonly kind: 'quantise'; readonly codes: boolean } & Quantisation);
+
+/** Its numbers, or with a rank those of [rows, rank] and then of [rank, columns], whose product it is. */
+export interface SmallMatrix {
+  readonly rows: number;
+  readonly columns: number;
+  readonly rank: number;
+  readonly numbers: Float64Array;
+}
 
 export interface CodesInRows {
   readonly codes: CodeKind;

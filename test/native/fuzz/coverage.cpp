@@ -386,6 +386,25 @@ class Maker {
         node.operation = what;
     }
 
+    void addFactored(Program& to, Node& node) {
+        const std::uint64_t rows = about(1 + ceiling(std::min(to.first + to.count, kMostElements), to.columns));
+        const std::uint64_t rank = about(below(3)), columns = about(to.columns);
+        const std::uint64_t length = rank == 0 ? rows * columns : rank * (rows + columns);
+        SmallMatrix matrix{rows, columns, rank, numbers(std::min<std::uint64_t>(length, kMostElements))};
+        Factored what{once(4), {matrix}};
+        if (what.kronecker) what.factors.push_back({1, 1, 0, numbers(1)});
+        node.operation = std::move(what);
+    }
+
+    void addTurned(Program& to, Node& node) {
+        node.inputs.push_back(earlier(to));
+        const std::uint64_t size = about(below(5)), block = size == 0 ? to.columns : size * size;
+        Turned what{size, numbers(std::min<std::uint64_t>(block * about(1), kMostElements)), {}};
+        for (std::uint64_t column = to.columns; flip() && column > 0 && to.columns < 64; --column)
+            what.order.push_back(static_cast<double>(about(column - 1)));
+        node.operation = std::move(what);
+    }
+
     void addCombineRows(Program& to, Node& node) {
         CombineRows what{};
         what.width = about(1 + below(std::min<std::uint64_t>(to.columns, 64)));
@@ -419,8 +438,8 @@ class Maker {
                 node.inputs.push_back(earlier(to, i == 0 ? nullptr : &node.dtype));
             if (!node.inputs.empty() && !once(16)) node.dtype = dtypeOf(to, node.inputs[0], node.dtype);
         };
-        static_assert(std::variant_size_v<NodeOperation> == 19, "an operation has no case here");
-        switch (below(19)) {
+        static_assert(std::variant_size_v<NodeOperation> == 21, "an operation has no case here");
+        switch (below(21)) {
             case 0:
                 inputs(some);
                 node.operation = Linear{numbers(some)};
@@ -505,6 +524,12 @@ class Maker {
                 node.operation = what;
                 break;
             }
+            case 18:
+                addFactored(to, node);
+                break;
+            case 19:
+                addTurned(to, node);
+                break;
             default:
                 addUnpack(to, node);
         }

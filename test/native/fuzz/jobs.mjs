@@ -266,6 +266,61 @@ const product = (random, files) => {
   return { door: 'run', values: [job, control()], written: behind(first * 4, written) };
 };
 
+/**
+ * Small factors, or rows that are turned, sliced anywhere or between rows. @param {Random} random @param
+ * {Files} files @returns {Call}
+ */
+const tuned = (random, files) => {
+  const numbers = (/** @type {number} */ length) =>
+    Float64Array.from({ length }, () => (random.below(201) - 100) / 64);
+  const isTurned = random.chance(0.5);
+  const size = random.from(1, 5);
+  const [rows, columns] = [random.from(1, 9), random.from(1, 9) * size];
+  const first = isTurned ? random.below(rows) * columns : random.below(rows * columns);
+  const count = isTurned ? rows * columns - first : random.below(rows * columns - first + 1);
+  const written = Buffer.alloc(count * 4);
+  const write = (/** @type {number} */ i, /** @type {number} */ number) =>
+    written.writeFloatLE(number, i * 4);
+  const programOf = (/** @type {object[]} */ sources, /** @type {object} */ node) => ({
+    ...{ sources, nodes: [{ ...node, dtype: 'F32' }], first, count, columns, watched: [] },
+  });
+  const runOf = (/** @type {object} */ program, /** @type {number} */ value) => {
+    const output = { value, fd: files.output, begin: 0, dtype: 'F32' };
+    const job = { kind: 'compute', program, outputs: [output] };
+    return { door: 'run', values: [job, control()], written: behind(first * 4, written) };
+  };
+  if (!isTurned) {
+    const rank = random.from(1, 4);
+    const factor = { rows, columns, rank, numbers: numbers(rank * (rows + columns)) };
+    const whole = { rows, columns, rank: 0, numbers: numbers(rows * columns) };
+    for (let i = 0; i < count; i += 1) {
+      const [row, column] = [Math.floor((first + i) / columns), (first + i) % columns];
+      let sum = 0;
+      for (let k = 0; k < rank; k += 1)
+        sum +=
+          (factor.numbers[row * rank + k] ?? 0) * (factor.numbers[rows * rank + k * columns + column] ?? 0);
+      write(i, sum * (whole.numbers[first + i] ?? 0));
+    }
+    const node = { kind: 'factored', kronecker: false, factors: [factor, whole], inputs: [] };
+    return runOf(programOf([], node), 0);
+  }
+  const blocks = random.from(1, columns / size + 1);
+  const own = { size, numbers: numbers(blocks * size * size), order: new Float64Array(0) };
+  const { at, bytes } = locationOf(random, files, first, count);
+  for (let i = 0; i < count; i += 1) {
+    const [begin, column] = [Math.floor(i / size) * size, i % size];
+    const block = Math.floor((i % columns) / size) % blocks;
+    let sum = 0;
+    for (let k = 0; k < size; k += 1)
+      sum +=
+        byteIn('F8_E4M3', bytes[begin + k] ?? 0) * (own.numbers[(block * size + k) * size + column] ?? 0);
+    if (Number.isNaN(sum)) written.writeUInt32LE(0x7fc0_0000, i * 4);
+    else write(i, sum);
+  }
+  const source = { ...at, dtype: 'F8_E4M3', slicing: 'elements' };
+  return runOf(programOf([source], { kind: 'turned', ...own, inputs: [0] }), 1);
+};
+
 /** The numbers of bitsandbytes' tables (its get_4bit_type). @type {Record<string, readonly number[]>} */
 const tables = {
   E2M1: [0, 0.5, 1, 1.5, 2, 3, 4, 6, -0, -0.5, -1, -1.5, -2, -3, -4, -6],
@@ -1085,6 +1140,7 @@ const all = [
   linear,
   linear,
   product,
+  tuned,
   dequantise,
   dequantise,
   unpack,

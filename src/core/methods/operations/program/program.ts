@@ -7,6 +7,7 @@ import type {
   ProgramNode,
   Quantisation,
   RowSlicing,
+  SmallMatrix,
   WholeSlicing,
 } from '../../../native/job.js';
 import type { BlockLayout } from '../../../tensor/block-layout.js';
@@ -115,6 +116,24 @@ export class Program {
     how: Omit<Extract<NodeOperation, { readonly kind: 'product' }>, 'kind'>,
   ): Value {
     return this.#add({ kind: 'product', ...how }, [this.#whole(a), this.#whole(b)]);
+  }
+
+  /** A small matrix, or two: their Kronecker product, else their elementwise product. Numbers are shared. */
+  factored(factors: readonly SmallMatrix[], kronecker: boolean): Value {
+    return this.#add({ kind: 'factored', kronecker, factors }, []);
+  }
+
+  /**
+   * Multiplies each row by blocks [size, size], used in turn; with size 0 reflects it at unit vectors.
+   *
+   * @param order the place of each column among the blocks; empty: in order
+   */
+  turned(
+    value: Value,
+    how: { readonly size: number; readonly numbers: ArrayLike<number>; readonly order: ArrayLike<number> },
+  ): Value {
+    const [numbers, order] = [sharedNumbers(how.numbers), sharedNumbers(how.order)];
+    return this.#add({ kind: 'turned', size: how.size, numbers, order }, [value]);
   }
 
   /** Sums a tensor's rows into rows of `width` elements, in float64, rounded to float32. */
