@@ -134,12 +134,11 @@ describe('openAdapter', () => {
   it.each([
     ['use_qalora', { use_qalora: true }],
     ['layer_replication', { layer_replication: [[0, 2]] }],
-    ['trainable_token_indices', { trainable_token_indices: [1] }],
     ['alora_invocation_tokens', { alora_invocation_tokens: [1, 2] }],
     ['arrow_config', { arrow_config: { top_k: 3 } }],
     ['pissa_niter_16', { init_lora_weights: 'pissa_niter_16' }],
     ['loftq', { init_lora_weights: 'loftq' }],
-    ['VERA', { peft_type: 'VERA' }],
+    ['PROMPT_TUNING', { peft_type: 'PROMPT_TUNING' }],
     ['a_key_of_tomorrow', { a_key_of_tomorrow: 1 }],
     ['q_(proj', { rank_pattern: { 'q_(proj': 4 } }],
   ])('refuses %s by its name', async (name, config) => {
@@ -222,6 +221,7 @@ describe('openAdapter', () => {
     const { rankPattern, ...same } = content;
     expect(config).toEqual({
       ...{ fanInFanOut: false, bias: 'none', loraBias: false, targetParameters: [] },
+      ...{ title: 'LoRA', tuners: [] },
       expertLayout: 'before 0.19',
       ...same,
     });

@@ -15,9 +15,11 @@ import { blocks } from './operands/blocks.js';
 import { columns } from './operands/columns.js';
 import { computed, computedTensor } from './operands/computed.js';
 import { dora } from './operands/dora.js';
+import { factored } from './operands/factored.js';
 import { gathered } from './operands/gathered.js';
 import type { OperandKind, ParseContext, Pass, Weights, Words } from './operands/kind.js';
 import { lowRank } from './operands/low-rank.js';
+import { multiplied } from './operands/multiplied.js';
 import { pieces } from './operands/pieces.js';
 import { pursued } from './operands/pursued.js';
 import { type QuantisedTensor, quantised } from './operands/quantised.js';
@@ -39,6 +41,8 @@ const kinds: {
   columns,
   lowRank,
   dora,
+  factored,
+  multiplied,
   pursued,
   averaged,
   quantised,

@@ -11,8 +11,10 @@ import type { AveragedTensor } from './operands/averaged.js';
 import type { BlockTensor } from './operands/blocks.js';
 import type { ColumnTensor } from './operands/columns.js';
 import type { DoraTensor } from './operands/dora.js';
+import type { FactoredTensor } from './operands/factored.js';
 import type { GatheredTensor } from './operands/gathered.js';
 import type { LowRankTensor } from './operands/low-rank.js';
+import type { MultipliedTensor } from './operands/multiplied.js';
 import type { TensorInPieces } from './operands/pieces.js';
 import type { PursuedTensor } from './operands/pursued.js';
 import type { QuantisedTensor } from './operands/quantised.js';
@@ -35,6 +37,8 @@ export type Operand =
   | GatheredTensor
   | ColumnTensor
   | LowRankTensor
+  | FactoredTensor
+  | MultipliedTensor
   | DoraTensor
   | PursuedTensor
   | AveragedTensor

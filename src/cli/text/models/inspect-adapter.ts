@@ -19,6 +19,8 @@ export interface AdaptedModules {
 
 export interface AdapterSummary {
   readonly kind: 'adapter';
+  /** `LoRA`, `LoHa`, … */
+  readonly type: string;
   readonly name: string;
   readonly path: string;
   readonly base: string | null;
@@ -29,12 +31,20 @@ export interface AdapterSummary {
   readonly parameters: number;
   readonly bytes: number;
   readonly modules: readonly AdaptedModules[];
+  /** Parameters that change otherwise than by LoRA's factors. */
+  readonly changed: readonly string[];
   readonly replaced: readonly string[];
 }
 
 const inLayer = /(?:^|\.)(?:layers|h|blocks)\.(?<layer>\d+)\.(?<rest>.+)$/;
 
-export const summariseAdapter = ({ checkpoint, config, pairs, replaced }: Adapter): AdapterSummary => {
+export const summariseAdapter = ({
+  checkpoint,
+  config,
+  pairs,
+  changes,
+  replaced,
+}: Adapter): AdapterSummary => {
   const modules = new Map<string, { of: AdaptedModules; layers: number[] }>();
   for (const [parameter, { a, b, rank, alpha, scale }] of pairs) {
     const whole = parameter.replace(/\.weight$/, '');
@@ -53,6 +63,7 @@ export const summariseAdapter = ({ checkpoint, config, pairs, replaced }: Adapte
   const references = [...checkpoint.tensors.values()];
   return {
     kind: 'adapter',
+    type: config.title,
     name: checkpoint.name,
     path: checkpoint.path,
     base: config.base ?? null,
@@ -63,6 +74,7 @@ export const summariseAdapter = ({ checkpoint, config, pairs, replaced }: Adapte
     parameters: references.reduce((total, { shape }) => total + elementsOf(shape), 0),
     bytes: references.reduce((total, { begin, end }) => total + end - begin, 0),
     modules: [...modules.values()].map(({ of, layers }) => ({ ...of, layers: layers.sort((a, b) => a - b) })),
+    changed: [...changes.keys()],
     replaced: [...replaced.keys()],
   };
 };
@@ -82,7 +94,8 @@ const layersText = (layers: readonly number[]): string => {
 const short = (number: number): string => String(Number(number.toPrecision(6)));
 
 export const describeAdapter = (summary: AdapterSummary): string => {
-  const { rank, alpha, rsLora, modules, replaced } = summary;
+  const { type, rank, alpha, rsLora, modules, changed, replaced } = summary;
+  const ranks = `LoRA of rank ${rank}, alpha ${short(alpha)}${rsLora ? ', scaled by √rank (rsLoRA)' : ''}`;
   const ofModules = modules.map((one) => [
     one.module,
     layersText(one.layers),
@@ -96,13 +109,13 @@ export const describeAdapter = (summary: AdapterSummary): string => {
     visibleLine(summary.path),
     '',
     plainTable([
-      ['adapter', `LoRA of rank ${rank}, alpha ${short(alpha)}${rsLora ? ', scaled by √rank (rsLoRA)' : ''}`],
+      ['adapter', type === 'LoRA' ? ranks : type],
       ['base', summary.base ?? 'not named'],
       ['parameters', formatCount(summary.parameters)],
       ['size', formatBytes(summary.bytes)],
     ]),
-    '',
-    plainTable(ofModules, 2),
+    ...(ofModules.length === 0 ? [] : ['', plainTable(ofModules, 2)]),
+    ...(changed.length === 0 ? [] : ['', `  changed: ${visibleLine(changed.join(', '))}`]),
     ...(replaced.length === 0 ? [] : ['', `  replaced whole: ${visibleLine(replaced.join(', '))}`]),
   ].join('\n');
 };

@@ -2,6 +2,7 @@ import type { TensorReference } from '../../tensor/reference.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import type { AdapterKind, ExpertRows } from './kinds/kind.js';
 import type { AdapterChange } from './kinds/kinds.js';
+import type { ParameterChange, Tuner } from './kinds/tuner.js';
 import type { NumberOf } from './pattern/module-numbers.js';
 
 /** The LoRA factors of one parameter. */
@@ -37,6 +38,8 @@ export interface Adapter {
   readonly config: AdapterConfig;
   /** The change is W + s · B · A, or what `config.kind` computes. */
   readonly pairs: ReadonlyMap<string, LowRankPair>;
+  /** Changes of other kinds than LoRA's (`config.tuners`). */
+  readonly changes: ReadonlyMap<string, ParameterChange>;
   /** `modules_to_save` and trained biases (`bias`). */
   readonly replaced: ReadonlyMap<string, { readonly name: string; readonly tensor: TensorReference }>;
   /** For `lora_bias`: bias + scale · tensor. */
@@ -46,6 +49,12 @@ export interface Adapter {
   >;
 }
 
+/** A tuner and its checked keys of `adapter_config.json`. */
+export interface ActiveTuner {
+  readonly tuner: Tuner;
+  readonly keys: Readonly<Record<string, unknown>>;
+}
+
 /** Versions of PEFT that read the factors of square expert matrices differently. */
 export type ExpertLayout = 'before 0.19' | '0.19.0' | 'since 0.19.1';
 
@@ -53,12 +62,17 @@ export type ExpertLayout = 'before 0.19' | '0.19.0' | 'since 0.19.1';
 export interface AdapterConfig {
   /** `base_model_name_or_path`. */
   readonly base?: string;
+  /** `LoRA`, `LoHa`, … */
+  readonly title: string;
   readonly kind: AdapterKind<AdapterChange>;
+  /** Other kinds of tensors in the file than LoRA's factors. */
+  readonly tuners: readonly ActiveTuner[];
   readonly rank: number;
   readonly alpha: number;
   readonly rsLora: boolean;
   readonly fanInFanOut: boolean;
-  readonly bias: 'none' | 'all' | 'lora_only';
+  /** Which biases were trained, such as `lora_only`. */
+  readonly bias: string;
   readonly loraBias: boolean;
   /** By `rank_pattern`, else `r`. */
   readonly rankOf: NumberOf;

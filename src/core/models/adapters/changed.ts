@@ -12,6 +12,7 @@ import { isConv1d } from './conv1d.js';
 import { mismatchOf, pairsByTensor, replacedByTensor } from './experts.js';
 import { asInBase } from './in-base.js';
 import { addition } from './kinds/kinds.js';
+import type { ParameterChange } from './kinds/tuner.js';
 import { addTaskHead, isOfTaskHead } from './task-head.js';
 
 /** The tensors of a base with an adapter applied. */
@@ -49,14 +50,7 @@ export const changedBy = (
     const { a, b, beside, rank, scale, experts } = pair;
     const transposed =
       experts === undefined ? isTransposed(base, adapter, name, pair, reference.shape) : pair.transposed;
-    const isQuantised = reference.quantised !== undefined || reference.blocks !== undefined;
-    if ((isQuantised || reference.pieces !== undefined) && adapter.config.kind.noSum !== undefined)
-      throw new LayerloomError('ADAPTER_UNSUPPORTED', {
-        file: checkpoint.path,
-        what: `tensor ${name}`,
-        reason: `${adapter.config.kind.noSum}, which is ${isQuantised ? 'quantised' : 'in pieces'}`,
-        remedy: `write the base first (${isQuantised ? layerloomCommand('relayout', argument(base.path), '--dtype', 'bfloat16', '-o', 'DIR') : layerloomCommand('relayout', argument(base.path), '-o', 'DIR')}), and add the adapter to that`,
-      });
+    checkStored(base, adapter, name, reference);
     const change = adapter.config.kind.change({
       a: ofAdapter(a),
       b: ofAdapter(b),
@@ -68,6 +62,9 @@ export const changedBy = (
     });
     tensors.set(name, { ...reference, change });
   }
+  for (const [name, change] of adapter.changes)
+    if (change.optional === undefined || tensors.has(name))
+      tensors.set(name, tunedTensor(base, adapter, changeable(name), { name, change, place: ofAdapter }));
   for (const [name, { tensor, scale }] of adapter.added) {
     if (!tensors.has(name))
       throw new LayerloomError('ADAPTER_UNSUPPORTED', {
@@ -92,6 +89,58 @@ export const changedBy = (
     replaced: [...adapter.replaced.keys()],
     warnings: checkComplete(base, adapter),
   };
+};
+
+/** Refuses a quantised tensor of the base for a kind that is no sum. */
+const checkStored = (
+  base: CheckpointIndex,
+  { config, checkpoint }: Adapter,
+  name: string,
+  { quantised, blocks, pieces }: TensorReference,
+): void => {
+  const isQuantised = quantised !== undefined || blocks !== undefined;
+  if (!(isQuantised || pieces !== undefined) || config.kind.noSum === undefined) return;
+  const dtype = isQuantised ? ['--dtype', 'bfloat16'] : [];
+  throw new LayerloomError('ADAPTER_UNSUPPORTED', {
+    file: checkpoint.path,
+    what: `tensor ${name}`,
+    reason: `${config.kind.noSum}, which is ${isQuantised ? 'quantised' : 'in pieces'}`,
+    remedy: `write the base first (${layerloomCommand('relayout', argument(base.path), ...dtype, '-o', 'DIR')}), and add the adapter to that`,
+  });
+};
+
+/** Returns a base tensor with the change of a tuner. */
+const tunedTensor = (
+  base: CheckpointIndex,
+  adapter: Adapter,
+  reference: TensorReference,
+  {
+    name,
+    change,
+    place,
+  }: {
+    readonly name: string;
+    readonly change: ParameterChange;
+    readonly place: (tensor: TensorReference) => TensorReference;
+  },
+): TensorReference => {
+  checkStored(base, adapter, name, reference);
+  const made = change.change({
+    shape: reference.shape,
+    transposed: isConv1d(base.config, name) ?? adapter.config.fanInFanOut,
+    place,
+    mismatch: (reason) => {
+      throw mismatchOf(base, adapter, name, reason);
+    },
+    unsupported: (reason) => {
+      throw new LayerloomError('ADAPTER_UNSUPPORTED', {
+        file: itemAt(adapter.checkpoint.files, 0).path,
+        what: `tensor ${change.from.name}`,
+        reason,
+      });
+    },
+  });
+  return { ...reference, change: made };
 };
 
 /** Tensors of quantised weights, instead of or beside the weight. */

@@ -38,17 +38,18 @@ const moduleOf = (parameter: string): string => parameter.slice(0, Math.max(0, p
 const layerNumber = /(?<=\.)\d+(?=\.)/g;
 
 /** Returns the modules without factors that have them in other layers, if PEFT was to train all layers. */
-const missingModules = (base: CheckpointIndex, { pairs, config }: Adapter): readonly string[] => {
+const missingModules = (base: CheckpointIndex, { pairs, changes, config }: Adapter): readonly string[] => {
   const { targetModules, raw } = config;
   const isOfAllLayers = [raw['layers_to_transform'], raw['exclude_modules']].every(
     (value) => value === undefined || value === null || (Array.isArray(value) && value.length === 0),
   );
   if (!Array.isArray(targetModules) || !isOfAllLayers) return [];
   const inAnyLayer = (name: string) => name.replace(layerNumber, '*');
-  const adapted = new Set([...pairs.keys()].map(inAnyLayer));
+  const has = (name: string) => pairs.has(name) || changes.has(name);
+  const adapted = new Set([...pairs.keys(), ...changes.keys()].map(inAnyLayer));
   const layers = layersOf(base);
   return [...base.tensors.keys()]
-    .filter((name) => name.endsWith('.weight') && !pairs.has(name) && adapted.has(inAnyLayer(name)))
+    .filter((name) => name.endsWith('.weight') && !has(name) && adapted.has(inAnyLayer(name)))
     .filter((name) => Number(name.match(layerNumber)?.[0] ?? 0) < layers)
     .map(moduleOf)
     .filter((module) => targetModules.some((target) => `.${module}`.endsWith(`.${target}`)));

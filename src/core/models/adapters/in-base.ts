@@ -14,19 +14,29 @@ import { hasParameter } from './experts.js';
  * @throws LayerloomError ADAPTER_UNSUPPORTED
  */
 export const asInBase = (base: CheckpointIndex, adapter: Adapter): Adapter => {
-  const { pairs, replaced, added } = adapter;
+  const { pairs, changes, replaced, added } = adapter;
   const head = headOf(base);
   const spell = spellingIn(base, (name) => hasParameter(base, name) || name === head);
   const renamed = <V>(map: ReadonlyMap<string, V>): Map<string, V> =>
     new Map([...map].map(([name, value]) => [spell(name), value]));
-  const found = { ...adapter, pairs: renamed(pairs), replaced: renamed(replaced), added: renamed(added) };
-  const tied = isTied(base)
-    ? [embeddingOf(base), head].find((name) => found.pairs.has(name ?? ''))
-    : undefined;
+  const found = {
+    ...adapter,
+    pairs: renamed(pairs),
+    changes: renamed(changes),
+    replaced: renamed(replaced),
+    added: renamed(added),
+  };
+  const [ofEmbedding, ofHead] = [embeddingOf(base), head].map((name) => found.changes.get(name ?? '')?.tied);
+  if (isTied(base) && ofHead !== undefined && ofHead === ofEmbedding) found.changes.delete(head ?? '');
+  const isOneUse = (name = ''): boolean => {
+    const change = found.changes.get(name);
+    return found.pairs.has(name) || (change !== undefined && (change.tied === undefined || name === head));
+  };
+  const tied = isTied(base) ? [embeddingOf(base), head].find(isOneUse) : undefined;
   if (tied !== undefined)
     throw new LayerloomError('ADAPTER_UNSUPPORTED', {
       file: itemAt(adapter.checkpoint.files, 0).path,
-      what: `LoRA on ${tied}`,
+      what: `${adapter.config.title} on ${tied}`,
       reason: `changes one of the two uses of ${base.path}'s tied embeddings`,
       remedy: 'untie the base first (tie_word_embeddings: false, lm_head.weight written), and give that',
     });

@@ -5,24 +5,36 @@ import { keptValue } from '../../base/way.js';
 import { entriesInOrder, isObject, parseJsonObject } from '../checkpoint/files/json.js';
 import type { AdapterConfig, ExpertLayout } from './adapter.js';
 import { keyedKinds, plainLora } from './kinds/kinds.js';
+import { tokenIndices, tokens } from './kinds/tokens.js';
+import type { Tuner } from './kinds/tuner.js';
+import { tuners } from './kinds/tuners.js';
 import { type NumbersByPattern, numbersByModule } from './pattern/module-numbers.js';
 
 export { adapterConfigName, adapterWeightsName } from '../checkpoint/files/file-names.js';
 
-/** Keys that do not affect a trained adapter's result. */
-const ignored = new Set([
+/** Keys of every kind that do not affect a trained adapter's result. */
+const alwaysIgnored = [
   ...['auto_mapping', 'base_model_class', 'parent_library', 'peft_version', 'revision', 'task_type'],
-  ...['inference_mode', 'lora_dropout', 'megatron_core', 'qalora_group_size', 'runtime_config'],
   // The tensors themselves say which modules were trained.
-  ...['target_modules', 'exclude_modules', 'layers_to_transform', 'layers_pattern'],
+  ...['inference_mode', 'target_modules', 'exclude_modules', 'layers_to_transform', 'layers_pattern'],
+];
+
+const alwaysHonoured = [
+  ...['peft_type', 'base_model_name_or_path', 'modules_to_save', 'bias', 'fan_in_fan_out'],
+];
+
+/** Keys of LoRA that do not affect a trained adapter's result. */
+const ignored = new Set([
+  ...alwaysIgnored,
+  ...['lora_dropout', 'megatron_core', 'qalora_group_size', 'runtime_config'],
   // Initialisation of A and B; `init_lora_weights` says whether it changed the base too.
   ...['loftq_config', 'eva_config', 'corda_config', 'lora_ga_config', 'velora_config'],
 ]);
 
 const honoured = new Set([
-  ...['peft_type', 'base_model_name_or_path', 'r', 'lora_alpha', 'rank_pattern', 'alpha_pattern'],
-  ...['use_rslora', 'fan_in_fan_out', 'bias', 'lora_bias', 'modules_to_save', 'target_parameters'],
-  'init_lora_weights',
+  ...alwaysHonoured,
+  ...['r', 'lora_alpha', 'rank_pattern', 'alpha_pattern', 'use_rslora', 'lora_bias', 'target_parameters'],
+  ...['init_lora_weights', 'trainable_token_indices'],
 ]);
 
 /** Keys that affect the result in unsupported ways; the reasons name the arithmetic. */
@@ -34,7 +46,6 @@ const refused: Readonly<Record<string, string>> = {
   kasa_config: 'changes the base and has a third factor (KaSA)',
   monteclora_config: 'draws samples of its factors (MonteCLoRA)',
   layer_replication: 'repeats layers of the base',
-  trainable_token_indices: 'replaces single rows of the embeddings',
   megatron_config: 'splits its factors for Megatron',
   ensure_weight_tying: 'ties factors of the embeddings to those of the head',
 };
@@ -61,7 +72,7 @@ const schema = z.looseObject({
   lora_alpha: z.number().default(8),
   use_rslora: z.boolean().nullish(),
   fan_in_fan_out: z.boolean().nullish(),
-  bias: z.enum(['none', 'all', 'lora_only']).nullish(),
+  bias: z.enum(['none', 'all', 'lora_only', 'oft_only', 'boft_only', 'vera_only', 'hra_only']).nullish(),
   lora_bias: z.boolean().nullish(),
   rank_pattern: numbers(
     (value) => Number.isSafeInteger(value) && Number(value) > 0,
@@ -72,6 +83,7 @@ const schema = z.looseObject({
   target_modules: names,
   target_parameters: z.array(z.string()).nullish(),
   init_lora_weights: z.union([z.boolean(), z.string()]).nullish(),
+  trainable_token_indices: tokenIndices.nullish(),
 });
 
 /** True for values that PEFT writes for an unused feature. */
@@ -94,19 +106,14 @@ export const parseAdapterConfig = (text: string, file: string): AdapterConfig =>
   const unsupported = (what: string, reason: string, remedy?: string): LayerloomError =>
     new LayerloomError('ADAPTER_UNSUPPORTED', { file, what, reason, remedy });
   const type = raw['peft_type'];
+  const tuner = tuners.find((one) => one.type === type);
+  if (tuner !== undefined) return tunerConfig(text, raw, tuner, file);
   if (type !== 'LORA')
     throw unsupported(
       `peft_type ${JSON.stringify(type ?? null)}`,
-      'is not LORA, the only type that is read here',
+      `is none that is read here: LORA, ${tuners.map((one) => one.type).join(', ')}`,
     );
-  const parsed = schema.safeParse(raw);
-  const [issue] = parsed.error?.issues ?? [];
-  if (!parsed.success)
-    throw new LayerloomError('ADAPTER_INVALID', {
-      file,
-      reason: `${issue?.path.join('.')}: ${issue?.message}`,
-      remedy: 'write it again with PEFT',
-    });
+  const data = parsedBy(schema, raw, file);
   for (const [key, value] of Object.entries(raw)) {
     const isKind = value === true && keyedKinds.some((kind) => kind.key === key);
     if (ignored.has(key) || honoured.has(key) || isKind || isUnused(value)) continue;
@@ -121,7 +128,6 @@ export const parseAdapterConfig = (text: string, file: string): AdapterConfig =>
         : unsupported(key, `${reason}, which is not supported`);
     throw unsupported(key, `is set (${JSON.stringify(value)}), and its meaning is unknown here`);
   }
-  const { data } = parsed;
   const { init_lora_weights: init } = data;
   if (typeof init === 'string' && changesBase.test(init))
     throw unsupported(
@@ -133,7 +139,11 @@ export const parseAdapterConfig = (text: string, file: string): AdapterConfig =>
     numbersByModule(entriesInOrder(text, raw, option) as NumbersByPattern, fallback, { option, file });
   return {
     ...(data.base_model_name_or_path ? { base: data.base_model_name_or_path } : {}),
+    title: 'LoRA',
     kind: keyedKinds.find(({ key = '' }) => raw[key] === true) ?? plainLora,
+    tuners: isUnused(data.trainable_token_indices)
+      ? []
+      : [{ tuner: tokens, keys: { token_indices: data.trainable_token_indices } }],
     rank: data.r,
     alpha: data.lora_alpha,
     rsLora: data.use_rslora ?? false,
@@ -145,6 +155,73 @@ export const parseAdapterConfig = (text: string, file: string): AdapterConfig =>
     modulesToSave: data.modules_to_save ?? [],
     targetModules: data.target_modules ?? undefined,
     targetParameters: data.target_parameters ?? [],
+    expertLayout: expertLayoutOf(raw['peft_version']),
+    raw,
+  };
+};
+
+/** @throws LayerloomError ADAPTER_INVALID */
+const parsedBy = <T>(by: z.ZodType<T>, raw: unknown, file: string): T => {
+  const { data, error } = by.safeParse(raw);
+  if (error === undefined) return data;
+  const [issue] = error.issues;
+  throw new LayerloomError('ADAPTER_INVALID', {
+    file,
+    reason: `${issue?.path.join('.')}: ${issue?.message}`,
+    remedy: 'write it again with PEFT',
+  });
+};
+
+/** Parses a configuration of another kind than LoRA. Unknown keys that are set are refused. */
+const tunerConfig = (
+  text: string,
+  raw: Readonly<Record<string, unknown>>,
+  tuner: Tuner,
+  file: string,
+): AdapterConfig => {
+  const { numbers: named, title, noSum } = tuner;
+  const patterns = named === undefined ? [] : [named.rank, named.alpha, 'rank_pattern', 'alpha_pattern'];
+  const known = new Set([
+    ...[...alwaysIgnored, ...alwaysHonoured, ...Object.keys(tuner.keys), ...tuner.ignored, ...patterns],
+  ]);
+  const unsupported = (what: string, reason: string): LayerloomError =>
+    new LayerloomError('ADAPTER_UNSUPPORTED', { file, what, reason });
+  for (const [key, value] of Object.entries(raw))
+    if (!known.has(key) && !isUnused(value))
+      throw unsupported(
+        key,
+        `is set (${JSON.stringify(value)}), and its meaning for ${title} is unknown here`,
+      );
+  const keys = parsedBy(z.object(tuner.keys), raw, file);
+  const refusal = tuner.refusal?.(keys);
+  if (refusal !== undefined) throw unsupported(refusal.what, refusal.reason);
+  const own = named === undefined ? {} : { r: raw[named.rank], lora_alpha: raw[named.alpha] };
+  const { r: _, lora_alpha: __, rank_pattern: ___, alpha_pattern: ____, ...others } = raw;
+  const ranks =
+    named === undefined ? {} : { rank_pattern: raw['rank_pattern'], alpha_pattern: raw['alpha_pattern'] };
+  const data = parsedBy(schema, { ...others, ...own, ...ranks }, file);
+  const numbersOf = (option: 'rank_pattern' | 'alpha_pattern', fallback: number) =>
+    numbersByModule(
+      named === undefined ? [] : (entriesInOrder(text, raw, option) as NumbersByPattern),
+      fallback,
+      { option, file },
+    );
+  return {
+    ...(data.base_model_name_or_path ? { base: data.base_model_name_or_path } : {}),
+    title,
+    kind: { key: `peft_type ${tuner.type}`, noSum, change: plainLora.change },
+    tuners: [{ tuner, keys }],
+    rank: data.r,
+    alpha: data.lora_alpha,
+    rsLora: false,
+    fanInFanOut: data.fan_in_fan_out ?? false,
+    bias: data.bias ?? 'none',
+    loraBias: false,
+    rankOf: numbersOf('rank_pattern', data.r),
+    alphaOf: numbersOf('alpha_pattern', data.lora_alpha),
+    modulesToSave: data.modules_to_save ?? [],
+    targetModules: data.target_modules ?? undefined,
+    targetParameters: [],
     expertLayout: expertLayoutOf(raw['peft_version']),
     raw,
   };

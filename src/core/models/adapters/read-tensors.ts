@@ -6,6 +6,7 @@ import type { Adapter, AdapterConfig, LowRankPair } from './adapter.js';
 import { keyedKinds } from './kinds/kinds.js';
 import { scaleOf } from './peft-config.js';
 import { parseAdapterTensor } from './tensor-names.js';
+import { TunedModules } from './tuned-modules.js';
 
 interface Named {
   readonly name: string;
@@ -34,12 +35,18 @@ export const readAdapterTensors = (
   tensors: ReadonlyMap<string, TensorReference>,
   config: AdapterConfig,
   file: string,
-): Pick<Adapter, 'pairs' | 'replaced' | 'added'> => {
+): Pick<Adapter, 'pairs' | 'changes' | 'replaced' | 'added'> => {
   const modules = new Map<string, Factors>();
+  const tuned = new TunedModules(config, file);
+  const tuners = config.tuners.map(({ tuner }) => tuner);
   const replaced = new Map<string, Named>();
   for (const [name, tensor] of tensors) {
-    const parsed = parseAdapterTensor(name);
+    const parsed = parseAdapterTensor(name, tuners);
     if (parsed.kind === 'unused') continue;
+    if (parsed.kind === 'part') {
+      tuned.add(parsed, { name, tensor });
+      continue;
+    }
     if (parsed.kind === 'beside' && parsed.name !== config.kind.beside)
       throw invalidAdapter(
         file,
@@ -64,6 +71,7 @@ export const readAdapterTensors = (
     factors[parsed.kind] = { name, tensor };
     modules.set(parsed.module, factors);
   }
+  const changes = tuned.read(replaced, modules);
   const pairs = new Map<string, LowRankPair>();
   const added = new Map<string, Named & { scale: number }>();
   const wrappers = wrappersOf(modules.keys());
@@ -90,7 +98,7 @@ export const readAdapterTensors = (
       );
     added.set(`${module}.bias`, { ...factors.bias, scale: pair.scale });
   }
-  return { pairs, replaced, added };
+  return { pairs, changes, replaced, added };
 };
 
 const keyOfBeside = (name: string): string =>
@@ -126,19 +134,13 @@ const checkWhole = (
   config: AdapterConfig,
   file: string,
 ): void => {
-  if (name.includes('token_adapter.'))
-    throw new LayerloomError('ADAPTER_UNSUPPORTED', {
-      file,
-      what: `tensor ${name}`,
-      reason: 'replaces single rows of the embeddings (trainable tokens), which is not supported',
-    });
   const isSaved = config.modulesToSave.some((saved) => `${module}.`.includes(`${saved}.`));
   const isBias = config.bias !== 'none' && parameter.endsWith('.bias');
   if (isSaved || isBias || (parameter.endsWith('.weight') && vocabularyModule.test(module))) return;
   throw invalidAdapter(
     file,
     name,
-    'is neither of a LoRA module nor of modules_to_save',
+    'is neither of a module that the adapter changes nor of modules_to_save',
     'check that file and adapter_config.json belong together',
   );
 };

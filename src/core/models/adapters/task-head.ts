@@ -76,7 +76,10 @@ export const addTaskHead = (
       `is a head that ${base.path} lacks, and its config.json names no class to put it on`,
       'save the base with the class that the adapter was trained as, and give that',
     );
-  const [own, trained] = [wholeOf(base.tensors.keys()), wholeOf(given.pairs.keys())];
+  const [own, trained] = [
+    wholeOf(base.tensors.keys()),
+    wholeOf([...given.pairs.keys(), ...given.changes.keys()]),
+  ];
   // transformers adds or removes no prefix but that of the class.
   if (own !== trained && own !== '' && trained !== '')
     throw unsupported(

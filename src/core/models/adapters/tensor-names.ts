@@ -1,4 +1,5 @@
 import { keyedKinds } from './kinds/kinds.js';
+import type { Tuner } from './kinds/tuner.js';
 
 /** PEFT's name prefix. Adapters saved by transformers itself may lack it. */
 const prefix = 'base_model.model.';
@@ -13,6 +14,8 @@ export type AdapterTensorName =
     }
   /** An extra tensor of an adapter kind. */
   | { readonly kind: 'beside'; readonly name: string; readonly module: string }
+  /** A tensor of a tuner, whose module is empty if all modules share it. */
+  | { readonly kind: 'part'; readonly part: string; readonly module: string; readonly tuner: Tuner }
   /** Replaces a base parameter: `modules_to_save`, a bias, or an embedding saved whole. */
   | { readonly kind: 'whole'; readonly parameter: string; readonly module: string }
   /** A copy of the base's own weights; not used. */
@@ -44,6 +47,33 @@ const factorIn = (name: string): FactorName | undefined => {
   return undefined;
 };
 
+/**
+ * Finds a tuner's tensor. The adapter's name may follow, and `weight`; a part that contains a dot is a parameter
+ * of that name.
+ */
+const partIn = (
+  whole: string,
+  plain: string,
+  { parts, shared = [] }: Tuner,
+): { readonly part: string; readonly module: string } | undefined => {
+  const ofAll = shared.find((part) => whole === part || /^\.[^.]+$/.test(after(whole, part)));
+  if (ofAll !== undefined) return { part: ofAll, module: '' };
+  const steps = plain.split('.');
+  for (const behind of [0, 1, 2]) {
+    const at = steps.length - 1 - behind;
+    const [own = '', module] = [steps[at], steps.slice(0, at).join('.')];
+    const last = behind === 0 ? '' : String(steps.at(-1));
+    const part = parts.find((one) => one === own || (behind > 0 && one === `${own}.${last}`));
+    const isWhole = behind < 2 || last === 'weight' || part?.includes('.');
+    if (part !== undefined && module && isWhole)
+      return { part, module: module.replace(/\.token_adapter$/, '') };
+  }
+  return undefined;
+};
+
+const after = (text: string, start: string): string =>
+  text.startsWith(start) ? text.slice(start.length) : '';
+
 const savedMark = '.modules_to_save.';
 
 /** Splits the name of a tensor in `modules_to_save` into module and parameter, without the adapter's name. */
@@ -60,8 +90,12 @@ const savedIn = (name: string): { readonly module: string; readonly rest: string
  * Parses a tensor name in any spelling of PEFT: with the adapter's name (`lora_A.default.weight`,
  * `modules_to_save.default.`) or without.
  */
-export const parseAdapterTensor = (name: string): AdapterTensorName => {
+export const parseAdapterTensor = (name: string, tuners: readonly Tuner[] = []): AdapterTensorName => {
   const plain = name.startsWith(prefix) ? name.slice(prefix.length) : name;
+  for (const tuner of tuners) {
+    const of = partIn(name.replace(/^base_model\.(?!model\.)/, ''), plain, tuner);
+    if (of !== undefined) return { kind: 'part', tuner, ...of };
+  }
   const found = factorIn(plain);
   if (found !== undefined) {
     const { module, embedding, letter, what } = found;

@@ -66,6 +66,14 @@ export const mergedState = async (
     });
   const configFile = join(folder, adapterConfigName);
   const config = parseAdapterConfig((await readSideFile(configFile)).toString(), configFile);
+  const [other] = config.tuners;
+  if (other !== undefined)
+    throw new LayerloomError('ADAPTER_UNSUPPORTED', {
+      file,
+      what: `the state of a PEFT model with ${other.tuner.type}`,
+      reason: 'is not read',
+      remedy: 'save the adapter alone (save_pretrained), and give BASE+ADAPTER',
+    });
   const unread = [...tensors.keys()].find((name) => /(^|\.)(token_adapter|prompt_encoder)\./.test(name));
   if (unread !== undefined)
     throw new LayerloomError('ADAPTER_UNSUPPORTED', {

@@ -1,7 +1,10 @@
 import type { TensorReference } from '../../../tensor/reference.js';
 import { type DoraChange, dora } from './dora.js';
+import type { FactoredChange } from './factored.js';
 import type { AdapterKind } from './kind.js';
 import { type LowRankChange, lora } from './lora.js';
+import type { MultipliedChange } from './multiplied.js';
+import type { RowsChange } from './rows.js';
 
 /** W + scale · tensor, of the same shape: used for the bias of `lora_B` (`lora_bias`). */
 export interface AddedChange {
@@ -16,7 +19,13 @@ export const addition = (tensor: TensorReference, scale: number): AddedChange =>
   scale,
 });
 
-export type AdapterChange = LowRankChange | DoraChange | AddedChange;
+export type AdapterChange =
+  | LowRankChange
+  | DoraChange
+  | AddedChange
+  | FactoredChange
+  | MultipliedChange
+  | RowsChange;
 
 export const plainLora: AdapterKind<AdapterChange> = lora;
 

@@ -19,14 +19,16 @@ export const checkAdapters = async (
   { base, isNamed }: { readonly base: CheckpointIndex | undefined; readonly isNamed: boolean },
 ): Promise<readonly string[]> => {
   if (first === undefined) return [];
-  for (const { config, checkpoint } of [first, ...others])
-    if (config.kind.noSum !== undefined)
+  for (const { config, checkpoint } of [first, ...others]) {
+    const noSum = config.kind.noSum ?? config.tuners[0]?.tuner.noSum;
+    if (noSum !== undefined)
       throw new LayerloomError('ADAPTER_UNSUPPORTED', {
         file: join(checkpoint.folder ?? checkpoint.path, adapterConfigName),
-        what: String(config.kind.key),
-        reason: `${config.kind.noSum}, so that a merge of such adapters is no adapter`,
+        what: config.kind.key ?? 'trainable_token_indices',
+        reason: `${noSum}, so that a merge of such adapters is no adapter`,
         remedy: 'give BASE+ADAPTER for each model, and get full weights',
       });
+  }
   for (const other of others) {
     const differ = (what: string) =>
       new LayerloomError('ADAPTERS_DIFFER', {

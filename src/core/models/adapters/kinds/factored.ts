@@ -1,0 +1,56 @@
+import { bytesOfTensor, elementsOf, type Shape, type TensorReference } from '../../../tensor/reference.js';
+
+export type FactorShape = readonly [rows: number, columns: number];
+
+/** A small matrix in a stored tensor `S`, whose rows are `stride` elements apart. */
+export interface FactorPiece<S> {
+  /** `transposed`: rows of the piece are columns of the tensor. `diagonal`: the tensor is the diagonal. */
+  readonly form: 'matrix' | 'transposed' | 'diagonal';
+  readonly rows: number;
+  readonly columns: number;
+  readonly stride: number;
+  readonly source: S;
+}
+
+/**
+ * W + scale · F, F the product of pieces, or of two such products the elementwise or (`kronecker`) the
+ * Kronecker product.
+ */
+export interface FactoredChange {
+  readonly kind: 'factored';
+  readonly scale: number;
+  readonly kronecker: boolean;
+  readonly factors: readonly (readonly FactorPiece<TensorReference>[])[];
+}
+
+export const matrixShape = ([rows = 1, ...others]: Shape): FactorShape => [rows, elementsOf(others)];
+
+type Pieces = readonly FactorPiece<TensorReference>[];
+
+/** The first rows and columns of a stored tensor, whose dimensions after the first count as one. */
+export const matrix = (
+  source: TensorReference,
+  [rows, columns]: FactorShape = matrixShape(source.shape),
+): FactorPiece<TensorReference> => {
+  const [, stride] = matrixShape(source.shape);
+  const bytes = bytesOfTensor(source.dtype, [rows, stride]);
+  const cut = { ...source, end: source.begin + bytes, shape: [rows, stride] };
+  return { form: 'matrix', rows, columns, stride, source: cut };
+};
+
+export const diagonal = (source: TensorReference, size: number): FactorPiece<TensorReference> => ({
+  form: 'diagonal',
+  rows: size,
+  columns: size,
+  stride: 1,
+  source,
+});
+
+/** The pieces of the transposed product. */
+export const transposed = (pieces: Pieces): Pieces =>
+  pieces.toReversed().map(({ form, rows, columns, ...piece }) => ({
+    form: form === 'diagonal' ? form : form === 'matrix' ? 'transposed' : 'matrix',
+    rows: columns,
+    columns: rows,
+    ...piece,
+  }));

@@ -1,0 +1,45 @@
+import { type FactoredChange, matrix, matrixShape } from './factored.js';
+import { tuner } from './tuner.js';
+
+/** W + alpha / rank · (w1_a · w1_b) ⊙ (w2_a · w2_b) (arXiv 2108.06098). */
+export const loha = tuner({
+  type: 'LOHA',
+  title: 'LoHa',
+  noSum: 'multiplies two products element by element (LoHa)',
+  parts: ['hada_w1_a', 'hada_w1_b', 'hada_w2_a', 'hada_w2_b', 'hada_t1', 'hada_t2'],
+  keys: {},
+  numbers: { rank: 'r', alpha: 'alpha' },
+  ignored: ['rank_dropout', 'module_dropout', 'init_weights', 'use_effective_conv2d'],
+  read: ({ module, rank, alpha, find, need, invalid }) => {
+    const core = find('hada_t1') ?? find('hada_t2');
+    const pairs = ['hada_w1', 'hada_w2'].map((pair) => [need(`${pair}_a`), need(`${pair}_b`)] as const);
+    for (const [a, b] of pairs) {
+      const [, ofA] = matrixShape(a.tensor.shape);
+      if (ofA !== rank || b.tensor.shape[0] !== rank)
+        invalid(b, `and ${a.name} have not the rank ${rank} of adapter_config.json (r, rank_pattern)`);
+    }
+    const [[from]] = pairs as [(typeof pairs)[number]];
+    return {
+      changes: [
+        {
+          parameter: `${module}.weight`,
+          from,
+          change: ({ shape, transposed, place, mismatch, unsupported }): FactoredChange => {
+            if (core !== undefined) unsupported('is of a convolution (use_effective_conv2d)');
+            if (transposed) unsupported('changes a transposed layer, for which PEFT has no LoHa');
+            const wanted = matrixShape(shape);
+            const factors = pairs.map(([a, b]) => {
+              const given = [matrixShape(a.tensor.shape)[0], matrixShape(b.tensor.shape)[1]];
+              if (given.join() !== wanted.join())
+                mismatch(
+                  `is [${shape.join(', ')}] there, and the product of ${a.name} and ${b.name} [${given.join(', ')}]`,
+                );
+              return [matrix(place(a.tensor)), matrix(place(b.tensor))];
+            });
+            return { kind: 'factored', scale: alpha / rank, kronecker: false, factors };
+          },
+        },
+      ],
+    };
+  },
+});

@@ -1,0 +1,88 @@
+import type * as z from 'zod';
+import type { Shape, TensorChange, TensorReference } from '../../../tensor/reference.js';
+
+/** Most elements of a tensor that a tuner computes with: their numbers take eight times that in bytes. */
+export const mostSmall = 2 ** 26;
+
+export interface NamedTensor {
+  readonly name: string;
+  readonly tensor: TensorReference;
+}
+
+/** A base parameter that is to change. */
+export interface TunedParameter {
+  readonly shape: Shape;
+  /** True if stored as [in, out]. */
+  readonly transposed: boolean;
+  /** Maps a reference to its place in the combined list of files. */
+  readonly place: (tensor: TensorReference) => TensorReference;
+  /** Throws ADAPTER_MISMATCH. @param reason continues `PARAMETER … there` */
+  readonly mismatch: (reason: string) => never;
+  /** Throws ADAPTER_UNSUPPORTED. */
+  readonly unsupported: (reason: string) => never;
+}
+
+export interface ParameterChange {
+  readonly parameter: string;
+  /** The tensor that error messages name. */
+  readonly from: NamedTensor;
+  /** True if the base may lack the parameter. */
+  readonly optional?: true;
+  /**
+   * Set if a tied head changes with the embeddings, as in PEFT. Its own change, if the file has one, is the same
+   * if this text is.
+   */
+  readonly tied?: string;
+  change(of: TunedParameter): TensorChange;
+}
+
+/** A module's tensors in an adapter's file. */
+export interface TunedModule {
+  readonly module: string;
+  readonly rank: number;
+  readonly alpha: number;
+  /** Returns a tensor of the module. */
+  find(part: string): NamedTensor | undefined;
+  /** Throws ADAPTER_INVALID if it is absent. */
+  need(part: string): NamedTensor;
+  /** Like `need`, for a tensor that all modules share. */
+  shared(part: string): NamedTensor;
+  /** Throws ADAPTER_INVALID. */
+  invalid(of: NamedTensor, reason: string): never;
+}
+
+/** Parameters that a module changes, and those that it replaces. */
+export interface Tuned {
+  readonly changes?: readonly ParameterChange[];
+  readonly replaced?: ReadonlyMap<string, NamedTensor>;
+}
+
+/** A kind of adapter that a `peft_type` selects. */
+export interface Tuner<Keys extends z.ZodRawShape = z.ZodRawShape> {
+  /** `peft_type` */
+  readonly type: string;
+  readonly title: string;
+  /** Why changes of this kind cannot be summed as an adapter. */
+  readonly noSum: string;
+  /** Names of a module's tensors, in which the adapter's name and `weight` may follow. */
+  readonly parts: readonly string[];
+  readonly shared?: readonly string[];
+  /** True if parts may have no elements. */
+  readonly mayBeEmpty?: true;
+  /** True if the base's tensors must be stored as they are. */
+  readonly needsStored?: true;
+  /** True if parts may have more than `mostSmall` elements. */
+  readonly mayBeLarge?: true;
+  /** Keys of `adapter_config.json` that affect the result. */
+  readonly keys: Keys;
+  /** Keys of rank and alpha, if modules have them. */
+  readonly numbers?: { readonly rank: string; readonly alpha: string };
+  /** Keys that do not affect a trained adapter's result. */
+  readonly ignored: readonly string[];
+  /** Returns why a configuration is not supported. */
+  refusal?(keys: z.output<z.ZodObject<Keys>>): { readonly what: string; readonly reason: string } | undefined;
+  read(module: TunedModule, keys: z.output<z.ZodObject<Keys>>): Tuned;
+}
+
+/** Infers the keys of a tuner. */
+export const tuner = <Keys extends z.ZodRawShape>(of: Tuner<Keys>): Tuner => of as unknown as Tuner;

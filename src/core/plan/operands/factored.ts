@@ -1,0 +1,206 @@
+import * as z from 'zod';
+import { itemAt } from '../../base/errors/lookup.js';
+import { type Lowering, takeRows } from '../../methods/operations/program/lowering.js';
+import type { Value } from '../../methods/operations/program/program.js';
+import { sharedNumbers } from '../../methods/operations/program/shared-list.js';
+import type { FactorPiece, FactorShape } from '../../models/adapters/kinds/factored.js';
+import { mostSmall } from '../../models/adapters/kinds/tuner.js';
+import type { SmallMatrix } from '../../native/job.js';
+import { isFloating } from '../../tensor/dtype.js';
+import { elementsIn, operandKind, type StoredTensor } from '../../tensor/stored-tensor.js';
+import { count, parseBy, type Refuse } from '../parse.js';
+import type { OperandKind } from './kind.js';
+import { numbersOf } from './small-numbers.js';
+import { keyOfStored, parseSource } from './stored.js';
+
+/**
+ * An adapter's change as a matrix, or the Kronecker product (`kronecker`) or elementwise product of two, each
+ * the product of its pieces. A tensor of more dimensions is the matrix of its first dimension by all others.
+ * Sums are float64 in a fixed order, rounded once to float32 (docs/numbers.md).
+ */
+export interface FactoredTensor {
+  readonly [operandKind]: 'factored';
+  readonly dtype: 'F32';
+  readonly kronecker: boolean;
+  readonly factors: readonly (readonly Piece[])[];
+}
+
+type Piece = FactorPiece<StoredTensor>;
+
+export const factoredTensor = ({
+  kronecker,
+  factors,
+}: Pick<FactoredTensor, 'kronecker' | 'factors'>): FactoredTensor => ({
+  [operandKind]: 'factored',
+  dtype: 'F32',
+  kronecker,
+  factors,
+});
+
+const schema = z.strictObject({
+  dtype: z.literal('F32'),
+  kronecker: z.boolean(),
+  factors: z
+    .array(
+      z
+        .array(
+          z.strictObject({
+            form: z.enum(['matrix', 'transposed', 'diagonal']),
+            rows: count.positive(),
+            columns: count.positive(),
+            stride: count.positive(),
+            source: z.unknown(),
+          }),
+        )
+        .min(1)
+        .max(8),
+    )
+    .min(1)
+    .max(2),
+});
+
+/** Throws unless a piece lies within its source, and both are small. */
+const checkPiece = ({ form, rows, columns, stride, source }: Piece, refuse: Refuse): void => {
+  const stored = elementsIn(source);
+  const [down, across] = form === 'transposed' ? [columns, rows] : [rows, columns];
+  const isWithin =
+    form === 'diagonal' ? rows === columns && stored === rows : across <= stride && down * stride === stored;
+  if (!isFloating(source.dtype) || !isWithin) refuse('a factor is no matrix of its source');
+  if (Math.max(stored, rows * columns * (form === 'diagonal' ? 0 : 1)) > mostSmall)
+    refuse(`a factor has more than ${mostSmall} elements`);
+};
+
+const shapeOf = (pieces: readonly Piece[]): FactorShape => [
+  itemAt(pieces, 0).rows,
+  itemAt(pieces, pieces.length - 1).columns,
+];
+
+export const factored: OperandKind<FactoredTensor> = {
+  key: 'kronecker',
+  parse: (value, context) => {
+    const { target, refuse } = context;
+    const { kronecker, factors: given } = parseBy(schema, value, refuse);
+    const factors = given.map((pieces) =>
+      pieces.map(({ source, ...piece }) => ({ ...piece, source: parseSource(source, context) })),
+    );
+    for (const pieces of factors)
+      for (const [index, piece] of pieces.entries()) {
+        checkPiece(piece, refuse);
+        if (index > 0 && pieces[index - 1]?.columns !== piece.rows)
+          return refuse('pieces of a factor do not fit each other');
+      }
+    const [first = [0, 0], second = [1, 1]] = factors.map(shapeOf);
+    const [rows, columns] = kronecker ? [first[0] * second[0], first[1] * second[1]] : first;
+    const [out = 0] = target.shape;
+    if (target.shape.length < 2 || rows !== out || rows * columns !== target.elements)
+      return refuse('its factors give another shape');
+    if (!kronecker && factors.length === 2 && first.join() !== second.join())
+      return refuse('its two factors have different shapes');
+    return factoredTensor({ kronecker, factors });
+  },
+  sources: ({ factors }) => factors.flat().map(({ source }) => source),
+  factors: ({ factors }) => factors.flat().map(({ source }) => source),
+  describe: ({ factors }, nameOf) =>
+    factors
+      .slice(0, 1)
+      .map(([first]) => first && nameOf(first.source))
+      .join(''),
+  keyText: ({ kronecker, factors }, identify) =>
+    `{${kronecker ? 'Kronecker' : 'elementwise'} product of ${factors
+      .map((pieces) =>
+        pieces
+          .map(
+            ({ form, rows, columns, stride, source }) =>
+              `${form} ${rows} ${columns} ${stride} of ${keyOfStored(source, identify)}`,
+          )
+          .join(' by '),
+      )
+      .join(' and ')}}`,
+  // The changed tensor already counts with its weight.
+  weights: () => new Map(),
+  statistics: ({ factors }) => [
+    { what: 'small factors', sources: factors.flat().map(({ source }) => source) },
+  ],
+  lower: async ({ kronecker, factors }, to) => {
+    takeRows(to, 'first', 'an adapter');
+    return await lowerFactors(factors, kronecker, to);
+  },
+  needsRows: true,
+};
+
+const lowerFactors = async (
+  factors: FactoredTensor['factors'],
+  kronecker: boolean,
+  to: Lowering,
+): Promise<Value> => {
+  const matrices: SmallMatrix[] = [];
+  for (const pieces of factors) {
+    const dense: Dense[] = [];
+    for (const piece of pieces) dense.push(numbersIn(piece, await numbersOf(to, piece.source)));
+    matrices.push(matrixOf(dense));
+  }
+  return to.program.factored(matrices, kronecker);
+};
+
+/** A matrix, or the diagonal of one. */
+interface Dense {
+  readonly rows: number;
+  readonly columns: number;
+  readonly isDiagonal: boolean;
+  readonly numbers: Float64Array;
+}
+
+const numbersIn = ({ form, rows, columns, stride }: Piece, stored: Float64Array): Dense => {
+  const isDiagonal = form === 'diagonal';
+  if (isDiagonal || (form === 'matrix' && stride === columns))
+    return { rows, columns, isDiagonal, numbers: stored };
+  const numbers = new Float64Array(rows * columns);
+  const [down, across] = form === 'transposed' ? [1, stride] : [stride, 1];
+  for (let row = 0; row < rows; row += 1)
+    for (let column = 0; column < columns; column += 1)
+      numbers[row * columns + column] = itemAt(stored, row * down + column * across);
+  return { rows, columns, isDiagonal, numbers };
+};
+
+const productOf = (a: Dense, b: Dense): Dense => {
+  const [rows, columns] = [a.rows, b.columns];
+  if (a.isDiagonal && b.isDiagonal)
+    return { ...a, numbers: a.numbers.map((number, index) => number * itemAt(b.numbers, index)) };
+  const numbers = new Float64Array(rows * columns);
+  for (let row = 0; row < rows; row += 1)
+    for (let column = 0; column < columns; column += 1) {
+      const at = row * columns + column;
+      if (a.isDiagonal) numbers[at] = itemAt(a.numbers, row) * itemAt(b.numbers, at);
+      else if (b.isDiagonal) numbers[at] = itemAt(a.numbers, at) * itemAt(b.numbers, column);
+      else
+        for (let k = 0; k < a.columns; k += 1)
+          numbers[at] =
+            itemAt(numbers, at) +
+            itemAt(a.numbers, row * a.columns + k) * itemAt(b.numbers, k * columns + column);
+    }
+  return { rows, columns, isDiagonal: false, numbers };
+};
+
+/** Cuts the chain at its smallest width, so that the fewest numbers are kept. */
+const matrixOf = (pieces: readonly Dense[]): SmallMatrix => {
+  const [rows, columns] = [itemAt(pieces, 0).rows, itemAt(pieces, pieces.length - 1).columns];
+  const product = (chain: readonly Dense[]): Dense => chain.reduce(productOf);
+  const widths = pieces.slice(1).map((piece) => piece.rows);
+  const rank = Math.min(...widths);
+  const isSmaller = pieces.length > 1 && rank * (rows + columns) < rows * columns;
+  if (!isSmaller) return { rows, columns, rank: 0, numbers: sharedNumbers(wholeOf(product(pieces))) };
+  const cut = widths.indexOf(rank) + 1;
+  const [left, right] = [wholeOf(product(pieces.slice(0, cut))), wholeOf(product(pieces.slice(cut)))];
+  const numbers = new Float64Array(left.length + right.length);
+  numbers.set(left);
+  numbers.set(right, left.length);
+  return { rows, columns, rank, numbers: sharedNumbers(numbers) };
+};
+
+/** The numbers of a matrix, of a diagonal too. */
+const wholeOf = ({ rows, columns, isDiagonal, numbers }: Dense): Float64Array => {
+  if (!isDiagonal) return numbers;
+  const whole = new Float64Array(rows * columns);
+  for (const [index, number] of numbers.entries()) whole[index * columns + index] = number;
+  return whole;
+};
