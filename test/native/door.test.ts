@@ -147,7 +147,7 @@ const factor = { rows: 4, columns, rank: 2, numbers: new Float64Array(24) };
 const factoredJob = (files: Files, operation: object = {}) =>
   computeJob(files, [node({ kind: 'factored', kronecker: false, factors: [factor], ...operation }, [])]);
 const order = Float64Array.from([1, 0, 2, 3, 4, 5, 6, 7]);
-const turned = { kind: 'turned', size: 2, numbers: new Float64Array(4), order };
+const turned = { kind: 'turned', size: 2, numbers: new Float64Array(4), order } as const;
 const turnedJob = (files: Files, operation: object = {}) =>
   computeJob(files, [node({ ...turned, ...operation }, [0])]);
 

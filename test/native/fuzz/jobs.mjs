@@ -284,7 +284,8 @@ const tuned = (random, files) => {
   const programOf = (/** @type {object[]} */ sources, /** @type {object} */ node) => ({
     ...{ sources, nodes: [{ ...node, dtype: 'F32' }], first, count, columns, watched: [] },
   });
-  const runOf = (/** @type {object} */ program, /** @type {number} */ value) => {
+  /** @param {object} program @param {number} value @returns {Call} */
+  const runOf = (program, value) => {
     const output = { value, fd: files.output, begin: 0, dtype: 'F32' };
     const job = { kind: 'compute', program, outputs: [output] };
     return { door: 'run', values: [job, control()], written: behind(first * 4, written) };
