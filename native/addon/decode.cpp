@@ -48,7 +48,9 @@ HashCall toHashCall(const Napi::Value& ranges, const Napi::Value& states) {
                           [](const Napi::Value& value) -> HashedRange {
                               const Napi::Object range = toObject(value, "range");
                               const auto [fd, begin] = toLocation(range);
-                              return {{fd, begin, readInteger(range, "length")}, readBoolean(range, "last")};
+                              return {{fd, begin, readInteger(range, "length")},
+                                      readInteger(range, "start"),
+                                      readBoolean(range, "last")};
                           }),
                   {}};
     // Read last, as `toSpan` requires.

@@ -32,7 +32,7 @@ struct Stream {
         const std::size_t rest = part.range.length % kSha256Block;
         const std::size_t blocks = rest < kSha256Block - 8 ? 1 : 2;
         padded[rest] = std::byte{0x80};
-        const std::uint64_t bits = (part.range.offset + part.range.length) * 8;
+        const std::uint64_t bits = (part.range.offset - part.start + part.range.length) * 8;
         for (std::size_t i = 0; i < 8; ++i)
             padded[blocks * kSha256Block - 1 - i] = static_cast<std::byte>(bits >> (8 * i));
         sha256.one(state, padded, blocks);
@@ -60,8 +60,8 @@ void take(const Sha256& sha256, std::span<Stream*> streams, const Windows& windo
 
 void check(std::span<const HashedRange> ranges, std::span<const std::uint32_t> states) {
     require(ranges.size() == 1 || ranges.size() == 2, "ranges");
-    for (const auto& [range, last] : ranges) {
-        require(range.offset % kSha256Block == 0, "begin");
+    for (const auto& [range, start, last] : ranges) {
+        require(range.offset >= start && (range.offset - start) % kSha256Block == 0, "begin");
         require(last || range.length % kSha256Block == 0, "length");
         checkElements({range.fd, range.offset}, 1, 0, range.length, "length");
     }
@@ -73,7 +73,7 @@ Status hash(const Sha256& sha256, std::span<const HashedRange> ranges, std::span
     std::vector<Stream> streams;
     for (std::size_t s = 0; s < ranges.size(); ++s) {
         std::uint32_t* const state = states.data() + s * kSha256Words;
-        if (ranges[s].range.offset == 0) std::ranges::copy(kInitial, state);
+        if (ranges[s].range.offset == ranges[s].start) std::ranges::copy(kInitial, state);
         streams.push_back({ranges[s], state});
     }
     for (;;) {

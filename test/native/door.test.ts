@@ -331,8 +331,8 @@ const solve = (kind: Solver, path?: string, value?: unknown) => {
 };
 
 const hashed = ({ a, b }: Files) => [
-  { fd: a, begin: 0, length: 64, last: false },
-  { fd: b, begin: 0, length: count * 8, last: true },
+  { fd: a, start: 0, begin: 0, length: 64, last: false },
+  { fd: b, start: 0, begin: 0, length: count * 8, last: true },
 ];
 
 const states = () => new Uint32Array(16);
@@ -1241,6 +1241,8 @@ describe('the native door refuses, before it touches a file,', () => {
   it.runIf(hashes).each([
     ['of no file', '', []],
     ['of a part that begins in a block', '0.begin', 32],
+    ['of a part that begins in a block of a message', '0.start', 1],
+    ['of a part that begins before its message', '1.start', 64],
     ['of a part that ends in a block', '0.length', 63],
     ['beyond all files', '1.length', 2 ** 53],
     ['to its end beyond all files', '1.begin', 2 ** 53 - 64],

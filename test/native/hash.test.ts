@@ -3,6 +3,7 @@ import { closeSync, ftruncateSync, openSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { describe, expect, it, onTestFinished } from 'vitest';
+import { byNode, digestFile } from '../../src/core/engine/threads/digest-file.js';
 import { WorkerPool } from '../../src/core/engine/threads/pool.js';
 import { findAddon, hash as hashParts } from '../../src/core/native/addon.js';
 import { type HashedRange, stateWords } from '../../src/core/native/hash.js';
@@ -40,7 +41,7 @@ describe.skipIf(!isThere)('SHA-256 by the processor is that of node:crypto', () 
     const directory = temporaryDirectory();
     const whole = contents.map(
       (content): HashedRange => ({
-        ...{ fd: fileOf(directory, content), begin: 0 },
+        ...{ fd: fileOf(directory, content), start: 0, begin: 0 },
         ...{ length: content.length, last: true },
       }),
     );
@@ -73,7 +74,7 @@ describe.skipIf(!isThere)('SHA-256 by the processor is that of node:crypto', () 
         const begin = at[index] ?? 0;
         const left = (files[index]?.content.length ?? 0) - begin;
         const length = Math.min(left, (random >>> 10) & ~63);
-        return { fd: files[index]?.fd ?? -1, begin, length, last: length === left };
+        return { fd: files[index]?.fd ?? -1, start: 0, begin, length, last: length === left };
       });
       const partial = Uint32Array.from(
         some.flatMap((index) => [...states.subarray(8 * index, 8 * index + 8)]),
@@ -91,8 +92,39 @@ describe.skipIf(!isThere)('SHA-256 by the processor is that of node:crypto', () 
   it('and says so of a file that ends before its part does', () => {
     const fd = fileOf(temporaryDirectory(), bytesOf(4096, 1));
     ftruncateSync(fd, 64);
-    const range = { fd, begin: 0, length: 4096, last: true };
+    const range = { fd, start: 0, begin: 0, length: 4096, last: true };
     expect(hashParts([range], new Uint32Array(stateWords), words())?.outcome).toBe('inputShrank');
+  });
+});
+
+describe('a pool hashes a file and ranges of it', () => {
+  const content = bytesOf(33 * 2 ** 20 + 77, 5);
+  const cuts = [0, 0, 1, 9, 72, 136, 136, 200, 5000, 17 * 2 ** 20 + 3, 33 * 2 ** 20 + 70];
+  const ranges = cuts.map((begin, index) => ({ begin, end: cuts[index + 1] ?? content.length }));
+  const some = [
+    { begin: 700, end: 701 },
+    ...ranges.slice(8, 10).map(({ begin, end }) => ({ begin: begin + 64, end })),
+  ];
+
+  it.each([
+    ['every byte of it', ranges],
+    ['ranges with gaps', some],
+    ['no range', []],
+  ])('%s, by the processor and by node:crypto', (_, wanted) => {
+    const fd = fileOf(temporaryDirectory(), content);
+    const file = { fd, bytes: content.length, ranges: wanted };
+    const digests = {
+      sha256: expected(content),
+      ranges: wanted.map(({ begin, end }) => expected(content.subarray(begin, end))),
+    };
+    expect(digestFile(file, words())).toEqual({ ok: true, digests });
+    expect(byNode(file, () => false)).toEqual(digests);
+  });
+
+  it('and says so of a file that ends before', () => {
+    const fd = fileOf(temporaryDirectory(), bytesOf(4096, 1));
+    const found = digestFile({ fd, bytes: 5000, ranges: [{ begin: 10, end: 4500 }] }, words());
+    expect(found).toEqual({ ok: false, reason: 'it became shorter while it was read' });
   });
 });
 

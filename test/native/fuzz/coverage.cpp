@@ -784,7 +784,8 @@ void fuzzHash(Maker& maker) {
         const bool last = maker.flip();
         const std::uint64_t length = maker.about(last ? maker.below(9000) : kSha256Block * maker.below(100));
         const Location from = maker.in(length);
-        ranges.push_back({{from.fd, maker.about(from.begin / kSha256Block * kSha256Block), length}, last});
+        const std::uint64_t blocks = kSha256Block * maker.below(from.begin / kSha256Block + 1);
+        ranges.push_back({{from.fd, from.begin, length}, maker.about(from.begin - blocks), last});
     }
     std::vector<std::uint32_t> states(maker.about(count * kSha256Words) % 64);
     check(ranges, states);

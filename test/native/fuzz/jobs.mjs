@@ -1113,10 +1113,17 @@ const pursue = (random, files) => {
   return { door: 'solve', values: [what, new Float64Array(targets * (3 + 2 * k)), control()] };
 };
 
-/** Two whole files, or one twice. @param {Random} random @param {Files} files @returns {Call} */
+/** Ends of one or two files. @param {Random} random @param {Files} files @returns {Call} */
 const hash = (random, files) => {
-  const some = random.list(random.from(1, 2), () => random.pick(files.inputs));
-  const ranges = some.map(({ fd, bytes }) => ({ fd, begin: 0, length: bytes.length, last: true }));
+  const some = random.list(random.from(1, 2), () => {
+    const { fd, bytes } = random.pick(files.inputs);
+    const start = random.from(0, bytes.length);
+    return { fd, start, bytes: bytes.subarray(start) };
+  });
+  const ranges = some.map(({ fd, start, bytes }) => ({
+    ...{ fd, start, begin: start },
+    ...{ length: bytes.length, last: true },
+  }));
   const states = new Uint32Array(8 * some.length);
   const found = () =>
     some.every(({ bytes }, index) => {

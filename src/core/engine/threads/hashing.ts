@@ -1,5 +1,5 @@
 import { itemAt } from '../../base/errors/lookup.js';
-import { stateWords } from '../../native/hash.js';
+import { hexOf, stateWords } from '../../native/hash.js';
 import type { ChecksumResult, HashResult, PartOfFile } from './task.js';
 
 export interface HashingThreads {
@@ -81,6 +81,3 @@ export class Hashing {
     this.#waiting.unshift(...remaining);
   }
 }
-
-const hexOf = (state: Uint32Array): string =>
-  Array.from(state, (word) => word.toString(16).padStart(8, '0')).join('');

@@ -1,9 +1,18 @@
+import { LayerloomError } from '../../base/errors/errors.js';
 import { control, type Job } from '../../native/job.js';
 import type { Measurement } from '../../native/measure.js';
 import type { Solver } from '../../native/solve.js';
 import type { Extent } from '../../tensor/extent.js';
 import { Hashing } from './hashing.js';
-import type { ChecksumResult, CompareResult, Results, TaskName, Tasks } from './task.js';
+import type {
+  ChecksumResult,
+  CompareResult,
+  FileDigests,
+  FileToDigest,
+  Results,
+  TaskName,
+  Tasks,
+} from './task.js';
 import { Threads, tasksOfThread } from './threads.js';
 
 /** Totals over all threads, updated while threads run. */
@@ -116,6 +125,17 @@ export class WorkerPool {
    */
   checksum(fd: number, mayWait = true): Promise<ChecksumResult> {
     return this.#tracked(this.#hashing.add(fd, mayWait));
+  }
+
+  /**
+   * Hashes a file and ranges of it, reading it once. Undefined in a stopped pool.
+   *
+   * @throws LayerloomError READ_FAILED
+   */
+  async digest(file: FileToDigest, path: string): Promise<FileDigests | undefined> {
+    const result = await this.#task('digest', file);
+    if (result?.ok === false) throw new LayerloomError('READ_FAILED', { file: path, reason: result.reason });
+    return result?.digests;
   }
 
   /** If the pool is stopped, throws the reason. */

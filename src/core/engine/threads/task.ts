@@ -14,6 +14,7 @@ export interface Tasks {
   hash: readonly PartOfFile[];
   /** The descriptor of an open file. */
   checksum: number;
+  digest: FileToDigest;
   compare: Comparison;
 }
 
@@ -24,6 +25,7 @@ export interface Results {
   solve: Computed<Float64Array>;
   hash: HashResult;
   checksum: ChecksumResult;
+  digest: DigestResult;
   compare: CompareResult;
 }
 
@@ -66,6 +68,24 @@ export interface PartOfFile {
 export interface HashResult {
   readonly hashed: readonly { readonly next: PartOfFile; readonly isLast: boolean }[] | undefined;
 }
+
+/** An open file, and ranges of it by their begin, without overlap. */
+export interface FileToDigest {
+  readonly fd: number;
+  readonly bytes: number;
+  readonly ranges: readonly Extent[];
+}
+
+/** SHA-256 in hexadecimal of a file, and of each range. */
+export interface FileDigests {
+  readonly sha256: string;
+  readonly ranges: readonly string[];
+}
+
+/** Undefined if cancelled. */
+export type DigestResult =
+  | { readonly ok: true; readonly digests: FileDigests | undefined }
+  | { readonly ok: false; readonly reason: string };
 
 export interface Comparison {
   readonly a: number;

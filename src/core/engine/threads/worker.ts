@@ -7,6 +7,7 @@ import { control, type JobStatus } from '../../native/job.js';
 import { sizeOf } from '../../native/measure.js';
 import { sizeOfSolution } from '../../native/solve.js';
 import type { Extent } from '../../tensor/extent.js';
+import { digestFile } from './digest-file.js';
 import type { Computed, FoundNonFinite, Message, Results, TaskName, Tasks } from './task.js';
 
 // A task's synchronous native call. `shared` holds words that all threads share.
@@ -88,7 +89,7 @@ const hash: Work<'hash'> = (files, shared) => {
     const ranges = files.map(({ fd, begin }) => {
       const left = fstatSync(fd).size - begin;
       const length = Math.min(left, hashBytes);
-      return { fd, begin, length, last: length === left };
+      return { fd, start: 0, begin, length, last: length === left };
     });
     // Some file systems report size 0; such files are hashed without native code, to their end.
     if (ranges.some(({ begin, length }) => begin + length === 0)) return { hashed: undefined };
@@ -129,7 +130,11 @@ const checksum: Work<'checksum'> = (fd, shared) => {
   }
 };
 
-const work: { readonly [N in TaskName]: Work<N> } = { run, measure, solve, hash, checksum, compare };
+const digest: Work<'digest'> = (file, shared) => digestFile(file, shared);
+
+const work: { readonly [N in TaskName]: Work<N> } = {
+  ...{ run, measure, solve, hash, checksum, digest, compare },
+};
 
 export const carryOut = <N extends TaskName>({ name, task, shared }: Message<N>): Results[N] =>
   work[name](task, new BigInt64Array(shared));
