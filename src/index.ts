@@ -7,6 +7,7 @@ export {
   type AnalyzeParameters,
   analyze,
 } from './api/analyze.js';
+export { type Attestation, type AttestOptions, attest } from './api/attest.js';
 export {
   type ChooseOptions,
   type ChooseParameters,
@@ -58,6 +59,7 @@ export { type TrainInitOptions, type TrainingFiles, trainInit } from './api/trai
 export { type TrainingStatus, trainingStatus } from './api/training-status.js';
 export { type VerifyOutputOptions, verify } from './api/verify.js';
 export { watchStudy } from './api/watch-study.js';
+export type { WrittenSignature, WrittenStatement } from './core/attestation/attest-output.js';
 export {
   type ContextDetails,
   type ErrorCode,

@@ -1,5 +1,6 @@
 import { randomInt } from 'node:crypto';
 import { join } from 'node:path';
+import { checkProof } from '../core/attestation/check-proof.js';
 import { LayerloomError } from '../core/base/errors/errors.js';
 import { invalidParameter } from '../core/base/errors/invalid-parameter.js';
 import { optionName } from '../core/base/errors/option-name.js';
@@ -11,7 +12,7 @@ import { compareCard } from '../core/measure/verification/card-recipes.js';
 import { compareRecord, editedRecord } from '../core/measure/verification/compare-record.js';
 import { compareWithPlan } from '../core/measure/verification/compare-with-plan.js';
 import { findAdditions } from '../core/measure/verification/find-additions.js';
-import { checkIsOutput } from '../core/measure/verification/is-output.js';
+import { isOutput } from '../core/measure/verification/is-output.js';
 import type { LoadingVerdict } from '../core/measure/verification/loading-verdict.js';
 import { mistakenInputs } from '../core/measure/verification/mistaken-inputs.js';
 import type { OutputVerification, VerifiedFile } from '../core/measure/verification/verification.js';
@@ -23,6 +24,7 @@ import { readJsonObject } from '../core/models/checkpoint/files/json.js';
 import { locateText } from '../core/models/sources/locate.js';
 import { openModelOrAdapter } from '../core/plan/compile/inputs/models.js';
 import type { MergePlan } from '../core/plan/plan.js';
+import { readKey } from '../core/statements/keys.js';
 import { planMerge } from './plan-merge.js';
 
 export interface VerifyOutputOptions extends RunControls {
@@ -40,6 +42,11 @@ export interface VerifyOutputOptions extends RunControls {
    * false.
    */
   loads?: boolean | undefined;
+  /**
+   * A public key in PEM: its owner must have signed the folder (`model.sig`). A folder that no merge wrote is
+   * checked by this alone.
+   */
+  key?: string | undefined;
   /** The Python for `loads`: a path, or a name on the PATH. Default: the harness's, else `python3`. */
   python?: string | undefined;
 }
@@ -56,32 +63,38 @@ export interface VerifyOutputOptions extends RunControls {
  */
 export const verify = async (
   out: string,
-  { againstInputs, sample, seed, loads = false, python, ...controls }: VerifyOutputOptions = {},
+  { againstInputs, sample, seed, loads = false, key, python, ...controls }: VerifyOutputOptions = {},
 ): Promise<OutputVerification> => {
   checkSample(againstInputs ?? false, sample, seed);
   if (python !== undefined && !loads)
     throw invalidParameter('python', python, `nothing without ${optionName('loads')}`);
   const { path } = await locateText(out);
-  const isRecorded = await checkIsOutput(path, againstInputs ?? false);
+  const publicKey = key === undefined ? undefined : await readKey(key, 'public', path);
+  const isRecorded = await isOutput(path, againstInputs ?? false, publicKey !== undefined);
   const record = isRecorded ? await readWrittenRecord(path) : undefined;
   if (againstInputs && record?.isMerge === false)
     throw invalidParameter('againstInputs', true, `nothing for ${path}, which no merge wrote`);
   await using run = new Run(controls, false);
-  const recorded = await verifyFiles(path, record?.files ?? [], run).catch((error: unknown) => {
+  const proof = await checkProof(path, record, publicKey, run).catch((error: unknown) => {
     throw run.reasonOf(error, {});
   });
-  const structure = await faultOfStructure(path);
+  const recorded = await verifyFiles(path, record?.files ?? [], run, proof.hashes).catch((error: unknown) => {
+    throw run.reasonOf(error, {});
+  });
+  const isOurs = isRecorded || againstInputs === true;
+  const structure = isOurs ? await faultOfStructure(path) : null;
   const from = join(path, isRecorded ? provenanceName : cardName);
   const planned = againstInputs ? await planAgain(from, record, controls) : undefined;
   const drawn = { share: sample ?? 1, seed: seed ?? randomInt(2 ** 32) };
   const again = planned?.plan && (await compareWithPlan(path, planned.plan, drawn, controls));
   const known = together(
     recorded,
+    proof.files,
     again?.files ?? [],
     again ? await mistakenInputs(path, record, again.tiles.inputs) : [],
     record ? editedRecord(record) : [],
     record && planned?.plan ? compareRecord(record, planned.plan) : [],
-    await compareCard(path, again?.recipe ?? record?.recipe),
+    isOurs ? await compareCard(path, again?.recipe ?? record?.recipe) : [],
   );
   const own = [...known.map(({ file }) => file), ...(isRecorded ? [provenanceName] : [])];
   const inputs = again?.tiles.inputs.map((input) => input.path) ?? [];
@@ -101,12 +114,19 @@ export const verify = async (
     files,
     unlisted,
     againstInputs: again?.tiles ?? null,
+    statement: proof.statement,
+    signature: proof.signature,
     loading,
     bytesRead: bytesRead + (again?.cost.bytesRead ?? 0),
     bytesWritten,
     threads: again?.cost.threads ?? threads,
     seconds,
-    warnings: [...recordWarnings(record), ...(planned?.warnings ?? []), ...(again?.warnings ?? [])],
+    warnings: [
+      ...recordWarnings(record),
+      ...proof.warnings,
+      ...(planned?.warnings ?? []),
+      ...(again?.warnings ?? []),
+    ],
   };
 };
 
@@ -183,7 +203,8 @@ const together = (...lists: readonly (readonly VerifiedFile[])[]): VerifiedFile[
   const files = new Map<string, VerifiedFile>();
   for (const one of lists.flat()) {
     const former = files.get(one.file);
-    if (former === undefined || rank(one) > rank(former)) files.set(one.file, one);
+    if (former === undefined || rank(one) > rank(former))
+      files.set(one.file, { ...one, bytes: one.bytes ?? former?.bytes ?? null });
   }
   return [...files.values()];
 };

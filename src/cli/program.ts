@@ -2,6 +2,7 @@ import { Command, Option } from 'commander';
 import { version } from '../core/base/files/version.js';
 import { analyze } from './commands/analyze.js';
 import { apply } from './commands/apply.js';
+import { attest } from './commands/attest.js';
 import { batch } from './commands/batch.js';
 import { build } from './commands/build.js';
 import { cache } from './commands/cache.js';
@@ -62,6 +63,7 @@ const commands = [
   select,
   diff,
   verify,
+  attest,
   tryModels,
   store,
   cache,

@@ -1,6 +1,6 @@
 import { argument, command } from '../framework/command.js';
 import { modelWords } from '../options/common.js';
-import { mergeOptions, saveOptions } from '../options/merging.js';
+import { attestOption, mergeOptions, saveOptions } from '../options/merging.js';
 
 export const apply = command({
   name: 'apply',
@@ -13,7 +13,7 @@ export const apply = command({
       'a directory of PEFT with adapter_config.json, or org/name in the hub cache',
     ),
   },
-  options: { ...saveOptions, ...mergeOptions() },
+  options: { ...saveOptions, ...attestOption, ...mergeOptions() },
   examples: [
     ['layerloom apply ./llama-3.1-8b ./math-lora -o ./math-1', 'full weights, in as many shards as layers'],
     [

@@ -1,7 +1,7 @@
 import { argument, command } from '../framework/command.js';
 import { option } from '../framework/option.js';
 import { analysis } from '../options/common.js';
-import { formOptions, mergeOptions, saveOptions, tokenizer } from '../options/merging.js';
+import { attestOption, formOptions, mergeOptions, saveOptions, tokenizer } from '../options/merging.js';
 
 export const merge = command({
   name: 'merge',
@@ -31,6 +31,7 @@ export const merge = command({
     ...saveOptions,
     ...formOptions,
     tokenizer: tokenizer("the recipe's, or auto"),
+    ...attestOption,
     ...mergeOptions({ outRequired: 'unless --dry-run or --explain' }),
   },
   examples: [

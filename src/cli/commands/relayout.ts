@@ -1,13 +1,13 @@
 import { argument, command } from '../framework/command.js';
 import { modelWords } from '../options/common.js';
-import { mergeOptions, saveOptions } from '../options/merging.js';
+import { attestOption, mergeOptions, saveOptions } from '../options/merging.js';
 
 export const relayout = command({
   name: 'relayout',
   group: 'merging',
   summary: 'rewrite a checkpoint in other shards, so that later merges can link its layers',
   arguments: { model: argument('<checkpoint>', modelWords) },
-  options: { ...saveOptions, ...mergeOptions() },
+  options: { ...saveOptions, ...attestOption, ...mergeOptions() },
   examples: [
     ['layerloom relayout ./math-1 -o ./math-1-by-layer', 'one shard per layer'],
     [

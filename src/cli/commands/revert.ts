@@ -3,7 +3,7 @@ import { sides } from '../../core/methods/framework/part-names.js';
 import { argument, command } from '../framework/command.js';
 import { option } from '../framework/option.js';
 import { analysis, modelWords, stack } from '../options/common.js';
-import { formOptions, mergeOptions, saveOptions, tokenizer } from '../options/merging.js';
+import { attestOption, formOptions, mergeOptions, saveOptions, tokenizer } from '../options/merging.js';
 import { toNumber } from '../options/parse.js';
 
 export const revert = command({
@@ -68,6 +68,7 @@ export const revert = command({
     ...saveOptions,
     ...formOptions,
     tokenizer: tokenizer(),
+    ...attestOption,
     ...mergeOptions(),
   },
   examples: [

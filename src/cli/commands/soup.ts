@@ -6,7 +6,7 @@ import {
 import { argument, command } from '../framework/command.js';
 import { option } from '../framework/option.js';
 import { analysis, modelWords } from '../options/common.js';
-import { formOptions, mergeOptions, saveOptions, tokenizer } from '../options/merging.js';
+import { attestOption, formOptions, mergeOptions, saveOptions, tokenizer } from '../options/merging.js';
 import { toNumber, toWeights } from '../options/parse.js';
 import { warn } from '../print.js';
 
@@ -54,6 +54,7 @@ export const soup = command({
     ...saveOptions,
     ...formOptions,
     tokenizer: tokenizer(),
+    ...attestOption,
     ...mergeOptions(),
   },
   examples: [

@@ -2,7 +2,7 @@ import { paperCounts } from '../../core/methods/framework/counts.js';
 import { command } from '../framework/command.js';
 import { option } from '../framework/option.js';
 import { analysis, modelWords, stack } from '../options/common.js';
-import { formOptions, mergeOptions, saveOptions, tokenizer } from '../options/merging.js';
+import { attestOption, formOptions, mergeOptions, saveOptions, tokenizer } from '../options/merging.js';
 import { toNumber, toWeights } from '../options/parse.js';
 
 export const swap = command({
@@ -68,6 +68,7 @@ export const swap = command({
     ...saveOptions,
     ...formOptions,
     tokenizer: tokenizer(),
+    ...attestOption,
     ...mergeOptions(),
   },
   examples: [

@@ -2,7 +2,7 @@ import { newRows } from '../../core/models/tokenizer/vocabulary.js';
 import { argument, command } from '../framework/command.js';
 import { option } from '../framework/option.js';
 import { modelWords } from '../options/common.js';
-import { mergeOptions, saveOptions } from '../options/merging.js';
+import { attestOption, mergeOptions, saveOptions } from '../options/merging.js';
 import { toNumber } from '../options/parse.js';
 
 export const transplant = command({
@@ -19,6 +19,7 @@ export const transplant = command({
     ),
     k: option('-k, --k <n>', 'with omp: rows of a sum, at most', { parse: toNumber, default: '64' }),
     ...saveOptions,
+    ...attestOption,
     ...mergeOptions(),
   },
   examples: [

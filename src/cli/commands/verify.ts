@@ -13,6 +13,7 @@ export const verify = command({
     sample: option('--sample <share>', 'only this share of the tiles: 0.05', { parse: toNumber }),
     seed: option('--seed <n>', 'which tiles a sample has; drawn where it is not given', { parse: toNumber }),
     loads: option('--loads', 'ask transformers, and PEFT of an adapter, whether it loads; reads no weights'),
+    key: option('--key <file>', "check the folder's signature by a public key in PEM"),
     python: option('--python <path>', 'the Python that has them; default that of lm_eval, else python3'),
     download: download(),
     threads,
@@ -21,6 +22,10 @@ export const verify = command({
     ['layerloom verify ./merged', 'compare its files with what layerloom.json records'],
     ['layerloom verify ./merged --against-inputs', 'compute every weight again and compare'],
     ['layerloom verify ./merged --against-inputs --sample 0.05', 'a twentieth of them'],
+    [
+      'layerloom verify ./merged --key ./public.pem',
+      'the owner of this key signed these files, and no others',
+    ],
     ['layerloom verify ./merged --loads', 'ask transformers whether each tensor is there, and no other'],
   ],
   run: async (given) => (await import('../work/models/verify.js')).verifyCommand(given),

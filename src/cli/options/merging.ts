@@ -72,6 +72,14 @@ interface MergeOptionFacts {
   readonly link?: string;
 }
 
+export const attestOption = {
+  attest: option(
+    '--attest',
+    'write layerloom.intoto.jsonl, a statement of weights, recipe and inputs, with --checksums',
+    { group: output },
+  ),
+};
+
 export const mergeOptions = ({
   outRequired = 'unless --dry-run',
   link = 'reflink if the file system can, else copy',

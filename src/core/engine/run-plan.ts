@@ -21,6 +21,7 @@ import { describeKeptChanges, type QuantisedOutput } from './output/record/kept-
 import { describeShards, type ShardRecord, writeSideFiles } from './output/record/provenance.js';
 import { describeTruncated, type TruncatedProduct } from './output/record/truncated.js';
 import { openStaging, type Staging } from './output/staging.js';
+import { digestWeights } from './output/weight-digests.js';
 import { type Progress, Run, type RunControls, type RunCost, resumable } from './run.js';
 
 export interface RunOptions extends RunControls {
@@ -36,6 +37,8 @@ export interface RunOptions extends RunControls {
   link?: Link | undefined;
   /** Record the SHA-256 of inputs and shards. Default false. */
   checksums?: boolean | undefined;
+  /** Write an in-toto statement of the merge, which needs `checksums`. Default false. */
+  attest?: boolean | undefined;
 }
 
 export interface MergeResult extends RunCost, MethodReport {
@@ -83,16 +86,22 @@ const carriedOut = async (given: MergePlan, options: RunOptions): Promise<MergeR
       changes,
     } = await merge(run, plan, written, staging, inputs, output, sliceBytes);
     await verifyLinks(plan, linked, inputs);
-    const checksums = options.checksums
-      ? await computeChecksums(plan, staging.checkpoint, inputs, run.pool, (done, total) =>
-          run.report({ phase: 'checksums', done, total }),
-        )
-      : new Map<string, string>();
+    const hashing = (done: number, total: number) => run.report({ phase: 'checksums', done, total });
+    const names = plan.shards.map(({ file }) => file);
+    const digests = options.attest
+      ? await digestWeights(staging.checkpoint, names, run.pool, hashing)
+      : undefined;
+    const checksums =
+      options.checksums || digests !== undefined
+        ? await computeChecksums(plan, staging.checkpoint, inputs, run.pool, hashing, digests?.files)
+        : new Map<string, string>();
     await inputs.verify();
     await verifyLinks(plan, linked, inputs);
     const truncated = describeTruncated(plan, factors);
     const quantised = describeKeptChanges(plan, changes);
-    await writeSideFiles(plan, staging.checkpoint, checksums, linked, { truncated, quantised });
+    await writeSideFiles(plan, staging.checkpoint, checksums, linked, {
+      ...{ truncated, quantised, digests },
+    });
     run.pool.throwIfStopped();
     const warnings = await staging.commit();
     const { threads, seconds, ...bytes } = run.cost;

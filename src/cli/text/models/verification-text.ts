@@ -26,6 +26,7 @@ export const describeOutput = (found: OutputVerification): string => {
     ...(equal.length > 0 ? [`${count(equal.length, 'file')} as written`] : []),
     ...describeUnrecorded(of('unrecorded'), againstInputs !== null),
     ...(edited.length > 0 ? [`edited since: ${listed(edited.map(({ file }) => file))}`] : []),
+    ...describeProof(found),
     ...(allowed.length > 0 ? [`added since, and read by no loader: ${listed(allowed)}`] : []),
     ...(againstInputs === null
       ? []
@@ -92,6 +93,20 @@ const describeUnrecorded = (files: readonly VerifiedFile[], isSample: boolean): 
 };
 
 type Tiles = NonNullable<OutputVerification['againstInputs']>;
+
+/** Says what a valid proof proves; damage is listed by file. */
+const describeProof = ({ statement, signature }: OutputVerification): string[] => [
+  ...(statement?.valid
+    ? [
+        `${statement.file} states these weights (tensors ${statement.tensors?.slice(0, 12)}…), this recipe and ${count(statement.inputs, 'input file')}`,
+      ]
+    : []),
+  ...(signature?.valid
+    ? [
+        `${signature.file}: ${count(signature.files, 'file')} signed by the ${signature.algorithm} key ${signature.key.slice(0, 12)}…`,
+      ]
+    : []),
+];
 
 const shareOf = ({ share }: Tiles): string => `${Number((100 * share).toPrecision(3))} %`;
 

@@ -4,7 +4,7 @@ import type { OutputOptions } from '../../options/output.js';
 
 export interface CommonOptions
   extends OutputOptions,
-    Pick<RunOptions, 'resume' | 'force' | 'checksums' | 'link'> {
+    Pick<RunOptions, 'resume' | 'force' | 'checksums' | 'attest' | 'link'> {
   readonly out?: string;
   readonly layout?: Layout;
   readonly maxShardSize?: string;

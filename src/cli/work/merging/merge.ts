@@ -121,11 +121,11 @@ const planAndRun = async (
     await warnOfRun(plan, options);
     return show(plan, options, () => describePlan(plan, checkThreads(options.threads), stdoutColours()));
   }
-  const { resume, force, checksums, link, download } = options;
+  const { resume, force, checksums, attest, link, download } = options;
   const { threads } = planning;
   const out = requireOut(options);
   const result = await reported(options, (onProgress) =>
-    runPlan(plan, { out, threads, resume, force, checksums, link, download, signal, onProgress }),
+    runPlan(plan, { out, threads, resume, force, checksums, attest, link, download, signal, onProgress }),
   );
   if (!options.quiet) {
     result.warnings.slice(plan.warnings.length).forEach(warn);

@@ -13,6 +13,7 @@ interface VerifyCommandOptions extends OutputOptions {
   readonly sample?: number;
   readonly seed?: number;
   readonly loads?: boolean;
+  readonly key?: string;
   readonly python?: string;
   readonly download?: boolean;
   readonly threads?: number;
@@ -24,9 +25,9 @@ interface VerifyCommandOptions extends OutputOptions {
  * @throws LayerloomError OUTPUT_DAMAGED, NOT_LOADABLE
  */
 export const verifyCommand = async (options: VerifyCommandOptions): Promise<void> => {
-  const { out, againstInputs, sample, seed, loads, python, download, threads } = options;
+  const { out, againstInputs, sample, seed, loads, key, python, download, threads } = options;
   const result = await watched(options, (watch) =>
-    verify(out, { againstInputs, sample, seed, loads, python, download, threads, ...watch }),
+    verify(out, { againstInputs, sample, seed, loads, key, python, download, threads, ...watch }),
   );
   if (!options.quiet) result.warnings.forEach(warn);
   const isLoaded = result.loading?.loads !== false;

@@ -5,7 +5,7 @@ import { invalidParameter } from '../../base/errors/invalid-parameter.js';
 import { optionName } from '../../base/errors/option-name.js';
 import { foundModels } from '../../models/address/found-model.js';
 import { isWeightsName } from '../../models/checkpoint/containers/containers.js';
-import { provenanceName } from '../../models/checkpoint/files/file-names.js';
+import { provenanceName, signatureName, statementName } from '../../models/checkpoint/files/file-names.js';
 import { isObject } from '../../models/checkpoint/files/json.js';
 import { readSmallFile } from '../../models/checkpoint/files/small-file.js';
 import type { MergePlan } from '../../plan/plan.js';
@@ -90,6 +90,8 @@ const foreignFilesNow = async (directory: string): Promise<string[]> => {
   const foreign: string[] = [];
   for (const name of names) {
     const path = join(directory, name);
+    // Of this output alone: they mean nothing for the next.
+    if (name === statementName || name === signatureName) continue;
     const recorded = provenance.get(name);
     const isOurs = recorded === undefined ? folders.has(name) : await isAsWritten(path, recorded, written);
     if (!isOurs) foreign.push(name);

@@ -9,6 +9,20 @@ import { cardName, provenanceName } from '../../models/checkpoint/files/file-nam
 import { readFileIfAny } from '../../models/checkpoint/files/small-file.js';
 
 /**
+ * True if a folder has a record. Without one, false if anything else may be read of it.
+ *
+ * @throws LayerloomError OUTPUT_UNRECORDED, READ_FAILED
+ */
+export const isOutput = async (
+  path: string,
+  againstInputs: boolean,
+  mayBeOther: boolean,
+): Promise<boolean> => {
+  if (!mayBeOther) return await checkIsOutput(path, againstInputs);
+  return (await unlessMissing(path, lstat(join(path, provenanceName)))) !== undefined;
+};
+
+/**
  * True if a folder has a record. Without a record, a card with a recipe suffices if the folder is compared
  * with its inputs.
  *

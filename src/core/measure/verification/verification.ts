@@ -2,6 +2,31 @@ import type { DifferentTensor } from '../../engine/compute/recompute.js';
 import type { RunCost } from '../../engine/run.js';
 import type { LoadingVerdict } from './loading-verdict.js';
 
+/** An output's statement, compared with its weights and its record. */
+export interface CheckedStatement {
+  readonly file: string;
+  /** True if it states the weights that are there, made as the record says. */
+  readonly valid: boolean;
+  /** The digest of the tensors that are there, whatever it states; null if they could not be read. */
+  readonly tensors: string | null;
+  /** Number of input files, and how many of them it identifies by SHA-256. */
+  readonly inputs: number;
+  readonly identified: number;
+}
+
+/** An output's signature, checked by a key. */
+export interface CheckedSignature {
+  readonly file: string;
+  /** `EC P-256`. */
+  readonly algorithm: string;
+  /** SHA-256 of the public key in PEM. */
+  readonly key: string;
+  /** True if the key signed exactly the files that are there. */
+  readonly valid: boolean;
+  /** Number of signed files. */
+  readonly files: number;
+}
+
 /** A file of an output, compared with what it should be. */
 export interface VerifiedFile {
   readonly file: string;
@@ -59,6 +84,10 @@ export interface OutputVerification extends RunCost {
   readonly unlisted: readonly string[];
   /** Null unless the output was compared with its inputs. */
   readonly againstInputs: RecomputedTiles | null;
+  /** Null if it has none. */
+  readonly statement: CheckedStatement | null;
+  /** Null unless `key` was given. */
+  readonly signature: CheckedSignature | null;
   /** Verdict of the libraries that load it; null unless `loads` was given. */
   readonly loading: LoadingVerdict | null;
   readonly warnings: readonly string[];

@@ -13,15 +13,19 @@ import type { MergePlan } from '../../plan/plan.js';
 import type { VerifiedFile } from './verification.js';
 import type { WrittenFile } from './written-record.js';
 
-/** @throws LayerloomError READ_FAILED, INTERRUPTED */
+/**
+ * @param known hashes of files that were read already
+ * @throws LayerloomError READ_FAILED, INTERRUPTED
+ */
 export const verifyFiles = async (
   directory: string,
   written: readonly WrittenFile[],
   run: Run,
+  known: ReadonlyMap<string, string> = new Map(),
 ): Promise<VerifiedFile[]> => {
   const found = new Map<string, VerifiedFile>();
   await run.pool.eachInLanes(written, async (one) => {
-    found.set(one.file, await verifyFile(join(directory, one.file), one, run));
+    found.set(one.file, await verifyFile(join(directory, one.file), one, run, known));
     run.report({ phase: 'checksums', done: found.size, total: written.length });
   });
   return written.flatMap(({ file }) => found.get(file) ?? []);
@@ -31,6 +35,7 @@ const verifyFile = async (
   path: string,
   { file, bytes: wanted, sha256: recorded }: WrittenFile,
   { pool }: Run,
+  known: ReadonlyMap<string, string>,
 ): Promise<VerifiedFile> => {
   // O_NONBLOCK: never wait on a pipe.
   const handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK).catch((cause: unknown) =>
@@ -55,7 +60,7 @@ const verifyFile = async (
         ...{ file, bytes: found.size, state: 'unrecorded' },
         ...(wanted === undefined && { reason: 'has no recorded size' }),
       };
-    const sha256 = await hashOpenFile(pool, path, handle.fd);
+    const sha256 = known.get(file) ?? (await hashOpenFile(pool, path, handle.fd));
     if (sha256 === undefined || sha256 === recorded) return { file, bytes: found.size, state: 'equal' };
     return differs(`has SHA-256 ${sha256.slice(0, 12)}… instead of ${recorded.slice(0, 12)}…`);
   } catch (error) {

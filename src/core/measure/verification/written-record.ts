@@ -42,6 +42,8 @@ export interface WrittenFile {
 export interface WrittenRecord {
   readonly layerloom: string;
   readonly files: readonly WrittenFile[];
+  /** Names of the files of weights. */
+  readonly shards: readonly string[];
   /** True for a merge; false for an extracted adapter. */
   readonly isMerge: boolean;
   /** The complete recipe, as the card has it. */
@@ -81,6 +83,7 @@ export const readWrittenRecord = async (directory: string): Promise<WrittenRecor
       isSealed: isAsSealed(read, await readSmallFile(file)),
       content: read,
       files: filesOf(read),
+      shards: (read.shards ?? []).map(({ file: shard }) => shard),
     };
   } catch (error) {
     // Too deeply nested values, or a file replaced meanwhile.

@@ -2,12 +2,18 @@ import { createHash } from 'node:crypto';
 import { dirname, join } from 'node:path';
 import { writing } from '../../../base/files/writing.js';
 import { originOf } from '../../../models/address/found-model.js';
-import { provenanceName } from '../../../models/checkpoint/files/file-names.js';
+import { provenanceName, statementName } from '../../../models/checkpoint/files/file-names.js';
 import { readSideFile } from '../../../models/checkpoint/files/small-file.js';
 import { recordedName } from '../../../models/checkpoint/recorded-name.js';
 import { describeOrigins, type Origin } from '../../../plan/card/origins.js';
 import type { MergePlan, PlannedFile } from '../../../plan/plan.js';
 import { reportOf } from '../../../plan/reports/method-report.js';
+import {
+  mergeStatement,
+  statedRecordSchema,
+  type WeightDigests,
+} from '../../../statements/merge-statement.js';
+import { statementText } from '../../../statements/statement.js';
 import type { Checksums } from '../checksums.js';
 import { makeDirectories, syncDirectory, writeDurably } from '../durable.js';
 import type { Linked } from '../link.js';
@@ -62,6 +68,8 @@ export interface ProvenanceOptions {
   /** Sums of adapter products that were truncated to a lower rank. */
   readonly truncated?: readonly TruncatedProduct[];
   readonly quantised?: QuantisedOutput | undefined;
+  /** Of the weights, to write a statement. */
+  readonly digests?: WeightDigests | undefined;
 }
 
 export const originsOf = (plan: MergePlan): readonly Origin[] =>
@@ -138,7 +146,12 @@ export const writeSideFiles = async (
   const folders = new Set(plan.files.map(({ name }) => dirname(join(directory, name))));
   // The output directory is synced before its rename.
   for (const folder of folders) if (folder !== directory) await writing(folder, () => syncDirectory(folder));
-  await write(provenanceName, sealedText(provenance));
+  const record = sealedText(provenance);
+  if (options.digests !== undefined) {
+    const stated = statedRecordSchema.parse(JSON.parse(record));
+    await write(statementName, statementText(mergeStatement(stated, options.digests)));
+  }
+  await write(provenanceName, record);
 };
 
 const writeWithFolder = async (path: string, content: string | Uint8Array): Promise<void> => {

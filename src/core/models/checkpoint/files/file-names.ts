@@ -1,6 +1,12 @@
 /** The provenance file. It marks a directory as ours to replace, and is written last. */
 export const provenanceName = 'layerloom.json';
 
+/** An in-toto statement of how the weights were made. */
+export const statementName = 'layerloom.intoto.jsonl';
+
+/** A signature of all other files; the default name of OpenSSF's model-signing. */
+export const signatureName = 'model.sig';
+
 export const storeMarkerName = 'layerloom-store.json';
 
 export const cardName = 'README.md';

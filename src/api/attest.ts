@@ -1,0 +1,63 @@
+import {
+  signFolder,
+  type WrittenSignature,
+  type WrittenStatement,
+  writeStatement,
+} from '../core/attestation/attest-output.js';
+import { localFolder } from '../core/attestation/local-folder.js';
+import { LayerloomError } from '../core/base/errors/errors.js';
+import { Run, type RunControls } from '../core/engine/run.js';
+import { isOutput } from '../core/measure/verification/is-output.js';
+import { readWrittenRecord } from '../core/measure/verification/written-record.js';
+import { readKey } from '../core/statements/keys.js';
+
+export interface AttestOptions extends Pick<RunControls, 'threads' | 'signal' | 'onProgress'> {
+  /**
+   * A private key in PEM (EC P-256, P-384, P-521 or Ed25519) that signs all files of the folder. Default: no
+   * signature.
+   */
+  key?: string | undefined;
+}
+
+export interface Attestation {
+  /** Absolute path of the output. */
+  readonly out: string;
+  /** Null for a folder that no merge wrote, which is only signed. */
+  readonly statement: WrittenStatement | null;
+  /** Null unless a key was given. */
+  readonly signature: WrittenSignature | null;
+  readonly seconds: number;
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Writes `layerloom.intoto.jsonl` into an output: an in-toto statement of its weights, recipe and inputs. The
+ * same merge gives the same bytes. With a key, also signs the folder into `model.sig`, as OpenSSF's
+ * model-signing does; any folder can be signed.
+ *
+ * @example await attest('./merged', { key: './private.pem' })
+ * @param out a directory that a merge wrote
+ * @throws LayerloomError OUTPUT_UNRECORDED, OUTPUT_DAMAGED if it is not as its merge wrote it,
+ *   INVALID_PARAMETER for a key of another kind, READ_FAILED, WRITE_FAILED, INTERRUPTED
+ */
+export const attest = async (out: string, { key, ...controls }: AttestOptions = {}): Promise<Attestation> => {
+  const started = performance.now();
+  const path = await localFolder(out);
+  const privateKey = key === undefined ? undefined : await readKey(key, 'private', path);
+  const isRecorded = await isOutput(path, false, privateKey !== undefined);
+  await using run = new Run(controls, false);
+  try {
+    const record = isRecorded ? await readWrittenRecord(path) : undefined;
+    const written = record && (await writeStatement(path, record, run));
+    const signature = privateKey && (await signFolder(path, privateKey, run, written?.hashes ?? new Map()));
+    return {
+      out: path,
+      statement: written?.statement ?? null,
+      signature: signature ?? null,
+      seconds: (performance.now() - started) / 1000,
+      warnings: [],
+    };
+  } catch (error) {
+    throw error instanceof LayerloomError ? error : run.reasonOf(error, {});
+  }
+};

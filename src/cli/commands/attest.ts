@@ -1,0 +1,19 @@
+import { argument, command } from '../framework/command.js';
+import { option } from '../framework/option.js';
+import { threads } from '../options/common.js';
+
+export const attest = command({
+  name: 'attest',
+  group: 'looking',
+  summary: 'state how an output was made, and sign it',
+  arguments: { out: argument('<out>', 'a directory that a merge wrote; with --key any folder') },
+  options: {
+    key: option('--key <file>', 'sign all files with a private key in PEM (EC P-256 or Ed25519)'),
+    threads,
+  },
+  examples: [
+    ['layerloom attest ./merged', 'write layerloom.intoto.jsonl: weights, recipe and inputs'],
+    ['layerloom attest ./merged --key ./private.pem', 'also sign the folder, into model.sig'],
+  ],
+  run: async (given) => (await import('../work/models/attest.js')).attestCommand(given),
+});

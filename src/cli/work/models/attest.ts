@@ -1,0 +1,16 @@
+import { type AttestOptions, attest } from '../../../api/attest.js';
+import type { OutputOptions } from '../../options/output.js';
+import { warn } from '../../print.js';
+import { describeAttestation } from '../../text/models/attestation-text.js';
+import { show, watched } from '../running/show.js';
+
+interface AttestCommandOptions extends OutputOptions, Pick<AttestOptions, 'key' | 'threads'> {
+  readonly out: string;
+}
+
+export const attestCommand = async (options: AttestCommandOptions): Promise<void> => {
+  const { out, key, threads } = options;
+  const result = await watched(options, (watch) => attest(out, { key, threads, ...watch }));
+  if (!options.quiet) result.warnings.forEach(warn);
+  show(result, options, describeAttestation);
+};

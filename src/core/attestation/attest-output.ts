@@ -1,0 +1,149 @@
+import type { KeyObject } from 'node:crypto';
+import { basename, join } from 'node:path';
+import { LayerloomError } from '../base/errors/errors.js';
+import { writing } from '../base/files/writing.js';
+import { replaceFile, syncDirectory } from '../engine/output/durable.js';
+import { digestWeights } from '../engine/output/weight-digests.js';
+import type { Run } from '../engine/run.js';
+import type { VerifiedFile } from '../measure/verification/verification.js';
+import { verifyFiles } from '../measure/verification/verify-files.js';
+import type { WrittenRecord } from '../measure/verification/written-record.js';
+import { signatureName, statementName } from '../models/checkpoint/files/file-names.js';
+import { contentOf } from '../models/checkpoint/same/identity.js';
+import { algorithmOf, hintOf } from '../statements/keys.js';
+import { mergeStatement, type StatedRecord } from '../statements/merge-statement.js';
+import { signatureText } from '../statements/signature.js';
+import { statementText } from '../statements/statement.js';
+import { statedRecord } from './check-statement.js';
+import { hashFiles } from './hash-files.js';
+import { fileAt, placedInputs, placesOf } from './input-places.js';
+import { listFolder } from './list-folder.js';
+
+/** A statement as it was written. */
+export interface WrittenStatement {
+  readonly file: string;
+  /** The digest of the tensors, which no layout changes. */
+  readonly tensors: string;
+  /** Number of files of weights. */
+  readonly files: number;
+  /** Number of input files, and how many of them it identifies by SHA-256. */
+  readonly inputs: number;
+  readonly identified: number;
+}
+
+/** A signature as it was written. */
+export interface WrittenSignature {
+  readonly file: string;
+  readonly algorithm: string;
+  /** SHA-256 of the public key in PEM. */
+  readonly key: string;
+  /** Number of signed files. */
+  readonly files: number;
+}
+
+/**
+ * Writes the statement of an output, after comparing the output with its record.
+ *
+ * @returns the statement, and the hashes of files that were read
+ * @throws LayerloomError OUTPUT_DAMAGED, READ_FAILED, WRITE_FAILED, INTERRUPTED, the codes of a header
+ */
+export const writeStatement = async (
+  directory: string,
+  record: WrittenRecord,
+  run: Run,
+): Promise<{ readonly statement: WrittenStatement; readonly hashes: ReadonlyMap<string, string> }> => {
+  const stated = statedRecord(record);
+  if (stated === undefined)
+    throw damaged(directory, [
+      { file: 'layerloom.json', bytes: null, state: 'different', reason: 'does not say what was merged' },
+    ]);
+  const digests = await digestWeights(directory, record.shards, run.pool, (done, total) =>
+    run.report({ phase: 'checksums', done, total }),
+  );
+  run.pool.throwIfStopped();
+  const files = await verifyFiles(directory, record.files, run, digests.files);
+  const wrong = files.filter(({ state }) => state === 'different' || state === 'missing');
+  if (wrong.length > 0 || record.isSealed === false) throw damaged(directory, wrong);
+  const statement = mergeStatement(await withInputHashes(stated, record, run), digests);
+  const path = join(directory, statementName);
+  await writeInto(directory, path, statementText(statement));
+  const inputs = statement.predicate.buildDefinition.resolvedDependencies;
+  return {
+    statement: {
+      ...{ file: statementName, tensors: digests.tensors, files: digests.files.size },
+      ...{ inputs: inputs.length, identified: inputs.filter(({ digest }) => digest.sha256).length },
+    },
+    hashes: digests.files,
+  };
+};
+
+/** Signs all files of a folder. @throws LayerloomError OUTPUT_DAMAGED, READ_FAILED, WRITE_FAILED, INTERRUPTED */
+export const signFolder = async (
+  directory: string,
+  key: KeyObject,
+  run: Run,
+  known: ReadonlyMap<string, string>,
+): Promise<WrittenSignature> => {
+  const { files, refused } = await listFolder(directory, false);
+  if (refused.length > 0)
+    throw damaged(
+      directory,
+      refused.map(({ name, reason }) => ({ file: name, bytes: null, state: 'different', reason })),
+    );
+  const hashes = await hashFiles(directory, files, run, known);
+  const signed = [...hashes].map(([name, sha256]) => ({ name, sha256 }));
+  const path = join(directory, signatureName);
+  await writeInto(directory, path, signatureText(basename(directory), signed, key));
+  return { file: signatureName, algorithm: algorithmOf(key), key: hintOf(key), files: signed.length };
+};
+
+const writeInto = (directory: string, path: string, text: string): Promise<void> =>
+  writing(path, async () => {
+    await replaceFile(path, text);
+    await syncDirectory(directory);
+  });
+
+const damaged = (out: string, files: readonly VerifiedFile[]): LayerloomError<'OUTPUT_DAMAGED'> =>
+  new LayerloomError('OUTPUT_DAMAGED', {
+    out,
+    damage:
+      files.length === 0
+        ? ['layerloom.json was edited since it was written']
+        : files.map(({ file, reason }) => `${file} ${reason}`),
+    remedy: 'nothing was written; mend it, or merge it again',
+  });
+
+/** Hashes inputs that are as the record says, if the merge did not record their hashes. */
+const withInputHashes = async (
+  stated: StatedRecord,
+  record: WrittenRecord,
+  run: Run,
+): Promise<StatedRecord> => {
+  const placed = placedInputs(record);
+  const inputs = await Promise.all(
+    stated.inputs.map(async (input, index) => ({
+      ...input,
+      files: await Promise.all(
+        input.files.map(async (file, at) => {
+          const place = placed[index];
+          const recorded = place?.files[at];
+          if (file.sha256 !== undefined || place === undefined || recorded === undefined) return file;
+          for (const folder of placesOf(place)) {
+            const path = await fileAt(folder, file.file);
+            if (path === undefined) continue;
+            const { bytes, mtimeNs } = recorded;
+            const found = await contentOf({ path, bytes, mtimeNs, header: file.header }, run.signal).catch(
+              (error: unknown) => {
+                if (error instanceof LayerloomError && error.code !== 'INTERRUPTED') return undefined;
+                throw error;
+              },
+            );
+            if (found !== undefined) return { ...file, sha256: found.sha256 };
+          }
+          return file;
+        }),
+      ),
+    })),
+  );
+  return { ...stated, inputs };
+};

@@ -1,0 +1,75 @@
+import type { KeyObject } from 'node:crypto';
+import { LayerloomError } from '../base/errors/errors.js';
+import { digestWeights } from '../engine/output/weight-digests.js';
+import { Run } from '../engine/run.js';
+import type {
+  CheckedSignature,
+  CheckedStatement,
+  VerifiedFile,
+} from '../measure/verification/verification.js';
+import type { WrittenRecord } from '../measure/verification/written-record.js';
+import { statementName } from '../models/checkpoint/files/file-names.js';
+import type { WeightDigests } from '../statements/merge-statement.js';
+import { readStatement } from '../statements/statement.js';
+import { checkSignature } from './check-signature.js';
+import { checkStatement } from './check-statement.js';
+
+/** What a folder's statement and signature say of it, compared with what is there. */
+export interface CheckedProof {
+  readonly statement: CheckedStatement | null;
+  readonly signature: CheckedSignature | null;
+  readonly files: readonly VerifiedFile[];
+  /** Hashes of files that were read. */
+  readonly hashes: ReadonlyMap<string, string>;
+  readonly warnings: readonly string[];
+}
+
+/**
+ * Checks a folder's statement, if it has one, and its signature by a key, if one is given.
+ *
+ * @param record undefined for a folder that no merge wrote: its statement is not compared with anything
+ * @throws LayerloomError READ_FAILED, INTERRUPTED
+ */
+export const checkProof = async (
+  directory: string,
+  record: WrittenRecord | undefined,
+  key: KeyObject | undefined,
+  run: Run,
+): Promise<CheckedProof> => {
+  const read = record === undefined ? undefined : await readStatement(directory);
+  const isStated = record !== undefined && read !== undefined && read.state !== 'absent';
+  const digests = isStated ? await digestsOf(directory, record, run) : undefined;
+  const stated = isStated ? checkStatement(read, record, digests) : undefined;
+  const hashes = digests?.files ?? new Map<string, string>();
+  const signed = key === undefined ? undefined : await checkSignature(directory, key, run, hashes);
+  return {
+    statement: stated?.statement ?? null,
+    signature: signed?.signature ?? null,
+    files: [...(stated?.files ?? []), ...(signed?.files ?? [])],
+    hashes,
+    warnings:
+      stated !== undefined && stated.statement.identified < stated.statement.inputs
+        ? [
+            `${statementName} identifies ${stated.statement.identified} of ${stated.statement.inputs} input files by their contents`,
+          ]
+        : [],
+  };
+};
+
+/** Undefined if a file of weights is missing or no longer one, which the comparison of files reports. */
+const digestsOf = async (
+  directory: string,
+  { shards }: WrittenRecord,
+  run: Run,
+): Promise<WeightDigests | undefined> => {
+  // Threads of its own: a file that cannot be read stops them.
+  await using own = new Run({ threads: run.pool.threads, signal: run.signal }, false);
+  try {
+    return await digestWeights(directory, shards, own.pool, (done, total) =>
+      run.report({ phase: 'checksums', done, total }),
+    );
+  } catch (error) {
+    if (error instanceof LayerloomError && error.code !== 'INTERRUPTED') return undefined;
+    throw error;
+  }
+};

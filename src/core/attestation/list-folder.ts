@@ -1,0 +1,73 @@
+import type { Dirent } from 'node:fs';
+import { readdir, readlink, realpath, stat } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
+import { reading } from '../base/files/writing.js';
+import { ignoredPaths } from '../statements/signature.js';
+
+export interface ListedFolder {
+  /** Names of regular files, with `/`. */
+  readonly files: readonly string[];
+  /** What cannot be signed, with the reason as a phrase that follows the name. */
+  readonly refused: readonly { readonly name: string; readonly reason: string }[];
+}
+
+/** The hub client's own notes of a download, which no loader reads. */
+const cacheOfHub = '.cache/huggingface';
+
+/**
+ * Lists what a signature of a folder covers: every file, except those that `ignoredPaths` names. A link could
+ * bring in files of elsewhere or leave the folder, so it is refused, unless it is one of the hub's cache into
+ * its own blobs, or `mayLink` is true and it leads to a file.
+ *
+ * @throws LayerloomError READ_FAILED
+ */
+export const listFolder = async (directory: string, mayLink: boolean): Promise<ListedFolder> => {
+  const [files, refused]: [string[], { name: string; reason: string }[]] = [[], []];
+  const blobs = await blobsOf(directory);
+  const look = async (folder: string): Promise<void> => {
+    const path = join(directory, folder);
+    const entries = await reading(path, () => readdir(path, { withFileTypes: true }));
+    for (const entry of entries) {
+      const name = folder === '' ? entry.name : `${folder}/${entry.name}`;
+      if (ignoredPaths.includes(name) || name === cacheOfHub) continue;
+      if (entry.isDirectory()) await look(name);
+      else if (entry.name.includes('\uFFFD')) refused.push({ name, reason: 'has a name that is not UTF-8' });
+      else if (entry.isFile() || (await isGoodLink(path, entry, blobs, mayLink))) files.push(name);
+      else refused.push({ name, reason: reasonOf(entry) });
+    }
+  };
+  await look('');
+  return { files: files.sort(), refused };
+};
+
+const reasonOf = (entry: Dirent): string =>
+  entry.isSymbolicLink()
+    ? 'is a symbolic link, which is not signed; put a copy of its file in its place'
+    : 'is not a file';
+
+/** The blobs of a snapshot in the hub's cache: `models--org--name/blobs` for `…/snapshots/COMMIT`. */
+const blobsOf = async (directory: string): Promise<string | undefined> => {
+  const real = await realpath(directory);
+  const snapshots = dirname(real);
+  const repository = dirname(snapshots);
+  return basename(snapshots) === 'snapshots' && basename(repository).startsWith('models--')
+    ? join(repository, 'blobs')
+    : undefined;
+};
+
+const isGoodLink = async (
+  folder: string,
+  entry: Dirent,
+  blobs: string | undefined,
+  mayLink: boolean,
+): Promise<boolean> => {
+  if (!entry.isSymbolicLink()) return false;
+  const path = join(folder, entry.name);
+  try {
+    if (!(await stat(path)).isFile()) return false;
+    // One step into the cache's own files, and no further.
+    return mayLink || (blobs !== undefined && dirname(resolve(folder, await readlink(path))) === blobs);
+  } catch {
+    return false;
+  }
+};

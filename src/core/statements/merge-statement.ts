@@ -1,0 +1,101 @@
+import * as z from 'zod';
+import { packageUrl } from './purl.js';
+import {
+  builderId,
+  buildTypes,
+  type Dependency,
+  provenanceType,
+  type Statement,
+  statementType,
+  tensorsSubject,
+} from './statement.js';
+
+const origin = z.object({
+  hub: z.object({ id: z.string(), revision: z.string(), inside: z.string().exactOptional() }).exactOptional(),
+});
+
+/** The part of `layerloom.json` that a statement repeats. */
+export const statedRecordSchema = z.object({
+  layerloom: z.string(),
+  method: z.string(),
+  recipe: z.record(z.string(), z.unknown()),
+  completeRecipe: z.record(z.string(), z.unknown()).exactOptional(),
+  inputs: z.array(
+    origin.extend({
+      role: z.string(),
+      name: z.string(),
+      adapted: z.object({ base: origin, adapter: origin }).exactOptional(),
+      files: z.array(z.object({ file: z.string(), header: z.string(), sha256: z.string().exactOptional() })),
+    }),
+  ),
+});
+
+export type StatedRecord = z.infer<typeof statedRecordSchema>;
+
+/** SHA-256 of files of weights by name, in order, and the digest of their tensors. */
+export interface WeightDigests {
+  readonly files: ReadonlyMap<string, string>;
+  readonly tensors: string;
+}
+
+export const subjectsOf = ({ files, tensors }: WeightDigests): Statement['subject'] => [
+  ...[...files].map(([name, sha256]) => ({ name, digest: { sha256 } })),
+  { name: tensorsSubject, digest: { sha256: tensors } },
+];
+
+/**
+ * Returns the statement of a merge. It has no time, path or host, so equal merges of equal inputs have equal
+ * statements.
+ */
+export const mergeStatement = (record: StatedRecord, digests: WeightDigests): Statement => ({
+  _type: statementType,
+  subject: subjectsOf(digests),
+  predicateType: provenanceType,
+  predicate: {
+    buildDefinition: {
+      buildType: buildTypes.merge,
+      externalParameters: { recipe: sorted(recipeOf(record)) },
+      resolvedDependencies: record.inputs.flatMap(dependenciesOf),
+    },
+    runDetails: { builder: builderOf(record.layerloom) },
+  },
+});
+
+/** The addon has the package's version. */
+export const builderOf = (version: string, others: Readonly<Record<string, string>> = {}) => ({
+  id: builderId as typeof builderId,
+  version: { layerloom: version, addon: version, ...others },
+});
+
+/** Models are named as in the card, without paths. An extraction has only its parameters. */
+const recipeOf = ({ method, recipe, completeRecipe }: StatedRecord): Record<string, unknown> =>
+  completeRecipe ?? { method, ...recipe };
+
+const dependenciesOf = ({ role, name, adapted, files, ...from }: StatedRecord['inputs'][number]) =>
+  files.map(({ file, header, sha256 }): Dependency => {
+    const uri = packageUrl(from);
+    const [base, adapter] = [adapted?.base ?? {}, adapted?.adapter ?? {}].map(packageUrl);
+    return {
+      name: `${name}/${file}`,
+      ...(uri === undefined ? {} : { uri }),
+      digest: sha256 === undefined ? { header_sha256: header } : { sha256 },
+      annotations: {
+        ...{ role, model: name },
+        ...(base === undefined ? {} : { base }),
+        ...(adapter === undefined ? {} : { adapter }),
+      },
+    };
+  });
+
+/** Sorts keys of objects at every depth: their order means nothing in a recipe. */
+const sorted = (value: unknown): Record<string, unknown> => sortedValue(value) as Record<string, unknown>;
+
+const sortedValue = (value: unknown): unknown => {
+  if (Array.isArray(value)) return value.map(sortedValue);
+  if (typeof value !== 'object' || value === null) return value;
+  return Object.fromEntries(
+    Object.entries(value)
+      .sort(([a], [b]) => (a < b ? -1 : 1))
+      .map(([key, inner]) => [key, sortedValue(inner)]),
+  );
+};
