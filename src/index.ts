@@ -8,6 +8,7 @@ export {
   analyze,
 } from './api/analyze.js';
 export { type Attestation, type AttestOptions, attest } from './api/attest.js';
+export { type ChainOptions, chain } from './api/chain.js';
 export {
   type ChooseOptions,
   type ChooseParameters,
@@ -60,6 +61,7 @@ export { type TrainingStatus, trainingStatus } from './api/training-status.js';
 export { type VerifyOutputOptions, verify } from './api/verify.js';
 export { watchStudy } from './api/watch-study.js';
 export type { WrittenSignature, WrittenStatement } from './core/attestation/attest-output.js';
+export type { Chain, ChainModel, LinkState } from './core/attestation/chain.js';
 export {
   type ContextDetails,
   type ErrorCode,
@@ -111,6 +113,8 @@ export type {
 export type { PartitionByLocation } from './core/measure/partition/partition-of.js';
 export type { LoadingVerdict, MismatchedTensor } from './core/measure/verification/loading-verdict.js';
 export type {
+  CheckedSignature,
+  CheckedStatement,
   OutputVerification,
   RecomputedTiles,
   VerifiedFile,

@@ -6,6 +6,7 @@ import { attest } from './commands/attest.js';
 import { batch } from './commands/batch.js';
 import { build } from './commands/build.js';
 import { cache } from './commands/cache.js';
+import { chain } from './commands/chain.js';
 import { completion } from './commands/completion.js';
 import { diff } from './commands/diff.js';
 import { doctor } from './commands/doctor.js';
@@ -64,6 +65,7 @@ const commands = [
   diff,
   verify,
   attest,
+  chain,
   tryModels,
   store,
   cache,

@@ -31,6 +31,10 @@ export const exportModel = command({
       default: '<dir>-gguf-<type>, beside it',
       group: output,
     }),
+    attest: option('--attest', 'write layerloom.intoto.jsonl, a statement of source, programs and types', {
+      default: 'if the checkpoint has one',
+      group: output,
+    }),
     llamaCpp: option(
       '--llama-cpp <dir>',
       'a checkout, build or installation of llama.cpp, whose programs are used before those on the PATH',

@@ -11,8 +11,10 @@ import type { WrittenRecord } from '../measure/verification/written-record.js';
 import { statementName } from '../models/checkpoint/files/file-names.js';
 import type { WeightDigests } from '../statements/merge-statement.js';
 import { readStatement } from '../statements/statement.js';
+import { compareInputs } from './check-inputs.js';
 import { checkSignature } from './check-signature.js';
 import { checkStatement } from './check-statement.js';
+import { placedInputs } from './input-places.js';
 
 /** What a folder's statement and signature say of it, compared with what is there. */
 export interface CheckedProof {
@@ -21,6 +23,7 @@ export interface CheckedProof {
   readonly files: readonly VerifiedFile[];
   /** Hashes of files that were read. */
   readonly hashes: ReadonlyMap<string, string>;
+  /** Also of inputs whose own statements say something else. */
   readonly warnings: readonly string[];
 }
 
@@ -47,12 +50,14 @@ export const checkProof = async (
     signature: signed?.signature ?? null,
     files: [...(stated?.files ?? []), ...(signed?.files ?? [])],
     hashes,
-    warnings:
-      stated !== undefined && stated.statement.identified < stated.statement.inputs
+    warnings: [
+      ...(stated !== undefined && stated.statement.identified < stated.statement.inputs
         ? [
             `${statementName} identifies ${stated.statement.identified} of ${stated.statement.inputs} input files by their contents`,
           ]
-        : [],
+        : []),
+      ...(isStated && read.state === 'read' ? await compareInputs(read.statement, placedInputs(record)) : []),
+    ],
   };
 };
 

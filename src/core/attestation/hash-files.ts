@@ -9,6 +9,7 @@ import type { Run } from '../engine/run.js';
  * Hashes files of a folder on worker threads.
  *
  * @param known hashes of files that were read already
+ * @returns hashes by name, in the order of `names`
  * @throws LayerloomError READ_FAILED, INTERRUPTED
  */
 export const hashFiles = async (
@@ -32,5 +33,5 @@ export const hashFiles = async (
     run.report({ phase: 'checksums', done: hashes.size, total: names.length });
   });
   run.pool.throwIfStopped();
-  return hashes;
+  return new Map(names.flatMap((name) => (hashes.has(name) ? [[name, hashes.get(name) ?? '']] : [])));
 };

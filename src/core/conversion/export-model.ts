@@ -10,19 +10,16 @@ import { openStaging } from '../engine/output/staging.js';
 import type { Progress } from '../engine/run.js';
 import type { CheckpointIndex } from '../models/checkpoint/checkpoint.js';
 import { checkSpace } from '../models/checkpoint/files/disk-space.js';
+import { statementName } from '../models/checkpoint/files/file-names.js';
 import { sideFileObject } from '../models/checkpoint/side-file-content.js';
 import { openWhole } from '../models/reading/open-whole.js';
+import { readStatement } from '../statements/statement.js';
 import { elementsOf } from '../tensor/reference.js';
 import { exportFormats } from './formats.js';
-import {
-  bytesPerElement,
-  type ConvertedType,
-  type GgufType,
-  ggufTypes,
-  isConvertedType,
-} from './gguf-types.js';
+import { bytesPerElement, type GgufType, ggufTypes, isConvertedType } from './gguf-types.js';
 import { modelfile } from './modelfile.js';
 import { findConverter, findQuantizer, type Program, type ProgramPlaces } from './programs.js';
+import { between, type RanProgram, stateExport } from './state-export.js';
 import { checkQuantizer, convert, type LoadedOnce, loadOnce, quantize, type StepContext } from './steps.js';
 
 export interface ModelExportOptions extends ProgramPlaces {
@@ -31,6 +28,8 @@ export interface ModelExportOptions extends ProgramPlaces {
   type: GgufType;
   /** The directory to create. Default: `DIR-gguf-TYPE`, beside the checkpoint. */
   out?: string | undefined;
+  /** Write an in-toto statement of the export. Default: if the checkpoint has one. */
+  attest?: boolean | undefined;
   signal?: AbortSignal | undefined;
   /** Called about once a second while programs report progress. */
   onProgress?: ((progress: Progress) => void) | undefined;
@@ -46,6 +45,8 @@ export interface ExportedModel {
   readonly bytes: number;
   /** Null if no program of llama.cpp was found that loads the file. */
   readonly loaded: LoadedOnce | null;
+  /** Name of the statement in `out`, if one was written. */
+  readonly statement: string | null;
   readonly seconds: number;
   readonly warnings: readonly string[];
 }
@@ -60,7 +61,7 @@ export interface ExportedModel {
  */
 export const exportModel = async (
   directory: string,
-  { to, type, out, signal, onProgress, ...places }: ModelExportOptions,
+  { to, type, out, attest, signal, onProgress, ...places }: ModelExportOptions,
 ): Promise<ExportedModel> => {
   const started = performance.now();
   if (!exportFormats.includes(to)) throw invalidParameter('to', to ?? null, exportFormats.join(', '));
@@ -77,18 +78,35 @@ export const exportModel = async (
   try {
     if (quantizer !== undefined) await checkQuantizer(quantizer, type, context);
     await checkSpace(dirname(output.path), output.path, mostBytes(checkpoint, type));
-    await writeWeights(checkpoint, weights, { type, converter, quantizer }, context, onProgress);
+    const programs = await writeWeights(
+      checkpoint,
+      weights,
+      { type, converter, quantizer },
+      context,
+      onProgress,
+    );
     const loaded = (await loadOnce(weights, places, context)) ?? null;
     const generation = await sideFileObject(checkpoint, 'generation_config.json');
     await writeDurably(join(staging.checkpoint, 'Modelfile'), modelfile(file, generation));
     const bytes = await madeDurable(weights);
+    const isStated = attest ?? (await readStatement(checkpoint.path)).state !== 'absent';
+    if (isStated) await stateExport(checkpoint, { type, file, programs }, staging.checkpoint, signal);
     const warnings = await staging.commit();
     await rm(dirname(log), { recursive: true, force: true });
     const seconds = (performance.now() - started) / 1000;
     const silent =
       loaded?.generated === false ? [`${loaded.program} loaded ${file}, and generated nothing`] : [];
     const all = [...checkpoint.warnings, ...staging.warnings, ...warnings, ...silent];
-    return { out: output.path, file, type, bytes, loaded, seconds, warnings: all };
+    return {
+      out: output.path,
+      file,
+      type,
+      bytes,
+      loaded,
+      statement: isStated ? statementName : null,
+      seconds,
+      warnings: all,
+    };
   } catch (error) {
     await staging.discard();
     // A program's error names its log, so the log stays.
@@ -123,14 +141,6 @@ const stagedPlan = (checkpoint: CheckpointIndex, type: GgufType): Parameters<typ
   };
 };
 
-/** Returns the type of llama-quantize's input: the smallest that holds the weights exactly. */
-const between = ({ tensors }: CheckpointIndex): ConvertedType => {
-  const dtypes = new Set([...tensors.values()].map(({ dtype }) => dtype));
-  const [only] = dtypes;
-  if (dtypes.size === 1 && only === 'BF16') return 'bf16';
-  return dtypes.size === 1 && only === 'F16' ? 'f16' : 'f32';
-};
-
 /** Returns approximate bytes; for quantised types, an upper bound. */
 const bytesIn = (checkpoint: CheckpointIndex, type: GgufType): number =>
   Math.ceil(elementsIn(checkpoint) * bytesPerElement(type));
@@ -148,14 +158,19 @@ interface Making {
   readonly quantizer: Program | undefined;
 }
 
-/** Writes the weights; quantised types need an intermediate file in the checkpoint's dtype. */
+/**
+ * For quantised types, the converter first writes a file in the checkpoint's dtype, which llama-quantize then
+ * converts.
+ *
+ * @returns the programs, in order
+ */
 const writeWeights = async (
   checkpoint: CheckpointIndex,
   weights: string,
   { type, converter, quantizer }: Making,
   context: StepContext,
   onProgress: ((progress: Progress) => void) | undefined,
-): Promise<void> => {
+): Promise<readonly RanProgram[]> => {
   const report = (phase: Progress['phase']) => (done: number, total: number) =>
     onProgress?.({ phase, done, total });
   const given = { path: checkpoint.path, elements: elementsIn(checkpoint) };
@@ -163,14 +178,15 @@ const writeWeights = async (
   converted(0, bytesIn(checkpoint, isConvertedType(type) ? type : between(checkpoint)));
   if (isConvertedType(type)) {
     await convert(converter, { ...given, to: weights, type }, context, converted);
-    return;
+    return [{ program: converter }];
   }
   if (quantizer === undefined) throw new RangeError(`nothing writes ${type}`);
   const first = between(checkpoint);
   const from = join(context.directory, `${first}.gguf`);
   const made = await convert(converter, { ...given, to: from, type: first }, context, converted);
-  await quantize(quantizer, { from, to: weights, type, made }, context, quantised);
+  const version = await quantize(quantizer, { from, to: weights, type, made }, context, quantised);
   await rm(from);
+  return [{ program: converter }, { program: quantizer, version }];
 };
 
 /**

@@ -9,6 +9,8 @@ export interface Program {
   readonly name: string;
   /** The program as a shell command. */
   readonly command: string;
+  /** Its file, unless the user gave a command. */
+  readonly path?: string;
 }
 
 export interface ProgramPlaces {
@@ -34,12 +36,12 @@ export const findConverter = async ({ llamaCpp, converter }: ProgramPlaces): Pro
   if (converter !== undefined) return { name: converterName, command: converter };
   for (const folder of llamaCpp === undefined ? [] : folders) {
     const found = resolve(llamaCpp ?? '', folder, script);
-    // Run by python3, because archives and copies lose the executable bit.
-    if (await exists(found)) return { name: script, command: `python3 ${shellWord(found)}` };
+    // Run by python3: archives and copies lose the executable bit.
+    if (await exists(found)) return { name: script, command: `python3 ${shellWord(found)}`, path: found };
   }
   for (const name of [converterName, script]) {
     const found = await onPath(name);
-    if (found !== undefined) return { name, command: shellWord(found) };
+    if (found !== undefined) return { name, command: shellWord(found), path: found };
   }
   throw new LayerloomError('PROGRAM_MISSING', {
     programs: [converterName, script],
@@ -54,10 +56,10 @@ export const findLlamaProgram = async (
 ): Promise<Program | undefined> => {
   for (const folder of llamaCpp === undefined ? [] : folders) {
     const found = await findProgram(join(resolve(llamaCpp ?? ''), folder, name), '');
-    if (found !== undefined) return { name, command: shellWord(found) };
+    if (found !== undefined) return { name, command: shellWord(found), path: found };
   }
   const found = await onPath(name);
-  return found === undefined ? undefined : { name, command: shellWord(found) };
+  return found === undefined ? undefined : { name, command: shellWord(found), path: found };
 };
 
 /** @throws LayerloomError PROGRAM_MISSING */

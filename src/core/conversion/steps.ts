@@ -97,6 +97,7 @@ interface Quantisation {
 /**
  * Quantises a file; `onDone` receives numbers of tensors.
  *
+ * @returns the program's version, if it prints it
  * @throws LayerloomError EXPORT_FAILED
  */
 export const quantize = async (
@@ -104,14 +105,16 @@ export const quantize = async (
   { from, to, type, made }: Quantisation,
   context: StepContext,
   onDone: OnDone,
-): Promise<void> => {
+): Promise<string | undefined> => {
   // `[  12/ 273]   blk.0.attn_q.weight - [  576,   576,     1,     1], type =   bf16, converting to q4_K .. `
   const line = /^\[\s*(\d+)\/\s*(\d+)\]/gm;
   const onGrown = lastMatch(line, (done, total) => onDone(Number(done), Number(total)));
   const words = [from, to, type.toUpperCase()];
-  await runProgram({ ...context, program: quantizer, words, onGrown });
+  const printed = await runProgram({ ...context, program: quantizer, words, onGrown });
   const isEnough = ({ tensors, elements }: Made) => tensors >= made.tensors && elements >= made.elements;
   await checkMade(to, isEnough, { ...aboutOf(context), program: quantizer.name });
+  // `main: build = 5142 (c772d549)`
+  return /\bbuild(?: =|:) (\d{1,9} \([0-9a-f]{1,40}\))/.exec(printed)?.[1];
 };
 
 const [prompt, tokens] = ['Once upon a time', '8'];

@@ -62,9 +62,9 @@ export const mergeStatement = (record: StatedRecord, digests: WeightDigests): St
 });
 
 /** The addon has the package's version. */
-export const builderOf = (version: string, others: Readonly<Record<string, string>> = {}) => ({
+const builderOf = (version: string) => ({
   id: builderId as typeof builderId,
-  version: { layerloom: version, addon: version, ...others },
+  version: { layerloom: version, addon: version },
 });
 
 /** Models are named as in the card, without paths. An extraction has only its parameters. */

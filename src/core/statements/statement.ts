@@ -65,6 +65,16 @@ const schema = z.strictObject({
       builder: z.strictObject({
         id: z.literal(builderId),
         version: z.record(z.string(), text),
+        /** The programs of an export. */
+        builderDependencies: z
+          .array(
+            z.strictObject({
+              name: text,
+              digest: z.strictObject({ sha256 }).exactOptional(),
+              annotations: z.strictObject({ version: text }),
+            }),
+          )
+          .exactOptional(),
       }),
     }),
   }),

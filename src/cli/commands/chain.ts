@@ -1,0 +1,15 @@
+import { argument, command } from '../framework/command.js';
+import { threads } from '../options/common.js';
+
+export const chain = command({
+  name: 'chain',
+  group: 'looking',
+  summary: 'show what a model was made from, by statements back to the experts',
+  arguments: { out: argument('<out>', 'a merge, an exported folder or a GGUF file, with statements') },
+  options: { threads },
+  examples: [
+    ['layerloom chain ./merged', 'the experts of a merge, and of merges that it merges'],
+    ['layerloom chain ./merged-gguf-q4_k_m --json', 'from a GGUF file, for scripts'],
+  ],
+  run: async (given) => (await import('../work/models/chain.js')).chainCommand(given),
+});

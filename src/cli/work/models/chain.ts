@@ -1,0 +1,30 @@
+import { type ChainOptions, chain } from '../../../api/chain.js';
+import { modelsOf } from '../../../core/attestation/chain.js';
+import { LayerloomError } from '../../../core/base/errors/errors.js';
+import type { OutputOptions } from '../../options/output.js';
+import { warn } from '../../print.js';
+import { describeChain } from '../../text/models/chain-text.js';
+import { show, watched } from '../running/show.js';
+
+interface ChainCommandOptions extends OutputOptions, Pick<ChainOptions, 'threads'> {
+  readonly out: string;
+}
+
+/**
+ * With `--json`, a chain with an invalid statement is printed only as `details` of the error.
+ *
+ * @throws LayerloomError OUTPUT_DAMAGED
+ */
+export const chainCommand = async (options: ChainCommandOptions): Promise<void> => {
+  const { out, threads } = options;
+  const result = await watched(options, (watch) => chain(out, { threads, ...watch }));
+  const wrong = modelsOf(result.root).filter(({ statement }) => statement === 'invalid');
+  if (!options.quiet) result.warnings.forEach(warn);
+  if (wrong.length === 0 || !options.json) show(result, options, describeChain);
+  if (wrong.length > 0)
+    throw new LayerloomError('OUTPUT_DAMAGED', {
+      ...result,
+      damage: wrong.map(({ name, reason }) => `${name}: ${reason}`),
+      remedy: 'do not rely on this chain; get the model again from whoever made it',
+    });
+};

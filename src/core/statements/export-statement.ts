@@ -1,0 +1,53 @@
+import {
+  builderId,
+  buildTypes,
+  type Dependency,
+  provenanceType,
+  type Statement,
+  statementType,
+} from './statement.js';
+
+/** A program that took part, as it can be told from others. */
+export interface StatedProgram {
+  readonly name: string;
+  /** As it prints it. */
+  readonly version?: string | undefined;
+  /** Of its file. */
+  readonly sha256?: string | undefined;
+}
+
+export interface StatedExport {
+  readonly version: string;
+  /** The format, the type, and the dtype between two programs. */
+  readonly parameters: Readonly<Record<string, string>>;
+  readonly programs: readonly StatedProgram[];
+  /** The file that was written. */
+  readonly file: string;
+  readonly sha256: string;
+  readonly dependencies: readonly Dependency[];
+}
+
+/** Returns the statement of an export. It has no time, path or host. */
+export const exportStatement = (exported: StatedExport): Statement => ({
+  _type: statementType,
+  subject: [{ name: exported.file, digest: { sha256: exported.sha256 } }],
+  predicateType: provenanceType,
+  predicate: {
+    buildDefinition: {
+      buildType: buildTypes.export,
+      externalParameters: exported.parameters,
+      resolvedDependencies: [...exported.dependencies],
+    },
+    runDetails: {
+      builder: {
+        id: builderId,
+        version: { layerloom: exported.version },
+        builderDependencies: exported.programs.map(({ name, version, sha256 }) => ({
+          name,
+          ...(sha256 === undefined ? {} : { digest: { sha256 } }),
+          annotations: { version: version ?? 'not stated' },
+        })),
+      },
+    },
+  },
+});
