@@ -52,8 +52,10 @@ export const checkSignature = async (
     ...{ file, bytes: null, state },
     ...(reason === undefined ? {} : { reason }),
   });
+  const isRefused = new Set(listed.refused.map(({ name }) => name));
+  const there = signed.filter(({ name }) => !isRefused.has(name));
   const files = [
-    ...signed.map(({ name, sha256 }) => {
+    ...there.map(({ name, sha256 }) => {
       const found = hashes.get(name);
       if (found === undefined) return entry(name, 'missing', 'is signed and is missing');
       return found === sha256
