@@ -15,6 +15,7 @@ import { findAdditions } from '../core/measure/verification/find-additions.js';
 import { isOutput } from '../core/measure/verification/is-output.js';
 import type { LoadingVerdict } from '../core/measure/verification/loading-verdict.js';
 import { mistakenInputs } from '../core/measure/verification/mistaken-inputs.js';
+import type { MergeProof } from '../core/measure/proof/proof.js';
 import type { OutputVerification, VerifiedFile } from '../core/measure/verification/verification.js';
 import { verifyFiles } from '../core/measure/verification/verify-files.js';
 import { readWrittenRecord, type WrittenRecord } from '../core/measure/verification/written-record.js';
@@ -26,6 +27,7 @@ import { openModelOrAdapter } from '../core/plan/compile/inputs/models.js';
 import type { MergePlan } from '../core/plan/plan.js';
 import { readKey } from '../core/statements/keys.js';
 import { planMerge } from './plan-merge.js';
+import { verifyAgainst } from './verify-against.js';
 
 export interface VerifyOutputOptions extends RunControls {
   /**
@@ -47,8 +49,24 @@ export interface VerifyOutputOptions extends RunControls {
    * checked by this alone.
    */
   key?: string | undefined;
+  /**
+   * What the output should be: a recipe's file in either dialect, a model card, a folder with one of them or
+   * with `mergekit_config.yml`, a `layerloom.json`, `BASE+ADAPTER`, or a model. Tensors are compared, whatever
+   * program wrote them.
+   */
+  against?: string | undefined;
   /** The Python for `loads`: a path, or a name on the PATH. Default: the harness's, else `python3`. */
   python?: string | undefined;
+}
+
+/** With `against`, returns a proof by tensors; else a verification of files. */
+interface Verify {
+  (out: string, options: VerifyOutputOptions & { readonly against: string }): Promise<MergeProof>;
+  (
+    out: string,
+    options?: VerifyOutputOptions & { readonly against?: undefined },
+  ): Promise<OutputVerification>;
+  (out: string, options?: VerifyOutputOptions): Promise<OutputVerification | MergeProof>;
 }
 
 /**
@@ -56,14 +74,27 @@ export interface VerifyOutputOptions extends RunControls {
  * `againstInputs`, also that its weights and side files are what the recipe makes from the inputs. The inputs
  * are found as for a merge by `layerloom.json` or, without it, by the model card. Changes nothing.
  *
+ * With `against`, compares the tensors of anybody's merge with what a recipe gives, and names the kind of
+ * each difference.
+ *
  * @example const { intact } = await verify('./merged', { againstInputs: true, sample: 0.05 })
  * @param out a directory that a merge wrote, or `org/name[@revision]` of the hub cache
  * @throws LayerloomError OUTPUT_UNRECORDED, INVALID_PARAMETER, READ_FAILED, WRITE_FAILED, INTERRUPTED; with
  *   `againstInputs` the codes of `planMerge`
  */
-export const verify = async (
+export const verify = (async (out: string, { against, ...options }: VerifyOutputOptions = {}) => {
+  if (against === undefined) return await verifyOutput(out, options);
+  const { againstInputs, sample, seed, loads, key, python, ...controls } = options;
+  const others = { againstInputs, sample, seed, loads, key, python };
+  for (const [name, value] of Object.entries(others))
+    if (value !== undefined && value !== false)
+      throw invalidParameter(name, value, `nothing beside ${optionName('against')}`);
+  return await verifyAgainst(out, against, controls);
+}) as Verify;
+
+const verifyOutput = async (
   out: string,
-  { againstInputs, sample, seed, loads = false, key, python, ...controls }: VerifyOutputOptions = {},
+  { againstInputs, sample, seed, loads = false, key, python, ...controls }: Omit<VerifyOutputOptions, 'against'>,
 ): Promise<OutputVerification> => {
   checkSample(againstInputs ?? false, sample, seed);
   if (python !== undefined && !loads)

@@ -7,9 +7,13 @@ export const verify = command({
   name: 'verify',
   group: 'looking',
   summary: 'check that an output is as it was written, or as its inputs give it',
-  arguments: { out: argument('<out>', 'a directory that a merge wrote') },
+  arguments: { out: argument('<out>', 'a directory that a merge wrote; with --against any model') },
   options: {
     againstInputs: option('--against-inputs', 'compute the weights again from the inputs, and compare'),
+    against: option(
+      '--against <recipe>',
+      "compare tensors with what a recipe, a card, BASE+ADAPTER or a model gives; anybody's merge",
+    ),
     sample: option('--sample <share>', 'only this share of the tiles: 0.05', { parse: toNumber }),
     seed: option('--seed <n>', 'which tiles a sample has; drawn where it is not given', { parse: toNumber }),
     loads: option('--loads', 'ask transformers, and PEFT of an adapter, whether it loads; reads no weights'),
@@ -25,6 +29,10 @@ export const verify = command({
     [
       'layerloom verify ./merged --key ./public.pem',
       'the owner of this key signed these files, and no others',
+    ],
+    [
+      'layerloom verify ./theirs --against ./mergekit_config.yml',
+      'is it what the recipe gives? if not, what went wrong',
     ],
     ['layerloom verify ./merged --loads', 'ask transformers whether each tensor is there, and no other'],
   ],

@@ -1,9 +1,10 @@
-import { verify } from '../../../api/verify.js';
+import { type VerifyOutputOptions, verify } from '../../../api/verify.js';
 import { LayerloomError } from '../../../core/base/errors/errors.js';
 import type { OutputVerification } from '../../../core/measure/verification/verification.js';
 import type { OutputOptions } from '../../options/output.js';
 import { warn } from '../../print.js';
 import { describeLoading, faultsOf } from '../../text/loading-text.js';
+import { describeProof } from '../../text/models/proof-text.js';
 import { damageOf, describeOutput } from '../../text/models/verification-text.js';
 import { show, watched } from '../running/show.js';
 
@@ -12,6 +13,7 @@ interface VerifyCommandOptions extends OutputOptions {
   readonly againstInputs?: boolean;
   readonly sample?: number;
   readonly seed?: number;
+  readonly against?: string;
   readonly loads?: boolean;
   readonly key?: string;
   readonly python?: string;
@@ -25,10 +27,10 @@ interface VerifyCommandOptions extends OutputOptions {
  * @throws LayerloomError OUTPUT_DAMAGED, NOT_LOADABLE
  */
 export const verifyCommand = async (options: VerifyCommandOptions): Promise<void> => {
-  const { out, againstInputs, sample, seed, loads, key, python, download, threads } = options;
-  const result = await watched(options, (watch) =>
-    verify(out, { againstInputs, sample, seed, loads, key, python, download, threads, ...watch }),
-  );
+  const { out, against, againstInputs, sample, seed, loads, key, python, download, threads } = options;
+  const given = { againstInputs, sample, seed, loads, key, python, download, threads };
+  if (against !== undefined) return await proveCommand(out, options, { ...given, against });
+  const result = await watched(options, (watch) => verify(out, { ...given, ...watch, against }));
   if (!options.quiet) result.warnings.forEach(warn);
   const isLoaded = result.loading?.loads !== false;
   if ((result.intact && isLoaded) || !options.json) show(result, options, describe);
@@ -40,6 +42,18 @@ export const verifyCommand = async (options: VerifyCommandOptions): Promise<void
     loadedAs: loadedAs ?? 'a model',
     faults: faultsOf(result.loading),
   });
+};
+
+/** Like `diff --exit-code`: prints the result, and the process ends with 1 if the output is another. */
+const proveCommand = async (
+  out: string,
+  options: OutputOptions,
+  given: VerifyOutputOptions & { readonly against: string },
+): Promise<void> => {
+  const proof = await watched(options, (watch) => verify(out, { ...given, ...watch }));
+  if (!options.quiet) proof.warnings.forEach(warn);
+  show(proof, options, describeProof);
+  if (proof.verdict === 'different' || proof.verdict === 'not_this') process.exitCode = 1;
 };
 
 const describe = (found: OutputVerification): string =>

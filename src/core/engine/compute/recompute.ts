@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
-import { constants, type FileHandle, mkdtemp, open, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { constants, type FileHandle, open } from 'node:fs/promises';
 import { join } from 'node:path';
 import { LayerloomError, withPath } from '../../base/errors/errors.js';
 import { itemAt, valueAt } from '../../base/errors/lookup.js';
-import { reading, writing } from '../../base/files/writing.js';
+import { reading } from '../../base/files/writing.js';
 import { readBlock } from '../../models/checkpoint/files/read-block.js';
 import { sourcesOfTensors } from '../../plan/operands.js';
 import type { MergePlan, PlannedShard } from '../../plan/plan.js';
@@ -15,6 +14,7 @@ import { type Progress, Run, type RunControls, type RunCost } from '../run.js';
 import { carryOut } from './make-shards.js';
 import { NonFiniteShards } from './measures/non-finite.js';
 import { Programs } from './programs.js';
+import { openScratch } from './scratch.js';
 import { bytesOf, extentsOf, groupOfOne, type Task, tasksOf } from './tasks.js';
 
 export interface Sample {
@@ -170,7 +170,7 @@ class OpenOutput {
     const output = new OpenOutput(directory, opened, scratch);
     try {
       for (const shard of shards) opened.set(shard, await openShard(join(directory, shard.file)));
-      await openScratch(scratch, lanes);
+      for (let lane = 0; lane < lanes; lane += 1) scratch.push(await openScratch());
       return output;
     } catch (error) {
       await output[Symbol.asyncDispose]();
@@ -206,17 +206,3 @@ class OpenOutput {
 /** O_NONBLOCK, so that opening a pipe does not block. */
 const openShard = (path: string): Promise<FileHandle> =>
   reading(path, () => open(path, constants.O_RDONLY | constants.O_NONBLOCK));
-
-/** Opens temporary files and unlinks them, so that none remains however the process ends. */
-const openScratch = async (scratch: FileHandle[], files: number): Promise<void> => {
-  const folder = join(tmpdir(), 'layerloom-verify-');
-  await writing(folder, async () => {
-    const directory = await mkdtemp(folder);
-    try {
-      for (let index = 0; index < files; index += 1)
-        scratch.push(await open(join(directory, String(index)), 'wx+'));
-    } finally {
-      await rm(directory, { recursive: true, force: true });
-    }
-  });
-};

@@ -14,6 +14,6 @@ export interface PlannedComparison {
 
 /** The plan of a comparison, in plain JSON. */
 export interface ComparisonPlan {
-  readonly inputs: readonly [PlannedInput, PlannedInput];
+  readonly inputs: readonly PlannedInput[];
   readonly tensors: readonly PlannedComparison[];
 }

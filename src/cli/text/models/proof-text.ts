@@ -1,0 +1,38 @@
+import { visibleLine } from '../../../core/base/errors/visible.js';
+import { plainTable } from '../../../core/base/table.js';
+import type { MergeProof, ProofVerdict, ProvenTensor } from '../../../core/measure/proof/proof.js';
+
+const words: Readonly<Record<ProofVerdict, string>> = {
+  intact: 'intact: every tensor is what the recipe gives',
+  rounded: 'rounded: every tensor is what the recipe gives, up to one rounding',
+  different: 'different: it is not what the recipe gives',
+  not_this: 'not this: most of its tensors have nothing in common with what the recipe gives',
+};
+
+/** Tensors that are listed. */
+const mostTensors = 12;
+
+export const describeProof = ({ out, against, verdict, tensors, inputs, faults, method }: MergeProof): string => {
+  const wrong = tensors.filter(({ state }) => state !== 'equal' && state !== 'rounding');
+  const count = (state: ProvenTensor['state']) => tensors.filter((tensor) => tensor.state === state).length;
+  const states = (['equal', 'rounding', 'different', 'missing', 'additional'] as const)
+    .filter((state) => count(state) > 0)
+    .map((state) => `${count(state)} ${state}`);
+  return [
+    `${visibleLine(out)}: ${words[verdict]}`,
+    `${tensors.length} tensors against ${visibleLine(against)} (${method}): ${states.join(', ')}`,
+    plainTable(inputs.map(({ name, path, commit }) => [name, commit ?? path])),
+    ...faults.map(({ kind, sentence }) => `${kind}: ${visibleLine(sentence)}`),
+    ...(wrong.length === 0 ? [] : [plainTable(wrong.slice(0, mostTensors).map(rowOf))]),
+    ...(wrong.length > mostTensors ? [`… and ${wrong.length - mostTensors} more; --json has them all`] : []),
+  ].join('\n');
+};
+
+const rowOf = ({ name, state, max, relative, reason }: ProvenTensor): string[] => [
+  visibleLine(name),
+  state,
+  reason ??
+    (relative === null || max === null
+      ? ''
+      : `up to ${max.toPrecision(3)}, ${(100 * relative).toPrecision(3)} % of its norm`),
+];

@@ -1,0 +1,109 @@
+import type { Dtype } from '../../tensor/dtype.js';
+import { rounded, unitAt } from './precision.js';
+
+/** True if `found` is `wanted` after one rounding to the dtype; NaN equals NaN. */
+export const isCopy = (found: Float32Array, wanted: Float32Array, dtype: Dtype): boolean =>
+  found.length === wanted.length &&
+  found.every((value, at) => {
+    const other = wanted[at] ?? Number.NaN;
+    return (
+      value === other ||
+      rounded(other, dtype) === value ||
+      (Number.isNaN(value) && Number.isNaN(other))
+    );
+  });
+
+/** Dtypes to which numbers were rounded; each allows one unit in the last place. */
+export type Grain = readonly Dtype[];
+
+/** Units that sums in float32 may be apart: the order of their terms differs between programs. */
+const unitsOf = (dtype: Dtype): number => (dtype === 'F32' || dtype === 'F64' ? 4 : 1);
+
+const allowedAt = (size: number, grain: Grain): number =>
+  grain.reduce((most, dtype) => Math.max(most, unitsOf(dtype) * unitAt(size, dtype)), 0);
+
+/** Returns how many elements are further apart than one rounding allows at the largest of their terms. */
+export const beyondRounding = (
+  found: Float32Array,
+  wanted: Float32Array,
+  grain: Grain,
+  terms: readonly Float32Array[] = [],
+): number => {
+  let count = 0;
+  for (let at = 0; at < found.length; at += 1) {
+    const [a, b] = [found[at] ?? 0, wanted[at] ?? 0];
+    if (a === b || (Number.isNaN(a) && Number.isNaN(b))) continue;
+    const apart = Math.abs(a - b);
+    let size = Math.max(Math.abs(a), Math.abs(b));
+    if (apart <= allowedAt(size, grain)) continue;
+    for (const term of terms) size = Math.max(size, Math.abs(term[at] ?? 0));
+    if (!(apart <= allowedAt(size, grain))) count += 1;
+  }
+  return count;
+};
+
+/** Share of elements of a hypothesis that may be apart: sums that cancel. */
+const mostApart = 1 / 512;
+
+/** True if a hypothesis explains the elements up to roundings. */
+export const fits = (
+  found: Float32Array,
+  wanted: Float32Array,
+  grain: Grain,
+  terms: readonly Float32Array[] = [],
+): boolean => beyondRounding(found, wanted, grain, terms) <= found.length * mostApart;
+
+/** Σ a·b over finite products. */
+export const dot = (a: Float32Array, b: Float32Array): number => {
+  let sum = 0;
+  for (let at = 0; at < a.length; at += 1) {
+    const product = (a[at] ?? 0) * (b[at] ?? 0);
+    if (Number.isFinite(product)) sum += product;
+  }
+  return sum;
+};
+
+export const minus = (a: Float32Array, b: Float32Array): Float32Array =>
+  a.map((value, at) => value - (b[at] ?? 0));
+
+/** Σ weight · vector, in float64. */
+export const combined = (vectors: readonly Float32Array[], weights: readonly number[]): Float32Array => {
+  const sum = new Float32Array(vectors[0]?.length ?? 0);
+  for (let at = 0; at < sum.length; at += 1)
+    sum[at] = vectors.reduce((total, vector, index) => total + (weights[index] ?? 0) * (vector[at] ?? 0), 0);
+  return sum;
+};
+
+/** ‖a − b‖ / ‖b‖ */
+export const relativeDistance = (a: Float32Array, b: Float32Array): number => {
+  const apart = minus(a, b);
+  return Math.sqrt(dot(apart, apart) / Math.max(dot(b, b), Number.MIN_VALUE));
+};
+
+/**
+ * Least squares of `wanted` ≈ Σ weight · vector, by normal equations with pivots. Undefined if the vectors
+ * are linearly dependent.
+ */
+export const solveWeights = (
+  vectors: readonly Float32Array[],
+  wanted: Float32Array,
+): readonly number[] | undefined => {
+  const size = vectors.length;
+  const rows = vectors.map((vector) => [...vectors.map((other) => dot(vector, other)), dot(vector, wanted)]);
+  const scale = Math.max(...rows.map((row, index) => Math.abs(row[index] ?? 0)));
+  for (let column = 0; column < size; column += 1) {
+    const [pivot = column] = [...rows.keys()]
+      .slice(column)
+      .sort((a, b) => Math.abs(rows[b]?.[column] ?? 0) - Math.abs(rows[a]?.[column] ?? 0));
+    const [top, other] = [rows[pivot] ?? [], rows[column] ?? []];
+    [rows[column], rows[pivot]] = [top, other];
+    const head = top[column] ?? 0;
+    if (!(Math.abs(head) > scale * 1e-12)) return undefined;
+    for (const [index, row] of rows.entries()) {
+      if (index === column) continue;
+      const factor = (row[column] ?? 0) / head;
+      for (let at = column; at <= size; at += 1) row[at] = (row[at] ?? 0) - factor * (top[at] ?? 0);
+    }
+  }
+  return rows.map((row, index) => (row[size] ?? 0) / (row[index] ?? 1));
+};

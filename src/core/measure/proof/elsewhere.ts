@@ -1,0 +1,32 @@
+import { fits } from './agreement.js';
+import type { Evidence } from './evidence.js';
+import { headSlice } from './slices.js';
+
+/** Another place of the expected merge whose tensor stands here. */
+export interface Elsewhere {
+  readonly name: string;
+  readonly layer: number | null;
+  readonly module: string;
+}
+
+/**
+ * Finds the expected tensor that an output has under another name: the same module in other layers, and other
+ * tensors of this shape in its own layer.
+ */
+export const elsewhereOf = async (evidence: Evidence, name: string): Promise<Elsewhere | undefined> => {
+  const own = await evidence.sampleOf(name);
+  if (own === undefined) return undefined;
+  const { places } = evidence.out.architecture;
+  const shape = own.shape.join();
+  const { count } = headSlice(own.shape);
+  const head = own.found.subarray(0, count);
+  for (const [other, expected] of evidence.expected) {
+    if (other === name || expected.shape.join() !== shape) continue;
+    const module = places.get(other)?.module ?? other;
+    if (module !== own.module && expected.layer !== own.layer) continue;
+    if (!fits(head, await evidence.headOf(other), own.grain)) continue;
+    if (fits(own.found, await evidence.readWanted(other, own.slices), own.grain))
+      return { name: other, layer: expected.layer, module };
+  }
+  return undefined;
+};

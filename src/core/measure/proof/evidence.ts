@@ -1,0 +1,208 @@
+import { valueAt } from '../../base/errors/lookup.js';
+import type { ElementSlice, ValueReader } from '../../engine/compute/measures/read-values.js';
+import type { OpenedCheckpoint } from '../../plan/compile/inputs/models.js';
+import type { CompleteRecipe } from '../../plan/complete-recipe.js';
+import { operandOf } from '../../plan/adapted.js';
+import type { Operand } from '../../plan/plan.js';
+import { type Dtype, isFloating } from '../../tensor/dtype.js';
+import type { Shape } from '../../tensor/reference.js';
+import { fits, type Grain, isCopy } from './agreement.js';
+import type { ExpectedTensor } from './expected.js';
+import { elsewhereOf, type Elsewhere } from './elsewhere.js';
+import type { Pair } from './pairs.js';
+import { coarser, isOfDtype, rounded } from './precision.js';
+import type { Fault, ProvenTensor } from './proof.js';
+import { headSlice, sampleSlices } from './slices.js';
+import type { Source } from './sources.js';
+
+/** Elements of all samples together, and limits of one tensor's. */
+const mostElements = 8 * 1024 * 1024;
+const [leastOfTensor, mostOfTensor] = [1024, 64 * 1024];
+
+/** A pair of tensors of one shape whose numbers differ, with elements of both. */
+export interface Sampled {
+  readonly name: string;
+  readonly layer: number | null;
+  /** The name after `layers.N.`. */
+  readonly module: string;
+  readonly role: string;
+  readonly shape: Shape;
+  readonly dtype: Dtype;
+  /** The coarser of the stored and the expected dtype, and a coarser one whose numbers it holds. */
+  readonly grain: Grain;
+  readonly slices: readonly ElementSlice[];
+  readonly found: Float32Array;
+  /** In float32, not rounded to the dtype. */
+  readonly wanted: Float32Array;
+  /** Of each source that has the tensor in this shape. */
+  readonly sources: ReadonlyMap<Source, Float32Array>;
+  /** The first source that the sample is a copy of. */
+  readonly copyOf: readonly Source[];
+}
+
+/** A finding that a kind of fault makes of the evidence. */
+export type Finding = Omit<Fault, 'kind'>;
+
+export interface EvidenceParts {
+  readonly out: OpenedCheckpoint;
+  /** Index of the output among the inputs of `reader`. */
+  readonly outInput: number;
+  readonly pairs: readonly Pair[];
+  readonly tensors: readonly ProvenTensor[];
+  readonly sources: readonly Source[];
+  readonly method: string;
+  readonly recipe: CompleteRecipe;
+  readonly reader: ValueReader;
+  /** Returns what another recipe over the same inputs gives; undefined if it is refused. */
+  readonly replan: (recipe: CompleteRecipe) => Promise<ReadonlyMap<string, ExpectedTensor> | undefined>;
+}
+
+/** Everything that kinds of fault look at. Samples are read once, when first asked for. */
+export class Evidence {
+  readonly out: OpenedCheckpoint;
+  readonly sources: readonly Source[];
+  readonly method: string;
+  readonly recipe: CompleteRecipe;
+  readonly replan: EvidenceParts['replan'];
+  readonly expected: ReadonlyMap<string, ExpectedTensor>;
+  readonly #parts: EvidenceParts;
+  readonly #pairs: ReadonlyMap<string, Pair>;
+  readonly #sampled = new Map<string, Promise<Sampled | undefined>>();
+  readonly #elsewhere = new Map<string, Promise<Elsewhere | undefined>>();
+  readonly #made = new Map<string, Promise<unknown>>();
+  readonly #heads = new Map<string, Promise<Float32Array>>();
+  readonly #most: number;
+
+  constructor(parts: EvidenceParts) {
+    const { out, sources, method, recipe, replan, pairs, tensors } = parts;
+    this.#parts = parts;
+    this.out = out;
+    this.sources = sources;
+    this.method = method;
+    this.recipe = recipe;
+    this.replan = replan;
+    this.#pairs = new Map(pairs.map((pair) => [pair.name, pair]));
+    this.expected = new Map(
+      pairs.flatMap(({ name, expected }) => (expected === undefined ? [] : [[name, expected] as const])),
+    );
+    const wrong = tensors.filter(({ state }) => state === 'different').length;
+    this.#most = Math.min(
+      mostOfTensor,
+      Math.max(leastOfTensor, Math.floor(mostElements / Math.max(1, wrong * (sources.length + 2)))),
+    );
+  }
+
+  /** All tensors, right ones too. */
+  get tensors(): readonly ProvenTensor[] {
+    return this.#parts.tensors;
+  }
+
+  pairOf(name: string): Pair {
+    return valueAt(this.#pairs, name);
+  }
+
+  /** Samples of the tensors of this state whose elements can be compared. */
+  async sampled(names: readonly string[]): Promise<readonly Sampled[]> {
+    const found: Sampled[] = [];
+    for (const name of names) {
+      const one = await this.sampleOf(name);
+      if (one !== undefined) found.push(one);
+    }
+    return found;
+  }
+
+  sampleOf(name: string): Promise<Sampled | undefined> {
+    const known = this.#sampled.get(name) ?? this.#sample(name);
+    this.#sampled.set(name, known);
+    return known;
+  }
+
+  /** The expected tensor of another name that the sample is. */
+  elsewhere(name: string): Promise<Elsewhere | undefined> {
+    const known = this.#elsewhere.get(name) ?? elsewhereOf(this, name);
+    this.#elsewhere.set(name, known);
+    return known;
+  }
+
+  async read(operand: Operand, shape: Shape, slices: readonly ElementSlice[]): Promise<Float32Array> {
+    const parts: Float32Array[] = [];
+    for (const slice of slices) parts.push(await this.#parts.reader.read(operand, shape, slice));
+    const [only] = parts;
+    if (only !== undefined && parts.length === 1) return only;
+    const all = new Float32Array(parts.reduce((total, { length }) => total + length, 0));
+    parts.reduce((at, part) => {
+      all.set(part, at);
+      return at + part.length;
+    }, 0);
+    return all;
+  }
+
+  /** Elements of the output's tensor. */
+  readFound(name: string, slices: readonly ElementSlice[]): Promise<Float32Array> {
+    const { found } = this.pairOf(name);
+    if (found === undefined) throw new RangeError(`the output has no ${name}`);
+    return this.read(operandOf(this.#parts.outInput, found), found.shape, slices);
+  }
+
+  /** Elements of the expected tensor, rounded to a dtype. */
+  async readRounded(name: string, slice: ElementSlice, dtype: Dtype): Promise<Float32Array> {
+    return (await this.readWanted(name, [slice])).map((value) => rounded(value, dtype));
+  }
+
+  /** Returns what `make` returned first for this key. */
+  once<T>(key: string, make: () => Promise<T>): Promise<T> {
+    const known = this.#made.get(key) ?? make();
+    this.#made.set(key, known);
+    return known as Promise<T>;
+  }
+
+  /** Elements of the expected tensor, in float32. */
+  readWanted(name: string, slices: readonly ElementSlice[]): Promise<Float32Array> {
+    const { unrounded, shape } = valueAt(this.expected, name);
+    return this.read(unrounded, shape, slices);
+  }
+
+  /** The first row of an expected tensor, or its first elements. */
+  headOf(name: string): Promise<Float32Array> {
+    const known = this.#heads.get(name) ?? this.readWanted(name, [headSlice(valueAt(this.expected, name).shape)]);
+    this.#heads.set(name, known);
+    return known;
+  }
+
+  /** True if a recipe's tensor is the output's, up to roundings. */
+  async fitsTensor(name: string, other: ExpectedTensor | undefined): Promise<boolean> {
+    const own = await this.sampleOf(name);
+    if (own === undefined || other === undefined || other.shape.join() !== own.shape.join()) return false;
+    const values = await this.read(other.unrounded, other.shape, own.slices);
+    return fits(own.found, values, own.grain, [...own.sources.values()]);
+  }
+
+  async #sample(name: string): Promise<Sampled | undefined> {
+    const { expected, found } = this.pairOf(name);
+    if (expected === undefined || found === undefined) return undefined;
+    const { shape } = expected;
+    if (found.shape.join() !== shape.join() || !isFloating(found.dtype) || !isFloating(expected.dtype))
+      return undefined;
+    const slices = sampleSlices(shape, this.#most);
+    const own = await this.readFound(name, slices);
+    const dtype = coarser(found.dtype, expected.dtype);
+    const held = (['BF16', 'F16'] as const).find((other) => other !== dtype && isOfDtype(own, other));
+    const sources = new Map<Source, Float32Array>();
+    for (const source of this.sources) {
+      const tensor = source.tensor(name);
+      if (tensor === undefined || tensor.shape.join() !== shape.join()) continue;
+      sources.set(source, await this.read(tensor.operand, shape, slices));
+    }
+    const place = this.out.architecture.places.get(name);
+    return {
+      ...{ name, shape, dtype: found.dtype, slices, sources },
+      grain: held === undefined ? [dtype] : [dtype, held],
+      layer: expected.layer,
+      module: place?.module ?? name,
+      role: place?.role ?? 'other',
+      found: own,
+      wanted: await this.readWanted(name, slices),
+      copyOf: [...sources].flatMap(([source, values]) => (isCopy(own, values, found.dtype) ? [source] : [])),
+    };
+  }
+}

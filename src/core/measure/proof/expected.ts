@@ -1,0 +1,52 @@
+import { isPart, isWhole } from '../../methods/operations/index.js';
+import { computedTensor } from '../../plan/operands/computed.js';
+import type { MergePlan, Operand, PlannedTensor } from '../../plan/plan.js';
+import { type Dtype, isFloating } from '../../tensor/dtype.js';
+import type { Shape } from '../../tensor/reference.js';
+
+/** A tensor that the inputs give, as an operand that is computed tile by tile. */
+export interface ExpectedTensor {
+  readonly name: string;
+  readonly dtype: Dtype;
+  readonly shape: Shape;
+  readonly layer: number | null;
+  /** Rounded to `dtype`. */
+  readonly operand: Operand;
+  /** In float32, before that rounding. */
+  readonly unrounded: Operand;
+}
+
+/** Expected tensors by name, and the names of those that only a solver makes. */
+export interface Expected {
+  readonly tensors: ReadonlyMap<string, ExpectedTensor>;
+  readonly solved: readonly PlannedTensor[];
+}
+
+export const expectedOf = ({ shards }: Pick<MergePlan, 'shards'>): Expected => {
+  const tensors = new Map<string, ExpectedTensor>();
+  const solved: PlannedTensor[] = [];
+  for (const tensor of shards.flatMap((shard) => shard.tensors)) {
+    const { expression, layer } = tensor;
+    if (isWhole(expression)) solved.push(tensor);
+    else if (!isPart(expression)) tensors.set(tensor.name, { ...tensor, ...operandsFor(tensor) });
+    else if (expression.kind === 'quantise' && expression.part === 'codes') {
+      // Compared with the values before quantisation, which the output's own scheme may change.
+      const { of: name, shape, source } = expression;
+      tensors.set(name, { name, shape, layer, dtype: source.dtype, operand: source, unrounded: source });
+    }
+  }
+  return { tensors, solved };
+};
+
+const operandsFor = ({ dtype, expression }: PlannedTensor): Pick<ExpectedTensor, 'operand' | 'unrounded'> => {
+  if (expression.kind === 'copy') return { operand: expression.source, unrounded: expression.source };
+  if (expression.kind === 'same') {
+    const [source] = expression.sources;
+    if (source === undefined) throw new RangeError('equal tensors have no source');
+    return { operand: source, unrounded: source };
+  }
+  return {
+    operand: computedTensor(dtype, expression),
+    unrounded: computedTensor(isFloating(dtype) ? 'F32' : dtype, expression),
+  };
+};

@@ -1,0 +1,36 @@
+import type { Evidence } from './evidence.js';
+import { faultKinds } from './faults/index.js';
+import { counted, listed } from './faults/kind.js';
+import type { Fault } from './proof.js';
+
+/**
+ * Asks each kind of fault in turn which of the remaining tensors it explains.
+ *
+ * @returns the fault that explains most first; `unexplained` for tensors that no kind explains
+ */
+export const explain = async (evidence: Evidence, wrong: readonly string[]): Promise<readonly Fault[]> => {
+  const faults: Fault[] = [];
+  let left = wrong;
+  for (const { kind, find } of faultKinds) {
+    if (left.length === 0) break;
+    const found = await find(evidence, left);
+    if (found === undefined || found.tensors.length === 0) continue;
+    faults.push({ kind, ...found });
+    const explained = new Set(found.tensors);
+    left = left.filter((name) => !explained.has(name));
+  }
+  if (left.length > 0) faults.push(unexplained(evidence, left));
+  return faults.toSorted((a, b) => b.tensors.length - a.tensors.length);
+};
+
+const unexplained = ({ tensors }: Evidence, names: readonly string[]): Fault => {
+  const wrong = new Set(names);
+  const relative = tensors.flatMap((tensor) => (wrong.has(tensor.name) ? (tensor.relative ?? []) : []));
+  const largest = relative.reduce((most, value) => Math.max(most, value), 0);
+  return {
+    kind: 'unexplained',
+    tensors: names,
+    figures: { tensors: names.length, largestRelative: largest },
+    sentence: `${counted(names.length, 'tensor')} differ by up to ${(100 * largest).toPrecision(3)} % of their norm, and no known fault explains it: ${listed(names)}`,
+  };
+};

@@ -1,0 +1,153 @@
+import { isCopy } from '../agreement.js';
+import type { Evidence, Finding, Sampled } from '../evidence.js';
+import type { Source } from '../sources.js';
+import { counted, type FaultKind, layersIn, listed } from './kind.js';
+
+// Tensors that are an input's, bit for bit, where the recipe gives others.
+
+/** Copies among the samples, by the source that most of them are copies of. */
+const copiesIn = async (
+  evidence: Evidence,
+  names: readonly string[],
+): Promise<{ readonly source: Source; readonly copies: readonly Sampled[] } | undefined> => {
+  const samples = (await evidence.sampled(names)).filter(({ copyOf }) => copyOf.length > 0);
+  const counts = evidence.sources.map((source) => ({
+    source,
+    copies: samples.filter(({ copyOf }) => copyOf.includes(source)),
+  }));
+  const [most] = counts.toSorted((a, b) => b.copies.length - a.copies.length);
+  return most === undefined || most.copies.length === 0 ? undefined : most;
+};
+
+/** Tensors that are read to see whether a whole model was returned. */
+const mostRight = 24;
+
+/** True if the output is this source throughout, where the recipe was followed too. */
+const isWhole = async (evidence: Evidence, source: Source, wrong: ReadonlySet<string>): Promise<boolean> => {
+  const right = evidence.tensors.filter(({ name, state }) => state === 'equal' && !wrong.has(name));
+  const step = Math.max(1, Math.floor(right.length / mostRight));
+  for (const { name } of right.filter((_, index) => index % step === 0)) {
+    const sample = await evidence.sampleOf(name);
+    if (sample !== undefined && !sample.copyOf.includes(source)) return false;
+  }
+  return true;
+};
+
+/** One input returned as a whole: all tensors are its own. */
+const returned = (kind: string, isThis: (source: Source, evidence: Evidence) => boolean): FaultKind => ({
+  kind,
+  find: async (evidence, names) => {
+    const found = await copiesIn(evidence, names);
+    if (found === undefined || !isThis(found.source, evidence)) return undefined;
+    const { source, copies } = found;
+    if (copies.length < (await evidence.sampled(names)).length) return undefined;
+    if (!(await isWhole(evidence, source, new Set(names)))) return undefined;
+    return {
+      tensors: copies.map(({ name }) => name),
+      figures: { model: source.name, tensors: copies.length },
+      sentence: `the output is ${source.name} unchanged: nothing was merged`,
+    };
+  },
+});
+
+const hasAdapter = ({ sources }: Evidence) => sources.some(({ isAdapted }) => isAdapted);
+
+export const baseReturned = returned(
+  'base_returned',
+  ({ role }, evidence) => role === 'base' && !hasAdapter(evidence),
+);
+
+export const inputReturned = returned('input_returned', ({ role }) => role !== 'base');
+
+/** Tensors of one role only, which are one input's. */
+const roleNotMerged = (kind: string, roles: ReadonlySet<string>, what: string): FaultKind => ({
+  kind,
+  find: async (evidence, names) => {
+    const found = await copiesIn(evidence, names);
+    if (found === undefined || hasAdapter(evidence)) return undefined;
+    const copies = found.copies.filter(({ role }) => roles.has(role));
+    const isOnly = found.copies.every(({ role }) => roles.has(role) || (role === 'finalNorm' && roles.has('blockNorm')));
+    if (copies.length === 0 || !isOnly) return undefined;
+    return notMerged(found.source, copies, what);
+  },
+});
+
+const notMerged = ({ name }: Source, copies: readonly Sampled[], what: string): Finding => ({
+  tensors: copies.map((copy) => copy.name),
+  figures: { model: name, tensors: copies.length },
+  sentence: `${what} ${copies.length === 1 ? 'was' : 'were'} not merged, and ${copies.length === 1 ? 'is' : 'are'} those of ${name}: ${listed(copies.map((copy) => copy.name))}`,
+});
+
+export const headNotMerged = roleNotMerged('head_not_merged', new Set(['head']), 'the head');
+export const embeddingsNotMerged = roleNotMerged(
+  'embeddings_not_merged',
+  new Set(['embedding']),
+  'the embeddings',
+);
+export const headAndEmbeddingsNotMerged = roleNotMerged(
+  'head_and_embeddings_not_merged',
+  new Set(['embedding', 'head']),
+  'head and embeddings',
+);
+export const normsNotMerged = roleNotMerged(
+  'norms_not_merged',
+  new Set(['blockNorm', 'finalNorm']),
+  'the norms',
+);
+
+export const rolesExchanged: FaultKind = {
+  kind: 'roles_exchanged',
+  find: async (evidence, names) => {
+    const { task, language } = evidence.recipe;
+    if (task === undefined || language === undefined) return undefined;
+    const other = await evidence.replan({ ...evidence.recipe, task: language, language: task });
+    if (other === undefined) return undefined;
+    const fitting: string[] = [];
+    for (const { name } of await evidence.sampled(names))
+      if (await evidence.fitsTensor(name, other.get(name))) fitting.push(name);
+    if (fitting.length < names.length) return undefined;
+    return {
+      tensors: fitting,
+      figures: { tensors: fitting.length },
+      sentence: 'the roles are exchanged: the output is the swap with the task expert and the language expert in each other’s place',
+    };
+  },
+};
+
+/** Whole layers of a swap that are the other expert's. */
+export const wrongBoundary: FaultKind = {
+  kind: 'wrong_boundary',
+  find: async (evidence, names) => {
+    if (!/swap/.test(evidence.method.replace(/_/g, '').toLowerCase())) return undefined;
+    const samples = (await evidence.sampled(names)).filter(
+      ({ layer, copyOf }) => layer !== null && copyOf.length > 0,
+    );
+    const [first] = samples;
+    if (first === undefined) return undefined;
+    const layers = samples.map(({ layer }) => layer);
+    const taken = first.copyOf[0]?.name ?? '';
+    const wanted = [...first.sources].find(([, values]) => isCopy(values, first.wanted, first.dtype))?.[0];
+    return {
+      tensors: samples.map(({ name }) => name),
+      figures: { layers: [...new Set(layers)].join(', '), model: taken },
+      sentence: `${layersIn(layers)} ${new Set(layers).size === 1 ? 'is' : 'are'} of ${taken}, and the recipe ${wanted === undefined ? 'averages them' : `takes them of ${wanted.name}`}: the boundary is another`,
+    };
+  },
+};
+
+/** Any other set of tensors that one input gives unmerged. */
+export const partNotMerged: FaultKind = {
+  kind: 'part_not_merged',
+  find: async (evidence, names) => {
+    const found = await copiesIn(evidence, names);
+    if (found === undefined) return undefined;
+    const { source, copies } = found;
+    const layers = copies.map(({ layer }) => layer);
+    const modules = [...new Set(copies.map(({ module }) => module))];
+    return {
+      tensors: copies.map(({ name }) => name),
+      figures: { model: source.name, layers: [...new Set(layers)].join(', '), modules: modules.join(', ') },
+      sentence: `${counted(copies.length, 'tensor')} are those of ${source.name} unmerged, in ${layersIn(layers)}: ${listed(modules)}`,
+    };
+  },
+};

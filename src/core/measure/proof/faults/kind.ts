@@ -1,0 +1,47 @@
+import type { Evidence, Finding } from '../evidence.js';
+
+/** A kind of fault: from the evidence and the tensors that nothing explains yet to a finding, or nothing. */
+export interface FaultKind {
+  /** A stable code, in snake_case. */
+  readonly kind: string;
+  readonly find: (evidence: Evidence, names: readonly string[]) => Promise<Finding | undefined>;
+}
+
+const mostNames = 3;
+
+/** `a, b, c and 5 more` */
+export const listed = (names: readonly string[]): string => {
+  const shown = names.slice(0, mostNames).join(', ');
+  return names.length <= mostNames ? shown : `${shown} and ${names.length - mostNames} more`;
+};
+
+/** `1 tensor`, `3 tensors` */
+export const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;
+
+/** `layers 0–3 and 7` */
+export const layersIn = (layers: readonly (number | null)[]): string => {
+  const numbers = [...new Set(layers)].filter((layer) => layer !== null).sort((a, b) => a - b);
+  const runs: [number, number][] = [];
+  for (const layer of numbers) {
+    const last = runs.at(-1);
+    if (last !== undefined && last[1] === layer - 1) last[1] = layer;
+    else runs.push([layer, layer]);
+  }
+  const texts = runs.map(([from, to]) => (from === to ? `${from}` : `${from}–${to}`));
+  if (texts.length === 0) return 'no layers';
+  const [last = '', ...before] = texts.reverse();
+  const list = before.length === 0 ? last : `${before.reverse().join(', ')} and ${last}`;
+  return `${numbers.length === 1 ? 'layer' : 'layers'} ${list}`;
+};
+
+export const median = (values: readonly number[]): number =>
+  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
+
+/** For sentences: four significant digits. */
+export const figure = (value: number): number => Number(value.toPrecision(4));
+
+/** True if all values are within a share of their median. */
+export const isConstant = (values: readonly number[], share = 0.03): boolean => {
+  const middle = median(values);
+  return values.every((value) => Math.abs(value - middle) <= share * Math.max(Math.abs(middle), 0.05));
+};

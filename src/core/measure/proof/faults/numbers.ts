@@ -1,0 +1,211 @@
+import { combined, fits, minus, dot } from '../agreement.js';
+import type { Evidence, Sampled } from '../evidence.js';
+import { isOfDtype } from '../precision.js';
+import { counted, type FaultKind, figure, isConstant, listed, median } from './kind.js';
+
+// Faults that the numbers of a tensor show by themselves.
+
+/** A kind that looks at each sample alone. */
+const bySample = (
+  kind: string,
+  isThis: (sample: Sampled) => boolean,
+  sentence: (names: string, count: number) => string,
+): FaultKind => ({
+  kind,
+  find: async (evidence, names) => {
+    const found = (await evidence.sampled(names)).filter(isThis).map(({ name }) => name);
+    if (found.length === 0) return undefined;
+    return { tensors: found, figures: { tensors: found.length }, sentence: sentence(listed(found), found.length) };
+  },
+});
+
+const isFiniteOf = (values: Float32Array) => values.every((value) => Number.isFinite(value));
+
+const isOrAre = (count: number): string => (count === 1 ? 'is' : 'are');
+
+export const notFinite: FaultKind = {
+  kind: 'not_finite',
+  find: async (evidence, names) => {
+    const left = new Set(names);
+    const found = evidence.tensors.filter(
+      ({ name, reason = '' }) => left.has(name) && /NaN or infinite/.test(reason),
+    );
+    if (found.length === 0) return undefined;
+    return {
+      tensors: found.map(({ name }) => name),
+      figures: { tensors: found.length },
+      sentence: `${listed(found.map(({ name }) => name))} ${found.length === 1 ? 'has' : 'have'} NaN or infinity, and the expected numbers are finite`,
+    };
+  },
+};
+
+export const zeros = bySample(
+  'zeros',
+  ({ found, wanted }) => found.every((value) => value === 0) && wanted.some((value) => value !== 0),
+  (names, count) => `${names} ${isOrAre(count)} 0 throughout: the tensor was allocated and not filled`,
+);
+
+export const constantNumber = bySample(
+  'constant',
+  ({ found, wanted }) =>
+    found.length > 1 && found.every((value) => value === found[0]) && wanted.some((value) => value !== wanted[0]),
+  (names, count) => `${names} ${isOrAre(count)} one number throughout, as initialised`,
+);
+
+export const negated = bySample(
+  'negated',
+  ({ found, wanted, grain }) => fits(found, wanted.map((value) => -value), grain),
+  (names, count) => `${names} ${count === 1 ? 'has' : 'have'} the opposite sign`,
+);
+
+export const normOffset = bySample(
+  'norm_offset',
+  ({ found, wanted, grain, shape }) =>
+    shape.length === 1 && [1, -1].some((offset) => fits(found, wanted.map((value) => value + offset), grain, [found, wanted.map(() => 1)])),
+  (names, count) => `${names} ${isOrAre(count)} off by 1: a norm is stored as w in one convention and as 1 + w in another`,
+);
+
+/** Returns the factor k of found ≈ k · wanted, if it explains all elements. */
+const factorOf = ({ found, wanted, grain }: Sampled): number | undefined => {
+  const length = dot(wanted, wanted);
+  if (!(length > 0) || found.length < 2) return undefined;
+  const factor = dot(found, wanted) / length;
+  if (!(Math.abs(factor - 1) > 0.01)) return undefined;
+  return fits(found, combined([wanted], [factor]), grain) ? factor : undefined;
+};
+
+export const scaled: FaultKind = {
+  kind: 'scaled',
+  find: async (evidence, names) => {
+    const found = (await evidence.sampled(names)).flatMap((sample) => {
+      const factor = factorOf(sample);
+      return factor === undefined ? [] : [{ name: sample.name, factor }];
+    });
+    if (found.length === 0) return undefined;
+    const factors = found.map(({ factor }) => factor);
+    const middle = figure(median(factors));
+    return {
+      tensors: found.map(({ name }) => name),
+      figures: { factor: middle, constant: String(isConstant(factors)) },
+      sentence: `${counted(found.length, 'tensor')} ${isOrAre(found.length)} ${middle} times what the recipe gives: ${listed(found.map(({ name }) => name))}`,
+    };
+  },
+};
+
+/** Share of the elements of a tensor below which a difference counts as an edit. */
+const mostEdited = 0.02;
+
+export const fewElements: FaultKind = {
+  kind: 'few_elements',
+  find: async (evidence, names) => {
+    const left = new Set(names);
+    const found = evidence.tensors.filter(
+      ({ name, elements, differing }) =>
+        left.has(name) && differing !== null && differing > 0 && elements >= 64 && (differing <= 2 || differing < elements * mostEdited),
+    );
+    if (found.length === 0) return undefined;
+    const differing = found.reduce((total, tensor) => total + (tensor.differing ?? 0), 0);
+    const elements = found.reduce((total, tensor) => total + tensor.elements, 0);
+    return {
+      tensors: found.map(({ name }) => name),
+      figures: { differing, elements },
+      sentence: `${differing} of ${elements} elements of ${listed(found.map(({ name }) => name))} differ, and all others are right: they were damaged or edited afterwards`,
+    };
+  },
+};
+
+/** Levels on each side of zero, by bits. */
+const levels: readonly (readonly [name: string, levels: number])[] = [
+  ['int4', 7],
+  ['int4', 8],
+  ['int8', 127],
+  ['int8', 128],
+];
+
+/** Elements that share a scale: blocks, or a row. */
+const blocks = [32, 64, 128, 256] as const;
+
+/** Mean distance of values / (largest / levels) from whole numbers: 0.25 for numbers of no grid. */
+const offGrid = (values: Float32Array, block: number, steps: number): number => {
+  let [total, count] = [0, 0];
+  for (let first = 0; first + block <= values.length; first += block) {
+    const part = values.subarray(first, first + block);
+    const largest = part.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+    if (!(largest > 0)) continue;
+    for (const value of part) {
+      const scaledValue = (value / largest) * steps;
+      total += Math.abs(scaledValue - Math.round(scaledValue));
+      count += 1;
+    }
+  }
+  return count === 0 ? 1 : total / count;
+};
+
+const distinctShare = (values: Float32Array, block: number): number => {
+  let [distinct, count] = [0, 0];
+  for (let first = 0; first + block <= values.length; first += block) {
+    distinct += new Set(values.subarray(first, first + block)).size;
+    count += block;
+  }
+  return count === 0 ? 1 : distinct / count;
+};
+
+const gridOf = ({ found, wanted, shape }: Sampled): string | undefined => {
+  const columns = shape.at(-1) ?? 1;
+  if (shape.length < 2 || found.length < 256 || !isFiniteOf(found)) return undefined;
+  for (const dtype of ['F8_E4M3', 'F8_E5M2'] as const)
+    if (isOfDtype(found, dtype) && !isOfDtype(wanted, dtype)) return dtype;
+  const sizes = [...new Set([columns, ...blocks, found.length])].filter((size) => size <= found.length);
+  for (const [name, steps] of levels)
+    for (const size of sizes)
+      if (size > 16 && offGrid(found, size, steps) < 0.06 && offGrid(wanted, size, steps) > 0.15)
+        return `${name} in blocks of ${size === found.length ? 'the tensor' : size}`;
+  // Levels that are not equidistant, such as NF4 and FP4: few distinct numbers in a block.
+  for (const size of [64, 32] as const)
+    if (found.length >= 4 * size && distinctShare(found, size) * size <= 16.5 && distinctShare(wanted, size) > 1.5 * distinctShare(found, size))
+      return `at most 16 levels in blocks of ${size}`;
+  return undefined;
+};
+
+export const quantisedBetween: FaultKind = {
+  kind: 'quantised_between',
+  find: async (evidence, names) => {
+    const found = (await evidence.sampled(names)).flatMap((sample) => {
+      const grid = gridOf(sample);
+      return grid === undefined ? [] : [{ name: sample.name, grid }];
+    });
+    const [first] = found;
+    if (first === undefined) return undefined;
+    return {
+      tensors: found.map(({ name }) => name),
+      figures: { grid: first.grid, relative: relativeOf(evidence, found.map(({ name }) => name)) },
+      sentence: `${counted(found.length, 'tensor')} lie on few levels (${first.grid}): they were quantised in between`,
+    };
+  },
+};
+
+const relativeOf = (evidence: Evidence, names: readonly string[]): number => {
+  const wanted = new Set(names);
+  return figure(median(evidence.tensors.flatMap(({ name, relative }) => (wanted.has(name) ? (relative ?? []) : []))));
+};
+
+/** Coarser dtypes than the recipe's, by whose roundings all elements are explained. */
+export const coarseRounding: FaultKind = {
+  kind: 'coarse_rounding',
+  find: async (evidence, names) => {
+    const found = (await evidence.sampled(names)).flatMap(({ name, found: own, wanted, sources, dtype }) => {
+      const terms = [...sources.values()];
+      const fit = (['F16', 'BF16'] as const).find(
+        (other) => other !== dtype && fits(own, wanted, [dtype, other], [...terms, ...terms.map((term) => minus(term, wanted))]),
+      );
+      return fit === undefined ? [] : [{ name, dtype: fit }];
+    });
+    const [first] = found;
+    if (first === undefined) return undefined;
+    return {
+      tensors: found.map(({ name }) => name),
+      figures: { dtype: first.dtype },
+      sentence: `${counted(found.length, 'tensor')} differ by roundings of ${first.dtype}, in which the merge was computed: ${listed(found.map(({ name }) => name))}`,
+    };
+  },
+};

@@ -1,0 +1,185 @@
+import type { Elsewhere } from '../elsewhere.js';
+import type { Evidence, Sampled } from '../evidence.js';
+import { counted, type FaultKind, layersIn, listed } from './kind.js';
+
+// Tensors that the recipe gives to another place.
+
+interface Moved {
+  readonly sample: Sampled;
+  readonly from: Elsewhere;
+}
+
+const movedIn = async (evidence: Evidence, names: readonly string[]): Promise<Moved[]> => {
+  const moved: Moved[] = [];
+  for (const sample of await evidence.sampled(names)) {
+    const from = await evidence.elsewhere(sample.name);
+    if (from !== undefined) moved.push({ sample, from });
+  }
+  return moved;
+};
+
+const byLayer = ({ sample, from }: Moved): boolean =>
+  sample.layer !== null && from.layer !== null && sample.layer !== from.layer && sample.module === from.module;
+
+/** Maps a layer to the one whose tensors it has. */
+const layerMap = (moved: readonly Moved[]): ReadonlyMap<number, number> =>
+  new Map(moved.map(({ sample, from }) => [sample.layer ?? 0, from.layer ?? 0]));
+
+const layerKind = (
+  kind: string,
+  isThis: (layers: ReadonlyMap<number, number>) => boolean,
+  sentence: (layers: ReadonlyMap<number, number>) => string,
+): FaultKind => ({
+  kind,
+  find: async (evidence, names) => {
+    const moved = (await movedIn(evidence, names)).filter(byLayer);
+    const layers = layerMap(moved);
+    if (moved.length === 0 || !isThis(layers)) return undefined;
+    return {
+      tensors: moved.map(({ sample }) => sample.name),
+      figures: { layers: [...layers].map(([to, from]) => `${to} from ${from}`).join(', ') },
+      sentence: sentence(layers),
+    };
+  },
+});
+
+const pairsIn = (layers: ReadonlyMap<number, number>): string =>
+  listed([...layers].map(([to, from]) => `layer ${to} has the tensors of layer ${from}`));
+
+export const layersShifted = layerKind(
+  'layers_shifted',
+  (layers) => layers.size > 1 && new Set([...layers].map(([to, from]) => to - from)).size === 1,
+  (layers) => {
+    const [[to, from] = [0, 0]] = layers;
+    return `${layersIn([...layers.keys()])} are shifted by ${to - from}: ${pairsIn(layers)}`;
+  },
+);
+
+export const layersExchanged = layerKind(
+  'layers_exchanged',
+  (layers) => [...layers].every(([to, from]) => to === from || layers.has(from)) && new Set(layers.values()).size === layers.size,
+  (layers) => `layers are in another order: ${pairsIn(layers)}`,
+);
+
+export const layersRepeated = layerKind(
+  'layers_repeated',
+  () => true,
+  (layers) => `layers are repeated in place of others: ${pairsIn(layers)}`,
+);
+
+const numberOfExpert = (name: string): string | undefined => /\.experts\.(\d+)\./.exec(name)?.[1];
+
+export const expertsPermuted: FaultKind = {
+  kind: 'experts_permuted',
+  find: async (evidence, names) => {
+    const moved = (await movedIn(evidence, names)).filter(({ sample, from }) => {
+      const [to, other] = [numberOfExpert(sample.name), numberOfExpert(from.name)];
+      return to !== undefined && other !== undefined && to !== other && sample.layer === from.layer;
+    });
+    const [first] = moved;
+    if (first === undefined) return undefined;
+    const tensors = moved.map(({ sample }) => sample.name);
+    return {
+      tensors,
+      figures: { tensors: moved.length, layers: [...new Set(moved.map(({ sample }) => sample.layer))].join(', ') },
+      sentence: `experts are in another order in ${layersIn(moved.map(({ sample }) => sample.layer))}: expert ${numberOfExpert(first.sample.name)} is expert ${numberOfExpert(first.from.name)} of the merge`,
+    };
+  },
+};
+
+export const modulesExchanged: FaultKind = {
+  kind: 'modules_exchanged',
+  find: async (evidence, names) => {
+    const moved = (await movedIn(evidence, names)).filter(({ sample, from }) => sample.layer === from.layer);
+    const [first] = moved;
+    if (first === undefined) return undefined;
+    return {
+      tensors: moved.map(({ sample }) => sample.name),
+      figures: { module: first.sample.module, from: first.from.module },
+      sentence: `${counted(moved.length, 'tensor')} are those of another module: ${first.sample.name} is ${first.from.name} of the merge`,
+    };
+  },
+};
+
+/** Rows that are read at once. */
+const mostRead = 1024 * 1024;
+/** Tensors whose rows are compared, and rows of one. */
+const mostTensors = 8;
+const mostRows = 400_000;
+
+const keyOfRow = (row: Float32Array): string => row.join();
+
+/** Returns the row of the merge that each row of the output is; undefined if one is of no other row. */
+const rowOrder = async (evidence: Evidence, { name, shape, dtype }: Sampled): Promise<number[] | undefined> => {
+  const columns = shape.at(-1) ?? 1;
+  const rows = shape.slice(0, -1).reduce((all, extent) => all * extent, 1);
+  if (shape.length < 2 || rows < 2 || rows > mostRows) return undefined;
+  const places = new Map<string, number>();
+  const step = Math.max(1, Math.floor(mostRead / columns));
+  const few = Math.min(columns, 16);
+  for (let row = 0; row < rows; row += step) {
+    const values = await evidence.readRounded(name, { first: row * columns, count: Math.min(step, rows - row) * columns }, dtype);
+    for (let at = 0; at * columns < values.length; at += 1)
+      places.set(keyOfRow(values.subarray(at * columns, at * columns + few)), row + at);
+  }
+  const order: number[] = [];
+  for (let row = 0; row < rows; row += step) {
+    const values = await evidence.readFound(name, [{ first: row * columns, count: Math.min(step, rows - row) * columns }]);
+    for (let at = 0; at * columns < values.length; at += 1) {
+      const place = places.get(keyOfRow(values.subarray(at * columns, at * columns + few)));
+      if (place === undefined) return undefined;
+      order.push(place);
+    }
+  }
+  return order;
+};
+
+const isHalves = (order: readonly number[]): boolean =>
+  order.length % 2 === 0 && order.every((row, at) => row === (at + order.length / 2) % order.length);
+
+/** Rows of even and odd numbers in turn against halves: two conventions of fused matrices and of rotary heads. */
+const isInterleaved = (order: readonly number[]): boolean =>
+  order.some((row, at) => Math.abs(row - at) > 1) && order[0] === 0 && order.at(-1) === order.length - 1;
+
+const rowKind = (
+  kind: string,
+  isThis: (order: readonly number[], evidence: Evidence) => boolean,
+  sentence: (names: string, moved: number, rows: number) => string,
+): FaultKind => ({
+  kind,
+  find: async (evidence, names) => {
+    const found: { name: string; order: readonly number[] }[] = [];
+    for (const sample of (await evidence.sampled(names)).slice(0, mostTensors)) {
+      const order = await evidence.once(`rows ${sample.name}`, () => rowOrder(evidence, sample));
+      if (order !== undefined && isThis(order, evidence)) found.push({ name: sample.name, order });
+    }
+    const [first] = found;
+    if (first === undefined) return undefined;
+    const moved = first.order.filter((row, at) => row !== at).length;
+    const tensors = found.map(({ name }) => name);
+    return {
+      tensors,
+      figures: { rows: first.order.length, moved },
+      sentence: sentence(listed(tensors), moved, first.order.length),
+    };
+  },
+});
+
+export const halvesExchanged = rowKind(
+  'halves_exchanged',
+  isHalves,
+  (names) => `the halves of ${names} are exchanged: gate and up, or their like, are in the other order`,
+);
+
+export const rowsInterleaved = rowKind(
+  'rows_interleaved',
+  isInterleaved,
+  (names, moved, rows) =>
+    `${moved} of ${rows} rows of ${names} are interleaved in another way: rotary heads or fused halves of another convention`,
+);
+
+export const rowsPermuted = rowKind(
+  'rows_permuted',
+  (order) => order.some((row, at) => row !== at),
+  (names, moved, rows) => `${moved} of ${rows} rows of ${names} are in another order`,
+);

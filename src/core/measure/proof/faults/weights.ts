@@ -1,0 +1,222 @@
+import { combined, dot, fits, minus, solveWeights } from '../agreement.js';
+import type { Evidence, Sampled } from '../evidence.js';
+import type { Source } from '../sources.js';
+import { counted, type FaultKind, figure, isConstant, median } from './kind.js';
+
+// Weights of sums, solved by least squares from output and inputs.
+
+/** A tensor that is a weighted sum of the inputs. */
+interface Solved {
+  readonly sample: Sampled;
+  readonly sources: readonly Source[];
+  /** Of the output, by source. */
+  readonly weights: readonly number[];
+  /** Of the expected tensor; undefined if that is no weighted sum. */
+  readonly wanted: readonly number[] | undefined;
+}
+
+const mostSources = 8;
+
+const sumOf = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
+
+const solve = (sample: Sampled): Solved | undefined => {
+  const distinct = [...sample.sources].filter(
+    ([, values], index, all) =>
+      dot(values, values) > 0 && !all.slice(0, index).some(([, former]) => isSame(former, values)),
+  );
+  const vectors = distinct.map(([, values]) => values);
+  if (vectors.length < 2 || vectors.length > mostSources || sample.found.length < 4 * vectors.length)
+    return undefined;
+  const weightsOf = (values: Float32Array): readonly number[] | undefined => {
+    const weights = solveWeights(vectors, values);
+    if (weights === undefined) return undefined;
+    const terms = vectors.map((vector, index) => vector.map((value) => value * (weights[index] ?? 0)));
+    return fits(values, combined(vectors, weights), sample.grain, terms) ? weights : undefined;
+  };
+  const weights = weightsOf(sample.found);
+  if (weights === undefined) return undefined;
+  return { sample, weights, wanted: weightsOf(sample.wanted), sources: distinct.map(([source]) => source) };
+};
+
+const isSame = (a: Float32Array, b: Float32Array): boolean => a.every((value, at) => value === b[at]);
+
+const solvedIn = (evidence: Evidence, names: readonly string[]): Promise<readonly Solved[]> =>
+  evidence.once(`solved ${names.length} ${names[0]}`, async () =>
+    (await evidence.sampled(names)).flatMap((sample) => solve(sample) ?? []),
+  );
+
+const near = (a: number, b: number): boolean => Math.abs(a - b) <= 0.02 * Math.max(1, Math.abs(b));
+
+const allNear = (a: readonly number[], b: readonly number[]): boolean =>
+  a.length === b.length && a.every((value, at) => near(value, b[at] ?? 0));
+
+/** `0.7 math-1 + 0.3 swh-1` */
+const worded = (sources: readonly Source[], weights: readonly number[]): string =>
+  sources.map(({ name }, index) => `${Number((weights[index] ?? 0).toFixed(3))} ${name}`).join(' + ');
+
+const medians = (found: readonly Solved[], of: (solved: Solved) => readonly number[]): number[] =>
+  (found[0]?.sources ?? []).map((_, index) => median(found.map((solved) => of(solved)[index] ?? 0)));
+
+const weightKind = (
+  kind: string,
+  isThis: (solved: Solved & { readonly wanted: readonly number[] }) => boolean,
+  sentence: (weights: string, wanted: string) => string,
+): FaultKind => ({
+  kind,
+  find: async (evidence, names) => {
+    const found = (await solvedIn(evidence, names)).filter(
+      (solved) => solved.wanted !== undefined && isThis({ ...solved, wanted: solved.wanted }),
+    );
+    const [first] = found;
+    if (first === undefined) return undefined;
+    const alike = found.filter(({ sources }) => sources.length === first.sources.length);
+    const weights = worded(first.sources, medians(alike, (solved) => solved.weights));
+    const wanted = worded(first.sources, medians(alike, (solved) => solved.wanted ?? []));
+    const varies = !first.sources.every((_, index) => isConstant(alike.map((solved) => solved.weights[index] ?? 0), 0.05));
+    return {
+      tensors: found.map(({ sample }) => sample.name),
+      figures: { weights, expectedWeights: wanted, constant: String(!varies), tensors: found.length },
+      sentence: `${sentence(weights, wanted)}${varies ? ' (medians: the weights differ by tensor)' : ''}`,
+    };
+  },
+});
+
+const isRatio = ({ weights, wanted }: { weights: readonly number[]; wanted: readonly number[] }): boolean => {
+  const ratio = sumOf(weights) / sumOf(wanted);
+  return Number.isFinite(ratio) && !near(ratio, 1) && allNear(weights, wanted.map((weight) => weight * ratio));
+};
+
+export const notNormalised = weightKind(
+  'not_normalised',
+  (solved) => near(sumOf(solved.wanted), 1) && !near(sumOf(solved.weights), 1) && isRatio(solved),
+  (weights, wanted) => `the weights were not normalised: the output is ${weights}, and the recipe gives ${wanted}`,
+);
+
+export const normalised = weightKind(
+  'normalised',
+  (solved) => near(sumOf(solved.weights), 1) && !near(sumOf(solved.wanted), 1) && isRatio(solved),
+  (weights, wanted) => `the weights were normalised: the output is ${weights}, and the recipe gives ${wanted}`,
+);
+
+export const weightsExchanged = weightKind(
+  'weights_exchanged',
+  ({ weights, wanted }) => {
+    const order = (values: readonly number[]) => values.toSorted((a, b) => a - b);
+    return !allNear(weights, wanted) && allNear(order(weights), order(wanted));
+  },
+  (weights, wanted) => `the weights are exchanged: the output is ${weights}, and the recipe gives ${wanted}`,
+);
+
+const baseOf = (sources: readonly Source[]): number => sources.findIndex(({ role }) => role === 'base');
+
+const isOfExperts = ({ sources, weights, wanted }: Solved & { wanted: readonly number[] }): boolean => {
+  const base = baseOf(sources);
+  return base >= 0 && weights.every((weight, index) => index === base || near(weight, wanted[index] ?? 0));
+};
+
+export const baseNotSubtracted = weightKind(
+  'base_not_subtracted',
+  (solved) => {
+    const base = baseOf(solved.sources);
+    const [own, wanted] = [solved.weights[base] ?? 0, solved.wanted[base] ?? 0];
+    return isOfExperts(solved) && !near(own, wanted) && (near(own, 0) || near(own, 1));
+  },
+  (weights, wanted) =>
+    `task vectors were added without their base: the output is ${weights}, and the recipe gives ${wanted}`,
+);
+
+export const wrongLambda = weightKind(
+  'wrong_lambda',
+  ({ sources, weights, wanted }) => {
+    const base = baseOf(sources);
+    if (base < 0) return false;
+    const without = (values: readonly number[]) => values.filter((_, index) => index !== base);
+    const ratio = sumOf(without(weights)) / sumOf(without(wanted));
+    return (
+      Number.isFinite(ratio) &&
+      near(sumOf(weights), sumOf(wanted)) &&
+      allNear(without(weights), without(wanted).map((weight) => weight * ratio))
+    );
+  },
+  (weights, wanted) => `the task vectors have another scale (lambda): the output is ${weights}, and the recipe gives ${wanted}`,
+);
+
+export const equalWeights = weightKind(
+  'weights_ignored',
+  ({ weights, wanted }) => {
+    const equal = weights.filter((weight) => !near(weight, 0));
+    return equal.length > 1 && equal.every((weight) => near(weight, equal[0] ?? 0)) && !wanted.every((weight) => near(weight, wanted[0] ?? 0));
+  },
+  (weights, wanted) => `the weights were ignored: the output is ${weights}, and the recipe gives ${wanted}`,
+);
+
+export const modelLeftOut = weightKind(
+  'model_left_out',
+  ({ weights, wanted }) => weights.some((weight, index) => near(weight, 0) && !near(wanted[index] ?? 0, 0)),
+  (weights, wanted) => `a model was left out: the output is ${weights}, and the recipe gives ${wanted}`,
+);
+
+export const wrongWeights = weightKind(
+  'wrong_weights',
+  () => true,
+  (weights, wanted) => `the weights are others: the output is ${weights}, and the recipe gives ${wanted}`,
+);
+
+/** A weighted sum in place of a merge that is none. */
+export const linearInstead: FaultKind = {
+  kind: 'linear_instead',
+  find: async (evidence, names) => {
+    const found = (await solvedIn(evidence, names)).filter(({ wanted }) => wanted === undefined);
+    const [first] = found;
+    if (first === undefined) return undefined;
+    const weights = worded(first.sources, medians(found, (solved) => solved.weights));
+    return {
+      tensors: found.map(({ sample }) => sample.name),
+      figures: { weights, tensors: found.length },
+      sentence: `${counted(found.length, 'tensor')} are a plain weighted sum, ${weights}, and the recipe’s method ${evidence.method} gives none`,
+    };
+  },
+};
+
+/** Returns output − base and expected − base. */
+const changesOf = ({ found, wanted, sources }: Sampled): [Float32Array, Float32Array, Float32Array] | undefined => {
+  const base = [...sources].find(([{ role }]) => role === 'base')?.[1];
+  return base === undefined ? undefined : [minus(found, base), minus(wanted, base), base];
+};
+
+export const changeScaled: FaultKind = {
+  kind: 'change_scaled',
+  find: async (evidence, names) => {
+    const found = (await evidence.sampled(names)).flatMap((sample) => {
+      const [own, wanted, base] = changesOf(sample) ?? [];
+      if (own === undefined || wanted === undefined || base === undefined) return [];
+      const length = dot(wanted, wanted);
+      const factor = dot(own, wanted) / length;
+      if (!(length > 0) || near(factor, 1)) return [];
+      return fits(sample.found, combined([base, wanted], [1, factor]), sample.grain, [base]) ? [{ sample, factor }] : [];
+    });
+    if (found.length === 0) return undefined;
+    const factor = figure(median(found.map((one) => one.factor)));
+    return {
+      tensors: found.map(({ sample }) => sample.name),
+      figures: { factor, tensors: found.length },
+      sentence: `the change against the base is ${factor} times the recipe’s (lambda or the sum of weights) in ${counted(found.length, 'tensor')}`,
+    };
+  },
+};
+
+export const baseNotAdded: FaultKind = {
+  kind: 'base_not_added',
+  find: async (evidence, names) => {
+    const found = (await evidence.sampled(names)).filter((sample) => {
+      const [, wanted, base] = changesOf(sample) ?? [];
+      return wanted !== undefined && base !== undefined && fits(sample.found, wanted, sample.grain, [base]);
+    });
+    if (found.length === 0) return undefined;
+    return {
+      tensors: found.map(({ name }) => name),
+      figures: { tensors: found.length },
+      sentence: `${counted(found.length, 'tensor')} are the merged change alone: the base was not added`,
+    };
+  },
+};

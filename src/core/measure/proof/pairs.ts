@@ -1,0 +1,56 @@
+import { tiesIn } from '../../models/architecture/ties.js';
+import { inSpelling } from '../../plan/compile/in-spelling.js';
+import type { OpenedCheckpoint } from '../../plan/compile/inputs/models.js';
+import type { TensorReference } from '../../tensor/reference.js';
+import type { Expected, ExpectedTensor } from './expected.js';
+
+/** An expected tensor and the output's tensor that a loader puts in its place. */
+export interface Pair {
+  readonly name: string;
+  readonly expected: ExpectedTensor | undefined;
+  readonly found: TensorReference | undefined;
+}
+
+/**
+ * Pairs tensors by name. If only one side stores a copy of tied embeddings, the copy is paired with the
+ * embeddings of the other side, as loaders would. Buffers that one side lacks are left out: loaders compute
+ * them.
+ *
+ * @param first the model whose spelling the expected names have
+ */
+export const pairsOf = (
+  { tensors: expected }: Expected,
+  first: OpenedCheckpoint,
+  given: OpenedCheckpoint,
+): { readonly pairs: readonly Pair[]; readonly out: OpenedCheckpoint } => {
+  const out = inSpelling(first, given);
+  const found = out.checkpoint.tensors;
+  const names = [...new Set([...expected.keys(), ...found.keys()])];
+  const roleOf = (name: string) => (out.architecture.places.get(name) ?? first.architecture.places.get(name))?.role;
+  const pairs = names.flatMap((name): Pair[] => {
+    const [wanted, own] = [expected.get(name), found.get(name)];
+    if (wanted !== undefined && own !== undefined) return [{ name, expected: wanted, found: own }];
+    if (roleOf(name) === 'buffer' || out.checkpoint.copies?.has(name) === true) return [];
+    const source = sourceOfCopy(name, expected, found, out);
+    if (source === undefined) return [{ name, expected: wanted, found: own }];
+    return [{ name, expected: wanted ?? expected.get(source), found: own ?? found.get(source) }];
+  });
+  return { pairs, out };
+};
+
+/** Returns the tensor that stands for a tied copy that one side does not store. */
+const sourceOfCopy = (
+  name: string,
+  expected: ReadonlyMap<string, ExpectedTensor>,
+  found: ReadonlyMap<string, TensorReference>,
+  { architecture }: OpenedCheckpoint,
+): string | undefined => {
+  // An untied model without its head gets random numbers from its loader.
+  if (!found.has(name) && architecture.tied === false) return undefined;
+  const wanted = [...expected].map(
+    ([other, { dtype, shape }]) => [other, { file: 0, begin: 0, end: 0, dtype, shape }] as const,
+  );
+  const tensors = new Map<string, TensorReference>([...wanted, ...found]);
+  const source = tiesIn({ tensors }).find(({ copy }) => copy === name)?.source;
+  return source !== undefined && expected.has(source) && found.has(source) ? source : undefined;
+};

@@ -1,0 +1,62 @@
+import type { RunCost } from '../../engine/run.js';
+import type { Dtype } from '../../tensor/dtype.js';
+import type { VerifiedInput } from '../verification/verification.js';
+
+/**
+ * - `intact`: every tensor has the expected numbers.
+ * - `rounded`: each is equal, or within one rounding of the stored dtype.
+ * - `different`: at least one tensor differs, is missing or is additional.
+ * - `not_this`: most tensors have nothing in common with the expected ones.
+ */
+export type ProofVerdict = 'intact' | 'rounded' | 'different' | 'not_this';
+
+export type ProvenState = 'equal' | 'rounding' | 'different' | 'missing' | 'additional';
+
+/** A tensor of an output, compared with the one that the inputs give. */
+export interface ProvenTensor {
+  readonly name: string;
+  /** Null outside the layers. */
+  readonly layer: number | null;
+  readonly state: ProvenState;
+  /** As stored; null if missing. */
+  readonly dtype: Dtype | null;
+  readonly expectedDtype: Dtype | null;
+  readonly elements: number;
+  /** Elements that differ as numbers; null if not compared. */
+  readonly differing: number | null;
+  /** max |output − expected|; null if equal or not comparable. */
+  readonly max: number | null;
+  /** ‖output − expected‖ / ‖expected‖. */
+  readonly relative: number | null;
+  /** Why elements were not compared: another shape, or a dtype without numbers. */
+  readonly reason?: string;
+}
+
+/** The kind of a difference, as far as the evidence decides it. */
+export interface Fault {
+  /** A stable code: `adapter_not_applied`; `unexplained` if nothing fits. */
+  readonly kind: string;
+  /** Names of the tensors that it explains. */
+  readonly tensors: readonly string[];
+  readonly figures: Readonly<Record<string, number | string>>;
+  readonly sentence: string;
+}
+
+/** Whether a merge is what its recipe says, tensor by tensor. */
+export interface MergeProof extends RunCost {
+  /** Absolute path of the output. */
+  readonly out: string;
+  /** The recipe's file, or the model, as given. */
+  readonly against: string;
+  readonly method: string;
+  readonly inputs: readonly VerifiedInput[];
+  readonly verdict: ProofVerdict;
+  /** True for `intact` only. */
+  readonly intact: boolean;
+  /** In the order of the expected merge; additional ones last. */
+  readonly tensors: readonly ProvenTensor[];
+  /** The fault that explains most tensors; null if nothing differs. */
+  readonly fault: Fault | null;
+  readonly faults: readonly Fault[];
+  readonly warnings: readonly string[];
+}

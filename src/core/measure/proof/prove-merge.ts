@@ -1,0 +1,173 @@
+import { LayerloomError } from '../../base/errors/errors.js';
+import { ValueReader } from '../../engine/compute/measures/read-values.js';
+import { overInputs, type RunControls } from '../../engine/run.js';
+import { nameWithCommit } from '../../models/address/found-model.js';
+import { operandOf } from '../../plan/adapted.js';
+import {
+  type OpenedCheckpoint,
+  openEach,
+  openModelOrAdapter,
+  plannedInput,
+} from '../../plan/compile/inputs/models.js';
+import type { CompleteRecipe } from '../../plan/complete-recipe.js';
+import { sourcesOfOperand } from '../../plan/operands.js';
+import type { MergePlan } from '../../plan/plan.js';
+import { compareExpected } from './compare-expected.js';
+import { configWarnings } from './config-warnings.js';
+import { Evidence } from './evidence.js';
+import { type ExpectedTensor, expectedOf } from './expected.js';
+import { explain } from './explain.js';
+import { pairsOf } from './pairs.js';
+import type { Fault, MergeProof, ProofVerdict, ProvenTensor } from './proof.js';
+import { isRounding } from './rounding.js';
+import { roundingFault } from './rounding-fault.js';
+import { sourcesOfInputs } from './sources.js';
+import { withInputs } from './with-inputs.js';
+
+export interface ProofParts {
+  /** The output: a path or `org/name`. */
+  readonly out: string;
+  /** As given, for the report. */
+  readonly against: string;
+  readonly plan: MergePlan;
+  /** The recipe with absolute paths. */
+  readonly recipe: CompleteRecipe;
+  /** Plans another recipe over the same models. */
+  readonly planAgain: (recipe: CompleteRecipe) => Promise<MergePlan>;
+}
+
+/**
+ * Compares each tensor of an output with what a plan gives, and names the kind of each difference. Reads
+ * inputs and output once; where something differs, also samples of the wrong tensors and of the inputs.
+ *
+ * @throws LayerloomError the codes of `openModelOrAdapter` and `runComparisons`
+ */
+export const proveMerge = async (
+  { out: given, against, plan, recipe, planAgain }: ProofParts,
+  controls: RunControls,
+): Promise<MergeProof> => {
+  const opened = await openInputs(plan);
+  const [first] = opened.inputs;
+  const [out] = await openEach([{ role: 'out', model: given }], openModelOrAdapter);
+  if (first === undefined || out === undefined) throw new RangeError('a plan has no inputs');
+  const expected = expectedOf(plan);
+  const { pairs, out: spelt } = pairsOf(expected, first, out);
+  const inputs = [...plan.inputs, plannedInput(out)];
+  const layerOf = (name: string) => spelt.architecture.places.get(name)?.layer ?? null;
+  const { tensors: compared, cost } = await compareExpected(pairs, inputs, layerOf, controls);
+  const facts = {
+    out: out.checkpoint.path,
+    against,
+    method: plan.method,
+    inputs: plan.inputs.map((input) => ({
+      name: input.name,
+      path: input.path,
+      commit: nameWithCommit(input) ?? null,
+    })),
+    ...cost,
+    warnings: [...new Set([...plan.warnings, ...out.checkpoint.warnings, ...(await configWarnings(plan, out))])],
+  };
+  if (compared.every(({ state }) => state === 'equal'))
+    return { ...facts, verdict: 'intact', intact: true, tensors: compared, fault: null, faults: [] };
+  const sources = sourcesOfInputs(opened.inputs, opened.bases);
+  const read = pairs.flatMap(({ name, expected: wanted, found }) => [
+    ...(wanted === undefined ? [] : [wanted.operand]),
+    ...(found === undefined ? [] : [operandOf(plan.inputs.length, found)]),
+    ...sources.flatMap((source) => source.tensor(name)?.operand ?? []),
+  ]);
+  const { result, cost: ofEvidence } = await overInputs(
+    controls,
+    'comparison',
+    inputs,
+    read.flatMap(sourcesOfOperand),
+    async (pool, files) => {
+      await using reader = new ValueReader(pool, files);
+      return await explained(
+        new Evidence({
+          ...{ out: spelt, outInput: plan.inputs.length, pairs, tensors: compared, sources, reader },
+          ...{ method: plan.method, recipe },
+          replan: (other) => replanned(other, plan, planAgain),
+        }),
+      );
+    },
+  );
+  return {
+    ...facts,
+    ...result,
+    intact: false,
+    fault: result.faults[0] ?? null,
+    bytesRead: facts.bytesRead + ofEvidence.bytesRead,
+    seconds: facts.seconds + ofEvidence.seconds,
+  };
+};
+
+/** Tells roundings from differences, and explains both. */
+const explained = async (
+  evidence: Evidence,
+): Promise<Pick<MergeProof, 'tensors' | 'faults' | 'verdict'>> => {
+  const tensors: ProvenTensor[] = [];
+  for (const tensor of evidence.tensors) {
+    const sample = tensor.state === 'different' ? await evidence.sampleOf(tensor.name) : undefined;
+    const isRounded = sample !== undefined && (await isRounding(evidence, sample));
+    tensors.push(isRounded ? { ...tensor, state: 'rounding' } : tensor);
+  }
+  const wrong = tensors.filter(({ state }) => state !== 'equal' && state !== 'rounding');
+  const faults = [
+    ...(await explain(
+      evidence,
+      wrong.map(({ name }) => name),
+    )),
+    ...(await roundingFault(evidence, tensors)),
+  ];
+  return { tensors, faults, verdict: verdictOf(tensors, faults) };
+};
+
+/** Relative difference of numbers that have nothing in common: √2 for independent ones of equal size. */
+const unrelated = 0.9;
+
+const verdictOf = (tensors: readonly ProvenTensor[], faults: readonly Fault[]): ProofVerdict => {
+  const isRight = ({ state }: ProvenTensor) => state === 'equal' || state === 'rounding';
+  if (tensors.every(isRight)) return tensors.every(({ state }) => state === 'equal') ? 'intact' : 'rounded';
+  const known = new Set(faults.flatMap(({ kind, tensors: names }) => (kind === 'unexplained' ? [] : names)));
+  const foreign = tensors.filter(
+    (tensor) =>
+      !isRight(tensor) &&
+      (tensor.state === 'missing' || tensor.relative === null
+        ? tensor.state !== 'different' || tensor.reason !== undefined
+        : tensor.relative >= unrelated && !known.has(tensor.name)),
+  );
+  return foreign.length > tensors.length / 2 ? 'not_this' : 'different';
+};
+
+const openInputs = async (
+  plan: MergePlan,
+): Promise<{ readonly inputs: OpenedCheckpoint[]; readonly bases: ReadonlyMap<number, OpenedCheckpoint> }> => {
+  const inputs = await openEach(
+    plan.inputs.map(({ role, path }) => ({ role, model: path })),
+    openModelOrAdapter,
+  );
+  const bases = new Map<number, OpenedCheckpoint>();
+  for (const [index, { adapted }] of plan.inputs.entries()) {
+    const [base] = adapted === undefined ? [] : await openEach([{ role: 'base', model: adapted.base.path }]);
+    if (base !== undefined) bases.set(index, base);
+  }
+  return { inputs, bases };
+};
+
+/** Returns another recipe's tensors, over the inputs of the first plan; undefined if it is refused. */
+const replanned = async (
+  recipe: CompleteRecipe,
+  { inputs }: MergePlan,
+  planAgain: ProofParts['planAgain'],
+): Promise<ReadonlyMap<string, ExpectedTensor> | undefined> => {
+  try {
+    const plan = await planAgain(recipe);
+    const numbers = plan.inputs.map(({ path }) => inputs.findIndex((input) => input.path === path));
+    if (numbers.includes(-1)) return undefined;
+    return new Map([...expectedOf(plan).tensors].map(([name, tensor]) => [name, withInputs(tensor, numbers)]));
+  } catch (error) {
+    // A recipe that cannot be planned is no explanation.
+    if (error instanceof LayerloomError && error.code !== 'INTERRUPTED') return undefined;
+    throw error;
+  }
+};

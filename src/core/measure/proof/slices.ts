@@ -1,0 +1,40 @@
+import type { ElementSlice } from '../../engine/compute/measures/read-values.js';
+import { elementsOf, type Shape } from '../../tensor/reference.js';
+
+/** Blocks of rows that a sample has, at equal distances. */
+const mostBlocks = 8;
+
+/** Returns blocks of whole rows, the first and the last included, of about `most` elements in all. */
+export const sampleSlices = (shape: Shape, most: number): ElementSlice[] => {
+  const elements = elementsOf(shape);
+  if (elements <= most) return [{ first: 0, count: elements }];
+  const columns = shape.length < 2 ? 1 : (shape.at(-1) ?? 1);
+  const rows = elements / columns;
+  const taken = Math.max(1, Math.floor(most / columns));
+  const blocks = Math.min(mostBlocks, taken);
+  const inBlock = Math.max(1, Math.floor(taken / blocks));
+  return Array.from({ length: blocks }, (_, block) => ({
+    first: Math.floor((block * (rows - inBlock)) / Math.max(1, blocks - 1)) * columns,
+    count: inBlock * columns,
+  }));
+};
+
+/** Elements of a vector's head. */
+const ofHead = 256;
+
+/** Returns the first row of a tensor, or the first elements of a vector. */
+export const headSlice = (shape: Shape): ElementSlice => {
+  const count = shape.length < 2 ? Math.min(ofHead, elementsOf(shape)) : (shape.at(-1) ?? 1);
+  return { first: 0, count: elementsOf(shape) === 0 ? 0 : count };
+};
+
+/** Returns all elements in blocks of whole rows, of about `most` elements each. */
+export const allSlices = (shape: Shape, most: number): ElementSlice[] => {
+  const elements = elementsOf(shape);
+  const columns = shape.length < 2 ? 1 : (shape.at(-1) ?? 1);
+  const size = Math.max(1, Math.floor(most / Math.max(1, columns))) * columns;
+  return Array.from({ length: Math.ceil(elements / size) }, (_, index) => ({
+    first: index * size,
+    count: Math.min(size, elements - index * size),
+  }));
+};
