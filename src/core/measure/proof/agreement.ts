@@ -19,7 +19,8 @@ export type Grain = readonly Dtype[];
 /** Units that sums in float32 may be apart: the order of their terms differs between programs. */
 const unitsOf = (dtype: Dtype): number => (dtype === 'F32' || dtype === 'F64' ? 4 : 1);
 
-const allowedAt = (size: number, grain: Grain): number =>
+/** The largest difference that one rounding of a number of this size makes. */
+export const allowedAt = (size: number, grain: Grain): number =>
   grain.reduce((most, dtype) => Math.max(most, unitsOf(dtype) * unitAt(size, dtype)), 0);
 
 /** Returns how many elements are further apart than one rounding allows at the largest of their terms. */
@@ -43,7 +44,10 @@ export const beyondRounding = (
 };
 
 /** Share of elements of a hypothesis that may be apart: sums that cancel. */
-const mostApart = 1 / 512;
+const mostApart = 1 / 256;
+
+/** Roundings that a hypothesis may be apart, and their root mean square. */
+const [mostRoundings, mostSpread] = [2, 0.75];
 
 /** True if a hypothesis explains the elements up to roundings. */
 export const fits = (
@@ -51,7 +55,51 @@ export const fits = (
   wanted: Float32Array,
   grain: Grain,
   terms: readonly Float32Array[] = [],
-): boolean => beyondRounding(found, wanted, grain, terms) <= found.length * mostApart;
+): boolean => {
+  let [beyond, squares] = [0, 0];
+  const largest = wanted.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+  const least = grain[0] === 'F32' || grain[0] === 'F64' ? largest : 0;
+  for (let at = 0; at < found.length; at += 1) {
+    const [a, b] = [found[at] ?? 0, wanted[at] ?? 0];
+    if (a === b || (Number.isNaN(a) && Number.isNaN(b))) continue;
+    const size = terms.reduce(
+      (most, term) => Math.max(most, Math.abs(term[at] ?? 0)),
+      Math.max(Math.abs(a), Math.abs(b), least),
+    );
+    const roundings = Math.abs(a - b) / allowedAt(size, grain);
+    if (!(roundings <= mostRoundings)) beyond += 1;
+    else squares += roundings * roundings;
+  }
+  return beyond <= found.length * mostApart && squares <= found.length * mostSpread ** 2;
+};
+
+/** Share of a magnitude within which magnitudes at a cut are equal. */
+const sameCut = 0.02;
+
+/**
+ * True if the magnitudes of each row lie at a common cut in one of the columns: equal changes, of which a
+ * program keeps some.
+ */
+export const isAtCut = (rows: readonly (readonly number[])[]): boolean => {
+  const cuts = (rows[0] ?? []).map((_, column) => commonest(rows.map((row) => row[column] ?? 0)));
+  return rows.every((row) =>
+    row.some((value, column) => {
+      const cut = cuts[column] ?? 0;
+      return cut > 0 && Math.abs(value - cut) <= sameCut * cut;
+    }),
+  );
+};
+
+/** The value around which most values lie. */
+const commonest = (values: readonly number[]): number => {
+  const sorted = values.filter((value) => value > 0).sort((a, b) => a - b);
+  let [best, most, from] = [0, 0, 0];
+  for (const [to, value] of sorted.entries()) {
+    while ((sorted[from] ?? 0) < value * (1 - 2 * sameCut)) from += 1;
+    if (to - from + 1 > most) [best, most] = [sorted[Math.floor((from + to) / 2)] ?? 0, to - from + 1];
+  }
+  return best;
+};
 
 /** Σ a·b over finite products. */
 export const dot = (a: Float32Array, b: Float32Array): number => {

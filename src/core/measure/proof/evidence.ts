@@ -5,7 +5,7 @@ import type { CompleteRecipe } from '../../plan/complete-recipe.js';
 import { operandOf } from '../../plan/adapted.js';
 import type { Operand } from '../../plan/plan.js';
 import { type Dtype, isFloating } from '../../tensor/dtype.js';
-import type { Shape } from '../../tensor/reference.js';
+import { elementsOf, type Shape } from '../../tensor/reference.js';
 import { fits, type Grain, isCopy } from './agreement.js';
 import type { ExpectedTensor } from './expected.js';
 import { elsewhereOf, type Elsewhere } from './elsewhere.js';
@@ -18,6 +18,9 @@ import type { Source } from './sources.js';
 /** Elements of all samples together, and limits of one tensor's. */
 const mostElements = 8 * 1024 * 1024;
 const [leastOfTensor, mostOfTensor] = [1024, 64 * 1024];
+
+/** Right tensors that are compared with another recipe's. */
+const mostRight = 24;
 
 /** A pair of tensors of one shape whose numbers differ, with elements of both. */
 export interface Sampled {
@@ -36,7 +39,9 @@ export interface Sampled {
   readonly wanted: Float32Array;
   /** Of each source that has the tensor in this shape. */
   readonly sources: ReadonlyMap<Source, Float32Array>;
-  /** The first source that the sample is a copy of. */
+  /** True if the sample is the whole tensor. */
+  readonly isWhole: boolean;
+  /** Sources that the sample is a copy of, and the expected tensor is not. */
   readonly copyOf: readonly Source[];
 }
 
@@ -76,6 +81,7 @@ export class Evidence {
   constructor(parts: EvidenceParts) {
     const { out, sources, method, recipe, replan, pairs, tensors } = parts;
     this.#parts = parts;
+    this.tensors = tensors;
     this.out = out;
     this.sources = sources;
     this.method = method;
@@ -93,9 +99,7 @@ export class Evidence {
   }
 
   /** All tensors, right ones too. */
-  get tensors(): readonly ProvenTensor[] {
-    return this.#parts.tensors;
-  }
+  tensors: readonly ProvenTensor[];
 
   pairOf(name: string): Pair {
     return valueAt(this.#pairs, name);
@@ -169,12 +173,27 @@ export class Evidence {
     return known;
   }
 
+  /** True if another recipe gives the right tensors of the output as well, of which some are compared. */
+  async fitsRight(other: ReadonlyMap<string, ExpectedTensor>): Promise<boolean> {
+    const right = this.tensors.filter(({ state }) => state === 'equal' || state === 'rounding');
+    const step = Math.max(1, Math.floor(right.length / mostRight));
+    for (const { name } of right.filter((_, index) => index % step === 0))
+      if (!(await this.fitsTensor(name, other.get(name)))) return false;
+    return true;
+  }
+
   /** True if a recipe's tensor is the output's, up to roundings. */
   async fitsTensor(name: string, other: ExpectedTensor | undefined): Promise<boolean> {
     const own = await this.sampleOf(name);
-    if (own === undefined || other === undefined || other.shape.join() !== own.shape.join()) return false;
+    if (own === undefined) return other !== undefined && this.#isSameInteger(name, other);
+    if (other === undefined || other.shape.join() !== own.shape.join()) return false;
     const values = await this.read(other.unrounded, other.shape, own.slices);
     return fits(own.found, values, own.grain, [...own.sources.values()]);
+  }
+
+  /** Tensors that have no numbers are taken for the same if they have one shape. */
+  #isSameInteger(name: string, other: ExpectedTensor): boolean {
+    return this.expected.get(name)?.shape.join() === other.shape.join();
   }
 
   async #sample(name: string): Promise<Sampled | undefined> {
@@ -193,6 +212,7 @@ export class Evidence {
       if (tensor === undefined || tensor.shape.join() !== shape.join()) continue;
       sources.set(source, await this.read(tensor.operand, shape, slices));
     }
+    const wanted = await this.readWanted(name, slices);
     const place = this.out.architecture.places.get(name);
     return {
       ...{ name, shape, dtype: found.dtype, slices, sources },
@@ -201,8 +221,11 @@ export class Evidence {
       module: place?.module ?? name,
       role: place?.role ?? 'other',
       found: own,
-      wanted: await this.readWanted(name, slices),
-      copyOf: [...sources].flatMap(([source, values]) => (isCopy(own, values, found.dtype) ? [source] : [])),
+      wanted,
+      isWhole: slices.length === 1 && slices[0]?.count === elementsOf(shape),
+      copyOf: [...sources].flatMap(([source, values]) =>
+        isCopy(own, values, found.dtype) && !isCopy(values, wanted, expected.dtype) ? [source] : [],
+      ),
     };
   }
 }

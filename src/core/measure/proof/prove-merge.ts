@@ -19,8 +19,8 @@ import { type ExpectedTensor, expectedOf } from './expected.js';
 import { explain } from './explain.js';
 import { pairsOf } from './pairs.js';
 import type { Fault, MergeProof, ProofVerdict, ProvenTensor } from './proof.js';
-import { isRounding } from './rounding.js';
-import { roundingFault } from './rounding-fault.js';
+import { type RoundingKind, roundingOf } from './rounding.js';
+import { roundingFaults } from './rounding-faults.js';
 import { sourcesOfInputs } from './sources.js';
 import { withInputs } from './with-inputs.js';
 
@@ -106,18 +106,21 @@ const explained = async (
   evidence: Evidence,
 ): Promise<Pick<MergeProof, 'tensors' | 'faults' | 'verdict'>> => {
   const tensors: ProvenTensor[] = [];
+  const kinds = new Map<string, RoundingKind>();
   for (const tensor of evidence.tensors) {
     const sample = tensor.state === 'different' ? await evidence.sampleOf(tensor.name) : undefined;
-    const isRounded = sample !== undefined && (await isRounding(evidence, sample));
-    tensors.push(isRounded ? { ...tensor, state: 'rounding' } : tensor);
+    const kind = sample && (await roundingOf(evidence, sample));
+    if (kind !== undefined) kinds.set(tensor.name, kind);
+    tensors.push(kind === undefined ? tensor : { ...tensor, state: 'rounding' });
   }
+  evidence.tensors = tensors;
   const wrong = tensors.filter(({ state }) => state !== 'equal' && state !== 'rounding');
   const faults = [
     ...(await explain(
       evidence,
       wrong.map(({ name }) => name),
     )),
-    ...(await roundingFault(evidence, tensors)),
+    ...(await roundingFaults(evidence, kinds)),
   ];
   return { tensors, faults, verdict: verdictOf(tensors, faults) };
 };
@@ -128,7 +131,9 @@ const unrelated = 0.9;
 const verdictOf = (tensors: readonly ProvenTensor[], faults: readonly Fault[]): ProofVerdict => {
   const isRight = ({ state }: ProvenTensor) => state === 'equal' || state === 'rounding';
   if (tensors.every(isRight)) return tensors.every(({ state }) => state === 'equal') ? 'intact' : 'rounded';
-  const known = new Set(faults.flatMap(({ kind, tensors: names }) => (kind === 'unexplained' ? [] : names)));
+  const known = new Set(
+    faults.flatMap(({ kind, tensors: names }) => (/^(unexplained|another_base)$/.test(kind) ? [] : names)),
+  );
   const foreign = tensors.filter(
     (tensor) =>
       !isRight(tensor) &&

@@ -1,7 +1,8 @@
+import { allowedAt, dot, isAtCut } from './agreement.js';
 import type { Evidence, Sampled } from './evidence.js';
-import { beyondRounding, dot, minus } from './agreement.js';
-import { rounded } from './precision.js';
+import { rounded, unitAt } from './precision.js';
 import { allSlices } from './slices.js';
+import type { Source } from './sources.js';
 
 /** Elements that are read at once. */
 const blockElements = 1024 * 1024;
@@ -9,40 +10,134 @@ const blockElements = 1024 * 1024;
 /** Share of the way to another model by which roundings alone may move a tensor. */
 const mostTowards = 0.05;
 
+/** Units at the largest term that arithmetic in the stored dtype may be apart, and their root mean square. */
+const [mostUnits, mostSpread] = [4, 0.75];
+
+/** Share of elements at the cut of a sparsifying method. */
+const mostAtCut = 0.03;
+
+/** Methods that keep the largest changes: programs break ties of equal magnitudes differently. */
+const sparsifying = /^(ties|breadcrumbs|breadcrumbs_ties|arcee_fusion|sce|dare_ties|dare_linear|della|della_linear)$/;
+
+/** Methods that divide by norms or angles, whose rounding scales whole tensors. */
+const byNorms = /^(nuslerp|multislerp|karcher|slerp|model_stock|sce|nearswap)$/;
+
 /**
- * True if a tensor is the expected one up to roundings: no element is further away than one rounding, and the
- * differences do not lead towards an input. Without the second test, a change that is smaller than a unit in
- * the last place would be lost unseen.
+ * - `strict`: no element is further away than one rounding.
+ * - `arithmetic`: as by several roundings of the stored dtype, at the size of the terms.
+ * - `cut`: so too, and equal magnitudes at the cut of a sparsifying method were kept or dropped otherwise.
  */
-export const isRounding = async (evidence: Evidence, sample: Sampled): Promise<boolean> => {
-  const { name, found, wanted, grain, sources, shape } = sample;
-  if (beyondRounding(found, wanted, grain, [...sources.values()]) > 0) return false;
+export type RoundingKind = 'strict' | 'arithmetic' | 'cut';
+
+/**
+ * Returns how a tensor differs from the expected one if only by roundings. The differences must not lead
+ * towards an input: without this test, a change that is smaller than a unit in the last place would be lost
+ * unseen.
+ */
+export const roundingOf = async (
+  evidence: Evidence,
+  sample: Sampled,
+): Promise<RoundingKind | undefined> => {
   // A bitwise copy of an input that was to be changed is no rounding.
-  if (sample.copyOf.length > 0 || leadsElsewhere(sample)) return false;
+  if (sample.copyOf.length > 0) return undefined;
+  const first = new Tally(sample, evidence.method);
+  first.add(sample.found, sample.wanted, sample.sources);
+  if (first.kind === undefined) return undefined;
+  if (sample.isWhole) return first.kind;
+  const { name, shape } = sample;
+  const all = new Tally(sample, evidence.method);
   for (const slice of allSlices(shape, blockElements)) {
-    const [own, other] = [
-      await evidence.readFound(name, [slice]),
-      await evidence.readWanted(name, [slice]),
-    ];
-    if (beyondRounding(own, other, grain) === 0) continue;
-    const terms: Float32Array[] = [];
-    for (const source of sources.keys()) {
+    const found = await evidence.readFound(name, [slice]);
+    const sources = new Map<Source, Float32Array>();
+    for (const source of sample.sources.keys()) {
       const tensor = source.tensor(name);
-      if (tensor !== undefined) terms.push(await evidence.read(tensor.operand, shape, [slice]));
+      if (tensor !== undefined) sources.set(source, await evidence.read(tensor.operand, shape, [slice]));
     }
-    if (beyondRounding(own, other, grain, terms) > 0) return false;
+    all.add(found, await evidence.readWanted(name, [slice]), sources);
   }
-  return true;
+  return all.kind;
 };
 
-const leadsElsewhere = ({ found, wanted, sources, grain: [dtype = 'F32'] }: Sampled): boolean => {
-  const expected = wanted.map((value) => rounded(value, dtype));
-  const apart = minus(found, expected);
-  const noise = dot(apart, apart) / Math.max(1, apart.length);
-  return [...sources.values()].some((values) => {
-    const direction = minus(values.map((value) => rounded(value, dtype)), expected);
-    const length = dot(direction, direction);
-    if (!(length > 0)) return false;
-    return Math.abs(dot(apart, direction) / length) > mostTowards + 4 * Math.sqrt(noise / length);
-  });
-};
+/** Sums over a tensor's elements. */
+class Tally {
+  readonly #sample: Sampled;
+  readonly #method: string;
+  readonly #factor: number;
+  readonly #least: number;
+  readonly #towards = new Map<Source, { dot: number; length: number }>();
+  /** Elements further apart than roundings, with each source's change there. */
+  readonly #off: number[][] = [];
+  #elements = 0;
+  #beyond = 0;
+  #squares = 0;
+  #noise = 0;
+  #isOff = 0;
+
+  constructor(sample: Sampled, method: string) {
+    const { found, wanted, grain } = sample;
+    this.#sample = sample;
+    this.#method = method;
+    const factor = dot(found, wanted) / Math.max(dot(wanted, wanted), Number.MIN_VALUE);
+    const isShort = grain.some((dtype) => dtype !== 'F32' && dtype !== 'F64');
+    this.#factor = byNorms.test(method) && isShort && Math.abs(factor - 1) < 2 ** -6 ? factor : 1;
+    // Sums in float32 that cancel are as exact as their terms, not as their result.
+    this.#least = isShort ? 0 : wanted.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+  }
+
+  add(found: Float32Array, wanted: Float32Array, sources: ReadonlyMap<Source, Float32Array>): void {
+    const { grain } = this.#sample;
+    const [dtype = 'F32'] = grain;
+    const terms = [...sources.values()];
+    const base = [...sources].find(([{ role }]) => role === 'base')?.[1] ?? terms[0];
+    const towards = [...sources].map(([source, values]) => {
+      const sums = this.#towards.get(source) ?? { dot: 0, length: 0 };
+      this.#towards.set(source, sums);
+      return { values, sums };
+    });
+    this.#elements += found.length;
+    for (let at = 0; at < found.length; at += 1) {
+      const [a, b] = [found[at] ?? 0, rounded((wanted[at] ?? 0) * this.#factor, dtype)];
+      const apart = a - b;
+      if (Number.isNaN(a) !== Number.isNaN(b)) this.#isOff += found.length;
+      if (apart !== 0 && !Number.isNaN(apart)) {
+        let size = Math.max(Math.abs(a), Math.abs(b), this.#least);
+        for (const term of terms) size = Math.max(size, Math.abs(term[at] ?? 0));
+        const allowed = allowedAt(size, grain);
+        const units = Math.abs(apart) / allowed;
+        if (!(units <= 1)) this.#beyond += 1;
+        if (!(units <= mostUnits)) {
+          this.#isOff += 1;
+          if (this.#off.length < 4096)
+            this.#off.push(terms.map((term) => Math.abs((term[at] ?? 0) - (base?.[at] ?? 0))));
+          continue;
+        }
+        this.#squares += units * units;
+        this.#noise += apart * apart;
+      }
+      for (const { values, sums } of towards) {
+        const direction = rounded(values[at] ?? 0, dtype) - b;
+        sums.dot += apart * direction;
+        sums.length += direction * direction;
+      }
+    }
+  }
+
+  get kind(): RoundingKind | undefined {
+    if (this.#leadsElsewhere) return undefined;
+    if (this.#beyond === 0 && this.#isOff === 0) return 'strict';
+    const isShort = this.#sample.grain.some((dtype) => unitAt(1, dtype) > 2 ** -20);
+    if (!isShort && this.#isOff === 0) return undefined;
+    if (!(Math.sqrt(this.#squares / this.#elements) <= mostSpread)) return undefined;
+    if (this.#isOff === 0) return 'arithmetic';
+    const isFew = this.#isOff <= Math.max(2, this.#elements * mostAtCut);
+    return sparsifying.test(this.#method) && isFew && isAtCut(this.#off) ? 'cut' : undefined;
+  }
+
+  get #leadsElsewhere(): boolean {
+    const noise = this.#noise / Math.max(1, this.#elements);
+    return [...this.#towards.values()].some(
+      ({ dot: along, length }) =>
+        length > 0 && Math.abs(along / length) > mostTowards + 4 * Math.sqrt(noise / length),
+    );
+  }
+}

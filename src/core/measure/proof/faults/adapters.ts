@@ -199,10 +199,13 @@ export const adapterSubtracted = byFactor(
   () => 'the adapter was subtracted instead of added',
 );
 
+const isOtherFactor = ({ isExplained, factor }: Changed): boolean =>
+  isExplained && !isNear(factor, 0) && Math.abs(factor - 1) > 0.02;
+
 export const wrongScale: FaultKind = {
   kind: 'wrong_scale',
   find: async (evidence, names) => {
-    const found = (await changedIn(evidence, names)).filter(({ isExplained, factor }) => isExplained && !isNear(factor, 0));
+    const found = (await changedIn(evidence, names)).filter(isOtherFactor);
     const factors = found.map(({ factor }) => factor);
     if (found.length === 0 || !isConstant(factors)) return undefined;
     const [factor, scale] = [median(factors), found[0]?.scale];
@@ -217,7 +220,7 @@ export const wrongScale: FaultKind = {
 export const scalesDiffer: FaultKind = {
   kind: 'scale_by_tensor',
   find: async (evidence, names) => {
-    const found = (await changedIn(evidence, names)).filter(({ isExplained, factor }) => isExplained && !isNear(factor, 0));
+    const found = (await changedIn(evidence, names)).filter(isOtherFactor);
     if (found.length === 0) return undefined;
     const factors = found.map(({ factor }) => factor).toSorted((a, b) => a - b);
     const [least = 0, most = 0] = [factors[0], factors.at(-1)];

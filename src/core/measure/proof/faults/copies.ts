@@ -28,7 +28,8 @@ const isWhole = async (evidence: Evidence, source: Source, wrong: ReadonlySet<st
   const step = Math.max(1, Math.floor(right.length / mostRight));
   for (const { name } of right.filter((_, index) => index % step === 0)) {
     const sample = await evidence.sampleOf(name);
-    if (sample !== undefined && !sample.copyOf.includes(source)) return false;
+    const values = sample?.sources.get(source);
+    if (sample !== undefined && !(values !== undefined && isCopy(sample.found, values, sample.dtype))) return false;
   }
   return true;
 };
@@ -101,7 +102,7 @@ export const rolesExchanged: FaultKind = {
     const { task, language } = evidence.recipe;
     if (task === undefined || language === undefined) return undefined;
     const other = await evidence.replan({ ...evidence.recipe, task: language, language: task });
-    if (other === undefined) return undefined;
+    if (other === undefined || !(await evidence.fitsRight(other))) return undefined;
     const fitting: string[] = [];
     for (const { name } of await evidence.sampled(names))
       if (await evidence.fitsTensor(name, other.get(name))) fitting.push(name);

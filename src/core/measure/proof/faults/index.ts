@@ -82,4 +82,5 @@ export const faultKinds: readonly FaultKind[] = [
   adapters.adapterOfOtherRank,
   adapters.anotherBaseOfAdapter,
   adapters.otherAdapterApplied,
+  weights.anotherBase,
 ];

@@ -19,7 +19,7 @@ const byRecipe = (kind: string, variants: Variants): FaultKind => ({
       const other = await evidence.replan(recipe);
       if (other === undefined) continue;
       const fitting = await fittingIn(evidence, samples.map(({ name }) => name), other);
-      if (fitting.length < Math.max(1, samples.length * 0.9)) continue;
+      if (fitting.length < Math.max(1, samples.length * 0.9) || !(await evidence.fitsRight(other))) continue;
       return {
         tensors: fitting,
         figures: { instead: words, tensors: fitting.length },
@@ -92,7 +92,7 @@ export const interpolationReversed = byRecipe('interpolation_reversed', (recipe)
 });
 
 export const transitionIgnored = byRecipe('transition_ignored', (recipe) =>
-  has(recipe, 'bottom_transition') || has(recipe, 'bottomTransition')
+  has(recipe, 'bottomTransition')
     ? [
         [
           'the transitions between the experts were left out',

@@ -42,7 +42,8 @@ const isSame = (a: Float32Array, b: Float32Array): boolean => a.every((value, at
 
 const solvedIn = (evidence: Evidence, names: readonly string[]): Promise<readonly Solved[]> =>
   evidence.once(`solved ${names.length} ${names[0]}`, async () =>
-    (await evidence.sampled(names)).flatMap((sample) => solve(sample) ?? []),
+    // A base and its adapter are no merge of two models.
+    evidence.sources.some(({ isAdapted }) => isAdapted) ? [] : (await evidence.sampled(names)).flatMap((sample) => solve(sample) ?? []),
   );
 
 const near = (a: number, b: number): boolean => Math.abs(a - b) <= 0.02 * Math.max(1, Math.abs(b));
@@ -152,7 +153,11 @@ export const equalWeights = weightKind(
 
 export const modelLeftOut = weightKind(
   'model_left_out',
-  ({ weights, wanted }) => weights.some((weight, index) => near(weight, 0) && !near(wanted[index] ?? 0, 0)),
+  ({ sources, weights, wanted }) =>
+    sources.some(
+      ({ role }, index) =>
+        role !== 'base' && near(weights[index] ?? 0, 0) && !near(wanted[index] ?? 0, 0),
+    ),
   (weights, wanted) => `a model was left out: the output is ${weights}, and the recipe gives ${wanted}`,
 );
 
@@ -161,6 +166,33 @@ export const wrongWeights = weightKind(
   () => true,
   (weights, wanted) => `the weights are others: the output is ${weights}, and the recipe gives ${wanted}`,
 );
+
+/** The experts have their weights, and what is left is not the base. */
+export const anotherBase: FaultKind = {
+  kind: 'another_base',
+  find: async (evidence, names) => {
+    if (names.length < evidence.tensors.length * 0.8) return undefined;
+    const found = (await evidence.sampled(names)).filter((sample) => {
+      const sources = [...sample.sources];
+      const base = sources.findIndex(([{ role }]) => role === 'base');
+      if (base < 0 || sources.length < 2 || sample.shape.length < 2) return false;
+      const vectors = sources.map(([, values]) => values);
+      const own = solveWeights(vectors, sample.found);
+      const wanted = solveWeights(vectors, sample.wanted);
+      return (
+        own !== undefined &&
+        wanted !== undefined &&
+        own.every((weight, index) => index === base || Math.abs(weight - (wanted[index] ?? 0)) < 0.15)
+      );
+    });
+    if (found.length === 0) return undefined;
+    return {
+      tensors: found.map(({ name }) => name),
+      figures: { tensors: found.length },
+      sentence: `the experts have about their weights in ${counted(found.length, 'tensor')}, and the rest is not the base: another base was used`,
+    };
+  },
+};
 
 /** A weighted sum in place of a merge that is none. */
 export const linearInstead: FaultKind = {

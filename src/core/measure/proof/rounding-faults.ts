@@ -1,0 +1,42 @@
+import type { Evidence } from './evidence.js';
+import { counted, figure } from './faults/kind.js';
+import type { Fault } from './proof.js';
+import type { RoundingKind } from './rounding.js';
+
+const codes: Readonly<Record<RoundingKind, string>> = {
+  strict: 'rounding',
+  arithmetic: 'rounded_arithmetic',
+  cut: 'rounded_cut',
+};
+
+const words: Readonly<Record<RoundingKind, (dtype: string) => string>> = {
+  strict: (dtype) => `differ by one rounding of ${dtype} at most`,
+  arithmetic: (dtype) => `differ as by several roundings of ${dtype}, in which the merge was computed`,
+  cut: () => 'keep other changes of equal magnitude at the cut of the density',
+};
+
+/** Says how the tensors were rounded that differ only by roundings. */
+export const roundingFaults = async (
+  evidence: Evidence,
+  kinds: ReadonlyMap<string, RoundingKind>,
+): Promise<readonly Fault[]> => {
+  const groups = new Map<string, { readonly kind: RoundingKind; readonly dtype: string; names: string[] }>();
+  for (const [name, kind] of kinds) {
+    const dtype = (await evidence.sampleOf(name))?.grain.at(-1) ?? 'F32';
+    const group = groups.get(`${kind} ${dtype}`) ?? { kind, dtype, names: [] };
+    group.names.push(name);
+    groups.set(`${kind} ${dtype}`, group);
+  }
+  const facts = new Map(evidence.tensors.map((tensor) => [tensor.name, tensor]));
+  const sum = (names: readonly string[], of: 'elements' | 'differing') =>
+    names.reduce((total, name) => total + (facts.get(name)?.[of] ?? 0), 0);
+  return [...groups.values()].map(({ kind, dtype, names }) => {
+    const [elements, differing] = [sum(names, 'elements'), sum(names, 'differing')];
+    return {
+      kind: codes[kind],
+      tensors: names,
+      figures: { dtype, differing, elements, share: figure(differing / Math.max(1, elements)) },
+      sentence: `${counted(names.length, 'tensor')} ${words[kind](dtype)}, in ${differing} of ${elements} elements`,
+    };
+  });
+};
