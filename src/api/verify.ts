@@ -8,6 +8,7 @@ import { exists } from '../core/base/files/exists.js';
 import { version } from '../core/base/files/version.js';
 import { Run, type RunControls } from '../core/engine/run.js';
 import { checkLoading } from '../core/loading/check-loading.js';
+import type { MergeProof } from '../core/measure/proof/proof.js';
 import { compareCard } from '../core/measure/verification/card-recipes.js';
 import { compareRecord, editedRecord } from '../core/measure/verification/compare-record.js';
 import { compareWithPlan } from '../core/measure/verification/compare-with-plan.js';
@@ -15,7 +16,6 @@ import { findAdditions } from '../core/measure/verification/find-additions.js';
 import { isOutput } from '../core/measure/verification/is-output.js';
 import type { LoadingVerdict } from '../core/measure/verification/loading-verdict.js';
 import { mistakenInputs } from '../core/measure/verification/mistaken-inputs.js';
-import type { MergeProof } from '../core/measure/proof/proof.js';
 import type { OutputVerification, VerifiedFile } from '../core/measure/verification/verification.js';
 import { verifyFiles } from '../core/measure/verification/verify-files.js';
 import { readWrittenRecord, type WrittenRecord } from '../core/measure/verification/written-record.js';
@@ -94,7 +94,15 @@ export const verify = (async (out: string, { against, ...options }: VerifyOutput
 
 const verifyOutput = async (
   out: string,
-  { againstInputs, sample, seed, loads = false, key, python, ...controls }: Omit<VerifyOutputOptions, 'against'>,
+  {
+    againstInputs,
+    sample,
+    seed,
+    loads = false,
+    key,
+    python,
+    ...controls
+  }: Omit<VerifyOutputOptions, 'against'>,
 ): Promise<OutputVerification> => {
   checkSample(againstInputs ?? false, sample, seed);
   if (python !== undefined && !loads)

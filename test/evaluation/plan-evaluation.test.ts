@@ -158,6 +158,8 @@ describe('the progress of an evaluation', () => {
       '1 of 9 models done; waiting for 3',
     );
     const all = { done: 9, failed: 9, total: 9, waiting: 0, secondsLeft: 0 };
-    expect(describeScoring({ ...all, running: [], requests: [] })).toBe('9 of 9 models done, 9 of them failed');
+    expect(describeScoring({ ...all, running: [], requests: [] })).toBe(
+      '9 of 9 models done, 9 of them failed',
+    );
   });
 });

@@ -39,8 +39,7 @@ export const evaluationSchema = z.strictObject({
     otherwise: 'none',
   }),
   maxTokens: setting(z.int().min(1).optional(), {
-    meaning:
-      'Most tokens of an answer.',
+    meaning: 'Most tokens of an answer.',
     otherwise: "the task's own",
   }),
   seed: setting(z.union([z.int(), z.string()]).default('0,1234,1234,1234'), {
@@ -97,8 +96,7 @@ export const evaluationSchema = z.strictObject({
     expected: 'a list of arguments of lm_eval run',
   }),
   confirmRunUnsafeCode: setting(z.boolean().default(false), {
-    meaning:
-      "Consent to tasks that run programs of models with your rights (MBPP).",
+    meaning: 'Consent to tasks that run programs of models with your rights (MBPP).',
   }),
   data: setting(z.string().min(1).optional(), {
     meaning: 'Directory of local data for [tasks that can read it](#local-data).',
@@ -106,8 +104,7 @@ export const evaluationSchema = z.strictObject({
     otherwise: 'the hub',
   }),
   include: setting(z.union([z.string().min(1), z.array(z.string().min(1)).min(1)]).optional(), {
-    meaning:
-      "Directory of [task files of your own](#tasks-of-your-own), or a list of directories.",
+    meaning: 'Directory of [task files of your own](#tasks-of-your-own), or a list of directories.',
     expected: 'a directory with task files of lm_eval, or a list of such',
   }),
   timeout: setting(z.number().positive().max(mostSeconds).optional(), {

@@ -12,7 +12,15 @@ const words: Readonly<Record<ProofVerdict, string>> = {
 /** Tensors that are listed. */
 const mostTensors = 12;
 
-export const describeProof = ({ out, against, verdict, tensors, inputs, faults, method }: MergeProof): string => {
+export const describeProof = ({
+  out,
+  against,
+  verdict,
+  tensors,
+  inputs,
+  faults,
+  method,
+}: MergeProof): string => {
   const wrong = tensors.filter(({ state }) => state !== 'equal' && state !== 'rounding');
   const count = (state: ProvenTensor['state']) => tensors.filter((tensor) => tensor.state === state).length;
   const states = (['equal', 'rounding', 'different', 'missing', 'additional'] as const)

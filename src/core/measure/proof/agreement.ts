@@ -6,11 +6,7 @@ export const isCopy = (found: Float32Array, wanted: Float32Array, dtype: Dtype):
   found.length === wanted.length &&
   found.every((value, at) => {
     const other = wanted[at] ?? Number.NaN;
-    return (
-      value === other ||
-      rounded(other, dtype) === value ||
-      (Number.isNaN(value) && Number.isNaN(other))
-    );
+    return value === other || rounded(other, dtype) === value || (Number.isNaN(value) && Number.isNaN(other));
   });
 
 /** Dtypes to which numbers were rounded; each allows one unit in the last place. */

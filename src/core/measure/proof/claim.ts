@@ -1,11 +1,11 @@
 import { stat } from 'node:fs/promises';
 import { extname, join } from 'node:path';
-import { invalidParameter } from '../../base/errors/invalid-parameter.js';
 import { codeOf } from '../../base/errors/errors.js';
+import { invalidParameter } from '../../base/errors/invalid-parameter.js';
 import { exists } from '../../base/files/exists.js';
 import type { UncheckedRecipe } from '../../methods/framework/declaration/unchecked-recipe.js';
-import { recipeBlock } from '../../methods/recipe/recorded-recipe.js';
 import { isRecipeText } from '../../methods/recipe/recipe-file.js';
+import { recipeBlock } from '../../methods/recipe/recorded-recipe.js';
 import { parseAddress } from '../../models/address/address.js';
 import { cardName, provenanceName } from '../../models/checkpoint/files/file-names.js';
 import { readFileIfAny } from '../../models/checkpoint/files/small-file.js';
@@ -61,5 +61,7 @@ const recipeIn = async (folder: string): Promise<string | undefined> => {
   for (const name of [provenanceName, mergekitName])
     if (await exists(join(folder, name))) return join(folder, name);
   const card = (await readFileIfAny(join(folder, cardName)))?.toString() ?? '';
-  return /^[ \t]*(method|merge_method)[ \t]*:/m.test(recipeBlock(card) ?? '') ? join(folder, cardName) : undefined;
+  return /^[ \t]*(method|merge_method)[ \t]*:/m.test(recipeBlock(card) ?? '')
+    ? join(folder, cardName)
+    : undefined;
 };

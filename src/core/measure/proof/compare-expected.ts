@@ -38,9 +38,17 @@ export const compareExpected = async (
       expectedDtype: expected?.dtype ?? null,
       elements: elementsOf((expected ?? own)?.shape ?? []),
     };
-    if (typeof at !== 'string') return { ...facts, ...differenceOf(itemAt(compared, at), itemAt(planned, at)) };
+    if (typeof at !== 'string')
+      return { ...facts, ...differenceOf(itemAt(compared, at), itemAt(planned, at)) };
     const state = own === undefined ? 'missing' : expected === undefined ? 'additional' : 'different';
-    return { ...facts, state, differing: null, max: null, relative: null, ...(state === 'different' ? { reason: at } : {}) };
+    return {
+      ...facts,
+      state,
+      differing: null,
+      max: null,
+      relative: null,
+      ...(state === 'different' ? { reason: at } : {}),
+    };
   });
   return { tensors, cost };
 };
@@ -62,7 +70,14 @@ const differenceOf = (
 ): Pick<ProvenTensor, 'state' | 'differing' | 'max' | 'relative' | 'reason'> => {
   const isEqual = numbers ? unequal === 0 : otherBits === 0;
   if (isEqual) return { state: 'equal', differing: 0, max: null, relative: null };
-  if (!numbers) return { state: 'different', differing: null, max: null, relative: null, reason: 'differs, and has no numbers' };
+  if (!numbers)
+    return {
+      state: 'different',
+      differing: null,
+      max: null,
+      relative: null,
+      reason: 'differs, and has no numbers',
+    };
   const norm = Math.sqrt(squaresOfFirst);
   return {
     state: 'different',

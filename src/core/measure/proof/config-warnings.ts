@@ -1,9 +1,9 @@
 import { isDeepStrictEqual } from 'node:util';
 import { isObject } from '../../models/checkpoint/files/json.js';
+import { readSmallFile } from '../../models/checkpoint/files/small-file.js';
 import type { OpenedCheckpoint } from '../../plan/compile/inputs/models.js';
 import type { MergePlan } from '../../plan/plan.js';
 import { jsonOrNone } from '../../texts/json.js';
-import { readSmallFile } from '../../models/checkpoint/files/small-file.js';
 
 /** Keys that say how the model was written, not how it computes. */
 const ofTheWriter =

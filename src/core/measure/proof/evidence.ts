@@ -1,14 +1,14 @@
 import { valueAt } from '../../base/errors/lookup.js';
 import type { ElementSlice, ValueReader } from '../../engine/compute/measures/read-values.js';
+import { operandOf } from '../../plan/adapted.js';
 import type { OpenedCheckpoint } from '../../plan/compile/inputs/models.js';
 import type { CompleteRecipe } from '../../plan/complete-recipe.js';
-import { operandOf } from '../../plan/adapted.js';
 import type { Operand } from '../../plan/plan.js';
 import { type Dtype, isFloating } from '../../tensor/dtype.js';
 import { elementsOf, type Shape } from '../../tensor/reference.js';
 import { fits, type Grain, isCopy } from './agreement.js';
+import { type Elsewhere, elsewhereOf } from './elsewhere.js';
 import type { ExpectedTensor } from './expected.js';
-import { elsewhereOf, type Elsewhere } from './elsewhere.js';
 import type { Pair } from './pairs.js';
 import { coarser, isOfDtype, rounded } from './precision.js';
 import type { Fault, ProvenTensor } from './proof.js';
@@ -168,7 +168,8 @@ export class Evidence {
 
   /** The first row of an expected tensor, or its first elements. */
   headOf(name: string): Promise<Float32Array> {
-    const known = this.#heads.get(name) ?? this.readWanted(name, [headSlice(valueAt(this.expected, name).shape)]);
+    const known =
+      this.#heads.get(name) ?? this.readWanted(name, [headSlice(valueAt(this.expected, name).shape)]);
     this.#heads.set(name, known);
     return known;
   }

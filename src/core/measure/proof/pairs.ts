@@ -26,7 +26,8 @@ export const pairsOf = (
   const out = inSpelling(first, given);
   const found = out.checkpoint.tensors;
   const names = [...new Set([...expected.keys(), ...found.keys()])];
-  const roleOf = (name: string) => (out.architecture.places.get(name) ?? first.architecture.places.get(name))?.role;
+  const roleOf = (name: string) =>
+    (out.architecture.places.get(name) ?? first.architecture.places.get(name))?.role;
   const pairs = names.flatMap((name): Pair[] => {
     const [wanted, own] = [expected.get(name), found.get(name)];
     if (wanted !== undefined && own !== undefined) return [{ name, expected: wanted, found: own }];

@@ -65,7 +65,9 @@ export const proveMerge = async (
       commit: nameWithCommit(input) ?? null,
     })),
     ...cost,
-    warnings: [...new Set([...plan.warnings, ...out.checkpoint.warnings, ...(await configWarnings(plan, out))])],
+    warnings: [
+      ...new Set([...plan.warnings, ...out.checkpoint.warnings, ...(await configWarnings(plan, out))]),
+    ],
   };
   if (compared.every(({ state }) => state === 'equal'))
     return { ...facts, verdict: 'intact', intact: true, tensors: compared, fault: null, faults: [] };
@@ -102,9 +104,7 @@ export const proveMerge = async (
 };
 
 /** Tells roundings from differences, and explains both. */
-const explained = async (
-  evidence: Evidence,
-): Promise<Pick<MergeProof, 'tensors' | 'faults' | 'verdict'>> => {
+const explained = async (evidence: Evidence): Promise<Pick<MergeProof, 'tensors' | 'faults' | 'verdict'>> => {
   const tensors: ProvenTensor[] = [];
   const kinds = new Map<string, RoundingKind>();
   for (const tensor of evidence.tensors) {
@@ -146,7 +146,10 @@ const verdictOf = (tensors: readonly ProvenTensor[], faults: readonly Fault[]): 
 
 const openInputs = async (
   plan: MergePlan,
-): Promise<{ readonly inputs: OpenedCheckpoint[]; readonly bases: ReadonlyMap<number, OpenedCheckpoint> }> => {
+): Promise<{
+  readonly inputs: OpenedCheckpoint[];
+  readonly bases: ReadonlyMap<number, OpenedCheckpoint>;
+}> => {
   const inputs = await openEach(
     plan.inputs.map(({ role, path }) => ({ role, model: path })),
     openModelOrAdapter,
@@ -169,7 +172,9 @@ const replanned = async (
     const plan = await planAgain(recipe);
     const numbers = plan.inputs.map(({ path }) => inputs.findIndex((input) => input.path === path));
     if (numbers.includes(-1)) return undefined;
-    return new Map([...expectedOf(plan).tensors].map(([name, tensor]) => [name, withInputs(tensor, numbers)]));
+    return new Map(
+      [...expectedOf(plan).tensors].map(([name, tensor]) => [name, withInputs(tensor, numbers)]),
+    );
   } catch (error) {
     // A recipe that cannot be planned is no explanation.
     if (error instanceof LayerloomError && error.code !== 'INTERRUPTED') return undefined;

@@ -17,7 +17,8 @@ const [mostUnits, mostSpread] = [4, 0.75];
 const mostAtCut = 0.03;
 
 /** Methods that keep the largest changes: programs break ties of equal magnitudes differently. */
-const sparsifying = /^(ties|breadcrumbs|breadcrumbs_ties|arcee_fusion|sce|dare_ties|dare_linear|della|della_linear)$/;
+const sparsifying =
+  /^(ties|breadcrumbs|breadcrumbs_ties|arcee_fusion|sce|dare_ties|dare_linear|della|della_linear)$/;
 
 /** Methods that divide by norms or angles, whose rounding scales whole tensors. */
 const byNorms = /^(nuslerp|multislerp|karcher|slerp|model_stock|sce|nearswap)$/;
@@ -34,10 +35,7 @@ export type RoundingKind = 'strict' | 'arithmetic' | 'cut';
  * towards an input: without this test, a change that is smaller than a unit in the last place would be lost
  * unseen.
  */
-export const roundingOf = async (
-  evidence: Evidence,
-  sample: Sampled,
-): Promise<RoundingKind | undefined> => {
+export const roundingOf = async (evidence: Evidence, sample: Sampled): Promise<RoundingKind | undefined> => {
   // A bitwise copy of an input that was to be changed is no rounding.
   if (sample.copyOf.length > 0) return undefined;
   const first = new Tally(sample, evidence.method);

@@ -39,7 +39,9 @@ export const sourcesOfInputs = (
       tensor: tensorsOf(index, (name) => checkpoint.tensors.get(name)),
       scaleOf: (name: string) => {
         const change = changeOf(checkpoint.tensors.get(name));
-        return change === undefined || !('rank' in change) ? undefined : { scale: change.scale, rank: change.rank };
+        return change === undefined || !('rank' in change)
+          ? undefined
+          : { scale: change.scale, rank: change.rank };
       },
       withoutMagnitudes: (name: string) => {
         const reference = checkpoint.tensors.get(name);

@@ -100,12 +100,14 @@ const checkStored = (
 ): void => {
   const isQuantised = quantised !== undefined || blocks !== undefined;
   if (!(isQuantised || pieces !== undefined) || config.kind.noSum === undefined) return;
-  const dtype = isQuantised ? ['--dtype', 'bfloat16'] : [];
+  const written = isQuantised
+    ? layerloomCommand('relayout', argument(base.path), '--dtype', 'bfloat16', '-o', 'DIR')
+    : layerloomCommand('relayout', argument(base.path), '-o', 'DIR');
   throw new LayerloomError('ADAPTER_UNSUPPORTED', {
     file: checkpoint.path,
     what: `tensor ${name}`,
     reason: `${config.kind.noSum}, which is ${isQuantised ? 'quantised' : 'in pieces'}`,
-    remedy: `write the base first (${layerloomCommand('relayout', argument(base.path), ...dtype, '-o', 'DIR')}), and add the adapter to that`,
+    remedy: `write the base first (${written}), and add the adapter to that`,
   });
 };
 

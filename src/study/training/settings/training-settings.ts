@@ -21,8 +21,7 @@ export const trainingSettings = z.object({
   }),
   rank: setting(count.optional(), { meaning: 'Rank of LoRA.', otherwise: `${choices.lora.rank}` }),
   way: setting(z.enum(trainingWays).default('plain'), {
-    meaning:
-      '`plain`, `revert`, `freeze` or `simultaneous` ([modular ways](#modular-ways)).',
+    meaning: '`plain`, `revert`, `freeze` or `simultaneous` ([modular ways](#modular-ways)).',
   }),
   partition: setting(z.string().optional(), {
     meaning: 'The `partition.json` of `freeze` and `simultaneous`, and of `revert`.',

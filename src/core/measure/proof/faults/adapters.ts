@@ -70,7 +70,9 @@ const notApplied = async (evidence: Evidence, names: readonly string[]) => {
   const without = (await evidence.sampled(names)).filter(
     ({ name, copyOf }) => copyOf.includes(pair.base) && pair.adapted.isChanged(name) !== undefined,
   );
-  const ofAdapter = [...evidence.expected.keys()].filter((name) => pair.adapted.isChanged(name) !== undefined);
+  const ofAdapter = [...evidence.expected.keys()].filter(
+    (name) => pair.adapted.isChanged(name) !== undefined,
+  );
   return without.length === 0 ? undefined : { without, ofAdapter, pair };
 };
 
@@ -91,7 +93,8 @@ export const savedModulesIgnored: FaultKind = {
   kind: 'modules_to_save_ignored',
   find: async (evidence, names) => {
     const found = await notApplied(evidence, names);
-    const whole = found?.without.filter(({ name }) => found.pair.adapted.isChanged(name) === 'replaced') ?? [];
+    const whole =
+      found?.without.filter(({ name }) => found.pair.adapted.isChanged(name) === 'replaced') ?? [];
     if (found === undefined || whole.length === 0 || whole.length < found.without.length) return undefined;
     return {
       tensors: whole.map(({ name }) => name),
@@ -188,7 +191,8 @@ export const rankNotDivided = byFactor(
 
 export const rsLoraConfused = byFactor(
   'rslora_confused',
-  ({ factor, rank = 0 }) => rank > 1 && (isNear(factor, Math.sqrt(rank)) || isNear(factor, 1 / Math.sqrt(rank))),
+  ({ factor, rank = 0 }) =>
+    rank > 1 && (isNear(factor, Math.sqrt(rank)) || isNear(factor, 1 / Math.sqrt(rank))),
   (factor, { scale = 1, rank = 1 }) =>
     `the scale is ${figure(factor * scale)} instead of ${figure(scale)}: lora_alpha was divided by ${factor > 1 ? `√${rank} instead of ${rank}` : `${rank} instead of √${rank}`} (use_rslora)`,
 );
@@ -243,7 +247,11 @@ export const adapterTransposed: FaultKind = {
       return length > 0 && isNear(dot(own, turned) / length, 1) && cosine(own, turned) > 0.95;
     });
     if (found.length === 0) return undefined;
-    return findingOf(found, 1, `the product B · A was added transposed (fan_in_fan_out): ${listed(found.map(({ sample }) => sample.name))}`);
+    return findingOf(
+      found,
+      1,
+      `the product B · A was added transposed (fan_in_fan_out): ${listed(found.map(({ sample }) => sample.name))}`,
+    );
   },
 };
 
@@ -251,7 +259,11 @@ const cosine = (a: Float32Array, b: Float32Array): number =>
   dot(a, b) / Math.max(Math.sqrt(dot(a, a) * dot(b, b)), Number.MIN_VALUE);
 
 /** The change is explained by an adapter, and by another one than this. */
-const otherAdapter = (kind: string, isThis: (rank: number, wanted: number) => boolean, sentence: (rank: number, wanted: number, count: number) => string): FaultKind => ({
+const otherAdapter = (
+  kind: string,
+  isThis: (rank: number, wanted: number) => boolean,
+  sentence: (rank: number, wanted: number, count: number) => string,
+): FaultKind => ({
   kind,
   find: async (evidence, names) => {
     const unknown = (await changedIn(evidence, names)).filter(({ isExplained }) => !isExplained);
@@ -267,7 +279,12 @@ const otherAdapter = (kind: string, isThis: (rank: number, wanted: number) => bo
     const towards = median(found.map(({ changed }) => cosine(changed.found, changed.change)));
     return {
       tensors: found.map(({ changed }) => changed.sample.name),
-      figures: { rank, expectedRank: first.changed.rank ?? 0, cosine: figure(towards), tensors: found.length },
+      figures: {
+        rank,
+        expectedRank: first.changed.rank ?? 0,
+        cosine: figure(towards),
+        tensors: found.length,
+      },
       sentence: sentence(rank, first.changed.rank ?? 0, found.length),
     };
   },
@@ -294,13 +311,16 @@ export const anotherBaseOfAdapter: FaultKind = {
     const pair = adapterOf(evidence);
     if (pair === undefined) return undefined;
     const samples = (await evidence.sampled(names)).filter(
-      ({ found, wanted, grain, name }) => pair.adapted.isChanged(name) === undefined && beyondRounding(found, wanted, grain) > 0,
+      ({ found, wanted, grain, name }) =>
+        pair.adapted.isChanged(name) === undefined && beyondRounding(found, wanted, grain) > 0,
     );
     if (samples.length === 0) return undefined;
     const changed = (await changedIn(evidence, names)).filter(({ isExplained }) => !isExplained);
     const along = changed.filter(({ factor }) => Math.abs(factor) > 0.5).length;
     const wrong = new Set(names);
-    const untouched = [...evidence.expected.keys()].filter((name) => pair.adapted.isChanged(name) === undefined);
+    const untouched = [...evidence.expected.keys()].filter(
+      (name) => pair.adapted.isChanged(name) === undefined,
+    );
     if (untouched.filter((name) => wrong.has(name)).length < untouched.length / 2) return undefined;
     return {
       tensors: [...samples, ...changed.map(({ sample }) => sample)].map(({ name }) => name),
@@ -320,7 +340,10 @@ export const doraIgnored: FaultKind = {
       const plain = pair.adapted.withoutMagnitudes(sample.name);
       if (plain === undefined) continue;
       const values = await evidence.read(plain, sample.shape, sample.slices);
-      if (isCopy(sample.found, values, sample.dtype) || fits(sample.found, values, sample.grain, [...sample.sources.values()]))
+      if (
+        isCopy(sample.found, values, sample.dtype) ||
+        fits(sample.found, values, sample.grain, [...sample.sources.values()])
+      )
         found.push(sample.name);
     }
     if (found.length === 0) return undefined;

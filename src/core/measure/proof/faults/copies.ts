@@ -29,7 +29,8 @@ const isWhole = async (evidence: Evidence, source: Source, wrong: ReadonlySet<st
   for (const { name } of right.filter((_, index) => index % step === 0)) {
     const sample = await evidence.sampleOf(name);
     const values = sample?.sources.get(source);
-    if (sample !== undefined && !(values !== undefined && isCopy(sample.found, values, sample.dtype))) return false;
+    if (sample !== undefined && !(values !== undefined && isCopy(sample.found, values, sample.dtype)))
+      return false;
   }
   return true;
 };
@@ -67,7 +68,9 @@ const roleNotMerged = (kind: string, roles: ReadonlySet<string>, what: string): 
     const found = await copiesIn(evidence, names);
     if (found === undefined || hasAdapter(evidence)) return undefined;
     const copies = found.copies.filter(({ role }) => roles.has(role));
-    const isOnly = found.copies.every(({ role }) => roles.has(role) || (role === 'finalNorm' && roles.has('blockNorm')));
+    const isOnly = found.copies.every(
+      ({ role }) => roles.has(role) || (role === 'finalNorm' && roles.has('blockNorm')),
+    );
     if (copies.length === 0 || !isOnly) return undefined;
     return notMerged(found.source, copies, what);
   },
@@ -110,7 +113,8 @@ export const rolesExchanged: FaultKind = {
     return {
       tensors: fitting,
       figures: { tensors: fitting.length },
-      sentence: 'the roles are exchanged: the output is the swap with the task expert and the language expert in each other’s place',
+      sentence:
+        'the roles are exchanged: the output is the swap with the task expert and the language expert in each other’s place',
     };
   },
 };

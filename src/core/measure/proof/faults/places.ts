@@ -19,7 +19,10 @@ const movedIn = async (evidence: Evidence, names: readonly string[]): Promise<Mo
 };
 
 const byLayer = ({ sample, from }: Moved): boolean =>
-  sample.layer !== null && from.layer !== null && sample.layer !== from.layer && sample.module === from.module;
+  sample.layer !== null &&
+  from.layer !== null &&
+  sample.layer !== from.layer &&
+  sample.module === from.module;
 
 /** Maps a layer to the one whose tensors it has. */
 const layerMap = (moved: readonly Moved[]): ReadonlyMap<number, number> =>
@@ -57,7 +60,9 @@ export const layersShifted = layerKind(
 
 export const layersExchanged = layerKind(
   'layers_exchanged',
-  (layers) => [...layers].every(([to, from]) => to === from || layers.has(from)) && new Set(layers.values()).size === layers.size,
+  (layers) =>
+    [...layers].every(([to, from]) => to === from || layers.has(from)) &&
+    new Set(layers.values()).size === layers.size,
   (layers) => `layers are in another order: ${pairsIn(layers)}`,
 );
 
@@ -81,7 +86,10 @@ export const expertsPermuted: FaultKind = {
     const tensors = moved.map(({ sample }) => sample.name);
     return {
       tensors,
-      figures: { tensors: moved.length, layers: [...new Set(moved.map(({ sample }) => sample.layer))].join(', ') },
+      figures: {
+        tensors: moved.length,
+        layers: [...new Set(moved.map(({ sample }) => sample.layer))].join(', '),
+      },
       sentence: `experts are in another order in ${layersIn(moved.map(({ sample }) => sample.layer))}: expert ${numberOfExpert(first.sample.name)} is expert ${numberOfExpert(first.from.name)} of the merge`,
     };
   },
@@ -110,7 +118,10 @@ const mostRows = 400_000;
 const keyOfRow = (row: Float32Array): string => row.join();
 
 /** Returns the row of the merge that each row of the output is; undefined if one is of no other row. */
-const rowOrder = async (evidence: Evidence, { name, shape, dtype }: Sampled): Promise<number[] | undefined> => {
+const rowOrder = async (
+  evidence: Evidence,
+  { name, shape, dtype }: Sampled,
+): Promise<number[] | undefined> => {
   const columns = shape.at(-1) ?? 1;
   const rows = shape.slice(0, -1).reduce((all, extent) => all * extent, 1);
   if (shape.length < 2 || rows < 2 || rows > mostRows) return undefined;
@@ -118,13 +129,19 @@ const rowOrder = async (evidence: Evidence, { name, shape, dtype }: Sampled): Pr
   const step = Math.max(1, Math.floor(mostRead / columns));
   const few = Math.min(columns, 16);
   for (let row = 0; row < rows; row += step) {
-    const values = await evidence.readRounded(name, { first: row * columns, count: Math.min(step, rows - row) * columns }, dtype);
+    const values = await evidence.readRounded(
+      name,
+      { first: row * columns, count: Math.min(step, rows - row) * columns },
+      dtype,
+    );
     for (let at = 0; at * columns < values.length; at += 1)
       places.set(keyOfRow(values.subarray(at * columns, at * columns + few)), row + at);
   }
   const order: number[] = [];
   for (let row = 0; row < rows; row += step) {
-    const values = await evidence.readFound(name, [{ first: row * columns, count: Math.min(step, rows - row) * columns }]);
+    const values = await evidence.readFound(name, [
+      { first: row * columns, count: Math.min(step, rows - row) * columns },
+    ]);
     for (let at = 0; at * columns < values.length; at += 1) {
       const place = places.get(keyOfRow(values.subarray(at * columns, at * columns + few)));
       if (place === undefined) return undefined;

@@ -1,5 +1,5 @@
-import { unitAt } from '../precision.js';
 import type { Sampled } from '../evidence.js';
+import { unitAt } from '../precision.js';
 
 /** Rows whose rank is measured. */
 const mostRows = 48;

@@ -1,5 +1,5 @@
-import type { Evidence } from '../evidence.js';
 import type { CompleteRecipe } from '../../../plan/complete-recipe.js';
+import type { Evidence } from '../evidence.js';
 import { counted, type FaultKind } from './kind.js';
 
 // Recipes that differ in one setting. Each is planned, and its tensors are compared with the output's.
@@ -18,7 +18,11 @@ const byRecipe = (kind: string, variants: Variants): FaultKind => ({
     for (const [words, recipe] of variants(evidence.recipe)) {
       const other = await evidence.replan(recipe);
       if (other === undefined) continue;
-      const fitting = await fittingIn(evidence, samples.map(({ name }) => name), other);
+      const fitting = await fittingIn(
+        evidence,
+        samples.map(({ name }) => name),
+        other,
+      );
       if (fitting.length < Math.max(1, samples.length * 0.9) || !(await evidence.fitsRight(other))) continue;
       return {
         tensors: fitting,
@@ -84,7 +88,8 @@ export const normalizeToggled = byRecipe('normalize_toggled', (recipe) =>
 export const interpolationReversed = byRecipe('interpolation_reversed', (recipe) => {
   const { t, models } = recipe;
   const reversed = typeof t === 'number' ? { ...recipe, t: 1 - t } : undefined;
-  const inOtherOrder = Array.isArray(models) && models.length === 2 ? { ...recipe, models: models.toReversed() } : undefined;
+  const inOtherOrder =
+    Array.isArray(models) && models.length === 2 ? { ...recipe, models: models.toReversed() } : undefined;
   return [
     ...(reversed === undefined ? [] : [[`t is ${1 - Number(t)} instead of ${Number(t)}`, reversed] as const]),
     ...(inOtherOrder === undefined ? [] : [['the two models are in the other order', inOtherOrder] as const]),
@@ -107,7 +112,10 @@ export const othersOtherwise = byRecipe('others_otherwise', (recipe) =>
     ? []
     : (['average', 'task', 'language'] as const)
         .filter((others) => others !== recipe['others'])
-        .map((others) => [`tensors outside the layers are taken by others: ${others}`, { ...recipe, others }]),
+        .map((others) => [
+          `tensors outside the layers are taken by others: ${others}`,
+          { ...recipe, others },
+        ]),
 );
 
 export const boundaryShifted = byRecipe('boundary_shifted', (recipe) => {
@@ -128,14 +136,29 @@ export const boundaryShifted = byRecipe('boundary_shifted', (recipe) => {
 });
 
 /** Methods that take the same models and base. */
-const ofVectors = ['task_arithmetic', 'ties', 'dare_linear', 'dare_ties', 'breadcrumbs', 'sce', 'linear'] as const;
+const ofVectors = [
+  'task_arithmetic',
+  'ties',
+  'dare_linear',
+  'dare_ties',
+  'breadcrumbs',
+  'sce',
+  'linear',
+] as const;
 
 export const otherMethod = byRecipe('other_method', (recipe) =>
   recipe['models'] === undefined
     ? []
     : [...ofVectors, 'slerp', 'model_stock', 'karcher']
         .filter((method) => method !== recipe['method'])
-        .map((method) => [`the method ${method} instead of ${String(recipe['method'])}`, { ...recipe, method }]),
+        .map((method) => [
+          `the method ${method} instead of ${String(recipe['method'])}`,
+          { ...recipe, method },
+        ]),
 );
 
-export const signsIgnored = dropping('mask_otherwise', ['int8_mask', 'consensus'], 'the consensus of signs is another');
+export const signsIgnored = dropping(
+  'mask_otherwise',
+  ['int8_mask', 'consensus'],
+  'the consensus of signs is another',
+);

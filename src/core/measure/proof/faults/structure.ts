@@ -1,5 +1,5 @@
-import type { Evidence } from '../evidence.js';
 import { isCopy } from '../agreement.js';
+import type { Evidence } from '../evidence.js';
 import { counted, type FaultKind, layersIn, listed } from './kind.js';
 
 // Faults that names and shapes show.
@@ -35,9 +35,7 @@ const wholeLayers = (
     const there = new Set(
       evidence.tensors.flatMap((tensor) => (tensor.state === state ? [] : (tensor.layer ?? []))),
     );
-    const whole = inState(evidence, names, state).filter(
-      ({ layer }) => layer !== null && !there.has(layer),
-    );
+    const whole = inState(evidence, names, state).filter(({ layer }) => layer !== null && !there.has(layer));
     if (whole.length === 0) return undefined;
     const layers = whole.map(({ layer }) => layer);
     return {
@@ -84,7 +82,11 @@ const oneSided = (
   find: async (evidence, names) => {
     const found = inState(evidence, names, state).map(({ name }) => name);
     if (found.length === 0) return undefined;
-    return { tensors: found, figures: { tensors: found.length }, sentence: sentence(found.length, listed(found)) };
+    return {
+      tensors: found,
+      figures: { tensors: found.length },
+      sentence: sentence(found.length, listed(found)),
+    };
   },
 });
 
@@ -121,7 +123,10 @@ const otherRows = (
       const [[rows = 0, ...width], [wanted = 0, ...widthWanted]] = [own.shape, expected.shape];
       if (width.join() !== widthWanted.join() || !isThis(rows, wanted)) continue;
       const slice = { first: 0, count: width.reduce((all, extent) => all * extent, 1) };
-      const [ofOut, ofPlan] = [await evidence.readFound(name, [slice]), await evidence.readWanted(name, [slice])];
+      const [ofOut, ofPlan] = [
+        await evidence.readFound(name, [slice]),
+        await evidence.readWanted(name, [slice]),
+      ];
       if (isCopy(ofOut, ofPlan, own.dtype)) found.push({ name, rows, wanted });
     }
     const [first] = found;

@@ -43,7 +43,9 @@ const isSame = (a: Float32Array, b: Float32Array): boolean => a.every((value, at
 const solvedIn = (evidence: Evidence, names: readonly string[]): Promise<readonly Solved[]> =>
   evidence.once(`solved ${names.length} ${names[0]}`, async () =>
     // A base and its adapter are no merge of two models.
-    evidence.sources.some(({ isAdapted }) => isAdapted) ? [] : (await evidence.sampled(names)).flatMap((sample) => solve(sample) ?? []),
+    evidence.sources.some(({ isAdapted }) => isAdapted)
+      ? []
+      : (await evidence.sampled(names)).flatMap((sample) => solve(sample) ?? []),
   );
 
 const near = (a: number, b: number): boolean => Math.abs(a - b) <= 0.02 * Math.max(1, Math.abs(b));
@@ -71,9 +73,20 @@ const weightKind = (
     const [first] = found;
     if (first === undefined) return undefined;
     const alike = found.filter(({ sources }) => sources.length === first.sources.length);
-    const weights = worded(first.sources, medians(alike, (solved) => solved.weights));
-    const wanted = worded(first.sources, medians(alike, (solved) => solved.wanted ?? []));
-    const varies = !first.sources.every((_, index) => isConstant(alike.map((solved) => solved.weights[index] ?? 0), 0.05));
+    const weights = worded(
+      first.sources,
+      medians(alike, (solved) => solved.weights),
+    );
+    const wanted = worded(
+      first.sources,
+      medians(alike, (solved) => solved.wanted ?? []),
+    );
+    const varies = !first.sources.every((_, index) =>
+      isConstant(
+        alike.map((solved) => solved.weights[index] ?? 0),
+        0.05,
+      ),
+    );
     return {
       tensors: found.map(({ sample }) => sample.name),
       figures: { weights, expectedWeights: wanted, constant: String(!varies), tensors: found.length },
@@ -84,19 +97,28 @@ const weightKind = (
 
 const isRatio = ({ weights, wanted }: { weights: readonly number[]; wanted: readonly number[] }): boolean => {
   const ratio = sumOf(weights) / sumOf(wanted);
-  return Number.isFinite(ratio) && !near(ratio, 1) && allNear(weights, wanted.map((weight) => weight * ratio));
+  return (
+    Number.isFinite(ratio) &&
+    !near(ratio, 1) &&
+    allNear(
+      weights,
+      wanted.map((weight) => weight * ratio),
+    )
+  );
 };
 
 export const notNormalised = weightKind(
   'not_normalised',
   (solved) => near(sumOf(solved.wanted), 1) && !near(sumOf(solved.weights), 1) && isRatio(solved),
-  (weights, wanted) => `the weights were not normalised: the output is ${weights}, and the recipe gives ${wanted}`,
+  (weights, wanted) =>
+    `the weights were not normalised: the output is ${weights}, and the recipe gives ${wanted}`,
 );
 
 export const normalised = weightKind(
   'normalised',
   (solved) => near(sumOf(solved.weights), 1) && !near(sumOf(solved.wanted), 1) && isRatio(solved),
-  (weights, wanted) => `the weights were normalised: the output is ${weights}, and the recipe gives ${wanted}`,
+  (weights, wanted) =>
+    `the weights were normalised: the output is ${weights}, and the recipe gives ${wanted}`,
 );
 
 export const weightsExchanged = weightKind(
@@ -136,17 +158,25 @@ export const wrongLambda = weightKind(
     return (
       Number.isFinite(ratio) &&
       near(sumOf(weights), sumOf(wanted)) &&
-      allNear(without(weights), without(wanted).map((weight) => weight * ratio))
+      allNear(
+        without(weights),
+        without(wanted).map((weight) => weight * ratio),
+      )
     );
   },
-  (weights, wanted) => `the task vectors have another scale (lambda): the output is ${weights}, and the recipe gives ${wanted}`,
+  (weights, wanted) =>
+    `the task vectors have another scale (lambda): the output is ${weights}, and the recipe gives ${wanted}`,
 );
 
 export const equalWeights = weightKind(
   'weights_ignored',
   ({ weights, wanted }) => {
     const equal = weights.filter((weight) => !near(weight, 0));
-    return equal.length > 1 && equal.every((weight) => near(weight, equal[0] ?? 0)) && !wanted.every((weight) => near(weight, wanted[0] ?? 0));
+    return (
+      equal.length > 1 &&
+      equal.every((weight) => near(weight, equal[0] ?? 0)) &&
+      !wanted.every((weight) => near(weight, wanted[0] ?? 0))
+    );
   },
   (weights, wanted) => `the weights were ignored: the output is ${weights}, and the recipe gives ${wanted}`,
 );
@@ -155,8 +185,7 @@ export const modelLeftOut = weightKind(
   'model_left_out',
   ({ sources, weights, wanted }) =>
     sources.some(
-      ({ role }, index) =>
-        role !== 'base' && near(weights[index] ?? 0, 0) && !near(wanted[index] ?? 0, 0),
+      ({ role }, index) => role !== 'base' && near(weights[index] ?? 0, 0) && !near(wanted[index] ?? 0, 0),
     ),
   (weights, wanted) => `a model was left out: the output is ${weights}, and the recipe gives ${wanted}`,
 );
@@ -201,7 +230,10 @@ export const linearInstead: FaultKind = {
     const found = (await solvedIn(evidence, names)).filter(({ wanted }) => wanted === undefined);
     const [first] = found;
     if (first === undefined) return undefined;
-    const weights = worded(first.sources, medians(found, (solved) => solved.weights));
+    const weights = worded(
+      first.sources,
+      medians(found, (solved) => solved.weights),
+    );
     return {
       tensors: found.map(({ sample }) => sample.name),
       figures: { weights, tensors: found.length },
@@ -211,7 +243,11 @@ export const linearInstead: FaultKind = {
 };
 
 /** Returns output − base and expected − base. */
-const changesOf = ({ found, wanted, sources }: Sampled): [Float32Array, Float32Array, Float32Array] | undefined => {
+const changesOf = ({
+  found,
+  wanted,
+  sources,
+}: Sampled): [Float32Array, Float32Array, Float32Array] | undefined => {
   const base = [...sources].find(([{ role }]) => role === 'base')?.[1];
   return base === undefined ? undefined : [minus(found, base), minus(wanted, base), base];
 };
@@ -225,7 +261,9 @@ export const changeScaled: FaultKind = {
       const length = dot(wanted, wanted);
       const factor = dot(own, wanted) / length;
       if (!(length > 0) || near(factor, 1)) return [];
-      return fits(sample.found, combined([base, wanted], [1, factor]), sample.grain, [base]) ? [{ sample, factor }] : [];
+      return fits(sample.found, combined([base, wanted], [1, factor]), sample.grain, [base])
+        ? [{ sample, factor }]
+        : [];
     });
     if (found.length === 0) return undefined;
     const factor = figure(median(found.map((one) => one.factor)));
