@@ -73,6 +73,7 @@ const system = [
   'test/{conversion,evaluation,experiment,faults,hostile,hub,report,schedulers,search,training}/**/*.test.ts',
   'test/{errors,package,site,verify}.test.ts',
   'test/adapter/patterns.test.ts',
+  'test/attestation/tampered.test.ts',
   'test/analysis/{analyze,base-concerns,thresholds}.test.ts',
   'test/checkpoint/{distributed,distributed-methods,torch,torch-refusals}.test.ts',
   'test/comparison/diff.test.ts',

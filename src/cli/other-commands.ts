@@ -12,6 +12,8 @@ const meant: Readonly<Record<string, readonly string[]>> = {
   inspect: ['info', 'show', 'describe', 'ls', 'list', 'cat', 'view', 'layers'],
   diff: ['compare', 'cmp'],
   verify: ['check', 'validate', 'checksum', 'sha256', 'test'],
+  attest: ['sign', 'provenance', 'attestation', 'slsa', 'in-toto'],
+  chain: ['lineage', 'ancestors', 'history', 'tree'],
   evaluate: ['score', 'scores', 'benchmark', 'bench', 'lm-eval'],
   try: ['chat', 'generate', 'ask', 'prompt', 'infer', 'sample'],
   table: ['results', 'leaderboard'],

@@ -1,5 +1,7 @@
+import type { Attestation } from '../api/attest.js';
 import type { SearchResult } from '../api/search-experiment.js';
 import type { Suggestion } from '../api/suggest.js';
+import type { Chain } from '../core/attestation/chain.js';
 import type { ExportedModel } from '../core/conversion/export-model.js';
 import type { MergeResult } from '../core/engine/run-plan.js';
 import type { Comparison } from '../core/measure/comparison/comparison.js';
@@ -153,6 +155,8 @@ export interface Printed {
   readonly suggest: { readonly plain: PrintedSuggestion };
   readonly diff: { readonly plain: Comparison };
   readonly verify: { readonly plain: OutputVerification };
+  readonly attest: { readonly plain: Attestation };
+  readonly chain: { readonly plain: Chain };
   readonly inspect: { readonly plain: InspectedCheckpoint | AdapterSummary };
   readonly partition: { readonly plain: PrintedPartition };
   readonly batch: { readonly 'dry-run': PlannedBatch; readonly plain: BatchDone };

@@ -66,6 +66,8 @@ const prepare = (): { at: (name: string) => string; cases: readonly Case[] } => 
     ['transplant', 'document', [words, '--donor', more, '-k', '2', '-o', at('transplant')]],
     ['relayout', 'document', [math, '-o', at('relayout')]],
     ['verify', 'document', [at('swap')]],
+    ['attest', 'document', [at('swap')]],
+    ['chain', 'document', [at('swap')]],
     ['merge', 'document', [at('ties.yaml'), '-o', at('merge')]],
     ['merge', 'document', [at('ties.yaml'), '--dry-run']],
     ['merge', 'document', [at('ties.yaml'), '--explain', 'model.norm.weight']],

@@ -224,7 +224,8 @@ export const pythonFunctions: Readonly<Record<string, string>> = {
     diff: 'diff',
     suggest: 'suggest',
   },
-  ...{ verify: 'verify', inspect: 'inspect', partition: 'partition', batch: 'run_experiment' },
+  ...{ verify: 'verify', attest: 'attest', chain: 'chain' },
+  ...{ inspect: 'inspect', partition: 'partition', batch: 'run_experiment' },
   ...{ evaluate: 'evaluate', search: 'search', table: 'table', report: 'report', export: 'export' },
 };
 
