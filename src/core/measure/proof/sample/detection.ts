@@ -1,0 +1,40 @@
+/** A tensor of which some tiles were read. */
+export interface SampledTensor {
+  readonly tiles: number;
+  readonly drawn: number;
+  readonly elements: number;
+  readonly drawnElements: number;
+}
+
+/** The chance that a sample finds a change, before the seed is known. */
+export interface Detection {
+  /** For changed elements at random places of the model: their number, and the chance to find one. */
+  readonly random: readonly { readonly elements: number; readonly probability: number }[];
+  /** The least chance for a change within one tile, wherever it is. */
+  readonly oneTile: number;
+}
+
+const counts = [1, 10, 100, 1000, 10_000];
+
+/** Every tensor has a drawn tile, so that a change of all of a tensor's elements is always found. */
+export const detectionOf = (tensors: readonly SampledTensor[]): Detection => {
+  const filled = tensors.filter(({ elements }) => elements > 0);
+  const [all, drawn] = [totalOf(filled, 'elements'), totalOf(filled, 'drawnElements')];
+  return {
+    random: counts
+      .filter((elements) => elements <= all)
+      .map((elements) => ({ elements, probability: probabilityOf(elements, all, drawn) })),
+    oneTile: filled.reduce((least, tensor) => Math.min(least, tensor.drawn / tensor.tiles), 1),
+  };
+};
+
+const totalOf = (tensors: readonly SampledTensor[], key: 'elements' | 'drawnElements'): number =>
+  tensors.reduce((total, tensor) => total + tensor[key], 0);
+
+/** Returns 1 − C(all − drawn, changed) / C(all, changed): places without repetition. */
+const probabilityOf = (changed: number, all: number, drawn: number): number => {
+  let missed = 1;
+  for (let place = 0; place < changed && missed > 0; place += 1)
+    missed *= Math.max(0, all - drawn - place) / (all - place);
+  return 1 - missed;
+};

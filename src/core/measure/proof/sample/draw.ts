@@ -1,0 +1,32 @@
+import { createHash } from 'node:crypto';
+
+/** Elements of a tensor that are compared together. */
+export interface Tile {
+  readonly first: number;
+  readonly count: number;
+}
+
+/** Which tiles to read. Equal seeds draw equal tiles. */
+export interface Draw {
+  /** Share of each tensor's tiles, above 0 and at most 1. */
+  readonly share: number;
+  readonly seed: number;
+}
+
+/**
+ * Draws that share of a tensor's tiles, rounded up, so at least one. Each tile has the same chance, and
+ * tensors are drawn independently. The order is that of the tensor.
+ */
+export const drawTiles = <T extends Tile>(tensor: string, tiles: readonly T[], { share, seed }: Draw): T[] => {
+  const wanted = Math.min(tiles.length, Math.ceil(tiles.length * share));
+  if (wanted === tiles.length) return [...tiles];
+  const ranked = tiles.map((tile, index) => ({ tile, rank: rankOf(`${seed} ${index} ${tensor}`) }));
+  return ranked
+    .toSorted((a, b) => a.rank - b.rank)
+    .slice(0, wanted)
+    .map(({ tile }) => tile)
+    .toSorted((a, b) => a.first - b.first);
+};
+
+/** A number that nobody knows who does not know the seed. */
+const rankOf = (text: string): number => createHash('sha256').update(text).digest().readUIntBE(0, 6);
