@@ -13,7 +13,7 @@ void beginWriteBack(int fd, std::uint64_t offset, std::uint64_t length);
 
 struct Copied {
     std::uint64_t bytes;  ///< bytes copied before the copy ended
-    int writeError;       ///< errno of a write that will fail by other means too, or 0
+    int writeError;       ///< errno if the disk or a quota is full or the file too large, or 0
 };
 
 /// Copies in the kernel if possible (copy_file_range, perhaps with shared extents). If fewer bytes are copied

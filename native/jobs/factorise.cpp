@@ -227,7 +227,7 @@ Status Factoriser::transpose(Tall& columns, std::span<double> out) {
     return status;
 }
 
-/// Makes columns orthonormal, with the basis as their float32 copy. Drops dependent columns.
+/// Makes columns orthonormal; `basis_` gets their float32 copy. Drops dependent columns.
 void Factoriser::makeOrthonormal(Tall& columns) {
     // Two passes are enough, because the second starts with nearly orthonormal columns.
     for (int time = 0; time < 2; ++time) {

@@ -63,7 +63,7 @@ class Regressor {
     std::size_t inputs_, outputs_, depth_;
     Evaluator grams_;
     Definite system_;
-    double ridge_ = 0;  ///< ε
+    double ridge_ = 0;  ///< ε, added to the diagonal
     std::vector<float> copied_;  ///< some rows of each W
     std::vector<double> differences_, packed_;
     RoundedRows result_;

@@ -225,7 +225,7 @@ struct Words<DType::F8_E5M2> {
     static constexpr Word special = Format<DType::F8_E5M2>::special;
 };
 
-/// Computes a maximum, which takes one operation for each vector, in lanes of the elements' width.
+/// Compares the largest magnitude's bits: a maximum takes one operation for each vector.
 template <DType D>
 bool isFinite(const std::byte* x, std::size_t count) {
     using Word = typename Words<D>::Word;

@@ -268,7 +268,7 @@ template <class V, DType In, DType Out>
 }
 
 /// Stores four vectors arranged as by `loadFour`. NaN gives undefined elements: kernels detect NaN with
-/// `Largest` and store again, so that numbers cost nothing extra.
+/// `Largest` and store such blocks again, so that other blocks cost nothing extra.
 template <class V, DType In, DType Out>
 [[gnu::always_inline]] inline void storeFour(const typename V::Floats (&x)[kAbreast], std::byte* at) {
     if constexpr (splitsPairs<In, Out>) {

@@ -71,7 +71,7 @@ export type NodeOperation =
       readonly probability: number;
       readonly scale: number;
     }
-  /** Like `drop`, by the magnitude's rank in its row. Slices are whole rows. */
+  /** Like `drop`, with probabilities by the magnitude's rank in its row. Slices are whole rows. */
   | {
       readonly kind: 'dropRanked';
       readonly key: bigint;

@@ -108,7 +108,7 @@ export const editJson = (text: string, edits: readonly JsonEdit[]): string => {
 };
 
 interface Style {
-  /** White space before keys that are on lines of their own; otherwise undefined. */
+  /** White space before a key; undefined if the first key is on its object's line. */
   readonly indent: string | undefined;
   /** Text between a comma and the next key; `colon` is the text between a key and its value. */
   readonly behindComma: string;

@@ -212,7 +212,7 @@ const convert = (value: Leaf['value'], { json = {} }: ParameterSpec): Leaf['valu
   return type === 'number' && typeof value === 'boolean' ? Number(value) : value;
 };
 
-/** Adds the outer scope's parameters: tensors that match no inner filter get the outer value. */
+/** Adds the outer scope's parameters. If no filter of an inner one matches, the outer value applies. */
 export const overlay = (inner: Entries, outer: Entries): Map<string, MappingEntry> => {
   const joined = new Map([...outer, ...inner]);
   for (const [name, { key, value }] of inner) {

@@ -18,7 +18,7 @@ const splitter = pathToFileURL(shipped('dist/core/models/tokenizer/files/text-sp
 
 const together = 256;
 
-/** Time limits in seconds (in all, and for each token and character), several times the slowest. */
+/** Seconds allowed in all, for each token and each character: several times what slow tokenizers take. */
 const seconds = { inAll: 1, token: 5e-6, character: 25e-6 };
 
 /**

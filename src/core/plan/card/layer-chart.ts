@@ -144,7 +144,7 @@ const roles: readonly Role[] = ['attention', 'feedForward', 'blockNorm'];
 const partOf = ({ name, role }: Module): string =>
   role === 'blockNorm' ? 'norms' : (name.split('.')[0] ?? name);
 
-/** The label of a group whose modules' names are too long together. */
+/** The label of a group whose list of module names is too long. */
 const otherModules = 'others';
 const longestLabel = 16;
 

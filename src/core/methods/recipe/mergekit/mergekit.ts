@@ -230,7 +230,7 @@ const wholeNumbers = (range: Tree): Tree =>
 
 const parts = ['models', 'slices', 'modules'] as const;
 
-/** Drops entries that mergekit treats as absent: null, empty texts, and empty lists beside others. */
+/** Drops what mergekit treats as absent: null, empty texts, and empty `parts` if another has items. */
 const filled = (entries: Entries): Entries => {
   const given = present(entries);
   const isGiven = (part: string): boolean => {

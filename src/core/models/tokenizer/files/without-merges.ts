@@ -45,7 +45,8 @@ export const withoutMerges = (content: Buffer): string => {
  * Returns the positions after the opening bracket, and of the closing bracket, of the first list or object
  * under a key; undefined if absent or without an end.
  *
- * @param key with quotes, which are escaped inside tokens; as a token in a vocabulary, its value is a number
+ * @param key with quotes. Quotes inside tokens are escaped, and a token with the key's text has a number as
+ *   value
  */
 const placeOf = (content: Buffer, key: string, brackets: Brackets): [number, number] | undefined => {
   for (let at = content.indexOf(key); at >= 0; at = content.indexOf(key, at + 1)) {

@@ -32,7 +32,7 @@ export interface AdapterRecipe {
 }
 
 /**
- * Compiles a recipe over bare adapters into an adapter: merges each base parameter that one changes.
+ * Compiles a recipe over bare adapters into an adapter: merges base parameters that any adapter changes.
  *
  * @throws LayerloomError FORMS_MIXED, ADAPTERS_DIFFER, and the codes of the method and of `combine`
  */
