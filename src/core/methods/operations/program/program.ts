@@ -231,7 +231,7 @@ export class Program {
     return this.#add({ kind: 'drop', key, probability, scale }, [value]);
   }
 
-  /** Like `drop`, by the magnitude's rank in its row. */
+  /** Like `drop`, with probabilities by the magnitude's rank in its row. */
   dropRanked({
     value,
     key,

@@ -186,7 +186,7 @@ export class RemoteFile implements RemoteBytes {
     const isHub = !isRedirected && this.#address === undefined && isHash.test(own ?? '');
     const name =
       withoutQuotes(hubHeaders['x-linked-etag'] ?? headers['x-linked-etag']) ?? (isHub ? own : undefined);
-    // // An ETag that is a SHA-256 cannot be compared if the list of files states none.
+    // An ETag that is a SHA-256 cannot be compared if the list of files states none.
     const isComparable = this.file.sha256 !== undefined || name?.length !== 64;
     if (name !== undefined && name !== this.file.etag && isComparable)
       throw this.#changed(`was listed with the ETag ${this.file.etag} and now has ${name}`);
