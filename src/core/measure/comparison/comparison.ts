@@ -94,9 +94,9 @@ export interface TensorComparison {
 export interface Comparison {
   readonly a: ComparedModel;
   readonly b: ComparedModel;
-  /** True if tensors, dtypes, shapes and bytes are the same. */
+  /** True if both have equal tensors, dtypes, shapes and bytes. */
   readonly equal: boolean;
-  /** True if tensors and shapes are the same, and all elements are equal numbers. */
+  /** True if both have equal tensors and shapes, and all elements are equal numbers. */
   readonly sameValues: boolean;
   /** In A's order, then those only in B. */
   readonly tensors: readonly TensorComparison[];

@@ -54,7 +54,7 @@ const compareContents = (a: Buffer, b: Buffer): Pick<SideFileDifference, 'state'
   return { state: keys.length === 0 ? 'sameContent' : 'differs', keys };
 };
 
-/** Undefined for other or damaged files, which are compared by bytes. */
+/** Returns the JSON object in a file; undefined for other or damaged files, which are compared by bytes. */
 const objectIn = (content: Buffer): Record<string, unknown> | undefined => {
   const value = jsonOrNone(content, { python: true });
   return isObject(value) ? value : undefined;

@@ -31,14 +31,14 @@ export const readCard = async (directory: string): Promise<{ readonly text: stri
  */
 export const compareCard = async (directory: string, recipe: string | undefined): Promise<VerifiedFile[]> => {
   const card = await readCard(directory);
-  // The record tells whether the output has a card.
+  // A missing card is reported from the record, which lists it if there was one.
   if ('state' in card) return card.state === 'missing' ? [] : [card];
   const reason = faultOfCard(card.text, recipe);
   return reason === undefined ? [] : [{ file: cardName, bytes: null, state: 'different', reason }];
 };
 
 /**
- * Cards may be edited, but must not misstate how the weights were made.
+ * Returns a fault of a card's recipes. Cards may be edited, but must not misstate how weights were made.
  *
  * @param recipe as the card has it between its fences; undefined if the output has none
  * @returns a phrase that follows the card's name; undefined if the recipes agree
@@ -54,7 +54,7 @@ const faultOfCard = (card: string, recipe: string | undefined): string | undefin
     : undefined;
 };
 
-/** True if a block of lines is a recipe: its key must be indented no further than the block. */
+/** True if a block of lines is a recipe: a line with the block's least indent has a recipe's key. */
 const isRecipe = (lines: readonly string[]): boolean => {
   const indents = lines.filter((line) => line.trim() !== '').map((line) => line.search(/\S/));
   const least = indents.reduce((former, indent) => Math.min(former, indent), Number.POSITIVE_INFINITY);

@@ -7,7 +7,7 @@ import { kindOfFolder, mayStand } from './may-stand.js';
 import type { VerifiedFile } from './verification.js';
 
 export interface Additions {
-  /** Without caches, sorted; folders that were not searched as `NAME/`. */
+  /** Sorted names of files, and of folders that were not searched as `NAME/`; without caches. */
   readonly unlisted: readonly string[];
   /** Additions that are not allowed. */
   readonly damage: readonly VerifiedFile[];
@@ -61,13 +61,13 @@ const foldersOf = (name: string): string[] => {
   return parts.map((_, index) => parts.slice(0, index + 1).join('/'));
 };
 
-/** As people and case-insensitive file systems read it. */
+/** Returns a name as people and case-insensitive file systems read it. */
 const plainOf = (name: string): string => name.normalize('NFKC').toLowerCase();
 
-/** Or a link to a file, as in hub caches. */
+/** True for a file or a link to a file, as in hub caches. */
 const isFile = async (folder: string, entry: Dirent): Promise<boolean> => {
   if (!entry.isSymbolicLink()) return entry.isFile();
-  // A loop of links, or a link that may not be followed.
+  // Fails for a loop of links and for a link that may not be followed.
   return stat(join(folder, entry.name)).then(
     (found) => found.isFile(),
     () => false,

@@ -20,10 +20,7 @@ export interface LoadingVerdict {
   /** Tensors in the files that the model does not have. */
   readonly unexpected: readonly string[];
   readonly mismatched: readonly MismatchedTensor[];
-  /**
-   * The configuration's dtype and the numbers of floating-point tensors by dtype, if no tensor has that
-   * dtype; else null.
-   */
+  /** If no tensor has the configuration's dtype: that dtype, and numbers of float tensors by dtype. */
   readonly dtype: { readonly said: string; readonly stored: Readonly<Record<string, number>> } | null;
   /** Why it cannot be loaded or checked. */
   readonly reason: string | null;

@@ -49,7 +49,7 @@ export interface VerifiedInput {
   readonly commit: string | null;
 }
 
-/** Result of computing weights again. */
+/** The result of computing an output's weights again. */
 export interface RecomputedTiles {
   /** Probability that a tile was checked, hence that a wrong one is found. */
   readonly share: number;
@@ -62,10 +62,7 @@ export interface RecomputedTiles {
   readonly inputs: readonly VerifiedInput[];
 }
 
-/**
- * Whether an output is unchanged; `intact-by-size` if some files have no recorded SHA-256 and were not
- * compared with the inputs either.
- */
+/** Whether an output is unchanged. `intact-by-size`: some files were only compared by size. */
 export type Verdict = 'intact' | 'intact-by-size' | 'damaged';
 
 /** Whether an output matches its record and inputs. */
@@ -80,7 +77,7 @@ export interface OutputVerification extends RunCost {
   /** Why it cannot be opened as a model or adapter; null if it can. */
   readonly structure: string | null;
   readonly files: readonly VerifiedFile[];
-  /** Files, and folders as `NAME/`, that were not written with it; without caches of git and the hub. */
+  /** Files and folders (`NAME/`) not written with the output; without caches of git and the hub. */
   readonly unlisted: readonly string[];
   /** Null unless the output was compared with its inputs. */
   readonly againstInputs: RecomputedTiles | null;

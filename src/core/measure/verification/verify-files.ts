@@ -77,7 +77,7 @@ const verifyFile = async (
  */
 export const notAFile = (file: string, path: string, cause: unknown): VerifiedFile => {
   if (isMissing(cause)) return { file, bytes: null, state: 'missing', reason: 'is missing' };
-  // A loop of links, a socket, or a file refused beside weights.
+  // A loop of links, a socket, a folder, or a file that `readSideFile` refuses.
   if (['ELOOP', 'ENXIO', 'EISDIR'].includes(codeOf(cause) ?? '') || !isUnreadable(cause))
     return { file, bytes: null, state: 'different', reason: `is no file of the output: ${reasonOf(cause)}` };
   throw readFailed(path, cause);

@@ -21,7 +21,7 @@ const fileSchema = z.object({
     .exactOptional(),
 });
 
-// Old builds recorded no side files; older ones no seal.
+// Old builds of layerloom recorded no side files; older ones wrote no seal.
 const schema = z.object({
   layerloom: z.string(),
   method: z.string().exactOptional(),
@@ -48,9 +48,9 @@ export interface WrittenRecord {
   readonly isMerge: boolean;
   /** The complete recipe, as the card has it. */
   readonly recipe: string | undefined;
-  /** True if unedited; undefined without a seal. */
+  /** True if the record is unedited; undefined without a seal. */
   readonly isSealed: boolean | undefined;
-  /** Everything it contains, unchecked. */
+  /** The whole record, unchecked. */
   readonly content: Readonly<Record<string, unknown>>;
 }
 
