@@ -21,17 +21,11 @@ export interface LowRankPair {
   readonly scale: number;
   /** True if stored as [in, out] (`fan_in_fan_out`, embeddings): the change is (B · A)ᵀ. */
   readonly transposed: boolean;
-  /**
-   * Set for a parameter of several experts (`target_parameters`): A is [experts · rank, in], B [out, rank ·
-   * experts].
-   */
+  /** Set for a parameter of several experts: A is [experts · rank, in], B [out, rank · experts]. */
   readonly experts?: ExpertRows | undefined;
 }
 
-/**
- * A PEFT adapter without weights. Map keys are names of base parameters:
- * `model.layers.0.self_attn.q_proj.weight`.
- */
+/** A PEFT adapter without weights. Keys of maps are names of the base's parameters: `lm_head.weight`. */
 export interface Adapter {
   /** The adapter's directory; `config` is `adapter_config.json`. */
   readonly checkpoint: CheckpointIndex;

@@ -18,7 +18,7 @@ export const applyAdapter = (base: CheckpointIndex, adapter: Adapter, config: st
     file: reference.file + base.files.length,
   }));
   const sideFiles = checkpoint.sideFiles.filter(isTokenizerFile);
-  // A saved tokenizer is complete; the base's files would contradict it.
+  // A saved tokenizer is complete, so the base's tokenizer files are left out.
   const hasTokenizer = sideFiles.some((name) => /^(tokenizer\.(json|model)|vocab\.json)$/.test(name));
   const kept = base.sideFiles.filter((name) => !(hasTokenizer && isTokenizerFile(name)));
   const location = (of: CheckpointIndex) => ({ name: of.name, path: of.path, ...originOf(of) });

@@ -186,10 +186,7 @@ const changeableIn = (
   };
 };
 
-/**
- * Returns true if the product of the factors must be transposed. Throws unless it then has the base tensor's
- * shape.
- */
+/** True if the factors' product must be transposed. Throws unless its shape is then the base tensor's. */
 const isTransposed = (
   base: CheckpointIndex,
   adapter: Adapter,

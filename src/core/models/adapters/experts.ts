@@ -5,10 +5,10 @@ import { expertNamesOf, familyOf, matricesOf } from '../experts/family.js';
 import { matricesIn } from '../experts/separated.js';
 import type { Adapter, ExpertLayout, LowRankPair } from './adapter.js';
 
-/** Families whose expert modules set `is_transposed` in transformers 5: stored as [in, out]. */
+/** Families whose expert modules set `is_transposed` in transformers 5: matrices are stored as [in, out]. */
 const saidTransposed = new Set(['gpt_oss', 'openai_privacy_filter', 'aria_text']);
 
-/** Families whose files may store experts transposed. Shapes of square matrices do not tell. */
+/** Families in which some files store experts transposed. The shape of a square matrix does not show it. */
 const maybeTransposed = new Set(['qwen3_vl_moe', 'qwen3_vl_moe_text']);
 
 /** True if a base has a parameter, either fused or as separate expert matrices. */
@@ -108,8 +108,7 @@ const isTransposedWhereSquare = (layout: ExpertLayout, family: string): boolean 
 };
 
 /**
- * Returns the adapter's replacements by base tensor. If the base stores experts separately, a fused parameter
- * is repeated for each matrix.
+ * Returns replacements by base tensor; if the base stores experts separately, one for each matrix.
  *
  * @throws LayerloomError ADAPTER_MISMATCH
  */
@@ -152,7 +151,7 @@ const expertsIn = (
   const rowsOf = first.map((name) => itemAt(shapeOf(name), 0));
   const parts: FusedRows[] = [];
   let [count, row] = [0, 0];
-  // Looks for one expert too many, to notice a base with more experts.
+  // Counts up to one expert more than wanted, to notice a base with more experts.
   for (; count <= wanted; count += 1) {
     const matrices = matricesOf(names, parameter, count) ?? [];
     if (!matrices.every((name) => base.tensors.has(name))) break;

@@ -1,10 +1,7 @@
 import type { TensorReference } from '../../tensor/reference.js';
 import type { FoundModel, Origin } from '../address/found-model.js';
 
-/**
- * A file's state before its weights are read, to detect later writes. Unlike the identity's mtime, it cannot
- * be set back.
- */
+/** A file's state before weights are read, to detect later writes. Programs can set back mtime, not ctime. */
 export interface FileState {
   /** ctime in nanoseconds, in decimal. Every write updates it; so does adding or removing hard links. */
   readonly ctimeNs: string;
@@ -23,10 +20,7 @@ export interface FileIdentity {
   readonly mtimeNs: string;
   /** SHA-256 of all bytes before the data, in hex. */
   readonly header: string;
-  /**
-   * The hub's hash, for files in the cache of ranges. It replaces mtime, which changes as bytes arrive;
-   * `mtimeNs` is then 0.
-   */
+  /** The hub's hash, in the cache of ranges. Replaces mtime (then 0), which changes as bytes arrive. */
   readonly content?: string;
   /** Set once weights have been read. */
   readonly seen?: FileState;
@@ -45,7 +39,7 @@ export interface AdaptedFrom {
 }
 
 export interface Quantisation {
-  /** The keys of `config.json` that say so; `settings` is the one that is read. */
+  /** Keys of `config.json` that hold quantisation settings; `settings` is the value that is read. */
   readonly keys: readonly string[];
   readonly settings: Readonly<Record<string, unknown>>;
   /** The key of `settings` that lists modules left unquantised; undefined if the scheme has none. */
@@ -58,10 +52,7 @@ export interface Quantisation {
 /** A checkpoint as its headers describe it: the place of every tensor, without weights. */
 export interface CheckpointIndex extends Origin {
   readonly name: string;
-  /**
-   * Absolute path of the directory or file that names the model. A base with an adapter has both, joined by
-   * `+`.
-   */
+  /** Absolute path of the model's directory or file. A base with an adapter has both paths, joined by `+`. */
   readonly path: string;
   /** The directory of the side files, if it is not `path`. */
   readonly folder?: string;
@@ -69,17 +60,17 @@ export interface CheckpointIndex extends Origin {
   readonly metadata: readonly Readonly<Record<string, string>>[];
   /** In file order, then in order of data. */
   readonly tensors: ReadonlyMap<string, TensorReference>;
-  /** By their names in the files, if reading renamed them. */
+  /** The tensors by their names in the files, if reading renamed them. */
   readonly stored?: ReadonlyMap<string, TensorReference>;
   /** Includes `configEdits`. */
   readonly config: Readonly<Record<string, unknown>> | undefined;
   /** Keys that the tensors contradict or an adapter changes; undefined removes a key. */
   readonly configEdits?: Readonly<Record<string, unknown>>;
-  /** Whether the head equals the embeddings, if their bytes were compared. */
+  /** Whether the head equals the embeddings; absent if `config.json` decides. */
   readonly tied?: boolean;
   /** Tensors that are copies of others; loaders do not need them. */
   readonly copies?: ReadonlySet<string>;
-  /** Why transformers would build another model from `path`, to follow its name in a message. */
+  /** Why transformers would build another model from `path`: a phrase that follows the model's name. */
   readonly notAsLoaded?: string;
   /** Files of weights that are not read. */
   readonly unread?: readonly string[];

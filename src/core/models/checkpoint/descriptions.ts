@@ -8,10 +8,7 @@ export const mostDescriptionBytes = 4096;
 /** Names in bitsandbytes: JSON of a 4-bit module, and the layout number of 8-bit codes. */
 const names = /\.(weight\.quant_state\.bitsandbytes__(nf4|fp4)|weight_format)$/;
 
-/**
- * Returns a file's small tensors that describe how others are stored, such as a weight's shape. They are read
- * when a checkpoint is opened.
- */
+/** Returns small tensors that describe how others are stored; opening a checkpoint reads their bytes. */
 export const descriptionsIn = ({ tensors }: FileHeader): readonly (readonly [string, TensorInFile])[] =>
   [...tensors].filter(
     ([name, { dtype, begin, end }]) =>

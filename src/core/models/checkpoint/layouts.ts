@@ -1,7 +1,4 @@
-/**
- * `layer`: one shard per layer, and for embeddings, final norm and head. `size`: filled up to the limit, in
- * model order.
- */
+/** `layer`: a shard for each layer, embeddings, final norm and head. `size`: shards of limited size. */
 export const layouts = ['layer', 'size'] as const;
 
 /** How an output is divided into shards: by layer or by size. */

@@ -66,7 +66,7 @@ export const openFound = async (found: FoundModel, known: KnownOfFiles): Promise
     metadata: files.map(({ header }) => header.metadata),
     tensors,
     config: sideFiles.includes(configName) ? config : undefined,
-    // Outputs name their files differently.
+    // An output's weights have other file names, so its `config.json` must not have this key.
     ...(named === undefined ? {} : { configEdits: { [weightsKey]: undefined } }),
     sideFiles,
     ...(carried.size === 0 ? {} : { carried }),

@@ -20,8 +20,9 @@ export const sideFileContent = async (checkpoint: SideFilePlace, name: string): 
 };
 
 /**
- * Parses a side file as a JSON object; undefined if the checkpoint lacks it. @throws LayerloomError
- * READ_FAILED, CONFIG_INVALID
+ * Parses a side file as a JSON object, if the checkpoint has it.
+ *
+ * @throws LayerloomError READ_FAILED, CONFIG_INVALID
  */
 export const sideFileObject = async (
   checkpoint: SideFilePlace & Pick<CheckpointIndex, 'sideFiles'>,

@@ -38,10 +38,7 @@ const isAtTop = (name: string): boolean =>
 const isInFolder = (folder: string, name: string): boolean =>
   folders.some((known) => known.folder.test(folder) && known.file.test(name));
 
-/**
- * Returns the sorted names of side files, including `folder/name`. Excludes weights, training state and the
- * model card.
- */
+/** Returns the sorted names of side files, `folder/name` too; no weights, training state or model card. */
 export const listSideFiles = async (directory: string): Promise<string[]> => {
   const entries = await readdir(directory, { withFileTypes: true });
   const inFolders = entries
@@ -58,8 +55,8 @@ export const listSideFiles = async (directory: string): Promise<string[]> => {
 };
 
 /**
- * Returns the sorted names of all other files. Folders without side files appear as `NAME/`; the model card
- * and hidden files are omitted.
+ * Returns the sorted names of all other files, and of folders without side files (`NAME/`). Omits the model
+ * card and hidden files.
  *
  * @param own names of the checkpoint's side files, weights and similar
  */

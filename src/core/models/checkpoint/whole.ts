@@ -7,9 +7,8 @@ import { adapterConfigName, adapterWeightsName } from './files/file-names.js';
 import { readSideFile } from './files/small-file.js';
 
 /**
- * True if a directory has all its weights: a single file, an index with all its shards, or an adapter's two
- * files. The hub's library leaves incomplete directories after interruptions and partial downloads, and
- * broken links after cleanups.
+ * True if a directory has all its weights: a single file, an index with all shards, or an adapter's two
+ * files. In the hub's cache, files may be missing or links broken.
  *
  * @throws LayerloomError READ_FAILED
  */

@@ -3,8 +3,7 @@ import { LayerloomError } from '../../base/errors/errors.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 
 /**
- * Refuses a model that transformers would load differently from the same path: evaluations and exports must
- * use the model that merges read.
+ * Refuses a model that transformers would load differently, because evaluations must use what merges read.
  *
  * @param purpose a verb, for the message: `evaluate`
  * @throws LayerloomError NOT_AS_LOADED

@@ -14,7 +14,7 @@ export const foreignPrefixesOf = ({
   config,
   tensors,
 }: Pick<CheckpointIndex, 'config' | 'tensors'>): readonly string[] => {
-  // A known language model within an unknown one says nothing about the names of its towers.
+  // A known language model does not tell how an unknown model around it names its other towers.
   const [own = ''] = typesIn(config);
   const family = familyOfType(own);
   if (family === undefined || family.form === 'diffusion transformer' || config?.['auto_map'] !== undefined)
@@ -27,10 +27,7 @@ export const foreignPrefixesOf = ({
   return [...new Set(foreign.map((parts) => parts.join('.')))].filter((prefix) => prefix !== '');
 };
 
-/**
- * Returns the parts of a stack's name before its own words: `policy`, `model` for
- * `policy.model.decoder.layers`.
- */
+/** Returns a stack's name before the family's words, in parts: `policy`, `model` of `policy.model.layers`. */
 const partsBefore = (stack: string, { stacks = usualStacks }: Family): readonly string[] => {
   const words = new Set([...stacks.flatMap((words) => words.split('.')), 'encoder', 'decoder']);
   const parts = stack.split('.');

@@ -67,8 +67,9 @@ export const readAdapter = async (model: ModelAddress): Promise<Adapter> =>
   adapterAt(await locate(model), known);
 
 /**
- * True if a model is here and is an adapter without a base. @throws LayerloomError READ_FAILED,
- * MODEL_AMBIGUOUS
+ * True if a model on this machine is a bare adapter.
+ *
+ * @throws LayerloomError READ_FAILED, MODEL_AMBIGUOUS
  */
 export const isBareAdapter = async (model: ModelAddress): Promise<boolean> => {
   const found = await locateIfHere(model);

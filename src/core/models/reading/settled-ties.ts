@@ -88,10 +88,7 @@ const samenessOf = (
   return sameValues(checkpoint, valueAt(tensors, copy), valueAt(tensors, source), missingBytes);
 };
 
-/**
- * Refuses a head with other rows than the embeddings, which transformers does not load. Shapes of quantised
- * tensors are not comparable.
- */
+/** Refuses a head with other rows than the embeddings, as transformers does. Ignores quantised tensors. */
 const checkShapes = (checkpoint: CheckpointIndex, { copy, source }: Tie, says: boolean): void => {
   const { config, tensors } = checkpoint;
   const [a, b] = [valueAt(tensors, copy), valueAt(tensors, source)].map(

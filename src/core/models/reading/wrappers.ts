@@ -45,8 +45,7 @@ const plainName = (name: string, { isLeading, ...of }: Wrappers): PlainName => {
   for (;;) {
     const [first = '', second] = parts;
     if (parts.length < 2 || !isLeading(first)) break;
-    // PEFT's wrapper contains its tuner, which contains the model; for prompts it contains the model
-    // directly.
+    // `base_model` contains the tuner's `model`, which contains the model; prompts have no tuner.
     wrappers.push(parts.splice(0, first === peft && second === 'model' ? 2 : 1).join('.'));
   }
   return { name: parts.join('.'), wrappers };

@@ -1,6 +1,6 @@
 import type { TensorChange, TensorReference } from '../../../tensor/reference.js';
 
-/** A tensor's rows among the products of several experts, whose factors share a pair of matrices. */
+/** The rows of a tensor within the stacked products of several experts, whose factors share two matrices. */
 export interface ExpertRows {
   /**
    * The number of experts: `a` is [experts · rank, in], `b` [out, rank · experts], with the experts of a rank
@@ -11,7 +11,7 @@ export interface ExpertRows {
   readonly row: number;
 }
 
-/** The factors of a parameter, as files of a base with its adapter. */
+/** The factors of a parameter, placed in the files of a base with its adapter. */
 export interface PlacedFactors {
   /** [rank, in] */
   readonly a: TensorReference;
@@ -29,11 +29,11 @@ export interface PlacedFactors {
 
 /** A kind of adapter. `src/core/plan/adapted.ts` maps its changes to operands. */
 export interface AdapterKind<C extends TensorChange = TensorChange> {
-  /** The selecting key of `adapter_config.json`; absent for plain LoRA. */
+  /** The key of `adapter_config.json` that selects this kind; absent for plain LoRA. */
   readonly key?: string;
   /** Name suffix of the kind's extra tensor, with one number per output. */
   readonly beside?: string;
-  /** Why changes of this kind cannot be summed, if so. */
+  /** Why changes of this kind cannot be summed; absent if they can. */
   readonly noSum?: string;
   change(factors: PlacedFactors): C;
 }

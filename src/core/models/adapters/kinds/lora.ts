@@ -1,7 +1,7 @@
 import type { TensorReference } from '../../../tensor/reference.js';
 import type { AdapterKind, ExpertRows } from './kind.js';
 
-/** W + s · B · A, with `a` [rank, in] and `b` [out, rank]; `transposed`: W + s · (B · A)ᵀ. */
+/** W + s · B · A with `a` [rank, in] and `b` [out, rank]; if `transposed`, W + s · (B · A)ᵀ. */
 export interface LowRankChange {
   readonly kind: 'lowRank';
   readonly a: TensorReference;

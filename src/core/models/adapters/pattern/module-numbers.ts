@@ -92,10 +92,7 @@ interface NamesOfShape {
   readonly keys: Map<string, number>;
 }
 
-/**
- * Keys that are plain names, with unescaped dots as wildcards. A hash lookup keeps large mixtures with a key
- * per module fast.
- */
+/** Finds keys that are plain names, with dots as wildcards, by hash: mixtures may have a key per module. */
 class PlainNames {
   readonly #shapes = new Map<string, NamesOfShape>();
   readonly #effort: Effort;

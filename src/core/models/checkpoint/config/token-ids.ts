@@ -6,9 +6,9 @@ type Json = Readonly<Record<string, unknown>>;
 const ofIds = /(^|_)token_(ids?|index)$|^(begin_)?suppress_tokens$|^bad_words_ids$/;
 
 export interface TokenMove {
-  /** Rows before. */
+  /** Rows before the change. */
   readonly from: number;
-  /** Rows after. */
+  /** Rows after the change. */
   readonly to: number;
   /** Returns a token's new id; undefined if it was removed. */
   idOf(id: number): number | undefined;

@@ -18,10 +18,7 @@ export interface FileHeader {
   readonly metadata: Readonly<Record<string, string>>;
   /** By transformers' names, with shapes in row-major order. */
   readonly tensors: ReadonlyMap<string, TensorInFile>;
-  /**
-   * Text of small files inside this one, by their names in transformers: `config.json`, `tokenizer.json`. A
-   * file beside it takes precedence.
-   */
+  /** Text of small files inside this one, by their names in transformers. Files beside it take precedence. */
   readonly sideFiles?: ReadonlyMap<string, string>;
 }
 
@@ -50,10 +47,7 @@ export interface ContainerReader {
   readonly isInFolder?: true;
   /** True if files contain the model's configuration. */
   readonly carriesSideFiles?: true;
-  /**
-   * Returns a model's files in a directory without an index; empty if there are not any or the choice is
-   * ambiguous.
-   */
+  /** Returns a model's files in a directory without index; empty if none, or if the choice is ambiguous. */
   weightsIn(names: readonly string[]): readonly string[];
   /**
    * Set if the header is not at the start of the file. Returns its bytes, for `parseHeader` and for the

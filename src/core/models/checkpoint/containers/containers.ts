@@ -46,12 +46,12 @@ const indexEnd = '.index.json';
 
 export interface WeightsFound {
   readonly reader: ContainerReader;
-  /** Empty if only the index tells. */
+  /** Empty if only the index lists the files. */
   readonly files: readonly string[];
   readonly index: WeightsIndex | undefined;
 }
 
-/** Finds a model's weights among its file names; undefined without readable ones. */
+/** Finds a model's weights among its file names; undefined if no reader can read any. */
 export const findWeights = (names: readonly string[]): WeightsFound | undefined => {
   for (const reader of readers) {
     const files = reader.weightsIn(names);

@@ -44,8 +44,7 @@ export const parseJsonObject = (
 };
 
 /**
- * Returns the entries of the object under `key` in text order, as Python keeps them. JavaScript would move
- * integer keys to the front.
+ * Returns an object's entries under `key` in text order; JavaScript would move integer keys to the front.
  *
  * @param value the parsed text
  */

@@ -1,9 +1,6 @@
 import type { FileHandle } from 'node:fs/promises';
 
-/**
- * Fills the buffer from a position, or up to the file's end, since one read may return fewer bytes than
- * asked. Returns the filled part.
- */
+/** Fills the buffer from a position on; returns the filled part, which is shorter at the file's end. */
 export const readBlock = async (file: FileHandle, buffer: Buffer, position: number): Promise<Buffer> => {
   let filled = 0;
   while (filled < buffer.length) {

@@ -14,10 +14,7 @@ interface Limit {
   readonly pipes?: boolean;
 }
 
-/**
- * The largest tokenizers and shard indexes have about 40 MB. The limit keeps endless or misplaced files from
- * filling memory.
- */
+/** Keeps endless or misplaced files from filling memory. The largest files have about 40 MB. */
 const usual: Limit = { most: 256 * 1024 * 1024, what: 'such a file' };
 export const mostSideFileBytes = usual.most;
 const besideWeights: Limit = {
@@ -27,8 +24,8 @@ const besideWeights: Limit = {
 };
 
 /**
- * Reads a small file of ours, or one that a user names. It must be a regular file or a link to one; a pipe is
- * refused without blocking, unless `limit` allows it. Never reads past the limit.
+ * Reads a small file that layerloom wrote or a user names. The file must be regular or a link to a regular
+ * file; a pipe is refused without blocking, unless `limit` allows it. Never reads past the limit.
  *
  * @throws system errors, also for refused files; `reasonOf` gives the reason
  */
@@ -40,8 +37,9 @@ export const readSmallFile = (path: string, limit = usual): Promise<Buffer> =>
   );
 
 /**
- * `readSmallFile`, but undefined if the file is missing or refused, such as a folder. @throws LayerloomError
- * READ_FAILED
+ * Like `readSmallFile`, but undefined if the file is missing or refused.
+ *
+ * @throws LayerloomError READ_FAILED
  */
 export const readFileIfAny = (path: string, limit = usual): Promise<Buffer | undefined> =>
   readSmallFile(path, limit).catch((cause: unknown) => {
@@ -79,10 +77,7 @@ const withSideFile = <T>(path: string, use: (file: FileHandle, bytes: number) =>
     unlessStale(async () => withRegularFile(path, await openBeside(path), besideWeights, use)),
   );
 
-/**
- * Resolves a link and opens its target without following further links, so that the checked path is the
- * opened one.
- */
+/** Resolves a link, then opens its target without following further links: the opened path was checked. */
 const openBeside = async (path: string): Promise<FileHandle> => {
   try {
     return await open(path, withoutWaiting | constants.O_NOFOLLOW);

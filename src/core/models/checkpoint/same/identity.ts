@@ -83,7 +83,7 @@ const statOf = async (handle: FileHandle, file: FileIdentity) => {
   const now = await handle.stat({ bigint: true });
   if (now.size !== BigInt(file.bytes))
     throw changed(file, `has changed from ${file.bytes} to ${now.size} bytes`);
-  // Other runs that fetch more of it change times and links.
+  // Other runs that fetch more of the file change its times and links.
   if (file.content !== undefined) return { ctimeNs: '0', links: 1 };
   if (String(now.mtimeNs) !== file.mtimeNs) throw changed(file, 'has been written');
   return { ctimeNs: String(now.ctimeNs), links: Number(now.nlink) };
@@ -121,8 +121,9 @@ export const observePath = (file: FileIdentity, hashOf: FileState['hashOf']): Pr
   );
 
 /**
- * Reads a file, checking before and after that it has not changed. @throws LayerloomError INPUT_CHANGED,
- * READ_FAILED
+ * Reads a file; checks before and after that it is unchanged.
+ *
+ * @throws LayerloomError INPUT_CHANGED, READ_FAILED
  */
 const readUnchanged = <T>(file: FileIdentity, read: (handle: FileHandle) => Promise<T>): Promise<T> =>
   withFewFiles(() =>
@@ -161,10 +162,9 @@ export const identityUnder = (file: FileIdentity, stamp: FileStamp): Promise<str
   readUnchanged(file, (handle) => sampleIdentity(handle, file, stamp));
 
 /**
- * Returns a file's new state if its content has not changed since `before`. Hard links change ctime too. The
- * content is therefore hashed again if the number of links changed, this process may have linked the file, or
- * `before` has a full hash. Any other change of ctime is refused: the file may have been written and its
- * mtime set back.
+ * Returns a file's new state if its content has not changed since `before`. Hard links change ctime too. If
+ * links changed, or `before` has a full hash, the content is hashed again. Any other change of ctime is
+ * refused, because mtime can be set back.
  *
  * @param relinked true if this process added or removed links of the file since
  * @throws LayerloomError INPUT_CHANGED, READ_FAILED

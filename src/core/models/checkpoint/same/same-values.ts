@@ -13,7 +13,7 @@ export type Sameness = 'same' | 'different' | 'unknown';
 
 const chunkElements = 1 << 20;
 
-/** By files and ranges, because one command opens a model several times. */
+/** Results by files and ranges, because one command opens a model several times. */
 const compared = new Map<string, Promise<Sameness>>();
 const mostCompared = 256;
 

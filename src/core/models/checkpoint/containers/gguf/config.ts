@@ -47,7 +47,7 @@ export const configOf = ({ metadata, tensors }: GgufHeader): string | undefined 
   const heads = number('attention.head_count') ?? 1;
   const [keys, rotary] = [number('attention.key_length'), number('rope.dimension_count')];
   const headSize = keys ?? (number('embedding_length') ?? 0) / heads;
-  // Partial RoPE or value heads of another size mean another model class.
+  // Models with partial RoPE, or value heads of another size, have another class.
   const isWhole = [rotary, number('attention.value_length')].every((size) => (size ?? headSize) === headSize);
   if (!isWhole || (number('attention.sliding_window') ?? 0) > 0) return undefined;
   const biased = ['attn_q', 'attn_output'].map((one) => byName.has(`blk.0.${one}.bias`));

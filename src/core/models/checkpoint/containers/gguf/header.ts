@@ -21,7 +21,7 @@ export interface GgufHeader {
 /** Limits on header bytes, metadata keys and tensors: several times the largest models'. */
 const [mostHeaderBytes, mostKeys, mostTensors] = [100_000_000, 65_536, 1 << 20];
 
-/** Doubled each time. */
+/** Bytes that are read first. If the header is longer, the number is doubled. */
 const firstBytes = 1 << 20;
 
 const mostDimensions = 4;
