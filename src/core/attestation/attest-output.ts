@@ -22,11 +22,11 @@ import { listFolder } from './list-folder.js';
 /** A statement as it was written. */
 export interface WrittenStatement {
   readonly file: string;
-  /** The digest of the tensors, which no layout changes. */
+  /** SHA-256 of the tensors (`tensorsDigest`), equal for any layout. */
   readonly tensors: string;
   /** Number of files of weights. */
   readonly files: number;
-  /** Number of input files, and how many of them it identifies by SHA-256. */
+  /** Number of input files, and of those that the statement identifies by SHA-256. */
   readonly inputs: number;
   readonly identified: number;
 }
@@ -113,7 +113,7 @@ const damaged = (out: string, files: readonly VerifiedFile[]): LayerloomError<'O
     remedy: 'nothing was written; mend it, or merge it again',
   });
 
-/** Hashes inputs that are as the record says, if the merge did not record their hashes. */
+/** Hashes inputs that agree with the record, if the merge recorded no hashes. */
 const withInputHashes = async (
   stated: StatedRecord,
   record: WrittenRecord,

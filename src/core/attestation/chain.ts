@@ -1,43 +1,40 @@
 /** How an input that a statement names was found. */
 export type LinkState =
-  /** The model that was asked for. */
+  /** The model from which the chain starts. */
   | 'asked'
-  /** Here, with the stated SHA-256. */
+  /** Found, with the stated SHA-256. */
   | 'same'
-  /** Other files are in its place. */
+  /** Other files were found in its place. */
   | 'different'
   /** Not on this machine. */
   | 'missing'
-  /** The statement has no SHA-256 of it, so nothing can be compared. */
+  /** Not comparable: the statement has no SHA-256. */
   | 'unidentified';
 
-/** A model in a chain, with the models that it was made from. */
+/** A model in a chain, with the models from which it was made. */
 export interface ChainModel {
   readonly name: string;
-  /** Absolute; null if it is not here. */
+  /** Absolute; null if the model is not on this machine. */
   readonly path: string | null;
   readonly link: LinkState;
-  /** A package URL, if it is stated. */
+  /** A package URL, if stated. */
   readonly uri: string | null;
   readonly kind: 'merge' | 'export' | 'quantisation' | 'model';
   /** The method of a merge, the type of an export; null for a model without a statement. */
   readonly method: string | null;
-  /** The programs that made it, as stated. */
+  /** The programs that made the model, as stated. */
   readonly by: string | null;
   readonly statement: 'valid' | 'none' | 'invalid';
-  /** Why the statement is not valid or the link is not the same; a sentence. */
+  /** A sentence: why the statement is invalid, or the link is not `same`. */
   readonly reason: string | null;
-  /** True if it is shown elsewhere in the chain, with its inputs. */
+  /** True if the model and its inputs are shown elsewhere in the chain. */
   readonly repeated: boolean;
   readonly inputs: readonly ChainModel[];
 }
 
 export interface Chain {
   readonly out: string;
-  /**
-   * True if every input that a statement names is here with its stated SHA-256, and every statement is valid.
-   * A model without a statement ends a chain.
-   */
+  /** True if every statement is valid, and all stated inputs are here with the stated SHA-256. */
   readonly complete: boolean;
   readonly root: ChainModel;
   readonly seconds: number;

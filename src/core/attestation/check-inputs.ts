@@ -4,10 +4,9 @@ import { type PlacedInput, placesOf } from './input-places.js';
 import { statedOf } from './stated.js';
 
 /**
- * Compares what a merge states of its inputs with what the inputs' own statements say, where they are here: a
- * merge of merges. Reads no weights.
+ * Compares a merge's statement with its inputs' own statements, if they have any. Reads no weights.
  *
- * @returns a warning for each input that states other files than those that were merged
+ * @returns a warning for each input whose statement has other files than those that were merged
  */
 export const compareInputs = async (
   { predicate }: Statement,

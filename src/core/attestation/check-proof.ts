@@ -16,21 +16,21 @@ import { checkSignature } from './check-signature.js';
 import { checkStatement } from './check-statement.js';
 import { placedInputs } from './input-places.js';
 
-/** What a folder's statement and signature say of it, compared with what is there. */
+/** The result of comparing a folder with its statement and signature. */
 export interface CheckedProof {
   readonly statement: CheckedStatement | null;
   readonly signature: CheckedSignature | null;
   readonly files: readonly VerifiedFile[];
   /** Hashes of files that were read. */
   readonly hashes: ReadonlyMap<string, string>;
-  /** Also of inputs whose own statements say something else. */
+  /** Includes warnings of inputs whose own statements differ. */
   readonly warnings: readonly string[];
 }
 
 /**
- * Checks a folder's statement, if it has one, and its signature by a key, if one is given.
+ * Checks a folder's statement, if present, and its signature, if a key is given.
  *
- * @param record undefined for a folder that no merge wrote: its statement is not compared with anything
+ * @param record undefined for a folder that no merge wrote: then its statement is not compared
  * @throws LayerloomError READ_FAILED, INTERRUPTED
  */
 export const checkProof = async (
@@ -61,13 +61,13 @@ export const checkProof = async (
   };
 };
 
-/** Undefined if a file of weights is missing or no longer one, which the comparison of files reports. */
+/** Returns undefined if weights are missing or not files, which the comparison of files reports. */
 const digestsOf = async (
   directory: string,
   { shards }: WrittenRecord,
   run: Run,
 ): Promise<WeightDigests | undefined> => {
-  // Threads of its own: a file that cannot be read stops them.
+  // Uses separate threads, because an unreadable file stops them.
   await using own = new Run({ threads: run.pool.threads, signal: run.signal }, false);
   try {
     return await digestWeights(directory, shards, own.pool, (done, total) =>

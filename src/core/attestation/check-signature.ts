@@ -12,7 +12,7 @@ import { hashFiles } from './hash-files.js';
 import { listFolder } from './list-folder.js';
 
 /**
- * Checks that a key signed the files of a folder, all of them and no others.
+ * Checks that a key signed all files of a folder and no others.
  *
  * @param known hashes of files that were read already
  * @returns the result, and an entry for each file that is signed or should not be there

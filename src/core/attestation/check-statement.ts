@@ -17,11 +17,11 @@ import {
   tensorsSubject,
 } from '../statements/statement.js';
 
-/** Returns what a statement repeats of a record; undefined for a record of another form. */
+/** Returns the parts of a record that statements repeat; undefined for a record of another form. */
 export const statedRecord = ({ content }: WrittenRecord): StatedRecord | undefined =>
   statedRecordSchema.safeParse(content).data;
 
-/** Takes hashes of inputs that a record lacks, since its merge had no `--checksums`, from the statement. */
+/** Adds the statement's hashes of inputs to a record without hashes, as of a merge without `--checksums`. */
 const withHashes = (record: StatedRecord, { predicate }: Statement): StatedRecord => {
   const dependencies = predicate.buildDefinition.resolvedDependencies.values();
   return {
@@ -37,7 +37,7 @@ const withHashes = (record: StatedRecord, { predicate }: Statement): StatedRecor
   };
 };
 
-/** Returns the parts in which a statement differs from the one that the folder gives. */
+/** Returns the parts of a statement that differ from the folder's own statement. */
 const differences = (stated: Statement, given: Statement): string[] => {
   const partsOf = ({ subject, predicate: { buildDefinition: build, runDetails } }: Statement) => {
     return {
@@ -57,10 +57,10 @@ const differences = (stated: Statement, given: Statement): string[] => {
 };
 
 /**
- * Checks a statement by making it again. Anything in it that the folder does not give is a difference.
+ * Checks a statement by making the folder's statement again and comparing both.
  *
  * @param record undefined without `layerloom.json`
- * @returns an entry for each file of weights that it states, or one for the statement if it is not valid
+ * @returns an entry for each stated file of weights, or one for the statement if it is invalid
  */
 export const checkStatement = (
   read: Exclude<ReadStatement, { readonly state: 'absent' }>,

@@ -15,19 +15,19 @@ import { checkProof } from './check-proof.js';
 import { fileAt, placedInputs, placesOf } from './input-places.js';
 import { type Stated, type StatedInput, statedOf } from './stated.js';
 
-/** Models that a chain may have, and how far it may go. */
+/** Limits on a chain's models and on its depth. */
 const mostModels = 10_000;
 const mostDepth = 200;
 
-/** A model on this machine: a folder, and a file in it if only that is meant. */
+/** A model on this machine: a folder, or a single file in it. */
 interface Place {
   readonly folder: string;
   readonly file: string | undefined;
 }
 
 /**
- * Follows statements from a model to what it was made from. Every file is read and compared with the SHA-256
- * that is stated of it. An input is taken for the one that is stated only by its SHA-256, never by its name.
+ * Follows statements from a model to the models from which it was made. Hashes every file; an input is
+ * recognised by its SHA-256, never by its name.
  */
 export class ChainWalk {
   readonly #run: Run;
@@ -75,7 +75,7 @@ export class ChainWalk {
     return { ...model, kind, method, by, statement, reason: reason ?? null, inputs };
   }
 
-  /** Compares a statement with the weights that are there and, for a merge, with its record. */
+  /** Compares a statement with the folder's weights and, for a merge, with the record. */
   async #faultOf(
     folder: string,
     { file, subjects }: Stated,
@@ -96,7 +96,7 @@ export class ChainWalk {
     return undefined;
   }
 
-  /** Returns the folders that hold an input's files, or what is missing. */
+  /** Returns the models that hold an input's files, or what is missing. */
   async #inputsOf(
     kind: Stated['kind'],
     folder: string,
@@ -106,7 +106,7 @@ export class ChainWalk {
   ): Promise<ChainModel[]> {
     const [{ model: name, uri = null } = { model: '' }] = files;
     const places = await placesFor(name, uri, folder, record);
-    // ggufpacker names files beside its statement.
+    // Files that ggufpacker names are in the statement's folder.
     if (kind === 'quantisation') places.push(folder);
     const found = new Map<string, Place>();
     const faults: { readonly link: LinkState; readonly path: string | null; readonly reason: string }[] = [];
@@ -156,7 +156,7 @@ export class ChainWalk {
         other ??= path;
         continue;
       }
-      // A file that is a model by itself, such as a GGUF file.
+      // A GGUF file is a model by itself.
       const isAlone = file.endsWith('.gguf') || path === place;
       return { place: { folder: dirnameOf(path, file), file: isAlone ? basename(path) : undefined } };
     }
@@ -165,7 +165,7 @@ export class ChainWalk {
     return { link: 'different', path: null, reason: `${other} is not the file that was used` };
   }
 
-  /** Each file is read once. */
+  /** Hashes each file once. */
   #hash(path: string): Promise<string> {
     const known = this.#hashes.get(path);
     if (known !== undefined) return known;
@@ -185,7 +185,7 @@ export class ChainWalk {
   }
 }
 
-/** `FOLDER` of `FOLDER/a/b` for the file `a/b`. */
+/** Returns `FOLDER` for `FOLDER/a/b` and the file `a/b`. */
 const dirnameOf = (path: string, file: string): string =>
   path.endsWith(`/${file}`) ? path.slice(0, -file.length - 1) : dirname(path);
 
@@ -200,14 +200,14 @@ const byModel = (inputs: readonly StatedInput[]): readonly StatedInput[][] => {
   return [...groups.values()];
 };
 
-/** Undefined without one, or if it cannot be read. */
+/** Returns undefined if the record is missing or unreadable. */
 const recordOf = (folder: string): Promise<WrittenRecord | undefined> =>
   readWrittenRecord(folder).catch((error: unknown) => {
     if (error instanceof LayerloomError) return undefined;
     throw error;
   });
 
-/** Places where an input may be: that of the record, the hub's cache, and beside the folder. */
+/** Returns places where an input may be: the recorded path, the hub's cache, and beside the folder. */
 const placesFor = async (
   name: string,
   uri: string | null,

@@ -18,20 +18,20 @@ const schema = z.object({
   ),
 });
 
-/** An input as a record places it. */
+/** An input in a record, with its path. */
 export type PlacedInput = z.infer<typeof schema>['inputs'][number];
 
 /** Returns the inputs of a record, with their paths on the machine of the merge. */
 export const placedInputs = ({ content }: WrittenRecord): readonly PlacedInput[] =>
   schema.safeParse(content).data?.inputs ?? [];
 
-/** The folders or files in which an input's files were. */
+/** Returns the folders or files in which an input's files were. */
 export const placesOf = ({ path, adapted }: PlacedInput): string[] =>
   adapted === undefined ? [path] : [adapted.base.path, adapted.adapter.path];
 
 /**
- * Returns the path of a model's file of weights at a place, if there is one. A record may name any file of this
- * machine, so no other file is looked at.
+ * Returns the path of a model's weights at a place, if present. Looks at no other file: records are
+ * untrusted.
  */
 export const fileAt = async (place: string, file: string): Promise<string | undefined> => {
   if (!staysInside(file) || !isWeightsName(file)) return undefined;

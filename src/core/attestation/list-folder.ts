@@ -7,17 +7,16 @@ import { ignoredPaths } from '../statements/signature.js';
 export interface ListedFolder {
   /** Names of regular files, with `/`. */
   readonly files: readonly string[];
-  /** What cannot be signed, with the reason as a phrase that follows the name. */
+  /** Entries that cannot be signed, each with a reason: a phrase that follows the name. */
   readonly refused: readonly { readonly name: string; readonly reason: string }[];
 }
 
-/** The hub client's own notes of a download, which no loader reads. */
+/** Records of downloads by the hub's library, which no loader reads. */
 const cacheOfHub = '.cache/huggingface';
 
 /**
- * Lists what a signature of a folder covers: every file, except those that `ignoredPaths` names. A link could
- * bring in files of elsewhere or leave the folder, so it is refused, unless it is one of the hub's cache into
- * its own blobs, or `mayLink` is true and it leads to a file.
+ * Lists the files that a signature covers: all except `ignoredPaths`. Refuses links, which may lead to files
+ * elsewhere. Allows links of the hub's cache to its own blobs and, with `mayLink`, links to files.
  *
  * @throws LayerloomError READ_FAILED
  */
@@ -45,7 +44,7 @@ const reasonOf = (entry: Dirent): string =>
     ? 'is a symbolic link, which is not signed; put a copy of its file in its place'
     : 'is not a file';
 
-/** The blobs of a snapshot in the hub's cache: `models--org--name/blobs` for `…/snapshots/COMMIT`. */
+/** Returns the folder of blobs for a snapshot in the hub's cache. */
 const blobsOf = async (directory: string): Promise<string | undefined> => {
   const real = await realpath(directory);
   const snapshots = dirname(real);
@@ -65,7 +64,7 @@ const isGoodLink = async (
   const path = join(folder, entry.name);
   try {
     if (!(await stat(path)).isFile()) return false;
-    // One step into the cache's own files, and no further.
+    // Checks the link's direct target only.
     return mayLink || (blobs !== undefined && dirname(resolve(folder, await readlink(path))) === blobs);
   } catch {
     return false;

@@ -14,9 +14,9 @@ import {
 } from '../statements/statement.js';
 import { parseJson } from '../texts/json.js';
 
-/** An input as a statement names it. */
+/** An input that a statement names. */
 export interface StatedInput {
-  /** The model's name, and the file's within it. */
+  /** Names of the model and of the file in it. */
   readonly model: string;
   readonly file: string;
   readonly sha256: string | undefined;
@@ -24,9 +24,9 @@ export interface StatedInput {
   readonly uri: string | undefined;
 }
 
-/** What a statement says, whoever wrote it. */
+/** The content of a statement by layerloom or ggufpacker. */
 export interface Stated {
-  /** The file that says it. */
+  /** The file that contains the statement. */
   readonly file: string;
   readonly kind: 'merge' | 'export' | 'quantisation';
   /** The method, or the type of the weights. */
@@ -44,9 +44,9 @@ export type StatedOf =
   | ({ readonly state: 'read'; readonly statement?: Statement } & Stated);
 
 /**
- * Reads what is stated of a model: layerloom's statement, or that of ggufpacker beside a GGUF file.
+ * Reads a model's statement: layerloom's, or ggufpacker's beside a GGUF file.
  *
- * @param file of the model in the folder; undefined for all of it
+ * @param file the model's file in the folder; undefined for all files
  */
 export const statedOf = async (folder: string, file: string | undefined): Promise<StatedOf> => {
   const own = await readStatement(folder);
@@ -58,7 +58,7 @@ export const statedOf = async (folder: string, file: string | undefined): Promis
   }
   const names = file === undefined ? await namesIn(folder) : [`${file}${derivationEnd}`];
   const derivations = names.filter((name) => name.endsWith(`.gguf${derivationEnd}`));
-  // Of several, none is the folder's.
+  // With several, none describes the folder.
   const [derivation, ...others] = derivations;
   if (derivation === undefined || others.length > 0) return { state: 'absent' };
   return await derivationIn(folder, derivation);

@@ -9,7 +9,7 @@ export interface Program {
   readonly name: string;
   /** The program as a shell command. */
   readonly command: string;
-  /** Its file, unless the user gave a command. */
+  /** The program's file; undefined if the user gave a command. */
   readonly path?: string;
 }
 

@@ -7,12 +7,12 @@ import {
   statementType,
 } from './statement.js';
 
-/** A program that took part, as it can be told from others. */
+/** A program that an export ran, with facts that identify it. */
 export interface StatedProgram {
   readonly name: string;
-  /** As it prints it. */
+  /** As the program prints its version. */
   readonly version?: string | undefined;
-  /** Of its file. */
+  /** SHA-256 of the program's file. */
   readonly sha256?: string | undefined;
 }
 
@@ -27,7 +27,7 @@ export interface StatedExport {
   readonly dependencies: readonly Dependency[];
 }
 
-/** Returns the statement of an export. It has no time, path or host. */
+/** Returns the statement of an export. Contains no time, path or host. */
 export const exportStatement = (exported: StatedExport): Statement => ({
   _type: statementType,
   subject: [{ name: exported.file, digest: { sha256: exported.sha256 } }],

@@ -5,7 +5,7 @@ import { invalidParameter } from '../base/errors/invalid-parameter.js';
 import { readFailed } from '../base/files/writing.js';
 import { readSmallFile } from '../models/checkpoint/files/small-file.js';
 
-/** Hashes by curve, as OpenSSF's model-signing 1.1 has them; Ed25519 hashes by itself. */
+/** Hashes by curve, as in OpenSSF's model-signing 1.1. Ed25519 includes its hash. */
 const hashOf: Readonly<Record<string, string | null>> = {
   prime256v1: 'sha256',
   secp384r1: 'sha384',
@@ -13,7 +13,7 @@ const hashOf: Readonly<Record<string, string | null>> = {
   ed25519: null,
 };
 
-/** `prime256v1`, `ed25519`, … */
+/** Returns the key's kind, such as `prime256v1` or `ed25519`. */
 const kindOf = ({ asymmetricKeyType, asymmetricKeyDetails }: KeyObject): string =>
   (asymmetricKeyType === 'ec' ? asymmetricKeyDetails?.namedCurve : asymmetricKeyType) ?? '';
 
@@ -25,8 +25,8 @@ const mostKeyBytes = 64 * 1024;
 /**
  * Reads a key that the user names.
  *
- * @param folder that is signed or checked; a key in it is refused, since it would be published, or be of
- *   whoever made the folder
+ * @param folder to sign or check. Refuses a key in it: the key would be published, or is from whoever made
+ *   the folder
  * @throws LayerloomError INVALID_PARAMETER, READ_FAILED
  */
 export const readKey = async (
@@ -51,7 +51,7 @@ export const readKey = async (
   return key;
 };
 
-/** A private key also gives its public one, but has no place where signatures are checked. */
+/** A private key contains the public key, but must not be given to check signatures. */
 const parseKey = (pem: string, kind: 'private' | 'public'): KeyObject | undefined => {
   try {
     if (kind === 'private') return createPrivateKey(pem);
@@ -61,7 +61,7 @@ const parseKey = (pem: string, kind: 'private' | 'public'): KeyObject | undefine
   }
 };
 
-/** SHA-256 of the public key's PEM: how a bundle names it. */
+/** Returns the SHA-256 of the public key's PEM, by which bundles name the key. */
 export const hintOf = (key: KeyObject): string => {
   const publicKey = key.type === 'private' ? createPublicKey(key) : key;
   return createHash('sha256')
@@ -69,7 +69,7 @@ export const hintOf = (key: KeyObject): string => {
     .digest('hex');
 };
 
-/** `EC P-256`. */
+/** Returns the algorithm for people, such as `EC P-256`. */
 export const algorithmOf = (key: KeyObject): string =>
   ({ prime256v1: 'EC P-256', secp384r1: 'EC P-384', secp521r1: 'EC P-521', ed25519: 'Ed25519' })[
     kindOf(key)

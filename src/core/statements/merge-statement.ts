@@ -32,7 +32,7 @@ export const statedRecordSchema = z.object({
 
 export type StatedRecord = z.infer<typeof statedRecordSchema>;
 
-/** SHA-256 of files of weights by name, in order, and the digest of their tensors. */
+/** SHA-256 of files of weights by name, in order, and the digest of the files' tensors. */
 export interface WeightDigests {
   readonly files: ReadonlyMap<string, string>;
   readonly tensors: string;
@@ -44,8 +44,7 @@ export const subjectsOf = ({ files, tensors }: WeightDigests): Statement['subjec
 ];
 
 /**
- * Returns the statement of a merge. It has no time, path or host, so equal merges of equal inputs have equal
- * statements.
+ * Returns the statement of a merge. Contains no time, path or host, so equal merges have equal statements.
  */
 export const mergeStatement = (record: StatedRecord, digests: WeightDigests): Statement => ({
   _type: statementType,
@@ -67,7 +66,7 @@ const builderOf = (version: string) => ({
   version: { layerloom: version, addon: version },
 });
 
-/** Models are named as in the card, without paths. An extraction has only its parameters. */
+/** Names models as the card does, without paths. An extraction has only its parameters. */
 const recipeOf = ({ method, recipe, completeRecipe }: StatedRecord): Record<string, unknown> =>
   completeRecipe ?? { method, ...recipe };
 
@@ -87,7 +86,7 @@ const dependenciesOf = ({ role, name, adapted, files, ...from }: StatedRecord['i
     };
   });
 
-/** Sorts keys of objects at every depth: their order means nothing in a recipe. */
+/** Sorts keys of objects at every depth, because their order has no meaning in recipes. */
 const sorted = (value: unknown): Record<string, unknown> => sortedValue(value) as Record<string, unknown>;
 
 const sortedValue = (value: unknown): unknown => {

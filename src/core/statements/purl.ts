@@ -2,7 +2,7 @@ import type { Origin } from '../models/address/found-model.js';
 
 const escaped = (path: string): string => path.split('/').map(encodeURIComponent).join('/');
 
-/** Returns the package URL of a model of the hub; undefined for local files. */
+/** Returns the package URL of a hub model; undefined for local files. */
 export const packageUrl = ({ hub }: Origin): string | undefined =>
   hub === undefined
     ? undefined
@@ -10,7 +10,7 @@ export const packageUrl = ({ hub }: Origin): string | undefined =>
         hub.inside === undefined ? '' : `#${escaped(hub.inside)}`
       }`;
 
-/** Returns `org/name@revision` of a package URL of the hub; undefined for others. */
+/** Returns `org/name@revision` of a hub model's package URL; undefined for other URLs. */
 export const hubAddressOf = (uri: string): string | undefined => {
   const { id, revision } = /^pkg:huggingface\/(?<id>[^@#?]+)@(?<revision>[^@#?]+)/.exec(uri)?.groups ?? {};
   if (id === undefined || revision === undefined) return undefined;

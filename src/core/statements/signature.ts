@@ -7,13 +7,13 @@ import { decodeUtf8, parseJson } from '../texts/json.js';
 import { hintOf, isSignedBy, signBytes } from './keys.js';
 import { statementType } from './statement.js';
 
-// OpenSSF Model Signing v1.0: a Sigstore bundle with a DSSE envelope, whose statement lists every file.
+// Signatures of OpenSSF Model Signing v1.0: a Sigstore bundle with a DSSE envelope that lists all files.
 
 const mediaType = 'application/vnd.dev.sigstore.bundle.v0.3+json';
 const payloadType = 'application/vnd.in-toto+json';
 const predicateType = 'https://model_signing/signature/v1.0';
 
-/** Paths that model-signing never signs; its default. */
+/** Paths that model-signing ignores by default. */
 export const ignoredPaths: readonly string[] = [
   signatureName,
   ...['.git', '.gitattributes', '.github', '.gitignore'],
@@ -21,7 +21,7 @@ export const ignoredPaths: readonly string[] = [
 
 /** A file of a folder, with its SHA-256. */
 export interface SignedFile {
-  /** From the folder, with `/`. */
+  /** Path from the folder, with `/`. */
   readonly name: string;
   readonly sha256: string;
 }
@@ -32,7 +32,7 @@ export interface SignedFolder {
   readonly mayLink: boolean;
 }
 
-/** As model-signing orders paths: part by part. */
+/** Orders paths part by part, as model-signing does. */
 const byParts = (a: SignedFile, b: SignedFile): number => {
   const [left, right] = [a.name.split('/'), b.name.split('/')];
   for (const [index, part] of left.entries()) {
@@ -50,14 +50,14 @@ const rootOf = (digests: readonly string[]): string => {
   return hash.digest('hex');
 };
 
-/** The bytes that are signed (DSSE's pre-authentication encoding). */
+/** Returns the bytes to sign: DSSE's pre-authentication encoding. */
 const encoded = (payload: Buffer): Buffer =>
   Buffer.concat([Buffer.from(`DSSEv1 ${payloadType.length} ${payloadType} ${payload.length} `), payload]);
 
 /**
- * Returns the text of a signature of a folder's files.
+ * Returns a signature of a folder's files, as text.
  *
- * @param name the folder's, which is for information only
+ * @param name the folder's name, for information only
  */
 export const signatureText = (name: string, files: readonly SignedFile[], key: KeyObject): string => {
   const ordered = files.toSorted(byParts);
@@ -103,7 +103,7 @@ const bundleSchema = z.object({
   }),
 });
 
-/** A path as a listing gives it: nothing else can name a file. */
+/** True for a path that a listing of the folder could contain. */
 const isPlain = (name: string): boolean =>
   staysInside(name) && name.split('/').every((part) => part !== '' && part !== '.');
 
@@ -144,7 +144,7 @@ const parsed = <T>(schema: z.ZodType<T>, bytes: Buffer, what: string): T => {
   throw new Error(`it is not ${what} (${issue?.path.join('.')}: ${issue?.message})`);
 };
 
-/** Checks a signature by a key, and returns what it signs. */
+/** Checks a signature with a key, and returns the signed files. */
 export const openSignature = (bytes: Buffer, key: KeyObject): OpenedSignature => {
   try {
     const { verificationMaterial, dsseEnvelope } = parsed(
@@ -157,7 +157,7 @@ export const openSignature = (bytes: Buffer, key: KeyObject): OpenedSignature =>
       return { reason: 'was made with another key' };
     const payload = Buffer.from(dsseEnvelope.payload, 'base64');
     const [{ sig }] = dsseEnvelope.signatures;
-    // The payload is read only once its signature is known to be good.
+    // Parses the payload only after its signature was checked.
     if (!isSignedBy(encoded(payload), Buffer.from(sig, 'base64'), key))
       return { reason: 'is not valid: it was changed, or made with another key' };
     return signedIn(payload);

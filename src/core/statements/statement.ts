@@ -6,21 +6,21 @@ import { statementName } from '../models/checkpoint/files/file-names.js';
 import { readSmallFile } from '../models/checkpoint/files/small-file.js';
 import { decodeUtf8, parseJson } from '../texts/json.js';
 
-// in-toto Statement v1 with SLSA provenance v1: how weights came to be.
+// Statements of how weights were made: in-toto Statement v1 with SLSA provenance v1.
 
 export const statementType = 'https://in-toto.io/Statement/v1';
 export const provenanceType = 'https://slsa.dev/provenance/v1';
 
-/** The package, as builder. */
+/** The builder: this package. */
 export const builderId = 'pkg:npm/layerloom';
 
-/** What was done, by the fragment; the version is that of `externalParameters`. */
+/** Kinds of builds. The fragment names the kind and the version of `externalParameters`. */
 export const buildTypes = {
   merge: 'pkg:npm/layerloom#merge/v1',
   export: 'pkg:npm/layerloom#export/v1',
 } as const;
 
-/** The subject that is no file: `tensorsDigest`. */
+/** The subject for the digest of all tensors (`tensorsDigest`), which is not a file. */
 export const tensorsSubject = 'tensors';
 
 const sha256 = z.string().regex(/^[0-9a-f]{64}$/, { error: 'expected a SHA-256 in lower case' });
@@ -80,12 +80,12 @@ const schema = z.strictObject({
   }),
 });
 
-/** A statement of ours. */
+/** A statement that layerloom writes. */
 export type Statement = z.infer<typeof schema>;
 
 export type Dependency = Statement['predicate']['buildDefinition']['resolvedDependencies'][number];
 
-/** One line of JSON Lines; equal statements are equal bytes. */
+/** Returns a statement as a line of JSON Lines; equal statements give equal bytes. */
 export const statementText = (statement: Statement): string => `${JSON.stringify(statement)}\n`;
 
 export type ReadStatement =
@@ -118,7 +118,7 @@ export const parseStatement = (bytes: Buffer): ReadStatement => {
   return invalid(`is no statement of layerloom (${issue?.path.join('.')}: ${issue?.message})`);
 };
 
-/** Reads a folder's statement, without believing it. */
+/** Reads a folder's statement; checks its form only. */
 export const readStatement = async (directory: string): Promise<ReadStatement> => {
   const path = join(directory, statementName);
   try {

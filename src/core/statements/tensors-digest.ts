@@ -1,19 +1,19 @@
 import { createHash } from 'node:crypto';
 
-/** A tensor as its file stores it. */
+/** A tensor with its dtype, shape and hash, as stored in a file. */
 export interface HashedTensor {
   readonly name: string;
-  /** As safetensors writes it: `BF16`. */
+  /** safetensors' name of the dtype: `BF16`. */
   readonly dtype: string;
   readonly shape: readonly number[];
-  /** Of its bytes: little-endian, contiguous, row-major. */
+  /** SHA-256 of the bytes: little-endian, contiguous, row-major. */
   readonly sha256: string;
 }
 
 /**
- * Returns a digest of a checkpoint's tensors that no division into files and no order changes: the SHA-256 of
- * one line of JSON for each tensor, `["NAME","DTYPE",[SHAPE],"SHA-256"]` and a line feed, in the order of the
- * names' UTF-8 bytes.
+ * Returns a checkpoint's digest, which is equal for any order of tensors and division into files. It is the
+ * SHA-256 of a line of JSON for each tensor, `["NAME","DTYPE",[SHAPE],"SHA-256"]` and a line feed, in the
+ * order of the names' UTF-8 bytes.
  */
 export const tensorsDigest = (tensors: readonly HashedTensor[]): string => {
   const lines = tensors

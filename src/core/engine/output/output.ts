@@ -90,7 +90,7 @@ const foreignFilesNow = async (directory: string): Promise<string[]> => {
   const foreign: string[] = [];
   for (const name of names) {
     const path = join(directory, name);
-    // Of this output alone: they mean nothing for the next.
+    // Statement and signature describe only the former output, so they may be removed with it.
     if (name === statementName || name === signatureName) continue;
     const recorded = provenance.get(name);
     const isOurs = recorded === undefined ? folders.has(name) : await isAsWritten(path, recorded, written);

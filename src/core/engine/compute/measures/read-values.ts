@@ -20,8 +20,8 @@ export interface ElementSlice {
 const mostKept = 64;
 
 /**
- * Returns elements of operands as float32 numbers. One native job computes a slice into an unlinked file, so
- * that the numbers are those of a merge. NaN and infinity are returned as they are.
+ * Reads elements of operands as float32, NaN and infinity included. Native jobs compute slices into unlinked
+ * files, so that numbers equal a merge's.
  */
 export class ValueReader {
   readonly #pool: WorkerPool;

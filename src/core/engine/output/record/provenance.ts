@@ -68,7 +68,7 @@ export interface ProvenanceOptions {
   /** Sums of adapter products that were truncated to a lower rank. */
   readonly truncated?: readonly TruncatedProduct[];
   readonly quantised?: QuantisedOutput | undefined;
-  /** Of the weights, to write a statement. */
+  /** Digests of the weights, for a statement. */
   readonly digests?: WeightDigests | undefined;
 }
 
