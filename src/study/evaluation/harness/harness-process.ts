@@ -61,6 +61,7 @@ export interface LoadedWeights {
   readonly ofBytes: number;
 }
 
+/** The end of a run. */
 export interface HarnessEnd {
   readonly code: number | null;
   readonly by: NodeJS.Signals | null;
