@@ -60,11 +60,8 @@ export interface BatchPlan<M extends BatchMerge> {
   readonly opened: OpenedInputs;
   /** Returns the identity of a byte range, for keys of shards. */
   readonly identify: Identify;
-  /** Bytes of all merges, each written separately. */
   readonly bytesPlain: number;
-  /** Bytes of the distinct shards. */
   readonly bytesDistinct: number;
-  /** Bytes of the distinct linked input files. */
   readonly bytesVerbatim: number;
   readonly statistics: StatisticsByRecipe;
   readonly warnings: readonly string[];
@@ -94,7 +91,6 @@ export interface BatchPlanOptions extends PlanOptions, StatisticsOptions {
         shards: readonly MergeShard[],
       ) => Promise<readonly MergeShard[] | undefined>)
     | undefined;
-  /** Warnings of the caller, which come first. */
   warnings?: readonly string[] | undefined;
 }
 

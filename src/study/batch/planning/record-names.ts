@@ -4,10 +4,8 @@ import { LayerloomError } from '../../../core/base/errors/errors.js';
 import { optionName } from '../../../core/base/errors/option-name.js';
 import { unlessMissing } from '../../../core/base/files/unless-missing.js';
 
-/** The name of an experiment's record. */
 export const recordName = 'experiment.json';
 
-/** The name of a run's lock file. */
 export const lockName = '.layerloom-lock';
 
 /**

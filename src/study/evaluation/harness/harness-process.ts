@@ -61,7 +61,6 @@ export interface LoadedWeights {
   readonly ofBytes: number;
 }
 
-/** The end of a run. */
 export interface HarnessEnd {
   readonly code: number | null;
   readonly by: NodeJS.Signals | null;

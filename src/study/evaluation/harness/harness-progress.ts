@@ -21,7 +21,7 @@ const cached = /Cached requests: (\d+), Requests remaining: (\d+)/;
  */
 export class RequestCounter {
   /**
-   * Requests of earlier kinds. Of the present kind: all, cached, those of ended bars, and of the current bar.
+   * Requests of earlier kinds. For the present kind: all, cached, those of ended bars, and of the current bar.
    */
   #earlier = 0;
   #kind: { readonly total: number; readonly cached: number } | undefined;

@@ -49,7 +49,7 @@ export const resultsSchema = z.object({
 export type HarnessResults = z.infer<typeof resultsSchema>;
 export type HarnessConfig = HarnessResults['config'];
 
-/** A line of `samples_*.jsonl`. Its further keys are metrics. */
+/** A line of `samples_*.jsonl`. Further keys are metrics. */
 export const sampleSchema = z.looseObject({
   doc_id: rows,
   metrics: z.array(z.string()),
