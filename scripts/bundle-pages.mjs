@@ -15,7 +15,7 @@ await build({
   minify: true,
   format: 'iife',
   target: 'es2022',
-  // Private fields, by MiniSearch's convention; no page data has such names.
+  // Names of private fields, by MiniSearch's convention. No page data has such names.
   mangleProps: /^_[a-z]{2}/,
   charset: 'utf8',
   legalComments: 'inline',
@@ -26,7 +26,7 @@ await build({
   jsxFactory: 'h',
   jsxFragment: 'Fragment',
   inject: ['scripts/jsx.mjs'],
-  // Otherwise esbuild would use the JSX runtime of tsconfig.json, which is for Node.
+  // Without this, esbuild would use the JSX runtime of tsconfig.json, which is for Node.
   tsconfigRaw: {},
   logLevel: 'warning',
 });

@@ -23,8 +23,8 @@ const root = fileURLToPath(new URL('..', import.meta.url));
 const folder = join(root, 'dist/cli');
 
 /**
- * Libraries that stay in node_modules: they need files beside them, or few commands load them. All have a
- * CommonJS form.
+ * Libraries that stay in node_modules, because they need files beside them or few commands load them. All
+ * have a CommonJS form.
  */
 const external = [
   '@huggingface/jinja',
@@ -50,7 +50,7 @@ const bundled = /** @type {const} */ ({
 const compact = /** @type {const} */ ({
   minifyWhitespace: true,
   minifySyntax: true,
-  // Node prints the source line of an uncaught error.
+  // Keeps lines short: Node prints the source line of an uncaught error.
   lineLimit: 160,
   // V8 stores ASCII in half the memory, and reads it faster.
   charset: 'ascii',
@@ -102,7 +102,7 @@ const { metafile, outputFiles } = await build({
   metafile: true,
   ...bundled,
   ...compact,
-  // A compiled script has no `import()`; external libraries have a CommonJS form.
+  // A compiled script has no `import()`, so external libraries need a CommonJS form.
   supported: { 'dynamic-import': false },
   external,
   // The default prefers CommonJS, which cannot be tree-shaken.
@@ -114,8 +114,8 @@ const { metafile, outputFiles } = await build({
 });
 
 /**
- * Escapes the characters that `charset` leaves, in regular expressions and templates: `start.cts` reads a byte
- * as a character.
+ * Escapes characters in regular expressions and templates that `charset` leaves, because `start.cts` reads a
+ * byte as a character.
  *
  * @param {string} code
  */

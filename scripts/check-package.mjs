@@ -26,7 +26,7 @@ rmSync(work, { recursive: true });
 
 const audit = spawnSync('npm', ['audit', '--omit=dev', '--loglevel=error'], { encoding: 'utf8' });
 console.log(audit.stdout);
-// A mirror of the registry may have no advisories.
+// A mirror of the registry may lack advisories.
 if (audit.stderr.includes('audit endpoint returned an error'))
   console.error('npm audit: not answered by this registry');
 else if (audit.status !== 0) failed.push(['npm', 'audit', '--omit=dev']);

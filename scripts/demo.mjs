@@ -3,8 +3,8 @@
  * `npm run demo`: makes a clone ready, with a line for each step and all output in a log, and runs
  * `examples/demo/demo.mjs`. Needs no package before it starts.
  *
- * Skips what is there: `npm run build` rebuilds. To be quick, it bundles the program without checking types,
- * and compiles all C++ that needs no package while npm installs them.
+ * Skips existing files; `npm run build` rebuilds them. To be quick, it bundles the program without checking
+ * types, and compiles the C++ that needs no package while npm installs packages.
  */
 import { spawn, spawnSync } from 'node:child_process';
 import { closeSync, existsSync, mkdirSync, openSync, readFileSync } from 'node:fs';
@@ -71,13 +71,13 @@ const installPackages = async () => {
   done('packages are installed');
 };
 
-/** The flags are those of cmake-js on Linux, so that it compiles no file again. */
+/** These flags are those of cmake-js on Linux, so that it compiles no file again. */
 const compileBeforePackages = async () => {
   if (there.engine || there.packages || process.platform !== 'linux' || existsSync(`${root}${folder}`))
     return;
   const flags = ['-DCMAKE_BUILD_TYPE=Release', '-DCMAKE_CXX_FLAGS=-DBUILDING_NODE_EXTENSION'];
   await run(`It needs ${tools}.`, 'cmake', '-S', '.', '-B', folder, '-G', generator, ...flags);
-  // Not by `cmake --build`, which leaves these running when it is ended.
+  // `cmake --build` would leave these running when it is ended.
   const [tool = '', ...parallel] =
     generator === 'Ninja' ? ['ninja'] : ['make', `-j${availableParallelism()}`];
   await run(`It needs ${tools}.`, tool, '-C', folder, ...parallel, 'layerloom_kernels', 'layerloom_jobs');
@@ -92,7 +92,7 @@ const bundleProgram = async () => {
 
 const compileEngine = async () => {
   if (there.engine) return;
-  // `cmake-js compile` begins again in a folder that was configured without it.
+  // `cmake-js compile` would begin again in a folder that was configured without it.
   const where = ['-O', folder, '-T', 'layerloom', '-G', generator];
   for (const step of ['configure', 'build'])
     await run(`It needs ${tools}.`, 'npx', '--no', 'cmake-js', step, ...where);

@@ -25,7 +25,10 @@ import { trainingSettings } from '../dist/study/training/settings/training-setti
 const table = (head, rows) =>
   [head, head.map(() => '---'), ...rows].map((cells) => `| ${cells.join(' | ')} |\n`).join('');
 
-/** The effect of leaving a key out: its words, or its type's default. @param {import('zod').ZodType} type */
+/**
+ * Returns the effect of leaving a key out: its words, or its type's default. @param {import('zod').ZodType}
+ * type
+ */
 const withoutIt = (type) => {
   const { otherwise = 'none' } = wordsOf(type) ?? {};
   const { success, data } = type.safeParse(undefined);

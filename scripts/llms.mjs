@@ -31,7 +31,7 @@ const noteOf = (source) => {
   return first === undefined ? '' : `: ${plain(sentenceOf(first))}`;
 };
 
-/** Excludes `help` and commands with subcommands. */
+/** Commands without `help`, and without those that have subcommands. */
 const commands = describeCommands(buildProgram()).filter(
   ({ path, subcommands }) => path.length > 0 && path[0] !== 'help' && subcommands.length === 0,
 );
@@ -71,10 +71,10 @@ ${groups.map(({ title, sources }) => `\n## ${title}\n\n${linked(sources)}`).join
 ${linked(groups.flatMap(({ contributing }) => contributing))}`;
 };
 
-/** In the package; links lead to the pages beside it. */
+/** The file is in the package, so its links lead to the pages beside it. */
 export const llmsFile = fileURLToPath(new URL('../llms.txt', import.meta.url));
 
-/** Pages in the package. */
+/** Pages that are in the package. */
 const shipped = ['README.md', ...JSON.parse(readFileSync(`${root}package.json`, 'utf8')).files];
 
 /** Returns a page's link relative to the package. @param {string} source */

@@ -1,8 +1,8 @@
-// @ts-check
-// Makes the tarball to release: `npm pack`, without fields of package.json for the repository only. With
-// `prepare` in the manifest, npm would ask users to approve an install script, though none would run.
+// @ts-check Makes the tarball to release by `npm pack`, without the fields of package.json that only the
+// repository needs. If the manifest had `prepare`, npm would ask users to approve an install script, though
+// none would run.
 //
-//   npm run package [-- DIRECTORY]
+// npm run package [-- DIRECTORY]
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -38,8 +38,7 @@ try {
   writeFileSync(manifest, `${JSON.stringify(kept, null, 2)}\n`);
   const file = join(destination, pack(join(work, 'package'), destination));
   console.log(`${file}: ${(statSync(file).size / 1e6).toFixed(2)} MB`);
-  // The checksums exist only for a complete set (scripts/check-prebuilds.mjs, whose message has scrolled
-  // away).
+  // The checksums exist only for a complete set, as scripts/check-prebuilds.mjs has explained.
   if (!existsSync(join(work, 'package', 'prebuilds', 'SHA256SUMS')))
     console.log(
       'for this machine only: not every addon that a release ships is in it; `npm run prebuild -- all` makes them',

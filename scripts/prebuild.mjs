@@ -40,7 +40,7 @@ const build = (zig, name) => {
     ZIG_PROCESSOR: target.processor,
   };
   const folder = `native/build-zig/${name}`;
-  // CMake keeps a folder's first compiler.
+  // CMake keeps a folder's first compiler, so another one needs a new folder.
   const cache = `${root}${folder}/CMakeCache.txt`;
   if (existsSync(cache) && !readFileSync(cache, 'utf8').includes(`=${zig}\n`))
     rmSync(`${root}${folder}`, { recursive: true });
@@ -50,7 +50,7 @@ const build = (zig, name) => {
   if (status !== 0) throw new Error(`${name} did not build\n${stdout}${stderr}`);
   const addon = readFileSync(`${root}${folder}/Release/layerloom.node`);
   mkdirSync(`${root}prebuilds/${name}`, { recursive: true });
-  // Create a new file: processes that loaded the former one keep it.
+  // A new file is made, because processes that loaded the former one keep it.
   rmSync(`${root}prebuilds/${name}/layerloom.node`, { force: true });
   writeFileSync(`${root}prebuilds/${name}/layerloom.node`, addon);
   const packed = gzipSync(addon, { level: 9 }).length;

@@ -29,7 +29,7 @@ const run = (script) => {
     );
 };
 
-// `npm cit` and `npm it` run the tests next, which build everything first.
+// `npm cit` and `npm it` run the tests next, and these build everything first.
 const testsFollow = ['install-ci-test', 'install-test'].includes(process.env['npm_command'] ?? '');
 
 if (!testsFollow) {

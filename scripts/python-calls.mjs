@@ -17,7 +17,7 @@ import { results, resultsModule } from './python-results.mjs';
 /** Options with which a checkpoint command writes nothing, or needs a named output. */
 const notInMemory = ['--out', '--explain', '--dry-run', '--link', '--force', '--resume'];
 
-/** Commands as they are named in help, by length: `layerloom analyze`. */
+/** Names of commands in help, longest first: `layerloom analyze`. */
 const named = Object.entries(commands).map(([name, path]) => ({ name, text: `layerloom ${path}` }));
 
 /** Converts help for a docstring, where options are parameters, and commands functions. @param {string} text */
@@ -29,8 +29,8 @@ const plain = (text) =>
   );
 
 /**
- * Types of a command's results by option; the first given option counts. `plain`, without one, is last. For
- * checkpoint commands, `out` adds the printed form to the checkpoint in memory.
+ * Returns the types of a command's results by option. The first given option counts; `plain`, for no option,
+ * is last. For checkpoint commands, `out` adds the printed form to the checkpoint in memory.
  *
  * @param {string} path
  * @returns {(readonly [string, string])[]}
@@ -42,7 +42,7 @@ const formsOf = (path) => {
   return writers.includes(path) ? [...forms, ['out', printed[1]], ['plain', 'Merged']] : [...forms, printed];
 };
 
-/** The result in words: by the parameter that is given. @param {string} path */
+/** Describes the result, by the parameter that is given. @param {string} path */
 const returnsOf = (path) =>
   formsOf(path)
     .map(([form, type]) =>
@@ -79,14 +79,14 @@ const commandOf = (path) => {
     form === 'plain' ? '' : pythonName(form),
     type,
   ]);
-  /** Parameters of which none is given when the checkpoint is returned in memory. */
+  /** Parameters with which no checkpoint is returned in memory. */
   const unless = parameters.filter(({ long = '' }) => notInMemory.includes(long)).map(({ name }) => name);
   return { command: path, words: lines.join('\n'), parameters, returns, ...(isWriter ? { unless } : {}) };
 };
 
 /** @typedef {ReturnType<typeof commandOf>} Command */
 
-/** By the function's name. @type {readonly (readonly [string, Command])[]} */
+/** Functions by name. @type {readonly (readonly [string, Command])[]} */
 const functions = Object.entries(commands).map(([name, path]) => [name, commandOf(path)]);
 
 /** @param {Parameter} parameter */
@@ -100,7 +100,7 @@ const parameterText = (parameter) => {
 };
 
 /**
- * The first lines of a function, without its result type.
+ * Returns the first lines of a function, without its result type.
  *
  * @param {string} name
  * @param {readonly Parameter[]} parameters
@@ -126,8 +126,8 @@ const docstring = (words) =>
     .replace(/\n(?=.)/g, '\n    ')}\n    """\n`;
 
 /**
- * The signatures of a function: one per option that changes the result, one without, and another of each
- * after a flag `dry_run`, for an unknown value of the flag. The first has the docstring.
+ * Returns the signatures of a function: one for each option that changes the result, and one without. Each is
+ * repeated for an unknown value of `dry_run`. The first has the docstring.
  *
  * @param {string} name
  * @param {Command} command
@@ -137,7 +137,7 @@ const stubOf = (name, { command: path, words, parameters }, isAsync) => {
   const forms = formsOf(path);
   const longs = forms.map(([form]) => `--${form}`);
   const dry = longs.indexOf('--dry-run');
-  /** The parameters with one form's option given, and those of earlier forms absent. */
+  /** Returns the parameters with one form's option given, and those of earlier forms absent. */
   const given = (/** @type {number} */ at, /** @type {boolean} */ dryIsKnown) =>
     parameters.map(({ default: value, ...required }) => {
       const [index, isFlag] = [longs.indexOf(required.long ?? ''), value === false];
@@ -200,10 +200,10 @@ ${Object.entries(spellings)
   .join('')}}
 `;
 
-/** The table, a function a line. */
+/** The table: a line for each function. */
 const table = functions.map(([name, command]) => `"${name}": ${JSON.stringify(command)}`).join(',\n');
 
-/** Texts by file. The table is last: a package that has it is whole. */
+/** Texts by file. The table is last, so that a package with a table is complete. */
 export const modules = new Map([
   ['results.py', resultsModule],
   ['_spellings.py', spellingsModule],

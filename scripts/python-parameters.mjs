@@ -11,7 +11,7 @@ export const commands = Object.fromEntries(
   Object.entries(pythonFunctions).map(([command, name]) => [name, command]),
 );
 
-/** Commands that write a checkpoint; without `out`, their functions return it in memory. */
+/** Commands that write a checkpoint. Without `out`, their functions return it in memory. */
 export const writers = ['swap', 'soup', 'merge', 'revert', 'apply', 'relayout', 'transplant', 'extract-lora'];
 
 /** Words for a model in `<…>` on the command line. */
@@ -43,7 +43,7 @@ const typesByWord = {
   t: 'str | float',
   size: 'str | int',
   n: 'str | int',
-  // With commas.
+  // Words for several values that commas separate.
   names: 'StrPath | Sequence[StrPath]',
 };
 

@@ -11,7 +11,10 @@ import { API, SymbolFlags, TypeFlags } from 'typescript/unstable/sync';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
 
-/** Names that a dictionary or the language has; such attributes end in `_`, as in python/layerloom/_result.py. */
+/**
+ * Names that a dictionary or Python itself has. Such attributes end in `_`, as in
+ * python/layerloom/_result.py.
+ */
 const taken =
   /^(clear|copy|fromkeys|get|items|keys|pop|popitem|setdefault|update|values|as|class|def|del|for|from|global|import|in|is|lambda|not|or|pass|with)$/;
 
@@ -27,7 +30,7 @@ const fractions = new Set(
   ].flatMap((line) => line.split(' ')),
 );
 
-/** The attribute of a key: `peak_memory` for `peakMemory`. @param {string} key */
+/** Returns the attribute of a key: `peak_memory` for `peakMemory`. @param {string} key */
 const attributeOf = (key) => {
   const name = key.replace(/(?<=[a-z0-9])[A-Z]/g, (letter) => `_${letter}`).toLowerCase();
   return taken.test(name) ? `${name}_` : name;
@@ -61,7 +64,7 @@ const unionText = (words) => {
  */
 const methodOf = (name, cases, all) => {
   const line = (/** @type {string} */ text) => `        def ${name}(self, ${text}: ...\n`;
-  // An overload has at least two cases.
+  // An overload needs at least two cases.
   return cases.length < 2
     ? cases.map(line)
     : [...cases.map((text) => `        @overload\n${line(text)}`), line(all)];
@@ -112,7 +115,7 @@ class Translation {
   }
 
   /**
-   * Returns what distinguishes an object in a union: the value of a key, or a key that only it has.
+   * Returns the mark of an object in a union: the value of a key, or a key that only it has.
    *
    * @param {Type} type
    * @param {readonly Type[]} all

@@ -15,7 +15,7 @@ import { checksumLine, glibcOf, problemOf, unpackable } from './prebuilds/shippa
 import { targets } from './prebuilds/targets.mjs';
 import { writePackage } from './python-calls.mjs';
 
-/** Pinned: other versions may write other bytes. */
+/** The versions are pinned, because others may write other bytes. */
 const requirement = 'hatchling==1.33.0';
 
 const root = fileURLToPath(new URL('..', import.meta.url));
@@ -45,7 +45,10 @@ const chosen = asked.filter((target) => {
 if (chosen.length === 0 || ((release || named.length > 0) && chosen.length < asked.length))
   fail('addons are missing: `npm run prebuild -- all` makes them, `npm run build:native` this machine’s');
 
-/** Python's platform tag: of a build for this machine's glibc, with that version. @param {string} target */
+/**
+ * Returns Python's platform tag. For a build by this machine, it has the version of this machine's glibc.
+ * @param {string} target
+ */
 const tagOf = (target) => {
   const { wheel = '' } = targets[target] ?? {};
   const glibc = problemOf(target) === undefined ? oldestGlibc : (glibcOf(target) ?? oldestGlibc);

@@ -19,7 +19,7 @@ bytes, durations in seconds. Layers count from 0, at the embeddings. A refused c
 
 from os import path as _path
 
-# Loads names on request, since the command starts by importing this package. Types: __init__.pyi.
+# Loads names on request, because the command starts by importing this package. Their types are in __init__.pyi.
 
 if not _path.isfile(_path.join(__path__[0], "_commands.json")):
     raise ImportError("layerloom is not built: run `npm run build` in its repository", name=__name__)
@@ -40,7 +40,7 @@ def __getattr__(name: str) -> object:
     if not hasattr(public, name):
         import sys
 
-        # With them, tracebacks name the nearest.
+        # With these names, errors can suggest the nearest.
         package = sys.modules[__name__]
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name, obj=package)
     return getattr(public, name)
@@ -49,5 +49,5 @@ def __getattr__(name: str) -> object:
 def __dir__() -> list[str]:
     from importlib import import_module
 
-    # Without `train`, which needs torch: `help` imports what is named here.
+    # `train` is missing, because `help` imports all names and `train` needs torch.
     return [*import_module(f"{__name__}._public").__all__, "aio", "eval", "results", "__version__"]

@@ -10,7 +10,7 @@ from ._safetensors import DTYPES, NAMES, Tensor
 
 def is_array(value: object) -> bool:
     """True for an array of NumPy, a tensor of torch, and others that NumPy converts."""
-    # A nested tensor has no shape, and raises an error when it is asked.
+    # A nested tensor raises an error when it is asked for its shape.
     return all(hasattr(type(value), name) for name in ("dtype", "shape", "__array__"))
 
 
@@ -38,7 +38,7 @@ def write_array(file: BinaryIO, name: str, array: Any) -> None:
         import ctypes
 
         try:
-            # Held until its bytes are written.
+            # The array is held until its bytes are written.
             tensor = array.detach().cpu().resolve_conj().resolve_neg().contiguous()
             place = tensor.data_ptr()
         except RuntimeError as error:
@@ -73,7 +73,7 @@ def torch_over(name: str, content: Any, tensor: Tensor) -> Any:
     if dtype is None:
         raise TypeError(f"{name}: this torch has no dtype {dtype_of(name, tensor)}; `raw` gives the bytes")
     count = math.prod(tensor.shape)
-    # torch makes none over no bytes.
+    # torch makes no tensor over no bytes.
     if count == 0:
         return torch.empty(tensor.shape, dtype=dtype)
     return torch.frombuffer(content, dtype=dtype, count=count, offset=tensor.begin).reshape(tensor.shape)

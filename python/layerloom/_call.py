@@ -24,7 +24,7 @@ from ._scratch import Scratch
 from ._words import Held, Word, each, option, several, texts_of
 
 Numbers: TypeAlias = str | Sequence[float] | Array
-"""Numbers, or a word or a text that stands for them: `[2, 1]`, `"2,1"`, `"magnitude"`, an array."""
+"""Numbers, or a word or text for them: `[2, 1]`, `"2,1"`, `"magnitude"`, an array."""
 
 Layers: TypeAlias = str | int | Sequence[int] | Array
 """Layers by their numbers: `[0, 1, 30]`, `"0-4,30"`, an array."""
@@ -95,7 +95,7 @@ def signature_of(command: Command) -> inspect.Signature:
         )
         for parameter in command["parameters"]
     ]
-    # Required options are first.
+    # Required options come first.
     parameters.sort(key=lambda one: (one.kind, one.kind == one.KEYWORD_ONLY and one.default is not one.empty))
     progress = inspect.Parameter("progress", inspect.Parameter.KEYWORD_ONLY, default=None, annotation="Progress")
     classes = [*(f"results.{one}" for one in types_of(command)), *(["Merged"] if "unless" in command else [])]
@@ -111,7 +111,7 @@ def request_of(name: str, command: Command, args: Sequence[Any], given: Mapping[
     unless = command.get("unless")
     in_memory = unless is not None and not any(is_given(values[one]) for one in unless)
     form, returns = next(one for one in command["returns"] if one[0] == "" or is_given(values[one[0]]))
-    # With `out`, these write files that other calls may need.
+    # With `out`, these commands write files that other calls may need.
     writes = is_given(values.get("out")) and command["command"] not in ("report", "verify")
     reads = form in ("dry_run", "explain", "print") or (command["command"] in READS and not writes)
     work: _engine.Work = "watches" if is_given(values.get("watch")) else "reads" if reads else "writes"
@@ -172,7 +172,7 @@ def each_model(value: ModelLike | Sequence[ModelLike], name: str) -> Sequence[St
 
 
 def held(value: ModelLike, name: str) -> StrPath | Held:
-    """A model as a word; one in memory is written when the call begins, under this name."""
+    """A model as a word. A model in memory is written under this name when the call begins."""
     if isinstance(value, (str, os.PathLike)):
         return value
     if not in_memory(value):
@@ -196,7 +196,7 @@ def output_in(directory: str) -> str:
 
 
 def other_place(error: LayerloomError, directory: str, scratch: Scratch) -> str:
-    """Returns a directory with room for an output that did not fit; raises the error if it has another cause."""
+    """Returns a directory with room for an output that did not fit. Raises the error if it has another cause."""
     if error.code != "DISK_SPACE" or error.details["out"] not in ("merged", output_in(directory)):
         raise error
     larger = scratch.directory(error.details["needed"])
@@ -206,7 +206,7 @@ def other_place(error: LayerloomError, directory: str, scratch: Scratch) -> str:
 
 @contextlib.contextmanager
 def receiver(progress: Progress) -> Generator[_engine.Listener, None, None]:
-    """Gives the function that receives a call's lines."""
+    """Yields the function that receives a call's lines."""
     bar = Bar() if progress is True else None
     show = bar or progress
 
@@ -224,7 +224,7 @@ def receiver(progress: Progress) -> Generator[_engine.Listener, None, None]:
 
 
 def result_of(value: Any, request: Request) -> Any:
-    """A command's output as its classes."""
+    """Converts a command's output to its classes."""
     classes = [getattr(results, name) for name in request.returns.split(" | ")]
     return typed(value, next((one for one in classes if fits(value, one)), Result))
 

@@ -51,19 +51,19 @@ async def wait_async(texts: Sequence[str], request: Request) -> Any:
 
 
 async def in_thread(work: Callable[[], Result]) -> Result:
-    """Does blocking work in a thread; a cancelled task waits for its end, since it writes files."""
+    """Does blocking work in a thread. A cancelled task waits for its end, because the work writes files."""
     working = asyncio.ensure_future(asyncio.to_thread(work))
     try:
         return await asyncio.shield(working)
     except asyncio.CancelledError:
         await asyncio.wait([working])
-        # Ignored: the task ends by its cancellation.
+        # Ignored, because the task ends by its cancellation.
         working.exception()
         raise
 
 
 async def texts_async(words: Sequence[Word], scratch: Scratch) -> list[str]:
-    # Without models in memory, starts at once, so that the working directory is the call's.
+    # Without models in memory it starts at once, so that the working directory is the call's.
     held = any(isinstance(word, Held) for word in words)
     return await in_thread(lambda: texts_of(words, scratch)) if held else texts_of(words, scratch)
 

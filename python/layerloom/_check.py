@@ -26,17 +26,16 @@ class Parameter(_Parameter, total=False):
 class _Command(TypedDict):
     command: str
     words: str
-    """The docstring."""
     parameters: list[Parameter]
     returns: list[tuple[str, str]]
-    """Types of results by the parameter that is given; the last has none."""
+    """Types of results by the given parameter; the last one has no parameter."""
 
 
 class Command(_Command, total=False):
     """A function in `_commands.json`."""
 
     unless: list[str]
-    """Of a function that returns a checkpoint in memory if it is given none of these parameters."""
+    """Parameters without which the function returns a checkpoint in memory."""
 
 
 PROGRESS: Parameter = {"name": "progress", "type": "Progress", "default": None, "long": ""}

@@ -1,7 +1,7 @@
-"""Runs commands in one engine process, which the first call starts, and a later one again if it has ended.
+"""Runs commands in one engine process. The first call starts it, and a later call starts another if it has ended.
 
 src/cli/serve.ts describes the lines of JSON on its pipes. An engine runs one command at a time, in the order of its
-calls. Calls that only read have a second engine while the first writes, and each report that watches has its own.
+calls. Calls that only read have a second engine while the first one writes. Each report that watches has its own.
 """
 
 import atexit
@@ -25,7 +25,7 @@ from ._program import entry, environment, find_node
 logger = logging.getLogger("layerloom")
 
 Listener = Callable[[dict[str, Any]], None]
-"""Receives the lines of a call before its last, in the order in which they were written."""
+"""Receives the lines of a call, except the last one, in the order in which they were written."""
 
 
 Work: TypeAlias = Literal["reads", "writes", "watches"]
@@ -43,27 +43,27 @@ class Call:
         self.result: Future[dict[str, Any]] = Future()
 
     def stop(self) -> None:
-        """Interrupts the command like Ctrl-C: `result` fails with INTERRUPTED after cleaning up."""
+        """Interrupts the command like Ctrl-C. `result` then fails with INTERRUPTED after cleaning up."""
         self.engine.write({"stop": self.number})
 
     def release(self) -> None:
-        """Lets the engine remove the directory of this call, once it is made."""
+        """Lets the engine remove the directory of this call, once it exists."""
         self.engine.write({"release": self.number})
 
 
 class Engine:
-    """An engine process. Only this process has its pipes: it ends when this process does, however that ends."""
+    """An engine process. Only this process has its pipes, so it ends however this process ends."""
 
     def __init__(self) -> None:
-        # A separate pipe for answers: plugins and libraries may print to stdout, which is this process's.
+        # Answers have their own pipe, because plugins and libraries may print to stdout.
         self.answers, theirs = os.pipe()
         try:
-            # A separate session: Ctrl-C in a terminal goes to Python, which stops the call.
+            # In its own session, Ctrl-C in a terminal goes to Python alone, which stops the call.
             self.process = subprocess.Popen(
                 [find_node(), entry, "serve-calls", str(theirs)],
                 stdin=subprocess.PIPE,
                 pass_fds=[theirs],
-                # Unbuffered: a forked process may find a buffer's lock held for ever.
+                # Pipes are unbuffered, because a forked process may find a buffer's lock held for ever.
                 bufsize=0,
                 start_new_session=True,
             )
@@ -94,7 +94,7 @@ class Engine:
             raise
 
     def work(self) -> set[Work]:
-        """Returns the work of its calls, except those that are over or wait for no other."""
+        """Returns the work of the calls, except those that have ended or wait for no other."""
         return {call.work for call in list(self.calls.values()) if call.work is not None}
 
     def ask(self, number: int, request: dict[str, Any], listener: Listener, work: Work | None) -> Call | None:
@@ -109,7 +109,8 @@ class Engine:
         return call
 
     def read(self) -> None:
-        """Hands each line to its call, until the process ends. An invalid line ends it: others may be lost."""
+        """Hands each line to its call, until the process ends. An invalid line ends the process, because others may be
+        lost."""
         try:
             for text in lines_of(self.answers):
                 self.hand_over(text)
@@ -128,14 +129,14 @@ class Engine:
             call.result.set_exception(EngineEnded(exit_code))
 
     def hand_over(self, text: bytes) -> None:
-        """Hands a line to its call, and forgets the call once it has its result: else it fails with the
+        """Hands a line to its call, and forgets the call once it has its result, so that it does not fail with the
         others."""
         for place in list(unnamed_places):
             text = text.replace(place, b"")
         line: dict[str, Any] = json.loads(text)
         call = self.calls[line["call"]]
         if "error" in line or "result" in line:
-            # The caller may ask again at once: this call is over.
+            # The caller may ask again at once, so this call has ended.
             call.work = None
             finish(call, line)
             del self.calls[call.number]
@@ -180,7 +181,7 @@ unnamed_places: set[bytes] = set()
 
 @contextlib.contextmanager
 def unnamed(directory: str) -> Generator[None, None, None]:
-    """Removes a directory from what the engines answer: a model there has a name, and no path of the caller's."""
+    """Removes a directory from the engine's answers, so that a model there has a name and no path."""
     place = json.dumps(os.path.join(directory, ""), ensure_ascii=False)[1:-1].encode(errors="surrogateescape")
     unnamed_places.add(place)
     try:
@@ -205,7 +206,8 @@ def send(kind: str, request: dict[str, Any], listener: Listener, work: Work | No
     """Sends a request; starts an engine if necessary."""
     with starting:
         if work == "reads" and request["words"][0] not in ("report", "table"):
-            # Waits for a call that writes what this one reads; reports and tables are of growing studies too.
+            # Waits for a call that writes the files that this one reads. Reports and tables are excepted: they may read
+            # growing studies.
             written = {call.out for engine in running for call in list(engine.calls.values()) if call.work == "writes"}
             work = "reads" if written.isdisjoint(paths_of(request)) else "writes"
         while True:
@@ -218,7 +220,7 @@ def send(kind: str, request: dict[str, Any], listener: Listener, work: Work | No
 
 
 def paths_of(request: dict[str, Any], options: Sequence[str] = ()) -> list[str]:
-    """Returns what a command names, as paths: all of it, or the values of these options."""
+    """Returns the paths among a command's words: all words, or the values of these options."""
     given: list[str] = request.get("words", [])
     words = [word.partition("=") for word in given[1:]]
     named = [value if name.startswith("--") else name + equals + value for name, equals, value in words if not options or name in options]
@@ -226,7 +228,7 @@ def paths_of(request: dict[str, Any], options: Sequence[str] = ()) -> list[str]:
 
 
 def engine_for(work: Work | None) -> Engine:
-    """Returns the engine that has calls of this work, else one without calls, else a new one."""
+    """Returns the engine whose calls have this work, else one without calls, else a new one."""
     same = [] if work == "watches" else [engine for engine in running if work in engine.work()]
     free = [engine for engine in running if work is None or not engine.work()]
     if not same and not free:
@@ -250,7 +252,7 @@ def warn(text: str) -> None:
 
 
 def calls_of_package() -> int:
-    """The `stacklevel` of the package's caller, as seen by the calling function."""
+    """Returns the `stacklevel` of the package's caller, as seen by the calling function."""
     package = __name__.partition(".")[0] + "."
     frame: FrameType | None = sys._getframe(1)
     level = 1
@@ -273,11 +275,11 @@ def forget() -> None:
     global starting
     starting = threading.Lock()
     for engine in running:
-        # Else the engine would outlive the parent: its input ends with the last copy of the pipe.
+        # Without this the engine would outlive the parent, because its input ends with the last copy of the pipe.
         assert engine.process.stdin is not None
         engine.process.stdin.close()
         os.close(engine.answers)
-        # The parent waits for its end.
+        # The parent waits for the process's end.
         engine.process.returncode = 0
     running.clear()
 

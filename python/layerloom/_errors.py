@@ -50,7 +50,7 @@ class LayerloomWarning(UserWarning):
 
 @contextlib.contextmanager
 def named(place: str) -> Generator[None, None, None]:
-    """Puts the name of an argument before the message of an error of its value."""
+    """Puts the name of an argument before the message of an error about its value."""
     try:
         yield
     except (TypeError, ValueError) as error:
@@ -60,7 +60,7 @@ def named(place: str) -> Generator[None, None, None]:
 
 @contextlib.contextmanager
 def system_limits(what: str) -> Generator[None, None, None]:
-    """Raises the system's errors for want of descriptors or room as LayerloomError, and names what is missing."""
+    """Raises the system's errors for missing descriptors or room as LayerloomError, with the name of the resource."""
     try:
         yield
     except OSError as error:

@@ -19,7 +19,7 @@ StrPath: TypeAlias = str | os.PathLike[str]
 
 
 def path_text(path: object) -> str:
-    """The text of a path, which bytes are not: they lack an encoding."""
+    """Returns the text of a path. Refuses bytes, which lack an encoding."""
     text: object = os.fspath(cast("os.PathLike[str]", path)) if isinstance(path, os.PathLike) else path
     if not isinstance(text, str):
         raise TypeError(f"expected a text or a path, got {path!r}")
@@ -39,7 +39,7 @@ class Merged(Mapping[str, Any]):
     """
 
     result: Any
-    """As the same call with `out` returns it, without the key `out`."""
+    """The result of the same call with `out`, without the key `out`."""
 
     def __init__(self, directory: str, result: Result) -> None:
         """Maps the files of a directory, which may then be removed."""
@@ -163,7 +163,7 @@ class Merged(Mapping[str, Any]):
         return content
 
     def _tied(self) -> str | None:
-        """The name of embeddings that are also the head of a language model."""
+        """Returns the name of embeddings that are also the head of a language model."""
         config = self.config or {}
         texts = {**config, **config.get("text_config", {})}
         is_tied = config.get("tie_word_embeddings", texts.get("tie_word_embeddings", True))
@@ -179,18 +179,18 @@ def names_of(directory: str) -> list[str]:
 
 
 def mapped(path: str) -> mmap.mmap | bytes:
-    """Maps a file privately: written pages are this process's own. The system keeps the file's bytes for the
+    """Maps a file privately: written pages belong to this process alone. The system keeps the file's bytes for the
     mapping."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         size = os.fstat(descriptor).st_size
         if size == 0:
             return b""
-        # Reserves no swap for writable pages.
+        # This reserves no swap for writable pages.
         flags = mmap.MAP_PRIVATE | getattr(mmap, "MAP_NORESERVE", 0)
         protection = mmap.PROT_READ | mmap.PROT_WRITE
         if sys.version_info >= (3, 13):
-            # Else each mapping keeps a descriptor.
+            # Otherwise each mapping keeps a descriptor.
             return mmap.mmap(descriptor, size, flags=flags, prot=protection, trackfd=False)
         return mmap.mmap(descriptor, size, flags=flags, prot=protection)
     finally:

@@ -41,7 +41,7 @@ class Model:
     ) -> None:
         if name is not None:
             check_name(name)
-        # Settings of an unmerged adapter; reading the model merges it.
+        # Settings of an unmerged adapter, which the engine merges.
         self.adapter: dict[str, Any] | None = None
         with named("config"):
             self.config = plain_config(config)
@@ -78,7 +78,7 @@ ModelLike: TypeAlias = StrPath | Mapping[str, Any] | Module | Model
 
 
 def once(state: Mapping[str, Any]) -> dict[str, Any]:
-    """A module's tensors; tensors that share memory occur once, as in files."""
+    """Returns a module's tensors. Tensors that share memory occur once, as in files."""
     seen: set[tuple[Any, ...]] = set()
     tensors: dict[str, Any] = {}
     for name, tensor in state.items():
@@ -118,7 +118,7 @@ def with_dtype(config: dict[str, Any], dtypes: set[str]) -> dict[str, Any]:
         }
 
     named = of(config)
-    # If the configuration names no dtype, a loader takes that of one tensor.
+    # Without a dtype in the configuration, a loader takes that of one tensor.
     return named if one is not None or "dtype" in config or "torch_dtype" in config else {**named, "dtype": dtype}
 
 
@@ -131,7 +131,7 @@ def plain_config(config: Any) -> dict[str, Any] | None:
     given: object = config.to_dict() if hasattr(config, "to_dict") else config
     if not isinstance(given, Mapping):
         raise TypeError(f"expected a mapping, or a configuration of transformers or PEFT, got {type(config).__name__}")
-    # As the file has it, whose keys are texts.
+    # JSON's keys are texts.
     return cast("dict[str, Any]", json.loads(json.dumps(dict(cast("Mapping[str, Any]", given)), default=plain)))
 
 
@@ -185,7 +185,7 @@ def written(value: Any, name: str, own: str | None, scratch: Scratch) -> str:
         return directory
     model = value if isinstance(value, Model) else Model(value)
     forms = [(key, *form_of(key, array)) for key, array in model.tensors.items()]
-    # The largest elements first, so that all are aligned.
+    # The largest elements come first, so that all are aligned.
     forms.sort(key=lambda form: -DTYPES[form[1]].size)
     size = sum(DTYPES[dtype].size * math.prod(shape) for _, dtype, shape in forms)
     directory = os.path.join(scratch.directory(size), own or model.name or name)
@@ -218,7 +218,7 @@ def config_in(directory: str) -> dict[str, Any] | None:
 
 
 def write_json(path: str, value: Any) -> None:
-    # Replaces the link to another configuration.
+    # This replaces the link to another configuration.
     with contextlib.suppress(FileNotFoundError):
         os.unlink(path)
     with open(path, "x", encoding="utf-8") as file:
@@ -285,7 +285,7 @@ def finite(number: Any, place: str) -> Any:
 
 
 def hint_of(value: object) -> str:
-    """Suggests a replacement for items without an order, or that can be read only once."""
+    """Suggests a replacement for items that have no order, or that can be read only once."""
     if isinstance(value, Set):
         return ", which has no order: give a list"
     return ": give list(…) of it" if isinstance(value, Iterable) and not isinstance(value, Mapping) else ""

@@ -5,7 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, cast
 
-# Wrapper modules, and their attribute for the wrapped one. FSDP gathers its parameters itself.
+# Wrapper modules, each with its attribute for the wrapped one. FSDP gathers its parameters itself.
 HOLDERS = {"OptimizedModule": "_orig_mod", "DataParallel": "module", "DistributedDataParallel": "module"}
 
 PREFIX = "base_model.model."
@@ -93,11 +93,9 @@ def check_scale(layer: Any, adapter: str | None, adapters: Mapping[str, Any]) ->
 
 
 def plain_name(name: str, adapter: str | None, unmerged: str | None) -> str | None:
-    """The engine's name of a tensor, or None if the tensor has no effect.
-
-    Args:
-        adapter: the active adapter, if any
-        unmerged: the same if its factors have an effect
+    """Returns the engine's name for a tensor, or None if the tensor has no effect.
+    
+    Args: adapter: the active adapter, if any unmerged: the same if its factors have an effect
     """
     saved = SAVED.match(name)
     if saved is not None:

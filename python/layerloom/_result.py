@@ -34,7 +34,8 @@ class Result(dict[str, Any]):
 
 @cache
 def show_as_dictionaries() -> None:
-    """Lets YAML, where it is installed, write results as dictionaries. Importing it takes as long as the engine's start."""
+    """Lets YAML, if it is installed, write results as dictionaries. Importing YAML takes as long as the engine's
+    start."""
     with contextlib.suppress(ImportError):
         from yaml.representer import Representer, SafeRepresenter  # type: ignore[import-untyped,unused-ignore]
 

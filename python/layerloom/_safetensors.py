@@ -20,7 +20,7 @@ class Dtype(NamedTuple):
 
     size: int
     name: str
-    """In NumPy or ml_dtypes, and in torch."""
+    """The dtype's names in NumPy or ml_dtypes, and in torch."""
 
 
 DTYPES = {
@@ -44,7 +44,7 @@ DTYPES = {
     "I64": Dtype(8, "int64"),
     "U64": Dtype(8, "uint64"),
 }
-"""By safetensors' names, without F4 and F6, whose elements share bytes."""
+"""Dtypes by safetensors' names, without F4 and F6, whose elements share bytes."""
 
 NAMES = {dtype.name: name for name, dtype in DTYPES.items()}
 """safetensors' names of dtypes of NumPy, ml_dtypes and torch."""

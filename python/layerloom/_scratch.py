@@ -11,8 +11,9 @@ from ._errors import EngineEnded, LayerloomError
 
 
 class Scratch(contextlib.ExitStack):
-    """The directories of a call, removed at its end; if Python is killed, by the engine; if both are, by the
-    next engine."""
+    """The directories of a call. They are removed at its end; if Python is killed, by the engine; if both are killed,
+    by
+    the next engine."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -40,8 +41,7 @@ class Scratch(contextlib.ExitStack):
         return directory
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None) -> None:
-        """Replaces an error by EngineEnded if its cause is that the engine ended and its directories are
-        lost: the next engine removes them."""
+        """Replaces an error by EngineEnded if an engine ended: the next engine removes its directories."""
         super().__exit__(kind, error, traceback)
         ended = [code for engine in self.engines if (code := engine.process.poll()) is not None]
         if ended and isinstance(error, (LayerloomError, OSError)) and not isinstance(error, EngineEnded):
@@ -49,7 +49,7 @@ class Scratch(contextlib.ExitStack):
 
 
 def release(made: _engine.Call, places: Sequence[str]) -> None:
-    """Removes a directory, wherever a killed engine has made it; the engine removes one that is not yet made."""
+    """Removes a directory that a killed engine has made; a living engine removes one that does not exist yet."""
     if made.result.done():
         for place in places:
             shutil.rmtree(place, ignore_errors=True)

@@ -27,11 +27,11 @@ from lm_eval.models.huggingface import HFLM
 from parts import DTYPES, HELD_BY, hash_of, opened, samples_of
 
 _NOT_OF_THE_MODEL = ("layerloom.json", "README.md", "model.safetensors.index.json")
-"""Small files of a checkpoint that transformers does not read for what it computes."""
+"""Small files of a checkpoint that do not affect the model."""
 
 
 _Kept = namedtuple("_Kept", "key model keys state")
-"""This process's model, by its sources; the key of each tensor in it; the random state after its making."""
+"""This process's model, by its sources; the key of each tensor in it; the random state after the model was made."""
 
 _kept = None
 _run = None
@@ -141,7 +141,8 @@ def _places_of(model, weights):
         if place.dtype is not dtype and place.dtype not in HELD_BY.get(dtype, ()):
             return None
         places[each["name"]] = place
-    # Model tensors without a file must be tied to one with a file, and no two of the files' may be the same.
+    # A tensor of the model without a file must be tied to one with a file. No two tensors of the files may be the same
+    # tensor of the model.
     owned = {place.data_ptr() for place in places.values() if place.numel() > 0}
     if len(owned) != sum(place.numel() > 0 for place in places.values()):
         return None

@@ -1,12 +1,10 @@
-"""Shared parts of one process's runs: the index of tasks, tasks, their requests, the description of the
-machine.
+"""Shared parts of one process's runs: the index of tasks, tasks, their requests, the description of the machine.
 
-Each part is made once for each set of settings that it depends on. Making it may draw random numbers; a later
-user finds the generators in the same state, so that sampling models draw the same as in a separate process.
+Each part is made once for each set of settings that it depends on. Making it may draw random numbers. A later user
+finds the generators in the same state as after making it, as in a separate process.
 
-Uses of lm_eval 0.4.13: `lm_eval.tasks.TaskManager` as `EvaluatorConfig.process_tasks` calls it,
-`TaskManager.load`, `Task.build_all_requests`, `lm_eval.evaluator.add_env_info`,
-`lm_eval.api.model.CachingLM.dbdict`.
+Uses of lm_eval 0.4.13: `lm_eval.tasks.TaskManager` as `EvaluatorConfig.process_tasks` calls it, `TaskManager.load`,
+`Task.build_all_requests`, `lm_eval.evaluator.add_env_info`, `lm_eval.api.model.CachingLM.dbdict`.
 """
 
 import copy
@@ -55,8 +53,8 @@ def set_random_state(state):
 
 @contextmanager
 def settings(words):
-    """Identifies the settings of the run within: its configuration without model-specific keys, and its
-    further words."""
+    """Identifies the settings of the present run: its configuration without model-specific keys, and its further
+    words."""
     global _settings
     place = words.index("--config") + 1
     with open(words[place], encoding="utf-8") as file:
@@ -103,7 +101,7 @@ def _is_of_data_alone(task):
 
 
 def _with_metadata(of, metadata):
-    """States this run's model arguments where the harness states them in a task or group."""
+    """Writes this run's model arguments where the harness writes them in a task or group."""
     config = getattr(of, "config", of)
     if isinstance(getattr(config, "metadata", None), dict):
         config.metadata = {**config.metadata, **metadata}
@@ -113,7 +111,7 @@ _build = ConfigurableTask.build_all_requests
 
 
 def _build_requests(task, **options):
-    # A chat template belongs to a model.
+    # A chat template belongs to one model.
     if task not in _kept_tasks or options.get("apply_chat_template"):
         return _build(task, **options)
 

@@ -15,7 +15,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
 PROGRAM = 1
-"""Version of what a worker takes and gives."""
+"""Version of a worker's requests and answers."""
 
 DTYPES = {
     "F64": torch.float64,
@@ -38,15 +38,14 @@ SAMPLES, SAMPLE_ELEMENTS = 8, 1024
 
 
 class CannotExchange(Exception):
-    """Why this model's weights cannot be exchanged."""
+    """The reason why this model's weights cannot be exchanged."""
 
 
 def answered(exchange, forget):
-    """Returns an exchange's result as JSON. After a failure the worker forgets its tensors: the next load is
-    of everything.
-
-    {"program": 1, "loaded": {"tensors", "bytes", "whole"}, "fingerprint": {NAME: [PART, …]}} | {"program": 1,
-    "reason", "permanent"}
+    """Returns an exchange's result as JSON. After a failure the worker forgets its tensors: the next load is complete.
+    
+    {"program": 1, "loaded": {"tensors", "bytes", "whole"}, "fingerprint": {NAME: [PART, …]}} | {"program": 1, "reason",
+    "permanent"}
     """
     try:
         return json.dumps({"program": PROGRAM, **exchange()})
@@ -119,11 +118,11 @@ class Copies:
 
     def known(self, tensors):
         for name, tensor in tensors:
-            # A loader may run later, for example after its module's last tensor: holds a tensor until it was
+            # A loader may run later, for example after its module's last tensor, so a tensor is held until it is
             # copied.
             self._sources[tensor.untyped_storage().data_ptr()] = (name, tensor)
             yield name, tensor
-            # Released then, since another tensor may get its address.
+            # Released now, because another tensor may get its address.
             for address, (known, _) in list(self._sources.items()):
                 if known in self.places:
                     del self._sources[address]

@@ -59,7 +59,7 @@ def _reply(directory, text):
             file.write(text)
         os.replace(f"{path}.part", path)
     except OSError:
-        # The caller finds no answer, which counts as a failure.
+        # Without a file the caller finds no answer, which counts as a failure.
         traceback.print_exc()
 
 
@@ -123,8 +123,7 @@ def _check_places(model, weights, places):
     covered = {}
     for place in (place for own in places.values() for place in own):
         covered.setdefault(place.parameter().untyped_storage().data_ptr(), []).append(place)
-    # A server of `--load-format dummy` starts with random values in its state. Padding of a parameter is
-    # zero.
+    # A server with `--load-format dummy` starts with random values in its state. The padding of a parameter is zero.
     for name, tensor in model.state_dict().items():
         if tensor.numel() == 0:
             continue

@@ -22,7 +22,7 @@ _USES = {
         "HFLM.apply_chat_template": ("chat_history",),
     },
 }
-"""By file: names, and the parameters that are given by name or place."""
+"""By file: the names that are used, and the parameters that are given by name or place."""
 
 
 def lacking(root=None):

@@ -25,7 +25,7 @@ import torch
 from layerloom_eval.parts import DTYPES, CannotExchange, Copies, Place, answered, check_dtype, hash_of, loaded, opened, part_at
 
 COLUMNS = 16
-"""Columns of a linear module's weights that are asked for, at equal distances."""
+"""Number of columns of a linear module's weights to ask for, at equal distances."""
 
 
 class Weights:
@@ -87,7 +87,7 @@ def _load(worker, changed):
 
     def observed(layer, info):
         def owner_of(address):
-            # Looked up at each copy: the process creates new parameters.
+            # Looked up at each copy, because the process creates new parameters.
             for key, parameter in layer.named_parameters(recurse=False):
                 if parameter.numel() > 0 and parameter.untyped_storage().data_ptr() == address:
                     return layer, key
@@ -106,8 +106,8 @@ def _load(worker, changed):
 
 
 def _with_tied(model, found):
-    """Adds the modules whose parameter belongs to another module, for example an output layer tied to the
-    embedding: only that module is loaded."""
+    """Adds modules whose parameter belongs to another module, such as an output layer tied to the embedding. Only that
+    other module is loaded."""
     owners = {}
     for module in model.modules():
         for key, parameter in module.named_parameters(recurse=False):

@@ -114,7 +114,7 @@ def make_gates(recipe: dict, device: str = "auto") -> tuple[dict[str, torch.Tens
         if negative:
             direction = direction - vector(negative)
         vectors.append(direction / direction.norm(p=2, dim=-1, keepdim=True).clamp(min=TINY))
-    # (layer, expert, hidden)
+    # shape: layer, expert, hidden
     gates = torch.stack(vectors).permute(1, 0, 2).cpu()
     if not torch.isfinite(gates).all():
         raise RecipeError(f"{base}: its hidden states of the prompts are not finite")
@@ -158,7 +158,7 @@ def hidden_state(base: str, revision: str | None, mode: str, device: str):
     def vector_of(tokens) -> torch.Tensor:
         with torch.no_grad():
             states = model(**tokens.to(model.device), output_hidden_states=True, return_dict=True).hidden_states
-        # The input of each layer: (layer, prompt, token, hidden).
+        # The input of each layer; shape: layer, prompt, token, hidden.
         inputs = torch.stack(states[:-1])
         of_prompts = inputs.sum(dim=2) / inputs.shape[2] if mode == "hidden_avg" else inputs[:, :, -1, :]
         return of_prompts.sum(dim=1) / of_prompts.shape[1]

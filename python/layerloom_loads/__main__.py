@@ -20,13 +20,12 @@ os.environ.update(HF_HUB_OFFLINE="1", TRANSFORMERS_OFFLINE="1", TRANSFORMERS_VER
 os.environ.update(USE_HUB_KERNELS="0")
 os.environ.setdefault("CUDA_VISIBLE_DEVICES", "")
 
-# Adapters whose tensors follow from their configuration alone. Others load tokenizers, files or further
-# models.
+# Adapters whose tensors follow from their configuration alone. Others load tokenizers, files or further models.
 ADAPTERS = {"LORA", "ADALORA", "IA3", "LOHA", "LOKR", "OFT", "BOFT", "VERA", "HRA", "LN_TUNING", "FOURIERFT", "VBLORA", "RANDLORA"}
 
 
 class NotChecked(Exception):
-    """Why a folder cannot be checked."""
+    """The reason why a folder cannot be checked."""
 
 
 def main() -> None:
@@ -157,7 +156,7 @@ def load_adapter(folder: Path, base: Path | None) -> dict:
 
 
 def adapter_settings(folder: Path):
-    """PEFT's settings of an adapter as for training, so that it has the tensors that would be trained."""
+    """PEFT's settings for training an adapter, so that it has the tensors that would be trained."""
     import peft
 
     try:
@@ -170,7 +169,7 @@ def adapter_settings(folder: Path):
     if getattr(settings, "megatron_config", None) is not None:
         raise NotChecked("adapter_config.json names a module of Megatron to import, which is not done")
     settings.inference_mode = False
-    # Initial values depend on weights, which are missing; the tensors are the same.
+    # Initial values depend on weights, which are missing. The tensors are the same.
     if isinstance(getattr(settings, "init_lora_weights", None), str):
         settings.init_lora_weights = True
     return settings

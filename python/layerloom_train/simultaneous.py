@@ -12,7 +12,7 @@ from .parts import Parts
 
 
 def schedule_of_parts(steps: dict[str, int]) -> list[str]:
-    """Order of the parts' optimizer steps, each part spread evenly over the run: a, b, a, b or a, a, b, a, a,
+    """The order of the parts' optimizer steps. Each part is spread evenly over the run: a, b, a, b or a, a, b, a, a,
     b."""
     places = [((step + 0.5) / count, part) for part, count in steps.items() for step in range(count)]
     return [part for _, part in sorted(places)]

@@ -50,10 +50,10 @@ def test_two_processes_train_a_sharded_model_as_one_trains_it_whole(train, model
     assert two["norms"] == pytest.approx(one["norms"], rel=1e-5)
     assert two["tensors"].keys() == one["tensors"].keys()
     for name, tensor in one["tensors"].items():
-        # AdamW divides by a gradient's size: near zero the rounding shows, here 1 % of a step.
+        # AdamW divides by a gradient's size. Near zero the rounding shows, here 1 % of a step.
         assert torch.allclose(two["tensors"][name], tensor, rtol=0, atol=1e-4), name
 
-    # Every step moves one side, the same in all processes, and no bit of the other.
+    # Every step moves one side, the same in all processes, and no bit of the other side.
     sides = {side: sorted(partition.trained_by(side)) for side in ("language", "task")}
     for seen in (one, two):
         assert all(step in sides.values() for step in seen["moved"])

@@ -41,7 +41,7 @@ export const problemOf = (target) => {
   return `needs glibc ${needed}, built on this machine`;
 };
 
-/** The line of SHA256SUMS for an addon. @param {string} target */
+/** Returns the line of SHA256SUMS for an addon. @param {string} target */
 export const checksumLine = (target) => {
   const hash = createHash('sha256')
     .update(readFileSync(addonFile(target)))

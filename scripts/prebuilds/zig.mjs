@@ -3,7 +3,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-/** Pinned: other versions make other bytes and another libc++. */
+/** The version is pinned, because others make other bytes and another libc++. */
 const version = '0.17.1';
 
 /** @param {string} file @param {readonly string[]} args */
@@ -22,7 +22,7 @@ const install = () => {
   ]);
 };
 
-/** Returns the path of zig: `ZIG`, or PyPI's. */
+/** Returns the path of zig: `ZIG`, or that of PyPI's. */
 export const findZig = () => {
   const zig = process.env['ZIG'] || install();
   const found = outputOf(zig, ['version']);

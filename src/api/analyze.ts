@@ -32,7 +32,7 @@ export interface AnalyzeParameters {
   rows?: Rows | undefined;
   /**
    * Rows with a larger MAV count as changed. Default: 1e-5, as in the paper's Fig. 2 for a math expert.
-   * `auto`: exceeded by a third of all experts' changed rows in matrices inside layers.
+   * `auto`: the value that a third of all experts' changed rows in matrices inside layers exceed.
    */
   threshold?: number | 'auto' | undefined;
   /** Thresholds of single experts by name, instead of `threshold`. */
@@ -43,7 +43,7 @@ export interface AnalyzeParameters {
   top?: number | undefined;
   /** Task experts in a layer swap: names of `experts`, or further models. The advice uses the roles. */
   task?: readonly string[] | undefined;
-  /** The same for language experts. */
+  /** Language experts, in the same forms. */
   language?: readonly string[] | undefined;
   /**
    * Takes this share of each matrix's rows inside layers, those with the largest MAV, and counts how many a

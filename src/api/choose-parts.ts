@@ -44,7 +44,7 @@ export interface ChooseOptions {
 
 /** Parts of a swap, chosen by measurements of its experts. */
 export interface ChosenParts {
-  /** Reproduces the merge without the measurements. */
+  /** The recipe, which needs no measurements. */
   readonly recipe: { readonly method: 'layer_swap' } & SwapOfParts;
   /** The measured quantity of each tensor. */
   readonly measure: Measure;
@@ -104,7 +104,7 @@ export const chooseParts = async (
   };
 };
 
-/** @param unmeasured the expert that supplies the rest of layers if modules are chosen: norms */
+/** @param unmeasured the expert that supplies the norms if modules are chosen */
 const partsOf = (
   chosen: readonly ChosenUnit[],
   alpha: number,

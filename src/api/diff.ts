@@ -40,7 +40,7 @@ export const diff = async (
   b: string,
   { only, out, force = false, quantizeReport, ...controls }: DiffOptions = {},
 ): Promise<Comparison> => {
-  // Loaded on demand: only drawn comparisons need pages.
+  // Loaded on demand, because only drawn comparisons need pages.
   const report =
     out === undefined ? undefined : await import('../study/pages/comparison/write-comparison.js');
   if (out !== undefined) report?.checkComparisonFile(out);

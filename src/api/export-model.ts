@@ -11,7 +11,6 @@ import type { ExportedModel, ModelExportOptions } from '../core/conversion/expor
  *   opening, an OUTPUT_… code, DISK_SPACE, WRITE_FAILED, INTERRUPTED
  */
 export const exportModel = async (directory: string, options: ModelExportOptions): Promise<ExportedModel> => {
-  // Loaded on demand: nothing else runs these programs.
   const conversion = await import('../core/conversion/export-model.js');
   return await conversion.exportModel(directory, options);
 };

@@ -50,7 +50,7 @@ export const planMerge = (input: RecipeInput | string, options: MergePlanOptions
     const { inputs, statistics, warnings } = await openFor(recipe, options, recorded);
     const plan = await planRecipe(recipe, options, statistics, inputs);
     const { bytes, models } = await missingForPlan(plan);
-    // Reading headers does not poll the signal.
+    // Reading headers does not check the signal.
     checkInterrupt(options.signal);
     return {
       ...plan,
@@ -107,15 +107,15 @@ const openFor = async (
 ): Promise<{ inputs: OpenedInputs; statistics: StatisticsByRecipe; warnings: readonly string[] }> => {
   const statistics = new Map<Recipe, Statistics>();
   const warnings = [...(await bringModels(modelsIn(recipe), options))];
-  // Opened first, so that a missing model is reported before any weight is read.
+  // Models are opened first, so that a missing one is reported before any weight is read.
   const opened = await openInputs(recipe);
   if (recorded !== undefined && options.allowChanged !== true) await checkRecorded(opened, recorded);
-  // Nested recipes come first: the outer statistics are computed from their results.
+  // Nested recipes come first, because the outer statistics are computed from their results.
   warnings.push(...(await doubtsOfBases(allRecipes(recipe), opened, options)));
   const measured = allRecipes(recipe).filter((of) => of.statistics !== undefined);
   if (measured.length === 0) return { inputs: opened, statistics, warnings };
-  // File states are taken before the statistics: if a file changes after its statistics were read, the merge
-  // is refused.
+  // File states are recorded before the statistics: if a file changes after its statistics were read, the
+  // merge is refused.
   const inputs = await observeInputs(opened);
   const { allowNonFinite } = recipe;
   for (const of of measured)

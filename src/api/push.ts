@@ -18,7 +18,7 @@ export const push = async (
   repository: string,
   options: PushOptions = {},
 ): Promise<PushResult> => {
-  // Loaded on demand: nothing else needs the hub's own library.
+  // Loaded on demand, because nothing else needs the hub's own library.
   const { pushCheckpoint } = await import('../core/models/sources/hub/push/push.js');
   return await pushCheckpoint(directory, repository, options, () => openWhole(directory, 'push'));
 };

@@ -21,7 +21,6 @@ export const writeReport = async (
   { summaries = [], ...options }: WriteReportOptions,
 ): Promise<WrittenReport> => {
   requireOut(options);
-  // Loaded on demand: other functions of the library need no pages and statistics.
   const { writeReportOf } = await import('../study/pages/report/write-report.js');
   const { layouts } = await import('../study/paper/layouts.js');
   const { loadScores } = await import('../study/scores/reading/load-scores.js');

@@ -42,7 +42,6 @@ export const scoreTables = async (
   { summaries: files = [], ...options }: ScoreTablesOptions = {},
 ): Promise<ScoreTables> => {
   const directories = typeof directory === 'string' ? [directory] : (directory ?? []);
-  // Loaded on demand: other functions of the library need no statistics.
   const { layouts } = await import('../study/paper/layouts.js');
   if (directories.length > 1) return tablesOfSeveral(directories, layouts, files, options);
   const { tablesOf } = await import('../study/scores/tables.js');

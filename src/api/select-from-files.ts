@@ -97,7 +97,7 @@ export type SelectOptions = Pick<AnalyzeOptions, 'threads' | 'signal' | 'onProgr
 export interface SelectedExperts extends SelectionByRole {
   /** For each task, the problems that the choice depends on; absent if scores come from a CSV file. */
   readonly measured?: Readonly<Record<string, ChosenBy>>;
-  /** Limits of the choice. */
+  /** Warnings about the choice. */
   readonly warnings: readonly string[];
   /** Input for `experiment init`; absent for scores of a CSV file, and without a base. */
   readonly models?: {
@@ -341,6 +341,6 @@ const poolsOf = async (
 
 type Reference = ExperimentRecord['references'][number];
 
-/** A language expert's language, otherwise the role. */
+/** The language of a language expert, else the role. */
 const poolOf = ({ role, expertIn }: Reference): string =>
   role === 'language' ? (expertIn ?? [role]).join('+') : [role, ...(expertIn ?? [])].join(' ');

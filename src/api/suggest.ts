@@ -81,7 +81,7 @@ export const suggest = async (
     budget: budget - soups.length,
     doubts: doubts.length === 0 ? [] : ['the base is in doubt, as the warning says'],
   });
-  // Experiments tell names apart without their case.
+  // Experiments ignore the case of names.
   const taken = [ofTask.base.name, ofTask.name, ofLanguage.name].map((name) => fileName(name).toLowerCase());
   const nameOf = ({ name }: MavVectors, role: Side) => {
     const own = fileName(name);

@@ -23,7 +23,6 @@ import { writeTraining } from '../study/training/write-training.js';
 
 /** Options of `trainInit` that do not change the files' contents. */
 export interface TrainInitOptions {
-  /** The directory to create. */
   readonly out: string;
 }
 
@@ -31,7 +30,6 @@ export interface TrainInitOptions {
 export interface TrainingFiles {
   /** Absolute path. */
   readonly out: string;
-  /** Names of the files in it. */
   readonly files: readonly string[];
   /**
    * Commands in order with their purposes, for the run's directory; for a sweep, for the working directory.
@@ -39,7 +37,6 @@ export interface TrainingFiles {
   readonly commands: readonly Instruction[];
   /** Advice for after training, with the command that merges the expert; the other expert is in capitals. */
   readonly next: Sequel;
-  /** The first run. */
   readonly run: TrainingRun;
   /** All runs. If there are several, each has a folder with its name. */
   readonly runs: readonly TrainingRun[];
@@ -60,7 +57,7 @@ export const trainInit = async (
 ): Promise<TrainingFiles> => {
   requireOut(options);
   const { base } = parameters;
-  // The trainer runs in the new directory, so a relative path needs to become absolute.
+  // The trainer runs in the new directory, so relative paths must become absolute.
   const isHere = base !== undefined && (await existsIn('.', base));
   const model = isHere ? resolve(base) : base;
   const partition =

@@ -169,7 +169,7 @@ const verifyOutput = async (
   };
 };
 
-/** An adapter is loaded with its base, if that is here. */
+/** An adapter is loaded with its base, if the base is on this machine. */
 const loadingOf = async (
   path: string,
   options: { readonly python?: string | undefined; readonly signal?: AbortSignal | undefined },
@@ -215,8 +215,8 @@ const recordWarnings = (record: WrittenRecord | undefined): string[] => [
 ];
 
 /**
- * Plans the merge of a record again. Changed inputs are only a warning: verification looks for their effect.
- * So is an edited record that is no longer a recipe: it counts as damage already.
+ * Plans the merge of a record again. Changed inputs are only a warning, because verification finds their
+ * effect. So is an edited record that is no longer a recipe, because it counts as damage already.
  */
 const planAgain = async (
   recipe: string,

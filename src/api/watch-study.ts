@@ -12,7 +12,6 @@ import type { WatchedStudy, WatchStudyOptions } from '../study/pages/study/watch
  */
 export const watchStudy = async (directory: string, options: WatchStudyOptions): Promise<WatchedStudy> => {
   requireOut(options);
-  // Loaded on demand: other functions of the library need no pages.
   const { watchStudyOf } = await import('../study/pages/study/watch-study.js');
   return await watchStudyOf(directory, options);
 };

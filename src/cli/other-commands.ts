@@ -1,4 +1,4 @@
-/** Commands by names that they have elsewhere. */
+/** Commands by their names in other programs. */
 const meant: Readonly<Record<string, readonly string[]>> = {
   swap: ['layer-swap', 'layer-swapping', 'exchange', 'graft', 'stitch'],
   soup: ['average', 'avg', 'mean', 'blend', 'ensemble', 'greedy-soup'],
@@ -33,14 +33,14 @@ const meant: Readonly<Record<string, readonly string[]>> = {
   '--help': ['/?', '/h', 'man', 'usage'],
 };
 
-/** Spelt without hyphens and underscores. */
+/** The word without hyphens and underscores. */
 export const plainWord = (word: string): string => word.toLowerCase().replace(/[_-]/g, '');
 
 export const otherCommands: ReadonlyMap<string, string> = new Map(
   Object.entries(meant).flatMap(([command, words]) => words.map((word) => [plainWord(word), command])),
 );
 
-/** Methods without a command, spelt as commands. A test compares them with those that there are. */
+/** Methods without a command, spelt as commands. A test compares them with the existing methods. */
 const methods = [
   ...['arcee-fusion', 'breadcrumbs', 'breadcrumbs-ties', 'dare', 'dare-linear', 'dare-ties', 'della'],
   ...['della-linear', 'fisher', 'iso-c', 'karcher', 'linear', 'mixture', 'model-stock', 'multislerp'],
@@ -50,7 +50,7 @@ const methods = [
 
 const fetching = ['download', 'pull', 'fetch', 'get'];
 
-/** Says what takes the place of a command, where that is no command. */
+/** Names the replacement of a command if that is no command. */
 export const inPlaceOf = (word: string): string | undefined => {
   if (methods.includes(plainWord(word))) return 'it is a method, which a recipe names and merge runs';
   return fetching.includes(word) ? 'a command fetches the models that it needs by --download' : undefined;

@@ -9,7 +9,7 @@ import { paintedBar } from './text/painted-bar.js';
 export interface Printer {
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
-  /** Default: a bar on stderr. */
+  /** Receives the progress. Default: a bar on stderr. */
   readonly progress?: (progress: Progress) => void;
 }
 
@@ -18,7 +18,6 @@ let printer: Printer = {
   err: (text) => void process.stderr.write(text),
 };
 
-/** Redirects all further output. */
 export const printTo = (other: Printer): void => {
   printer = other;
 };
@@ -26,8 +25,8 @@ export const printTo = (other: Printer): void => {
 export const progressReceiver = (): Printer['progress'] => printer.progress;
 
 /**
- * Prints data to stdout; control characters are escaped except in our own coloured bars. Everything else goes
- * to stderr.
+ * Prints data to stdout, with control characters escaped except in our own coloured bars. Everything else
+ * goes to stderr.
  */
 export const printLine = (text: string): void => {
   const fitted = text.split('\n').map(fit).join('\n');
@@ -36,11 +35,11 @@ export const printLine = (text: string): void => {
   printText(parts.map((part, index) => (index % 2 === 0 ? visible(part) : part)).join(''));
 };
 
-/** Breaks a line that is longer than the terminal is wide between words, and indents what follows. */
+/** Breaks a line that is wider than the terminal between words, and indents the rest. */
 const fit = (line: string): string => {
   const width = columns() ?? Number.POSITIVE_INFINITY;
   if (stripVTControlCharacters(line).length <= width) return line;
-  // Commands and paths are copied, so they stay whole.
+  // Commands and paths stay whole, because people copy them.
   if (line.startsWith('/') || [...madeCommands.keys()].some((made) => line.includes(made))) return line;
   const own = line.search(/\S/);
   const [first = '', ...others] = wrap(line.trimStart(), Math.max(width - own - 2, 20));
@@ -57,7 +56,7 @@ export const printText = (text: string): void => {
 
 let printed: 'nothing' | 'document' | 'events' = 'nothing';
 
-/** The form of JSON on stdout so far: one document, or a line for each event. */
+/** The form of JSON on stdout so far: a document, or a line for each event. */
 export const printedJson = (): typeof printed => printed;
 
 export const forgetPrinted = (): void => {
@@ -93,7 +92,7 @@ export const hasColours = (): boolean =>
 
 export const stdoutColours = () => colours.createColors(hasColours());
 
-/** Columns of the terminal; undefined where stdout is no terminal. */
+/** Columns of the terminal; undefined if stdout is no terminal. */
 export const columns = (): number | undefined =>
   process.stdout.isTTY ? process.stdout.columns || undefined : undefined;
 

@@ -27,8 +27,8 @@ import type { SearchPlan } from '../study/search/plan-search.js';
 import type { CheckpointSummary } from './text/models/inspect.js';
 import type { AdapterSummary } from './text/models/inspect-adapter.js';
 
-// Output of commands with `--json`: the document, or the last line after events. The types of the Python
-// package are made from these (scripts/python-results.mjs).
+// Output of commands with `--json`: the document, or the last line after events. scripts/python-results.mjs
+// makes the types of the Python package from these.
 
 /** Without the formula, which is internal and may change between versions. */
 export interface PrintedTensor extends Omit<PlannedTensor, 'expression'> {
@@ -141,7 +141,7 @@ interface OfMerge {
   readonly plain: MergeResult;
 }
 
-/** For each command, its output with the first of these options that is given; `plain`: without any. */
+/** For each command, its output with the first given one of these options; `plain` is that without any. */
 export interface Printed {
   readonly swap: OfMerge;
   readonly soup: OfMerge;

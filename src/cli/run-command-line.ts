@@ -18,8 +18,8 @@ import { beforeDashes, commandOf, unknownHelpOf, usageErrorOf, wrongDashIn } fro
 const isQuiet = (args: readonly string[]): boolean => args.includes('-q') || args.includes('--quiet');
 
 /**
- * Prints an error as one message after the warnings that may explain it; with --json also as an object on
- * stdout, with -v its stack. Returns the exit code.
+ * Prints an error after the warnings that may explain it, and returns the exit code. Prints it with --json
+ * also as an object on stdout, with -v its stack.
  */
 export const reportError = (
   error: unknown,
@@ -38,7 +38,7 @@ export const reportError = (
 };
 
 const messageOf = (error: unknown): string => {
-  // A SyntaxError's message quotes the text; only its reason is printed.
+  // The message of a SyntaxError quotes the text, so only its reason is printed.
   if (error instanceof SyntaxError) return reasonOf(error);
   return error instanceof Error ? error.message : String(error);
 };
@@ -135,26 +135,26 @@ const describeInstallation = () => {
 const asksForShortHelp = (args: readonly string[]): boolean =>
   beforeDashes(args).includes('-h') && !args.includes('--help') && !args.includes('--json');
 
-/** The words whose help is asked for: `swap` of `swap --help`, `help swap` and `-h swap`. */
+/** The words for which help is asked: `swap` in `swap --help`, `help swap` and `-h swap`. */
 const helpedIn = (args: readonly string[]): readonly string[] | undefined => {
   const words = args.filter((word) => !word.startsWith('-'));
   if (args[0] === 'help') return words.slice(1);
   return beforeDashes(args).some((word) => word === '-h' || word === '--help') ? words : undefined;
 };
 
-/** Words as in other programs: a lone `-v` prints the version, and `swap help` is `help swap`. */
+/** Reads words like other programs: a lone `-v` prints the version, and `swap help` is `help swap`. */
 const readAsElsewhere = (given: readonly string[], program: Command): readonly string[] => {
   if (given.join() === '-v') return ['--version'];
   const { command, path } = commandOf(program, given);
   const asksForHelp = path.length > 0 && given.length === path.length + 1 && given.at(-1) === 'help';
-  // A model may be named so.
+  // A model may have this name.
   const isAFile = command.registeredArguments.length > 0 && existsSync('help');
   return asksForHelp && !isAFile ? ['help', ...path] : given;
 };
 
 let built: Command | undefined;
 
-/** Built once a process; commander resets its state before each parse. */
+/** Built once in a process; commander resets its state before each parse. */
 const builtProgram = (): Command => {
   built ??= buildProgram();
   return built;

@@ -19,8 +19,8 @@ export const schemaCommand = async (name: string): Promise<void> => {
 };
 
 /**
- * Returns a comment that tells editors with the YAML language server the schema. In a project that depends on
- * layerloom the path is relative, so that it works on other machines.
+ * Returns a comment that names the schema for editors with the YAML language server. In a project that
+ * depends on layerloom the path is relative, and so works on other machines.
  *
  * @param folder the folder of the file that the comment begins
  */

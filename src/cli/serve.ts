@@ -172,9 +172,9 @@ export const serve = async (descriptor = '1'): Promise<number> => {
   const stop = (call: number | undefined): void => {
     if (call === undefined || call !== running) return;
     if (process.listenerCount('SIGINT') > 0) process.emit('SIGINT', 'SIGINT');
-    // If the caller is gone, work that cannot be stopped is abandoned.
+    // If the caller is gone, unstoppable work is abandoned.
     else if (ended) abandon();
-    // The command has not registered its handler yet: retry.
+    // The command has not registered its handler yet, so this is tried again.
     else setTimeout(stop, progressMs, call);
   };
 

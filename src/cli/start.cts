@@ -52,10 +52,10 @@ const name = `${program}-${process.version}-${process.arch}`;
 const hashBytes = 32;
 const hashOf = (code: Buffer): Buffer => createHash('sha256').update(code).digest();
 
-/** Several times the usual size: a larger file is not compiled code. */
+/** Most bytes of compiled code: several times the usual size. */
 const mostBytes = 64 * 1024 * 1024;
 
-/** True if nobody else can have put files into the folder, or a link in its place. */
+/** True if only this user can put files, or a link, in the folder's place. */
 const isOwn = (code: string): boolean => foreignBelow(dirname(code), code) === undefined;
 
 /**
@@ -79,7 +79,7 @@ const readCompiled = (path: string): Buffer | undefined => {
       closeSync(fd);
     }
   } catch {
-    // Absent or unreadable: the program is compiled from its source.
+    // If the file is absent or unreadable, the program is compiled from its source.
     return undefined;
   }
 };
@@ -115,7 +115,7 @@ const writeCompiled = (path: string, script: import('node:vm').Script, into: str
     renameSync(partial, path);
     removeOld(into);
   } catch {
-    // Read-only or full home: the next command compiles again.
+    // If the home is read-only or full, the next command compiles again.
     try {
       if (isOwn(into)) rmSync(partial, { force: true });
     } catch {
@@ -156,7 +156,7 @@ const load = (use: string): Bundle => {
     kept !== undefined &&
     (cachedData === undefined || script.cachedDataRejected === true)
   )
-    // At exit the called functions are compiled too. A failed command may have called few.
+    // At exit the functions that were called are compiled too. A failed command may have called few.
     process.once('exit', (code) => {
       if (code === 0) writeCompiled(path, script, kept);
     });

@@ -7,7 +7,7 @@ import { argumentTerm, firstClause, wholeName } from './framework/help.js';
 import { spellingsOf, whyRefused } from './options/spellings.js';
 import { inPlaceOf, otherCommands, plainWord } from './other-commands.js';
 
-/** Errors of commander about what a command line lacks or has too much of, often by a misspelt option. */
+/** Codes of commander for missing or surplus words, often caused by a misspelt option. */
 const aboutWords = [
   'commander.unknownOption',
   'commander.missingMandatoryOptionValue',
@@ -17,7 +17,7 @@ const aboutWords = [
 
 const usageError = (reason: string): LayerloomError => new LayerloomError('USAGE', { reason });
 
-/** Returns the command that the first words name, and its name words. */
+/** Returns the command that the first words name, and these words. */
 export const commandOf = (
   program: Command,
   args: readonly string[],
@@ -44,7 +44,7 @@ const advice = (meant: readonly string[], command: Command): string =>
 const listed = (words: readonly string[], last: string): string =>
   words.length < 2 ? words.join('') : `${words.slice(0, -1).join(', ')} ${last} ${words.at(-1)}`;
 
-/** The candidates that begin with the word or with which it begins; all have at least `shortest` letters. */
+/** Candidates that begin like the word, up to the end of the shorter one, with at least `shortest` letters. */
 const completions = (word: string, candidates: readonly string[], shortest: number): string[] => {
   if (word.length < shortest) return [];
   const completed = candidates.filter((one) => one.startsWith(word));
@@ -52,7 +52,7 @@ const completions = (word: string, candidates: readonly string[], shortest: numb
   return candidates.filter((one) => one.length >= shortest && word.startsWith(one));
 };
 
-/** Returns the options that a word may mean: another name, a near one, or those that it begins. */
+/** Returns the options that a word may mean: another name, a near one, or those that begin with it. */
 const meantOptions = (flag: string, known: readonly string[]): readonly string[] => {
   const shown = new Map(known.flatMap((long) => spellingsOf(long).map((spelling) => [spelling, long])));
   const found = shown.has(flag) ? flag : flag.startsWith('--') ? nearest(flag, shown.keys()) : undefined;
@@ -67,11 +67,11 @@ const longsOf = (command: Command): string[] =>
     .visibleOptions(command)
     .flatMap(({ long }) => long ?? []);
 
-/** Names by which other programs take as an option what is an argument here. */
+/** Options of other programs for things that are arguments here. */
 const ofArguments =
   /^--(models?|inputs?|path|file|dir|directory|config|recipe|checkpoints?|experiment)-?\d*$/;
 
-/** Says how to name models and files that were given by an option that there is not. */
+/** Explains how to name models and files that were given by an unknown option. */
 const byArguments = (flag: string, command: Command): string | undefined => {
   const names = command.registeredArguments.map((argument) => argument.name());
   const isNamed = names.some((name) => spellingsOf(`--${name}`).includes(flag));
@@ -84,7 +84,7 @@ const byArguments = (flag: string, command: Command): string | undefined => {
 
 const unknownOption = (given: string, command: Command, program: Command): LayerloomError => {
   const flag = given.replace(/=.*$/s, '');
-  // `-output` and `--Base_Model`.
+  // Matches `-output` and `--Base_Model`.
   const [dashed, spelt] = [
     /^-[^-]./.test(flag) ? `-${flag}` : flag,
     flag.length > 2 ? plainFlag(flag) : flag,
@@ -108,7 +108,7 @@ const unknownOption = (given: string, command: Command, program: Command): Layer
   return usageError(`unknown option ${flag}; ${needs}${advice(meant, command)}`);
 };
 
-/** Returns one error for several options of another program that are all to be left out. */
+/** Returns one error for several options of another program that must be left out. */
 const refusedTogether = (unknown: readonly string[], command: Command): LayerloomError | undefined => {
   const known = longsOf(command).flatMap((long) => spellingsOf(long));
   const flags = unknown
@@ -133,8 +133,8 @@ const plainFlag = (flag: string): string =>
     .replaceAll('_', '-')}`;
 
 /**
- * Returns the error of `-out DIR`, which would be read as `-o ut`, and of `–out`, whose dash a word processor
- * has made.
+ * Returns the error of `-out DIR`, which would be read as `-o ut`, and of `–out`, whose dash comes from a
+ * word processor.
  */
 export const wrongDashIn = (args: readonly string[], program: Command): LayerloomError | undefined => {
   const { command, path } = commandOf(program, args);
@@ -149,11 +149,11 @@ export const wrongDashIn = (args: readonly string[], program: Command): Layerloo
   return given === undefined ? undefined : unknownOption(given, command, program);
 };
 
-/** The words before `--`, behind which none is an option. */
+/** The words before `--`; later words are no options. */
 export const beforeDashes = (args: readonly string[]): readonly string[] =>
   args.includes('--') ? args.slice(0, args.indexOf('--')) : args;
 
-/** Names of subcommands, for a reader who leaves the first word out: `experiment init` for `init`. */
+/** Names of subcommands, for users who omit the first word: `experiment init` for `init`. */
 const subcommandsNamed = (program: Command, word: string): string[] =>
   program.commands.flatMap((one) =>
     one.commands.filter((each) => each.name() === word).map((each) => `${one.name()} ${each.name()}`),
@@ -172,7 +172,7 @@ const meantCommands = (word: string, path: readonly string[], program: Command):
   if (path.length > 0) return [];
   const below = subcommandsNamed(program, word);
   if (below.length > 0) return below;
-  // A file or a directory without a command.
+  // A file or a directory without a command before it.
   if (/\.(ya?ml|json|md)$/i.test(word)) return [`merge ${shellPath(word)}`];
   return word.includes('/') ? [`inspect ${shellPath(word)}`] : [];
 };
@@ -196,7 +196,7 @@ export const unknownHelpOf = (names: readonly string[], program: Command): Layer
 /** `--task <model>` */
 const withValue = ({ flags }: Option): string => flags.replace(/^-\w, /, '');
 
-/** An option whose value is another option: its own was left out. `--directive --time=1` is meant so. */
+/** Finds an option in the place of another's value. `--directive --time=1` is meant so. */
 export const swallowedIn = (command: Command): LayerloomError | undefined => {
   const longs = longsOf(command);
   for (const option of command.options) {
@@ -211,7 +211,7 @@ export const swallowedIn = (command: Command): LayerloomError | undefined => {
 
 const said = (words: readonly string[]): string => listed(words.slice(0, 3).map(shellPath), 'and');
 
-/** Says how words that are left over may have been meant. */
+/** Explains the possible meaning of surplus words. */
 const hintsAbout = (extra: readonly string[], name: string): string[] => {
   if (extra.length === 0) return [];
   if (extra.every((word) => /^[\d.,]+$/.test(word)))
@@ -221,7 +221,7 @@ const hintsAbout = (extra: readonly string[], name: string): string[] => {
   return name === 'merge' ? ['soup averages models, and swap exchanges their layers'] : [];
 };
 
-/** Says what is missing and what is left over, in one sentence. */
+/** Names the missing and the surplus words, in one sentence. */
 const misfit = (command: Command, operands: readonly string[]): LayerloomError => {
   const taken = command.registeredArguments;
   const name = wholeName(command).replace(/^layerloom /, '');
@@ -252,8 +252,8 @@ const misfit = (command: Command, operands: readonly string[]): LayerloomError =
 };
 
 /**
- * Converts commander's error to ours. An unknown option is reported before a missing required one, with the
- * options or commands that it may mean.
+ * Converts commander's error to ours. An unknown option is reported before a missing one, with the options or
+ * commands that it may mean.
  */
 export const usageErrorOf = (
   { code, message }: CommanderError,

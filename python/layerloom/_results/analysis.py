@@ -24,7 +24,7 @@ analysis_columns = columns(
 )
 
 record = re.compile(rb"<!-- layerloom analysis (\{[^<>]*\}) -->\s*$")
-"""How the page of an analysis ends."""
+"""The end of an analysis's page."""
 
 others = {"overlap.json", "top-overlap.json", "proposals.json"}
 
@@ -90,7 +90,7 @@ class Analysis:
             raise analysis_mismatch(file, f"is not the picture of an analysis: {error}") from error
 
     def _repr_html_(self) -> str:
-        # As an image, so that no script in a foreign file runs.
+        # Shown as an image, so that no script in a foreign file runs.
         source = base64.b64encode(self._repr_svg_().encode()).decode()
         picture = f'<img src="data:image/svg+xml;base64,{source}" alt="{escape(repr(self))}" style="max-width:100%;border-radius:6px">'
         return framed(picture)

@@ -101,7 +101,7 @@ class Experiment:
         table = Table(reference_columns)
         for entry in self.record["references"]:
             languages = entry.get("expertIn") or entry["languages"]
-            # NAME=PATH, where the experiment names it.
+            # NAME=PATH, if the experiment names it.
             name, path = entry["name"].text(), entry["model"].text()
             table.add(
                 {
@@ -215,7 +215,7 @@ def record_in(directory: str) -> str:
 
 
 def name_of(score: Value) -> str:
-    """The name of a result's file, which is in `evaluations` whatever the record says."""
+    """Returns the name of a result's file, which lies in `evaluations` whatever the record says."""
     return score["result"].text().rsplit("/", 1)[-1]
 
 

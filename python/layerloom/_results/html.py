@@ -8,7 +8,7 @@ __all__ = ["colours_of", "cells", "escape", "framed", "heading", "muted", "table
 
 BASE = "#8a8f98"
 EXPERTS = ("#0a7ea4", "#e08a00", "#2a9d6f", "#c2569b", "#d1495b", "#7a6ff0")
-"""Told apart by people who see colours differently, and against white as against black."""
+"""Colours that people with colour blindness can distinguish, on white and on black."""
 
 line = "1px solid color-mix(in srgb, currentColor 18%, transparent)"
 muted = "opacity:.68"

@@ -11,10 +11,10 @@ from .._errors import LayerloomError
 from .table import Kind
 
 Fault: TypeAlias = Callable[[str, str], LayerloomError]
-"""Makes the error of a file and of what is wrong with it."""
+"""Makes the error from a file and its fault."""
 
 LARGEST = 2**53
-"""Integers above it are no integers of JSON's numbers, and not every frame has them."""
+"""Largest integer that JSON's numbers can spell exactly."""
 
 
 def fault_of(code: str, separator: str = ":", remedy: str = "") -> Fault:
@@ -66,7 +66,7 @@ kinds: dict[type, str] = {str: "string", bool: "boolean", int: "number", float: 
 
 
 class Value:
-    """A value of a file that is checked when it is read, so that an error names its place."""
+    """A value of a file. It is checked when it is read, so that an error names its place."""
 
     __slots__ = ("at", "fail", "value")
 
@@ -86,7 +86,7 @@ class Value:
         return cast("dict[str, object]", value)
 
     def __getitem__(self, key: str) -> "Value":
-        """The value of a key; a missing key's value passes no check."""
+        """Returns the value of a key. A missing key's value passes no check."""
         return Value(self.object().get(key, MISSING), f"{self.at}.{key}" if self.at else key, self.fail)
 
     def __contains__(self, key: str) -> bool:

@@ -37,10 +37,10 @@ def log_wandb(
             project=project, entity=entity, mode=mode,
             dir=None if directory is None else os.fspath(directory),
             id=run.id, name=run.model, group=run.study, job_type=run.role, config=run.parameters,
-            # Syncing joins the files of offline runs to the run with their id.
+            # Syncing joins offline runs to the run with their id.
             resume=None if mode == "offline" else "allow",
             reinit="create_new",
-            # For hundreds of runs W&B would print pages, and would capture Python's output as its own.
+            # For hundreds of runs, W&B would print pages, and would capture Python's output.
             settings=wandb.Settings(silent=True, console="off"),
         )
         opened.log({plain_key(name): value for name, value in run.scores.items()})

@@ -20,7 +20,7 @@ class Origin:
     layers: tuple[int, int] | None
     """The first and the last layer, or None for the tensors outside the layers."""
     words: tuple[str, ...]
-    """Formulas, that of the most bytes first: `swh-1`, `0.5 math-1 + 0.5 swh-1`."""
+    """Formulas, the one of the most bytes first: `swh-1`, `0.5 math-1 + 0.5 swh-1`."""
 
 
 class Merge:
@@ -107,13 +107,13 @@ def shares_of(words: str, names: Sequence[str]) -> dict[str, float]:
 
 WIDTH = 150
 LONGEST = 56
-"""Letters of a formula; the tooltip has all of it."""
+"""Returns the first letters of a formula; the tooltip has all of it."""
 
 
 def stack(layers: int, origins: Sequence[Origin], inputs: Sequence[tuple[str, str]], ink: str) -> str:
     colours = colours_of(inputs)
     step = max(4, min(14, 320 // max(1, layers)))
-    # A run of one layer still has room for its words.
+    # A run of one layer needs room for its words too.
     runs = [(one, max(16, step * (one.layers[1] - one.layers[0] + 1))) for one in origins if one.layers is not None]
     outside = [(one, 16) for one in origins if one.layers is None]
     parts: list[str] = []

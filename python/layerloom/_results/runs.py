@@ -20,9 +20,9 @@ class Run:
     parameters: dict[str, Any]
     """Experts, method and settings, as in the frame of scores."""
     scores: dict[str, float] = field(default_factory=dict[str, float])
-    """By `TASK/METRIC/FILTER`; standard errors by `TASK/METRIC_stderr/FILTER`."""
+    """Scores by `TASK/METRIC/FILTER`; standard errors by `TASK/METRIC_stderr/FILTER`."""
     id: str = ""
-    """The same whenever the model of this directory is logged."""
+    """An id that stays the same whenever the model of this directory is logged."""
 
 
 identifying = ("language", "task_expert", "language_expert", "method", "entry", "variant")

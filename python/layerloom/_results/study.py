@@ -40,7 +40,7 @@ class Study(Generic[Frame]):
         self.found: list[Analysis] = []
         for directory, name in zip(directories, names_of(directories)):
             if os.path.lexists(os.path.join(directory, "experiment.json")) or experts_in(directory) is None:
-                # Raises the error if there is no experiment.
+                # This raises the error if there is no experiment.
                 record_in(directory)
                 self.experiments.append(Experiment(directory, name))
             else:

@@ -44,7 +44,7 @@ class Table:
 
 
 def joined(tables: Iterable[Table]) -> Table:
-    """Stacks tables with the same fixed columns; another column's kind is one that fits all."""
+    """Stacks tables with the same fixed columns. The kind of any other column is one that fits all tables."""
     several = list(tables)
     kinds: dict[str, Kind] = {}
     for table in several:
@@ -104,7 +104,7 @@ def pandas_of(table: Table) -> Any:
     def series(name: str, kind: Kind) -> Any:
         values = table.columns[name]
         if kind == "text":
-            # pandas 3 has a text type, earlier versions use objects: takes its own choice, even for an empty
+            # pandas 3 has a text type, earlier versions use objects. This takes pandas' choice, even for an empty
             # column.
             return pandas.Series(values, dtype=pandas.Series(["text"]).dtype)
         # pandas' usual types, or its nullable ones if a value is missing.

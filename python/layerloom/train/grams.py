@@ -63,10 +63,10 @@ def pattern(text: str) -> re.Pattern[str]:
 
 @dataclass
 class Inputs:
-    """A matrix for the inputs that one or several linear layers get in each forward pass."""
+    """The Gram matrix of the inputs that one or several linear layers get in each forward pass."""
 
     layers: dict[str, torch.nn.Linear] = field(default_factory=dict)
-    #: Calls of the first layer in a forward pass; 0 if the probe did not reach it, as for some experts.
+    # Calls of the first layer in a forward pass. It is 0 if the probe did not reach it, as for some experts.
     calls: int = 0
 
     @property
@@ -114,7 +114,7 @@ def shared_inputs(model: torch.nn.Module, row: torch.Tensor, exclude: re.Pattern
     end.
     """
     layers = linear_layers(model, exclude)
-    # Keeps the tensors until all have been seen: a freed one's memory could be used for another.
+    # Tensors are kept until all have been seen, because a freed one's memory could be used for another.
     seen: dict[torch.nn.Module, list[torch.Tensor]] = {}
     with watching(layers.values(), lambda layer, given: seen.setdefault(layer, []).append(given)):
         forward(model, row)
@@ -160,7 +160,7 @@ def part_of(model: torch.nn.Module, rows: Iterable[torch.Tensor], part: list[Inp
     tokens = dict.fromkeys(sums, 0)
     of = {layer: one for one in part for layer in one.layers.values()}
     current: dict[str, torch.Tensor] = {}
-    # If each is called once in a pass, stops after the last.
+    # If each layer is called once in a pass, stops after the last.
     last = part[-1] if all(one.calls == 1 for one in part) else None
 
     def watch(layer: torch.nn.Module, given: torch.Tensor) -> None:
@@ -181,7 +181,7 @@ def part_of(model: torch.nn.Module, rows: Iterable[torch.Tensor], part: list[Inp
             forward(model, row)
         current.clear()
     for one in part:
-        # Removed, so that it is freed once written.
+        # Removed, so that its memory is freed once it is written.
         gram = sums.pop(one.name).div_(max(1, tokens[one.name]))
         gram = (gram + gram.T).div_(2)
         if not torch.isfinite(gram).all():

@@ -30,7 +30,7 @@ def main(arguments: list[str] | None = None) -> None:
     elements = sum(tensor.numel() for tensor in distinct(importances.values()))
     mean = sum(tensor.double().sum().item() for tensor in distinct(importances.values())) / elements
     norm = math.sqrt(squares)
-    # Files store tensors separately: tied ones are written under each name.
+    # Files store tensors separately, so tied ones are written under each name.
     tensors = {name: tensor.cpu().clone() for name, tensor in importances.items()}
     metadata = {"format": "pt", "rows": str(len(rows)), "norm": repr(norm), "mean": repr(mean)}
     with replacing(given.out) as partial:

@@ -52,7 +52,7 @@ def load(given: argparse.Namespace) -> tuple[torch.nn.Module, list[torch.Tensor]
 
 @contextmanager
 def replacing(path: Path) -> Iterator[Path]:
-    """Gives a file to write, which then takes the place of `path`, or is removed after a failure."""
+    """Yields a file to write. It then replaces `path`, or is removed after a failure."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     try:
         yield partial

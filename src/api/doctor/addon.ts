@@ -52,7 +52,7 @@ const isTranslated = (): boolean => {
   try {
     return execFileSync('sysctl', ['-n', 'sysctl.proc_translated'], { encoding: 'utf8' }).trim() === '1';
   } catch {
-    // Intel Macs do not have this value.
+    // Intel Macs lack this value.
     return false;
   }
 };
@@ -80,7 +80,7 @@ export const platformFinding = ({ platform, arch, libc, rosetta }: PlatformFacts
 
 const origins = { shipped: 'shipped', built: 'a local build', given: 'named by LAYERLOOM_ADDON' } as const;
 
-/** @param facts or the error that prevented loading the addon, whose message contains the remedy */
+/** @param facts facts of the addon, or the error of loading it, whose message has the remedy */
 export const addonFindings = (facts: AddonFacts | LayerloomError): Finding[] => {
   if (facts instanceof LayerloomError) return [problem('addon', facts.message)];
   const { file, origin, instructionSet, instructionSets: available } = facts;

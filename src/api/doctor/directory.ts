@@ -12,7 +12,7 @@ export interface DirectoryFacts {
   /** The file system's type in the list of mounts: `ext4`, `apfs`, `nfs4`; undefined if it is not listed. */
   readonly type: string | undefined;
   readonly free: number;
-  /** Why nothing can be written, if so. */
+  /** The reason why nothing can be written, if so. */
   readonly refusal: string | undefined;
   readonly links: readonly Exclude<Link, 'copy'>[];
 }

@@ -14,7 +14,7 @@ export interface MachineFacts {
   readonly availableMemory: number;
 }
 
-/** Generous private memory of a merge with one thread: a few tiles, and Node itself. */
+/** An upper estimate of the private memory of a merge with one thread: a few tiles, and Node itself. */
 const bytesForMerging = 256e6;
 
 export const examineMachine = (): MachineFacts => {

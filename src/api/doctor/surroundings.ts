@@ -12,7 +12,7 @@ export interface HubCacheFacts {
   readonly path: string;
   /** Undefined if the directory does not exist. */
   readonly models: number | undefined;
-  /** Why it cannot be read, if it may exist. */
+  /** The reason why it cannot be read, if it may exist. */
   readonly unread?: string;
 }
 
@@ -30,7 +30,7 @@ export const examineHubCache = (env: NodeJS.ProcessEnv = process.env): HubCacheF
   try {
     return { path, models: readdirSync(path).filter((name) => name.startsWith('models--')).length };
   } catch (error) {
-    // Nothing was ever downloaded; merging needs no cache.
+    // Nothing was downloaded yet; merging needs no cache.
     return { path, models: undefined, ...(isMissing(error) ? {} : { unread: reasonOf(error) }) };
   }
 };

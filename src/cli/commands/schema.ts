@@ -10,7 +10,7 @@ export const schema = command({
     ['layerloom schema experiment > experiment.schema.json', 'a file to name in the settings of an editor'],
     ['layerloom schema recipe > recipe.schema.json', 'the same of recipes'],
   ],
-  // A schema is always JSON, with or without --json.
+  // A schema is JSON even without --json.
   run: async ({ kind }) => {
     const { schemaCommand } = await import('../schema.js');
     await schemaCommand(kind);

@@ -76,7 +76,7 @@ export const soup = command({
   run: async (given) => {
     await (await import('../work/merging/merge.js')).methodCommand('soup', given);
     const { models, schedule, as, rank, quiet } = given;
-    // Also a way to give one adapter another form.
+    // A single adapter gets another form.
     if (models.length === 1 && [schedule, as, rank].every((one) => one === undefined) && !quiet)
       warn(`${models[0]} is the only model, and so its own average`);
   },

@@ -11,9 +11,9 @@ import { DeclaredOption, isPlace, type OptionDeclaration, otherSpellings } from 
 export interface ArgumentDeclaration<Value = unknown> {
   readonly flags: string;
   readonly words: string;
-  /** The values that the called function accepts, for help and completion. */
+  /** Values that the called function accepts, for help and completion. */
   readonly choices: readonly string[];
-  /** For the compiler alone: the argument's type. */
+  /** The argument's type, for the compiler alone. */
   readonly given?: { readonly value: Value };
 }
 
@@ -43,7 +43,7 @@ type Always<O extends Options> = {
     : never;
 }[keyof O];
 
-/** A command's arguments and options by declared name; options that are not given are absent. */
+/** A command's arguments and options by declared name. Absent if not given. */
 export type Given<A extends Arguments, O extends Options> = {
   readonly [Key in keyof A]: GivenOf<A[Key]>;
 } & { readonly [Key in Always<O>]: GivenOf<O[Key]> } & {
@@ -60,10 +60,10 @@ interface Headline {
 
 interface CommandFacts<A extends Arguments, O extends Options> extends Headline {
   readonly arguments?: A;
-  /** In the order of help, before the common options. */
+  /** Options in the order of help, before the common ones. */
   readonly options?: O;
   readonly notes?: (command: Command) => string;
-  /** Does the command's work. It imports that work on demand, so that help and other commands start fast. */
+  /** Does the command's work. Imports it on demand, so that help and other commands start fast. */
   readonly run: (given: Given<A, O>, program: Command) => Promise<void>;
 }
 
@@ -85,8 +85,8 @@ const textsIn = (value: unknown): string[] => {
 };
 
 /**
- * Refuses a path that the shell left unexpanded (`~`, `$HOME`), and an empty one, which an unset variable
- * gives and which would mean the working directory.
+ * Refuses a path that the shell left unexpanded (`~`, `$HOME`). Refuses an empty path, which an unset
+ * variable gives and which would mean the working directory.
  *
  * @throws LayerloomError USAGE
  */
@@ -108,8 +108,8 @@ const checkPlaces = (name: string, flags: string, value: unknown): void => {
 };
 
 /**
- * Declares a command. Help, completion, help's `--json`, the reference and the mapping follow from each
- * option's declaration.
+ * Declares a command. Help, completion, the reference and the mapping to parameters follow from the
+ * declarations of its options.
  */
 export const command = <
   const A extends Arguments = Record<never, never>,
@@ -142,7 +142,7 @@ export const command = <
       for (const [index, [key, { flags }]] of declared.entries()) checkPlaces(key, flags, words[index]);
       for (const one of options)
         checkPlaces(one.long ?? one.key, one.flags, command.getOptionValue(one.attributeName()));
-      // Commander parsed them by the declarations that define the type.
+      // Commander parsed the values by the declarations that define the type.
       const values = Object.fromEntries([...texts, ...given]) as Given<A, O>;
       await orNoDirectories(() => facts.run(values, programOf(command)));
     });

@@ -39,7 +39,7 @@ export interface CommandDescription {
   /** The words after `layerloom`: `['experiment', 'init']`; empty for the program. */
   readonly path: readonly string[];
   readonly description: string;
-  /** `layerloom swap --task <model> --lang <model> [options]` */
+  /** For example `layerloom swap --task <model> --lang <model> [options]`. */
   readonly usage: string;
   /** The heading in `layerloom --help`, without its colon; absent for the program and for subcommands. */
   readonly group?: string;

@@ -62,7 +62,7 @@ const wrapCommand = (line: string): string => {
   const lines = [first];
   for (const part of others) {
     const joined = `${lines.at(-1)} ${part}`;
-    // Four columns of indentation, two for the backslash at the end.
+    // Four columns of indentation, and two for the backslash at the end.
     if (joined.length <= helpColumns() - 6) lines[lines.length - 1] = joined;
     else lines.push(`  ${part}`);
   }
@@ -88,7 +88,7 @@ const notesOf = (option: Option): string => {
 
 const widestTerm = 26;
 
-/** A description beside its term has at least this width, else it stands below. */
+/** Least width of a description beside its term; a narrower one stands below. */
 const narrowestText = 34;
 
 /** Wraps help at the terminal's width, or at 80 columns. */
@@ -131,7 +131,7 @@ export const helpLayout: HelpConfiguration = {
   },
 };
 
-/** Options that `-h` shows: the required ones, then the command's own, in the order of its declaration. */
+/** Options that `-h` shows: the required ones, then the command's own, in declared order. */
 const mostShown = 8;
 
 const shownFirst = (command: Command): readonly Option[] => {

@@ -5,17 +5,17 @@ import { LayerloomError } from '../../core/base/errors/errors.js';
 import { alsoAccepted } from '../options/spellings.js';
 
 export interface OptionFacts {
-  /** Converts the given text; `previous` is the value so far of a repeated option. */
+  /** Converts the given text. `previous` is the value of a repeated option so far. */
   readonly parse?: (text: string, previous: never) => unknown;
-  /** The default in words; the called function applies it. */
+  /** The default in words. The called function applies it. */
   readonly default?: string;
-  /** Accepted values. The called function refuses others with the parameter's name. */
+  /** Accepted values. The called function refuses others, with the parameter's name. */
   readonly choices?: readonly string[];
-  /** True: always required. Text: the exception, which the command checks. */
+  /** True if always required; a text names the exception, which the command checks. */
   readonly required?: true | string;
   /** The heading in help. Default: the command's own options. */
   readonly group?: string;
-  /** True if the option may be repeated; its value is the list of given values. */
+  /** True if the option may be repeated. Its value is then a list. */
   readonly repeatable?: true;
 }
 
@@ -44,8 +44,8 @@ type ValueOf<Flags extends string, Facts extends OptionFacts> = Facts extends {
         : boolean;
 
 /**
- * Declares an option. Flags and facts determine its type: a flag is a boolean, `<x>` a text, `<x...>`
- * several, choices one of them, and a parsed value the parser's result.
+ * Declares an option. Its flags determine its type: a boolean without a value, a text for `<x>`, a list for
+ * `<x...>`, one of the choices, or the parser's result.
  */
 export const option = <const Flags extends string, const Facts extends OptionFacts = Record<never, never>>(
   flags: Flags,
@@ -57,7 +57,7 @@ export const option = <const Flags extends string, const Facts extends OptionFac
   facts: facts ?? {},
 });
 
-/** `model` of `--task <model>` and of `<model...>`; empty for flags. */
+/** `model` for `--task <model>` and for `<model...>`; empty for flags. */
 const placeholderOf = (flags: string): string => /[<[]([^\]>.]+)/.exec(flags)?.[1] ?? '';
 
 /** Placeholders of paths; a model may be a directory or a file. */
@@ -84,7 +84,7 @@ export const pathKinds: Readonly<Record<string, 'files' | 'directories'>> = {
 /** True if an option's or argument's value is a path or a model. */
 export const isPlace = (flags: string): boolean => Object.hasOwn(pathKinds, placeholderOf(flags));
 
-/** Refuses a second path or model, which would replace the first silently. */
+/** Refuses a second path or model, which would silently replace the first. */
 const once =
   (long: string) =>
   (text: string, before?: string): string => {
@@ -105,7 +105,7 @@ export class DeclaredOption extends Option {
     this.key = key;
     this.facts = facts;
     const { parse, choices, required, group } = facts;
-    // A default in words only: if commander set a value, it would override a file's or a function's default.
+    // The default is only in words: a value set by commander would override a file's or a function's default.
     if (facts.default !== undefined) this.default(undefined, facts.default);
     if (parse !== undefined) this.argParser<unknown>(parse as (text: string, previous: unknown) => unknown);
     if (facts.repeatable) this.argParser((text: string, texts: readonly string[] = []) => [...texts, text]);
@@ -118,7 +118,7 @@ export class DeclaredOption extends Option {
   }
 }
 
-/** Another spelling of an option: hidden, and stored as that option's value. */
+/** Another spelling of an option. It is hidden, and stored as that option's value. */
 class OtherSpelling extends DeclaredOption {
   readonly #stored: string;
 

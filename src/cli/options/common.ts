@@ -22,7 +22,7 @@ export const allowNonFinite = option(
   { group: output },
 );
 
-/** For jobs on clusters. */
+/** The stamp of jobs on clusters. */
 export const expect = option(
   '--expect <stamp>',
   'refuse to run by another version, or on another text of the experiment; batch --dry-run --json prints it',

@@ -66,7 +66,7 @@ export const saveOptions = {
 };
 
 interface MergeOptionFacts {
-  /** Options that replace `--out`. */
+  /** Options that may replace `--out`, in words. */
   readonly outRequired?: string;
   /** The default of `--link`. */
   readonly link?: string;

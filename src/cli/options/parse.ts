@@ -3,7 +3,7 @@ import { invalidParameter } from '../../core/base/errors/invalid-parameter.js';
 import { nearest } from '../../core/base/nearest.js';
 
 /**
- * Parses a number. Returns other text unchanged; the called function then refuses it and names the parameter.
+ * Parses a number. Returns other text unchanged, for the called function to refuse with the parameter's name.
  */
 export const toNumber = (text: string): number => {
   const value = Number(text);
@@ -86,7 +86,7 @@ export const toPart = (parameter: string, text: string): { index: number; count:
   return { index, count };
 };
 
-/** Passes a size on; refuses one of a few bytes, whose unit was left out. @throws LayerloomError INVALID_PARAMETER */
+/** Returns a size; refuses a few bytes, whose unit was left out. @throws LayerloomError INVALID_PARAMETER */
 export const toShardSize = (text: string): string => {
   if (/^\d{1,3}$/.test(text.trim()))
     throw invalidParameter('maxShardSize', text, 'a size with its unit, such as 5GB or 500MB');

@@ -2,13 +2,13 @@ import { type Argument, madeCommands } from '../../core/base/errors/command-line
 import { type OptionSpelling, spellBy } from '../../core/base/errors/option-name.js';
 
 interface OtherSpellings {
-  /** Accepted, not shown. */
+  /** Spellings that are accepted and not shown. */
   readonly also?: readonly string[];
-  /** Refused with a hint. */
+  /** Spellings that are refused with a hint. */
   readonly meant?: readonly string[];
 }
 
-/** By the spelling that help, completion, docs and Python show. */
+/** Spellings by the one that help, completion, docs and Python show. */
 export const spellings: Readonly<Record<string, OtherSpellings>> = {
   '--task': { meant: ['--task-model', '--task-expert'] },
   '--lang': { also: ['--language'], meant: ['--language-model', '--language-expert', '--target-language'] },
@@ -21,7 +21,7 @@ export const spellings: Readonly<Record<string, OtherSpellings>> = {
     meant: ['--quantisation', '--quantization', '--bits', '--load-in-8bit'],
   },
   '--quantise-report': { also: ['--quantize-report'] },
-  // mergekit's name.
+  // The name in mergekit.
   '--max-shard-size': { also: ['--out-shard-size'], meant: ['--shard-size'] },
   '--out': {
     meant: [
@@ -57,11 +57,11 @@ export const spellings: Readonly<Record<string, OtherSpellings>> = {
 interface Refusal {
   readonly reason: string;
   readonly words: readonly string[];
-  /** The only commands that it is about. */
+  /** The commands that the entry is for. */
   readonly commands?: readonly string[];
 }
 
-/** Options of other programs that no spelling of ours stands for. The first entry that fits is taken. */
+/** Options of other programs without a counterpart. The first entry that fits is taken. */
 const refusals: readonly Refusal[] = [
   {
     reason: 'models are arguments, and the back end is a setting, as in --set backend=hf',

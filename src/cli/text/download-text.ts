@@ -25,7 +25,7 @@ export const downloadRows = (download: PlannedDownload | undefined): (readonly [
   ];
 };
 
-/** A commit abbreviated as by Git; `--json` has it whole. */
+/** A commit, abbreviated as by Git. `--json` has it whole. */
 const shortCommit = (model: string): string => model.replace(/(@[0-9a-f]{7})[0-9a-f]{33}$/, '$1');
 
 const share = (amount: number, models: PlannedDownload['models']): string => {

@@ -13,7 +13,7 @@ const drawn = 8;
 
 const mostRuns = 10;
 
-/** Bars are shorter in a narrow terminal, so that words fit beside them. */
+/** Widths of bars. They are shorter in a narrow terminal, so that words fit beside them. */
 const barWidth = (): number => (textWidth() < 64 ? 8 : 24);
 
 export const drawLayers = (plan: MergePlan, colours: Colors): string =>
@@ -80,13 +80,13 @@ const drawStack = ({ origins }: LayerPicture, names: readonly string[], colours:
     .join('\n');
 };
 
-/** Labels of equal layers, last layer first; for a long run, the ends only. */
+/** Labels of equal layers, last layer first. A long run has labels only at its ends. */
 const labelsOf = ([first, last]: readonly [number, number]): string[] => {
   const all = Array.from({ length: last - first + 1 }, (_, index) => `layer ${last - index}`);
   return all.length <= drawn ? all : [...all.slice(0, 2), '    ⋮', ...all.slice(-2)];
 };
 
-/** Returns a model's colour by name; null means computed from several models. */
+/** Returns a model's colour by name. Null means a tensor computed from several models. */
 const tintsOf = (names: readonly string[], colours: Colors) => {
   const tints = [colours.blue, colours.green, colours.magenta, colours.yellow];
   return (name: string | null) => {

@@ -25,7 +25,7 @@ export const describeWritten = ({
     const bytes = linked.reduce((total, shard) => total + shard.bytes, 0);
     return linked.length === 0 ? [] : [`${linked.length} ${text} (${formatBytes(bytes)})`];
   });
-  // Includes headers, which the count by tensor does not.
+  // Includes headers, which the count by tensor lacks.
   const unlinked = shards.filter(({ link }) => link === undefined).reduce((sum, { bytes }) => sum + bytes, 0);
   const written = bytesResumed > 0 ? bytesWritten : unlinked;
   if (bytesResumed > 0) parts.push(`${formatBytes(bytesResumed)} resumed`);
@@ -38,7 +38,7 @@ export const describeWritten = ({
     : `${all}: ${[...parts, `${formatBytes(written)} ${took}`].join(', ')}`;
 };
 
-/** Returns why no shard of a plan can link to an input file, with a remedy; undefined if one can. */
+/** The reason, with a remedy, why no shard of a plan can link to an input file; undefined if one can. */
 export const whyNotLinked = ({ shards, inputs, cost }: MergePlan): string | undefined => {
   if (shards.some((shard) => verbatimPath(shard, inputs) !== undefined)) return undefined;
   const nothing = 'nothing can be linked:';

@@ -12,7 +12,7 @@ import { columns, textWidth } from '../print.js';
 import { downloadRows } from './download-text.js';
 import { drawLayers } from './layer-stack.js';
 
-/** Formats a run's private memory; if that limits the threads, also the memory of all threads wanted. */
+/** Formats a run's private memory; if it limits the threads, also that of all wanted threads. */
 const describeMemory = ({ shards }: MergePlan, wanted: number): string => {
   const need = memoryOf(shards.flatMap(({ tensors }) => tensors));
   const threads = mostThreads(need, wanted);
@@ -23,7 +23,7 @@ const describeMemory = ({ shards }: MergePlan, wanted: number): string => {
 /** A recipe with its final parameters: `Layer swap: bottom 5, top 2, …`. */
 export const describeRecipe = ({ title, recipe }: MergePlan): string => {
   const settings = Object.entries(recipe).map(([key, value]) =>
-    // The picture shows the layers.
+    // Parameters that the picture of layers shows.
     key === 'slices' && Array.isArray(value)
       ? `${value.length} slices`
       : `${key} ${describeValue(value, key)}`,
@@ -32,12 +32,12 @@ export const describeRecipe = ({ title, recipe }: MergePlan): string => {
   return [first, ...others.map((line) => `  ${line}`)].join('\n');
 };
 
-/** Lists of numbers in these parameters are not gradients over layers. */
+/** Parameters whose lists of numbers are not gradients over layers. */
 const listed = ['weights', 'magnitude_weights', 'schedule_weights', 'layer_range', 'layers'];
 
 /**
- * A list of numbers as `1,2`, a gradient as `1 → 0.5`, numbers with four digits; filters, models and recipes
- * in YAML's flow style.
+ * Formats a list of numbers as `1,2`, a gradient as `1 → 0.5`, numbers with four digits, and filters, models
+ * and recipes in YAML's flow style.
  */
 const describeValue = (value: unknown, key: string): string => {
   if (typeof value === 'number') return decimals(value);

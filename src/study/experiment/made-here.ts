@@ -113,8 +113,9 @@ const isMadeHere = async (
 };
 
 /**
- * Refuses commands unless a batch of this user wrote the folder with them. @throws LayerloomError
- * SERVE_NOT_ALLOWED
+ * Refuses commands unless a batch of this user wrote the folder with them.
+ *
+ * @throws LayerloomError SERVE_NOT_ALLOWED
  */
 export const checkMadeHere = async (
   directory: string,

@@ -124,11 +124,12 @@ const differentTasks = (bases: readonly Scored[]): Apart[] => {
   });
 };
 
-/** Columns and rows that are means over languages; a mean over bases needs the same languages in all. */
+/** Columns and rows that are means over languages. A mean over bases needs equal languages in all. */
 const overLanguages = /^(mean|all|.*\/all languages)(\/|$)/;
 
 /**
- * Returns the means over bases of the figures that all bases have; none for tables of tests and of models.
+ * Returns the means over bases of the figures that all bases have; no means for tables of tests and of
+ * models.
  */
 const meanTable = (
   tables: readonly ScoreTable[],

@@ -21,12 +21,11 @@ interface Loaded {
 }
 
 /**
- * Reads experiments of several bases. A repeated directory counts once, an unreadable one is skipped; both
- * are reported.
+ * Reads experiments of several bases. Skips repeated and unreadable directories, with a warning.
  *
  * @param directories each DIR, or NAME=DIR for a name other than that of the experiment's base
  * @throws LayerloomError INVALID_PARAMETER for two bases with one name; as `loadScores` if no directory can
- *   be read
+ * be read
  */
 export const loadBases = async (directories: readonly string[]): Promise<LoadedBases> => {
   const loaded = new Map<string, Loaded>();

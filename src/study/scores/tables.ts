@@ -33,7 +33,7 @@ export const generalLayouts = {
 } as const satisfies Layouts;
 
 /**
- * Returns an experiment's tables in the order of `layouts`: those requested, else all with a filled cell.
+ * Returns the requested tables of an experiment, else all with a filled cell, in the order of `layouts`.
  * Figures without a model or a score are empty. A name with a subject (`table-2/swahili`) gives that table
  * alone.
  *

@@ -18,7 +18,7 @@ export interface PlanSearchOptions
       ExperimentOptions,
       'store' | 'link' | 'threads' | 'download' | 'resume' | 'layout' | 'maxShardSize' | 'allowNonFinite'
     > {
-  /** Directory of the search, for checks of the output; without it nothing of the output is checked. */
+  /** Directory of the search. Without it, nothing of the output is checked. */
   readonly out?: string | undefined;
   /** Score merges without writing them. */
   readonly inPlace?: boolean | undefined;
@@ -31,7 +31,7 @@ export interface SearchPlan {
   readonly strategy: Strategy;
   readonly pairs: readonly string[];
   readonly configurations: number;
-  /** Rows by which configurations are chosen, and the number of rows for the final comparison alone. */
+  /** Rows by which configurations are chosen, and the number of rows for the final comparison. */
   readonly rows: Rows;
   readonly holdOut: number;
   /** Name of the configuration that the choice is compared with. */
@@ -48,21 +48,21 @@ export interface SearchPlan {
   readonly merges: { readonly fewest: number; readonly most: number };
   /** The first step's configurations, in the order of trial. */
   readonly first: readonly string[];
-  /** The others, tried only if scores lead to them. */
+  /** Configurations tried only if earlier scores call for them. */
   readonly notTried: readonly string[];
-  /** Never tried, because they merge other pairs than the default. */
+  /** Configurations never tried, because they merge other pairs than the default. */
   readonly otherPairs: readonly string[];
-  /** For the first step's merges: cost, weights to download, and merges that cannot be made. */
+  /** Cost, weights to download and impossible merges of the first step. */
   readonly cost: BatchCost;
   readonly download: PlannedDownload;
-  /** For the first step's merges: cost of scoring in place. */
+  /** Cost of scoring the first step's merges in place. */
   readonly inPlace: CostInPlace;
   readonly refused: readonly { readonly merge: string; readonly code: string; readonly message: string }[];
 }
 
 /**
- * Plans a search without beginning it: how many merges it makes, what they cost, and which configurations its
- * budget does not cover. Reads headers of models, and writes nothing.
+ * Plans a search: the number of its merges, their cost, and the configurations that its budget does not
+ * cover. Reads headers of models, and writes nothing.
  *
  * @throws LayerloomError SEARCH_INVALID, RECIPE_INVALID, and the codes of `planExperiment`
  */

@@ -20,11 +20,11 @@ import type { SearchSpace } from './space/space.js';
 export interface SearchQuestion extends SearchBlock {
   /** Folder for relative paths, if the experiment is given as an object. */
   readonly directory?: string | undefined;
-  /** Required if the experiment has several. */
+  /** Required if the experiment has several languages. */
   readonly language?: string | undefined;
   /** Pairs to score, as `math-1+swh-2`. Default: all of the language. */
   readonly pairs?: readonly string[] | undefined;
-  /** Decides what to try first. */
+  /** An analysis that decides what to try first. */
   readonly analysed?: Analysed | undefined;
   /** Called with each warning, such as a configuration that is left out. */
   readonly onWarning?: ((warning: string) => void) | undefined;
@@ -106,7 +106,8 @@ const taskToSearch = (
 ): string => options.task ?? search?.task ?? taskOf(ownValue(evaluate?.tasks ?? {}, language), language);
 
 /**
- * Options override the experiment's `search:` block. `problems` defaults to the number of rows of `evaluate:`.
+ * Options override the experiment's `search:` block. Default of `problems`: the number of rows of
+ * `evaluate:`.
  */
 const searchSettingsOf = (
   options: SearchQuestion,

@@ -37,7 +37,7 @@ export interface SearchOptions
     >,
     Pick<EvaluateOptions, 'lmEval' | 'jobs'> {
   /**
-   * Score merges without writing them; write the merges of the choice and of the recommendation at the end.
+   * Score merges without writing them. At the end, write the merges of the choice and of the recommendation.
    * Default: false.
    */
   readonly inPlace?: boolean | undefined;
@@ -52,7 +52,7 @@ export interface SearchOptions
 export interface ScoringProgress {
   readonly merge: string;
   readonly rows: Rows;
-  /** Number of scored merges, among those that these rows are asked of. */
+  /** Number of scored merges, among those to score on these rows. */
   readonly done: number;
   readonly total: number;
 }
@@ -64,11 +64,11 @@ export interface SearchRecord extends SearchTrace {
   /** `metric,filter` by which configurations were compared. */
   readonly metric: string | null;
   readonly pairs: readonly string[];
-  /** True if an analysis said what to try first. */
+  /** True if an analysis decided what to try first. */
   readonly startedFromAnalysis: boolean;
   /**
-   * The configuration tried first because an analysis proposes it, with the number of pairs; null if the
-   * space contains no proposal.
+   * The configuration that an analysis proposes and that was tried first, with its number of pairs. Null if
+   * the space contains no proposal.
    */
   readonly proposal: { readonly name: string; readonly pairs: number } | null;
   /** The parameters of the choice. */
@@ -79,11 +79,11 @@ export interface SearchRecord extends SearchTrace {
 
 /**
  * Searches the configurations of one language of an experiment. Merges are made in the experiment's store
- * when first needed. Scores are computed for growing ranges of rows and kept in `evaluations/`, so that an
- * interrupted search can resume.
+ * when first needed. Scores of growing ranges of rows are kept in `evaluations/`, so that an interrupted
+ * search can resume.
  *
  * @throws LayerloomError RECIPE_INVALID, SEARCH_INVALID, and the codes of `runExperiment` and
- *   `evaluateExperiment`
+ * `evaluateExperiment`
  */
 export const runSearch = async (
   input: ExperimentInput | string,
@@ -153,7 +153,7 @@ const mergerOf = (input: ExperimentInput | string, options: SearchOptions): Expe
     merge: async (names) => {
       const isNew = names.some((name) => !asked.has(name));
       if (!isNew) return failed;
-      // A new search needs a directory without an experiment, unless it resumes.
+      // A new search needs a directory without an experiment; a resumed one does not.
       const resume = options.resume === true || asked.size > 0;
       for (const name of names) asked.add(name);
       const { merges } = await run(resume, inPlace ? [] : undefined);
@@ -196,7 +196,7 @@ const harnessScorer = (
       ...asked,
       only: merges,
       resume: true,
-      // The user named the experiment's file, which contains the server settings.
+      // The user named the experiment's file, and so trusts its server settings.
       allowServe: true,
       onScored: ({ model }) => {
         done += 1;

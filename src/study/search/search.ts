@@ -15,9 +15,9 @@ export interface SearchParameters {
   /** Number of the task's problems; the last `holdOut` of them are kept for the final comparison. */
   readonly problems: number;
   readonly holdOut: number;
-  /** Problem-evaluations, the final comparison included. */
+  /** Problem-evaluations, including those of the final comparison. */
   readonly budget: number;
-  /** Seed of the order of configurations; recorded. */
+  /** Seed of the order of configurations, which is recorded. */
   readonly seed: number;
   readonly onStep?: ((step: SearchStep) => void) | undefined;
 }
@@ -50,7 +50,7 @@ export const forecastSearch = (
 
 /**
  * Searches a space for its best configuration, and compares it with the default on problems that the search
- * has not used. The search is deterministic: to resume it, repeat it on the same landscape.
+ * has not used. The search is deterministic, so repeating it on the same landscape resumes it.
  *
  * @throws LayerloomError SEARCH_INVALID if space or budget are too small
  */

@@ -11,7 +11,7 @@ export interface Rung {
   readonly limit: number;
 }
 
-/** Share of configurations that a rung keeps: below half, so that an unlucky one has a second chance. */
+/** Share of configurations that a rung keeps. Below half, because an unlucky one may return. */
 const keptShare = 0.63;
 
 const fewestRows = 8;
@@ -19,8 +19,8 @@ const fewestRows = 8;
 /**
  * Plans the rungs of a successive halving. The number of configurations falls and the limit of rows rises,
  * each by a constant factor, up to all rows for a tenth of the configurations. The first limit is the largest
- * that the budget allows, at least 8 rows. If the budget does not cover all configurations, the first rung
- * takes as many as half of it covers; the other half distinguishes them.
+ * that the budget allows, at least 8 rows. If the budget does not cover all configurations, half of it pays
+ * the first rung, and the other half distinguishes its configurations.
  *
  * @param budget evaluations of one configuration on one row
  * @param cost problem-evaluations of each, for messages: the number of merges
@@ -39,7 +39,7 @@ export const rungsOf = (points: number, rows: number, budget: number, cost = 1):
     const rungs = rungsFrom(first, limit, rows);
     if (costOf(rungs) <= budget) return rungs;
   }
-  // Scores some configurations on the fewest rows; the rest of the budget buys more rows for the best.
+  // Scores some configurations on the fewest rows; the rest of the budget pays more rows for the best.
   const last = Math.max(2, Math.round(first / 10));
   const limit = Math.min(rows, fewest + Math.floor((budget - first * fewest) / last));
   return limit > fewest
@@ -85,8 +85,8 @@ export interface Searching extends Halving {
 
 /**
  * Searches by successive halving (Jamieson & Talwalkar 2016): all configurations on few problems, the better
- * ones on more. Neighbours influence estimates, so a configuration that was left out can return. The choice
- * has the highest estimate on the last rung.
+ * ones on more. Neighbours influence estimates, so a dropped configuration can return. The choice has the
+ * highest estimate on the last rung.
  */
 export const successiveHalving = async (searching: Searching): Promise<number> => {
   const { space, outcomes, rows, budget, cost } = searching;
@@ -134,15 +134,15 @@ export interface ForecastStep {
 
 export interface HalvingForecast {
   readonly steps: readonly ForecastStep[];
-  /** Points that are scored in any case: those of the first step. */
+  /** Points that are certainly scored: those of the first step. */
   readonly first: readonly number[];
   /** Largest number of points scored, unless some fail. */
   readonly most: number;
 }
 
 /**
- * Forecasts the rungs. Configurations outside the first rung join later if their neighbours do well and the
- * budget allows.
+ * Forecasts the rungs. Configurations outside the first rung join if their neighbours do well and the budget
+ * allows.
  */
 export const forecastHalving = ({ space, rows, budget, cost }: Halving): HalvingForecast => {
   const rungs = rungsOf(space.points.length, rows, Math.floor(budget / cost), cost);
@@ -167,7 +167,7 @@ export const forecastHalving = ({ space, rows, budget, cost }: Halving): Halving
   };
 };
 
-/** Moves the default into the first `count` places, if necessary into the last of them. */
+/** Moves the default into the first `count` places. */
 const withDefault = ({ order, default: standard }: SearchSpace, count: number): readonly number[] => {
   if (order.indexOf(standard) < count) return order;
   const others = order.filter((point) => point !== standard);

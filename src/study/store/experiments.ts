@@ -28,7 +28,7 @@ interface Registration extends ExperimentShards {
   readonly inode: number;
 }
 
-/** `elsewhere`: this host cannot see the directory, so all its shards are kept. */
+/** `elsewhere`: this host cannot see the directory, so all of its shards are kept. */
 export interface ExperimentFound {
   readonly directory: string;
   readonly host: string;
@@ -37,8 +37,8 @@ export interface ExperimentFound {
 
 /**
  * Registers an experiment's shards, replacing its former registration. `gc` keeps them as long as the
- * experiment's directory exists; once it is finished, only those of existing merges. Call it before the first
- * lookup.
+ * experiment's directory exists; of a finished experiment only those of existing merges. Call this before the
+ * first lookup.
  *
  * @throws LayerloomError WRITE_FAILED
  */
@@ -55,7 +55,7 @@ export const register = (paths: StorePaths, directory: string, shards: Experimen
   });
 
 /**
- * Remembers an experiment's registration, in case the run is refused later.
+ * Remembers an experiment's registration, for a run that is refused later.
  *
  * @returns a function that restores it
  * @throws LayerloomError WRITE_FAILED
@@ -143,8 +143,8 @@ const keysNeeded = async (
 };
 
 /**
- * Removes the registration of a missing experiment. Renames it first and checks again: a new one may have
- * registered.
+ * Removes the registration of a missing experiment. Renames it first and checks again, because a new one may
+ * have registered.
  */
 export const forget = async (paths: StorePaths, path: string): Promise<void> => {
   const aside = `${path}.${randomUUID()}.partial`;

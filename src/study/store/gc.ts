@@ -27,8 +27,8 @@ export interface Collection {
 }
 
 /**
- * Shards removed per round. Few, since all are claimed meanwhile; several, since each round reads the
- * experiments.
+ * Shards removed per round. Few, because all are claimed meanwhile; more than one, because each round reads
+ * the experiments.
  */
 const atOnce = 64;
 
@@ -88,7 +88,7 @@ const remove = async (paths: StorePaths, entries: readonly StoreEntry[]): Promis
       open.set(entry, claim);
     }
     await setAside(paths, new Map([...open].map(([{ key }, { token }]) => [key, token])));
-    // An experiment that registers later does not find the shards, and computes them again.
+    // An experiment that registers later does not find these shards, and computes them again.
     const { needed } = await readExperiments(paths);
     for (const [entry, claim] of open) {
       const { key } = entry;
@@ -104,7 +104,7 @@ const remove = async (paths: StorePaths, entries: readonly StoreEntry[]): Promis
   return removed;
 };
 
-/** Goes on after an error. @throws the first one */
+/** Continues after an error. @throws the first error */
 const putAllBack = async (paths: StorePaths, open: ReadonlyMap<StoreEntry, ClaimFile>): Promise<void> => {
   let failure: { readonly error: unknown } | undefined;
   for (const [{ key }, claim] of open) {

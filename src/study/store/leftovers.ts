@@ -18,8 +18,8 @@ export interface Leftovers {
 }
 
 /**
- * Removes the claims and partial files of dead processes. Restores the shards that they had set aside; `gc`
- * decides again.
+ * Removes the claims and partial files of dead processes. Restores the shards that these had set aside, for
+ * `gc` to decide again.
  */
 export const clearLeftovers = async (paths: StorePaths, dryRun: boolean): Promise<Leftovers> => {
   const now = clockAt(paths.clock);
@@ -45,7 +45,7 @@ export const clearLeftovers = async (paths: StorePaths, dryRun: boolean): Promis
   }
   if (!dryRun) await clearPartialMarkers(paths, (await now()) - staleAfterMs);
   if (!dryRun) await clearPartialRegistrations(paths, (await now()) - staleAfterMs);
-  // Last: if this run is killed, the claims tell the next one which files are dead.
+  // Removed last: if this run is killed, the claims tell the next one which files are dead.
   if (!dryRun) for (const path of claims.keys()) await (await acquire(path, now))?.release();
   return { claims: dead.size, partials, bytes };
 };
@@ -64,7 +64,7 @@ const partialMarker = /^layerloom-store\.json\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9
 /** Claims, and the claims `.next` for taking them over. */
 const claimName = /^[0-9a-f]{16,128}(\.next)*$/;
 
-/** Returns the tokens of dead claims by path; for a claim without text, its name. */
+/** Returns the tokens of dead claims by path. A claim without text has its name instead. */
 const deadClaims = async (paths: StorePaths, now: StoreClock): Promise<ReadonlyMap<string, string>> => {
   const dead = new Map<string, string>();
   for (const name of (await readdir(paths.claims).catch(absent)) ?? []) {
@@ -76,7 +76,7 @@ const deadClaims = async (paths: StorePaths, now: StoreClock): Promise<ReadonlyM
   return dead;
 };
 
-/** True if the claim is live, or the file so new that its writer may not know that it lost the claim. */
+/** True if the claim is live, or the file so new that its writer may not yet know that the claim is lost. */
 const isInUse = async (
   paths: StorePaths,
   key: string,

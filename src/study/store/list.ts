@@ -55,7 +55,7 @@ const stateOf = ({ record, file }: StoreEntry): ListedShard['state'] => {
 };
 
 const listClaims = async (paths: StorePaths): Promise<ListedClaim[]> => {
-  // Without write permission the store's clock cannot be read; claims of other hosts then count as live.
+  // Without write permission the store's clock cannot be read, so claims of other hosts count as live.
   const now = () => clockAt(paths.clock)().catch(() => 0);
   const claims: ListedClaim[] = [];
   for (const key of ((await readdir(paths.claims).catch(absent)) ?? []).filter(isKey).sort()) {

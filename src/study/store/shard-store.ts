@@ -21,18 +21,14 @@ import { noteNonFinite, type Verification, type VerifyOptions, verifyShard, veri
 /**
  * A content-addressed store of shards, for any number of merges, processes and hosts. To obtain a shard:
  *
- * ```ts
- * await store.registerExperiment(directory, { merges, finished: false })
- * while ((await store.lookup(key)) === undefined) {
- *   await using claim = await store.claim(key)
- *   if (claim === undefined) await store.waitFor([key])
- *   else await claim.publish(await compute(claim.partialPath))
- * }
- * await store.link(key, target, 'hard')
+ * ```ts await store.registerExperiment(directory, { merges, finished: false }) while ((await
+ * store.lookup(key)) === undefined) { await using claim = await store.claim(key) if (claim === undefined)
+ * await store.waitFor([key]) else await claim.publish(await compute(claim.partialPath)) } await
+ * store.link(key, target, 'hard')
  * ```
  *
  * Processes share only the file system. A shard is published whole, by an atomic rename, and never written
- * again; if computed twice, both have the same bytes. Nothing is cached in memory, so changes by other
+ * again. Two computations of it give the same bytes. Nothing is cached in memory, so changes by other
  * processes are seen at once.
  */
 export class ShardStore {
@@ -102,7 +98,7 @@ export class ShardStore {
           this.#paths.partialRecord(key, file.former),
         ])
           await writing(partial, () => rm(partial, { force: true }));
-      // Published since the caller's lookup, perhaps.
+      // Another process may have published the shard since the caller's lookup.
       if (wholeOf(await readEntry(this.#paths, key)) === undefined) return new Claim(this.#paths, key, file);
     } catch (error) {
       await file.release();
@@ -132,8 +128,8 @@ export class ShardStore {
       return await linkShard(this.#paths, key, target, link);
     } catch (error) {
       if (!(error instanceof LayerloomError) || error.code !== 'STORE_SHARD_MISSING') throw error;
-      // `gc` may have set it aside. It restores the shard of a registered experiment, or `clearLeftovers`
-      // does.
+      // `gc` may have set the shard aside. `gc` restores the shard of a registered experiment, or
+      // `clearLeftovers` does.
       await waitForAny(this.#paths, [key]);
       if (wholeOf(await readEntry(this.#paths, key)) === undefined) await clearLeftovers(this.#paths, false);
       return await linkShard(this.#paths, key, target, link);
@@ -141,8 +137,8 @@ export class ShardStore {
   }
 
   /**
-   * Registers an experiment's shards for `gc`, which otherwise counts hard links only; replaces its former
-   * registration. Call it with all keys before the first lookup, and with `finished` at the end: from then on
+   * Registers an experiment's shards for `gc`, which otherwise counts hard links only. Replaces an earlier
+   * registration. Call it with all keys before the first lookup, and with `finished` at the end. From then on
    * a merge's shards are kept as long as its directory exists.
    *
    * @throws LayerloomError WRITE_FAILED

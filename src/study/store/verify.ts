@@ -19,13 +19,13 @@ import {
 /** Progress counts files, in phase `checksums`. */
 export type VerifyOptions = RunControls;
 
-/** A shard whose bytes are not those that were written. */
+/** A shard with other bytes than were written. */
 export interface DamagedShard {
   readonly key: string;
   readonly file: string;
-  /** A phrase that follows the file's name. */
+  /** The damage, in a phrase that follows the file's name. */
   readonly reason: string;
-  /** Number of hard links outside the store, which are damaged too. */
+  /** Number of hard links outside the store. They are damaged too. */
   readonly links: number;
 }
 
@@ -35,7 +35,7 @@ export interface Verification {
   readonly shards: number;
   readonly bytes: number;
   readonly damaged: readonly DamagedShard[];
-  /** Shards that had no checksum and now have one; earlier damage stays undetected. */
+  /** Shards that lacked a checksum and have one now. Earlier damage stays undetected. */
   readonly recorded: number;
   readonly warnings: readonly string[];
 }
@@ -84,7 +84,7 @@ export const noteNonFinite = async (
   record: StoredShard,
   nonFinite: NonFiniteValue | null,
 ): Promise<void> => {
-  // Another process may have noted the same, or be replacing the shard.
+  // Another process may have recorded the same, or be replacing the shard.
   const { file } = await readEntry(paths, record.key);
   await note(paths, record, file, { ...record, nonFinite });
 };
@@ -107,7 +107,7 @@ const note = async (
     return isSame && JSON.stringify(now.record) === JSON.stringify(judged);
   };
   const claim = await acquire(paths.claim(judged.key), clockAt(paths.clock));
-  // Another process is replacing or removing the shard; if the file is missing, that process has it.
+  // Another process is replacing or removing the shard. If the file is missing, that process has it.
   if (claim === undefined) return file !== undefined && (await isCurrent());
   try {
     if (!(await isCurrent())) return false;

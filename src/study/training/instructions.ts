@@ -21,8 +21,8 @@ const packages: Readonly<Record<Trainer, string>> = {
 };
 
 /**
- * Returns the commands that lead from an empty environment to checkpoints. With `revert` they go on to the
- * expert; when both sides train an adapter simultaneously, to the model.
+ * Returns the commands that lead from an empty environment to checkpoints. With `revert` they lead to the
+ * expert, and for a simultaneous adapter to the model.
  */
 export const instructionsOf = (run: TrainingRun): Instruction[] => [
   ...installCommands(run),
@@ -43,10 +43,7 @@ const workCommands = (run: TrainingRun): Instruction[] => [
 
 const launched = 'accelerate launch --config_file accelerate.yaml';
 
-/**
- * Returns the launcher of our programs. Simultaneous training starts one process a device, which shard the
- * model themselves.
- */
+/** Returns the launcher of our programs. Simultaneous training starts a process on each device. */
 const launcherOf = ({ devices, way }: TrainingRun): string => {
   if (devices === 1) return 'python';
   return way === 'simultaneous' ? `torchrun --nproc_per_node ${devices}` : launched;
@@ -115,7 +112,9 @@ export const finishingSteps = (run: TrainingRun): FinishingStep[] => {
   ];
 };
 
-/** Advice for after a run; if another run's model completes it, with the command that merges them. */
+/**
+ * Advice for after a run. If another run's model completes the merge, it has the command that merges them.
+ */
 export interface Sequel {
   readonly text: string;
   readonly command?: string;

@@ -31,7 +31,7 @@ export interface PlannedRun {
   /** In camel case. */
   readonly values: Readonly<Record<string, number | string>>;
   readonly steps: number;
-  /** GPUs that it is written for; 0 for the CPU. */
+  /** Number of GPUs; 0 for the CPU. */
   readonly gpus: number;
   readonly models: readonly PlannedModel[];
 }
@@ -71,7 +71,7 @@ const schema: z.ZodType<TrainingManifest> = z.object({
     .min(1),
 });
 
-/** Returns the manifest. Several runs have a directory each; a single run uses the training's own. */
+/** Returns the manifest. Each of several runs has a directory; a single run uses the training's own. */
 export const manifestOf = (
   runs: readonly TrainingRun[],
   base: string,
@@ -102,7 +102,7 @@ const roleOf = ({ preset, presetName }: TrainingRun): PlannedRun['role'] => {
 };
 
 const modelsOf = ({ way, steps, stepsPerCheckpoint }: TrainingRun): PlannedModel[] => {
-  // In this way, checkpoints before the revert are not models.
+  // Before the revert, checkpoints are not the final models.
   if (way === 'revert') return [{ step: steps, path: 'reverted' }];
   const count = Math.ceil(steps / stepsPerCheckpoint);
   return Array.from({ length: count }, (_, index) => {

@@ -22,7 +22,7 @@ export const runFiles = {
   ended: 'trained',
   /** The lock of the process that trains. */
   lock: '.train-lock',
-  /** A line for each start and its end. */
+  /** A log with a line for each start and its end. */
   starts: 'starts.log',
   /** The log that transformers' Trainer writes last into each checkpoint. */
   log: 'trainer_state.json',
@@ -39,5 +39,8 @@ export const trainerFiles = {
   weights: ['model.safetensors', 'adapter_model.safetensors', 'pytorch_model.bin', 'adapter_model.bin'],
 } as const;
 
-/** Seconds between heartbeats of a start, and until a silent start on another host counts as dead. */
+/**
+ * Seconds between heartbeats of a start, and seconds after which a silent start on another host counts as
+ * dead.
+ */
 export const lockSeconds = { beat: 10, stale: 130 } as const;

@@ -72,7 +72,7 @@ const assigned = (values: Readonly<Record<string, string | number | readonly str
       : `${name}=${shellWord(String(value))}`,
   );
 
-/** Programs that the script checks for first: those of the commands, and TRL for our programs. */
+/** Programs that the script looks for first: those of the commands, and TRL for our programs. */
 const programsOf = (run: TrainingRun, finishing: readonly string[]): string[] => [
   ...new Set([
     ...[preparingCommand, trainingCommand(run), ...finishing].map((command) => itemAt(command.split(' '), 0)),

@@ -11,7 +11,7 @@ import { lockSeconds, runFiles, trainerFiles } from './run-state.js';
 export interface RunningStart {
   readonly host: string;
   readonly pid: number;
-  /** True if the script was killed but its process group still trains. */
+  /** True if the script was killed, but its process group still trains. */
   readonly isOrphan?: boolean;
   /** ISO 8601. */
   readonly since: string;
@@ -28,7 +28,7 @@ export const runningStart = async (directory: string): Promise<RunningStart | un
   const [first = '', ...lines] = text.toString().split('\n');
   const held = jsonOrNone(first);
   const isFresh = Date.now() - status.mtimeMs <= lockSeconds.stale * 1000;
-  // An empty lock is being made, or was made on a full disk.
+  // An empty lock is being written, or was made on a full disk.
   if (!isClaimant(held))
     return isFresh ? { host: '?', pid: 0, since: status.mtime.toISOString() } : undefined;
   const since = 'since' in held && typeof held.since === 'string' ? held.since : '?';
@@ -77,7 +77,7 @@ const responds = (pid: number): boolean => {
   }
 };
 
-/** How a run's script would start: from a checkpoint, at the first step, or only with `--again`. */
+/** A start of a run's script: from a checkpoint, at the first step, or only with `--again`. */
 export type NextStart = { readonly from: string } | 'first step' | 'again';
 
 /**
@@ -110,7 +110,7 @@ const hasLog = async (path: string): Promise<boolean> => {
 
 /**
  * True if a trainer can resume from a whole checkpoint. Transformers' Trainer needs the states of optimiser
- * and scheduler; it would silently restart both.
+ * and scheduler, and would silently restart both.
  */
 const hasState = async (path: string): Promise<boolean> => {
   const has = (name: string) => exists(join(path, name));
@@ -120,7 +120,9 @@ const hasState = async (path: string): Promise<boolean> => {
   return false;
 };
 
-/** Returns how a run's last start ended, in its script's words, unless it was killed or never started. */
+/**
+ * Returns the end of a run's last start, in its script's words; undefined if it was killed or never started.
+ */
 export const endOfLastStart = async (directory: string): Promise<string | undefined> => {
   const lines = (await readSmallFile(join(directory, runFiles.starts)).catch(() => undefined))?.toString();
   const [, time, end] =

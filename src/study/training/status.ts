@@ -40,7 +40,7 @@ export interface RunStatus {
   readonly state: RunState;
   /** Number of models planned. */
   readonly expected: number;
-  /** Also incomplete ones. */
+  /** Includes incomplete checkpoints. */
   readonly models: readonly TrainedModel[];
   /** Means of the first and the last fifth of the logged losses; null without logged losses. */
   readonly loss: { readonly first: number; readonly last: number } | null;
@@ -71,7 +71,7 @@ export const trainingStatusOf = async (directories: readonly string[]): Promise<
   const { directory: first, manifest } = itemAt(trainings, 0);
   checkOneBase(trainings);
   checkNames(trainings);
-  // A base on the hub is not downloaded; the first whole checkpoint takes its place.
+  // A base on the hub is not downloaded. The first whole checkpoint takes its place.
   const shapes = new ReferenceShapes(await shapesOf(manifest.base, first).catch(() => undefined));
   const runs: RunStatus[] = [];
   for (const { directory, manifest } of trainings)
@@ -132,10 +132,7 @@ class ReferenceShapes {
   }
 }
 
-/**
- * Ignores constant tables and the head of tied embeddings, which trainers write or not; merges ignore them
- * too.
- */
+/** Ignores constant tables and the head of tied embeddings, which trainers may omit and merges ignore too. */
 const shapesIn = (checkpoint: CheckpointIndex): Shapes => {
   const { places, tied } = describeArchitecture(checkpoint);
   return new Map(
@@ -168,7 +165,7 @@ const statusOf = async (
   const whole = models.filter(({ problem }) => problem === undefined).length;
   const about = { name: run.name, directory, role: run.role, language: run.language };
   const found = { ...about, expected: run.models.length, models, loss: log?.loss ?? null };
-  // Checked first: a checkpoint being written looks incomplete.
+  // This check comes first, because a checkpoint being written looks incomplete.
   const running = await runningStart(directory);
   if (running !== undefined)
     return {
@@ -269,7 +266,7 @@ const lossesOf = async (
     const text = await readSmallFile(file, { most: mostLogBytes, what: 'the log of a trainer' })
       .then((bytes) => bytes.toString())
       .catch(() => undefined);
-    // If the latest log is truncated, the log of an earlier checkpoint is used.
+    // If the latest log is truncated, that of an earlier checkpoint is used.
     const losses = text === undefined ? undefined : readLosses(text);
     if (losses !== undefined) return losses;
   }

@@ -106,7 +106,7 @@ export const writeTraining = async (
       const written = await writeRun(run, join(out, folder));
       names.push(...written.map((name) => join(folder, name)));
     }
-    // The manifest is written last: it marks a complete directory.
+    // The manifest is written last, because it marks a complete directory.
     await writeTexts(out, shared);
   } catch (cause) {
     if (cause instanceof LayerloomError) throw cause;

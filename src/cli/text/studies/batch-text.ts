@@ -123,9 +123,10 @@ const namesOf = (merges: readonly ExperimentMerge[]): string => {
 const mostListed = 20;
 
 /**
- * Returns a line for each merge, or in a long list for each method and folder, with its number of merges.
+ * Returns a line for each merge. A long list has a line for each method and folder, with its number of
+ * merges.
  *
- * @param all never fold
+ * @param all never shortens the list
  */
 export const describeMerges = (merges: readonly ExperimentMerge[], all: boolean): string => {
   const pair = ({ task, languageExpert }: ExperimentMerge) =>

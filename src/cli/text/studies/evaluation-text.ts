@@ -25,7 +25,7 @@ const rowsOf = ({ name, scores = {} }: Scored & Pick<MergeRecord, 'name'>): stri
       .map(([metric, value]) => [name, task, metric, figure(value, metrics[errorName(metric)]), String(n)]),
   );
 
-/** Returns each failed model once, with its first error: the tasks of a run fail together. */
+/** Returns each failed model once, with its first error, because the tasks of a run fail together. */
 export const failedModels = (failed: EvaluationOutcome['failed']): EvaluationOutcome['failed'][number][] =>
   [...new Map([...failed].reverse().map((failure) => [failure.model, failure])).values()].reverse();
 
@@ -131,7 +131,7 @@ const orderLines = ({ order, weights }: EvaluationPlan): string[] => {
   ];
 };
 
-/** @param directory the experiment's; undefined for models that were named */
+/** @param directory the experiment's; undefined for models without an experiment */
 export const describeEvaluationPlan = (plan: EvaluationPlan, directory?: string): string => {
   const { models, kept, unchecked } = plan;
   const away = models.filter(({ isThere }) => !isThere);

@@ -48,18 +48,18 @@ export const mergeCommand = async (
 ): Promise<void> => {
   if (options.explain !== undefined) return await explainCommand(recipe, options.explain, options);
   if (!options.dryRun) requireOut(options);
-  // A signal between two handlers would be lost.
+  // One handler for the whole command, because a signal between two handlers would be lost.
   await interruptible((signal) => planAndRun(recipe, options, signal));
 };
 
-/** Options that override any recipe are left to planning. */
+/** Planning applies the options that override any recipe. */
 export const methodCommand = (method: keyof RecipesByMethod, options: MergeCommandOptions): Promise<void> => {
   const parameters = [...Object.keys(methods.get(method)?.schema.shape ?? {}), 'stack'];
   const given = Object.entries(options).filter(([name]) => parameters.includes(name));
   return mergeCommand({ method, ...Object.fromEntries(given) } as unknown as RecipeInput, options);
 };
 
-/** Refuses an adapter in the place of its base. @throws LayerloomError USAGE */
+/** Refuses an adapter in place of its base. @throws LayerloomError USAGE */
 export const checkOrder = async (base: string, adapter: string): Promise<void> => {
   const isAdapter = async (model: string) => isBareAdapter(await parseAddress(model));
   if ((await isAdapter(base)) && !(await isAdapter(adapter)))
@@ -134,7 +134,7 @@ const planAndRun = async (
   show(result, options, () => describeResult(plan, result));
 };
 
-/** Runs the checks of the real run; errors that an option would avoid are only warnings. */
+/** Runs the checks of the real run. Errors that an option would avoid are only warnings. */
 const warnOfRun = async (plan: MergePlan, options: MergeCommandOptions): Promise<void> => {
   const { out, quiet } = options;
   const { wanted, warnings } = await checkRun(plan, options);

@@ -27,7 +27,7 @@ const describe = ({ phase, done, total, merges }: Progress, seconds: number, beg
   const unit = units[phase];
   if (unit !== undefined) return `${work[phase]}: ${done} of ${total} ${unit}`;
   const amount = `${work[phase]}: ${formatBytes(done)} of ${formatBytes(total)}`;
-  // At the start there is no rate, and at the end no time left.
+  // The rate is unknown at the start, and no time is left at the end.
   if (done === began || done >= total) return `${amount}${ofBatch}`;
   const rate = `${amount}, ${formatRate(done - began, seconds)}`;
   if (seconds < settledSeconds || done - began < settledShare * (total - began)) return `${rate}${ofBatch}`;
@@ -54,7 +54,7 @@ export class ProgressDisplay {
   #phase: Progress['phase'] | undefined;
   #bar: cliProgress.SingleBar | undefined;
   #lastLine = performance.now();
-  /** `done` at the phase's first report: work of the resumed run, excluded from the rate. */
+  /** `done` at the phase's first report: work that a resumed run found done. The rate excludes it. */
   #began: number | undefined;
   #hasEnded = false;
 

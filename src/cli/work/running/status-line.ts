@@ -3,8 +3,8 @@ import { visibleLine } from '../../../core/base/errors/visible.js';
 const lineMs = 60_000;
 
 /**
- * Shows a state in one line of stderr. On a terminal, the line is overwritten. Elsewhere, a new line is
- * printed when the subject of the state changes, and once a minute.
+ * Shows a state in one line of stderr. On a terminal, the line is overwritten. Elsewhere, a new line appears
+ * when the subject changes, and once a minute.
  */
 export class StatusLine {
   readonly #stream: NodeJS.WriteStream;
@@ -33,7 +33,7 @@ export class StatusLine {
   }
 }
 
-/** Cuts a text to a terminal's line, whose last column stays free. */
+/** Cuts a text to a terminal's line, without the last column. */
 const fitting = (text: string, columns: number): string => {
   const characters = [...visibleLine(text)];
   return characters.length < columns ? characters.join('') : `${characters.slice(0, columns - 2).join('')}…`;

@@ -125,7 +125,7 @@ const dryRun = async (
   } = await planExperiment(file, {
     ...options,
     ...{ threads, range, write },
-    // A dry run reads headers and samples alone.
+    // A dry run reads only headers and samples.
     checksums: false,
     download: options.download && 'headers',
   });

@@ -68,7 +68,7 @@ const ofModels = {
   '--out': 'out',
 } as const;
 
-/** Options that only an experiment has a use for. */
+/** Options that only an experiment can use. */
 const ofExperiments = {
   '--only': 'only',
   '--part': 'part',
@@ -95,7 +95,7 @@ const checkWork = ({ print, dryRun, import: imported }: EvaluateCommandOptions):
     });
 };
 
-/** @throws LayerloomError USAGE for options of the other use */
+/** @throws LayerloomError USAGE for options that do not fit the arguments */
 export const evaluateCommand = async (options: EvaluateCommandOptions): Promise<void> => {
   const { models } = options;
   checkWork(options);
@@ -158,7 +158,7 @@ const modelsCommand = async (options: EvaluateCommandOptions): Promise<void> => 
   const directory = out ?? usualScores;
   const { tables } = await scoreTables(directory, { tables: ['models', 'comparisons'] });
   const text = [
-    // Scores before their comparisons.
+    // Prints scores before their comparisons.
     formatTables(tables.toReversed(), 'text', process.stdout.columns),
     describeEvaluation({ ...outcome, scored: [], kept: [] }),
   ].join('\n\n');
@@ -187,7 +187,6 @@ const settingsIn = (texts: readonly string[]): Record<string, unknown> => {
   return Object.fromEntries(settings);
 };
 
-/** Scores, and shows the progress. */
 const scored = async (
   { resume, force, separate, download, allowServe, json, quiet }: EvaluateCommandOptions,
   work: (options: EvaluateOptions) => Promise<EvaluationOutcome>,
@@ -241,7 +240,7 @@ const ended = (
 };
 
 /**
- * The next command: for checkpoints alone the selection, for merges the report; undefined if scores are
+ * The next command: the selection for checkpoints alone, the report for merges. Undefined if scores are
  * missing.
  */
 const nextOf = (directory: string, outcome: EvaluationOutcome): string | undefined =>

@@ -77,7 +77,7 @@ export const trainKubernetesCommand = (
 
 type Printed = Readonly<Record<string, unknown>>;
 
-/** Prints facts and the written text as JSON, or only the text, which is the last one. */
+/** Prints facts and the written text, which is the last one, as JSON; or only the text. */
 const print = (printed: Printed, { json }: OutputOptions): void => {
   if (json) printJson(printed);
   else printText(String(Object.values(printed).at(-1)).trimEnd());
@@ -108,7 +108,7 @@ const printExperiment = async (given: OfExperiment, write: (jobs: CheckedJobs) =
   const out = resolve(given.out ?? join(dirname(experiment), basename(experiment, extname(experiment))));
   const stamp = stampOf(read.text);
   const merges = expandExperiment(read).length;
-  // Nodes with another home folder would not trust commands from the experiment's file.
+  // Nodes with another home folder would not trust the commands of the experiment's file.
   const allowServe =
     read.evaluate?.tasks !== undefined &&
     commandsIn(parseEvaluation(read.evaluate, dirname(experiment))).length > 0;

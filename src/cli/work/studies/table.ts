@@ -53,7 +53,7 @@ export const tableCommand = async (options: TableCommandOptions): Promise<void> 
             tables: tables.map(({ id, base }) => (base === undefined ? id : `${base}/${id}`)),
           } satisfies WrittenTables),
     );
-  // Names are escaped already, and CSV and LaTeX have escapes of their own.
+  // Names are escaped already, and CSV and LaTeX have their own escapes.
   else if (out === undefined && format !== 'parquet' && !quiet)
     printText(formatTables(tables, format, process.stdout.columns));
   if (tables.length === 0 && !quiet)

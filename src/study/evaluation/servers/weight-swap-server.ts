@@ -233,8 +233,9 @@ class WeightsDifferError extends ServerError {
 }
 
 /**
- * Whoever reaches the server may replace its weights and call functions in its workers. @throws
- * PermanentError
+ * Whoever reaches the server may replace its weights and call functions in its workers.
+ *
+ * @throws PermanentError
  */
 const refuseReached = async (url: string): Promise<void> => {
   const address = await reachedBy(url);

@@ -5,7 +5,6 @@ import { bitsOf, type Dtype } from '../../../core/tensor/dtype.js';
 import { FilesToRead, hashRanges, type Range, sampledRanges } from '../data/local/file-ranges.js';
 import type { ComparedShare } from '../evaluation-block.js';
 
-/** A tensor and the place of its bytes. */
 export interface PlacedTensor {
   readonly name: string;
   /** Absolute path of a safetensors file, with offsets from its start. */

@@ -13,7 +13,6 @@ export interface ExperimentReference {
    * experts use them.
    */
   readonly expertIn?: readonly string[];
-  /** The model, as in recipes. */
   readonly model: string;
 }
 

@@ -41,8 +41,9 @@ export class RecordFile {
   }
 
   /**
-   * Makes and writes the next record while nobody else writes. @throws LayerloomError WRITE_FAILED,
-   * READ_FAILED
+   * Makes and writes the next record while nobody else writes.
+   *
+   * @throws LayerloomError WRITE_FAILED, READ_FAILED
    */
   update(next: () => Promise<ExperimentRecord>): Promise<ExperimentRecord> {
     clearTimeout(this.#later);

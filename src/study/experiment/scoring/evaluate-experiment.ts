@@ -162,7 +162,6 @@ class Evaluation {
           if (state !== 'scored') order.putBack(lane);
         }
       } catch (error) {
-        // Every model would fail in the same way.
         isEnding = true;
         throw error;
       }

@@ -89,7 +89,6 @@ export const settingsOf = (
   const parsed = parseEvaluation(evaluate, directory);
   const settings = { ...parsed, jobs: jobs ?? parsed.jobs };
   const { exchange, baseUrls } = settings;
-  // Two lanes on one server would overwrite each other's weights.
   if (exchange !== undefined && baseUrls.length > 0 && settings.jobs > baseUrls.length)
     throw invalidParameter(
       'jobs',

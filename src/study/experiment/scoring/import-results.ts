@@ -105,8 +105,9 @@ interface Target {
 }
 
 /**
- * Copies layerloom's results of the models' weights and tasks. @throws LayerloomError RESULTS_FOREIGN if no
- * result matches
+ * Copies layerloom's results of the models' weights and tasks.
+ *
+ * @throws LayerloomError RESULTS_FOREIGN if no result matches
  */
 const takeOver = async (
   from: string,

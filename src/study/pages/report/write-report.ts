@@ -95,7 +95,6 @@ export interface WrittenReport {
   readonly out: string;
   readonly bytes: number;
   readonly merges: number;
-  /** Number of results shown. */
   readonly results: number;
   readonly tables: number;
   /** Absolute path of the CSV; null without one. */

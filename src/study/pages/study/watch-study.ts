@@ -29,7 +29,6 @@ export interface WatchedStudy {
   readonly out: string;
   /** Number of times it was written. */
   readonly pages: number;
-  /** The last state seen. */
   readonly state: StudyState;
 }
 

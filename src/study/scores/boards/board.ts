@@ -16,10 +16,10 @@ import {
 import type { Resampling } from '../statistics/resample.js';
 
 export interface TableOptions extends Resampling {
-  /** Layouts to make, such as `table-1`. Default: every layout with at least one filled cell. */
+  /** Layouts to make, such as `table-1`. Default: every layout with a filled cell. */
   readonly tables?: readonly string[] | undefined;
   /**
-   * Metric for every task that has it, as `metric,filter`; or a function from task to metric. Default:
+   * Metric, as `metric,filter`, for every task that has it; or a function from task to metric. Default:
    * headline metrics.
    */
   readonly metric?: string | HeadlineMetric | undefined;
@@ -37,7 +37,7 @@ export interface Subject {
 }
 
 /**
- * Returns the paper's name of the benchmark, or the task's own. Each metric of perplexity is a separate
+ * Returns the paper's name of the benchmark, or the task's own. Each metric of perplexity counts as a
  * benchmark.
  */
 const benchmarkOf = (task: string, metric: string): string => {
@@ -120,7 +120,7 @@ export class Board {
     return scoresOf(models, task, metric);
   }
 
-  /** Returns why no model of a language may be called the best in a task; undefined if one may. */
+  /** Returns the reason why no model of a language may be called the best in a task; undefined if one may. */
   whyNoBest(subject: Subject): string | undefined {
     const { models, languages } = this.experiment;
     const { language } = subject;
@@ -141,13 +141,13 @@ export class Board {
     return models.flatMap(({ results }) => results.get(task) ?? []);
   }
 
-  /** Returns a cached value. @param key names the value and everything that it depends on */
+  /** @param key names the value and everything that it depends on @returns a cached value */
   remember<T>(key: string, make: () => T): T {
     if (!this.#made.has(key)) this.#made.set(key, make());
     return this.#made.get(key) as T;
   }
 
-  /** Runs a comparison. If the results cannot be paired, records the refusal and returns undefined. */
+  /** Returns a comparison. If the results cannot be paired, records the refusal and returns undefined. */
   attempt<T>(compare: () => T): T | undefined {
     try {
       return compare();

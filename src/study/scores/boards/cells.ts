@@ -20,7 +20,7 @@ export const statistics = ['min', 'avg', 'max'] as const satisfies readonly Stat
 
 const percent: Scale = { unit: 'percent', factor: 100, digits: 1 };
 
-/** Returns the scale of a benchmark's first task. If only imported figures exist, it is BLEU or percent. */
+/** Returns the scale of a benchmark's first task. With imported figures alone it is BLEU or percent. */
 export const scaleFor = (board: Board, benchmark: string): Scale =>
   board.subjects.find((of) => of.benchmark === benchmark)?.scale ??
   (benchmark === 'FLORES' ? { unit: 'BLEU', factor: 1, digits: 1 } : percent);
@@ -65,7 +65,7 @@ export const meanCell = (
   ...more,
 });
 
-/** Returns the lowest or highest score as a cell, with an interval whose resamples repeat the choice. */
+/** Returns the lowest or highest score as a cell, with an interval whose resamples choose again. */
 export const extremeCell = (
   board: Board,
   scores: readonly ModelScore[],
@@ -82,7 +82,7 @@ export const extremeCell = (
     value: value * scale.factor,
     digits: scale.digits,
     n: summary.n,
-    // The standard error of a choice describes the corrected score, which is not shown.
+    // The standard error of a choice belongs to the corrected score, which is not shown.
     ...(summary.n === 1 && stderr !== undefined ? { stderr } : {}),
     ...chosen,
     model: model.name,
@@ -103,7 +103,7 @@ const errorOf = (
   };
 };
 
-/** Returns the estimate of a group's mean. Resamples repeat a choice that the same problems made. */
+/** Returns the estimate of a group's mean. If the same problems chose the group, resamples choose again. */
 export const estimateOf = (
   board: Board,
   group: Group,
@@ -133,17 +133,17 @@ const summaryCell = (
       ...named,
     });
   const cell = extremeCell(board, scores, statistic, scale);
-  // The best pair of the best configuration was chosen twice; no interval is known for that.
+  // The best pair of the best configuration was chosen twice: no interval is known.
   if (cell === null || rowIn(group, subject).candidates === undefined) return cell && { ...cell, ...named };
   const { interval: _, estimand: __, ...chosenTwice } = cell;
   return { ...chosenTwice, ...named };
 };
 
-/** Identifies the figure of a group in one language, scored in the same or another one. */
+/** Identifies the figure of a group in a language, which may differ from the group's. */
 export interface CellKey {
   readonly benchmark: string;
   readonly group: string;
-  /** The group's language, in which its configurations were chosen. */
+  /** The group's language, in which its configuration was chosen. */
   readonly subject: string;
   readonly language: string;
   readonly statistic: Statistic;
@@ -214,7 +214,7 @@ export const differenceCell = (
   ...more,
 });
 
-/** True if a higher score is better, or if only imported figures exist. */
+/** True if a higher score is better, or if there are only imported figures. */
 export const isMoreBetter = (board: Board, benchmark: string): boolean => {
   for (const subject of board.subjects.filter((of) => of.benchmark === benchmark)) {
     const [score] = board.scores(board.experiment.models, subject);

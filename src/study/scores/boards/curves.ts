@@ -2,7 +2,7 @@ import { isPair } from '../reading/configurations.js';
 import type { ScoredModel } from '../reading/scored-experiment.js';
 import type { Board, Subject } from './board.js';
 
-/** The τ of a curve base + α·τ: a task expert's, a language expert's, or the sum of both in a pair. */
+/** The τ of a curve base + α·τ: that of a task expert, of a language expert, or the sum of both. */
 export type CurveKind = 'task' | 'language' | 'both';
 
 export const kindLabels: Readonly<Record<CurveKind, string>> = {
@@ -21,9 +21,9 @@ export interface Curve {
 }
 
 /**
- * Returns the curves of a language's task: merges base + α·τ of its experts and pairs, the base at α = 0,
- * single experts at α = 1. A language without experts gets the curves of all experts. A curve needs a scored
- * merge, and some merge with α ≠ 1, since α = 1 is plain task arithmetic.
+ * Returns the curves of a language's task: merges base + α·τ of its experts and pairs, with the base at α = 0
+ * and single experts at α = 1. A language without experts gets the curves of all experts. A curve needs a
+ * scored merge with α ≠ 1, because α = 1 is plain task arithmetic.
  */
 export const curvesOf = (board: Board, subject: Subject): readonly Curve[] =>
   board.remember(`curves ${subject.language} ${subject.task}`, () => makeCurves(board, subject));
@@ -64,7 +64,7 @@ const kindOf = (model: ScoredModel): CurveKind | undefined => {
   return task === null ? 'language' : undefined;
 };
 
-/** Undefined for other merges than base + α·Σ τ. */
+/** Undefined for merges other than base + α·Σ τ. */
 const alphaOf = ({ role, method, configuration }: ScoredModel): number | undefined => {
   if (role !== 'merge' || method !== 'task_arithmetic') return undefined;
   const { lambda = 1, normalize = false, weights = [1], weight = 1 } = configuration;

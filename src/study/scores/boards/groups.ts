@@ -22,18 +22,18 @@ export interface Group {
   /** `base`, `language`, `task`, `soup-best`, `swap-default`, …, or the role of a reference: `joint`. */
   readonly id: string;
   readonly label: string;
-  /** The language and task that made the group and chose its configuration. */
+  /** The language and task for which the group was made and its configuration chosen. */
   readonly subject: Subject;
   readonly models: readonly ScoredModel[];
   readonly missing?: number;
   /** For merges of pairs. */
   readonly configuration?: string;
   readonly competition?: Competition;
-  /** Score if chosen on half of the problems, on the harness's scale. */
+  /** Score on one half of the problems if the other half chooses, on the harness's scale. */
   readonly otherHalf?: number;
 }
 
-/** In column order. Roles of further references follow the experts. */
+/** Ids in column order. Roles of further references follow the experts. */
 const labels: Readonly<Record<string, string>> = {
   base: 'base',
   language: 'language experts',
@@ -69,7 +69,10 @@ export const sortGroups = (ids: Iterable<string>): string[] => {
   return [...new Set(ids)].sort((a, b) => place(a) - place(b) || (a < b ? -1 : 1));
 };
 
-/** Removes groups with the same models as an earlier one: a single configuration is both default and best. */
+/**
+ * Removes groups with the same models as an earlier one, because a single configuration is both default and
+ * best.
+ */
 export const distinctGroups = (groups: readonly Group[]): Group[] =>
   groups.filter(
     ({ models }, at) =>
@@ -81,14 +84,14 @@ export const distinctGroups = (groups: readonly Group[]): Group[] =>
         ),
   );
 
-/** Returns a group's row in a task; with the candidates, if the group was chosen in this task. */
+/** Returns a group's row in a task, with the candidates if the group was chosen in this task. */
 export const rowIn = ({ models, competition, subject }: Group, { task }: Subject): Row =>
   rowOf(models, task, subject.task === task ? competition?.candidates.map((of) => of.models) : []);
 
 export const configurationsIn = (board: Board, language: string): readonly Configuration[] =>
   board.remember(`configurations ${language}`, () => configurationsOf(board.experiment.models, language));
 
-/** Returns a group's label. A subject's own label takes precedence, since soups may not be uniform. */
+/** Returns a group's label. A subject's own label takes precedence, because soups may not be uniform. */
 export const labelIn = (board: Board, subjects: readonly Subject[], id: string): string => {
   const labels = subjects.flatMap((subject) =>
     groupsOf(board, subject).flatMap((group) => (group.id === id ? group.label : [])),
@@ -102,7 +105,7 @@ export interface Undecided {
   readonly reason: string;
 }
 
-/** Most models without merges that are compared one by one: more give too many pairs to read. */
+/** Most models without merges that are compared one by one; more give too many pairs to read. */
 const mostAlone = 10;
 
 /** True if the experiment has a few models and no merges: each model is a group of its own. */
@@ -116,8 +119,8 @@ interface Found {
 
 /**
  * Returns a language's groups with scores in a task: base, experts, further references, and each method's
- * default and best configuration. The best is chosen in this very task; it is absent if the problems cannot
- * decide (`undecidedIn`).
+ * default and best configuration. The best is chosen in this task, and absent if the problems cannot decide
+ * (`undecidedIn`).
  */
 export const groupsOf = (board: Board, subject: Subject): readonly Group[] => foundIn(board, subject).groups;
 
@@ -211,7 +214,7 @@ const whyUndecided = (
   });
 };
 
-/** Returns the merge of soups. If there are several, returns that of the default configuration, if any. */
+/** Returns the merge of soups; among several, that of the default configuration, if any. */
 const oneOf = (models: readonly ScoredModel[]): readonly ScoredModel[] => {
   const byVariant = [...groupBy(models, ({ variant, name }) => variant ?? name)];
   const distinct = distinctConfigurations(

@@ -4,7 +4,7 @@ import type { Board, Subject } from './board.js';
 import { areAlone, distinctGroups, type Group, groupsOf, isMerged, rowIn } from './groups.js';
 
 // Tables, sentences and pictures share one comparison of two groups, so that a page cannot contradict itself.
-// Groups, metric, problems, candidates, and the number of comparisons that p is adjusted for determine it.
+// It depends on groups, metric, problems, candidates, and the number of comparisons that p is adjusted for.
 
 export interface Judged {
   readonly subject: Subject;
@@ -22,8 +22,8 @@ export interface Compared extends Pick<Judged, 'subject' | 'a' | 'b' | 'result'>
 }
 
 /**
- * Compares every group of merges with every other group in one task; without merges, every pair of groups.
- * All comparisons answer one question, so p is adjusted for all (Holm).
+ * Compares every group of merges with every other group in one task; without merges, every pair of groups. p
+ * is adjusted for all of these comparisons (Holm).
  */
 export const judgedIn = (board: Board, subject: Subject): readonly Judged[] =>
   board.remember(`judged ${subject.language} ${subject.task}`, () => {

@@ -10,7 +10,7 @@ export interface Summary {
   readonly avg: number;
   readonly max: ModelScore;
   readonly estimate: Estimate | undefined;
-  /** Standard error of the mean if the models' scores were independent, s / √n; undefined for one model. */
+  /** Standard error of the mean if the models' scores were independent, s / √n. Undefined for one model. */
   readonly plainStderr: number | undefined;
 }
 
@@ -18,7 +18,7 @@ export interface Summary {
 export const summarise = (scores: readonly ModelScore[]): Summary | undefined => {
   if (scores.length === 0) return undefined;
   const n = scores.length;
-  // Ties are broken by name, whatever the order of models.
+  // Ties are broken by name, so that the order of models does not matter.
   const ofSign = (sign: number) =>
     scores.toSorted((a, b) => sign * (a.value - b.value) || (a.model.name < b.model.name ? -1 : 1));
   const values = scores.map(({ value }) => value);

@@ -11,9 +11,11 @@ export interface HalfChoice {
   /** Index of the configuration that is best on all problems, and its score on them. */
   readonly best: number;
   readonly onAll: number;
-  /** Mean score, on the other half of the problems, of the configuration that was best on one half. */
+  /** Mean score on one half of the problems of the configuration that was best on the other half. */
   readonly onOtherHalf: number;
-  /** By configuration: how many of the `2 * splits` halves chose it. Ties share a half. */
+  /**
+   * By configuration: the number of the `2 * splits` halves that chose it. Equal configurations share a half.
+   */
   readonly chosen: readonly number[];
   readonly splits: number;
   readonly n: number;
@@ -26,8 +28,8 @@ export interface HalfChoiceOptions {
 }
 
 /**
- * Chooses the best of many configurations on one half of the problems and scores it on the other half; then
- * swaps the halves. Averages over seeded random splits. This removes the winner's curse, the luck in a best
+ * Chooses the best of many configurations on one half of the problems and scores it on the other half, then
+ * swaps the halves. Averages over seeded random splits. This removes the winner's curse: the luck of a best
  * that is chosen and scored on the same problems.
  *
  * @param configurations each configuration's results in one task, one for each pair of experts

@@ -3,9 +3,9 @@ import { nameOfMetric, scaleOf } from '../reading/metrics.js';
 import { fixed, pText } from '../reading/score-table.js';
 import type { PairedComparison } from './paired.js';
 
-// Tables, reports and searches take their verdicts and words from here.
+// The verdicts and words of tables, reports and searches.
 
-/** Fewest problems for any verdict. With 29, a share's standard error can exceed 9 points. */
+/** Fewest problems for a verdict. With 29, a share's standard error can exceed 9 points. */
 export const fewestProblems = 30;
 
 /** The verdict on the first side of a comparison. */
@@ -35,27 +35,26 @@ export interface ComparedFacts {
   readonly interval?: readonly [low: number, high: number] | null | undefined;
   /** The population that the interval describes: `these experts`. */
   readonly estimand?: string | null | undefined;
-  /** Two-sided, of this comparison alone: below 5 % if the interval excludes 0. */
+  /** Two-sided p-value of this comparison alone. It is below 5 % if the interval excludes 0. */
   readonly p?: number | null | undefined;
   /** Adjusted for all comparisons made, with their number; undefined for a single one. */
   readonly adjusted?: { readonly p: number; readonly comparisons: number } | undefined;
   /** `bootstrap`: resamples repeat a choice that these problems made. */
   readonly test?: PairedComparison['test'] | null;
-  /** Numbers of candidates from which a side was chosen on these problems. Default: 1. */
+  /** `bootstrap`: resamples choose again, because these problems made the choice. */
   readonly candidates?: { readonly first?: number; readonly second?: number } | undefined;
 }
 
 /** The verdict on a comparison, in words and figures. */
 export interface Conclusion {
   readonly verdict: Verdict;
-  /** Used alone or after "is": `within noise`, `too few problems to say`. */
+  /** Text for use alone or after "is": `within noise`, `too few problems to say`. */
   readonly words: string;
   /**
-   * Figures and number of problems: `+2.4 points`, `higher is better`, `95 % interval −1.0 to +5.8`,
-   * `p = 0.190`, `250 problems`.
+   * Figures and number of problems: `+2.4 points`, `higher is better`, `95 % interval −1.0 to +5.8`, `p =
+   * 0.190`, `250 problems`.
    */
   readonly evidence: readonly string[];
-  /** Part of the evidence. */
   readonly difference: string | null;
   readonly interval: string | null;
   /** The population that the interval describes; null without an interval. */
@@ -75,9 +74,9 @@ const verdictWords: Readonly<Record<Verdict, string>> = {
 };
 
 /**
- * Returns the verdict on a comparison. A side is better if the interval excludes 0 and p is below 5 %, so far
- * as both are known, also after adjustment for all comparisons. If the better side was chosen on these
- * problems and the test does not repeat the choice, p is multiplied by the number of candidates (Bonferroni).
+ * Returns the verdict on a comparison. A side is better if the interval excludes 0, and p is below 5 % before
+ * and after adjustment for all comparisons. If the better side was chosen on these problems and the test does
+ * not choose again, p is multiplied by the number of candidates (Bonferroni).
  */
 export const conclude = (facts: ComparedFacts): Conclusion => {
   const verdict = verdictOf(facts);
@@ -112,7 +111,7 @@ const verdictOf = (facts: ComparedFacts): Verdict => {
   return isBetter ? 'better' : 'worse';
 };
 
-/** Returns the end of the scale that all scores are within one problem of. */
+/** Returns the end of the scale from which no score is more than one problem away. */
 const endOf = (
   metric: string,
   n: number,
@@ -150,7 +149,7 @@ const evidenceOf = (facts: ComparedFacts, verdict: Verdict): string[] => {
   ];
 };
 
-/** With its sign, on the scale shown; the minus is U+2212. */
+/** Formats a number with its sign, on the scale shown; the minus is U+2212. */
 const signedScore = (value: number, metric: string): string => {
   const { factor, digits } = scaleOf(metric);
   const text = fixed(Math.abs(value) * factor, digits);
@@ -197,7 +196,7 @@ export const sentenceOf = (conclusion: Conclusion, first: string, second: string
 
 export interface RankedFacts {
   readonly metric: string;
-  /** Number of problems; undefined for published figures, which do not state it. */
+  /** Number of problems. Undefined for published figures, which do not state it. */
   readonly n: number | undefined;
   readonly scores: readonly number[];
 }
@@ -208,7 +207,7 @@ export const whyTooFew = (n: number): string | undefined =>
     ? `${verdictWords['too few problems']} (${problems(n)}, at least ${fewestProblems} are needed)`
     : undefined;
 
-/** Returns why none of several scores may be called the best; undefined if the best one may. */
+/** Returns the reason why none of several scores may be called the best; undefined if one may. */
 export const whyNoBest = ({ metric, n, scores }: RankedFacts): string | undefined => {
   if (n === undefined) return undefined;
   const few = whyTooFew(n);

@@ -8,7 +8,7 @@ import { tAbove } from '../intervals/student.js';
  * Two one-sided tests of a difference against a margin. Figures are on the harness's scale, not in percent.
  */
 export interface Equivalence {
-  /** `out of reach`: with this standard error even a difference of 0 would not pass. */
+  /** `out of reach`: with this standard error not even a difference of 0 would pass. */
   readonly verdict: 'equivalent' | 'not shown' | 'out of reach';
   /** The larger p-value of the two tests. */
   readonly p: number;
@@ -47,7 +47,7 @@ interface Test {
   readonly pOf: (difference: number, margin: number) => number;
 }
 
-/** Tango's score test: variance of the likeliest wins and losses if the true difference were the margin. */
+/** Tango's score test: variance of the most likely wins and losses if the true difference were the margin. */
 const wholeProblems = ({ byProblem }: PairedScores): Test => {
   const n = byProblem.values.length;
   const differing = byProblem.values.filter((own) => own !== 0).length;

@@ -31,11 +31,11 @@ export interface PairedComparison {
   readonly onlyB: number | undefined;
   /**
    * Two-sided p-value: McNemar's exact test for one model against one with scores of 0 and 1, otherwise
-   * Student's t of the difference and its standard error. At least 2^(1 - k) if k problems differ: no exact
-   * test of k signs gives less.
+   * Student's t of the difference and its standard error. At least 2^(1 - k) if k problems differ, as in any
+   * exact test of k signs.
    */
   readonly p: number | undefined;
-  /** `bootstrap`: Student's t with the error of resamples that repeat a choice. */
+  /** `bootstrap`: Student's t with the error of resamples that choose again. */
   readonly test: 'mcnemar' | 't' | 'bootstrap' | undefined;
   /** 95 % interval of the difference. */
   readonly interval: Interval | undefined;
@@ -45,7 +45,7 @@ export interface PairedComparison {
    * `task experts, language experts and problems like these`.
    */
   readonly estimand: string | undefined;
-  /** Why `interval` is undefined, if it is. */
+  /** The reason why `interval` is undefined, if it is. */
   readonly reason: string | undefined;
 }
 
@@ -65,7 +65,7 @@ export const comparePaired = (
 ): PairedComparison => comparePooled([a], [b], metric, options);
 
 /**
- * Compares the means of two sets of models; problems are sampled, the models are fixed.
+ * Compares the means of two sets of models. Problems are sampled, models are fixed.
  *
  * @throws LayerloomError RESULTS_NOT_PAIRED as `comparePaired`
  */
@@ -78,7 +78,7 @@ export const comparePooled = (
 
 /**
  * Compares the means of two rows of a table in one task. Problems, which all models share, and sampled
- * experts are crossed effects (`crossed.ts`). If the same problems chose a row, resamples repeat the choice
+ * experts are crossed effects (`crossed.ts`). If the same problems chose a row, resamples choose again
  * (`chosen.ts`).
  *
  * @throws LayerloomError RESULTS_NOT_PAIRED as `comparePaired`
@@ -261,7 +261,7 @@ const leastOf = ({ values, divisor }: Scaled): number =>
 /** Rounds a difference, so that equal scores count as equal despite rounding errors. */
 const rounded = (difference: number): number => (Math.abs(difference) < 1e-12 ? 0 : difference);
 
-/** Adjusts p-values by Holm's method; undefined values are not counted. */
+/** Adjusts p-values by Holm's method. Undefined values are not counted. */
 export const holm = (values: readonly (number | undefined)[]): (number | undefined)[] => {
   const given = values.filter((value) => value !== undefined);
   if (given.length === 0) return [...values];

@@ -4,7 +4,7 @@ import type { Interval } from './shares.js';
 import { t95, tTest } from './student.js';
 
 export interface Located {
-  /** The mean minus the bias of a choice. */
+  /** The mean, minus the bias of a choice. */
   readonly center: number;
   readonly mean: number;
   readonly spread: Spread;
@@ -14,8 +14,8 @@ export interface Located {
 
 /**
  * Returns the variance as a function of the mean: v(μ) = c (μ − least)(most − μ), as for a share of right
- * answers; a constant without a range. For shares, 1 / c is the effective number of problems (Korn and
- * Graubard 1998). Scores that are all at one end have the variance of a single model.
+ * answers, or a constant without a range. For shares, 1 / c is the effective number of problems (Korn and
+ * Graubard 1998). If all scores are at one end, c is that of a single model.
  */
 const varianceOf = ({ mean, spread: { variance }, range: [least, most], n }: Located) => {
   const isEnded = Number.isFinite(most);
@@ -28,7 +28,8 @@ const varianceOf = ({ mean, spread: { variance }, range: [least, most], n }: Loc
 
 /**
  * Returns the 95 % interval: the μ with (mean − μ)² ≤ t² v(μ), by Student's t. For a share this is Wilson's
- * (1927) score interval with an effective number of problems (Dean and Pagano 2015); it stays in the range.
+ * (1927) score interval with an effective number of problems (Dean and Pagano 2015), which stays in the
+ * range.
  *
  * @returns undefined if the scores do not vary
  */

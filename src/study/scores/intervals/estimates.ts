@@ -16,7 +16,7 @@ import { meanOfModels } from './scaled.js';
 import { type Interval, wilson } from './shares.js';
 
 export interface Estimate {
-  /** Standard error after subtracting the bias of a choice; see `chosen.ts`. */
+  /** Standard error, without the bias of a choice (`chosen.ts`). */
   readonly stderr: number;
   readonly df: number;
   /** 95 % interval; undefined if scores do not vary. */
@@ -98,7 +98,7 @@ export const estimateOfChosen = (
   const byModel = (some: readonly Column[]) => some.map((column) => pseudoValues(column, aggregate));
   const chosen = scoreOfRow(rowScores(own, aggregate));
   const alike = rows.filter(({ scores }) => isSameScore(scoreOfRow(scores), chosen));
-  // Whichever of these was chosen.
+  // The best of the equally good rows, whichever was chosen.
   const mean =
     sign * Math.max(...[chosen, ...alike.map(({ scores }) => scoreOfRow(scores))].map((of) => sign * of));
   const { bias, spread: problems } = choiceSpread(

@@ -53,9 +53,9 @@ export const pairRows = (a: Row, b: Row, metric: string): PairedScores | undefin
 };
 
 /**
- * Returns the mean of differences in several languages, each counted once. Problems are matched by position:
- * the languages of a benchmark translate the same problems, and the order of independent problems does not
- * change the variance. Shared experts are matched too; a language's own experts count separately.
+ * Returns the mean of differences in several languages, each counted once. Problems are matched by position,
+ * because the languages of a benchmark translate the same problems. Shared experts are matched too; a
+ * language's own experts count separately.
  *
  * @returns undefined if the numbers of problems differ
  */
@@ -87,7 +87,7 @@ export const meanOfPaired = (parts: readonly PairedScores[]): PairedScores | und
   };
 };
 
-/** Pairs that share no expert are identified by their task experts. */
+/** Identifies pairs that share no expert by their task experts. */
 const commonKey = ({ kind, labels }: Factor): string =>
   JSON.stringify([kind, kind === 'pairs of experts' ? labels.map(taskExpertOf) : labels]);
 

@@ -1,7 +1,7 @@
 import { groupBy } from '../../../core/base/errors/lookup.js';
 import type { RowScores } from '../reading/row-score.js';
 
-/** Rounds of colour refinement between problems and rows. */
+/** Rounds of refinement between problems and rows. */
 const rounds = 3;
 
 /** The finaliser of MurmurHash3. */
@@ -46,7 +46,7 @@ export const orderOfProblems = (sides: readonly (readonly RowScores[])[]): numbe
 class Coloured {
   kind: number;
   colour: number;
-  /** Hashes by problem, one list a model or one for the row. */
+  /** Hashes by problem: a list for each model, or one for the row. */
   readonly cells: readonly Int32Array[];
 
   constructor({ columns, models }: RowScores, side: number) {

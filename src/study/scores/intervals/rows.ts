@@ -2,15 +2,15 @@ import type { EvaluationResult } from '../../evaluation/result.js';
 import type { ScoredModel } from '../reading/scored-experiment.js';
 import { isOnePair, type Sampling, samplingOf } from './sampled.js';
 
-/** A side of a comparison: the models whose mean it is, in one task. */
+/** A side of a comparison: a mean over models in one task. */
 export interface Row {
   readonly results: readonly EvaluationResult[];
-  /** Populations that the models are sampled from; undefined if the models stand only for themselves. */
+  /** Populations that the models are sampled from. Undefined if the models stand only for themselves. */
   readonly sampling?: readonly Sampling[] | undefined;
   readonly isOnePair?: boolean;
   /**
-   * If this row was chosen as the best on the same problems: all rows that could have been chosen, this one
-   * included (configurations, kinds of models, or the nine pairs of a maximum). Resamples repeat the choice.
+   * If this row was chosen as the best on the same problems: all rows of the choice, this one included.
+   * Resamples choose again.
    */
   readonly candidates?: readonly (readonly EvaluationResult[])[] | undefined;
 }

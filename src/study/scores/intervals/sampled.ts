@@ -4,7 +4,7 @@ import type { ScoredModel } from '../reading/scored-experiment.js';
 import type { Levels } from './crossed.js';
 import { less, meanOfModels, type Scaled } from './scaled.js';
 
-/** A population of models. `pairs of experts` have no expert in common; `models` have any other role. */
+/** A population of models. Members of `pairs of experts` share no expert; `models` have any other role. */
 export type Kind = 'task experts' | 'language experts' | 'pairs of experts' | 'models';
 
 export interface Sampling {
@@ -13,11 +13,11 @@ export interface Sampling {
 }
 
 /**
- * Returns the populations that a row's models are sampled from, so that the mean describes similar models
- * too. A kind with one member (the task expert of three merges) is fixed.
+ * Returns the populations that a row's models are sampled from; the mean then describes similar models too. A
+ * kind with one member (the task expert of three merges) is fixed.
  *
- * @returns empty for a single model that is not a pair's merge; undefined if the models are no sample of
- *   others: a single pair, or some pairs of a grid
+ * @returns empty for a single model that is not a pair's merge; undefined if the models are no sample: a
+ * single pair, or some pairs of a grid
  */
 export const samplingOf = (models: readonly ScoredModel[]): readonly Sampling[] | undefined => {
   if (models.length < 2) return isOnePair(models) ? undefined : [];
@@ -63,8 +63,8 @@ export const factorsOf = ({ scores, sampling = [] }: SampledScores): Factor[] =>
 
 /**
  * Returns the kinds of model (experts, seeds, …) whose sampling makes the difference of two rows' means vary.
- * If both rows use the same experts, each expert's difference is one level, because its effect on both rows
- * cancels. Empty if one of the rows is not a sample of such models.
+ * If both rows use the same experts, an expert's difference is one level. Empty if one of the rows is no
+ * sample.
  */
 export const factorsOfDifference = (a: SampledScores, b: SampledScores): Factor[] => {
   if (a.sampling === undefined || b.sampling === undefined) return [];
@@ -101,6 +101,6 @@ export const estimandOf = (
   return `${isOnePair ? 'these two experts' : 'these models'} only, problems like these`;
 };
 
-/** True for one merge of two experts, whose score says nothing of other experts. */
+/** True for one merge of two experts, whose score describes no other experts. */
 export const isOnePair = (models: readonly ScoredModel[]): boolean =>
   models.length === 1 && models.every(isPair);

@@ -23,5 +23,5 @@ export const bonettPrice = (onlyA: number, onlyB: number, n: number): Interval =
   return [Math.max(-1, a - b - half), Math.min(1, a - b + half)];
 };
 
-/** Extends an interval to contain 0, for a difference that a test does not distinguish from 0. */
+/** Extends an interval to contain 0 if a test does not distinguish the difference from 0. */
 export const withZero = ([low, high]: Interval): Interval => [Math.min(0, low), Math.max(0, high)];

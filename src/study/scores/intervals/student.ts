@@ -1,6 +1,6 @@
 import { tCdf } from '../statistics/distributions.js';
 
-/** From here on Student's t is normal to ten digits. */
+/** Degrees of freedom from which Student's t is normal to ten digits. */
 const most = 1e8;
 
 /** Two-sided p-value; `df` may be fractional. */

@@ -69,7 +69,7 @@ interface Ablation {
   readonly caption: string;
   readonly settings: readonly Setting[];
   readonly compared: string;
-  /** References of a setting: the first that was merged is used. Empty if the row is a reference itself. */
+  /** References of a setting: the first merged one is used. Empty if the row is a reference itself. */
   readonly referencesOf: (setting: Setting) => readonly Reference[];
 }
 
@@ -184,7 +184,7 @@ const modelsOf = (board: Board, language: string, reference: Reference): readonl
 
 const pairOf = ({ task, languageExpert }: ScoredModel): string => `${task}+${languageExpert}`;
 
-/** Restricts both sides to pairs with scores on both; undefined if the sides are the same merges. */
+/** Restricts both sides to pairs with scores on both. Undefined if the sides are the same merges. */
 const ofSamePairs = (
   a: readonly ScoredModel[],
   b: readonly ScoredModel[],

@@ -10,8 +10,8 @@ import { type Contrast, differences, type Sides } from './differences.js';
 import { benchmarkNotes } from './notes.js';
 
 /**
- * Linearity of task vectors (the follow-up's explanation of train-then-revert): scores of base + α·τ by α,
- * for experts and pairs, and their departures from linearity.
+ * Linearity of task vectors: scores of base + α·τ by α, for experts and pairs, and their departures from
+ * linearity.
  */
 export const alpha = (board: Board): ScoreTable[] =>
   board.benchmarks.flatMap((benchmark) => {
@@ -119,13 +119,12 @@ const departures = (board: Board, benchmark: string, subjects: readonly Subject[
 
 const sumLabel = 'the sum of the gains of each alone';
 
-/** Proportional gains: (1 − α) · base + α · (score at 1). */
 const alongOne =
   (value: number): Expected =>
   ({ at }) =>
     weighted([at.get(0), 1 - value], [at.get(1), value]);
 
-/** The score that additive gains would give: the sum of both experts' scores at this α, minus the base's. */
+/** The score of additive gains: the sum of both experts' scores at this α, minus the base's. */
 const sumOfBoth =
   (curves: readonly Curve[], value: number): Expected =>
   ({ task, language, at }) => {

@@ -6,7 +6,7 @@ import type { Cell, ScoreTable, TableRow } from '../reading/score-table.js';
 
 /**
  * Paired comparisons of every group of merges with every other group; without merges, of a few models.
- * P-values are adjusted within a language and task, whose comparisons answer one question.
+ * P-values are adjusted within a language and task.
  */
 export const comparisons = (board: Board): ScoreTable[] => [
   {

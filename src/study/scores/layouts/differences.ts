@@ -13,7 +13,7 @@ export interface Contrast {
   readonly id: string;
   /** `(0, 0) less (5, 2)` */
   readonly label: string;
-  /** Restricted to the same experts; undefined if a row is missing. */
+  /** The rows, with the same experts; undefined if a row is missing. */
   readonly sides: (subject: Subject) => Sides | undefined;
 }
 
@@ -43,8 +43,7 @@ interface Family {
 
 /**
  * Paired differences of rows from their reference rows, by language and as the mean over languages, with
- * tests of equivalence if a margin is given. P-values are adjusted over all rows of a language, because these
- * answer one question.
+ * tests of equivalence if a margin is given. P-values are adjusted over all rows of a language.
  */
 export const differences = (
   board: Board,
@@ -126,7 +125,7 @@ const compare = (board: Board, subject: Subject, contrast: Contrast): Compared |
   }));
 };
 
-/** Returns means over the languages that have contrasts, for contrasts that all of these have. */
+/** Returns means over languages with contrasts, for the contrasts that all of them have. */
 const meanFamily = (contrasts: readonly Contrast[], families: readonly Family[]): Family[] => {
   const filled = families.filter(({ compared }) => compared.length > 0);
   if (filled.length < 2) return [];
@@ -193,7 +192,7 @@ const equivalenceWords = (
 ): string => {
   if (verdict === 'equivalent') return `equivalent within ±${margin} (${pText(p)})`;
   if (verdict === 'not shown') return `not shown to be equivalent within ±${margin} (${pText(p)})`;
-  // Rounded up, so that the margin shown can be reached.
+  // The margin is rounded up, so that it can be reached.
   const unit = 10 ** digits;
   const least = fixed(Math.ceil(reach * factor * unit) / unit, digits);
   return `±${margin} cannot be shown by these data, whatever the difference: the smallest margin is ±${least}`;

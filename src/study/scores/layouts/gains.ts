@@ -24,7 +24,7 @@ const baselineLabels = { expert: 'the best single expert', base: 'the base' } as
 
 /**
  * Two gains by language and method, in points (Fig. 2 of the follow-up): the mean over pairs minus the best
- * single expert's score, and the same mean minus the base's score. Positive is better, for perplexities too.
+ * single expert's score, or minus the base's. Positive is better, for perplexities too.
  */
 export const gains = (board: Board): ScoreTable[] =>
   board.benchmarks.map((benchmark) => {
@@ -118,7 +118,7 @@ const gain = (
   };
 };
 
-/** The best of these experts does not describe other experts. */
+/** The best of these experts describes no other experts. */
 const overExpert = (board: Board, subject: Subject, group: Group, expert: ScoredModel): PairedComparison =>
   compareRows(
     onlyThese(rowIn(group, subject)),

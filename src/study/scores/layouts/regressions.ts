@@ -10,7 +10,7 @@ const references = ['base', 'language', 'task'] as const;
 
 /**
  * Regressions: merges of a language against base and experts, in tasks for which they were not made (English,
- * other benchmarks). Methods have the configuration that is best in the language's first task.
+ * other benchmarks). A method's configuration is the best in the language's first task.
  */
 export const regressions = (board: Board): ScoreTable[] => {
   const rows = board.experiment.languages.flatMap((language) => {
@@ -90,7 +90,9 @@ const rowsOf = (board: Board, { language, groups, merged, subject }: Scored): (T
   });
 };
 
-/** Names the models that beat the merges, surely or perhaps by chance; or why none can be named. */
+/**
+ * Names the models that beat the merges, surely or perhaps by chance, or the reason why none can be named.
+ */
 const worseCell = (compared: readonly Judged[]): Cell | null => {
   const worse = compared.filter(({ conclusion }) => conclusion.verdict === 'worse');
   const maybe = compared.filter(

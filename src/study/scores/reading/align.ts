@@ -42,7 +42,7 @@ export const whyUnpaired = (results: readonly EvaluationResult[], metric: string
  *   or targets, or if a result lacks a problem or contains it twice
  */
 export const alignResults = (results: readonly EvaluationResult[], metric: string): Aligned => {
-  // Sorted by name, so that a message names the same two models whatever the order of results.
+  // Sorts by name, so that a message names the same two models whatever the order of results.
   const byName = results.toSorted((a, b) => (a.model < b.model ? -1 : a.model > b.model ? 1 : 0));
   const first = itemAt(byName, 0);
   for (const result of byName) checkSame(first, result);
@@ -72,7 +72,7 @@ interface ReadScores {
   readonly most: number;
 }
 
-/** A cache: a result is compared with many others on the same problems. */
+/** Caches the alignment, because a result is compared with many others. */
 const readBefore = new WeakMap<EvaluationResult, Map<string, ReadScores>>();
 
 const scoresOf = (result: EvaluationResult, metric: string, keys: readonly string[]): ReadScores => {
@@ -100,7 +100,7 @@ const scoresOf = (result: EvaluationResult, metric: string, keys: readonly strin
 
 interface Problems {
   readonly byKey: ReadonlyMap<string, ProblemResult>;
-  /** By row, not file order, so that translations of the same problems have one order. */
+  /** Orders by row, not by file, so that translations of the same problems have one order. */
   keys: readonly string[];
 }
 
@@ -161,8 +161,8 @@ const notPaired = (first: EvaluationResult, other: EvaluationResult, reason: str
   });
 
 /**
- * Returns one number a problem, whose mean is the model's score: jackknife pseudo-values (Tukey 1958), n θ −
- * (n − 1) θ without the problem. If the score is a mean, they equal the problems' scores.
+ * Returns jackknife pseudo-values (Tukey 1958): n θ − (n − 1) · (θ without the problem). Their mean is the
+ * model's score; if the score is a mean, they are the problems' scores.
  */
 export const pseudoValues = ({ sums, weights }: Column, { of, isMean }: Aggregate): Float64Array => {
   if (isMean) return sums;

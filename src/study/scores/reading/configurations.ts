@@ -5,7 +5,7 @@ import { meanOf } from '../statistics/mean.js';
 import type { ModelScore } from './model-score.js';
 import type { ScoredModel } from './scored-experiment.js';
 
-/** Models with one configuration, one for each pair of experts of a language. */
+/** Merges of one configuration: one for each pair of experts of a language. */
 export interface Configuration {
   /** The name in the experiment: `default`, `grid/b3-u0-tb0-tu0`. */
   readonly variant: string;
@@ -60,7 +60,7 @@ export const distinctMerges = (models: readonly ScoredModel[]): ScoredModel[] =>
 
 /**
  * Returns each configuration once, ordered by settings. Two are the same if their merges have equal weights,
- * or if they have equal settings and equal figures in every task.
+ * or equal settings and figures.
  */
 export const distinctConfigurations = <Of extends Configuration>(configurations: readonly Of[]): Of[] => {
   const entryOf = ({ models }: Configuration): string | null => itemAt(models, 0).entry;
@@ -95,7 +95,7 @@ const settingsOf = ({ method, models }: Configuration): string =>
     ...Object.entries(itemAt(models, 0).configuration).sort(([a], [b]) => compareTexts(a, b)),
   ]);
 
-/** Copies of a configuration under other names share at least one of these texts. */
+/** Copies of a configuration under other names share one of these texts. */
 const identitiesOf = ({ method, models }: Configuration, settings: string): string[] => {
   const byPair = (of: (model: ScoredModel) => unknown): string =>
     models
@@ -110,7 +110,7 @@ const identitiesOf = ({ method, models }: Configuration, settings: string): stri
   ];
 };
 
-/** The settings of a layer swap; parameters that are not given have the method's defaults (§4.2). */
+/** The settings of a layer swap, with the method's defaults for missing ones (§4.2). */
 export interface SwapSetting {
   readonly bottom: number;
   readonly top: number;
@@ -169,11 +169,11 @@ export const defaultOf = (
 };
 
 export interface Competition {
-  /** The configurations scored for the most pairs; one that lacks a hard pair could win unfairly. */
+  /** Only configurations scored for the most pairs: one that lacks a hard pair could win unfairly. */
   readonly candidates: readonly Configuration[];
   /** Ties are broken by settings. */
   readonly best: Configuration;
-  /** Number of configurations without scores of some pairs. */
+  /** Number of configurations that lack scores of some pairs. */
   readonly incomplete: number;
 }
 

@@ -87,7 +87,7 @@ export class ImportedFigures {
     if (chosen === undefined) return undefined;
     const { summary } = chosen;
     const value = onScale(summary, factor);
-    // Half a step of the coarser figure, which rounding alone explains.
+    // Half a step of the coarser figure: the difference that rounding explains.
     const others = found.filter(
       ({ summary: other }) =>
         Math.abs(onScale(other, factor) - value) > 0.5 * Math.min(factor, 100) * 1e-3 + 1e-9,

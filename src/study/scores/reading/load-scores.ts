@@ -54,7 +54,7 @@ export const loadScores = async (directory: string): Promise<ScoredExperiment> =
 
 const mostNamed = 5;
 
-/** Warns of tasks whose results have several versions: means include all of them. */
+/** Warns of tasks whose results have several versions, because means include all of them. */
 const versionWarnings = (models: readonly ScoredModel[], directory: string): string[] => {
   const all = models.flatMap(({ name, results }) =>
     [...results].map(([task, { taskVersion }]) => ({ name, task, taskVersion })),
@@ -77,7 +77,7 @@ const versionWarnings = (models: readonly ScoredModel[], directory: string): str
   });
 };
 
-/** Reads each result file once: merges with equal weights share it. */
+/** Reads each result file once; merges with equal weights share it. */
 class Results {
   readonly warnings: string[] = [];
   texts: ProblemTexts = {};

@@ -33,7 +33,7 @@ export interface Scale {
   readonly digits: number;
 }
 
-/** In percent, as in the paper (Tables 1, 2, 6). */
+/** Metrics in percent, as in the paper (Tables 1, 2, 6). */
 const shares = /^(exact_match|em|acc|acc_norm|pass(_at_|@)\d+|f1|mc[12])$/;
 const perplexities = /perplexity|bits_per_byte/;
 
@@ -55,7 +55,7 @@ export const rangeOfDifference = ([least, most]: Range): Range => {
   return Number.isFinite(widest) ? [-widest, widest] : unbounded;
 };
 
-/** Unbounded if a score is outside the metric's range, or if the range is unknown. */
+/** Returns a metric's range; unbounded if a score is outside it, or if it is unknown. */
 export const rangeOf = (metric: string, scores: readonly number[]): Range => {
   const range = ranges[scaleOf(metric).unit](metric);
   return scores.every((score) => score >= range[0] && score <= range[1]) ? range : unbounded;
@@ -83,8 +83,7 @@ export interface Aggregate {
 
 /**
  * Returns how the harness aggregates a metric. Perplexities are exp(-Σ log-likelihood / Σ weight); weights
- * are numbers of words or bytes, or 1 for each problem if scores are plain numbers. `bits_per_byte` is that
- * exponent in base 2. Others are means.
+ * are numbers of words or bytes, or 1 for each problem if scores are plain numbers. `bits_per_byte` is that exponent divided by ln 2. Other metrics are means.
  *
  * @param arePlain true if no problem's score has a weight
  */

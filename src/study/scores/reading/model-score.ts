@@ -10,7 +10,7 @@ export interface ModelScore {
   /** `metric,filter` */
   readonly metric: string;
   readonly value: number;
-  /** As the harness states it; sqrt(p (1 - p) / n) for other shares. */
+  /** The harness's value; sqrt(p (1 - p) / n) for other shares. */
   readonly stderr: number | undefined;
   readonly n: number;
   readonly isHigherBetter: boolean;

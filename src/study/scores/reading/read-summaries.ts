@@ -48,7 +48,7 @@ export const readSummaries = async (file: string): Promise<ImportedSummary[]> =>
   const content = await reading(file, () => readSmallFile(file, { most: mostCsvBytes, what: 'a table' }));
   const text = content.toString();
   const lines = text.replace(/^\ufeff/, '').split(/\r?\n/);
-  // Comments and blank lines are emptied, not removed, to keep line numbers.
+  // Comments and blank lines are emptied instead of removed, which keeps line numbers.
   const { rows: cellsOf, fault } = parseCsv(
     lines.map((line) => (line.startsWith('#') ? '' : line)).join('\n'),
   );

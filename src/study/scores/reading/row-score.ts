@@ -5,9 +5,7 @@ import type { Aggregate } from './metrics.js';
 
 /** Scores of a row's models, prepared for repeated aggregation. */
 export interface RowScores {
-  /**
-   * For a mean: one column of sums over models (whole numbers if scores are). Otherwise one column a model.
-   */
+  /** For a mean, one column of sums over models. Otherwise one column for each model. */
   readonly columns: readonly Column[];
   readonly models: number;
   readonly aggregate: Aggregate;
@@ -31,7 +29,7 @@ export const scoreOfRow = ({ columns, models, aggregate }: RowScores): number =>
   return sumOf(columns.map(({ sums, weights }) => of(sumOf(sums), sumOf(weights)))) / models;
 };
 
-/** True for equal scores, whatever their last bits: sums of sevenths are rounded. */
+/** True for scores that are equal but for rounding. */
 export const isSameScore = (a: number, b: number): boolean =>
   Math.abs(a - b) <= 1e-12 * Math.max(1, Math.abs(a), Math.abs(b));
 

@@ -18,9 +18,9 @@ export interface Cell {
   readonly model?: string;
   /** The chosen configuration's name in the experiment. */
   readonly configuration?: string;
-  /** Score if chosen on one half of the problems and scored on the other, free of the luck of the choice. */
+  /** Score on one half of the problems if the other half chooses. */
   readonly otherHalf?: number;
-  /** 95 % interval on the scale shown; includes the choice if the same problems chose the figure. */
+  /** 95 % interval on the scale shown. If the same problems chose the figure, it includes the choice. */
   readonly interval?: readonly [low: number, high: number];
   /**
    * The population that standard error, interval and p describe:
@@ -78,9 +78,9 @@ export const hasCells = ({ rows }: ScoreTable): boolean =>
 export const cellText = (cell: Cell | null): string =>
   cell === null ? '' : typeof cell.value === 'string' ? cell.value : fixed(cell.value, cell.digits);
 
-/** Rounds halves up even if binary fractions hide them, as printed tables do. */
+/** Rounds halves up, as printed tables do, although binary fractions hide them. */
 export const fixed = (value: number, digits: number): string => {
-  // Digits beyond a double's precision say nothing, and toFixed itself gives up at 1e21.
+  // Digits beyond a double's precision mean nothing, and toFixed fails at 1e21.
   if (Math.abs(value) >= 1e9) return value.toPrecision(4);
   const text = (value + Math.sign(value) * 1e-9).toFixed(digits);
   return /^-0(\.0*)?$/.test(text) ? text.slice(1) : text;

@@ -12,7 +12,10 @@ export interface ScoredModel {
   readonly role: string;
   /** The language of a merge, or `all`; null for references. */
   readonly language: string | null;
-  /** A language expert's languages; for a reference, those that limit it, else those it is measured in. */
+  /**
+   * A language expert's languages. For a reference, the languages that limit it, else those it is measured
+   * in.
+   */
   readonly languages: readonly string[];
   /** A merge's task expert: its name, `soup`, or null. */
   readonly task: string | null;
@@ -22,8 +25,8 @@ export interface ScoredModel {
   /** Entry under `merges` in the experiment's file; null for references. */
   readonly entry: string | null;
   /**
-   * Distinguishes the merge from others of its pair: its name without language and pair, `default` or
-   * `grid/b3-u0-tb0-tu0-uniform`; null for references.
+   * The merge's name without language and pair: `default` or `grid/b3-u0-tb0-tu0-uniform`. Null for
+   * references.
    */
   readonly variant: string | null;
   readonly configuration: Readonly<Record<string, unknown>>;
@@ -34,8 +37,8 @@ export interface ScoredModel {
 }
 
 /**
- * True for a merge of this language or of all languages, for the base, for task experts, and for language
- * experts and references that have this language.
+ * True for the base, task experts, merges of all languages, and for merges, language experts and references
+ * of this language.
  */
 export const isOfLanguage = (
   { role, language: own, languages }: Pick<ScoredModel, 'role' | 'language' | 'languages'>,

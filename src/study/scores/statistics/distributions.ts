@@ -1,7 +1,6 @@
 /**
  * Statistics from libraries. The build replaces the compiled module by a bundle
- * (`scripts/bundle-libraries.mjs`), so that 200 packages are not installed. The exported types name none of
- * the libraries' types.
+ * (`scripts/bundle-libraries.mjs`), so exported types name none of the libraries' types.
  */
 import stdlibBinomialCdf from '@stdlib/stats-base-dists-binomial-cdf';
 import stdlibTCdf from '@stdlib/stats-base-dists-t-cdf';

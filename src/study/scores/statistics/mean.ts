@@ -1,4 +1,4 @@
-/** The same to the bit in any order: whole numbers add up exactly, others are sorted first. */
+/** The result has the same bits in any order: whole numbers add up exactly, others are sorted first. */
 export const sumOf = (values: ArrayLike<number>): number => {
   let [sum, areWhole] = [0, true];
   for (let at = 0; at < values.length; at += 1) {
@@ -11,7 +11,7 @@ export const sumOf = (values: ArrayLike<number>): number => {
 
 const add = (sum: number, value: number): number => sum + value;
 
-/** Element-wise; the same to the bit in any order of rows. */
+/** Element-wise mean, with the same bits in any order of rows. */
 export const sumsOf = (rows: readonly Float64Array[]): Float64Array => {
   const sums = new Float64Array(rows[0]?.length ?? 0);
   if (rows.length < 3 || rows.every((row) => row.every(Number.isInteger))) {

@@ -4,13 +4,13 @@ import { xoroshiro128plus } from 'pure-rand/generator/xoroshiro128plus';
 export const defaultResampling = { resamples: 2000, seed: 20241002 } as const;
 
 export interface Resampling {
-  /** Default: 2,000, enough for a mean and a variance. */
+  /** Number of resamples. Default: 2,000, enough for a mean and a variance. */
   readonly resamples?: number | undefined;
   /** The same seed gives the same figures. */
   readonly seed?: number | undefined;
 }
 
-/** Most draws cached for the next comparison with as many problems: 40 MB of counts. */
+/** Most draws in the cache: 40 MB of counts. */
 const mostKept = 20_000_000;
 
 let kept: { readonly key: string; readonly resamples: readonly Uint16Array[] } | undefined;

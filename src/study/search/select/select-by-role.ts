@@ -21,11 +21,11 @@ export interface SelectionByRole {
   }[];
 }
 
-/** The problems of a task that checkpoints were chosen by. */
+/** The problems of a task by which checkpoints were chosen. */
 export interface ChosenBy {
   /** The first and the last row, `0-49`, or `all`. */
   readonly rows: string;
-  /** The fewest problems that a checkpoint was scored on. */
+  /** Fewest problems on which a checkpoint was scored. */
   readonly problems: number;
 }
 

@@ -19,13 +19,13 @@ export interface SelectionDistance {
 export interface SelectionInput {
   readonly candidates: readonly SelectionCandidate[];
   readonly distances: readonly SelectionDistance[];
-  /** Default: 3, as in the paper. */
+  /** Number to choose. Default: 3, as in the paper. */
   readonly count?: number | undefined;
   /** Weight of diversity against score. Default: 1; 0 takes the best scores. */
   readonly balance?: number | undefined;
-  /** Weights of benchmarks in the score; others are ignored. Default: all equal. */
+  /** Weights of benchmarks in the score; benchmarks without one are ignored. Default: all equal. */
   readonly weights?: Readonly<Record<string, number>> | undefined;
-  /** Minimum scores by benchmark: a candidate below one of them is left out. */
+  /** Minimum scores by benchmark; lower candidates are left out. */
   readonly atLeast?: Readonly<Record<string, number>> | undefined;
 }
 
@@ -37,22 +37,22 @@ export interface SelectedCheckpoint {
    * deviation above.
    */
   readonly score: number;
-  /** Distance of its task vector to the nearest one chosen before; null for the first. */
+  /** Distance of the task vector to the nearest one chosen before; null for the first. */
   readonly distance: number | null;
   /** `distance`, standardised over all pairs; null for the first. */
   readonly diversity: number | null;
   /** The criterion: score + balance · diversity. */
   readonly value: number;
-  /** The candidate with the next lower value; null if there was no other. */
+  /** The candidate with the next lower value; null if there was none. */
   readonly next: { readonly name: string; readonly value: number } | null;
 }
 
 export interface Selection {
   readonly chosen: readonly SelectedCheckpoint[];
   readonly balance: number;
-  /** Standardised scores of all candidates that were not left out, in the given order. */
+  /** Standardised scores of all candidates with the minimum scores, in the given order. */
   readonly scores: readonly { readonly name: string; readonly score: number }[];
-  /** Candidates below a minimum score, with the first benchmark concerned. */
+  /** Candidates below a minimum score, with the first such benchmark. */
   readonly leftOut: readonly {
     readonly name: string;
     readonly benchmark: string;
@@ -64,11 +64,11 @@ export interface Selection {
 /**
  * Chooses checkpoints that balance score and diversity (paper §3.1: "striking a balance between top
  * performance and sufficient diversity"; the rule is ours). The first has the best score. Each further one
- * has the highest sum of its standardised score and `balance` times the standardised distance of its task
- * vector to the nearest one chosen. Ties are broken by the given order.
+ * has the highest `score + balance · distance`, both standardised; the distance is that of its task vector to
+ * the nearest one chosen. Ties are broken by the given order.
  *
  * @throws LayerloomError SELECTION_INVALID for too few candidates, duplicate names, scores that are NaN or of
- *   different benchmarks, or a pair without a distance
+ * different benchmarks, or a pair without a distance
  */
 export const selectCheckpoints = ({
   candidates: given,

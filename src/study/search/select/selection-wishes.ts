@@ -13,8 +13,8 @@ export interface SelectionWishes {
   /** Weights in the score by task or benchmark. Default: 1. A benchmark's tasks share its weight equally. */
   readonly weights?: Readonly<Record<string, number>> | undefined;
   /**
-   * Scores that a checkpoint must reach or beat, by task or benchmark: a number on the harness's scale,
-   * `base`, or `base+0.005` for a gain over the base.
+   * Minimum scores of a checkpoint by task or benchmark: a number on the harness's scale, `base`, or
+   * `base+0.005`.
    */
   readonly atLeast?: Readonly<Record<string, number | string>> | undefined;
 }
@@ -25,14 +25,14 @@ export interface ScoredTasks {
   readonly tasks: readonly string[];
   /** The base's scores; higher is better. */
   readonly base: Readonly<Record<string, number>> | undefined;
-  /** True for tasks whose metric is better when lower: their scores are negated. */
+  /** True for tasks whose metric is better when lower; their scores are negated. */
   readonly isTurned: (task: string) => boolean;
 }
 
 export interface TaskWishes {
-  /** Tasks without a weight above 0 are not in the score. */
+  /** Weights above 0; other tasks are not in the score. */
   readonly weights: Readonly<Record<string, number>>;
-  /** Higher is better. */
+  /** Minimum scores; higher is better. */
   readonly atLeast: Readonly<Record<string, number>>;
 }
 

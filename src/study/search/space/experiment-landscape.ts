@@ -30,8 +30,8 @@ export interface ExperimentLandscapeOptions {
 }
 
 /**
- * The landscape of an experiment. A configuration's outcome on a problem is the mean over its pairs, because
- * the paper judges a language's configuration by its mean. Merges are made when first needed.
+ * The landscape of an experiment. A configuration's outcome on a problem is the mean over its pairs, by which
+ * the paper judges. Merges are made when first needed.
  */
 export class ExperimentLandscape implements Landscape {
   readonly cost: number;

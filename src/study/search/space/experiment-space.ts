@@ -8,7 +8,7 @@ import type { Coordinate, Group, SearchPoint } from './space.js';
 export interface ExperimentPoint extends SearchPoint {
   readonly method: string;
   readonly configuration: Readonly<Record<string, unknown>>;
-  /** A merge of each pair; every configuration has the same order of pairs. */
+  /** A merge of each pair; all configurations have the same order of pairs. */
   readonly merges: readonly ExperimentMerge[];
 }
 
@@ -33,8 +33,8 @@ export const pairOf = ({ task, languageExpert }: ExperimentMerge): string =>
   `${task ?? ''}+${languageExpert ?? ''}`;
 
 /**
- * Makes a search space from the merges of one language. If two entries have the same configuration, its point
- * has the name in the larger entry.
+ * Makes a search space from the merges of one language. A configuration of two entries has its name in the
+ * larger one.
  *
  * @param standard the default's name; otherwise the entry `default`, else the first configuration
  * @throws LayerloomError SEARCH_INVALID for an unknown default, or without merges
@@ -104,7 +104,7 @@ const keyOf = ({ method, configuration, merges }: Draft): string =>
     merges.map(pairOf),
   ]);
 
-/** Keeps the draft of each configuration in the entry with the most. */
+/** Keeps each configuration in the entry with the most configurations. */
 const distinctOf = (drafts: readonly Draft[]): Draft[] => {
   const sizes = new Map([...groupBy(drafts, ({ entry }) => entry)].map(([entry, of]) => [entry, of.length]));
   return [...groupBy(drafts, keyOf).values()].map((of) =>
@@ -124,7 +124,7 @@ const parametersOf = ({ method, configuration }: Draft): Readonly<Record<string,
 const textOf = (value: unknown): string =>
   typeof value === 'string' ? value : JSON.stringify(value ?? null);
 
-/** If several parameters vary together, as bottom and top do under `layers`, the first represents all. */
+/** Parameters that vary together, as bottom and top under `layers`, are represented by the first. */
 const coordinatesOf = (drafts: readonly Draft[]): Coordinate[] => {
   const names = [...new Set(drafts.flatMap((draft) => Object.keys(parametersOf(draft))))];
   const seen = new Set<string>();

@@ -1,7 +1,7 @@
 /** Rows of a task's data: `from` inclusive, `to` exclusive. */
 export type Rows = readonly [from: number, to: number];
 
-/** Compares the choice with the default on problems that the search has not used. */
+/** The comparison of the choice with the default, on problems that the search has not used. */
 export interface HeldOutComparison {
   readonly rows: Rows;
   /** `metric,filter` */
@@ -22,9 +22,9 @@ export interface HeldOutComparison {
   readonly estimand: string | null;
 }
 
-/** Scores configurations on rows of problems. Each call of `evaluate` counts against the budget. */
+/** Scores configurations on rows of problems. Each call of `evaluate` is paid from the budget. */
 export interface Landscape {
-  /** Problem-evaluations of one configuration on one row: its number of pairs. */
+  /** Problem-evaluations of a configuration on a row: its number of pairs. */
   readonly cost: number;
   /**
    * Returns outcomes by configuration and row (higher is better); null for a configuration that could not be

@@ -4,13 +4,13 @@ import { optionName } from '../../../core/base/errors/option-name.js';
 import type { Landscape, Rows } from './landscape.js';
 
 /**
- * Outcomes so far. Each configuration has the first rows up to its own limit, so that any two can be compared
- * on the same problems.
+ * Outcomes so far. Each configuration has them on the first rows up to its own limit, so any two can be
+ * compared.
  */
 export class Outcomes {
   readonly #landscape: Landscape;
   readonly #of: (number[] | null)[];
-  /** Rows at which a limit has ended. Blocks end there too, so that earlier results are found again. */
+  /** Rows at which a limit has ended. Blocks end there too, so that results of earlier runs are found. */
   readonly #borders: number[] = [0];
   #spent = 0;
 

@@ -17,11 +17,10 @@ export interface Analysed {
 }
 
 /**
- * Orders configurations by an analysis. First are the swaps that it proposes, those for the most pairs first.
- * Then come those that keep the largest share of the experts' changes, averaged over both experts and over
- * pairs: a swap is early if each expert changed little in the layers that it loses (paper §3.2). Other
- * methods, soups, and configurations with more layers than the models have come last, in the experiment's
- * order.
+ * Orders configurations by an analysis. First come the swaps that it proposes, those for the most pairs
+ * first. Then come swaps by the share of the experts' changes that they keep (paper §3.2), averaged over both
+ * experts and over pairs. Other methods, soups, and configurations with more layers than the models have come
+ * last.
  */
 export const orderByAnalysis = (
   points: readonly ExperimentPoint[],
@@ -49,7 +48,7 @@ export const pairsProposing = (
   ).length;
 };
 
-/** At random, the default first. The same seed gives the same order. */
+/** A random order after the default. The same seed gives the same order. */
 export const orderBySeed = (count: number, standard: number, seed: number): number[] => {
   const random = xoroshiro128plus(seed);
   const others = Array.from({ length: count }, (_, point) => point).filter((point) => point !== standard);
@@ -99,7 +98,7 @@ const keptOfPair = (
   }, 0);
 };
 
-/** The language expert's share in averages; 0.5 for magnitude weights, which are nearly equal. */
+/** The language expert's share in averages. Magnitude weights are nearly equal: 0.5. */
 const languageWeight = (weights: unknown): number => {
   if (!Array.isArray(weights)) return 0.5;
   const [ofTask, ofLanguage] = weights.map(Number) as [number, number];

@@ -5,11 +5,14 @@ import { optionName } from '../../../core/base/errors/option-name.js';
 export interface Coordinate {
   readonly name: string;
   readonly values: readonly string[];
-  /** True for numbers: neighbours are one value apart. Unordered values are all neighbours of each other. */
+  /**
+   * True for numbers, whose neighbours are one value apart. All values of an unordered coordinate are
+   * neighbours.
+   */
   readonly isOrdered: boolean;
 }
 
-/** Configurations of one entry of the experiment, which have the same varying parameters. */
+/** Configurations of one entry of the experiment, which vary the same parameters. */
 export interface Group {
   readonly name: string;
   readonly coordinates: readonly Coordinate[];
@@ -32,12 +35,12 @@ export interface SearchSpace {
   readonly order: readonly number[];
 }
 
-/** Largest number of configurations: estimates take cubic time. */
+/** Most configurations, because estimates take cubic time. */
 export const mostPoints = 1000;
 
 /**
  * Returns the number of steps between two points: the difference of positions in ordered coordinates, plus 1
- * for each unordered coordinate that differs. Infinite between groups.
+ * for each unordered coordinate that differs. It is infinite between groups.
  */
 export const distanceOf = ({ groups }: SearchSpace, a: SearchPoint, b: SearchPoint): number => {
   if (a.group !== b.group) return Number.POSITIVE_INFINITY;

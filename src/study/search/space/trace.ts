@@ -7,15 +7,15 @@ export interface Candidate {
   readonly problems: number;
   /** Mean outcome; null if it could not be scored. */
   readonly mean: number | null;
-  /** Estimated score, relative to the level of all configurations; null if it could not be scored. */
+  /** Estimated score, relative to the mean level; null if it could not be scored. */
   readonly estimate: number | null;
 }
 
-/** A step of a search: configurations scored up to the same row, and those that continue. */
+/** A step of a search: configurations scored up to the same row, and those that go on. */
 export interface SearchStep {
   /** `rung 2` */
   readonly title: string;
-  /** The harness's limit: the row after the last one scored. */
+  /** The harness's limit: the row after the last one. */
   readonly limit: number;
   /** In falling order of estimates. */
   readonly candidates: readonly Candidate[];

@@ -13,12 +13,12 @@ import type { StoreClock } from './clock.js';
 import { keepBeating, stopBeating } from './heartbeat.js';
 
 /**
- * Milliseconds without a heartbeat after which a claim of an unknown process is dead. Many beats long: a
- * thread may be busy for seconds, and NFS caches attributes for up to a minute.
+ * Milliseconds without a heartbeat after which a claim of an unknown process is dead. It is many beats long,
+ * because a thread may be busy for seconds, and NFS caches attributes for up to a minute.
  */
 export const staleAfterMs = 120_000;
 
-/** Attempts to acquire a claim that keeps vanishing before it is read. */
+/** Most attempts to acquire a claim that vanishes before it is read. */
 const mostTurns = 100;
 
 export type ClaimState = 'live' | 'dead' | 'gone';
@@ -32,11 +32,11 @@ export interface FoundClaim {
 }
 
 /**
- * A claim of a process on this host lives as long as the process, even a suspended one. Any other is dead
- * once its heartbeat is older than `staleAfterMs` by the store's clock.
+ * A claim of a process on this host lives as long as the process, even a suspended one. Other claims are dead
+ * once their heartbeat is older than `staleAfterMs` by the store's clock.
  */
 export const examine = async (path: string, now: StoreClock): Promise<FoundClaim> => {
-  // Opening makes NFS ask the server for the time of the last heartbeat (close-to-open consistency).
+  // Opening the file makes NFS ask the server for the time of the last heartbeat (close-to-open consistency).
   const found = await withFile(path, 'r', async (file) => ({
     text: (await readOpenFile(path, file)).toString(),
     beat: (await file.stat()).mtimeMs,
@@ -49,7 +49,9 @@ export const examine = async (path: string, now: StoreClock): Promise<FoundClaim
   return { state: isDead ? 'dead' : 'live', ...(claimant === undefined ? {} : { claimant }) };
 };
 
-/** Tokens of claims that this process released but could not remove: dead, though the process lives. */
+/**
+ * Tokens of claims that this process released but could not remove. They are dead, though the process lives.
+ */
 const released = new Set<string>();
 
 const parse = (text: string): FoundClaim['claimant'] => {
@@ -66,13 +68,13 @@ const parse = (text: string): FoundClaim['claimant'] => {
 /**
  * Acquires the claim at `path`, or returns undefined if another process holds it.
  *
- * O_EXCL lets exactly one process create a claim on any file system. Removing a dead claim must not remove a
- * live one that replaced it: only the holder of the claim `path.next` may remove it, after examining it
- * again. A dead `path.next` is taken over by the same rule.
+ * O_EXCL lets exactly one process create a claim, on any file system. Removing a dead claim must not remove a
+ * live successor, so only the holder of the claim `path.next` may remove it, after another look. A dead
+ * `path.next` is taken over by the same rule.
  *
- * A race remains: a process of another host, silent for `staleAfterMs`, releases its claim between the second
- * examination and the removal. Then a shard is published twice, with the same bytes. Claims only save work;
- * correctness comes from atomic renames.
+ * A race remains: a silent process of another host may release its claim between that look and the removal.
+ * Then a shard is published twice, with the same bytes. Claims only save work; correctness comes from atomic
+ * renames.
  *
  * @param about further fields of the claim's text
  * @throws LayerloomError WRITE_FAILED; READ_FAILED if the claim vanishes `mostTurns` times
@@ -117,7 +119,9 @@ const newText = async (about: Readonly<Record<string, unknown>>): Promise<ClaimT
 };
 
 /**
- * Synchronous: others wait for a claim without text until it is stale. @returns false if the name is taken
+ * Synchronous, because others wait for a claim without text until it is stale.
+ *
+ * @returns false if the name is taken
  */
 const create = (path: string, text: string): Promise<boolean> =>
   writing(path, async () => {
@@ -130,7 +134,7 @@ const create = (path: string, text: string): Promise<boolean> =>
         closeSync(file);
       }
     } catch (error) {
-      // On a full disk (NFS may report it only on close) the claim stays empty, since `gc` must claim the
+      // On a full disk (NFS may report it only on close) an empty claim is enough, so that `gc` can claim the
       // shards that it removes. The heartbeat writes the text later.
       if (!isFull(error)) {
         await rm(path, { force: true });
@@ -151,7 +155,7 @@ const opened = (path: string): number | undefined => {
 
 const isFull = (error: unknown): boolean => ['ENOSPC', 'EDQUOT'].includes(codeOf(error) ?? '');
 
-/** A claim that this process holds, with a heartbeat until it is released or lost. */
+/** A claim that this process holds, with a heartbeat until release or loss. */
 export class ClaimFile {
   readonly path: string;
   readonly token: string;
@@ -170,7 +174,7 @@ export class ClaimFile {
   /** Rewrites the claim in place, to update its time. @returns false if it is no longer ours */
   async beat(): Promise<boolean> {
     const isOurs = await withFile(this.path, constants.O_RDWR, async (file) => {
-      // Writes reach the file that was read, even if another file now has the name.
+      // Writes go to the file that was read, even if another file now has the name.
       if (!this.#wrote((await readOpenFile(this.path, file)).toString())) return false;
       await file.write(this.#text, 0);
       return true;
@@ -178,7 +182,10 @@ export class ClaimFile {
     return isOurs ?? false;
   }
 
-  /** Never throws: a claim that cannot be removed is dead for this process, and for others once it ends. */
+  /**
+   * Never throws. A claim that cannot be removed is dead for this process, and for others once this process
+   * ends.
+   */
   async release(): Promise<void> {
     stopBeating(this);
     try {
@@ -188,7 +195,7 @@ export class ClaimFile {
     }
   }
 
-  /** A claim made on a full disk is empty. */
+  /** A claim that was made on a full disk is empty. */
   #wrote(text: string): boolean {
     return text === this.#text || text === '';
   }

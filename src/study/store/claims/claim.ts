@@ -43,12 +43,11 @@ export class Claim implements AsyncDisposable {
 
   /**
    * Publishes the shard: syncs the file, renames it into place, adds its record, and releases the claim. A
-   * shard exists once it has a record, so a crash leaves it published or absent. If another process published
-   * it first, because this claim went stale, that shard is kept: it may be linked already. On failure the
-   * claim is still held.
+   * shard exists once it has a record, so a crash leaves it published or absent. If this claim went stale and
+   * another process published first, that shard stays, because it may be linked already. On failure the claim
+   * is still held.
    *
-   * @param written the descriptor that the shard was written through, if open; delayed write errors may
-   *   appear only there
+   * @param written the open descriptor of the writer, if any; delayed write errors may appear only there
    * @returns undefined if another process took the claim over
    * @throws LayerloomError WRITE_FAILED
    */
@@ -87,7 +86,7 @@ export class Claim implements AsyncDisposable {
       const stamp = await this.#sync(unstamped.bytes, written);
       if (stamp === undefined) return undefined;
       const record = { ...unstamped, ...stamp };
-      // Steps that need disk space come before the rename: `release` can still undo them.
+      // Steps that need disk space precede the rename, so that `release` can undo them.
       await makeDirectories(directory);
       await writeRecord(this.#paths, this.#file.token, record);
       await syncDirectory(this.#paths.shards);
@@ -119,7 +118,7 @@ export class Claim implements AsyncDisposable {
     }
   }
 
-  /** Removes the unpublished files and the claim. May be called again. */
+  /** Removes the unpublished files and the claim. Repeatable. */
   async release(): Promise<void> {
     await rm(this.partialPath, { force: true }).catch(() => undefined);
     await rm(this.#paths.partialRecord(this.key, this.#file.token), { force: true }).catch(() => undefined);

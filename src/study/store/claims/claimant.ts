@@ -9,14 +9,14 @@ import { isObject } from '../../../core/models/checkpoint/files/json.js';
 /** A process, identified among all hosts of the store. */
 export interface Claimant {
   readonly host: string;
-  /** Scope of process ids: one boot of a host, one container. */
+  /** Scope of process ids: a boot of a host, and a container. */
   readonly place: string;
   readonly pid: number;
-  /** Start time, in the system's format: process ids are reused. */
+  /** Start time in the system's format, because process ids are reused. */
   readonly started: string;
 }
 
-/** Whether a claiming process lives. `unknown`: only its heartbeat can tell. */
+/** States of a claiming process. `unknown`: only the heartbeat can tell. */
 export type Life = 'alive' | 'dead' | 'unknown';
 
 const quietly = (read: () => string): string => {
@@ -47,7 +47,7 @@ export const ownClaimant = (): Promise<Claimant> => {
   return self;
 };
 
-/** `unknown`: a process elsewhere, or one whose start time this user cannot see. */
+/** `unknown` for a process elsewhere, or one whose start time this user cannot see. */
 export const lifeOf = async (claimant: Claimant): Promise<Life> => {
   if (claimant.place !== place) return 'unknown';
   const started = await startOf(claimant.pid);
@@ -74,7 +74,7 @@ async function startElsewhere(pid: number): Promise<string | undefined> {
   return found?.stdout.trim() || undefined;
 }
 
-/** An error other than ESRCH means another user's process. */
+/** Any error but ESRCH means that the process exists and is another user's. */
 const exists = (pid: number): boolean => {
   try {
     return process.kill(pid, 0);

@@ -6,15 +6,14 @@ import { withFile } from '../../../core/engine/output/durable.js';
 export type StoreClock = () => Promise<number>;
 
 /**
- * Returns the file system's time by writing to a file: clocks of hosts and file servers may differ by
- * minutes. Uses write(2), since utimes(2) would send the host's time. A link in another user's folder may
- * lead anywhere.
+ * Returns the file system's time by writing to a file, because clocks of hosts and file servers may differ by
+ * minutes. Uses write(2), since utimes(2) would send the host's time. Refuses links, which may lead anywhere.
  */
 const touch = (path: string): Promise<number> =>
   writing(path, () =>
     withFile(path, constants.O_RDWR | constants.O_CREAT | constants.O_NOFOLLOW, async (file) => {
       await file.write('.', 0);
-      // NFS reports the server's time only after this.
+      // NFS reports the server's time only after a sync.
       await file.sync();
       return (await file.stat()).mtimeMs;
     }),

@@ -10,7 +10,7 @@ const beating = new Set<Beating>();
 let timer: NodeJS.Timeout | undefined;
 let isBusy = false;
 
-/** Starts a claim's heartbeat. All share one timer, which does not keep the process alive. */
+/** Starts a claim's heartbeat. All claims share one timer, which does not keep the process alive. */
 export const keepBeating = (claim: Beating): void => {
   beating.add(claim);
   timer ??= setInterval(beatAll, everyMs).unref();
@@ -24,7 +24,7 @@ export const stopBeating = (claim: Beating): void => {
 };
 
 const beatAll = async (): Promise<void> => {
-  // A slow file system is still busy with the last round.
+  // On a slow file system the last round may still run.
   if (isBusy) return;
   isBusy = true;
   for (const claim of [...beating]) {

@@ -10,13 +10,13 @@ import { type Claimant, isClaimant, lifeOf, ownClaimant } from './claimant.js';
 
 const memory = '/dev/shm';
 
-/** Prefix of scratch directories; the file in each that names its owner. */
+/** Prefix of scratch directories, and the file in each that names its owner. */
 const [prefix, ownerName] = ['.layerloom-scratch-', 'owner.json'] as const;
 
-/** The name of a scratch directory, with random digits; a caller may choose it in advance. */
+/** The name of a scratch directory, with random digits. A caller may choose it beforehand. */
 export const scratchName = /^\.layerloom-scratch-[0-9a-f]{32}$/;
 
-/** A directory of this age without an owner was left by a killed process. */
+/** Milliseconds after which a directory without an owner was left by a killed process. */
 const ownerlessMs = 60_000;
 
 /** Returns `/dev/shm` if `bytes` are at most half of its free space. */
@@ -28,7 +28,7 @@ const inMemory = async (bytes: number): Promise<string | undefined> => {
   return bytes <= free / 2 ? memory : undefined;
 };
 
-/** Returns the place for this many bytes: memory if they fit, else `beside`. */
+/** Returns the place for this many bytes: memory if there is room, else `beside`. */
 export const scratchPlace = async (beside: string, bytes: number): Promise<string> =>
   (await inMemory(bytes)) ?? beside;
 
@@ -94,7 +94,7 @@ const isLeft = async (path: string): Promise<boolean> => {
   return found !== undefined && Date.now() - found.mtimeMs > ownerlessMs;
 };
 
-/** Undefined for an incomplete text: its process was killed or found the disk full. */
+/** Undefined for an incomplete text, whose process was killed or found the disk full. */
 const ownerIn = (text: string): Claimant | undefined => {
   const owner = jsonOrNone(text);
   return isClaimant(owner) ? owner : undefined;

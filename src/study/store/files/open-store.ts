@@ -12,7 +12,7 @@ import { jsonOrNone } from '../../../core/texts/json.js';
 import { absent } from './failures.js';
 import { markerName, pathsOf, type StorePaths } from './paths.js';
 
-/** Version of the layout in paths.ts; newer ones are refused. */
+/** Version of the layout in paths.ts. Newer versions are refused. */
 const format = 1;
 
 /**
@@ -74,8 +74,8 @@ const prepare = async (directory: string): Promise<void> => {
       });
     const marker = `${JSON.stringify({ layerloomStore: format, layerloom: version })}\n`;
     await replaceFile(paths.marker, marker).catch(async (error: unknown) => {
-      // Our temporary marker is gone: this process was suspended for minutes, and another made the store and
-      // cleaned up.
+      // Our temporary marker is gone: while this process was suspended, another made the store and cleaned
+      // up.
       if (codeOf(error) !== 'ENOENT' || (await formatOf(paths)) === undefined) throw error;
     });
     await syncDirectory(directory);

@@ -33,12 +33,12 @@ export const pathsOf = (root: string) => {
     shard: (key: string) => join(shardDirectory(key), `${key}${extension}`),
     record: (key: string) => join(shardDirectory(key), `${key}.json`),
     claim: (key: string) => join(root, 'claims', key),
-    /** Files of the claim with this token. */
+    /** Names of the files that the claim with this token writes. */
     partialShard: (key: string, token: string) => partial(key, token, extension),
     partialRecord: (key: string, token: string) => partial(key, token, '.json'),
     removedShard: (key: string, token: string) => partial(key, token, `.removed${extension}`),
     removedRecord: (key: string, token: string) => partial(key, token, '.removed.json'),
-    /** The name includes the host, because the same path may be another directory on another host. */
+    /** The name includes the host, because a path may be another directory on another host. */
     experiment: (host: string, directory: string) =>
       join(
         root,

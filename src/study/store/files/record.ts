@@ -26,10 +26,10 @@ export interface StoredShard {
   readonly nonFinite?: NonFiniteValue | null;
   /** Names of input models, for people. */
   readonly inputs: readonly string[];
-  /** The file's mtime (ns) and inode, in decimal. If they differ, the bytes are verified before use. */
+  /** The file's mtime (ns) and inode, in decimal. If they changed, the bytes are verified before use. */
   readonly mtimeNs?: string;
   readonly inode?: string;
-  /** Time at which damage was found. The shard then counts as absent. */
+  /** Time at which damage was found. A damaged shard counts as absent. */
   readonly damaged?: string;
 }
 
@@ -80,7 +80,7 @@ export const placeRecord = (paths: StorePaths, token: string, key: string): Prom
     return true;
   });
 
-/** A process may have died before writing both. */
+/** A process may have died between the two writes. */
 export interface StoreEntry {
   readonly key: string;
   readonly record: StoredShard | undefined;
@@ -92,7 +92,7 @@ interface FoundFile extends Stamp {
   readonly names: number;
 }
 
-/** Changes when a file is written or replaced. */
+/** A stamp that changes when the file is written or replaced. */
 type Stamp = Required<Pick<StoredShard, 'mtimeNs' | 'inode'>>;
 
 export const stampOf = ({ mtimeNs, ino }: BigIntStats): Stamp => ({
@@ -116,10 +116,10 @@ export const readEntry = async (paths: StorePaths, key: string): Promise<StoreEn
 export const wholeOf = (entry: StoreEntry): StoredShard | undefined =>
   hasItsSize(entry) && isUntouched(entry) ? entry.record : undefined;
 
-/** True if the size is right but the file changed: written through a hard link, or the store was copied. */
+/** True if the size is right but the stamp is not: written through a hard link, or copied with the store. */
 export const isInDoubt = (entry: StoreEntry): boolean => hasItsSize(entry) && !isUntouched(entry);
 
-/** Returns the record if the shard's size is right and no damage is known; its bytes may be in doubt. */
+/** Returns the record if the size is right and no damage is known. The bytes may be in doubt. */
 export const sizedOf = (entry: StoreEntry): StoredShard | undefined =>
   hasItsSize(entry) ? entry.record : undefined;
 

@@ -6,17 +6,17 @@ import { makeDirectories, syncDirectory } from '../../../core/engine/output/dura
 import { absent } from './failures.js';
 import type { StorePaths } from './paths.js';
 
-// Removes an unneeded shard while others look up and link shards, under a claim on it. Renames it first, so
-// that nobody finds it; restores it if it was linked just before.
+// Removes an unneeded shard under a claim, while others look up and link shards. Renames it first, so that
+// nobody finds it, and restores it if it was linked just before.
 
 /**
- * Renames shards out of their places, under their claims. Renames and syncs the records first, so that a
+ * Renames shards out of their places, under their claims. Records are renamed and synced first, so that a
  * power cut leaves no record without a shard.
  */
 export const setAside = async (paths: StorePaths, tokens: ReadonlyMap<string, string>): Promise<void> => {
   const each = async (work: (key: string, token: string) => Promise<void>) => {
     const all = [...tokens].map(([key, token]) => writing(paths.shard(key), () => work(key, token)));
-    // Waits for all, so that the caller can restore every shard.
+    // Waits for all renames, so that the caller can restore every shard.
     const failed = (await Promise.allSettled(all)).find(({ status }) => status === 'rejected');
     if (failed !== undefined) throw (failed as PromiseRejectedResult).reason;
   };
@@ -35,10 +35,7 @@ export const setAside = async (paths: StorePaths, tokens: ReadonlyMap<string, st
 export const namesAside = async (paths: StorePaths, key: string, token: string): Promise<number> =>
   (await stat(paths.removedShard(key, token)).catch(absent))?.nlink ?? 0;
 
-/**
- * Restores a shard, unless it has been computed again. If its file is already removed, the record is not
- * restored.
- */
+/** Restores a shard, unless it has been computed again. Without its file, the record is not restored. */
 export const putBack = async (paths: StorePaths, key: string, token: string): Promise<void> => {
   const isThere = async (path: string) => (await stat(path).catch(absent)) !== undefined;
   await writing(paths.shard(key), async () => {

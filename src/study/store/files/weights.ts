@@ -50,14 +50,14 @@ export const weightsOfMerge = async (directory: string): Promise<string | undefi
 /**
  * Hashes a checkpoint's weights: the identities of its files.
  *
- * @param identitiesOf default: of the files as they are
+ * @param identitiesOf default: their present identities
  * @throws LayerloomError the codes of `openModel` and of `identitiesOf`
  */
 export const weightsOfModel = async (model: string, identitiesOf = ownIdentities): Promise<string> => {
   const { files, adapted } = await openModel(model);
   const hash = createHash('sha256').update('files\n');
   for (const identity of await identitiesOf(files)) hash.update(`${identity}\n`);
-  // An adapter's configuration has its scales.
+  // An adapter's configuration counts, because it has the scales.
   if (adapted !== undefined) hash.update(`adapter ${adapted.config}\n`);
   return hash.digest('hex');
 };

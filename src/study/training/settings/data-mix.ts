@@ -22,9 +22,9 @@ export interface MixedFile {
 export interface MixPart {
   readonly kind: 'math' | 'language';
   readonly samples: number;
-  /** Public data sets; undefined if own files replace them. */
+  /** Public data sets; undefined if the user's files replace them. */
   readonly sets?: readonly MixedSet[];
-  /** Own files that replace public data sets. */
+  /** The user's files that replace public data sets. */
   readonly files?: readonly MixedFile[];
 }
 

@@ -10,7 +10,7 @@ export type RowFormat =
 /** A public data set for supervised fine-tuning. */
 export interface DataSet {
   readonly name: string;
-  /** As the paper names it. */
+  /** The paper's name. */
   readonly title: string;
   /** The id on the Hugging Face hub as the paper prints it; absent for the unnamed data set. */
   readonly hub?: string;
@@ -28,7 +28,7 @@ export interface DataSet {
 /** A task or a language. `own-language` has no data in the paper. */
 export type Category = 'math' | 'own-task' | 'swahili' | 'telugu' | 'bengali' | 'japanese' | 'own-language';
 
-/** The side of a merge that data of a category are for. */
+/** The side of a merge for which the data are. */
 export const kindOf = (category: Category): 'math' | 'language' =>
   category === 'math' || category === 'own-task' ? 'math' : 'language';
 
@@ -43,7 +43,7 @@ export interface TrainingRow {
   readonly maxGradNorm: number;
   /** `wsd`: warm-up, stable, decay. */
   readonly schedule: 'linear' | 'wsd';
-  /** Optimiser steps. The unit is our reading: the table prints a bare number. */
+  /** Optimiser steps. The unit is our reading, because the table prints a bare number. */
   readonly warmup: number;
   readonly beta2: number;
 }
@@ -55,7 +55,7 @@ export interface Preset {
   readonly expert?: string;
   /** First part of the names of runs. Default: the preset's name. */
   readonly stem?: string;
-  /** True if the row is ours; other baselines use a row of the table. */
+  /** True if the row is ours; other presets use a row of the table. */
   readonly isOwnRow?: true;
   /** Name of the language in experiments; undefined for math alone. */
   readonly language?: string;

@@ -73,7 +73,7 @@ export interface SweptRun {
   readonly values: RunValues;
 }
 
-/** More runs in a sweep are surely a mistake. */
+/** Most runs in a sweep; more are surely a mistake. */
 const mostRuns = 1000;
 
 /**
@@ -148,6 +148,6 @@ const checkedValues = (values: Readonly<Record<string, unknown>>): RunValues => 
   }
 };
 
-/** Mixes are numbered: their text is too long for a name. */
+/** Mixes are numbered, because their text is too long for a name. */
 const nameOf = (key: Key, value: number | string, index: number): string =>
   key === 'mix' ? `mix${index + 1}` : `${short[key]}${String(value).replace(/[^\w.-]/g, '')}`;

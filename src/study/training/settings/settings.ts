@@ -23,7 +23,7 @@ export const settingsText = (header: readonly string[], sections: readonly Secti
 const settingText = ([key, value, note]: Setting): string => {
   const lines = entryOf(key, value).split('\n');
   if (note === undefined) return lines.join('\n');
-  // The note is beside the key of a list or mapping.
+  // The note of a list or mapping stands beside its key.
   return [`${lines[0]} # ${note}`, ...lines.slice(1)].join('\n');
 };
 

@@ -19,7 +19,7 @@ export interface TrainedPart {
 
 /** A training with all values settled, from which configurations are written. */
 export interface TrainingRun {
-  /** The preset's name; in a sweep with the values that distinguish its runs: `math-1-lr1e-7-s2`. */
+  /** The preset's name; in a sweep followed by the values of the run: `math-1-lr1e-7-s2`. */
   readonly name: string;
   readonly presetName: string;
   readonly preset: Preset;
@@ -28,9 +28,9 @@ export interface TrainingRun {
   readonly way: TrainingWay;
   /** The trained parameters; absent if all train. */
   readonly part?: TrainedPart;
-  /** The given partition, by which parts train or are put back. */
+  /** The partition by which parts train or are reverted. */
   readonly partition?: Partition;
-  /** The row of Table 4 with the values set for this run. LoRA's learning rate is not in it. */
+  /** The row of Table 4 with this run's values, without LoRA's learning rate. */
   readonly row: TrainingRow;
   /** In camel case. */
   readonly values: RunValues;
@@ -153,7 +153,7 @@ const warmupOf = (steps: number): number => Math.round(steps * choices.own.warmu
 
 const loraOf = (rank: number = choices.lora.rank) => ({ rank, alpha: rank * choices.lora.alphaPerRank });
 
-/** @throws LayerloomError USAGE for a way that the preset or the partition does not fit */
+/** @throws LayerloomError USAGE for a way that does not fit the preset or the partition */
 const trainedPartOf = (
   way: TrainingWay,
   { categories }: Preset,

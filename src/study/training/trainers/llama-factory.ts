@@ -78,6 +78,6 @@ const dataSettings = (run: TrainingRun): Setting[] => [
   ['train_on_prompt', false, notes.masking],
 ];
 
-/** By default LLaMA-Factory keeps the rate stable for only a third of the steps after the warm-up. */
+/** LLaMA-Factory's default keeps the rate stable for only a third of the steps after the warm-up. */
 const stableSteps = ({ steps, row, decaySteps }: TrainingRun): Record<string, number> =>
   decaySteps === undefined ? {} : { num_stable_steps: steps - row.warmup - decaySteps };

@@ -42,7 +42,7 @@ export const scheduleOf = ({ row }: TrainingRun): string =>
 
 export const wsdOf = (decaySteps: number) => ({ num_decay_steps: decaySteps, decay_type: 'linear' });
 
-/** At least twenty logged losses, to show whether they fall. */
+/** At least twenty losses are logged, to show whether they fall. */
 const loggingStepsOf = ({ steps }: TrainingRun): number => Math.max(1, Math.min(10, Math.floor(steps / 20)));
 
 export const checkpointSettings = (run: TrainingRun): Setting[] => [

@@ -98,7 +98,6 @@ export const localChoiceTask = (task: string): LocalTask | undefined => {
   if (task === 'mmlu') return mmlu;
   for (const { code, flores } of mgsmLanguages) {
     if (task === `belebele_${flores}`) return belebele(task, flores);
-    // Global-MMLU has no Thai.
     if (task === `global_mmlu_full_${code}` && code !== 'th') return globalMmlu(task, code);
   }
   return undefined;

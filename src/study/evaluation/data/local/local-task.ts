@@ -45,8 +45,8 @@ export const firstThere = async (data: string, places: readonly string[]): Promi
 };
 
 /**
- * @param places possible names in the directory; the first existing one is taken @throws LayerloomError
- * DATA_MISSING with the first name
+ * @param places possible names in the directory; the first existing one is taken
+ * @throws LayerloomError DATA_MISSING with the first name
  */
 export const requiredFile = async (
   task: string,

@@ -29,8 +29,9 @@ export class Scoreboard {
   }
 
   /**
-   * Returns the record with the present scores and failures, and the results that no longer count. @param
-   * former the record in the file, from which missing checkpoints keep their scores
+   * Returns the record with the present scores and failures, and the results that no longer count.
+   *
+   * @param former the record in the file, from which missing checkpoints keep their scores
    */
   async fill(record: ExperimentRecord, former: ExperimentRecord | undefined): Promise<ExperimentRecord> {
     const found = await this.#results.list();

@@ -29,8 +29,9 @@ export const batchProgress = async (
 };
 
 /**
- * `unfinished`: an evaluation was killed, or models remain. @param there numbers of existing and requested
- * scores
+ * `unfinished`: an evaluation was killed, or models remain.
+ *
+ * @param there numbers of existing and requested scores
  */
 export const evaluationProgress = async (
   directory: string,

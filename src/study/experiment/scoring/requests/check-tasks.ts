@@ -17,8 +17,10 @@ const askedOf = (settings: EvaluationSettings, { failures, included }: PreparedT
   tasksOf(settings).filter((task) => (isHarnessTask(task) || included.has(task)) && !failures.has(task));
 
 /**
- * Asks the harness for its tasks. The user's tasks must not repeat their names. @returns unknown tasks, and
- * tasks that two files define @throws LayerloomError HARNESS_MISSING, INTERRUPTED
+ * Asks the harness for its tasks. The user's tasks must not repeat their names.
+ *
+ * @returns unknown tasks, and tasks that two files define
+ * @throws LayerloomError HARNESS_MISSING, INTERRUPTED
  */
 export const unknownTasks = async (
   settings: EvaluationSettings,
