@@ -71,7 +71,7 @@ const installPackages = async () => {
   done('packages are installed');
 };
 
-/** These flags are those of cmake-js on Linux, so that it compiles no file again. */
+/** The flags are those of cmake-js on Linux, so that it compiles no file again. */
 const compileBeforePackages = async () => {
   if (there.engine || there.packages || process.platform !== 'linux' || existsSync(`${root}${folder}`))
     return;

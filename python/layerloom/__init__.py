@@ -19,7 +19,7 @@ bytes, durations in seconds. Layers count from 0, at the embeddings. A refused c
 
 from os import path as _path
 
-# Loads names on request, because the command starts by importing this package. Their types are in __init__.pyi.
+# Loads names on request, because the command starts by importing this package. __init__.pyi has their types.
 
 if not _path.isfile(_path.join(__path__[0], "_commands.json")):
     raise ImportError("layerloom is not built: run `npm run build` in its repository", name=__name__)

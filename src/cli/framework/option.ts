@@ -15,7 +15,7 @@ export interface OptionFacts {
   readonly required?: true | string;
   /** The heading in help. Default: the command's own options. */
   readonly group?: string;
-  /** True if the option may be repeated. Its value is then a list. */
+  /** True if the option may be repeated. The value is then a list. */
   readonly repeatable?: true;
 }
 
@@ -44,7 +44,7 @@ type ValueOf<Flags extends string, Facts extends OptionFacts> = Facts extends {
         : boolean;
 
 /**
- * Declares an option. Its flags determine its type: a boolean without a value, a text for `<x>`, a list for
+ * Declares an option. Flags determine its type: a boolean without a value, a text for `<x>`, a list for
  * `<x...>`, one of the choices, or the parser's result.
  */
 export const option = <const Flags extends string, const Facts extends OptionFacts = Record<never, never>>(

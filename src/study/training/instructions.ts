@@ -123,7 +123,7 @@ export interface Sequel {
 /** Returns advice for a run's model. In a command, the expert of another run is in capital letters. */
 export const sequelOf = (run: TrainingRun): Sequel => {
   if (run.way === 'simultaneous')
-    return { text: 'One run trained both parts: its last checkpoint is the merged model.' };
+    return { text: 'A single run trained both parts: its last checkpoint is the merged model.' };
   const isBaseline = run.preset.expert === undefined && !run.preset.isOwnRow;
   if (run.way === 'plain' && isBaseline)
     return { text: 'A baseline to compare merges with: its last checkpoint is a model as it is.' };

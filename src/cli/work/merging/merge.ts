@@ -48,7 +48,7 @@ export const mergeCommand = async (
 ): Promise<void> => {
   if (options.explain !== undefined) return await explainCommand(recipe, options.explain, options);
   if (!options.dryRun) requireOut(options);
-  // One handler for the whole command, because a signal between two handlers would be lost.
+  // A single handler serves the whole command, because a signal between two handlers would be lost.
   await interruptible((signal) => planAndRun(recipe, options, signal));
 };
 

@@ -186,7 +186,7 @@ const schema: z.ZodType<ExperimentRecord> = z.object({
     )
     .readonly()
     .exactOptional(),
-  // These values are only displayed, never computed with.
+  // The values are only displayed, never computed with.
   cost: z.custom<BatchCost>(isObject),
   bytesRead: z.number(),
   bytesWritten: z.number(),

@@ -146,7 +146,7 @@ const damaged = ({ file, reason, cause, isRead }: JsonFault): LayerloomError =>
   isRead ? new LayerloomError('CONFIG_INVALID', { file, reason }, { cause }) : readFailed(file, cause);
 
 /**
- * Reads the files of `layerloom analyze` in a directory; null if there are none.
+ * Reads the files of `layerloom analyze` in a directory; null without any.
  *
  * @param roles of experts by name; may contain others than the analysed ones
  * @throws LayerloomError the codes of `readVectors`, READ_FAILED, and CONFIG_INVALID for its other files

@@ -101,7 +101,7 @@ const nothingToSay = (data: ReportData, merges: number): string => {
       ? 'No scores yet.'
       : `No scores yet: this page shows the ${merges} merges, their layers and their cost.`;
   return merges === 0
-    ? 'These models were scored without an experiment. The tables have their scores, and each two compared.'
+    ? 'The models were scored without an experiment. The tables have their scores, and each two compared.'
     : 'The merges are not compared with single models: what is scored is in the tables.';
 };
 

@@ -60,7 +60,7 @@ export const differences = (
     title,
     caption,
     notes: [
-      'Both sides have the same problems and the same experts; a positive difference is a higher score.',
+      'The two sides have the same problems and the same experts; a positive difference is a higher score.',
       'Adjusted p: Holm, for the rows of a language in this table; the verdict is of it.',
       ...(own.filter(({ compared }) => compared.length > 0).length > 1 ? [meanNote] : []),
       ...marginNotes(board, isTested),

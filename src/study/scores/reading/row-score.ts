@@ -29,7 +29,7 @@ export const scoreOfRow = ({ columns, models, aggregate }: RowScores): number =>
   return sumOf(columns.map(({ sums, weights }) => of(sumOf(sums), sumOf(weights)))) / models;
 };
 
-/** True for scores that are equal but for rounding. */
+/** True for scores that differ by rounding alone. */
 export const isSameScore = (a: number, b: number): boolean =>
   Math.abs(a - b) <= 1e-12 * Math.max(1, Math.abs(a), Math.abs(b));
 
