@@ -32,3 +32,22 @@ it('merges distributed checkpoints by every method into the bytes of the same mo
   }
   expect(different).toEqual([]);
 });
+
+it('quantises tensors in pieces, and rows that are only moved, like whole ones', async () => {
+  const root = temporaryDirectory();
+  const members = ['base', 'a'].map((name, index) => [name, llama({ seed: index + 1, layers: 1 })] as const);
+  const outputs: Record<string, Buffer[]> = {};
+  for (const kind of ['cut', 'plain']) {
+    const [base = '', model = ''] = members.map(([name, { tensors, config }]) => {
+      const path = join(root, kind, name);
+      return kind === 'cut'
+        ? writeDistributed(path, { tensors, config, cut: gridOver(files) })
+        : writeCheckpoint(path, { tensors, config });
+    });
+    const at = (what: string) => join(root, 'out', kind, what);
+    await merge({ method: 'relayout', model, quantize: 'int8' }, { out: at('relayout') });
+    await merge({ method: 'revert', base, model, targetKept: 0.6, quantize: 'int8' }, { out: at('revert') });
+    outputs[kind] = ['relayout', 'revert'].map((what) => weightsIn(at(what)));
+  }
+  expect(outputs['cut']).toEqual(outputs['plain']);
+});

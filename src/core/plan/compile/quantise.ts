@@ -1,6 +1,6 @@
 import { invalidParameter } from '../../base/errors/invalid-parameter.js';
 import { optionName } from '../../base/errors/option-name.js';
-import { isWhole } from '../../methods/operations/index.js';
+import { isWhole, operationOf } from '../../methods/operations/index.js';
 import { codeDtypeOf, gridOfMatrix, type Quantise } from '../../methods/operations/quantised/quantise.js';
 import { fp8Warnings } from '../../models/architecture/not-loaded.js';
 import { moduleOf } from '../../models/quantisation/dequantised.js';
@@ -120,13 +120,15 @@ const partsOf = (
 ): UnplacedTensor[] => {
   const { shape, expression, place } = tensor;
   const { scheme } = quantisings[name];
+  // Elements that are only moved keep their dtype.
+  const dtype = operationOf(expression).takesBits === true ? tensor.dtype : 'F32';
   const formula: Omit<Quantise<Operand>, 'part'> = {
     kind: 'quantise',
     of: tensor.name,
     scheme,
     shape,
     block: [Math.min(blockRows, shape[0]), Math.min(blockColumns, shape[1])],
-    source: expression.kind === 'copy' ? expression.source : computedTensor('F32', expression),
+    source: expression.kind === 'copy' ? expression.source : computedTensor(dtype, expression),
   };
   const scales = { ...place, module: place.module.replace(/weight$/, written[name].scales) };
   return [
