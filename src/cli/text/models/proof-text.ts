@@ -6,6 +6,7 @@ const words: Readonly<Record<ProofVerdict, string>> = {
   intact: 'intact: every tensor is what the recipe gives',
   rounded: 'rounded: every tensor is what the recipe gives, up to one rounding',
   different: 'different: it is not what the recipe gives',
+  not_comparable: 'not comparable: the rest is right, and random numbers decide these tensors',
   not_this: 'not this: most of its tensors have nothing in common with what the recipe gives',
 };
 
@@ -23,7 +24,7 @@ export const describeProof = ({
 }: MergeProof): string => {
   const wrong = tensors.filter(({ state }) => state !== 'equal' && state !== 'rounding');
   const count = (state: ProvenTensor['state']) => tensors.filter((tensor) => tensor.state === state).length;
-  const states = (['equal', 'rounding', 'different', 'missing', 'additional'] as const)
+  const states = (['equal', 'rounding', 'different', 'missing', 'additional', 'not_comparable'] as const)
     .filter((state) => count(state) > 0)
     .map((state) => `${count(state)} ${state}`);
   return [

@@ -53,7 +53,7 @@ const proveCommand = async (
   const proof = await watched(options, (watch) => verify(out, { ...given, ...watch }));
   if (!options.quiet) proof.warnings.forEach(warn);
   show(proof, options, describeProof);
-  if (proof.verdict === 'different' || proof.verdict === 'not_this') process.exitCode = 1;
+  if (proof.verdict !== 'intact' && proof.verdict !== 'rounded') process.exitCode = 1;
 };
 
 const describe = (found: OutputVerification): string =>

@@ -51,6 +51,7 @@ export const fits = (
   wanted: Float32Array,
   grain: Grain,
   terms: readonly Float32Array[] = [],
+  share = mostApart,
 ): boolean => {
   let [beyond, squares] = [0, 0];
   const largest = wanted.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
@@ -66,7 +67,7 @@ export const fits = (
     if (!(roundings <= mostRoundings)) beyond += 1;
     else squares += roundings * roundings;
   }
-  return beyond <= found.length * mostApart && squares <= found.length * mostSpread ** 2;
+  return beyond <= found.length * share && squares <= found.length * mostSpread ** 2;
 };
 
 /** Share of a magnitude within which magnitudes at a cut are equal. */
@@ -77,24 +78,27 @@ const sameCut = 0.02;
  * program keeps some.
  */
 export const isAtCut = (rows: readonly (readonly number[])[]): boolean => {
-  const cuts = (rows[0] ?? []).map((_, column) => commonest(rows.map((row) => row[column] ?? 0)));
-  return rows.every((row) =>
-    row.some((value, column) => {
-      const cut = cuts[column] ?? 0;
-      return cut > 0 && Math.abs(value - cut) <= sameCut * cut;
-    }),
-  );
+  const columns = new Set((rows[0] ?? []).keys());
+  let left = rows;
+  while (left.length > 0 && columns.size > 0) {
+    const found = [...columns].map((column) => ({ column, ...commonest(left.map((row) => row[column] ?? 0)) }));
+    const [best] = found.toSorted((a, b) => b.count - a.count);
+    if (best === undefined || best.count === 0) return false;
+    columns.delete(best.column);
+    left = left.filter((row) => Math.abs((row[best.column] ?? 0) - best.cut) > sameCut * best.cut);
+  }
+  return left.length === 0;
 };
 
-/** The value around which most values lie. */
-const commonest = (values: readonly number[]): number => {
+/** The value around which most values lie, and how many. */
+const commonest = (values: readonly number[]): { readonly cut: number; readonly count: number } => {
   const sorted = values.filter((value) => value > 0).sort((a, b) => a - b);
-  let [best, most, from] = [0, 0, 0];
+  let [cut, count, from] = [0, 0, 0];
   for (const [to, value] of sorted.entries()) {
     while ((sorted[from] ?? 0) < value * (1 - 2 * sameCut)) from += 1;
-    if (to - from + 1 > most) [best, most] = [sorted[Math.floor((from + to) / 2)] ?? 0, to - from + 1];
+    if (to - from + 1 > count) [cut, count] = [sorted[Math.floor((from + to) / 2)] ?? 0, to - from + 1];
   }
-  return best;
+  return { cut, count };
 };
 
 /** Σ a·b over finite products. */

@@ -1,5 +1,5 @@
-import { fits } from './agreement.js';
-import type { Evidence } from './evidence.js';
+import { fits, relativeDistance } from './agreement.js';
+import type { Evidence, Sampled } from './evidence.js';
 import { headSlice } from './slices.js';
 
 /** Another place of the expected merge whose tensor stands here. */
@@ -24,9 +24,16 @@ export const elsewhereOf = async (evidence: Evidence, name: string): Promise<Els
     if (other === name || expected.shape.join() !== shape) continue;
     const module = places.get(other)?.module ?? other;
     if (module !== own.module && expected.layer !== own.layer) continue;
-    if (!fits(head, await evidence.headOf(other), own.grain)) continue;
-    if (fits(own.found, await evidence.readWanted(other, own.slices), own.grain))
+    if (!isClose(head, await evidence.headOf(other), own)) continue;
+    if (isClose(own.found, await evidence.readWanted(other, own.slices), own))
       return { name: other, layer: expected.layer, module };
   }
   return undefined;
 };
+
+/** Distance of a tensor to its own place, relative to which another place must be near. */
+const [nearest, share] = [0.05, 0.2];
+
+const isClose = (found: Float32Array, other: Float32Array, { grain, found: all, wanted }: Sampled): boolean =>
+  fits(found, other, grain) ||
+  relativeDistance(found, other) < Math.min(nearest, share * relativeDistance(all, wanted));

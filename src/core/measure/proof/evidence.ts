@@ -6,14 +6,17 @@ import type { CompleteRecipe } from '../../plan/complete-recipe.js';
 import type { Operand } from '../../plan/plan.js';
 import { type Dtype, isFloating } from '../../tensor/dtype.js';
 import { elementsOf, type Shape } from '../../tensor/reference.js';
+import { operandKind } from '../../tensor/stored-tensor.js';
 import { fits, type Grain, isCopy } from './agreement.js';
 import { type Elsewhere, elsewhereOf } from './elsewhere.js';
 import type { ExpectedTensor } from './expected.js';
 import type { Pair } from './pairs.js';
-import { coarser, isOfDtype, rounded } from './precision.js';
+import { coarser, isOfDtype, precisionOf, rounded } from './precision.js';
 import type { Fault, ProvenTensor } from './proof.js';
+import { mostAtCut, sparsifying } from './sparsifying.js';
 import { headSlice, sampleSlices } from './slices.js';
 import type { Source } from './sources.js';
+import { withZero } from './with-inputs.js';
 
 /** Elements of all samples together, and limits of one tensor's. */
 const mostElements = 8 * 1024 * 1024;
@@ -31,8 +34,10 @@ export interface Sampled {
   readonly role: string;
   readonly shape: Shape;
   readonly dtype: Dtype;
-  /** The coarser of the stored and the expected dtype, and a coarser one whose numbers it holds. */
+  /** The coarser of the stored and the expected dtype first. */
   readonly grain: Grain;
+  /** A dtype coarser than the stored one, whose numbers the tensor holds. */
+  readonly held: Dtype | undefined;
   readonly slices: readonly ElementSlice[];
   readonly found: Float32Array;
   /** In float32, not rounded to the dtype. */
@@ -174,6 +179,14 @@ export class Evidence {
     return known;
   }
 
+  /** What the recipe would give if a source's tensors were 0. */
+  async readWithout(name: string, role: string, slices: readonly ElementSlice[]): Promise<Float32Array | undefined> {
+    const { unrounded, shape } = valueAt(this.expected, name);
+    const zero = this.sources.find((source) => source.role === role)?.tensor(name)?.operand;
+    if (zero === undefined || zero[operandKind] !== 'stored') return undefined;
+    return await this.read(withZero(unrounded, zero.input), shape, slices);
+  }
+
   /** True if another recipe gives the right tensors of the output as well, of which some are compared. */
   async fitsRight(other: ReadonlyMap<string, ExpectedTensor>): Promise<boolean> {
     const right = this.tensors.filter(({ state }) => state === 'equal' || state === 'rounding');
@@ -189,7 +202,13 @@ export class Evidence {
     if (own === undefined) return other !== undefined && this.#isSameInteger(name, other);
     if (other === undefined || other.shape.join() !== own.shape.join()) return false;
     const values = await this.read(other.unrounded, other.shape, own.slices);
-    return fits(own.found, values, own.grain, [...own.sources.values()]);
+    return this.fitsSample(own, values);
+  }
+
+  /** True if values explain a sample; elements at the cut of a sparsifying method may be apart. */
+  fitsSample({ found, grain, sources }: Sampled, values: Float32Array): boolean {
+    const share = sparsifying.test(this.method) ? mostAtCut : undefined;
+    return fits(found, values, grain, [...sources.values()], share);
   }
 
   /** Tensors that have no numbers are taken for the same if they have one shape. */
@@ -206,10 +225,13 @@ export class Evidence {
     const slices = sampleSlices(shape, this.#most);
     const own = await this.readFound(name, slices);
     const dtype = coarser(found.dtype, expected.dtype);
-    const held = (['BF16', 'F16'] as const).find((other) => other !== dtype && isOfDtype(own, other));
+    const held = (['BF16', 'F16'] as const).find(
+      (other) => precisionOf(other).bits < precisionOf(dtype).bits && isOfDtype(own, other),
+    );
     const sources = new Map<Source, Float32Array>();
     for (const source of this.sources) {
-      const tensor = source.tensor(name);
+      // A head that is tied in the inputs is their embeddings.
+      const tensor = source.tensor(name) ?? source.tensor(expected.name);
       if (tensor === undefined || tensor.shape.join() !== shape.join()) continue;
       sources.set(source, await this.read(tensor.operand, shape, slices));
     }
@@ -217,7 +239,9 @@ export class Evidence {
     const place = this.out.architecture.places.get(name);
     return {
       ...{ name, shape, dtype: found.dtype, slices, sources },
-      grain: held === undefined ? [dtype] : [dtype, held],
+      // The first is the coarsest.
+      grain: [...new Set([dtype, found.dtype, expected.dtype, ...(held === undefined ? [] : [held])])],
+      held,
       layer: expected.layer,
       module: place?.module ?? name,
       role: place?.role ?? 'other',

@@ -12,6 +12,8 @@ export interface ExpectedTensor {
   readonly layer: number | null;
   /** Rounded to `dtype`. */
   readonly operand: Operand;
+  /** True if random numbers decide its elements, which another program cannot draw again. */
+  readonly isRandom: boolean;
   /** In float32, before that rounding. */
   readonly unrounded: Operand;
 }
@@ -28,15 +30,19 @@ export const expectedOf = ({ shards }: Pick<MergePlan, 'shards'>): Expected => {
   for (const tensor of shards.flatMap((shard) => shard.tensors)) {
     const { expression, layer } = tensor;
     if (isWhole(expression)) solved.push(tensor);
-    else if (!isPart(expression)) tensors.set(tensor.name, { ...tensor, ...operandsFor(tensor) });
+    else if (!isPart(expression))
+      tensors.set(tensor.name, { ...tensor, ...operandsFor(tensor), isRandom: isRandom(expression) });
     else if (expression.kind === 'quantise' && expression.part === 'codes') {
       // Compared with the values before quantisation, which the output's own scheme may change.
       const { of: name, shape, source } = expression;
-      tensors.set(name, { name, shape, layer, dtype: source.dtype, operand: source, unrounded: source });
+      tensors.set(name, { name, shape, layer, dtype: source.dtype, operand: source, unrounded: source, isRandom: false });
     }
   }
   return { tensors, solved };
 };
+
+/** Operations that draw numbers have a seed, also in nested formulas. */
+const isRandom = (expression: unknown): boolean => /"seed":/.test(JSON.stringify(expression));
 
 const operandsFor = ({ dtype, expression }: PlannedTensor): Pick<ExpectedTensor, 'operand' | 'unrounded'> => {
   if (expression.kind === 'copy') return { operand: expression.source, unrounded: expression.source };

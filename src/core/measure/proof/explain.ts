@@ -31,6 +31,6 @@ const unexplained = ({ tensors }: Evidence, names: readonly string[]): Fault => 
     kind: 'unexplained',
     tensors: names,
     figures: { tensors: names.length, largestRelative: largest },
-    sentence: `${counted(names.length, 'tensor')} differ by up to ${(100 * largest).toPrecision(3)} % of their norm, and no known fault explains it: ${listed(names)}`,
+    sentence: `${counted(names.length, 'tensor')} ${names.length === 1 ? 'differs' : 'differ'} by up to ${(100 * largest).toPrecision(3)} % of their norm, and no known fault explains it: ${listed(names)}`,
   };
 };

@@ -1,4 +1,6 @@
+import { describeArchitecture } from '../../models/architecture/architecture.js';
 import { tiesIn } from '../../models/architecture/ties.js';
+import { expertNamesOf, nameInFiles, nameInModel } from '../../models/experts/family.js';
 import { inSpelling } from '../../plan/compile/in-spelling.js';
 import type { OpenedCheckpoint } from '../../plan/compile/inputs/models.js';
 import type { TensorReference } from '../../tensor/reference.js';
@@ -23,7 +25,7 @@ export const pairsOf = (
   first: OpenedCheckpoint,
   given: OpenedCheckpoint,
 ): { readonly pairs: readonly Pair[]; readonly out: OpenedCheckpoint } => {
-  const out = inSpelling(first, given);
+  const out = inMixtureSpelling(inSpelling(first, given), expected);
   const found = out.checkpoint.tensors;
   const names = [...new Set([...expected.keys(), ...found.keys()])];
   const roleOf = (name: string) =>
@@ -54,4 +56,22 @@ const sourceOfCopy = (
   const tensors = new Map<string, TensorReference>([...wanted, ...found]);
   const source = tiesIn({ tensors }).find(({ copy }) => copy === name)?.source;
   return source !== undefined && expected.has(source) && found.has(source) ? source : undefined;
+};
+
+/** Renames routers and other parameters of a mixture that versions of transformers name differently. */
+const inMixtureSpelling = (
+  out: OpenedCheckpoint,
+  expected: ReadonlyMap<string, ExpectedTensor>,
+): OpenedCheckpoint => {
+  const names = expertNamesOf(out.checkpoint);
+  const { tensors } = out.checkpoint;
+  const spelt = [...tensors].map(([name, reference]) => {
+    const other = [nameInFiles(names, name), nameInModel(names, name)].find(
+      (one) => one !== name && expected.has(one) && !tensors.has(one),
+    );
+    return [expected.has(name) ? name : (other ?? name), reference] as const;
+  });
+  if (spelt.every(([name]) => tensors.has(name))) return out;
+  const checkpoint = { ...out.checkpoint, tensors: new Map(spelt) };
+  return { ...out, checkpoint, architecture: describeArchitecture(checkpoint) };
 };

@@ -6,11 +6,12 @@ import type { VerifiedInput } from '../verification/verification.js';
  * - `intact`: every tensor has the expected numbers.
  * - `rounded`: each is equal, or within one rounding of the stored dtype.
  * - `different`: at least one tensor differs, is missing or is additional.
+ * - `not_comparable`: all that can be compared is right; the rest was drawn at random.
  * - `not_this`: most tensors have nothing in common with the expected ones.
  */
-export type ProofVerdict = 'intact' | 'rounded' | 'different' | 'not_this';
+export type ProofVerdict = 'intact' | 'rounded' | 'different' | 'not_comparable' | 'not_this';
 
-export type ProvenState = 'equal' | 'rounding' | 'different' | 'missing' | 'additional';
+export type ProvenState = 'equal' | 'rounding' | 'different' | 'missing' | 'additional' | 'not_comparable';
 
 /** A tensor of an output, compared with the one that the inputs give. */
 export interface ProvenTensor {

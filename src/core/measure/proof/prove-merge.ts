@@ -14,6 +14,7 @@ import { sourcesOfOperand } from '../../plan/operands.js';
 import type { MergePlan } from '../../plan/plan.js';
 import { compareExpected } from './compare-expected.js';
 import { configWarnings } from './config-warnings.js';
+import { drawnFaults, isAsDrawn } from './drawn.js';
 import { Evidence } from './evidence.js';
 import { type ExpectedTensor, expectedOf } from './expected.js';
 import { explain } from './explain.js';
@@ -111,15 +112,18 @@ const explained = async (evidence: Evidence): Promise<Pick<MergeProof, 'tensors'
     const sample = tensor.state === 'different' ? await evidence.sampleOf(tensor.name) : undefined;
     const kind = sample && (await roundingOf(evidence, sample));
     if (kind !== undefined) kinds.set(tensor.name, kind);
-    tensors.push(kind === undefined ? tensor : { ...tensor, state: 'rounding' });
+    const isDrawn = kind === undefined && sample !== undefined && isAsDrawn(evidence, sample);
+    const state = kind !== undefined ? 'rounding' : isDrawn ? 'not_comparable' : tensor.state;
+    tensors.push({ ...tensor, state });
   }
   evidence.tensors = tensors;
-  const wrong = tensors.filter(({ state }) => state !== 'equal' && state !== 'rounding');
+  const wrong = tensors.filter(({ state }) => !['equal', 'rounding', 'not_comparable'].includes(state));
   const faults = [
     ...(await explain(
       evidence,
       wrong.map(({ name }) => name),
     )),
+    ...drawnFaults(tensors),
     ...(await roundingFaults(evidence, kinds)),
   ];
   return { tensors, faults, verdict: verdictOf(tensors, faults) };
@@ -130,6 +134,8 @@ const unrelated = 0.9;
 
 const verdictOf = (tensors: readonly ProvenTensor[], faults: readonly Fault[]): ProofVerdict => {
   const isRight = ({ state }: ProvenTensor) => state === 'equal' || state === 'rounding';
+  const isDrawn = ({ state }: ProvenTensor) => state === 'not_comparable';
+  if (tensors.some(isDrawn) && tensors.every((one) => isRight(one) || isDrawn(one))) return 'not_comparable';
   if (tensors.every(isRight)) return tensors.every(({ state }) => state === 'equal') ? 'intact' : 'rounded';
   const known = new Set(
     faults.flatMap(({ kind, tensors: names }) => (/^(unexplained|another_base)$/.test(kind) ? [] : names)),
@@ -137,6 +143,7 @@ const verdictOf = (tensors: readonly ProvenTensor[], faults: readonly Fault[]): 
   const foreign = tensors.filter(
     (tensor) =>
       !isRight(tensor) &&
+      !isDrawn(tensor) &&
       (tensor.state === 'missing' || tensor.relative === null
         ? tensor.state !== 'different' || tensor.reason !== undefined
         : tensor.relative >= unrelated && !known.has(tensor.name)),

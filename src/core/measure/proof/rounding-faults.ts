@@ -10,9 +10,9 @@ const codes: Readonly<Record<RoundingKind, string>> = {
 };
 
 const words: Readonly<Record<RoundingKind, (dtype: string) => string>> = {
-  strict: (dtype) => `differ by one rounding of ${dtype} at most`,
-  arithmetic: (dtype) => `differ as by several roundings of ${dtype}, in which the merge was computed`,
-  cut: () => 'keep other changes of equal magnitude at the cut of the density',
+  strict: (dtype) => `one rounding of ${dtype} apart at most`,
+  arithmetic: (dtype) => `apart as by several roundings of ${dtype}, in which the merge was computed`,
+  cut: () => 'other changes of equal magnitude were kept at the cut of the density',
 };
 
 /** Says how the tensors were rounded that differ only by roundings. */
@@ -20,23 +20,25 @@ export const roundingFaults = async (
   evidence: Evidence,
   kinds: ReadonlyMap<string, RoundingKind>,
 ): Promise<readonly Fault[]> => {
-  const groups = new Map<string, { readonly kind: RoundingKind; readonly dtype: string; names: string[] }>();
+  const groups = new Map<string, { readonly code: string; readonly kind: RoundingKind; readonly dtype: string; names: string[] }>();
   for (const [name, kind] of kinds) {
-    const dtype = (await evidence.sampleOf(name))?.grain.at(-1) ?? 'F32';
-    const group = groups.get(`${kind} ${dtype}`) ?? { kind, dtype, names: [] };
+    const { held, grain = [] } = (await evidence.sampleOf(name)) ?? {};
+    const dtype = held ?? grain[0] ?? 'F32';
+    const code = held !== undefined && kind === 'strict' ? 'coarse_rounding' : codes[kind];
+    const group = groups.get(`${code} ${dtype}`) ?? { code, kind, dtype, names: [] };
     group.names.push(name);
-    groups.set(`${kind} ${dtype}`, group);
+    groups.set(`${code} ${dtype}`, group);
   }
   const facts = new Map(evidence.tensors.map((tensor) => [tensor.name, tensor]));
   const sum = (names: readonly string[], of: 'elements' | 'differing') =>
     names.reduce((total, name) => total + (facts.get(name)?.[of] ?? 0), 0);
-  return [...groups.values()].map(({ kind, dtype, names }) => {
+  return [...groups.values()].map(({ code, kind, dtype, names }) => {
     const [elements, differing] = [sum(names, 'elements'), sum(names, 'differing')];
     return {
-      kind: codes[kind],
+      kind: code,
       tensors: names,
       figures: { dtype, differing, elements, share: figure(differing / Math.max(1, elements)) },
-      sentence: `${counted(names.length, 'tensor')} ${words[kind](dtype)}, in ${differing} of ${elements} elements`,
+      sentence: `${counted(names.length, 'tensor')}: ${words[kind](dtype)}, in ${differing} of ${elements} elements`,
     };
   });
 };

@@ -3,22 +3,25 @@ import type { Evidence, Sampled } from './evidence.js';
 import { rounded, unitAt } from './precision.js';
 import { allSlices } from './slices.js';
 import type { Source } from './sources.js';
+import { mostAtCut, sparsifying } from './sparsifying.js';
 
 /** Elements that are read at once. */
 const blockElements = 1024 * 1024;
 
 /** Share of the way to another model by which roundings alone may move a tensor. */
-const mostTowards = 0.05;
+const [mostTowards, mostByNorms] = [0.05, 0.25];
 
 /** Units at the largest term that arithmetic in the stored dtype may be apart, and their root mean square. */
-const [mostUnits, mostSpread] = [4, 0.75];
+const [mostUnits, mostSpread] = [6, 1];
 
-/** Share of elements at the cut of a sparsifying method. */
-const mostAtCut = 0.03;
+/** Share of elements at a cut below which the cut is not looked for. */
+const leastAtCut = 0.003;
 
-/** Methods that keep the largest changes: programs break ties of equal magnitudes differently. */
-const sparsifying =
-  /^(ties|breadcrumbs|breadcrumbs_ties|arcee_fusion|sce|dare_ties|dare_linear|della|della_linear)$/;
+/** Share of elements that a method takes of the other model, as its quantiles are rounded. */
+const mostChosen = 0.15;
+
+/** Elements of a vector in which a sparsifying method may keep nothing. */
+const smallest = 256;
 
 /** Methods that divide by norms or angles, whose rounding scales whole tensors. */
 const byNorms = /^(nuslerp|multislerp|karcher|slerp|model_stock|sce|nearswap)$/;
@@ -35,9 +38,13 @@ export type RoundingKind = 'strict' | 'arithmetic' | 'cut';
  * towards an input: without this test, a change that is smaller than a unit in the last place would be lost
  * unseen.
  */
-export const roundingOf = async (evidence: Evidence, sample: Sampled): Promise<RoundingKind | undefined> => {
+export const roundingOf = async (
+  evidence: Evidence,
+  sample: Sampled,
+): Promise<RoundingKind | undefined> => {
   // A bitwise copy of an input that was to be changed is no rounding.
-  if (sample.copyOf.length > 0) return undefined;
+  const isSmall = sparsifying.test(evidence.method) && sample.found.length <= smallest;
+  if (sample.copyOf.length > 0 && !isSmall) return undefined;
   const first = new Tally(sample, evidence.method);
   first.add(sample.found, sample.wanted, sample.sources);
   if (first.kind === undefined) return undefined;
@@ -62,6 +69,7 @@ class Tally {
   readonly #method: string;
   readonly #factor: number;
   readonly #least: number;
+  readonly #mostTowards: number;
   readonly #towards = new Map<Source, { dot: number; length: number }>();
   /** Elements further apart than roundings, with each source's change there. */
   readonly #off: number[][] = [];
@@ -70,6 +78,9 @@ class Tally {
   #squares = 0;
   #noise = 0;
   #isOff = 0;
+  /** Elements that no choice of the changes gives; elements that are no source's. */
+  #outside = 0;
+  #ofNone = 0;
 
   constructor(sample: Sampled, method: string) {
     const { found, wanted, grain } = sample;
@@ -77,7 +88,9 @@ class Tally {
     this.#method = method;
     const factor = dot(found, wanted) / Math.max(dot(wanted, wanted), Number.MIN_VALUE);
     const isShort = grain.some((dtype) => dtype !== 'F32' && dtype !== 'F64');
-    this.#factor = byNorms.test(method) && isShort && Math.abs(factor - 1) < 2 ** -6 ? factor : 1;
+    const isScaled = byNorms.test(method) && isShort;
+    this.#factor = isScaled && Math.abs(factor - 1) < 2 ** -6 ? factor : 1;
+    this.#mostTowards = isScaled ? mostByNorms : mostTowards;
     // Sums in float32 that cancel are as exact as their terms, not as their result.
     this.#least = isShort ? 0 : wanted.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
   }
@@ -105,8 +118,11 @@ class Tally {
         if (!(units <= 1)) this.#beyond += 1;
         if (!(units <= mostUnits)) {
           this.#isOff += 1;
-          if (this.#off.length < 4096)
-            this.#off.push(terms.map((term) => Math.abs((term[at] ?? 0) - (base?.[at] ?? 0))));
+          const changes = terms.map((term) => Math.abs((term[at] ?? 0) - (base?.[at] ?? 0)));
+          const reach = changes.reduce((sum, change) => sum + change, 0);
+          if (!(Math.abs(a - (base?.[at] ?? 0)) <= 2 * reach + allowed)) this.#outside += 1;
+          if (!terms.some((term) => Math.abs((term[at] ?? 0) - a) <= 2 * allowed)) this.#ofNone += 1;
+          if (this.#off.length < 4096) this.#off.push(changes);
           continue;
         }
         this.#squares += units * units;
@@ -121,21 +137,25 @@ class Tally {
   }
 
   get kind(): RoundingKind | undefined {
-    if (this.#leadsElsewhere) return undefined;
-    if (this.#beyond === 0 && this.#isOff === 0) return 'strict';
+    const isStrict = this.#beyond === 0 && this.#isOff === 0;
+    if (this.#leadsElsewhere && !(isStrict && this.#mostTowards > mostTowards)) return undefined;
+    if (isStrict) return 'strict';
     const isShort = this.#sample.grain.some((dtype) => unitAt(1, dtype) > 2 ** -20);
     if (!isShort && this.#isOff === 0) return undefined;
     if (!(Math.sqrt(this.#squares / this.#elements) <= mostSpread)) return undefined;
     if (this.#isOff === 0) return 'arithmetic';
-    const isFew = this.#isOff <= Math.max(2, this.#elements * mostAtCut);
-    return sparsifying.test(this.#method) && isFew && isAtCut(this.#off) ? 'cut' : undefined;
+    if (!sparsifying.test(this.#method) || this.#outside > 0) return undefined;
+    if (this.#isOff <= Math.max(4, this.#elements * leastAtCut)) return 'cut';
+    if (this.#method === 'arcee_fusion' && this.#ofNone === 0 && this.#isOff <= this.#elements * mostChosen)
+      return 'cut';
+    return this.#isOff <= this.#elements * mostAtCut && isAtCut(this.#off) ? 'cut' : undefined;
   }
 
   get #leadsElsewhere(): boolean {
     const noise = this.#noise / Math.max(1, this.#elements);
     return [...this.#towards.values()].some(
       ({ dot: along, length }) =>
-        length > 0 && Math.abs(along / length) > mostTowards + 4 * Math.sqrt(noise / length),
+        length > 0 && Math.abs(along / length) > this.#mostTowards + 4 * Math.sqrt(noise / length),
     );
   }
 }

@@ -1,3 +1,5 @@
+import { computedTensor } from '../../plan/operands/computed.js';
+import type { Operand } from '../../plan/plan.js';
 import { operandKind, type StoredTensor, storedTensor } from '../../tensor/stored-tensor.js';
 
 /**
@@ -5,15 +7,26 @@ import { operandKind, type StoredTensor, storedTensor } from '../../tensor/store
  *
  * @param inputs the new number of each input
  */
-export const withInputs = <T>(value: T, inputs: readonly number[]): T => {
-  if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return value;
-  if (Array.isArray(value)) return value.map((item: unknown) => withInputs(item, inputs)) as T;
-  if ((value as { [operandKind]?: unknown })[operandKind] === 'stored') {
-    const stored = value as unknown as StoredTensor;
+export const withInputs = <T>(value: T, inputs: readonly number[]): T =>
+  mapStored(value, (stored) => {
     const input = inputs[stored.input];
     if (input === undefined) throw new RangeError(`there is no input ${stored.input}`);
-    return storedTensor(input, stored) as T;
-  }
-  const entries = Reflect.ownKeys(value).map((key) => [key, withInputs(Reflect.get(value, key), inputs)]);
+    return storedTensor(input, stored);
+  });
+
+/** Returns a copy of an operand in which the tensors of one input are 0. */
+export const withZero = (operand: Operand, input: number): Operand =>
+  mapStored(operand, (stored) =>
+    stored.input === input
+      ? computedTensor('F32', { kind: 'linear', terms: [{ source: stored, weight: 0 }] })
+      : stored,
+  );
+
+const mapStored = <T>(value: T, to: (stored: StoredTensor) => Operand): T => {
+  if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return value;
+  if (Array.isArray(value)) return value.map((item: unknown) => mapStored(item, to)) as T;
+  if ((value as { [operandKind]?: unknown })[operandKind] === 'stored')
+    return to(value as unknown as StoredTensor) as T;
+  const entries = Reflect.ownKeys(value).map((key) => [key, mapStored(Reflect.get(value, key), to)]);
   return Object.fromEntries(entries) as T;
 };

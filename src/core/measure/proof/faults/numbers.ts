@@ -1,4 +1,4 @@
-import { combined, dot, fits, minus } from '../agreement.js';
+import { combined, fits, minus, dot } from '../agreement.js';
 import type { Evidence, Sampled } from '../evidence.js';
 import { isOfDtype } from '../precision.js';
 import { counted, type FaultKind, figure, isConstant, listed, median } from './kind.js';
@@ -15,11 +15,7 @@ const bySample = (
   find: async (evidence, names) => {
     const found = (await evidence.sampled(names)).filter(isThis).map(({ name }) => name);
     if (found.length === 0) return undefined;
-    return {
-      tensors: found,
-      figures: { tensors: found.length },
-      sentence: sentence(listed(found), found.length),
-    };
+    return { tensors: found, figures: { tensors: found.length }, sentence: sentence(listed(found), found.length) };
   },
 });
 
@@ -52,37 +48,21 @@ export const zeros = bySample(
 export const constantNumber = bySample(
   'constant',
   ({ found, wanted }) =>
-    found.length > 1 &&
-    found.every((value) => value === found[0]) &&
-    wanted.some((value) => value !== wanted[0]),
+    found.length > 1 && found.every((value) => value === found[0]) && wanted.some((value) => value !== wanted[0]),
   (names, count) => `${names} ${isOrAre(count)} one number throughout, as initialised`,
 );
 
 export const negated = bySample(
   'negated',
-  ({ found, wanted, grain }) =>
-    fits(
-      found,
-      wanted.map((value) => -value),
-      grain,
-    ),
+  ({ found, wanted, grain }) => fits(found, wanted.map((value) => -value), grain),
   (names, count) => `${names} ${count === 1 ? 'has' : 'have'} the opposite sign`,
 );
 
 export const normOffset = bySample(
   'norm_offset',
   ({ found, wanted, grain, shape }) =>
-    shape.length === 1 &&
-    [1, -1].some((offset) =>
-      fits(
-        found,
-        wanted.map((value) => value + offset),
-        grain,
-        [found, wanted.map(() => 1)],
-      ),
-    ),
-  (names, count) =>
-    `${names} ${isOrAre(count)} off by 1: a norm is stored as w in one convention and as 1 + w in another`,
+    shape.length === 1 && [1, -1].some((offset) => fits(found, wanted.map((value) => value + offset), grain, [found, wanted.map(() => 1)])),
+  (names, count) => `${names} ${isOrAre(count)} off by 1: a norm is stored as w in one convention and as 1 + w in another`,
 );
 
 /** Returns the factor k of found ≈ k · wanted, if it explains all elements. */
@@ -121,11 +101,7 @@ export const fewElements: FaultKind = {
     const left = new Set(names);
     const found = evidence.tensors.filter(
       ({ name, elements, differing }) =>
-        left.has(name) &&
-        differing !== null &&
-        differing > 0 &&
-        elements >= 64 &&
-        (differing <= 2 || differing < elements * mostEdited),
+        left.has(name) && differing !== null && differing > 0 && elements >= 64 && (differing <= 2 || differing < elements * mostEdited),
     );
     if (found.length === 0) return undefined;
     const differing = found.reduce((total, tensor) => total + (tensor.differing ?? 0), 0);
@@ -183,14 +159,10 @@ const gridOf = ({ found, wanted, shape }: Sampled): string | undefined => {
   for (const [name, steps] of levels)
     for (const size of sizes)
       if (size > 16 && offGrid(found, size, steps) < 0.06 && offGrid(wanted, size, steps) > 0.15)
-        return `${name} in blocks of ${size === found.length ? 'the tensor' : size}`;
+        return `${name}, a scale for ${size === columns ? 'each row' : size === found.length ? 'the tensor' : `blocks of ${size}`}`;
   // Levels that are not equidistant, such as NF4 and FP4: few distinct numbers in a block.
   for (const size of [64, 32] as const)
-    if (
-      found.length >= 4 * size &&
-      distinctShare(found, size) * size <= 16.5 &&
-      distinctShare(wanted, size) > 1.5 * distinctShare(found, size)
-    )
+    if (found.length >= 4 * size && distinctShare(found, size) * size <= 16.5 && distinctShare(wanted, size) > 1.5 * distinctShare(found, size))
       return `at most 16 levels in blocks of ${size}`;
   return undefined;
 };
@@ -206,23 +178,56 @@ export const quantisedBetween: FaultKind = {
     if (first === undefined) return undefined;
     return {
       tensors: found.map(({ name }) => name),
-      figures: {
-        grid: first.grid,
-        relative: relativeOf(
-          evidence,
-          found.map(({ name }) => name),
-        ),
-      },
-      sentence: `${counted(found.length, 'tensor')} lie on few levels (${first.grid}): they were quantised in between`,
+      figures: { grid: first.grid, relative: relativeOf(evidence, found.map(({ name }) => name)) },
+      sentence: `${counted(found.length, 'tensor')} ${found.length === 1 ? 'lies' : 'lie'} on few levels (${first.grid}): quantised in between`,
+    };
+  },
+};
+
+/** The levels of NF4, as bitsandbytes stores them. */
+const nf4 = [
+  -1, -0.6961928, -0.5250731, -0.3949175, -0.2844414, -0.1847734, -0.09105, 0, 0.0795803, 0.1609302, 0.2461123,
+  0.33791524, 0.44070983, 0.562617, 0.72295684, 1,
+];
+
+/** Mean distance of values to the levels of NF4, relative to the largest of each block. */
+const offNf4 = (values: Float32Array): number => {
+  let [total, count] = [0, 0];
+  for (let first = 0; first + 64 <= values.length; first += 64) {
+    const part = values.subarray(first, first + 64);
+    const largest = part.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
+    for (const value of largest > 0 ? part : []) {
+      total += Math.min(...nf4.map((level) => Math.abs(value / largest - level)));
+      count += 1;
+    }
+  }
+  return count === 0 ? 1 : total / count;
+};
+
+/** An adapter on a base that was quantised to four bits, as for training. */
+export const baseQuantised: FaultKind = {
+  kind: 'quantised_between',
+  find: async (evidence, names) => {
+    const found: string[] = [];
+    for (const { name, found: own, wanted, sources, shape, slices } of await evidence.sampled(names)) {
+      const base = [...sources].find(([{ role }]) => role === 'base')?.[1];
+      if (base === undefined || shape.length < 2 || slices.some(({ first }) => first % 64 !== 0)) continue;
+      const rest = minus(own, minus(wanted, base));
+      const off = offNf4(rest);
+      if (off < 0.4 * offNf4(base)) found.push(name);
+    }
+    if (found.length === 0) return undefined;
+    return {
+      tensors: found,
+      figures: { grid: 'NF4 in blocks of 64', relative: relativeOf(evidence, found) },
+      sentence: `${counted(found.length, 'tensor')} without the adapter’s change ${found.length === 1 ? 'lies' : 'lie'} on the 16 levels of NF4: the base was quantised to four bits, and the adapter merged into that`,
     };
   },
 };
 
 const relativeOf = (evidence: Evidence, names: readonly string[]): number => {
   const wanted = new Set(names);
-  return figure(
-    median(evidence.tensors.flatMap(({ name, relative }) => (wanted.has(name) ? (relative ?? []) : []))),
-  );
+  return figure(median(evidence.tensors.flatMap(({ name, relative }) => (wanted.has(name) ? (relative ?? []) : []))));
 };
 
 /** Coarser dtypes than the recipe's, by whose roundings all elements are explained. */
@@ -232,9 +237,7 @@ export const coarseRounding: FaultKind = {
     const found = (await evidence.sampled(names)).flatMap(({ name, found: own, wanted, sources, dtype }) => {
       const terms = [...sources.values()];
       const fit = (['F16', 'BF16'] as const).find(
-        (other) =>
-          other !== dtype &&
-          fits(own, wanted, [dtype, other], [...terms, ...terms.map((term) => minus(term, wanted))]),
+        (other) => other !== dtype && fits(own, wanted, [dtype, other], [...terms, ...terms.map((term) => minus(term, wanted))]),
       );
       return fit === undefined ? [] : [{ name, dtype: fit }];
     });

@@ -4,6 +4,9 @@ import { unitAt } from '../precision.js';
 /** Rows whose rank is measured. */
 const mostRows = 48;
 
+/** The last eigenvalue of a change by that of the noise. */
+const leastGap = 6;
+
 /**
  * Returns the rank of the first rows of a matrix, above the noise of one rounding; undefined if it is full,
  * so that nothing follows.
@@ -30,7 +33,10 @@ export const rankOfRows = (
   const most = (noise / rows) * (1 + Math.sqrt(rows / columns)) ** 2;
   const floor = Math.max(2 * most, 1e-9 * Math.max(...eigenvalues));
   const rank = eigenvalues.filter((value) => value > floor).length;
-  return rank === 0 || rank >= Math.min(rows, columns) - 1 ? undefined : rank;
+  const [last = 0, next = 0] = eigenvalues.toSorted((a, b) => b - a).slice(rank - 1);
+  // Noise of another kind fades without a gap.
+  const isGap = last > leastGap * Math.max(next, Number.MIN_VALUE);
+  return rank === 0 || rank >= Math.min(rows, columns) - 1 || !isGap ? undefined : rank;
 };
 
 const sweeps = 12;

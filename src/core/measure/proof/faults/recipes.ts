@@ -70,6 +70,18 @@ export const densityIgnored = byRecipe('density_ignored', (recipe) => {
   return [['the density was ignored, and every change kept', { ...all, density: 1 }]];
 });
 
+/** Densities that recipes have. */
+const densities = [0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.9];
+
+export const wrongDensity = byRecipe('wrong_density', (recipe) =>
+  has(recipe, 'density')
+    ? densities.map((density) => [
+        `the density is ${density}`,
+        { ...without(recipe, ['density']), density },
+      ])
+    : [],
+);
+
 export const lambdaIgnored = byRecipe('lambda_ignored', (recipe) =>
   ['lambda', 'scale'].flatMap((key) =>
     typeof recipe[key] === 'number' && recipe[key] !== 1

@@ -200,7 +200,7 @@ export const wrongWeights = weightKind(
 export const anotherBase: FaultKind = {
   kind: 'another_base',
   find: async (evidence, names) => {
-    if (names.length < evidence.tensors.length * 0.8) return undefined;
+    const matrices = [...evidence.expected.values()].filter(({ shape }) => shape.length > 1);
     const found = (await evidence.sampled(names)).filter((sample) => {
       const sources = [...sample.sources];
       const base = sources.findIndex(([{ role }]) => role === 'base');
@@ -214,7 +214,7 @@ export const anotherBase: FaultKind = {
         own.every((weight, index) => index === base || Math.abs(weight - (wanted[index] ?? 0)) < 0.15)
       );
     });
-    if (found.length === 0) return undefined;
+    if (found.length < matrices.length * 0.8) return undefined;
     return {
       tensors: found.map(({ name }) => name),
       figures: { tensors: found.length },
@@ -274,6 +274,30 @@ export const changeScaled: FaultKind = {
     };
   },
 };
+
+/** The method applied to the weights themselves, as if the base were 0. */
+export const baseTakenForZero: FaultKind = {
+  kind: 'base_not_subtracted',
+  find: async (evidence, names) => {
+    if (evidence.sources.some(({ isAdapted }) => isAdapted)) return undefined;
+    const found: string[] = [];
+    for (const sample of await evidence.sampled(names)) {
+      const { name, slices } = sample;
+      if (found.length === 0 && name === names[mostTried]) return undefined;
+      const values = await evidence.readWithout(name, 'base', slices);
+      if (values !== undefined && evidence.fitsSample(sample, values)) found.push(name);
+    }
+    if (found.length === 0) return undefined;
+    return {
+      tensors: found,
+      figures: { tensors: found.length },
+      sentence: `${counted(found.length, 'tensor')} ${found.length === 1 ? 'is' : 'are'} what ${evidence.method} makes of the weights themselves: the base was not subtracted`,
+    };
+  },
+};
+
+/** Tensors of which one must fit before all are tried. */
+const mostTried = 6;
 
 export const baseNotAdded: FaultKind = {
   kind: 'base_not_added',

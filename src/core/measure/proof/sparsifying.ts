@@ -1,0 +1,6 @@
+/** Methods that keep the largest changes: programs break ties of equal magnitude differently. */
+export const sparsifying =
+  /^(ties|breadcrumbs|breadcrumbs_ties|arcee_fusion|sce|dare_ties|dare_linear|della|della_linear)$/;
+
+/** Share of elements that are at the cut of such a method. */
+export const mostAtCut = 0.03;
