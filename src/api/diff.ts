@@ -11,6 +11,8 @@ import { bringModels } from '../core/models/sources/bring-models.js';
 export interface DiffOptions extends RunControls {
   /** Compares only tensors with matching names; `*` stands for any text. Default: all. */
   only?: string | undefined;
+  /** Compare tensors alone; `sideFiles` is then empty. Default: false. */
+  weightsOnly?: boolean | undefined;
   /** A quantisation scheme: measures how much of the change from `a` to `b` remains after quantising both. */
   quantizeReport?: QuantisingName | undefined;
   /**
@@ -38,7 +40,7 @@ export interface DiffOptions extends RunControls {
 export const diff = async (
   a: string,
   b: string,
-  { only, out, force = false, quantizeReport, ...controls }: DiffOptions = {},
+  { only, weightsOnly = false, out, force = false, quantizeReport, ...controls }: DiffOptions = {},
 ): Promise<Comparison> => {
   // Loaded on demand, because only drawn comparisons need pages.
   const report =
@@ -48,7 +50,7 @@ export const diff = async (
   const wanted = (name: string): boolean => only === undefined || matches(name, only);
   const fetched = await bringModels([a, b], controls);
   const pair = await openPair(a, b);
-  const compared = await compareModels(pair, wanted, controls);
+  const compared = await compareModels(pair, wanted, controls, weightsOnly);
   const comparison = { ...compared, warnings: [...fetched, ...compared.warnings] };
   if (comparison.tensors.length === 0)
     throw invalidParameter(

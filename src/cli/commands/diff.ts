@@ -22,6 +22,7 @@ export const diff = command({
       'measure how much of the change from the first model is left once both are quantised',
       { choices: quantisingNames, parse: toOneOf('quantize-report', quantisingNames) },
     ),
+    weightsOnly: option('--weights-only', 'compare tensors alone; side files do not count'),
     exitCode: option('--exit-code', 'exit with 1 if weights or side files differ, like git diff'),
     download: download(),
     threads,

@@ -16,6 +16,7 @@ interface DiffCommandOptions extends OutputOptions {
   readonly all?: boolean;
   readonly threads?: number;
   readonly download?: boolean;
+  readonly weightsOnly?: boolean;
   readonly exitCode?: boolean;
   readonly quantizeReport?: QuantisingName;
 }
@@ -31,11 +32,12 @@ export const diffCommand = async (options: DiffCommandOptions): Promise<void> =>
     all = false,
     threads,
     download,
+    weightsOnly,
     exitCode = false,
     quantizeReport,
   } = options;
   const comparison = await watched(options, (watch) =>
-    diff(a, b, { only, out, force, quantizeReport, threads, download, ...watch }),
+    diff(a, b, { only, weightsOnly, out, force, quantizeReport, threads, download, ...watch }),
   );
   if (!options.quiet) comparison.warnings.forEach(warn);
   const { quantised } = comparison;

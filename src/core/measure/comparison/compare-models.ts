@@ -13,16 +13,18 @@ import { compareSideFiles } from './side-file-differences.js';
  * Compares two checkpoints, reading every byte at most once.
  *
  * @param wanted tells by name whether a tensor is compared
+ * @param weightsOnly leaves side files out
  * @throws LayerloomError the codes of `runComparisons` and `compareSideFiles`
  */
 export const compareModels = async (
   pair: ComparedPair,
   wanted: (name: string) => boolean,
   controls: RunControls,
+  weightsOnly = false,
 ): Promise<Comparison> => {
   const { a, b } = pair;
   const { comparisons, tensors: found } = planComparison(pair, wanted);
-  const sideFiles = await compareSideFiles(a.checkpoint, b.checkpoint);
+  const sideFiles = weightsOnly ? [] : await compareSideFiles(a.checkpoint, b.checkpoint);
   const { tensors: compared, bytesRead, threads, seconds } = await runComparisons(comparisons, controls);
   const tensors = found.map((tensor) => comparisonOf(tensor, compared));
   return {

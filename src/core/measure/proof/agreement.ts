@@ -81,7 +81,10 @@ export const isAtCut = (rows: readonly (readonly number[])[]): boolean => {
   const columns = new Set((rows[0] ?? []).keys());
   let left = rows;
   while (left.length > 0 && columns.size > 0) {
-    const found = [...columns].map((column) => ({ column, ...commonest(left.map((row) => row[column] ?? 0)) }));
+    const found = [...columns].map((column) => ({
+      column,
+      ...commonest(left.map((row) => row[column] ?? 0)),
+    }));
     const [best] = found.toSorted((a, b) => b.count - a.count);
     if (best === undefined || best.count === 0) return false;
     columns.delete(best.column);

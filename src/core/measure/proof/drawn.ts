@@ -15,7 +15,9 @@ export const isAsDrawn = (evidence: Evidence, { name, found, wanted, sources }: 
   const base = [...sources].find(([{ role }]) => role === 'base')?.[1];
   // Routers of a mixture are drawn whole, of the size that the method says.
   if (base === undefined) return Math.abs(Math.log(dot(found, found) / dot(wanted, wanted))) < 1;
-  const experts = [...sources.values()].filter((values) => values !== base).map((values) => minus(values, base));
+  const experts = [...sources.values()]
+    .filter((values) => values !== base)
+    .map((values) => minus(values, base));
   const [own, other] = [minus(found, base), minus(wanted, base)];
   if (!(dot(own, own) > 0)) return false;
   return experts.every((change) => {

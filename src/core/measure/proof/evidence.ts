@@ -13,9 +13,9 @@ import type { ExpectedTensor } from './expected.js';
 import type { Pair } from './pairs.js';
 import { coarser, isOfDtype, precisionOf, rounded } from './precision.js';
 import type { Fault, ProvenTensor } from './proof.js';
-import { mostAtCut, sparsifying } from './sparsifying.js';
 import { headSlice, sampleSlices } from './slices.js';
 import type { Source } from './sources.js';
+import { mostAtCut, sparsifying } from './sparsifying.js';
 import { withZero } from './with-inputs.js';
 
 /** Elements of all samples together, and limits of one tensor's. */
@@ -180,7 +180,11 @@ export class Evidence {
   }
 
   /** What the recipe would give if a source's tensors were 0. */
-  async readWithout(name: string, role: string, slices: readonly ElementSlice[]): Promise<Float32Array | undefined> {
+  async readWithout(
+    name: string,
+    role: string,
+    slices: readonly ElementSlice[],
+  ): Promise<Float32Array | undefined> {
     const { unrounded, shape } = valueAt(this.expected, name);
     const zero = this.sources.find((source) => source.role === role)?.tensor(name)?.operand;
     if (zero === undefined || zero[operandKind] !== 'stored') return undefined;

@@ -35,7 +35,15 @@ export const expectedOf = ({ shards }: Pick<MergePlan, 'shards'>): Expected => {
     else if (expression.kind === 'quantise' && expression.part === 'codes') {
       // Compared with the values before quantisation, which the output's own scheme may change.
       const { of: name, shape, source } = expression;
-      tensors.set(name, { name, shape, layer, dtype: source.dtype, operand: source, unrounded: source, isRandom: false });
+      tensors.set(name, {
+        name,
+        shape,
+        layer,
+        dtype: source.dtype,
+        operand: source,
+        unrounded: source,
+        isRandom: false,
+      });
     }
   }
   return { tensors, solved };

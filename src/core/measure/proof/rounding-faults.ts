@@ -20,7 +20,10 @@ export const roundingFaults = async (
   evidence: Evidence,
   kinds: ReadonlyMap<string, RoundingKind>,
 ): Promise<readonly Fault[]> => {
-  const groups = new Map<string, { readonly code: string; readonly kind: RoundingKind; readonly dtype: string; names: string[] }>();
+  const groups = new Map<
+    string,
+    { readonly code: string; readonly kind: RoundingKind; readonly dtype: string; names: string[] }
+  >();
   for (const [name, kind] of kinds) {
     const { held, grain = [] } = (await evidence.sampleOf(name)) ?? {};
     const dtype = held ?? grain[0] ?? 'F32';

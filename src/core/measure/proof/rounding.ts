@@ -38,10 +38,7 @@ export type RoundingKind = 'strict' | 'arithmetic' | 'cut';
  * towards an input: without this test, a change that is smaller than a unit in the last place would be lost
  * unseen.
  */
-export const roundingOf = async (
-  evidence: Evidence,
-  sample: Sampled,
-): Promise<RoundingKind | undefined> => {
+export const roundingOf = async (evidence: Evidence, sample: Sampled): Promise<RoundingKind | undefined> => {
   // A bitwise copy of an input that was to be changed is no rounding.
   const isSmall = sparsifying.test(evidence.method) && sample.found.length <= smallest;
   if (sample.copyOf.length > 0 && !isSmall) return undefined;

@@ -1,4 +1,4 @@
-import { combined, fits, minus, dot } from '../agreement.js';
+import { combined, dot, fits, minus } from '../agreement.js';
 import type { Evidence, Sampled } from '../evidence.js';
 import { isOfDtype } from '../precision.js';
 import { counted, type FaultKind, figure, isConstant, listed, median } from './kind.js';
@@ -15,7 +15,11 @@ const bySample = (
   find: async (evidence, names) => {
     const found = (await evidence.sampled(names)).filter(isThis).map(({ name }) => name);
     if (found.length === 0) return undefined;
-    return { tensors: found, figures: { tensors: found.length }, sentence: sentence(listed(found), found.length) };
+    return {
+      tensors: found,
+      figures: { tensors: found.length },
+      sentence: sentence(listed(found), found.length),
+    };
   },
 });
 
@@ -48,21 +52,37 @@ export const zeros = bySample(
 export const constantNumber = bySample(
   'constant',
   ({ found, wanted }) =>
-    found.length > 1 && found.every((value) => value === found[0]) && wanted.some((value) => value !== wanted[0]),
+    found.length > 1 &&
+    found.every((value) => value === found[0]) &&
+    wanted.some((value) => value !== wanted[0]),
   (names, count) => `${names} ${isOrAre(count)} one number throughout, as initialised`,
 );
 
 export const negated = bySample(
   'negated',
-  ({ found, wanted, grain }) => fits(found, wanted.map((value) => -value), grain),
+  ({ found, wanted, grain }) =>
+    fits(
+      found,
+      wanted.map((value) => -value),
+      grain,
+    ),
   (names, count) => `${names} ${count === 1 ? 'has' : 'have'} the opposite sign`,
 );
 
 export const normOffset = bySample(
   'norm_offset',
   ({ found, wanted, grain, shape }) =>
-    shape.length === 1 && [1, -1].some((offset) => fits(found, wanted.map((value) => value + offset), grain, [found, wanted.map(() => 1)])),
-  (names, count) => `${names} ${isOrAre(count)} off by 1: a norm is stored as w in one convention and as 1 + w in another`,
+    shape.length === 1 &&
+    [1, -1].some((offset) =>
+      fits(
+        found,
+        wanted.map((value) => value + offset),
+        grain,
+        [found, wanted.map(() => 1)],
+      ),
+    ),
+  (names, count) =>
+    `${names} ${isOrAre(count)} off by 1: a norm is stored as w in one convention and as 1 + w in another`,
 );
 
 /** Returns the factor k of found ≈ k · wanted, if it explains all elements. */
@@ -101,7 +121,11 @@ export const fewElements: FaultKind = {
     const left = new Set(names);
     const found = evidence.tensors.filter(
       ({ name, elements, differing }) =>
-        left.has(name) && differing !== null && differing > 0 && elements >= 64 && (differing <= 2 || differing < elements * mostEdited),
+        left.has(name) &&
+        differing !== null &&
+        differing > 0 &&
+        elements >= 64 &&
+        (differing <= 2 || differing < elements * mostEdited),
     );
     if (found.length === 0) return undefined;
     const differing = found.reduce((total, tensor) => total + (tensor.differing ?? 0), 0);
@@ -162,7 +186,11 @@ const gridOf = ({ found, wanted, shape }: Sampled): string | undefined => {
         return `${name}, a scale for ${size === columns ? 'each row' : size === found.length ? 'the tensor' : `blocks of ${size}`}`;
   // Levels that are not equidistant, such as NF4 and FP4: few distinct numbers in a block.
   for (const size of [64, 32] as const)
-    if (found.length >= 4 * size && distinctShare(found, size) * size <= 16.5 && distinctShare(wanted, size) > 1.5 * distinctShare(found, size))
+    if (
+      found.length >= 4 * size &&
+      distinctShare(found, size) * size <= 16.5 &&
+      distinctShare(wanted, size) > 1.5 * distinctShare(found, size)
+    )
       return `at most 16 levels in blocks of ${size}`;
   return undefined;
 };
@@ -178,7 +206,13 @@ export const quantisedBetween: FaultKind = {
     if (first === undefined) return undefined;
     return {
       tensors: found.map(({ name }) => name),
-      figures: { grid: first.grid, relative: relativeOf(evidence, found.map(({ name }) => name)) },
+      figures: {
+        grid: first.grid,
+        relative: relativeOf(
+          evidence,
+          found.map(({ name }) => name),
+        ),
+      },
       sentence: `${counted(found.length, 'tensor')} ${found.length === 1 ? 'lies' : 'lie'} on few levels (${first.grid}): quantised in between`,
     };
   },
@@ -186,8 +220,8 @@ export const quantisedBetween: FaultKind = {
 
 /** The levels of NF4, as bitsandbytes stores them. */
 const nf4 = [
-  -1, -0.6961928, -0.5250731, -0.3949175, -0.2844414, -0.1847734, -0.09105, 0, 0.0795803, 0.1609302, 0.2461123,
-  0.33791524, 0.44070983, 0.562617, 0.72295684, 1,
+  -1, -0.6961928, -0.5250731, -0.3949175, -0.2844414, -0.1847734, -0.09105, 0, 0.0795803, 0.1609302,
+  0.2461123, 0.33791524, 0.44070983, 0.562617, 0.72295684, 1,
 ];
 
 /** Mean distance of values to the levels of NF4, relative to the largest of each block. */
@@ -227,7 +261,9 @@ export const baseQuantised: FaultKind = {
 
 const relativeOf = (evidence: Evidence, names: readonly string[]): number => {
   const wanted = new Set(names);
-  return figure(median(evidence.tensors.flatMap(({ name, relative }) => (wanted.has(name) ? (relative ?? []) : []))));
+  return figure(
+    median(evidence.tensors.flatMap(({ name, relative }) => (wanted.has(name) ? (relative ?? []) : []))),
+  );
 };
 
 /** Coarser dtypes than the recipe's, by whose roundings all elements are explained. */
@@ -237,7 +273,9 @@ export const coarseRounding: FaultKind = {
     const found = (await evidence.sampled(names)).flatMap(({ name, found: own, wanted, sources, dtype }) => {
       const terms = [...sources.values()];
       const fit = (['F16', 'BF16'] as const).find(
-        (other) => other !== dtype && fits(own, wanted, [dtype, other], [...terms, ...terms.map((term) => minus(term, wanted))]),
+        (other) =>
+          other !== dtype &&
+          fits(own, wanted, [dtype, other], [...terms, ...terms.map((term) => minus(term, wanted))]),
       );
       return fit === undefined ? [] : [{ name, dtype: fit }];
     });

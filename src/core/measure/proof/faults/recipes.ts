@@ -75,10 +75,7 @@ const densities = [0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.9];
 
 export const wrongDensity = byRecipe('wrong_density', (recipe) =>
   has(recipe, 'density')
-    ? densities.map((density) => [
-        `the density is ${density}`,
-        { ...without(recipe, ['density']), density },
-      ])
+    ? densities.map((density) => [`the density is ${density}`, { ...without(recipe, ['density']), density }])
     : [],
 );
 
