@@ -50,7 +50,13 @@ export const groups = [
   },
   {
     title: 'Look',
-    sources: ['docs/analysis.md', 'docs/diff.md', 'docs/verify.md', 'docs/proof.md', 'docs/when-merging-fails.md'],
+    sources: [
+      'docs/analysis.md',
+      'docs/diff.md',
+      'docs/verify.md',
+      'docs/proof.md',
+      'docs/when-merging-fails.md',
+    ],
   },
   {
     title: 'Study',
