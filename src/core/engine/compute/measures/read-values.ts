@@ -1,5 +1,6 @@
 import type { FileHandle } from 'node:fs/promises';
 import { type Emitted, Program } from '../../../methods/operations/program/program.js';
+import { readBlock } from '../../../models/checkpoint/files/read-block.js';
 import { isStored, lowerOperand } from '../../../plan/operands.js';
 import type { Operand } from '../../../plan/plan.js';
 import { elementsOf, type Shape } from '../../../tensor/reference.js';
@@ -51,7 +52,9 @@ export class ValueReader {
       if (!result.ok)
         throw failureOf(result.status, { tensor: 'a tensor' }, emitted.sources.map(this.#inputs.pathOf));
       const values = new Float32Array(count);
-      await scratch.read(new Uint8Array(values.buffer), 0, values.byteLength, 0);
+      // A job writes its slice where it lies in the whole tensor.
+      await readBlock(scratch, Buffer.from(values.buffer), first * values.BYTES_PER_ELEMENT);
+      await scratch.truncate(0);
       return values;
     } finally {
       this.#free.push(scratch);
