@@ -1,6 +1,7 @@
 import { invalidParameter } from '../core/base/errors/invalid-parameter.js';
 import type { RunControls } from '../core/engine/run.js';
 import { readClaim } from '../core/measure/proof/claim.js';
+import type { SampleControls } from '../core/measure/proof/compare-expected.js';
 import type { MergeProof } from '../core/measure/proof/proof.js';
 import { proveMerge } from '../core/measure/proof/prove-merge.js';
 import type { RecipeInput } from '../core/methods/recipes.js';
@@ -12,13 +13,14 @@ import { recipeOf } from './recipe-of.js';
 export const verifyAgainst = async (
   out: string,
   against: string,
-  controls: RunControls,
+  controls: RunControls & SampleControls,
 ): Promise<MergeProof> => {
   if (against === '') throw invalidParameter('against', against, 'a recipe, a card, BASE+ADAPTER or a model');
   const warnings = await bringModels([out], controls);
   const claim = (await readClaim(against)) as string | RecipeInput;
-  const plan = await planMerge(claim, { ...controls, allowChanged: true });
-  const planAgain = (recipe: object) => planMerge(recipe as RecipeInput, controls);
+  const { draw: _draw, onSample: _onSample, ...running } = controls;
+  const plan = await planMerge(claim, { ...running, allowChanged: true });
+  const planAgain = (recipe: object) => planMerge(recipe as RecipeInput, running);
   const recipe = recipeOf(plan) as unknown as Readonly<Record<string, unknown>>;
   const proof = await proveMerge({ out, against, plan, recipe, planAgain }, controls);
   return { ...proof, warnings: [...warnings, ...proof.warnings] };

@@ -9,6 +9,7 @@ import { version } from '../core/base/files/version.js';
 import { Run, type RunControls } from '../core/engine/run.js';
 import { checkLoading } from '../core/loading/check-loading.js';
 import type { MergeProof } from '../core/measure/proof/proof.js';
+import type { ProofSample } from '../core/measure/proof/sample/plan-sample.js';
 import { compareCard } from '../core/measure/verification/card-recipes.js';
 import { compareRecord, editedRecord } from '../core/measure/verification/compare-record.js';
 import { compareWithPlan } from '../core/measure/verification/compare-with-plan.js';
@@ -35,10 +36,15 @@ export interface VerifyOutputOptions extends RunControls {
    * `layerloom.json` is used.
    */
   againstInputs?: boolean | undefined;
-  /** The share of tiles to compute again, above 0 and at most 1. Default: 1. */
+  /**
+   * The share of tiles to compute again, above 0 and at most 1. With `against`, that share of each tensor's
+   * tiles, and of a hub model only their byte ranges are fetched. Default: 1.
+   */
   sample?: number | undefined;
   /** A whole number that selects the tiles of a sample. Default: random, and in the result. */
   seed?: number | undefined;
+  /** With `against` and `sample`: called with what is to be read, before weights are read or fetched. */
+  onSample?: ((sample: ProofSample) => void) | undefined;
   /**
    * Ask transformers, or PEFT for an adapter, whether the output loads, without reading weights. Default:
    * false.
@@ -82,14 +88,16 @@ interface Verify {
  * @throws LayerloomError OUTPUT_UNRECORDED, INVALID_PARAMETER, READ_FAILED, WRITE_FAILED, INTERRUPTED; with
  *   `againstInputs` the codes of `planMerge`
  */
-export const verify = (async (out: string, { against, ...options }: VerifyOutputOptions = {}) => {
+export const verify = (async (out: string, { against, onSample, ...options }: VerifyOutputOptions = {}) => {
   if (against === undefined) return await verifyOutput(out, options);
-  const { againstInputs, sample, seed, loads, key, python, ...controls } = options;
-  const others = { againstInputs, sample, seed, loads, key, python };
+  const { againstInputs, sample, seed, loads, python, ...controls } = options;
+  const others = { againstInputs, loads, python };
   for (const [name, value] of Object.entries(others))
     if (value !== undefined && value !== false)
       throw invalidParameter(name, value, `nothing beside ${optionName('against')}`);
-  return await verifyAgainst(out, against, controls);
+  checkSample(true, sample, seed);
+  const draw = sample === undefined ? undefined : { share: sample, seed: seed ?? randomInt(2 ** 32) };
+  return await verifyAgainst(out, against, { ...controls, draw, onSample });
 }) as Verify;
 
 const verifyOutput = async (
@@ -99,10 +107,9 @@ const verifyOutput = async (
     sample,
     seed,
     loads = false,
-    key,
     python,
     ...controls
-  }: Omit<VerifyOutputOptions, 'against'>,
+  }: Omit<VerifyOutputOptions, 'against' | 'onSample'>,
 ): Promise<OutputVerification> => {
   checkSample(againstInputs ?? false, sample, seed);
   if (python !== undefined && !loads)

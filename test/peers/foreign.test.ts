@@ -9,7 +9,8 @@ import { LayerloomError, verify } from '../../src/index.js';
 // Merges of other programs against what they say they are, and merges with one fault each.
 
 const { LAYERLOOM_PYTHON: python = '' } = process.env;
-const hasPeers = python !== '' && spawnSync(python, ['-c', 'import mergekit, peft, transformers']).status === 0;
+const hasPeers =
+  python !== '' && spawnSync(python, ['-c', 'import mergekit, peft, transformers']).status === 0;
 const work = mkdtempSync(join(tmpdir(), 'layerloom-'));
 
 interface Made {

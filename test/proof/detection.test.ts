@@ -21,7 +21,9 @@ const sampleOf = (seed: number, share: number) =>
 type Sample = ReturnType<typeof sampleOf>;
 
 const stated = (sample: Sample) =>
-  detectionOf(sample.map((tensor) => ({ ...tensor, tiles: tensor.tiles.length, drawn: tensor.drawn.length })));
+  detectionOf(
+    sample.map((tensor) => ({ ...tensor, tiles: tensor.tiles.length, drawn: tensor.drawn.length })),
+  );
 
 const trials = 2000;
 
@@ -76,10 +78,13 @@ describe('the stated chance to find a change, in 2,000 simulated changes', () =>
         return holds(sample[tensor]?.drawn ?? [], at);
       });
       if (isFound) found += 1;
-      expected += stated(sample).random.find(({ elements }) => elements === changed)?.probability ?? Number.NaN;
+      expected +=
+        stated(sample).random.find(({ elements }) => elements === changed)?.probability ?? Number.NaN;
     }
     const chance = expected / trials;
-    expect(Math.abs(found / trials - chance)).toBeLessThan(4 * Math.sqrt((chance * (1 - chance)) / trials) + 1e-3);
+    expect(Math.abs(found / trials - chance)).toBeLessThan(
+      4 * Math.sqrt((chance * (1 - chance)) / trials) + 1e-3,
+    );
   });
 
   it.each([0.05, 0.2])('within one tile, in the tensor with the least chance: share %d', (share) => {

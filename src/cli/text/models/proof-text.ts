@@ -1,5 +1,6 @@
 import { visibleLine } from '../../../core/base/errors/visible.js';
 import { plainTable } from '../../../core/base/table.js';
+import { percent } from './sample-text.js';
 import type { MergeProof, ProofVerdict, ProvenTensor } from '../../../core/measure/proof/proof.js';
 
 const words: Readonly<Record<ProofVerdict, string>> = {
@@ -13,22 +14,15 @@ const words: Readonly<Record<ProofVerdict, string>> = {
 /** Tensors that are listed. */
 const mostTensors = 12;
 
-export const describeProof = ({
-  out,
-  against,
-  verdict,
-  tensors,
-  inputs,
-  faults,
-  method,
-}: MergeProof): string => {
+export const describeProof = (proof: MergeProof): string => {
+  const { out, against, verdict, tensors, inputs, faults, method, sample } = proof;
   const wrong = tensors.filter(({ state }) => state !== 'equal' && state !== 'rounding');
   const count = (state: ProvenTensor['state']) => tensors.filter((tensor) => tensor.state === state).length;
   const states = (['equal', 'rounding', 'different', 'missing', 'additional', 'not_comparable'] as const)
     .filter((state) => count(state) > 0)
     .map((state) => `${count(state)} ${state}`);
   return [
-    `${visibleLine(out)}: ${words[verdict]}`,
+    `${visibleLine(out)}: ${words[verdict]}${sample === null ? '' : `, in a sample of ${percent(sample.drawnElements / Math.max(1, sample.elements))}`}`,
     `${tensors.length} tensors against ${visibleLine(against)} (${method}): ${states.join(', ')}`,
     plainTable(inputs.map(({ name, path, commit }) => [name, commit ?? path])),
     ...faults.map(({ kind, sentence }) => `${kind}: ${visibleLine(sentence)}`),

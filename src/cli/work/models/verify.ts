@@ -2,9 +2,10 @@ import { type VerifyOutputOptions, verify } from '../../../api/verify.js';
 import { LayerloomError } from '../../../core/base/errors/errors.js';
 import type { OutputVerification } from '../../../core/measure/verification/verification.js';
 import type { OutputOptions } from '../../options/output.js';
-import { warn } from '../../print.js';
+import { note, warn } from '../../print.js';
 import { describeLoading, faultsOf } from '../../text/loading-text.js';
 import { describeProof } from '../../text/models/proof-text.js';
+import { describeSample } from '../../text/models/sample-text.js';
 import { damageOf, describeOutput } from '../../text/models/verification-text.js';
 import { show, watched } from '../running/show.js';
 
@@ -50,7 +51,12 @@ const proveCommand = async (
   options: OutputOptions,
   given: VerifyOutputOptions & { readonly against: string },
 ): Promise<void> => {
-  const proof = await watched(options, (watch) => verify(out, { ...given, ...watch }));
+  const proof = await watched(options, (watch) =>
+    verify(out, {
+      ...{ ...given, ...watch },
+      onSample: (sample) => (options.quiet ? undefined : note(describeSample(sample))),
+    }),
+  );
   if (!options.quiet) proof.warnings.forEach(warn);
   show(proof, options, describeProof);
   if (proof.verdict !== 'intact' && proof.verdict !== 'rounded') process.exitCode = 1;

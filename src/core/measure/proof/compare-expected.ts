@@ -8,6 +8,21 @@ import { bitsOf, isFloating } from '../../tensor/dtype.js';
 import { elementsOf } from '../../tensor/reference.js';
 import type { Pair } from './pairs.js';
 import type { ProvenTensor } from './proof.js';
+import type { Draw } from './sample/draw.js';
+import { type PlannedSample, type ProofSample, planSample } from './sample/plan-sample.js';
+
+/** Compares drawn tiles only. */
+export interface SampleControls {
+  readonly draw?: Draw | undefined;
+  /** Called before weights are read or fetched. */
+  readonly onSample?: ((sample: ProofSample) => void) | undefined;
+}
+
+export interface ComparedExpected {
+  readonly tensors: readonly ProvenTensor[];
+  readonly cost: RunCost;
+  readonly sampled: PlannedSample | undefined;
+}
 
 /**
  * Computes each expected tensor block by block and compares it with the output's. Reads every input byte
@@ -21,14 +36,17 @@ export const compareExpected = async (
   pairs: readonly Pair[],
   inputs: readonly PlannedInput[],
   layerOf: (name: string) => number | null,
-  controls: RunControls,
-): Promise<{ readonly tensors: readonly ProvenTensor[]; readonly cost: RunCost }> => {
+  controls: RunControls & SampleControls,
+): Promise<ComparedExpected> => {
   const planned: PlannedComparison[] = [];
   const found = pairs.map((pair) => {
     const comparison = comparisonOf(pair, inputs.length - 1);
     return typeof comparison === 'string' ? comparison : planned.push(comparison) - 1;
   });
-  const { tensors: compared, ...cost } = await runComparisons({ inputs, tensors: planned }, controls);
+  const sampled = controls.draw && (await planSample(planned, inputs, controls.draw));
+  if (sampled !== undefined) controls.onSample?.(sampled.sample);
+  const compares = sampled?.tensors ?? planned;
+  const { tensors: compared, ...cost } = await runComparisons({ inputs, tensors: compares }, controls);
   const tensors = pairs.map(({ name, expected, found: own }, index): ProvenTensor => {
     const at = itemAt(found, index);
     const facts = {
@@ -50,7 +68,7 @@ export const compareExpected = async (
       ...(state === 'different' ? { reason: at } : {}),
     };
   });
-  return { tensors, cost };
+  return { tensors, cost, sampled };
 };
 
 const comparisonOf = ({ name, expected, found }: Pair, out: number): PlannedComparison | string => {

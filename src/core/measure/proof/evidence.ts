@@ -13,7 +13,8 @@ import type { ExpectedTensor } from './expected.js';
 import type { Pair } from './pairs.js';
 import { coarser, isOfDtype, precisionOf, rounded } from './precision.js';
 import type { Fault, ProvenTensor } from './proof.js';
-import { headSlice, sampleSlices } from './slices.js';
+import type { SampledBytes } from './sample/sampled-bytes.js';
+import { allSlices, headSlice, sampleSlices } from './slices.js';
 import type { Source } from './sources.js';
 import { mostAtCut, sparsifying } from './sparsifying.js';
 import { withZero } from './with-inputs.js';
@@ -63,9 +64,20 @@ export interface EvidenceParts {
   readonly method: string;
   readonly recipe: CompleteRecipe;
   readonly reader: ValueReader;
+  /** What a sample may read; absent: everything. */
+  readonly bytes?: SampledBytes | undefined;
   /** Returns what another recipe over the same inputs gives; undefined if it is refused. */
   readonly replan: (recipe: CompleteRecipe) => Promise<ReadonlyMap<string, ExpectedTensor> | undefined>;
 }
+
+/** Returns tiles of at most that many elements in all, but at least one. */
+const firstOf = (tiles: readonly ElementSlice[], most: number): ElementSlice[] => {
+  let elements = 0;
+  return tiles.filter(({ count }, index) => {
+    elements += count;
+    return index === 0 || elements <= most;
+  });
+};
 
 /** Everything that kinds of fault look at. Samples are read once, when first asked for. */
 export class Evidence {
@@ -106,6 +118,15 @@ export class Evidence {
   /** All tensors, right ones too. */
   tensors: readonly ProvenTensor[];
 
+  get isSample(): boolean {
+    return this.#parts.bytes !== undefined;
+  }
+
+  /** Everything that is compared of a tensor, in parts of about `most` elements. */
+  partsOf(name: string, shape: Shape, most: number): readonly ElementSlice[] {
+    return this.#parts.bytes?.tilesOf(name) ?? allSlices(shape, most);
+  }
+
   pairOf(name: string): Pair {
     return valueAt(this.#pairs, name);
   }
@@ -134,6 +155,7 @@ export class Evidence {
   }
 
   async read(operand: Operand, shape: Shape, slices: readonly ElementSlice[]): Promise<Float32Array> {
+    await this.#parts.bytes?.check(operand, shape, slices);
     const parts: Float32Array[] = [];
     for (const slice of slices) parts.push(await this.#parts.reader.read(operand, shape, slice));
     const [only] = parts;
@@ -226,7 +248,9 @@ export class Evidence {
     const { shape } = expected;
     if (found.shape.join() !== shape.join() || !isFloating(found.dtype) || !isFloating(expected.dtype))
       return undefined;
-    const slices = sampleSlices(shape, this.#most);
+    const tiles = this.#parts.bytes?.tilesOf(name);
+    const slices = tiles === undefined ? sampleSlices(shape, this.#most) : firstOf(tiles, this.#most);
+    if (slices.length === 0) return undefined;
     const own = await this.readFound(name, slices);
     const dtype = coarser(found.dtype, expected.dtype);
     const held = (['BF16', 'F16'] as const).find(

@@ -2,6 +2,7 @@ import type { Evidence } from './evidence.js';
 import { faultKinds } from './faults/index.js';
 import { counted, listed } from './faults/kind.js';
 import type { Fault } from './proof.js';
+import { OutsideSampleError } from './sample/sampled-bytes.js';
 
 /**
  * Asks each kind of fault in turn which of the remaining tensors it explains.
@@ -13,7 +14,7 @@ export const explain = async (evidence: Evidence, wrong: readonly string[]): Pro
   let left = wrong;
   for (const { kind, find } of faultKinds) {
     if (left.length === 0) break;
-    const found = await find(evidence, left);
+    const found = await unlessOutside(find(evidence, left));
     if (found === undefined || found.tensors.length === 0) continue;
     faults.push({ kind, ...found });
     const explained = new Set(found.tensors);
@@ -23,7 +24,17 @@ export const explain = async (evidence: Evidence, wrong: readonly string[]): Pro
   return faults.toSorted((a, b) => b.tensors.length - a.tensors.length);
 };
 
-const unexplained = ({ tensors }: Evidence, names: readonly string[]): Fault => {
+/** A kind that needs bytes outside the sample cannot be found. */
+const unlessOutside = async <T>(found: Promise<T>): Promise<T | undefined> => {
+  try {
+    return await found;
+  } catch (error) {
+    if (error instanceof OutsideSampleError) return undefined;
+    throw error;
+  }
+};
+
+const unexplained = ({ tensors, isSample }: Evidence, names: readonly string[]): Fault => {
   const wrong = new Set(names);
   const relative = tensors.flatMap((tensor) => (wrong.has(tensor.name) ? (tensor.relative ?? []) : []));
   const largest = relative.reduce((most, value) => Math.max(most, value), 0);
@@ -31,6 +42,6 @@ const unexplained = ({ tensors }: Evidence, names: readonly string[]): Fault => 
     kind: 'unexplained',
     tensors: names,
     figures: { tensors: names.length, largestRelative: largest },
-    sentence: `${counted(names.length, 'tensor')} ${names.length === 1 ? 'differs' : 'differ'} by up to ${(100 * largest).toPrecision(3)} % of their norm, and no known fault explains it: ${listed(names)}`,
+    sentence: `${counted(names.length, 'tensor')} ${names.length === 1 ? 'differs' : 'differ'} by up to ${(100 * largest).toPrecision(3)} % of their norm, and no known fault explains it${isSample ? ' from a sample' : ''}: ${listed(names)}`,
   };
 };

@@ -1,5 +1,6 @@
 import type { RunCost } from '../../engine/run.js';
 import type { Dtype } from '../../tensor/dtype.js';
+import type { ProofSample } from './sample/plan-sample.js';
 import type { VerifiedInput } from '../verification/verification.js';
 
 /**
@@ -51,6 +52,8 @@ export interface MergeProof extends RunCost {
   readonly against: string;
   readonly method: string;
   readonly inputs: readonly VerifiedInput[];
+  /** Null if everything was compared; else the verdict is on the drawn tiles. */
+  readonly sample: ProofSample | null;
   readonly verdict: ProofVerdict;
   /** True for `intact` only. */
   readonly intact: boolean;

@@ -12,7 +12,7 @@ import {
 import type { CompleteRecipe } from '../../plan/complete-recipe.js';
 import { sourcesOfOperand } from '../../plan/operands.js';
 import type { MergePlan } from '../../plan/plan.js';
-import { compareExpected } from './compare-expected.js';
+import { compareExpected, type SampleControls } from './compare-expected.js';
 import { configWarnings } from './config-warnings.js';
 import { drawnFaults, isAsDrawn } from './drawn.js';
 import { Evidence } from './evidence.js';
@@ -22,6 +22,8 @@ import { pairsOf } from './pairs.js';
 import type { Fault, MergeProof, ProofVerdict, ProvenTensor } from './proof.js';
 import { type RoundingKind, roundingOf } from './rounding.js';
 import { roundingFaults } from './rounding-faults.js';
+import { SampledBytes } from './sample/sampled-bytes.js';
+import { sourcesInTiles } from './sample/sources-in-tiles.js';
 import { sourcesOfInputs } from './sources.js';
 import { withInputs } from './with-inputs.js';
 
@@ -45,7 +47,7 @@ export interface ProofParts {
  */
 export const proveMerge = async (
   { out: given, against, plan, recipe, planAgain }: ProofParts,
-  controls: RunControls,
+  controls: RunControls & SampleControls,
 ): Promise<MergeProof> => {
   const opened = await openInputs(plan);
   const [first] = opened.inputs;
@@ -55,7 +57,7 @@ export const proveMerge = async (
   const { pairs, out: spelt } = pairsOf(expected, first, out);
   const inputs = [...plan.inputs, plannedInput(out)];
   const layerOf = (name: string) => spelt.architecture.places.get(name)?.layer ?? null;
-  const { tensors: compared, cost } = await compareExpected(pairs, inputs, layerOf, controls);
+  const { tensors: compared, cost, sampled } = await compareExpected(pairs, inputs, layerOf, controls);
   const facts = {
     out: out.checkpoint.path,
     against,
@@ -65,6 +67,7 @@ export const proveMerge = async (
       path: input.path,
       commit: nameWithCommit(input) ?? null,
     })),
+    sample: sampled?.sample ?? null,
     ...cost,
     warnings: [
       ...new Set([...plan.warnings, ...out.checkpoint.warnings, ...(await configWarnings(plan, out))]),
@@ -78,17 +81,19 @@ export const proveMerge = async (
     ...(found === undefined ? [] : [operandOf(plan.inputs.length, found)]),
     ...sources.flatMap((source) => source.tensor(name)?.operand ?? []),
   ]);
+  const more = sampled && (await sourcesInTiles(sampled.tensors, sources));
+  const bytes = sampled && more && new SampledBytes(sampled.tensors, inputs, more);
   const { result, cost: ofEvidence } = await overInputs(
     controls,
     'comparison',
     inputs,
-    read.flatMap(sourcesOfOperand),
+    more ? [...sampled.tensors.flatMap(({ reads = [] }) => reads), ...more] : read.flatMap(sourcesOfOperand),
     async (pool, files) => {
       await using reader = new ValueReader(pool, files);
       return await explained(
         new Evidence({
           ...{ out: spelt, outInput: plan.inputs.length, pairs, tensors: compared, sources, reader },
-          ...{ method: plan.method, recipe },
+          ...{ method: plan.method, recipe, bytes },
           replan: (other) => replanned(other, plan, planAgain),
         }),
       );

@@ -1,7 +1,6 @@
 import { allowedAt, dot, isAtCut } from './agreement.js';
 import type { Evidence, Sampled } from './evidence.js';
 import { rounded, unitAt } from './precision.js';
-import { allSlices } from './slices.js';
 import type { Source } from './sources.js';
 import { mostAtCut, sparsifying } from './sparsifying.js';
 
@@ -48,7 +47,7 @@ export const roundingOf = async (evidence: Evidence, sample: Sampled): Promise<R
   if (sample.isWhole) return first.kind;
   const { name, shape } = sample;
   const all = new Tally(sample, evidence.method);
-  for (const slice of allSlices(shape, blockElements)) {
+  for (const slice of evidence.partsOf(name, shape, blockElements)) {
     const found = await evidence.readFound(name, [slice]);
     const sources = new Map<Source, Float32Array>();
     for (const source of sample.sources.keys()) {

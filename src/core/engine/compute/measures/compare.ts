@@ -43,7 +43,7 @@ export const runComparisons = async (plan: ComparisonPlan, controls: RunControls
   const inputs = await run.open(plan.inputs, plan.tensors.flatMap(sourcesOf));
   const tensors: Comparing[] = plan.tensors.map((planned) => ({
     planned,
-    blocks: blocksOf(programFor(planned)),
+    blocks: planned.tiles?.map((tile, index) => ({ index, ...tile })) ?? blocksOf(programFor(planned)),
     found: [],
     isOneDtype: planned.sources[0].dtype === planned.sources[1].dtype,
   }));
@@ -94,7 +94,8 @@ export const runComparisons = async (plan: ComparisonPlan, controls: RunControls
 /** Ignores NaN and infinity, which comparisons count instead of refusing. */
 const leaveAlone = (): void => undefined;
 
-const sourcesOf = ({ sources }: PlannedComparison): StoredTensor[] => sources.flatMap(sourcesOfOperand);
+const sourcesOf = ({ sources, reads }: PlannedComparison): readonly StoredTensor[] =>
+  reads ?? sources.flatMap(sourcesOfOperand);
 
 const bytesOf = (planned: PlannedComparison): number => bytesOfSources(sourcesOf(planned));
 
@@ -155,8 +156,8 @@ const blocksWithoutNorm = ({ planned, blocks, found, isOneDtype }: Comparing): E
   return blocks.every(isEqual) ? [] : blocks.filter(isEqual);
 };
 
-const bytesOfBlock = ({ planned }: Comparing, { count }: ElementRange): number =>
-  (count / planned.elements) * bytesOf(planned);
+const bytesOfBlock = ({ planned, blocks }: Comparing, { count }: ElementRange): number =>
+  (count / blocks.reduce((sum, block) => sum + block.count, 0)) * bytesOf(planned);
 
 const numberOf = (found: Float64Array, number: DifferenceNumber): number =>
   itemAt(found, differenceNumbers.indexOf(number));

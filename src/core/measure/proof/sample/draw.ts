@@ -17,7 +17,11 @@ export interface Draw {
  * Draws that share of a tensor's tiles, rounded up, so at least one. Each tile has the same chance, and
  * tensors are drawn independently. The order is that of the tensor.
  */
-export const drawTiles = <T extends Tile>(tensor: string, tiles: readonly T[], { share, seed }: Draw): T[] => {
+export const drawTiles = <T extends Tile>(
+  tensor: string,
+  tiles: readonly T[],
+  { share, seed }: Draw,
+): T[] => {
   const wanted = Math.min(tiles.length, Math.ceil(tiles.length * share));
   if (wanted === tiles.length) return [...tiles];
   const ranked = tiles.map((tile, index) => ({ tile, rank: rankOf(`${seed} ${index} ${tensor}`) }));

@@ -1,0 +1,71 @@
+import type { Measurer } from '../../../methods/operations/program/measurer.js';
+import { Program, type ProgramSource } from '../../../methods/operations/program/program.js';
+import { lowerOperand, passesOf, rowsTogether, sourcesOfOperand } from '../../../plan/operands.js';
+import type { Operand, PlannedExpression } from '../../../plan/plan.js';
+import { bitsOf } from '../../../tensor/dtype.js';
+import { elementsOf, type Shape } from '../../../tensor/reference.js';
+import { type StoredTensor, storedTensor } from '../../../tensor/stored-tensor.js';
+import type { Tile } from './draw.js';
+
+/** How the values of some elements are read. */
+export interface Reading {
+  /** Elements of a row; tiles have whole rows, in multiples of `together`. */
+  readonly columns: number;
+  readonly together: number;
+  /** Returns the bytes that elements need. */
+  readonly of: (tiles: readonly Tile[]) => StoredTensor[];
+}
+
+/**
+ * Returns which bytes of the inputs elements of these operands need. A statistic of whole tensors, such as a
+ * threshold, needs all of them; so does a tensor whose rows are moved or decoded.
+ */
+export const readingOf = async (operands: readonly Operand[], shape: Shape): Promise<Reading> => {
+  const elements = elementsOf(shape);
+  const plain = operands.filter((operand) => !needsAll(operand));
+  const program = new Program(shape);
+  const lowering = { tensor: 'a tensor', program, measurer: unmeasured };
+  const values = [];
+  for (const operand of plain) values.push(await lowerOperand(operand, lowering));
+  const { sources, columns, rowsTogether: together } = program.emit(values);
+  const whole = operands.filter(needsAll);
+  const [first = 1] = shape;
+  return {
+    // Rows along the first dimension are whole rows along the last one too.
+    columns: whole.length > 0 && shape.length > 2 ? elements / Math.max(1, first) : columns,
+    together: Math.max(1, together, ...whole.map((operand) => rowsTogether(sumOf(operand)))),
+    of: (tiles) => [
+      ...whole.flatMap(sourcesOfOperand),
+      ...sources.flatMap((source) =>
+        isPlain(source, elements) ? tiles.map((tile) => partOf(source, tile)) : source,
+      ),
+    ],
+  };
+};
+
+const sumOf = (operand: Operand): PlannedExpression => ({
+  kind: 'linear',
+  terms: [{ source: operand, weight: 1 }],
+});
+
+const needsAll = (operand: Operand): boolean =>
+  passesOf(sumOf(operand)).some(({ what }) => what !== 'finite factors');
+
+const isPlain = ({ begin, end, dtype, sliced }: ProgramSource, elements: number): boolean =>
+  sliced === undefined && (end - begin) * 8 === elements * bitsOf(dtype);
+
+const partOf = ({ input, file, begin, dtype }: StoredTensor, { first, count }: Tile): StoredTensor => {
+  const bits = bitsOf(dtype);
+  const range = {
+    begin: begin + Math.floor((first * bits) / 8),
+    end: begin + Math.ceil(((first + count) * bits) / 8),
+  };
+  return storedTensor(input, { file, dtype, ...range });
+};
+
+/** Operands without statistics measure nothing. */
+const unmeasured = new Proxy({} as Measurer, {
+  get: (_, name) => {
+    throw new RangeError(`${String(name)} of a tensor without statistics`);
+  },
+});

@@ -1,0 +1,52 @@
+import { itemAt } from '../../../base/errors/lookup.js';
+import type { Operand, PlannedInput } from '../../../plan/plan.js';
+import type { PlannedComparison } from '../../../plan/reports/comparison.js';
+import { type Extent, joinExtents, subtractExtents } from '../../../tensor/extent.js';
+import type { Shape } from '../../../tensor/reference.js';
+import type { StoredTensor } from '../../../tensor/stored-tensor.js';
+import type { Tile } from './draw.js';
+import { readingOf } from './reads.js';
+
+/** Bytes outside a sample were asked for. Only `explain` catches it: a kind of fault that needs them is skipped. */
+export class OutsideSampleError extends Error {}
+
+/** The tiles and bytes that a sample may read. Others may be absent: in a sparse file they would read as zeros. */
+export class SampledBytes {
+  readonly #tiles: ReadonlyMap<string, readonly Tile[]>;
+  readonly #inputs: readonly PlannedInput[];
+  readonly #present = new Map<string, Extent[]>();
+
+  constructor(
+    tensors: readonly PlannedComparison[],
+    inputs: readonly PlannedInput[],
+    more: readonly StoredTensor[],
+  ) {
+    this.#inputs = inputs;
+    this.#tiles = new Map(tensors.map(({ name, tiles = [] }) => [name, tiles]));
+    const ranges = new Map<string, StoredTensor[]>();
+    for (const read of [...tensors.flatMap(({ reads = [] }) => reads), ...more]) {
+      const path = this.#pathOf(read);
+      const known = ranges.get(path) ?? [];
+      known.push(read);
+      ranges.set(path, known);
+    }
+    for (const [path, found] of ranges) this.#present.set(path, joinExtents(found));
+  }
+
+  tilesOf(name: string): readonly Tile[] {
+    return this.#tiles.get(name) ?? [];
+  }
+
+  /** @throws OutsideSampleError */
+  async check(operand: Operand, shape: Shape, tiles: readonly Tile[]): Promise<void> {
+    const reading = await readingOf([operand], shape);
+    for (const read of reading.of(tiles)) {
+      const present = this.#present.get(this.#pathOf(read)) ?? [];
+      if (subtractExtents([read], present).length > 0) throw new OutsideSampleError();
+    }
+  }
+
+  #pathOf({ input, file }: StoredTensor): string {
+    return itemAt(itemAt(this.#inputs, input).files, file).path;
+  }
+}
