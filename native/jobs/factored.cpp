@@ -7,7 +7,7 @@
 namespace layerloom {
 namespace {
 
-/// Sums of an inner product: a fixed number, so that compilers may use any instruction set.
+/// Partial sums of an inner product, in a fixed number so that bits are equal on every instruction set.
 constexpr std::size_t kSums = 8;
 
 double dot(const double* a, const double* b, std::size_t count) {

@@ -7,15 +7,15 @@
 
 namespace layerloom {
 
-/// A part of a message: a file's bytes from `start`. Parts begin a multiple of the block size after it.
+/// A part of a message, which begins at `start` in the file. Each part begins whole blocks after `start`.
 struct HashedRange {
     Range range;
     std::uint64_t start;
     bool last;  ///< the message ends here; otherwise the part consists of whole blocks
 };
 
-/// Hashes the next part of one or two messages together. `states` holds each message's words, updated; after
-/// the last part they are its SHA-256.
+/// Hashes the next part of one or two messages together. Updates each message's words in `states`; after the
+/// last part, they are the SHA-256.
 Status hash(const Sha256& sha256, std::span<const HashedRange> ranges, std::span<std::uint32_t> states,
             Control control);
 

@@ -239,14 +239,14 @@ struct Unpack {
     }
 };
 
-/// A matrix: its numbers, or with a rank those of [rows, rank] and then of [rank, columns], whose product it is.
+/// A matrix: its elements or, if `rank` is above 0, those of factors [rows, rank] and [rank, columns].
 struct SmallMatrix {
     std::uint64_t rows, columns, rank;
     std::vector<double> numbers;
 };
 
-/// A small matrix, or two: their Kronecker product, else their elementwise product. In float64, rounded to
-/// float32. No inputs.
+/// A small matrix, or two multiplied: by Kronecker's product, or elementwise. In float64, rounded to float32.
+/// Has no inputs.
 struct Factored {
     bool kronecker;
     std::vector<SmallMatrix> factors;
@@ -256,9 +256,9 @@ struct Factored {
 struct Turned {
     /// Columns of a block; 0 for reflections.
     std::uint64_t size;
-    /// Blocks [size, size], used in turn; or unit vectors [vector][column], reflected at one after another.
+    /// Blocks [size, size], used in turn; or unit vectors [vector][column], at which rows are reflected in order.
     std::vector<double> numbers;
-    /// Empty, or the place of each column among the blocks.
+    /// Each column's place among the blocks; empty if columns are in order.
     std::vector<double> order;
 
     std::size_t place(std::size_t column) const { return static_cast<std::size_t>(order[column]); }

@@ -15,13 +15,13 @@ import { statementText } from '../statements/statement.js';
 import { type ConvertedType, type GgufType, isConvertedType } from './gguf-types.js';
 import type { Program } from './programs.js';
 
-/** A program that made an export, and the version that it printed. */
+/** A program that an export ran, and the version that it printed. */
 export interface RanProgram {
   readonly program: Program;
   readonly version?: string | undefined;
 }
 
-/** llama-quantize's input: the smallest type that holds the weights exactly. */
+/** Returns the type of llama-quantize's input: the smallest that holds the weights exactly. */
 export const between = ({ tensors }: CheckpointIndex): ConvertedType => {
   const dtypes = new Set([...tensors.values()].map(({ dtype }) => dtype));
   const [only] = dtypes;
@@ -71,7 +71,7 @@ export const stateExport = async (
   await writing(path, () => writeDurably(path, statementText(statement)));
 };
 
-/** A command that the user gave is only named, since it may have paths of this machine. */
+/** Only names a command that the user gave, because it may contain paths of this machine. */
 const stated = async ({ program, version: printed }: RanProgram): Promise<StatedProgram> => ({
   name: program.name,
   version: printed,

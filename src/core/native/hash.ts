@@ -1,9 +1,12 @@
 // Parts of files to hash, decoded by native/addon/decode.cpp.
 
-/** Part of a message: bytes of an open file from `start`. `begin - start` is a multiple of 64. */
+/**
+ * Part of a message: bytes of an open file, whose message begins at `start`; `begin - start` is a multiple of
+ * 64.
+ */
 export interface HashedRange {
   readonly fd: number;
-  /** 0 for a whole file; a tensor's first byte for a tensor. */
+  /** The message's first byte in the file: 0, or a tensor's first byte. */
   readonly start: number;
   readonly begin: number;
   readonly length: number;
@@ -11,7 +14,7 @@ export interface HashedRange {
   readonly last: boolean;
 }
 
-/** Words of SHA-256's state between two parts of a message. */
+/** Number of words in the SHA-256 state that is kept between parts of a message. */
 export const stateWords = 8;
 
 export const hexOf = (state: Uint32Array): string =>

@@ -131,7 +131,7 @@ export type NodeOperation =
   | ({ readonly kind: 'unpack' } & BlockLayout)
   | ({ readonly kind: 'quantise'; readonly codes: boolean } & Quantisation);
 
-/** Its numbers, or with a rank those of [rows, rank] and then of [rank, columns], whose product it is. */
+/** A matrix: its elements or, if `rank` is above 0, those of factors [rows, rank] and [rank, columns]. */
 export interface SmallMatrix {
   readonly rows: number;
   readonly columns: number;

@@ -50,7 +50,7 @@ const additions: {
   rows: () => undefined,
 };
 
-/** Returns what a change adds to the base's tensor; undefined for changes that are no sums. */
+/** Returns the term that a change adds to the base's tensor; undefined for other changes. */
 export const additionOf = <Kind extends keyof Kinds>(
   input: number,
   change: Kinds[Kind] & { readonly kind: Kind },
@@ -73,7 +73,7 @@ const multipliedBy = (input: number, dtype: Dtype, base: Operand, { by }: Multip
   return multipliedTensor({ dtype, tensor: base, multipliers });
 };
 
-/** The base with some rows from the adapter, bit for bit if they have its dtype. */
+/** Replaces rows of the base by the adapter's, bit for bit if the dtypes agree. */
 const withRows = (
   input: number,
   { dtype, shape: [count = 0] }: TensorReference,

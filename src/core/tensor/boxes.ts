@@ -7,10 +7,10 @@ export interface Box {
   readonly sizes: Shape;
 }
 
-/** A program holds 4,096 byte ranges; a merge reads several models. */
+/** Limit on pieces. A program holds 4,096 byte ranges, and a merge reads several models. */
 export const mostPieces = 1024;
 
-/** Twice the runs of a vocabulary of 256,000 tokens that 8 columns of devices hold. */
+/** Limit on runs: twice those of a vocabulary of 256,000 tokens on 8 columns of devices. */
 const mostRuns = 1 << 22;
 
 /**
@@ -36,7 +36,7 @@ const isWithin = (shape: Shape, { at, sizes }: Box): boolean =>
   sizes.length === shape.length &&
   shape.every((extent, dimension) => itemAt(at, dimension) + itemAt(sizes, dimension) <= extent);
 
-/** True if a plane separates the boxes, and further planes the groups on both sides. */
+/** True if planes separate all boxes, one plane after another. */
 const areApart = (boxes: readonly Box[], dimensions: number): boolean => {
   if (boxes.length < 2) return true;
   for (let dimension = 0; dimension < dimensions; dimension += 1) {
@@ -62,7 +62,7 @@ const groupsAlong = (boxes: readonly Box[], dimension: number): readonly (readon
   return groups;
 };
 
-/** The dimension along which a box's runs are cut: the last that the box does not fill. */
+/** Returns the dimension along which a box's runs are cut: the last that the box does not fill. */
 const cutOf = (shape: Shape, { sizes }: Box): number =>
   Math.max(
     0,

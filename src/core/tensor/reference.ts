@@ -5,7 +5,7 @@ import type { QuantisationLayout } from './quantisation-layout.js';
 /** Sizes of a tensor's dimensions; empty for a scalar. */
 export type Shape = readonly number[];
 
-/** A box of a tensor, whose elements lie one behind the other in a file. */
+/** A box of a tensor, whose elements are contiguous in a file. */
 export interface TensorPiece {
   readonly file: number;
   readonly begin: number;
@@ -29,7 +29,7 @@ export interface TensorReference {
   readonly quantised?: QuantisationLayout<TensorReference>;
   /** How values are computed from a container's blocks. `dtype` is that of an output. */
   readonly blocks?: BlockLayout;
-  /** Two or more boxes that hold each element once. `file`, `begin` and `end` are then the first's. */
+  /** Two or more boxes that hold each element once; `file`, `begin` and `end` are then those of the first. */
   readonly pieces?: readonly TensorPiece[];
 }
 

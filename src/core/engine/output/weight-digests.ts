@@ -11,11 +11,11 @@ import type { WorkerPool } from '../threads/pool.js';
 import { withFile } from './durable.js';
 
 /**
- * Hashes an output's files of weights and each tensor in them, reading each file once.
+ * Hashes an output's files of weights and each tensor in them. Reads each file once.
  *
- * @param files names in `directory`, of safetensors files
- * @param report gets the number of hashed files and their total
- * @returns partial digests in a stopped pool
+ * @param files names of safetensors files in `directory`
+ * @param report receives the numbers of hashed files and of all files
+ * @returns partial digests if the pool was stopped
  * @throws LayerloomError READ_FAILED, DUPLICATE_TENSOR, the codes of a header
  */
 export const digestWeights = async (
@@ -51,7 +51,7 @@ interface DigestedFile {
   readonly tensors: readonly HashedTensor[];
 }
 
-/** O_NONBLOCK: never wait on a pipe. */
+/** O_NONBLOCK, so that opening a pipe does not block. */
 const digestFile = (path: string, pool: WorkerPool): Promise<DigestedFile | undefined> =>
   withFile(path, constants.O_RDONLY | constants.O_NONBLOCK, async (handle) => {
     const found = await handle.stat();

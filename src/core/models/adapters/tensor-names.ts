@@ -47,10 +47,7 @@ const factorIn = (name: string): FactorName | undefined => {
   return undefined;
 };
 
-/**
- * Finds a tuner's tensor. The adapter's name may follow, and `weight`; a part that contains a dot is a parameter
- * of that name.
- */
+/** Finds a tuner's tensor. After a part's name, the adapter's name and `weight` may follow. */
 const partIn = (
   whole: string,
   plain: string,

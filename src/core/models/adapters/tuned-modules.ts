@@ -14,7 +14,7 @@ type Parts = Map<string, NamedTensor>;
 
 const again = 'download or save the adapter again';
 
-/** Collects the tensors of tuners by module, and has the tuners read them. */
+/** Collects tuners' tensors by module, and lets each tuner read its own. */
 export class TunedModules {
   readonly #config: AdapterConfig;
   readonly #file: string;

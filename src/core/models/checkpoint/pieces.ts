@@ -11,7 +11,7 @@ import type { TensorInFile } from './containers/container-reader.js';
 export type FoundTensor = TensorInFile & { readonly file: number };
 
 /**
- * Joins pieces to the tensors that they are cut from.
+ * Joins pieces to whole tensors.
  *
  * @throws LayerloomError HEADER_INVALID unless pieces hold each element exactly once, in one dtype
  */

@@ -14,9 +14,9 @@ import { numbersOf } from './small-numbers.js';
 import { keyOfStored, parseSource } from './stored.js';
 
 /**
- * An adapter's change as a matrix, or the Kronecker product (`kronecker`) or elementwise product of two, each
- * the product of its pieces. A tensor of more dimensions is the matrix of its first dimension by all others.
- * Sums are float64 in a fixed order, rounded once to float32 (docs/numbers.md).
+ * An adapter's change as a matrix: one product of pieces, or two, multiplied elementwise or by Kronecker's
+ * product. Dimensions after the first count as columns. Sums are float64 in a fixed order, rounded once to
+ * float32 (docs/numbers.md).
  */
 export interface FactoredTensor {
   readonly [operandKind]: 'factored';
@@ -116,7 +116,7 @@ export const factored: OperandKind<FactoredTensor> = {
           .join(' by '),
       )
       .join(' and ')}}`,
-  // The changed tensor already counts with its weight.
+  // The changed tensor counts already, with its own weight.
   weights: () => new Map(),
   statistics: ({ factors }) => [
     { what: 'small factors', sources: factors.flat().map(({ source }) => source) },
@@ -181,7 +181,7 @@ const productOf = (a: Dense, b: Dense): Dense => {
   return { rows, columns, isDiagonal: false, numbers };
 };
 
-/** Cuts the chain at its smallest width, so that the fewest numbers are kept. */
+/** Keeps a chain as two factors, cut at the smallest width, if these have fewer numbers than the product. */
 const matrixOf = (pieces: readonly Dense[]): SmallMatrix => {
   const [rows, columns] = [itemAt(pieces, 0).rows, itemAt(pieces, pieces.length - 1).columns];
   const product = (chain: readonly Dense[]): Dense => chain.reduce(productOf);
@@ -197,7 +197,7 @@ const matrixOf = (pieces: readonly Dense[]): SmallMatrix => {
   return { rows, columns, rank, numbers: sharedNumbers(numbers) };
 };
 
-/** The numbers of a matrix, of a diagonal too. */
+/** Returns all numbers of a matrix, also of a diagonal one. */
 const wholeOf = ({ rows, columns, isDiagonal, numbers }: Dense): Float64Array => {
   if (!isDiagonal) return numbers;
   const whole = new Float64Array(rows * columns);

@@ -16,9 +16,9 @@ import { keyOfStored, parseSource, stored } from './stored.js';
 type Step = Multiplier<StoredTensor>;
 
 /**
- * A model's tensor that an adapter multiplies: by scales, rotations of blocks or reflections. A tensor of
- * more dimensions is the matrix of its first dimension by all others. Products are float64, each step is
- * rounded to float32, and the result to `dtype` once (docs/numbers.md).
+ * A model's tensor, multiplied by an adapter's scales, rotations of blocks, or reflections. Dimensions after
+ * the first count as columns. Products are float64; each step is rounded to float32, the result once to
+ * `dtype` (docs/numbers.md).
  */
 export interface MultipliedTensor {
   readonly [operandKind]: 'multiplied';

@@ -14,7 +14,7 @@ export interface Piece extends Box {
   readonly source: StoredTensor;
 }
 
-/** A tensor that several byte ranges hold: boxes that share no element and leave none out. */
+/** A tensor in several byte ranges: boxes that together contain each element once. */
 export interface TensorInPieces {
   readonly [operandKind]: 'pieces';
   readonly dtype: Dtype;
@@ -73,7 +73,7 @@ export const pieces: OperandKind<TensorInPieces> = {
   weights: (tensor) => new Map([[itemAt(tensor.pieces, 0).source.input, 1]]),
   tensor: (tensor) => itemAt(tensor.pieces, 0).source,
   lower: async ({ dtype, shape, pieces }, { program }, asBits) => {
-    // All layers share these lists, since their matrices are cut alike.
+    // Layers share these lists, because their matrices are cut alike.
     const cut = JSON.stringify([shape, pieces.map(({ at, sizes }) => [at, sizes])]);
     const unit = unitOf(shape, pieces);
     const values = pieces.map((piece, index) => {

@@ -118,15 +118,15 @@ export class Program {
     return this.#add({ kind: 'product', ...how }, [this.#whole(a), this.#whole(b)]);
   }
 
-  /** A small matrix, or two: their Kronecker product, else their elementwise product. Numbers are shared. */
+  /** Appends a matrix, or two multiplied by Kronecker's product or elementwise; lists are in shared memory. */
   factored(factors: readonly SmallMatrix[], kronecker: boolean): Value {
     return this.#add({ kind: 'factored', kronecker, factors }, []);
   }
 
   /**
-   * Multiplies each row by blocks [size, size], used in turn; with size 0 reflects it at unit vectors.
+   * Multiplies each row by blocks [size, size], used in turn. If size is 0, reflects rows at unit vectors.
    *
-   * @param order the place of each column among the blocks; empty: in order
+   * @param order each column's place among the blocks; empty if columns are in order
    */
   turned(
     value: Value,

@@ -11,7 +11,7 @@ export const adalora = tuner({
   keys: {
     lora_alpha: z.number().default(8),
     init_r: z.int().min(1).default(12),
-    // Which ranks were kept; the factors have these alone.
+    // Lists the kept ranks, the only ones that the factors have.
     rank_pattern: z.record(z.string(), z.unknown()).nullish(),
     lora_bias: z.literal(false).nullish(),
     use_dora: z.literal(false).nullish(),
@@ -20,7 +20,7 @@ export const adalora = tuner({
   ignored: [
     ...['target_r', 'tinit', 'tfinal', 'deltaT', 'beta1', 'beta2', 'orth_reg_weight', 'total_step', 'r'],
     ...['lora_dropout', 'init_lora_weights', 'megatron_core', 'qalora_group_size', 'runtime_config'],
-    // PEFT's AdaLoRA does not read them.
+    // PEFT's AdaLoRA ignores these keys.
     ...['use_rslora', 'alpha_pattern', 'loftq_config', 'eva_config', 'corda_config'],
   ],
   read: ({ module, need, invalid }, { lora_alpha: alpha, init_r: most }) => {

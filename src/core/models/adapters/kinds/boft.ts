@@ -3,7 +3,7 @@ import { bytesOfTensor, type TensorReference } from '../../../tensor/reference.j
 import type { MultipliedChange, Multiplier } from './multiplied.js';
 import { tuner } from './tuner.js';
 
-/** W times rotations of blocks of its inputs in a butterfly, then scales of outputs (arXiv 2311.06243). */
+/** Multiplies W by a butterfly of rotated blocks of inputs, then by scales of outputs (arXiv 2311.06243). */
 export const boft = tuner({
   type: 'BOFT',
   title: 'BOFT',
@@ -20,7 +20,7 @@ export const boft = tuner({
     const [rotations, scales] = [need('boft_R'), need('boft_s')];
     const { shape: given } = rotations.tensor;
     const [stages = 0, blocks = 0, size = 0, across] = given;
-    // Without its CUDA extension PEFT trains a single stage, whatever the configuration says.
+    // Without its CUDA extension, PEFT trains a single stage whatever the configuration contains.
     const hasStages = stages === 1 || stages === keys.boft_n_butterfly_factor;
     if (given.length !== 4 || size !== across || !hasStages)
       invalid(

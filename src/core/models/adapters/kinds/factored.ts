@@ -13,8 +13,8 @@ export interface FactorPiece<S> {
 }
 
 /**
- * W + scale · F, F the product of pieces, or of two such products the elementwise or (`kronecker`) the
- * Kronecker product.
+ * W + scale · F. F is a product of pieces, or two such products, multiplied elementwise or by Kronecker's
+ * product.
  */
 export interface FactoredChange {
   readonly kind: 'factored';
@@ -27,7 +27,7 @@ export const matrixShape = ([rows = 1, ...others]: Shape): FactorShape => [rows,
 
 type Pieces = readonly FactorPiece<TensorReference>[];
 
-/** The first rows and columns of a stored tensor, whose dimensions after the first count as one. */
+/** Returns first rows and columns of a stored tensor. Dimensions after the first count as columns. */
 export const matrix = (
   source: TensorReference,
   [rows, columns]: FactorShape = matrixShape(source.shape),
@@ -46,7 +46,7 @@ export const diagonal = (source: TensorReference, size: number): FactorPiece<Ten
   source,
 });
 
-/** The pieces of the transposed product. */
+/** Returns the pieces of the transposed product. */
 export const transposed = (pieces: Pieces): Pieces =>
   pieces.toReversed().map(({ form, rows, columns, ...piece }) => ({
     form: form === 'diagonal' ? form : form === 'matrix' ? 'transposed' : 'matrix',

@@ -3,7 +3,7 @@ import { matrixShape } from './factored.js';
 import type { MultipliedChange } from './multiplied.js';
 import { tuner } from './tuner.js';
 
-/** W times Householder reflections of its inputs (arXiv 2405.17484). */
+/** Multiplies W by Householder reflections of inputs (arXiv 2405.17484). */
 export const hra = tuner({
   type: 'HRA',
   title: 'HRA',

@@ -9,7 +9,7 @@ export const ia3 = tuner({
   noSum: 'multiplies the base (IA3)',
   parts: ['ia3_l'],
   needsStored: true,
-  // The shapes of the scales follow from `feedforward_modules`.
+  // The scales' shapes imply `feedforward_modules`.
   keys: {},
   ignored: ['init_ia3_weights', 'feedforward_modules'],
   read: ({ module, need, invalid }) => {

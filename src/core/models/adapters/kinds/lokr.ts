@@ -1,7 +1,7 @@
 import { type FactoredChange, matrix, matrixShape } from './factored.js';
 import { type NamedTensor, tuner } from './tuner.js';
 
-/** W + alpha / rank · w1 ⊗ w2, either of which may be a product w_a · w_b (arXiv 2309.14859). */
+/** W + alpha / rank · w1 ⊗ w2, where w1 and w2 may be products w_a · w_b (arXiv 2309.14859). */
 export const lokr = tuner({
   type: 'LOKR',
   title: 'LoKr',
@@ -11,7 +11,7 @@ export const lokr = tuner({
   numbers: { rank: 'r', alpha: 'alpha' },
   ignored: [
     ...['rank_dropout', 'module_dropout', 'rank_dropout_scale', 'init_weights', 'use_effective_conv2d'],
-    // The shapes of the factors follow from them.
+    // The factors' shapes imply these keys.
     ...['decompose_both', 'decompose_factor'],
   ],
   read: ({ module, rank, alpha, find, need, invalid }) => {

@@ -1,15 +1,15 @@
 import type { TensorReference } from '../../../tensor/reference.js';
 
-/** A factor of a weight, with its numbers in a stored tensor `S`. */
+/** A factor of a weight, whose numbers are in a stored tensor `S`. */
 export type Multiplier<S> =
   /** Scales each output (row) or input (column). */
   | { readonly by: 'scales'; readonly rows: 'output' | 'input'; readonly source: S }
   | BlockMultiplier<S>
-  /** W · Π (I − 2 · u · uᵀ) over the normalised columns u of `source`, [in, vectors], after each other. */
+  /** W · Π (I − 2 · u · uᵀ) for the normalised columns u of `source` [in, vectors], in order. */
   | {
       readonly by: 'reflections';
       readonly vectors: number;
-      /** True to make each column orthogonal to those before it. */
+      /** True to make each column orthogonal to earlier ones. */
       readonly orthogonal: boolean;
       readonly source: S;
     };
@@ -21,19 +21,20 @@ export interface BlockMultiplier<S> {
   /** Number of stored blocks. */
   readonly blocks: number;
   /**
-   * How a skew-symmetric Q is stored: above its diagonal, by rows; or as a matrix M, Q = (M − Mᵀ) / 2.
+   * How skew-symmetric Q is stored: `upper`: elements above the diagonal, by rows; `whole`: M, with Q = (M −
+   * Mᵀ) / 2.
    */
   readonly skew: 'upper' | 'whole';
-  /** Terms of the power series of (I − Q)⁻¹ · (I + Q); null: R = (I + Q)⁻¹ · (I − Q). */
+  /** Number of terms of the power series of (I − Q)⁻¹ · (I + Q); null: R = (I + Q)⁻¹ · (I − Q). */
   readonly terms: number | null;
-  /** Most ‖Q‖, above which Q is scaled down to it (constrained OFT). */
+  /** Limit on ‖Q‖, to which a larger Q is scaled down (constrained OFT). */
   readonly limit: number | null;
-  /** A stage of a butterfly: the permutation of inputs around the blocks. */
+  /** For a stage of a butterfly: how inputs are permuted around the blocks. */
   readonly butterfly: { readonly stage: number; readonly stages: number } | null;
   readonly source: S;
 }
 
-/** W times factors, one after another. Rounded once. */
+/** W times factors, one after another, rounded once at the end. */
 export interface MultipliedChange {
   readonly kind: 'multiplied';
   readonly by: readonly Multiplier<TensorReference>[];

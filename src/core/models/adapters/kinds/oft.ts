@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { MultipliedChange } from './multiplied.js';
 import { tuner } from './tuner.js';
 
-/** W times rotations of blocks of its inputs (arXiv 2306.07280), as PEFT computes them since 0.15. */
+/** Multiplies W by rotations of blocks of inputs (arXiv 2306.07280), as PEFT does since 0.15. */
 export const oft = tuner({
   type: 'OFT',
   title: 'OFT',

@@ -5,16 +5,16 @@ import { tuner } from './tuner.js';
 
 const indices = z.array(z.int().nonnegative()).min(1);
 
-/** `token_indices`, and for LoRA `trainable_token_indices`, which may list tokens by module. */
+/** Values of `token_indices` and LoRA's `trainable_token_indices`: a list, or lists by module. */
 export const tokenIndices = z.union([indices, z.record(z.string(), indices)]);
 
-/** Finds the tokens of a module. A list without modules is for the embeddings. */
+/** Returns a module's tokens. A list without modules is for the embeddings. */
 const tokensOf = (given: z.output<typeof tokenIndices>, module: string): readonly number[] | undefined => {
   if (Array.isArray(given)) return given;
   return Object.entries(given).find(([name]) => `.${module}`.endsWith(`.${name}`))?.[1];
 };
 
-/** Rows of the embeddings, each in the place of its token. */
+/** Replaces the embeddings' rows of single tokens. */
 export const tokens = tuner({
   type: 'TRAINABLE_TOKENS',
   title: 'trainable tokens',

@@ -1,7 +1,7 @@
 import type * as z from 'zod';
 import type { Shape, TensorChange, TensorReference } from '../../../tensor/reference.js';
 
-/** Most elements of a tensor that a tuner computes with: their numbers take eight times that in bytes. */
+/** Limit on a tensor's elements if a tuner computes with them: as float64, they take eight bytes each. */
 export const mostSmall = 2 ** 26;
 
 export interface NamedTensor {
@@ -9,7 +9,7 @@ export interface NamedTensor {
   readonly tensor: TensorReference;
 }
 
-/** A base parameter that is to change. */
+/** A base parameter to change. */
 export interface TunedParameter {
   readonly shape: Shape;
   /** True if stored as [in, out]. */
@@ -28,10 +28,7 @@ export interface ParameterChange {
   readonly from: NamedTensor;
   /** True if the base may lack the parameter. */
   readonly optional?: true;
-  /**
-   * Set if a tied head changes with the embeddings, as in PEFT. Its own change, if the file has one, is the same
-   * if this text is.
-   */
+  /** Set if a tied head changes with the embeddings, as in PEFT. Two changes with equal texts are equal. */
   readonly tied?: string;
   change(of: TunedParameter): TensorChange;
 }
@@ -43,7 +40,7 @@ export interface TunedModule {
   readonly alpha: number;
   /** Returns a tensor of the module. */
   find(part: string): NamedTensor | undefined;
-  /** Throws ADAPTER_INVALID if it is absent. */
+  /** Returns a tensor of the module. Throws ADAPTER_INVALID if absent. */
   need(part: string): NamedTensor;
   /** Like `need`, for a tensor that all modules share. */
   shared(part: string): NamedTensor;
@@ -57,19 +54,19 @@ export interface Tuned {
   readonly replaced?: ReadonlyMap<string, NamedTensor>;
 }
 
-/** A kind of adapter that a `peft_type` selects. */
+/** A kind of adapter, selected by `peft_type`. */
 export interface Tuner<Keys extends z.ZodRawShape = z.ZodRawShape> {
   /** `peft_type` */
   readonly type: string;
   readonly title: string;
   /** Why changes of this kind cannot be summed as an adapter. */
   readonly noSum: string;
-  /** Names of a module's tensors, in which the adapter's name and `weight` may follow. */
+  /** Names of a module's tensors; the adapter's name and `weight` may follow. */
   readonly parts: readonly string[];
   readonly shared?: readonly string[];
   /** True if parts may have no elements. */
   readonly mayBeEmpty?: true;
-  /** True if the base's tensors must be stored as they are. */
+  /** True if tensors of the base must be stored as one byte range and unquantised. */
   readonly needsStored?: true;
   /** True if parts may have more than `mostSmall` elements. */
   readonly mayBeLarge?: true;
@@ -84,5 +81,5 @@ export interface Tuner<Keys extends z.ZodRawShape = z.ZodRawShape> {
   read(module: TunedModule, keys: z.output<z.ZodObject<Keys>>): Tuned;
 }
 
-/** Infers the keys of a tuner. */
+/** Returns a tuner, whose keys TypeScript infers. */
 export const tuner = <Keys extends z.ZodRawShape>(of: Tuner<Keys>): Tuner => of as unknown as Tuner;

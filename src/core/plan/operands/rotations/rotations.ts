@@ -59,7 +59,7 @@ const product = (a: Float64Array, b: Float64Array, size: number): Float64Array =
   return sums;
 };
 
-/** I + 2Q + 2Q² + … + 2Qᵗ⁻² + Qᵗ⁻¹, t = `terms`; with at most two terms no power has the factor 1, as in PEFT. */
+/** Returns I + 2Q + 2Q² + … + 2Qᵗ⁻² + Qᵗ⁻¹, t = `terms`. As in PEFT, t = 3 counts as 4; t = 2: I + 2Q. */
 const series = (q: Float64Array, size: number, terms: number): Float64Array => {
   const sum = new Float64Array(size * size);
   for (let row = 0; row < size; row += 1) sum[row * size + row] = 1;
@@ -79,8 +79,8 @@ const series = (q: Float64Array, size: number, terms: number): Float64Array => {
 };
 
 /**
- * Returns X with X · (I + Q) = I − Q, by elimination with partial pivoting. As both sides commute, it solves
- * (I + Q) · X = I − Q.
+ * Solves X · (I + Q) = I − Q for X, by elimination with partial pivoting. The solution is also that of (I +
+ * Q) · X = I − Q, because both matrices commute.
  */
 const cayley = (q: Float64Array, size: number, to: Pick<Lowering, 'tensor'>): Float64Array => {
   const [left, right] = [q.slice(), q.map((number) => -number)];

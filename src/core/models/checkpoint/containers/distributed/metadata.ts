@@ -22,27 +22,27 @@ import { classes, readMetadataPickle } from './pickle.js';
 export const metadataName = '.metadata';
 export const extension = '.distcp';
 
-/** A piece of a tensor: a box of it, in a stream of torch.save within a file. */
+/** A piece of a tensor, which is a torch.save stream within a file. */
 export interface PlacedPiece {
   readonly tensor: string;
   readonly dtype: Dtype;
-  /** The whole tensor's. */
+  /** Shape of the whole tensor. */
   readonly shape: Shape;
   readonly at: Shape;
   readonly sizes: Shape;
-  /** Beside `.metadata`. */
+  /** A file beside `.metadata`. */
   readonly file: string;
   readonly offset: number;
   readonly length: number;
 }
 
-/** `model.norm.weight at [16]` */
+/** Formats `model.norm.weight at [16]`. */
 export const pieceName = ({ tensor, at }: Pick<PlacedPiece, 'tensor' | 'at'>): string =>
   `${tensor} at [${at.join(', ')}]`;
 
 /**
- * Parses `.metadata` of torch.distributed.checkpoint. Returns the pieces of the model's tensors: optimizer
- * state, numbers of a run and everything pickled are left alone.
+ * Parses `.metadata` of torch.distributed.checkpoint. Returns the pieces of the model's tensors. Leaves out
+ * optimizer state, numbers of a run, and pickled values.
  *
  * @throws LayerloomError HEADER_INVALID, INDEX_INVALID, INDEX_UNSAFE_NAME, SHAPE_OVERFLOW; PICKLE_RUNS_CODE
  *   for a class that describes no tensors; WEIGHTS_UNSUPPORTED without one model
@@ -95,9 +95,9 @@ class Fields {
 const isCount = (value: Value | undefined): value is number =>
   Number.isSafeInteger(value) && Number(value) >= 0;
 
-/** A tensor of any kind. */
+/** A tensor of the model or of other state. */
 interface Entry {
-  /** Path before it was flattened: its nesting, and its name there. */
+  /** The key's path before it was flattened: all but the last part, and the last part. */
   readonly under: string;
   readonly name: string;
   readonly isModel: boolean;
@@ -105,11 +105,11 @@ interface Entry {
   readonly tensor: ObjectValue;
 }
 
-/** Parts of the path by which trainers nest a model's state. */
+/** Path parts under which trainers nest a model's state. */
 const nesting: ReadonlySet<string> = new Set([...usualKeys, 'app', 'model_state_dict']);
 const isNesting = (part: string): boolean => nesting.has(part);
 
-/** Starts of keys of a trainer's own state, in checkpoints that do not say how keys were nested. */
+/** First parts of keys of a trainer's own state, for checkpoints without paths. */
 const ofTraining = /^(optim\w*|lr_scheduler\w*|scheduler\w*|rng\w*|dataloader\w*|train_state)\./;
 
 /** Finds the model's tensors: those of the only nesting of a model, or those at the top. */

@@ -37,7 +37,7 @@ const piecesIn = async (file: string): Promise<readonly PlacedPiece[]> => {
 /** Bytes at a stream's start and end that are read at once: the pickle, and the zip's directory. */
 const [startBytes, endBytes] = [2048, 1024];
 
-/** Reads within a stream, with few reads of its file. */
+/** Returns a reader of a stream that needs few reads of the file. */
 const within = async (read: ReadRange, { offset, length }: PlacedPiece): Promise<ReadRange> => {
   const startEnd = Math.min(length, startBytes);
   const endBegin = Math.max(0, length - endBytes);
@@ -86,8 +86,8 @@ const locate = async (read: ReadRange, piece: PlacedPiece, file: string): Promis
 };
 
 /**
- * A checkpoint of torch.distributed.checkpoint: `.metadata` cuts tensors into pieces, and says where in
- * `.distcp` files each piece's zip of torch.save is.
+ * Checkpoints of torch.distributed.checkpoint. `.metadata` divides tensors into pieces, and gives the place
+ * of each piece's torch.save zip in `.distcp` files.
  */
 export const distributedReader: ContainerReader = {
   name: 'PyTorch’s distributed checkpoint',

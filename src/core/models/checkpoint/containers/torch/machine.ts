@@ -3,7 +3,7 @@ import { itemAt } from '../../../../base/errors/lookup.js';
 import { invalidTorchFile, unsupported } from './refusals.js';
 import { isDict, type Value } from './values.js';
 
-/** Limits the depth of values. */
+/** Limit on the depth of values. */
 const mostDepth = 1_000_000;
 
 /** Python's pickle machine without execution: input bytes, a stack with marks, and a memo. */
@@ -148,7 +148,7 @@ export class Machine {
     this.#memo[index] = this.top();
   }
 
-  /** `put` under the next number. */
+  /** Stores the top value under the next number. */
   memoize(): void {
     this.put(this.#memo.length);
   }
