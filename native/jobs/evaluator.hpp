@@ -198,8 +198,8 @@ class Evaluator {
     std::vector<bool> isWatched_;  ///< for each value: until a NaN or infinity is found
     std::vector<bool> isPruned_;   ///< for each source: a fused vote reads and checks it
     std::vector<NonFiniteElement> nonFinite_;
-    bool isTold_ = false;    ///< the current node says whether its tile is finite
-    bool isFinite_ = false;  ///< its answer
+    bool isTold_ = false;    ///< true if the current node sets `isFinite_`
+    bool isFinite_ = false;  ///< of its tile
     Buffer rounded_, randoms_;
     Ranks ranks_;
     std::span<std::byte* const> places_;

@@ -60,7 +60,7 @@ struct Random {
     float scale;
 };
 
-/// Input 0 plus the combination of the other inputs.
+/// Input 0 plus a combination of changes, which are the other inputs.
 struct Vote {
     VoteRule rule;
     std::vector<float> weights;  ///< for each input except the first

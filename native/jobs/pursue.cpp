@@ -182,7 +182,7 @@ void Pursuer::pack(const float* tile, std::size_t rows) {
     }
 }
 
-/// Finds for each target the atom with the largest product with its residual.
+/// Finds the atom with the largest product with each target's residual.
 Status Pursuer::choose(bool isFirst) {
     for (Target& target : targets_) target.best = 0;
     for (std::size_t first = 0; first < atoms_; first += kTileAtoms) {

@@ -38,7 +38,7 @@ struct StoredSource {
     DType dtype;
     Slicing slicing;
     std::uint64_t width = 1;     ///< Rows: elements of a row
-    std::vector<RowRun> runs;    ///< Rows: the slice's, ascending, disjoint and within its rows
+    std::vector<RowRun> runs;    ///< Rows: runs within the slice, ascending and disjoint
     std::uint64_t elements = 0;  ///< Whole: elements of the source
 };
 

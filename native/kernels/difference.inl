@@ -47,7 +47,7 @@ template <class V>
     const auto one = V::select(isX, V::select(isY, V::ints(1), V::ints(0)), V::ints(0));
     const auto leftOut = V::equal(one, V::ints(0));
     tallies.nonFinite = V::count(tallies.nonFinite, leftOut);
-    // Elements that are not finite in both tiles count as 0.
+    // An element that is not finite in one tile counts as 0 in both.
     const auto finiteX = V::select(leftOut, V::ints(0), V::asInts(x));
     const auto finiteY = V::select(leftOut, V::ints(0), V::asInts(y));
     const auto sign = V::ints(0x8000'0000u);

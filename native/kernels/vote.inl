@@ -74,7 +74,7 @@ template <class V, std::size_t N, class Change>
             if (rule.elects) {
                 const auto opinion = V::oneOf(V::asInts(times<V>(voice, x[n])), turned[n]);
                 const auto agrees = V::greater(V::asFloats(opinion), zero);
-                // Sums are never −0, which adding 0 would change.
+                // Other lanes add 0, which changes no sum: sums are never −0.
                 sum[n] = V::addWhere(agrees, sum[n], product);
                 divisor[n] = V::addWhere(agrees, divisor[n], share);
             } else {

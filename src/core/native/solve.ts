@@ -67,7 +67,7 @@ export type Solver =
 
 /** Names of the numbers that solvers return, in the order of the enumerations in native/jobs. */
 export const solutionNumbers = {
-  /** The singular values follow. */
+  /** Then follow the singular values. */
   factorise: ['rank', 'squares', 'error', 'nonFinite'],
   regress: ['column', 'diagonal', 'asymmetric'],
   mergeSpectra: [],

@@ -55,7 +55,7 @@ const byAddon = ({ fd, bytes, ranges }: FileToDigest, shared: BigInt64Array): Fi
     if (addon.hash([rest], ofFile, shared)?.outcome !== 'done') return undefined;
     return { sha256: hexOf(ofFile), ranges: found };
   } catch {
-    // Also if the addon cannot be loaded, because attesting does not need it.
+    // Also returned if the addon cannot be loaded, because attesting does not need the addon.
     return undefined;
   }
 };

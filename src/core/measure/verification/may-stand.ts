@@ -8,7 +8,7 @@ const files: readonly RegExp[] = [
   /^(LICEN[CS]E|NOTICE|COPYING|USE_POLICY)([-_][A-Za-z0-9_-]{1,40})?(\.(txt|md|pdf))?$/,
   /^CITATION\.(cff|bib)$/,
   /^\.git(attributes|ignore)$/,
-  // Checked where they are used.
+  // Statement and signature, which attestation checks.
   /^(layerloom\.intoto\.jsonl|model\.sig)$/,
   // A work tree's link to its repository.
   /^\.git$/,

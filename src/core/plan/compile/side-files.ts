@@ -76,7 +76,7 @@ export const planSideFiles = async (composed: Composed, session: PlanningSession
   await checkSideFiles(composed, session);
   const template = await chatTemplateFor(composed);
   const isKept = (name: string) => template === undefined || !onlyChatTemplates.test(name);
-  // Processors read the key, tokenizers a file; keeping both would allow two different templates.
+  // If a key and a file remained, processors would read the key, and tokenizers the file.
   const mustLoseKey = (name: string) => template !== undefined && mayHoldChatTemplate(name);
   const edited = (name: string, text: string): string =>
     mustLoseKey(name) ? withoutKey(text, 'chat_template') : text;

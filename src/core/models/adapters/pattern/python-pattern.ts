@@ -118,7 +118,7 @@ export const parsePythonPattern = (text: string): Pattern => {
       const inner = choice();
       if (text[at] !== ')') throw new PatternRefused('has a group without an end');
       at += 1;
-      // A sequence of its own, so that a quantifier applies to the whole group.
+      // Nested in a sequence, so that a quantifier applies to the whole group.
       return { kind: 'sequence', items: [inner] };
     }
     const asserted = take(assertion);

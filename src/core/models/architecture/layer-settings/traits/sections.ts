@@ -27,7 +27,7 @@ const countsIn = (section: Section, stack: string): string[] => {
   if (stack.endsWith('decoder.block') && isThere('num_layers')) return ['num_decoder_layers'];
   const own = [`${side}_layers`, `num_${side}_layers`, `${side}_num_hidden_layers`].filter(isThere);
   if (own.length === 0) return usualCounts.filter(isThere);
-  // Configurations like BART's repeat the encoder's number, or the only number, under another key.
+  // In configurations like BART's, another key repeats the encoder's number of layers.
   const isAlias = (key: string) => section[key] === section[own[0] ?? ''] && side === 'encoder';
   return [...own, ...usualCounts.filter((key) => isThere(key) && isAlias(key))];
 };
