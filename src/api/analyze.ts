@@ -26,7 +26,7 @@ export interface AnalyzeParameters {
   base?: string | undefined;
   /** Experts, each a path, `org/name`, or `NAME=PATH`. */
   experts?: readonly string[] | undefined;
-  /** Files `NAME.mav.safetensors` of earlier analyses, read instead of weights; exact at any threshold. */
+  /** Files `NAME.mav.safetensors` of earlier analyses, to be read instead of weights. */
   from?: readonly string[] | undefined;
   /** Whether rows are input or output features. Default: `input`, as in the paper's tables. */
   rows?: Rows | undefined;

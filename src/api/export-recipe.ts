@@ -20,7 +20,7 @@ export interface ExportOptions extends MergePlanOptions {
 export interface ExportedRecipe {
   /** YAML. */
   readonly text: string;
-  /** Differences of the other program's result; also comments in the text. */
+  /** Differences of the other program's result, which the text has as comments. */
   readonly notes: readonly string[];
 }
 

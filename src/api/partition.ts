@@ -9,7 +9,7 @@ import { describeArchitecture } from '../core/models/architecture/architecture.j
 import { readWhole } from '../core/models/reading/read-model.js';
 import { bringModels } from '../core/models/sources/bring-models.js';
 
-/** How to divide a model's parameters: by location, or by an analysis. */
+/** The division of a model's parameters: by location, or by an analysis. */
 export interface PartitionParameters extends PartitionByLocation {
   /**
    * A directory that `analyze` wrote: each parameter goes to the expert that changed it more. Instead of

@@ -38,7 +38,7 @@ export interface SuggestedExpert {
 /** Layers for a swap, with reasons, and an experiment to test them. */
 export interface Suggestion extends SuggestedLayers, Readonly<Record<Side, SuggestedExpert>> {
   readonly layers: number;
-  /** The suggested swap, as typed. */
+  /** The command of the suggested swap. */
   readonly command: string;
   /** The swaps, and from a budget of 3 on a soup to compare with; `runExperiment` takes it. */
   readonly experiment: ExperimentInput;

@@ -52,7 +52,7 @@ export interface InspectedCheckpoint extends CheckpointSummary {
   readonly adapter?: AdapterSummary;
 }
 
-/** The experiment as `run_experiment` of Python takes it. */
+/** The experiment, in the form for `run_experiment` of Python. */
 export interface PrintedSuggestion extends Omit<Suggestion, 'experiment'> {
   readonly experiment: Readonly<Record<string, unknown>>;
   /** With `--out`: the command that runs the experiment. */
@@ -108,7 +108,7 @@ export interface PlannedBatch {
   /** The value for `expect` in runs of the same version on the same experiment. */
   readonly stamp: string;
   readonly tasks: {
-    /** Tasks that only the harness knows, if it is not installed. */
+    /** Tasks that only the missing harness would know. */
     readonly unchecked: readonly string[];
     readonly failed: readonly { readonly task: string; readonly code: string; readonly message: string }[];
   };

@@ -255,7 +255,7 @@ const pythonCall = ([command, ...words]: readonly (string | Argument)[], text: s
   return `layerloom.${name}(${[...places, ...options].join(', ')})`;
 };
 
-/** Replaces commands in a message by calls. */
+/** Replaces commands in a message by Python calls. */
 export const commandsInPython = (message: string): string =>
   [...madeCommands]
     .filter(([text]) => message.includes(text))

@@ -87,7 +87,7 @@ export class StoreSink implements ShardSink<DistinctShard> {
     try {
       // The key may be wrong for an input that was written since the run began.
       await this.#inputs.verifySources(sources);
-      // Hash while the file is in the page cache, before publishing: this process may die at any time.
+      // Hash before publishing, while the file is in the page cache.
       const hashed = await this.#pool.checksum(file.fd, false);
       const sha256 = hashed.ok ? hashed.sha256 : undefined;
       const inputs = this.#inputs.namesOf(sources);

@@ -7,7 +7,7 @@ const loopback = /^(localhost|127(\.\d{1,3}){3}|\[?::1\]?)$/;
 
 export const isOfThisMachine = (host: string): boolean => loopback.test(host);
 
-/** Milliseconds that this machine has to answer itself. */
+/** Time limit, in milliseconds, for a connection to this machine itself. */
 const mostWait = 1000;
 
 const accepts = (host: string, port: number): Promise<boolean> =>

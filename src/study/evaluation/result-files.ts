@@ -97,7 +97,7 @@ export class ResultFiles {
 
   async #summaryOf(file: string, warn: (warning: string) => void): Promise<ResultSummary | undefined> {
     const path = join(this.directory, file);
-    // Another process may have replaced or removed it.
+    // Another process may have replaced or removed the file.
     const status = await unlessMissing(path, stat(path));
     if (status === undefined) return undefined;
     const stamp = `${status.ino} ${status.size} ${status.mtimeMs}`;

@@ -24,7 +24,7 @@ export interface PlanSearchOptions
   readonly inPlace?: boolean | undefined;
 }
 
-/** The plan of a search before its first score. Existing results are not subtracted. */
+/** The plan of a search, which ignores existing results. */
 export interface SearchPlan {
   readonly language: string;
   readonly task: string;

@@ -28,7 +28,7 @@ export interface TrainedModel {
   readonly step: number;
   /** The model as commands take it: a directory, or the base with an adapter. */
   readonly model: string;
-  /** Why it cannot be used, if so. */
+  /** The reason why the checkpoint cannot be used, if so. */
   readonly problem?: string;
 }
 

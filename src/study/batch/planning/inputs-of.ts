@@ -5,7 +5,6 @@ import type { BatchPlan } from './batch-plan.js';
 import type { ShardGroup } from './groups.js';
 import type { Part } from './part.js';
 
-/** Returns the input byte ranges of groups of shards. */
 export const sourcesIn = (groups: readonly ShardGroup[]): StoredTensor[] =>
   groups.flatMap(({ shards }) => shards.flatMap(({ tensors }) => sourcesOfTensors(tensors)));
 

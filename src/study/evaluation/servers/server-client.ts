@@ -2,10 +2,10 @@ import type { z } from 'zod';
 import { reasonOf } from '../../../core/base/errors/errors.js';
 import { jsonOrNone } from '../../../core/texts/json.js';
 
-/** A failure that another server may not have. */
+/** A failure that a new server may mend. */
 export class ServerError extends Error {}
 
-/** A failure that every server would have. */
+/** A failure of any server. */
 export class PermanentError extends ServerError {}
 
 /**

@@ -39,8 +39,8 @@ export interface ImportOutcome {
 
 /**
  * Imports results of lm-evaluation-harness from elsewhere, such as a GPU cluster. A result of the harness
- * goes to the model whose path, or its end, the harness was given. From a directory of `evaluateModels`, or
- * another experiment, results of equal weights are taken.
+ * goes to the model whose path ends like the one that the harness was given. From a directory of
+ * `evaluateModels`, or another experiment, results of equal weights are taken.
  *
  * @param directory of the experiment
  * @param from a directory with `results_*.json` and samples at any depth, or of scores by layerloom

@@ -30,7 +30,7 @@ import { resultOf } from './requests/wanted-results.js';
 /** A task, and the number of models without a result in it. */
 export interface PlannedTask {
   readonly task: string;
-  /** Equal weights count once. */
+  /** Models without a result; equal weights count once. */
   readonly models: number;
   /** Null if the task's size is unknown. */
   readonly problems: number | null;

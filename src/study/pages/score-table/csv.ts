@@ -28,7 +28,7 @@ const fields = [
 /** First fields of every CSV of tables, by which layerloom recognises its own files. */
 export const csvScoresStart = fields.slice(0, 5).join(',');
 
-/** As one CSV, a line for each filled cell, numbers unrounded (12 digits) on the scale shown. */
+/** Formats tables as one CSV: a line for each filled cell, with 12 digits on the scale shown. */
 export const csvScores = (tables: readonly ScoreTable[]): string => {
   const data = longRows(tables).map((row) => fields.map((field) => shown(row[field])));
   // A spreadsheet would run a name that begins with = as a formula.

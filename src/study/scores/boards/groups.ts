@@ -33,7 +33,7 @@ export interface Group {
   readonly otherHalf?: number;
 }
 
-/** Ids in column order. Roles of further references follow the experts. */
+/** Ids of groups in column order. Roles of further references follow the experts. */
 const labels: Readonly<Record<string, string>> = {
   base: 'base',
   language: 'language experts',
@@ -101,7 +101,7 @@ export const labelIn = (board: Board, subjects: readonly Subject[], id: string):
 
 export interface Undecided {
   readonly label: string;
-  /** `too few problems to say (…)` */
+  /** For example `too few problems to say (…)`. */
   readonly reason: string;
 }
 

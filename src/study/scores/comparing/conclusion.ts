@@ -37,7 +37,7 @@ export interface ComparedFacts {
   readonly estimand?: string | null | undefined;
   /** Two-sided p-value of this comparison alone. It is below 5 % if the interval excludes 0. */
   readonly p?: number | null | undefined;
-  /** Adjusted for all comparisons made, with their number; undefined for a single one. */
+  /** p adjusted for all comparisons, with their number; undefined for a single comparison. */
   readonly adjusted?: { readonly p: number; readonly comparisons: number } | undefined;
   /** `bootstrap`: resamples repeat a choice that these problems made. */
   readonly test?: PairedComparison['test'] | null;

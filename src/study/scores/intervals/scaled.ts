@@ -21,7 +21,7 @@ export const less = (a: Scaled, b: Scaled): Scaled => {
   return { values, divisor };
 };
 
-/** Returns the mean of the parts, each with weight 1; their order does not matter. */
+/** Returns the mean of the parts, equally weighted, in any order. */
 export const meanOfScaled = (parts: readonly Scaled[]): Scaled => {
   const common = parts.map(({ divisor }) => divisor).reduce(commonMultiple);
   const values = sumsOf(parts.map((of) => of.values.map((value) => (common / of.divisor) * value)));

@@ -70,7 +70,7 @@ const rowOf = (
   });
   const byLayers = groupBy(ofSwaps, ({ bottom, top }) => `(${bottom}, ${top})`);
   const competition = compete(configurations, new Map(scores.map((score) => [score.model.name, score])));
-  // Needs two settings, and problems that can decide between them.
+  // True if there are two settings, and problems that can decide between them.
   if (byLayers.size < 2 || competition === undefined || board.whyNoBest(subject) !== undefined) return [];
   const sign = itemAt(scores, 0).isHigherBetter ? 1 : -1;
   const means = [...byLayers]

@@ -22,7 +22,7 @@ const totalOf = (columns: readonly Column[]): Column => ({
   weights: itemAt(columns, 0).weights,
 });
 
-/** The mean over models; the same to the bit in any order. */
+/** Returns the mean over models, with the same bits in any order. */
 export const scoreOfRow = ({ columns, models, aggregate }: RowScores): number => {
   const { of, isMean } = aggregate;
   if (isMean) return sumOf(itemAt(columns, 0).sums) / (models * itemAt(columns, 0).sums.length);

@@ -44,7 +44,7 @@ export interface TableColumn {
 export interface TableRow {
   readonly id: string;
   readonly label: string;
-  /** Null: no such model, or not scored. */
+  /** Null if there is no such model, or no score. */
   readonly cells: readonly (Cell | null)[];
 }
 

@@ -13,7 +13,7 @@ export interface SelectionByRole {
   readonly balance: number;
   readonly scores: readonly (Selection['scores'][number] & { readonly role: string | null })[];
   readonly leftOut: readonly (Selection['leftOut'][number] & { readonly role: string | null })[];
-  /** Weights in the score by role and task. */
+  /** Weights of tasks in the score, by role and task. */
   readonly weights: readonly {
     readonly role: string | null;
     readonly task: string;

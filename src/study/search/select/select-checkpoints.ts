@@ -29,7 +29,6 @@ export interface SelectionInput {
   readonly atLeast?: Readonly<Record<string, number>> | undefined;
 }
 
-/** A chosen checkpoint, and why. */
 export interface SelectedCheckpoint {
   readonly name: string;
   /**
@@ -142,7 +141,7 @@ const shortfallOf = (
 ): Selection['leftOut'][number] | undefined => {
   for (const [benchmark, least] of Object.entries(atLeast)) {
     const score = ownValue(scores, benchmark);
-    // 1.1 + 0.1 is above 1.2 in binary fractions.
+    // Tolerates rounding: 1.1 + 0.1 is above 1.2 in binary fractions.
     if (score !== undefined && score < least - 1e-9 * Math.abs(least))
       return { name, benchmark, score, atLeast: least };
   }

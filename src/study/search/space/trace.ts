@@ -25,7 +25,7 @@ export interface SearchStep {
   readonly spent: number;
 }
 
-/** How a search chooses what to score: always successive halving. */
+/** The method of a search: always successive halving. */
 export type Strategy = 'halving';
 
 /** The path of a search, as in `search.json`. */

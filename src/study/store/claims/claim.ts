@@ -29,7 +29,7 @@ export interface FinishedShard {
 /** The exclusive right to compute a shard. */
 export class Claim implements AsyncDisposable {
   readonly key: string;
-  /** No other process uses this path. */
+  /** Path that only this process uses. */
   readonly partialPath: string;
   readonly #paths: StorePaths;
   readonly #file: ClaimFile;

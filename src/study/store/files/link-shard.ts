@@ -9,7 +9,7 @@ import { readEntry, wholeOf } from './record.js';
 export interface LinkedShard {
   /** The link made: `copy` if the shard's file cannot have more hard links. */
   readonly link: Link;
-  /** From the shard's record, if it has one. */
+  /** SHA-256 from the shard's record, if it has one. */
   readonly sha256?: string;
   readonly warnings: readonly string[];
 }

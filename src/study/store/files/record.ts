@@ -16,7 +16,7 @@ export interface StoredShard {
   readonly bytes: number;
   /** Hexadecimal. If absent, the first verification adds it. */
   readonly sha256?: string;
-  /** Time of publishing (ISO 8601), by version `layerloom`. */
+  /** Time of publishing (ISO 8601); `layerloom` is the version that published. */
   readonly written: string;
   readonly layerloom: string;
   /**

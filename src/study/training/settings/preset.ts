@@ -18,7 +18,7 @@ export interface DataSet {
   readonly hubToday?: string;
   readonly config?: string;
   readonly split?: string;
-  /** Takes only rows in which a column has this value. */
+  /** A column and a value: only rows with this value are taken. */
   readonly where?: Readonly<Record<string, string>>;
   /** Skips files of the data set whose names contain this. */
   readonly withoutFiles?: string;

@@ -8,7 +8,7 @@ import { ours, type Setting, settingsText } from '../settings/settings.js';
 import type { TrainingRun } from '../settings/training-run.js';
 import { adamSettings, checkpointSettings, scheduleOf, wsdOf } from './transformers-settings.js';
 
-/** For `axolotl train` (axolotl 0.19). */
+/** Returns the configuration for `axolotl train` (axolotl 0.19). */
 export const axolotlConfig = (run: TrainingRun): string =>
   settingsText(headlineOf(run), [
     { title: 'Model', settings: [['base_model', run.base], ...precision(run), ...trained(run)] },

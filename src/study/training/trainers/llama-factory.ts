@@ -8,7 +8,7 @@ import { ours, type Setting, settingsText } from '../settings/settings.js';
 import type { TrainingRun } from '../settings/training-run.js';
 import { checkpointSettings, optimiserSettings, seedSettings } from './transformers-settings.js';
 
-/** For `llamafactory-cli train` (LLaMA-Factory 0.9.5). */
+/** Returns the configuration for `llamafactory-cli train` (LLaMA-Factory 0.9.5). */
 export const llamaFactoryConfig = (run: TrainingRun): string =>
   settingsText(headlineOf(run), [
     { title: 'Model', settings: modelSettings(run) },

@@ -2,7 +2,6 @@ import { readFile } from 'node:fs/promises';
 import { LayerloomError } from '../../../../core/base/errors/errors.js';
 import { itemAt } from '../../../../core/base/errors/lookup.js';
 
-/** A sentence and its translation. */
 export interface FloresRow {
   readonly source: string;
   readonly target: string;

@@ -41,7 +41,7 @@ export const localFloresTask = (task: string): LocalTask | undefined => {
   const [source, target] = direction;
   const required = (data: string, language: EvaluationLanguage) => {
     const name = `${language.flores}.devtest`;
-    // The published archive has a folder per split.
+    // The published archive has a folder for each split.
     const places = ['devtest', 'flores', 'flores/devtest', 'flores200_dataset/devtest'];
     return requiredFile(task, data, [name, ...places.map((place) => `${place}/${name}`)]);
   };
