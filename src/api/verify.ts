@@ -90,8 +90,8 @@ interface Verify {
  */
 export const verify = (async (out: string, { against, onSample, ...options }: VerifyOutputOptions = {}) => {
   if (against === undefined) return await verifyOutput(out, options);
-  const { againstInputs, sample, seed, loads, python, ...controls } = options;
-  const others = { againstInputs, loads, python };
+  const { againstInputs, sample, seed, loads, key, python, ...controls } = options;
+  const others = { againstInputs, loads, key, python };
   for (const [name, value] of Object.entries(others))
     if (value !== undefined && value !== false)
       throw invalidParameter(name, value, `nothing beside ${optionName('against')}`);
@@ -107,6 +107,7 @@ const verifyOutput = async (
     sample,
     seed,
     loads = false,
+    key,
     python,
     ...controls
   }: Omit<VerifyOutputOptions, 'against' | 'onSample'>,

@@ -14,7 +14,9 @@ export const verify = command({
       '--against <recipe>',
       "compare tensors with what a recipe, a card, BASE+ADAPTER or a model gives; anybody's merge",
     ),
-    sample: option('--sample <share>', 'only this share of the tiles, from the hub too: 0.05', { parse: toNumber }),
+    sample: option('--sample <share>', 'only this share of the tiles, from the hub too: 0.05', {
+      parse: toNumber,
+    }),
     seed: option('--seed <n>', 'which tiles a sample has; drawn where it is not given', { parse: toNumber }),
     loads: option('--loads', 'ask transformers, and PEFT of an adapter, whether it loads; reads no weights'),
     key: option('--key <file>', "check the folder's signature by a public key in PEM"),

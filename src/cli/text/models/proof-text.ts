@@ -1,7 +1,7 @@
 import { visibleLine } from '../../../core/base/errors/visible.js';
 import { plainTable } from '../../../core/base/table.js';
-import { percent } from './sample-text.js';
 import type { MergeProof, ProofVerdict, ProvenTensor } from '../../../core/measure/proof/proof.js';
+import { percent } from './sample-text.js';
 
 const words: Readonly<Record<ProofVerdict, string>> = {
   intact: 'intact: every tensor is what the recipe gives',

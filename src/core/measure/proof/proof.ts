@@ -1,7 +1,7 @@
 import type { RunCost } from '../../engine/run.js';
 import type { Dtype } from '../../tensor/dtype.js';
-import type { ProofSample } from './sample/plan-sample.js';
 import type { VerifiedInput } from '../verification/verification.js';
+import type { ProofSample } from './sample/plan-sample.js';
 
 /**
  * - `intact`: every tensor has the expected numbers.
