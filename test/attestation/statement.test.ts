@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { cpSync, readdirSync, readFileSync, renameSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { attest, layerSwap, soup, verify } from '../../src/index.js';
+import { attest, extractLora, layerSwap, soup, verify } from '../../src/index.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 
 // Statements of merges: what they say, and what is refused.
@@ -98,6 +98,18 @@ describe('the statement of a merge', () => {
       }),
     );
     expect(new Set(texts).size).toBe(1);
+  });
+
+  it('of an extracted adapter names its models without paths', async () => {
+    const { root, task, language } = await swapped();
+    const out = join(root, 'lora');
+    await extractLora({ base: task, expert: language, rank: 2 }, { out });
+    await attest(out);
+    expect(parsed(out).predicate.buildDefinition.externalParameters.recipe).toMatchObject({
+      ...{ method: 'extract_lora', base: 'math', model: 'swh', rank: 2 },
+    });
+    expect(textOf(out)).not.toContain(root);
+    expect((await verify(out)).verdict).toBe('intact');
   });
 
   it('has one digest of tensors in every layout', async () => {

@@ -89,6 +89,7 @@ export const signFolder = async (
     throw damaged(
       directory,
       refused.map(({ name, reason }) => ({ file: name, bytes: null, state: 'different', reason })),
+      'the folder was not signed',
     );
   const hashes = await hashFiles(directory, files, run, known);
   const signed = [...hashes].map(([name, sha256]) => ({ name, sha256 }));
@@ -103,14 +104,18 @@ const writeInto = (directory: string, path: string, text: string): Promise<void>
     await syncDirectory(directory);
   });
 
-const damaged = (out: string, files: readonly VerifiedFile[]): LayerloomError<'OUTPUT_DAMAGED'> =>
+const damaged = (
+  out: string,
+  files: readonly VerifiedFile[],
+  remedy = 'no statement was written; mend it, or merge it again',
+): LayerloomError<'OUTPUT_DAMAGED'> =>
   new LayerloomError('OUTPUT_DAMAGED', {
     out,
     damage:
       files.length === 0
         ? ['layerloom.json was edited since it was written']
         : files.map(({ file, reason }) => `${file} ${reason}`),
-    remedy: 'nothing was written; mend it, or merge it again',
+    remedy,
   });
 
 /** Hashes inputs that agree with the record, if the merge recorded no hashes. */

@@ -66,9 +66,12 @@ const builderOf = (version: string) => ({
   version: { layerloom: version, addon: version },
 });
 
-/** Names models as the card does, without paths. An extraction has only its parameters. */
-const recipeOf = ({ method, recipe, completeRecipe }: StatedRecord): Record<string, unknown> =>
-  completeRecipe ?? { method, ...recipe };
+/** Models are named as in the card. An extraction's record has their paths, so its models are named here. */
+const recipeOf = ({ method, recipe, completeRecipe, inputs }: StatedRecord): Record<string, unknown> => {
+  const nameOf = (role: string) => inputs.find((input) => input.role === role)?.name;
+  const names = { base: nameOf('base'), model: nameOf('expert') };
+  return completeRecipe ?? { method, ...recipe, ...names };
+};
 
 const dependenciesOf = ({ role, name, adapted, files, ...from }: StatedRecord['inputs'][number]) =>
   files.map(({ file, header, sha256 }): Dependency => {
