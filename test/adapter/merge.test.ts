@@ -91,6 +91,32 @@ describe('BASE+ADAPTER', () => {
     expectTensors(found, adaptedTensors(tensors, adapter), 1e-6);
   });
 
+  it.each<[string, readonly string[], boolean]>([
+    ['the embeddings', ['embed_tokens'], false],
+    ['a head', ['lm_head'], false],
+    ['both, with ensure_weight_tying', ['embed_tokens', 'lm_head'], true],
+  ])('unties embeddings and head if factors change one use: %s', async (_, targets, isKept) => {
+    const adapter = lora({
+      shapes: llamaShapes({ tied: false }),
+      targets: [...targets, 'o_proj'],
+      config: { ensure_weight_tying: isKept },
+    });
+    const { root, tensors, models } = make({ dtype: 'F32' }, adapter);
+    const out = await written(models[0] ?? '', root, 'out');
+    const embeddings = tensors['model.embed_tokens.weight'] as TensorFixture;
+    const { 'lm_head.weight': head, ...expected } = adaptedTensors(
+      { ...tensors, 'lm_head.weight': embeddings },
+      adapter,
+    );
+    expectTensors(
+      await readTensors(out),
+      isKept ? expected : { ...expected, 'lm_head.weight': head as TensorFixture },
+      1e-6,
+    );
+    const config = JSON.parse(readFileSync(join(out, 'config.json'), 'utf8')) as Record<string, unknown>;
+    expect(config['tie_word_embeddings']).toBe(isKept);
+  });
+
   it('rounds to the dtype of the base once', async () => {
     const adapter = lora();
     const { root, tensors, models } = make({ dtype: 'BF16' }, adapter);

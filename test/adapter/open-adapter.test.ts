@@ -221,7 +221,7 @@ describe('openAdapter', () => {
     const { rankPattern, ...same } = content;
     expect(config).toEqual({
       ...{ fanInFanOut: false, bias: 'none', loraBias: false, targetParameters: [] },
-      ...{ title: 'LoRA', tuners: [] },
+      ...{ title: 'LoRA', tuners: [], keepsTie: false },
       expertLayout: 'before 0.19',
       ...same,
     });

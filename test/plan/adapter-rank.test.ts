@@ -138,7 +138,10 @@ describe('a rank for averages of adapters', () => {
       saved: ['model.norm.weight'],
       config: { use_rslora: true, fan_in_fan_out: true },
     };
-    const { root, task, language, out } = pair(options, { ...options, rank: 6 });
+    const { root, base, task, language, out } = pair(options, { ...options, rank: 6 });
+    // An unknown family, so that the adapters' configuration decides which layers are transposed.
+    const { model_type: _, ...config } = json(base, 'config.json');
+    writeFileSync(join(base, 'config.json'), JSON.stringify(config));
     const { truncated = [] } = await soup({ models: [task, language], rank: 7 }, { out });
     expect(truncated).toHaveLength(17);
     expect(truncated.find(({ layer }) => layer === null)?.parameter).toBe('model.embed_tokens.weight');

@@ -11,7 +11,8 @@ import torch
 from peft import (AdaLoraConfig, BOFTConfig, HRAConfig, IA3Config, LNTuningConfig, LoHaConfig, LoKrConfig, LoraConfig,
                   OFTConfig, PeftModel, TrainableTokensConfig, VeraConfig, get_peft_model)
 from safetensors.torch import load_file
-from transformers import AutoModelForCausalLM, Gemma2Config, GPT2Config, LlamaConfig, MistralConfig, Qwen2Config
+from transformers import (AutoModel, AutoModelForCausalLM, Gemma2Config, GPT2Config, LlamaConfig, MistralConfig,
+                          Qwen2Config, ViTConfig)
 
 small = dict(vocab_size=96, hidden_size=64, intermediate_size=96, num_hidden_layers=2, num_attention_heads=4,
              max_position_embeddings=64, head_dim=16)
@@ -20,13 +21,25 @@ bases = {
     'qwen2': Qwen2Config(**{k: v for k, v in small.items() if k != 'head_dim'}, num_key_value_heads=2, tie_word_embeddings=True),
     'gemma2': Gemma2Config(**small, num_key_value_heads=2),
     'mistral': MistralConfig(**small, num_key_value_heads=1, tie_word_embeddings=False),
+    'vit': ViTConfig(hidden_size=64, intermediate_size=96, num_hidden_layers=2, num_attention_heads=4, image_size=16, patch_size=4),
     'gpt2': GPT2Config(vocab_size=96, n_embd=64, n_layer=2, n_head=4, n_positions=64),
 }
+auto = lambda base: AutoModel if base == 'vit' else AutoModelForCausalLM
 linear = ['q_proj', 'k_proj', 'v_proj', 'o_proj', 'gate_proj', 'up_proj', 'down_proj']
 conv1d = ['c_attn', 'c_proj', 'c_fc']
 steps = dict(total_step=10)
 on = lambda base: dict(target_modules=conv1d if base == 'gpt2' else linear)
 patterns = dict(rank_pattern={'q_proj': 2, 'layers.1.mlp.up_proj': 7}, alpha_pattern={'k_proj': 5, r'.*\.0\.mlp.*': 3})
+
+# A convolution and linear layers.
+convolution = dict(target_modules=['projection', 'query'])
+convolutions = {
+    'lora': LoraConfig(r=4, lora_alpha=6, **convolution),
+    'loha': LoHaConfig(r=3, alpha=5, **convolution),
+    'lokr': LoKrConfig(r=3, alpha=5, **convolution),
+    'lokr-whole': LoKrConfig(r=64, alpha=5, **convolution),
+    'hra': HRAConfig(r=4, **convolution),
+}
 
 # By name: a configuration for a base, or None where PEFT has none.
 kinds = {
@@ -63,7 +76,11 @@ dtypes = {'ia3': [torch.float32, torch.bfloat16], 'oft': [torch.float32, torch.b
 
 
 def cases():
+    for kind, config in convolutions.items():
+        yield f'vit-{kind}', 'vit', kind, config, torch.float32
     for base in bases:
+        if base == 'vit':
+            continue
         for kind, of in kinds.items():
             config = of(base)
             if config:
@@ -84,20 +101,20 @@ def make(directory):
     for case, base, kind, config, dtype in cases():
         torch.manual_seed(len(case))
         at = os.path.join(directory, case)
-        model = AutoModelForCausalLM.from_config(bases[base]).to(dtype)
+        model = auto(base).from_config(bases[base]).to(dtype)
         with torch.no_grad():
             for name, tensor in model.named_parameters():
                 if name.endswith('.bias') or 'norm' in name:
                     tensor.add_(torch.randn(tensor.shape) * 0.1)
         model.save_pretrained(f'{at}/base')
-        peft = get_peft_model(AutoModelForCausalLM.from_pretrained(f'{at}/base', dtype=dtype), config)
+        peft = get_peft_model(auto(base).from_pretrained(f'{at}/base', dtype=dtype), config)
         train(peft, kind)
         if kind == 'adalora-pruned':
             names = [name for name, _ in peft.base_model.model.named_parameters() if 'lora_E' in name]
             config.rank_pattern = {name: [(i + k) % 3 > 0 for k in range(6)] if i else [False] * 6
                                    for i, name in enumerate(names)}
         peft.save_pretrained(f'{at}/adapter')
-        again = PeftModel.from_pretrained(AutoModelForCausalLM.from_pretrained(f'{at}/base', dtype=dtype), f'{at}/adapter')
+        again = PeftModel.from_pretrained(auto(base).from_pretrained(f'{at}/base', dtype=dtype), f'{at}/adapter')
         again.merge_and_unload().save_pretrained(f'{at}/merged')
 
 

@@ -21,6 +21,8 @@ export interface LowRankPair {
   readonly scale: number;
   /** True if stored as [in, out] (`fan_in_fan_out`, embeddings): the change is (B · A)ᵀ. */
   readonly transposed: boolean;
+  /** A is [rank, in, kernel…], B [out, rank, 1…]. */
+  readonly isConvolution?: true;
   /** Set for a parameter of several experts: A is [experts · rank, in], B [out, rank · experts]. */
   readonly experts?: ExpertRows | undefined;
 }
@@ -68,6 +70,8 @@ export interface AdapterConfig {
   /** Which biases were trained, such as `lora_only`. */
   readonly bias: string;
   readonly loraBias: boolean;
+  /** True if a tied head has the change of the embeddings (`ensure_weight_tying`). */
+  readonly keepsTie: boolean;
   /** By `rank_pattern`, else `r`. */
   readonly rankOf: NumberOf;
   /** By `alpha_pattern`, else `lora_alpha`. */

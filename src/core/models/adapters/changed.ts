@@ -12,8 +12,8 @@ import { isConv1d } from './conv1d.js';
 import { mismatchOf, pairsByTensor, replacedByTensor } from './experts.js';
 import { asInBase } from './in-base.js';
 import { addition } from './kinds/kinds.js';
-import type { ParameterChange } from './kinds/tuner.js';
 import { addTaskHead, isOfTaskHead } from './task-head.js';
+import { checkStored, convolved, tunedTensor } from './tuned-tensor.js';
 
 /** The tensors of a base with an adapter applied. */
 export interface Changed {
@@ -43,11 +43,19 @@ export const changedBy = (
   const configEdits = {
     ...replaceWhole(base, adapter, tensors, ofAdapter),
     ...addTaskHead(base, { ...given, replaced: adapter.replaced }, tensors),
+    ...untie(base, adapter, tensors),
   };
   const changeable = changeableIn(base, adapter, tensors);
   for (const [name, pair] of adapter.pairs) {
     const reference = changeable(name);
     const { a, b, beside, rank, scale, experts } = pair;
+    if (pair.isConvolution) {
+      tensors.set(name, {
+        ...reference,
+        change: convolved(base, adapter, { name, pair, shape: reference.shape, place: ofAdapter }),
+      });
+      continue;
+    }
     const transposed =
       experts === undefined ? isTransposed(base, adapter, name, pair, reference.shape) : pair.transposed;
     checkStored(base, adapter, name, reference);
@@ -91,58 +99,18 @@ export const changedBy = (
   };
 };
 
-/** Refuses a quantised tensor of the base for a kind that is no sum. */
-const checkStored = (
+/** Gives a tied head its own tensor if factors change it or the embeddings alone, as the trained model has. */
+const untie = (
   base: CheckpointIndex,
-  { config, checkpoint }: Adapter,
-  name: string,
-  { quantised, blocks, pieces }: TensorReference,
-): void => {
-  const isQuantised = quantised !== undefined || blocks !== undefined;
-  if (!(isQuantised || pieces !== undefined) || config.kind.noSum === undefined) return;
-  const written = isQuantised
-    ? layerloomCommand('relayout', argument(base.path), '--dtype', 'bfloat16', '-o', 'DIR')
-    : layerloomCommand('relayout', argument(base.path), '-o', 'DIR');
-  throw new LayerloomError('ADAPTER_UNSUPPORTED', {
-    file: checkpoint.path,
-    what: `tensor ${name}`,
-    reason: `${config.kind.noSum}, which is ${isQuantised ? 'quantised' : 'in pieces'}`,
-    remedy: `write the base first (${written}), and add the adapter to that`,
-  });
-};
-
-/** Returns a base tensor with the change of a tuner. */
-const tunedTensor = (
-  base: CheckpointIndex,
-  adapter: Adapter,
-  reference: TensorReference,
-  {
-    name,
-    change,
-    place,
-  }: {
-    readonly name: string;
-    readonly change: ParameterChange;
-    readonly place: (tensor: TensorReference) => TensorReference;
-  },
-): TensorReference => {
-  checkStored(base, adapter, name, reference);
-  const made = change.change({
-    shape: reference.shape,
-    transposed: isConv1d(base.config, name) ?? adapter.config.fanInFanOut,
-    place,
-    mismatch: (reason) => {
-      throw mismatchOf(base, adapter, name, reason);
-    },
-    unsupported: (reason) => {
-      throw new LayerloomError('ADAPTER_UNSUPPORTED', {
-        file: itemAt(adapter.checkpoint.files, 0).path,
-        what: `tensor ${change.from.name}`,
-        reason,
-      });
-    },
-  });
-  return { ...reference, change: made };
+  { pairs, config }: Adapter,
+  tensors: Map<string, TensorReference>,
+): Record<string, unknown> => {
+  const [embedding = '', head] = [embeddingOf(base), headOf(base)];
+  const shared = tensors.get(embedding);
+  const isOneUse = pairs.has(head) || (pairs.has(embedding) && !config.keepsTie);
+  if (!isTied(base) || shared === undefined || !isOneUse) return {};
+  tensors.set(head, shared);
+  return { tie_word_embeddings: false };
 };
 
 /** Tensors of quantised weights, instead of or beside the weight. */
@@ -258,6 +226,7 @@ const replaceWhole = (
       String(head),
       `and ${embedding} would have ${[...rows].join(' and ')} rows`,
     );
+  if (config.keepsTie) return edits;
   const isTrained = (name: string | undefined) =>
     name !== undefined && replaced.has(name) && config.modulesToSave.some((module) => name.includes(module));
   if (!tied || !(isTrained(embedding) || isTrained(head))) return edits;

@@ -1,15 +1,16 @@
 import { LayerloomError } from '../../base/errors/errors.js';
 import { itemAt } from '../../base/errors/lookup.js';
 import { byCanonicalName, canonicalName, prefixOf } from '../architecture/canonical-names.js';
-import { embeddingOf, headOf, isTied } from '../architecture/ties.js';
+import { embeddingOf, headOf, isAlwaysTied, isTied } from '../architecture/ties.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { expertNamesOf, nameInFiles } from '../experts/family.js';
 import type { Adapter } from './adapter.js';
 import { hasParameter } from './experts.js';
+import type { ParameterChange } from './kinds/tuner.js';
 
 /**
  * Returns an adapter with its parameters renamed as in the base's files. Unknown parameters keep their names.
- * Refuses low-rank changes of tied embeddings.
+ * Refuses changes of tied embeddings that cannot be untied.
  *
  * @throws LayerloomError ADAPTER_UNSUPPORTED
  */
@@ -26,11 +27,12 @@ export const asInBase = (base: CheckpointIndex, adapter: Adapter): Adapter => {
     replaced: renamed(replaced),
     added: renamed(added),
   };
-  const [ofEmbedding, ofHead] = [embeddingOf(base), head].map((name) => found.changes.get(name ?? '')?.tied);
-  if (isTied(base) && ofHead !== undefined && ofHead === ofEmbedding) found.changes.delete(head ?? '');
+  if (isTied(base)) dropTwins(found, embeddingOf(base) ?? '', head);
   const isOneUse = (name = ''): boolean => {
     const change = found.changes.get(name);
-    return found.pairs.has(name) || (change !== undefined && (change.tied === undefined || name === head));
+    const isPair =
+      found.pairs.has(name) && (isAlwaysTied(base.config) || (adapter.config.keepsTie && name === head));
+    return isPair || (change !== undefined && (change.tied === undefined || name === head));
   };
   const tied = isTied(base) ? [embeddingOf(base), head].find(isOneUse) : undefined;
   if (tied !== undefined)
@@ -41,6 +43,24 @@ export const asInBase = (base: CheckpointIndex, adapter: Adapter): Adapter => {
       remedy: 'untie the base first (tie_word_embeddings: false, lm_head.weight written), and give that',
     });
   return found;
+};
+
+interface RenamedAdapter {
+  readonly config: Adapter['config'];
+  readonly pairs: Map<string, unknown>;
+  readonly changes: Map<string, ParameterChange>;
+  readonly replaced: Map<string, unknown>;
+}
+
+/** Removes changes of a tied head that the file repeats: PEFT applies those of the embeddings to both. */
+const dropTwins = (
+  { config, pairs, changes, replaced }: RenamedAdapter,
+  embedding: string,
+  head: string,
+): void => {
+  const tokens = changes.get(head)?.tied;
+  if (tokens !== undefined && tokens === changes.get(embedding)?.tied) changes.delete(head);
+  for (const map of config.keepsTie ? [pairs, replaced] : []) if (map.has(embedding)) map.delete(head);
 };
 
 /** Returns a function from a parameter's name in any transformers version to the base's name. */

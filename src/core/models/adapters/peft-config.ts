@@ -34,7 +34,7 @@ const ignored = new Set([
 const honoured = new Set([
   ...alwaysHonoured,
   ...['r', 'lora_alpha', 'rank_pattern', 'alpha_pattern', 'use_rslora', 'lora_bias', 'target_parameters'],
-  ...['init_lora_weights', 'trainable_token_indices'],
+  ...['init_lora_weights', 'trainable_token_indices', 'ensure_weight_tying'],
 ]);
 
 /** Keys that affect the result in unsupported ways; the reasons name the arithmetic. */
@@ -47,7 +47,6 @@ const refused: Readonly<Record<string, string>> = {
   monteclora_config: 'draws samples of its factors (MonteCLoRA)',
   layer_replication: 'repeats layers of the base',
   megatron_config: 'splits its factors for Megatron',
-  ensure_weight_tying: 'ties factors of the embeddings to those of the head',
 };
 
 /** Keys of adapters that PEFT cannot merge either. */
@@ -84,6 +83,7 @@ const schema = z.looseObject({
   target_parameters: z.array(z.string()).nullish(),
   init_lora_weights: z.union([z.boolean(), z.string()]).nullish(),
   trainable_token_indices: tokenIndices.nullish(),
+  ensure_weight_tying: z.boolean().nullish(),
 });
 
 /** True for values that PEFT writes for an unused feature. */
@@ -150,6 +150,7 @@ export const parseAdapterConfig = (text: string, file: string): AdapterConfig =>
     fanInFanOut: data.fan_in_fan_out ?? false,
     bias: data.bias ?? 'none',
     loraBias: data.lora_bias ?? false,
+    keepsTie: data.ensure_weight_tying ?? false,
     rankOf: numbersOf('rank_pattern', data.r),
     alphaOf: numbersOf('alpha_pattern', data.lora_alpha),
     modulesToSave: data.modules_to_save ?? [],
@@ -217,6 +218,7 @@ const tunerConfig = (
     fanInFanOut: data.fan_in_fan_out ?? false,
     bias: data.bias ?? 'none',
     loraBias: false,
+    keepsTie: false,
     rankOf: numbersOf('rank_pattern', data.r),
     alphaOf: numbersOf('alpha_pattern', data.lora_alpha),
     modulesToSave: data.modules_to_save ?? [],

@@ -4,6 +4,7 @@ import { isFloating } from '../../tensor/dtype.js';
 import { elementsOf, type TensorReference } from '../../tensor/reference.js';
 import type { Adapter, AdapterConfig, LowRankPair } from './adapter.js';
 import { keyedKinds } from './kinds/kinds.js';
+import { mostSmall } from './kinds/tuner.js';
 import { scaleOf } from './peft-config.js';
 import { parseAdapterTensor } from './tensor-names.js';
 import { TunedModules } from './tuned-modules.js';
@@ -208,6 +209,32 @@ const targetOf = (
   return { parameter, matched: parameter };
 };
 
+/** Checks the dimensions of factors. Those of a convolution are [rank, in, kernel…] and [out, rank, 1…]. */
+const checkConvolution = (
+  a: Named,
+  b: Named,
+  of: { readonly embedding: boolean; readonly isParameter: boolean },
+  { kind }: AdapterConfig,
+  file: string,
+): boolean => {
+  const [dimensions, ofB] = [a.tensor.shape.length, b.tensor.shape.length];
+  if (dimensions === 2 && ofB === 2) return false;
+  if (dimensions !== ofB || dimensions > 5 || b.tensor.shape.slice(2).some((extent) => extent !== 1))
+    throw invalidAdapter(
+      file,
+      b.name,
+      `is [${b.tensor.shape.join(', ')}], which does not fit ${a.name} [${a.tensor.shape.join(', ')}]`,
+      'download or save the adapter again',
+    );
+  if (of.embedding || of.isParameter || kind.noSum !== undefined || elementsOf(a.tensor.shape) > mostSmall)
+    throw new LayerloomError('ADAPTER_UNSUPPORTED', {
+      file,
+      what: `tensor ${a.name}`,
+      reason: 'is of a convolution, beside another setting that is not supported for convolutions',
+    });
+  return true;
+};
+
 const pairOf = (
   {
     module,
@@ -226,13 +253,7 @@ const pairOf = (
       'download or save the adapter again',
     );
   for (const { name, tensor } of [a, b]) {
-    if (tensor.shape.length === 4)
-      throw new LayerloomError('ADAPTER_UNSUPPORTED', {
-        file,
-        what: `tensor ${name}`,
-        reason: 'is of a convolution',
-      });
-    if (tensor.shape.length !== 2 || tensor.shape.includes(0))
+    if (tensor.shape.length < 2 || tensor.shape.includes(0))
       throw invalidAdapter(
         file,
         name,
@@ -248,6 +269,7 @@ const pairOf = (
       );
   }
   checkBeside(beside, b, config, file);
+  const isConvolution = checkConvolution(a, b, { embedding, isParameter }, config, file);
   const rows = itemAt(a.tensor.shape, 0);
   if (itemAt(b.tensor.shape, 1) !== rows)
     throw invalidAdapter(
@@ -283,6 +305,7 @@ const pairOf = (
     alpha,
     scale: scaleOf(rank, alpha, config.rsLora),
     transposed: embedding || config.fanInFanOut,
+    ...(isConvolution && { isConvolution }),
     ...(experts === 1 ? {} : { experts: { count: experts, row: 0 } }),
   };
 };

@@ -19,12 +19,16 @@ export const checkAdapters = async (
   { base, isNamed }: { readonly base: CheckpointIndex | undefined; readonly isNamed: boolean },
 ): Promise<readonly string[]> => {
   if (first === undefined) return [];
-  for (const { config, checkpoint } of [first, ...others]) {
-    const noSum = config.kind.noSum ?? config.tuners[0]?.tuner.noSum;
+  for (const { config, checkpoint, pairs } of [first, ...others]) {
+    const ofConvolutions = [...pairs.values()].some((pair) => pair.isConvolution);
+    const noSum =
+      config.kind.noSum ??
+      config.tuners[0]?.tuner.noSum ??
+      (ofConvolutions ? 'changes convolutions' : undefined);
     if (noSum !== undefined)
       throw new LayerloomError('ADAPTER_UNSUPPORTED', {
         file: join(checkpoint.folder ?? checkpoint.path, adapterConfigName),
-        what: config.kind.key ?? 'trainable_token_indices',
+        what: config.kind.key ?? (ofConvolutions ? 'LoRA' : 'trainable_token_indices'),
         reason: `${noSum}, so that a merge of such adapters is no adapter`,
         remedy: 'give BASE+ADAPTER for each model, and get full weights',
       });
