@@ -13,18 +13,18 @@ import { isBareAdapter } from '../../models/reading/read-model.js';
 import { locateIfHere } from '../../models/sources/locate.js';
 import { baseOf, withBaseIn } from '../../plan/compile/adapters/named-base.js';
 
-/** mergekit writes the recipe of an output here. */
+/** mergekit's file for the recipe of an output. */
 const mergekitName = 'mergekit_config.yml';
 
-/** By a file's extension, a recipe and not weights. */
+/** Extensions of files that hold recipes, not weights. */
 const ofRecipes = new Set(['.yml', '.yaml', '.md', '.json']);
 
-/** The input of `planMerge` for what an output is compared with. */
+/** The recipe that an output should follow, as input of `planMerge`. */
 export type Claim = string | UncheckedRecipe;
 
 /**
- * Reads what an output claims to be: a recipe's file or text, a card, a record, a folder that has one, an
- * adapter whose base is known, `BASE+ADAPTER`, or a model of which it should be a copy.
+ * Reads what an output should be. The text is a recipe, or names a recipe's file, card, record, or folder
+ * with one of these. A model, `BASE+ADAPTER`, or an adapter whose base is known, means a copy.
  *
  * @throws LayerloomError INVALID_PARAMETER for a folder without recipe and weights, MODEL_NOT_FOUND,
  *   BASE_NEEDED, and the codes of `parseAddress`
@@ -55,7 +55,7 @@ const kindOf = async (path: string): Promise<'file' | 'directory' | undefined> =
   }
 };
 
-/** Returns the file of a folder that holds its recipe. */
+/** Returns the file with the folder's recipe, if any. */
 const recipeIn = async (folder: string): Promise<string | undefined> => {
   if ((await kindOf(folder)) !== 'directory') return undefined;
   for (const name of [provenanceName, mergekitName])

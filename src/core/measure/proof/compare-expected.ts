@@ -11,7 +11,7 @@ import type { ProvenTensor } from './proof.js';
 import type { Draw } from './sample/draw.js';
 import { type PlannedSample, type ProofSample, planSample } from './sample/plan-sample.js';
 
-/** Compares drawn tiles only. */
+/** Set to compare drawn tiles only. */
 export interface SampleControls {
   readonly draw?: Draw | undefined;
   /** Called before weights are read or fetched. */
@@ -25,12 +25,11 @@ export interface ComparedExpected {
 }
 
 /**
- * Computes each expected tensor block by block and compares it with the output's. Reads every input byte
- * once, and writes nothing.
+ * Computes expected tensors block by block and compares them with the output's. Reads every input byte once,
+ * and writes nothing.
  *
  * @param inputs of the plan, then the output
- * @returns in the order of the pairs; a tensor that differs only by roundings is still `different`
- * @throws LayerloomError the codes of `runComparisons`
+ * @returns comparisons in the order of the pairs; a tensor that differs only by roundings is `different`
  */
 export const compareExpected = async (
   pairs: readonly Pair[],

@@ -5,11 +5,11 @@ import type { OpenedCheckpoint } from '../../plan/compile/inputs/models.js';
 import type { MergePlan } from '../../plan/plan.js';
 import { jsonOrNone } from '../../texts/json.js';
 
-/** Keys that say how the model was written, not how it computes. */
+/** Keys that describe how the model was written, not how it computes. */
 const ofTheWriter =
   /^(_name_or_path|architectures|torch_dtype|dtype|transformers_version|use_cache|_commit_hash|unsloth_\w+|auto_map|name_or_path|pad_token_id)$/;
 
-/** Warns of keys of `config.json` by which loaders would compute otherwise than the expected merge. */
+/** Warns of keys of `config.json` with which loaders compute otherwise than with the expected file. */
 export const configWarnings = async (
   { files }: Pick<MergePlan, 'files'>,
   { checkpoint }: OpenedCheckpoint,

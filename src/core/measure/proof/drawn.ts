@@ -3,17 +3,17 @@ import type { Evidence, Sampled } from './evidence.js';
 import { counted, listed } from './faults/kind.js';
 import type { Fault, ProvenTensor } from './proof.js';
 
-/** How far sums over drawn elements may be from those of another draw, besides chance. */
+/** Relative difference allowed between sums over elements of two draws, in addition to chance. */
 const apart = 0.2;
 
 /**
- * True if a tensor may be another draw of a random method: no element is further from the base than the
- * changes together, and along each expert's change it has moved as far as the expected tensor.
+ * True if a tensor may be another draw of a random method: along each expert's change, it has moved about as
+ * far as the expected tensor.
  */
 export const isAsDrawn = (evidence: Evidence, { name, found, wanted, sources }: Sampled): boolean => {
   if (evidence.expected.get(name)?.isRandom !== true) return false;
   const base = [...sources].find(([{ role }]) => role === 'base')?.[1];
-  // Routers of a mixture are drawn whole, of the size that the method says.
+  // A mixture's routers are random as a whole; the method gives their size.
   if (base === undefined) return Math.abs(Math.log(dot(found, found) / dot(wanted, wanted))) < 1;
   const experts = [...sources.values()]
     .filter((values) => values !== base)
@@ -28,7 +28,7 @@ export const isAsDrawn = (evidence: Evidence, { name, found, wanted, sources }: 
   });
 };
 
-/** Names the tensors that cannot be compared. */
+/** Returns a fault that names the tensors that cannot be compared. */
 export const drawnFaults = (tensors: readonly ProvenTensor[]): readonly Fault[] => {
   const drawn = tensors.filter(({ state }) => state === 'not_comparable').map(({ name }) => name);
   if (drawn.length === 0) return [];

@@ -4,21 +4,21 @@ import type { MergePlan, Operand, PlannedTensor } from '../../plan/plan.js';
 import { type Dtype, isFloating } from '../../tensor/dtype.js';
 import type { Shape } from '../../tensor/reference.js';
 
-/** A tensor that the inputs give, as an operand that is computed tile by tile. */
+/** An expected tensor, as an operand that is computed tile by tile. */
 export interface ExpectedTensor {
   readonly name: string;
   readonly dtype: Dtype;
   readonly shape: Shape;
   readonly layer: number | null;
-  /** Rounded to `dtype`. */
+  /** The values, rounded to `dtype`. */
   readonly operand: Operand;
-  /** True if random numbers decide its elements, which another program cannot draw again. */
+  /** True if random numbers that another program cannot repeat decide the elements. */
   readonly isRandom: boolean;
-  /** In float32, before that rounding. */
+  /** The float32 values before this rounding. */
   readonly unrounded: Operand;
 }
 
-/** Expected tensors by name, and the names of those that only a solver makes. */
+/** Expected tensors by name, and names of tensors that only a solver makes. */
 export interface Expected {
   readonly tensors: ReadonlyMap<string, ExpectedTensor>;
   readonly solved: readonly PlannedTensor[];
@@ -33,7 +33,7 @@ export const expectedOf = ({ shards }: Pick<MergePlan, 'shards'>): Expected => {
     else if (!isPart(expression))
       tensors.set(tensor.name, { ...tensor, ...operandsFor(tensor), isRandom: isRandom(expression) });
     else if (expression.kind === 'quantise' && expression.part === 'codes') {
-      // Compared with the values before quantisation, which the output's own scheme may change.
+      // Compares values before quantisation, because the output may use another scheme.
       const { of: name, shape, source } = expression;
       tensors.set(name, {
         name,
@@ -49,7 +49,7 @@ export const expectedOf = ({ shards }: Pick<MergePlan, 'shards'>): Expected => {
   return { tensors, solved };
 };
 
-/** Operations that draw numbers have a seed, also in nested formulas. */
+/** True if the expression draws random numbers: operations that do have a seed. */
 const isRandom = (expression: unknown): boolean => /"seed":/.test(JSON.stringify(expression));
 
 const operandsFor = ({ dtype, expression }: PlannedTensor): Pick<ExpectedTensor, 'operand' | 'unrounded'> => {

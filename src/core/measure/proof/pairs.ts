@@ -6,7 +6,7 @@ import type { OpenedCheckpoint } from '../../plan/compile/inputs/models.js';
 import type { TensorReference } from '../../tensor/reference.js';
 import type { Expected, ExpectedTensor } from './expected.js';
 
-/** An expected tensor and the output's tensor that a loader puts in its place. */
+/** An expected tensor, and the output's tensor that a loader would use for it. */
 export interface Pair {
   readonly name: string;
   readonly expected: ExpectedTensor | undefined;
@@ -14,9 +14,8 @@ export interface Pair {
 }
 
 /**
- * Pairs tensors by name. If only one side stores a copy of tied embeddings, the copy is paired with the
- * embeddings of the other side, as loaders would. Buffers that one side lacks are left out: loaders compute
- * them.
+ * Pairs tensors by name. If only one side stores a copy of tied embeddings, pairs it with the other side's
+ * embeddings, as loaders would. Leaves out buffers that one side lacks, because loaders compute them.
  *
  * @param first the model whose spelling the expected names have
  */
@@ -41,14 +40,14 @@ export const pairsOf = (
   return { pairs, out };
 };
 
-/** Returns the tensor that stands for a tied copy that one side does not store. */
+/** Returns the embeddings that a missing tied tensor copies. */
 const sourceOfCopy = (
   name: string,
   expected: ReadonlyMap<string, ExpectedTensor>,
   found: ReadonlyMap<string, TensorReference>,
   { architecture }: OpenedCheckpoint,
 ): string | undefined => {
-  // An untied model without its head gets random numbers from its loader.
+  // Loaders initialise a missing untied head at random.
   if (!found.has(name) && architecture.tied === false) return undefined;
   const wanted = [...expected].map(
     ([other, { dtype, shape }]) => [other, { file: 0, begin: 0, end: 0, dtype, shape }] as const,
@@ -58,7 +57,7 @@ const sourceOfCopy = (
   return source !== undefined && expected.has(source) && found.has(source) ? source : undefined;
 };
 
-/** Renames routers and other parameters of a mixture that versions of transformers name differently. */
+/** Renames parameters of mixtures, such as routers, whose names depend on transformers' version. */
 const inMixtureSpelling = (
   out: OpenedCheckpoint,
   expected: ReadonlyMap<string, ExpectedTensor>,

@@ -19,25 +19,25 @@ const exact: Precision = { bits: 24, least: -126, largest: Number.POSITIVE_INFIN
 
 export const precisionOf = (dtype: Dtype): Precision => precisions[dtype] ?? exact;
 
-/** The coarser of two dtypes, by significant bits. */
+/** Returns the dtype with fewer significant bits. */
 export const coarser = (a: Dtype, b: Dtype): Dtype => (precisionOf(a).bits <= precisionOf(b).bits ? a : b);
 
 const word = new Float32Array(1);
 const bitsOfWord = new Uint32Array(word.buffer);
 
-/** Exponent of a float32 number: ⌊log2 |x|⌋, at least −127. */
+/** Returns a float32 number's exponent ⌊log2 |x|⌋, at least −127. */
 export const exponentOf = (x: number): number => {
   word[0] = x;
   return (((bitsOfWord[0] ?? 0) >>> 23) & 0xff) - 127;
 };
 
-/** The distance of a number to its neighbour in a dtype. */
+/** Returns the distance from a number to its neighbour in a dtype. */
 export const unitAt = (x: number, dtype: Dtype): number => {
   const { bits, least } = precisionOf(dtype);
   return 2 ** (Math.max(exponentOf(x), least) - (bits - 1));
 };
 
-/** Rounds to the nearest number of a dtype, ties to even; beyond its range to infinity. */
+/** Rounds to a dtype's nearest number, ties to even; beyond its range, to infinity. */
 export const rounded = (x: number, dtype: Dtype): number => {
   if (!Number.isFinite(x) || x === 0) return x;
   const { bits, largest } = precisionOf(dtype);
@@ -52,6 +52,6 @@ export const rounded = (x: number, dtype: Dtype): number => {
   return result;
 };
 
-/** True if each number is one of the dtype's. */
+/** True if the dtype holds all numbers exactly. */
 export const isOfDtype = (values: Float32Array, dtype: Dtype): boolean =>
   values.every((value) => Number.isNaN(value) || rounded(value, dtype) === value);

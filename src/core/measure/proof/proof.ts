@@ -7,20 +7,20 @@ import type { ProofSample } from './sample/plan-sample.js';
  * - `intact`: every tensor has the expected numbers.
  * - `rounded`: each is equal, or within one rounding of the stored dtype.
  * - `different`: at least one tensor differs, is missing or is additional.
- * - `not_comparable`: all that can be compared is right; the rest was drawn at random.
+ * - `not_comparable`: all comparable tensors are right; the others are random.
  * - `not_this`: most tensors have nothing in common with the expected ones.
  */
 export type ProofVerdict = 'intact' | 'rounded' | 'different' | 'not_comparable' | 'not_this';
 
 export type ProvenState = 'equal' | 'rounding' | 'different' | 'missing' | 'additional' | 'not_comparable';
 
-/** A tensor of an output, compared with the one that the inputs give. */
+/** A tensor of an output, compared with the expected one. */
 export interface ProvenTensor {
   readonly name: string;
   /** Null outside the layers. */
   readonly layer: number | null;
   readonly state: ProvenState;
-  /** As stored; null if missing. */
+  /** The stored dtype; null if the tensor is missing. */
   readonly dtype: Dtype | null;
   readonly expectedDtype: Dtype | null;
   readonly elements: number;
@@ -34,30 +34,30 @@ export interface ProvenTensor {
   readonly reason?: string;
 }
 
-/** The kind of a difference, as far as the evidence decides it. */
+/** A kind of difference, and the tensors that it explains. */
 export interface Fault {
   /** A stable code: `adapter_not_applied`; `unexplained` if nothing fits. */
   readonly kind: string;
-  /** Names of the tensors that it explains. */
+  /** Names of the tensors that the fault explains. */
   readonly tensors: readonly string[];
   readonly figures: Readonly<Record<string, number | string>>;
   readonly sentence: string;
 }
 
-/** Whether a merge is what its recipe says, tensor by tensor. */
+/** The result of comparing a merge with its recipe, tensor by tensor. */
 export interface MergeProof extends RunCost {
   /** Absolute path of the output. */
   readonly out: string;
-  /** The recipe's file, or the model, as given. */
+  /** The recipe's file, or the model, as the user gave it. */
   readonly against: string;
   readonly method: string;
   readonly inputs: readonly VerifiedInput[];
-  /** Null if everything was compared; else the verdict is on the drawn tiles. */
+  /** Null if everything was compared; otherwise the verdict holds for drawn tiles only. */
   readonly sample: ProofSample | null;
   readonly verdict: ProofVerdict;
   /** True for `intact` only. */
   readonly intact: boolean;
-  /** In the order of the expected merge; additional ones last. */
+  /** In the order of the expected merge, then additional tensors. */
   readonly tensors: readonly ProvenTensor[];
   /** The fault that explains most tensors; null if nothing differs. */
   readonly fault: Fault | null;

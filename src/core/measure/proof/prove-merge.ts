@@ -30,7 +30,7 @@ import { withInputs } from './with-inputs.js';
 export interface ProofParts {
   /** The output: a path or `org/name`. */
   readonly out: string;
-  /** As given, for the report. */
+  /** The claim as the user gave it, for the report. */
   readonly against: string;
   readonly plan: MergePlan;
   /** The recipe with absolute paths. */
@@ -40,8 +40,8 @@ export interface ProofParts {
 }
 
 /**
- * Compares each tensor of an output with what a plan gives, and names the kind of each difference. Reads
- * inputs and output once; where something differs, also samples of the wrong tensors and of the inputs.
+ * Compares each tensor of an output with a plan's, and names the kind of each difference. Reads inputs and
+ * output once; if something differs, also samples of the wrong tensors and of the inputs.
  *
  * @throws LayerloomError the codes of `openModelOrAdapter` and `runComparisons`
  */
@@ -109,7 +109,7 @@ export const proveMerge = async (
   };
 };
 
-/** Tells roundings from differences, and explains both. */
+/** Distinguishes roundings from differences, and explains both. */
 const explained = async (evidence: Evidence): Promise<Pick<MergeProof, 'tensors' | 'faults' | 'verdict'>> => {
   const tensors: ProvenTensor[] = [];
   const kinds = new Map<string, RoundingKind>();
@@ -134,7 +134,7 @@ const explained = async (evidence: Evidence): Promise<Pick<MergeProof, 'tensors'
   return { tensors, faults, verdict: verdictOf(tensors, faults) };
 };
 
-/** Relative difference of numbers that have nothing in common: √2 for independent ones of equal size. */
+/** Relative difference above which tensors count as unrelated: √2 for independent ones of equal size. */
 const unrelated = 0.9;
 
 const verdictOf = (tensors: readonly ProvenTensor[], faults: readonly Fault[]): ProofVerdict => {
@@ -174,7 +174,7 @@ const openInputs = async (
   return { inputs, bases };
 };
 
-/** Returns another recipe's tensors, over the inputs of the first plan; undefined if it is refused. */
+/** Returns another recipe's tensors over the first plan's inputs; undefined if the recipe is refused. */
 const replanned = async (
   recipe: CompleteRecipe,
   { inputs }: MergePlan,
@@ -188,7 +188,7 @@ const replanned = async (
       [...expectedOf(plan).tensors].map(([name, tensor]) => [name, withInputs(tensor, numbers)]),
     );
   } catch (error) {
-    // A recipe that cannot be planned is no explanation.
+    // A recipe that cannot be planned explains nothing.
     if (error instanceof LayerloomError && error.code !== 'INTERRUPTED') return undefined;
     throw error;
   }

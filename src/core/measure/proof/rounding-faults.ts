@@ -15,7 +15,7 @@ const words: Readonly<Record<RoundingKind, (dtype: string) => string>> = {
   cut: () => 'other changes of equal magnitude were kept at the cut of the density',
 };
 
-/** Says how the tensors were rounded that differ only by roundings. */
+/** Returns how tensors were rounded that differ only by roundings. */
 export const roundingFaults = async (
   evidence: Evidence,
   kinds: ReadonlyMap<string, RoundingKind>,

@@ -1,7 +1,7 @@
 import type { ElementSlice } from '../../engine/compute/measures/read-values.js';
 import { elementsOf, type Shape } from '../../tensor/reference.js';
 
-/** Blocks of rows that a sample has, at equal distances. */
+/** Number of blocks of rows in a sample, at equal distances. */
 const mostBlocks = 8;
 
 /** Returns blocks of whole rows, the first and the last included, of about `most` elements in all. */
@@ -19,7 +19,7 @@ export const sampleSlices = (shape: Shape, most: number): ElementSlice[] => {
   }));
 };
 
-/** Elements of a vector's head. */
+/** Number of a vector's first elements to read. */
 const ofHead = 256;
 
 /** Returns the first row of a tensor, or the first elements of a vector. */

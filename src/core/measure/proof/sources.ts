@@ -5,23 +5,23 @@ import type { OpenedCheckpoint } from '../../plan/compile/inputs/models.js';
 import type { Operand } from '../../plan/plan.js';
 import type { Shape, TensorChange, TensorReference } from '../../tensor/reference.js';
 
-/** A model whose tensors an output may have instead of the expected ones. */
+/** A model whose tensors an output may contain in place of expected ones. */
 export interface Source {
   readonly name: string;
-  /** `base` also for the base of an adapter. */
+  /** The model's role; `base` also for an adapter's base. */
   readonly role: string;
   /** True for a base with its adapter. */
   readonly isAdapted: boolean;
-  /** For a base with its adapter: whether the adapter changes or replaces a tensor. */
+  /** For a base with its adapter: whether the adapter changes or replaces a tensor. Undefined for neither. */
   readonly isChanged: (tensor: string) => 'changed' | 'replaced' | undefined;
-  /** The base with the product of a DoRA adapter, without its magnitudes. */
+  /** Returns the base plus a DoRA adapter's product, without magnitudes. */
   readonly withoutMagnitudes: (tensor: string) => Operand | undefined;
-  /** Scale of the adapter's product. */
+  /** Returns the scale and rank of the adapter's product. */
   readonly scaleOf: (tensor: string) => { readonly scale: number; readonly rank: number } | undefined;
   readonly tensor: (name: string) => { readonly operand: Operand; readonly shape: Shape } | undefined;
 }
 
-/** Returns the inputs as sources; of an adapted one also its base, whose files are the input's first. */
+/** Returns the inputs as sources and, for a base with its adapter, the base alone, whose files come first. */
 export const sourcesOfInputs = (
   inputs: readonly OpenedCheckpoint[],
   bases: ReadonlyMap<number, OpenedCheckpoint>,

@@ -2,5 +2,5 @@
 export const sparsifying =
   /^(ties|breadcrumbs|breadcrumbs_ties|arcee_fusion|sce|dare_ties|dare_linear|della|della_linear)$/;
 
-/** Share of elements that are at the cut of such a method. */
+/** Limit on the share of elements at the cut of such a method. */
 export const mostAtCut = 0.03;

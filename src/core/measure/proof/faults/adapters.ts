@@ -5,9 +5,9 @@ import type { Source } from '../sources.js';
 import { counted, type FaultKind, figure, isConstant, layersIn, listed, median } from './kind.js';
 import { rankOfRows } from './rank.js';
 
-// Faults of a base with an adapter. The change that the adapter makes is known: expected − base.
+// Faults of a base with an adapter, whose change is known: expected − base.
 
-/** A tensor that the adapter changes, with the factor by which the output has that change. */
+/** A tensor that the adapter changes, and the factor of this change in the output. */
 interface Changed {
   readonly sample: Sampled;
   readonly base: Float32Array;
@@ -15,7 +15,7 @@ interface Changed {
   readonly change: Float32Array;
   /** output − base */
   readonly found: Float32Array;
-  /** Least squares of output − base on the change. */
+  /** The factor of the change in output − base, by least squares. */
   readonly factor: number;
   /** True if base + factor · change explains the output. */
   readonly isExplained: boolean;
@@ -58,7 +58,7 @@ const changedIn = (evidence: Evidence, names: readonly string[]): Promise<readon
     return changed;
   });
 
-/** Factors of the change that count as one: bfloat16 rounds small changes. */
+/** Relative tolerance of factors, because bfloat16 rounds small changes. */
 const tolerance = 0.04;
 
 const isNear = (value: number, wanted: number): boolean =>
@@ -125,7 +125,7 @@ export const adapterPartlyApplied: FaultKind = {
   },
 };
 
-/** A kind by the factor of the change, where that factor explains the output. */
+/** Makes a kind of fault for a factor of the change that explains the output. */
 const byFactor = (
   kind: string,
   isThis: (changed: Changed, evidence: Evidence) => boolean,
@@ -155,7 +155,7 @@ const findingOf = (found: readonly Changed[], factor: number, sentence: string):
   };
 };
 
-/** True if the change was added in two steps, each rounded: twice in a row, not once with twice the scale. */
+/** True if the change was added twice, rounding each time, rather than once with twice the scale. */
 const inTwoSteps = ({ sample, base, change }: Changed): boolean => {
   const [dtype = 'F32'] = sample.grain;
   const steps = base.map((value, at) =>
@@ -258,7 +258,7 @@ export const adapterTransposed: FaultKind = {
 const cosine = (a: Float32Array, b: Float32Array): number =>
   dot(a, b) / Math.max(Math.sqrt(dot(a, a) * dot(b, b)), Number.MIN_VALUE);
 
-/** The change is explained by an adapter, and by another one than this. */
+/** Makes a kind of fault for changes of low rank that are not this adapter's. */
 const otherAdapter = (
   kind: string,
   isThis: (rank: number, wanted: number) => boolean,
@@ -304,7 +304,7 @@ export const otherAdapterApplied = otherAdapter(
     `${counted(count, 'tensor')} have a change of rank ${rank} added to the base that is not this adapter’s: another adapter was applied`,
 );
 
-/** Tensors that the adapter leaves alone differ from the base too. */
+/** Tensors that the adapter does not change differ from the base too. */
 export const anotherBaseOfAdapter: FaultKind = {
   kind: 'another_base',
   find: async (evidence, names) => {

@@ -3,9 +3,9 @@ import type { Evidence, Finding, Sampled } from '../evidence.js';
 import type { Source } from '../sources.js';
 import { counted, type FaultKind, layersIn, listed } from './kind.js';
 
-// Tensors that are an input's, bit for bit, where the recipe gives others.
+// Faults of tensors that equal an input's bit for bit, although the recipe merges them.
 
-/** Copies among the samples, by the source that most of them are copies of. */
+/** Returns the source that most samples copy, with these copies. */
 const copiesIn = async (
   evidence: Evidence,
   names: readonly string[],
@@ -19,10 +19,10 @@ const copiesIn = async (
   return most === undefined || most.copies.length === 0 ? undefined : most;
 };
 
-/** Tensors that are read to see whether a whole model was returned. */
+/** Limit on right tensors that are read to find out whether a whole model was returned. */
 const mostRight = 24;
 
-/** True if the output is this source throughout, where the recipe was followed too. */
+/** True if the output's right tensors are this source's, too. */
 const isWhole = async (evidence: Evidence, source: Source, wrong: ReadonlySet<string>): Promise<boolean> => {
   const right = evidence.tensors.filter(({ name, state }) => state === 'equal' && !wrong.has(name));
   const step = Math.max(1, Math.floor(right.length / mostRight));
@@ -35,7 +35,7 @@ const isWhole = async (evidence: Evidence, source: Source, wrong: ReadonlySet<st
   return true;
 };
 
-/** One input returned as a whole: all tensors are its own. */
+/** Makes a kind of fault for an output that is one input as a whole. */
 const returned = (kind: string, isThis: (source: Source, evidence: Evidence) => boolean): FaultKind => ({
   kind,
   find: async (evidence, names) => {
@@ -61,7 +61,7 @@ export const baseReturned = returned(
 
 export const inputReturned = returned('input_returned', ({ role }) => role !== 'base');
 
-/** Tensors of one role only, which are one input's. */
+/** Makes a kind of fault for tensors of certain roles that one input gives. */
 const roleNotMerged = (kind: string, roles: ReadonlySet<string>, what: string): FaultKind => ({
   kind,
   find: async (evidence, names) => {
@@ -119,7 +119,7 @@ export const rolesExchanged: FaultKind = {
   },
 };
 
-/** Whole layers of a swap that are the other expert's. */
+/** Whole layers of a swap come from the other expert. */
 export const wrongBoundary: FaultKind = {
   kind: 'wrong_boundary',
   find: async (evidence, names) => {
@@ -140,7 +140,7 @@ export const wrongBoundary: FaultKind = {
   },
 };
 
-/** Any other set of tensors that one input gives unmerged. */
+/** Some other tensors are one input's, unmerged. */
 export const partNotMerged: FaultKind = {
   kind: 'part_not_merged',
   find: async (evidence, names) => {

@@ -1,6 +1,6 @@
 import type { Evidence, Finding } from '../evidence.js';
 
-/** A kind of fault: from the evidence and the tensors that nothing explains yet to a finding, or nothing. */
+/** A kind of fault. `find` gets the evidence and the tensors not explained yet. */
 export interface FaultKind {
   /** A stable code, in snake_case. */
   readonly kind: string;
@@ -9,16 +9,16 @@ export interface FaultKind {
 
 const mostNames = 3;
 
-/** `a, b, c and 5 more` */
+/** Lists names: `a, b, c and 5 more`. */
 export const listed = (names: readonly string[]): string => {
   const shown = names.slice(0, mostNames).join(', ');
   return names.length <= mostNames ? shown : `${shown} and ${names.length - mostNames} more`;
 };
 
-/** `1 tensor`, `3 tensors` */
+/** Formats a count: `1 tensor`, `3 tensors`. */
 export const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;
 
-/** `layers 0–3 and 7` */
+/** Formats layers: `layers 0–3 and 7`. */
 export const layersIn = (layers: readonly (number | null)[]): string => {
   const numbers = [...new Set(layers)].filter((layer) => layer !== null).sort((a, b) => a - b);
   const runs: [number, number][] = [];
@@ -37,10 +37,10 @@ export const layersIn = (layers: readonly (number | null)[]): string => {
 export const median = (values: readonly number[]): number =>
   values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
 
-/** For sentences: four significant digits. */
+/** Rounds to four significant digits, for sentences. */
 export const figure = (value: number): number => Number(value.toPrecision(4));
 
-/** True if all values are within a share of their median. */
+/** True if all values differ from their median by at most this share. */
 export const isConstant = (values: readonly number[], share = 0.03): boolean => {
   const middle = median(values);
   return values.every((value) => Math.abs(value - middle) <= share * Math.max(Math.abs(middle), 0.05));

@@ -1,15 +1,15 @@
 import type { Sampled } from '../evidence.js';
 import { unitAt } from '../precision.js';
 
-/** Rows whose rank is measured. */
+/** Limit on rows whose rank is measured. */
 const mostRows = 48;
 
-/** The last eigenvalue of a change by that of the noise. */
+/** Least ratio of a change's smallest eigenvalue to the largest of the noise. */
 const leastGap = 6;
 
 /**
- * Returns the rank of the first rows of a matrix, above the noise of one rounding; undefined if it is full,
- * so that nothing follows.
+ * Returns the rank of a matrix's first rows, above the noise of rounding; undefined if full, which proves
+ * nothing.
  */
 export const rankOfRows = (
   values: Float32Array,
@@ -29,19 +29,19 @@ export const rankOfRows = (
   let noise = 0;
   for (let at = 0; at < rows * columns; at += 1) noise += unitAt(found[at] ?? 0, dtype) ** 2 / 6;
   const eigenvalues = eigenvaluesOf(gram);
-  // The largest eigenvalue of noise of this variance, by the law of Marchenko and Pastur.
+  // The largest eigenvalue of noise with this variance (Marchenko–Pastur law).
   const most = (noise / rows) * (1 + Math.sqrt(rows / columns)) ** 2;
   const floor = Math.max(2 * most, 1e-9 * Math.max(...eigenvalues));
   const rank = eigenvalues.filter((value) => value > floor).length;
   const [last = 0, next = 0] = eigenvalues.toSorted((a, b) => b - a).slice(rank - 1);
-  // Noise of another kind fades without a gap.
+  // Without a gap between eigenvalues, the rest is not noise of rounding.
   const isGap = last > leastGap * Math.max(next, Number.MIN_VALUE);
   return rank === 0 || rank >= Math.min(rows, columns) - 1 || !isGap ? undefined : rank;
 };
 
 const sweeps = 12;
 
-/** Eigenvalues of a symmetric matrix, by Jacobi's rotations. */
+/** Returns a symmetric matrix's eigenvalues, by Jacobi's rotations. */
 const eigenvaluesOf = (matrix: number[][]): number[] => {
   const size = matrix.length;
   const at = (row: number, column: number): number => matrix[row]?.[column] ?? 0;

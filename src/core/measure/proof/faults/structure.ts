@@ -24,7 +24,7 @@ export const adapterLeft: FaultKind = {
   },
 };
 
-/** Layers of which one side has nothing. */
+/** Makes a kind of fault for layers that one side lacks. */
 const wholeLayers = (
   state: 'missing' | 'additional',
   kind: string,
@@ -102,7 +102,7 @@ export const tensorsAdded = oneSided(
   (count, names) => `the output has ${counted(count, 'tensor')} that the recipe does not make: ${names}`,
 );
 
-/** Pairs whose shapes differ. */
+/** Returns the pairs whose shapes differ. */
 const otherShapes = (evidence: Evidence, names: readonly string[]) =>
   names.flatMap((name) => {
     const { expected, found } = evidence.pairOf(name);
@@ -110,7 +110,7 @@ const otherShapes = (evidence: Evidence, names: readonly string[]) =>
     return expected.shape.join() === found.shape.join() ? [] : [{ name, expected, found }];
   });
 
-/** Matrices with other rows than expected, whose common rows are the expected ones. */
+/** Makes a kind of fault for matrices with another number of rows, whose common rows are right. */
 const otherRows = (
   kind: string,
   isThis: (found: number, expected: number) => boolean,
@@ -152,7 +152,7 @@ export const vocabularyPadded = otherRows(
   (names, rows, wanted) => `${names} has ${rows} rows, and the merge ${wanted}: rows were added`,
 );
 
-/** Rows and columns of the corner that is compared with its transpose. */
+/** Size of the corner that is compared with its transpose. */
 const corner = 24;
 
 export const transposed: FaultKind = {

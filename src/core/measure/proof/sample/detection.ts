@@ -1,4 +1,4 @@
-/** A tensor of which some tiles were read. */
+/** A tensor that is read in part: numbers of tiles and elements, and of drawn ones. */
 export interface SampledTensor {
   readonly tiles: number;
   readonly drawn: number;
@@ -8,15 +8,18 @@ export interface SampledTensor {
 
 /** The chance that a sample finds a change, before the seed is known. */
 export interface Detection {
-  /** For changed elements at random places of the model: their number, and the chance to find one. */
+  /** Numbers of elements changed at random places of the model, each with the chance to find one. */
   readonly random: readonly { readonly elements: number; readonly probability: number }[];
-  /** The least chance for a change within one tile, wherever it is. */
+  /** The smallest chance for a change within one tile, whichever the tile. */
   readonly oneTile: number;
 }
 
 const counts = [1, 10, 100, 1000, 10_000];
 
-/** Every tensor has a drawn tile, so that a change of all of a tensor's elements is always found. */
+/**
+ * Returns the chances. As every tensor has a drawn tile, a change of all elements of a tensor is always
+ * found.
+ */
 export const detectionOf = (tensors: readonly SampledTensor[]): Detection => {
   const filled = tensors.filter(({ elements }) => elements > 0);
   const [all, drawn] = [totalOf(filled, 'elements'), totalOf(filled, 'drawnElements')];
@@ -31,7 +34,10 @@ export const detectionOf = (tensors: readonly SampledTensor[]): Detection => {
 const totalOf = (tensors: readonly SampledTensor[], key: 'elements' | 'drawnElements'): number =>
   tensors.reduce((total, tensor) => total + tensor[key], 0);
 
-/** Returns 1 − C(all − drawn, changed) / C(all, changed): places without repetition. */
+/**
+ * Returns 1 − C(all − drawn, changed) / C(all, changed), the chance that changed elements include a drawn
+ * one.
+ */
 const probabilityOf = (changed: number, all: number, drawn: number): number => {
   let missed = 1;
   for (let place = 0; place < changed && missed > 0; place += 1)

@@ -1,12 +1,12 @@
 import { createHash } from 'node:crypto';
 
-/** Elements of a tensor that are compared together. */
+/** Consecutive elements of a tensor that are compared together. */
 export interface Tile {
   readonly first: number;
   readonly count: number;
 }
 
-/** Which tiles to read. Equal seeds draw equal tiles. */
+/** Selects the tiles to read. Equal seeds select equal tiles. */
 export interface Draw {
   /** Share of each tensor's tiles, above 0 and at most 1. */
   readonly share: number;
@@ -14,8 +14,8 @@ export interface Draw {
 }
 
 /**
- * Draws that share of a tensor's tiles, rounded up, so at least one. Each tile has the same chance, and
- * tensors are drawn independently. The order is that of the tensor.
+ * Draws the share of a tensor's tiles, rounded up, in the tensor's order. Each tile has the same chance, and
+ * tensors are drawn independently.
  */
 export const drawTiles = <T extends Tile>(
   tensor: string,
@@ -32,5 +32,5 @@ export const drawTiles = <T extends Tile>(
     .toSorted((a, b) => a.first - b.first);
 };
 
-/** A number that nobody knows who does not know the seed. */
+/** Returns a number that cannot be predicted without the seed. */
 const rankOf = (text: string): number => createHash('sha256').update(text).digest().readUIntBE(0, 6);

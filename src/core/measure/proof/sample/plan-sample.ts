@@ -13,17 +13,17 @@ import { readingOf } from './reads.js';
 /** Bytes of a tile in the output. */
 const tileBytes = 256 * 1024;
 
-/** A sample of an output: what is read, and with which chance it finds a change. */
+/** A sample of an output: the elements that are read, and the chance to find a change. */
 export interface ProofSample extends Draw, Detection {
-  /** Tiles of about 256 KiB of the output, those drawn, and their elements. */
+  /** Numbers of tiles (about 256 KiB of the output), drawn tiles, elements and drawn elements. */
   readonly tiles: number;
   readonly drawn: number;
   readonly elements: number;
   readonly drawnElements: number;
-  /** Bytes to read of the output and the inputs, and all of their bytes that the merge needs. */
+  /** Bytes of output and inputs to read, and all bytes that the merge needs. */
   readonly bytes: number;
   readonly allBytes: number;
-  /** Bytes of these that are not on this machine yet. */
+  /** Bytes to read that are not on this machine yet. */
   readonly toDownload: number;
 }
 
@@ -32,7 +32,7 @@ export interface PlannedSample {
   readonly sample: ProofSample;
 }
 
-/** Draws tiles of each tensor, and finds the bytes that they need. Reads no weights. */
+/** Draws tiles of each tensor, and determines the bytes that they need. Reads no weights. */
 export const planSample = async (
   planned: readonly PlannedComparison[],
   inputs: readonly PlannedInput[],
@@ -72,7 +72,7 @@ const sampleOf = async (comparison: PlannedComparison, draw: Draw) => {
   return { tensor, facts: { tiles: tiles.length, drawn: drawn.length, elements, drawnElements } };
 };
 
-/** Bytes that several tensors read count once. */
+/** Counts bytes; those that several tensors read count once. */
 const distinctBytes = (sources: readonly StoredTensor[]): number => {
   const byFile = new Map<string, StoredTensor[]>();
   for (const source of sources) {

@@ -7,18 +7,18 @@ import { elementsOf, type Shape } from '../../../tensor/reference.js';
 import { type StoredTensor, storedTensor } from '../../../tensor/stored-tensor.js';
 import type { Tile } from './draw.js';
 
-/** How the values of some elements are read. */
+/** How to read the values of some elements. */
 export interface Reading {
   /** Elements of a row; tiles have whole rows, in multiples of `together`. */
   readonly columns: number;
   readonly together: number;
-  /** Returns the bytes that elements need. */
+  /** Returns the bytes that tiles need. */
   readonly of: (tiles: readonly Tile[]) => StoredTensor[];
 }
 
 /**
- * Returns which bytes of the inputs elements of these operands need. A statistic of whole tensors, such as a
- * threshold, needs all of them; so does a tensor whose rows are moved or decoded.
+ * Returns which input bytes the elements of operands need. Statistics of whole tensors (such as a threshold),
+ * and tensors with moved or decoded rows, need all bytes.
  */
 export const readingOf = async (operands: readonly Operand[], shape: Shape): Promise<Reading> => {
   const elements = elementsOf(shape);
@@ -31,7 +31,7 @@ export const readingOf = async (operands: readonly Operand[], shape: Shape): Pro
   const whole = operands.filter(needsAll);
   const [first = 1] = shape;
   return {
-    // Rows along the first dimension are whole rows along the last one too.
+    // Rows along the first dimension consist of whole rows along the last one.
     columns: whole.length > 0 && shape.length > 2 ? elements / Math.max(1, first) : columns,
     together: Math.max(1, together, ...whole.map((operand) => rowsTogether(sumOf(operand)))),
     of: (tiles) => [
@@ -63,7 +63,7 @@ const partOf = ({ input, file, begin, dtype }: StoredTensor, { first, count }: T
   return storedTensor(input, { file, dtype, ...range });
 };
 
-/** Operands without statistics measure nothing. */
+/** Throws if measured: the operands have no statistics. */
 const unmeasured = new Proxy({} as Measurer, {
   get: (_, name) => {
     throw new RangeError(`${String(name)} of a tensor without statistics`);

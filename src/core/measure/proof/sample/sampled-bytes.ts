@@ -7,10 +7,12 @@ import type { StoredTensor } from '../../../tensor/stored-tensor.js';
 import type { Tile } from './draw.js';
 import { readingOf } from './reads.js';
 
-/** Bytes outside a sample were asked for. Only `explain` catches it: a kind of fault that needs them is skipped. */
+/** Thrown if a kind of fault needs bytes outside the sample. `explain` then skips the kind. */
 export class OutsideSampleError extends Error {}
 
-/** The tiles and bytes that a sample may read. Others may be absent: in a sparse file they would read as zeros. */
+/**
+ * Tiles and bytes that a sample may read. Others may be missing, and would be read as zeros in a sparse file.
+ */
 export class SampledBytes {
   readonly #tiles: ReadonlyMap<string, readonly Tile[]>;
   readonly #inputs: readonly PlannedInput[];

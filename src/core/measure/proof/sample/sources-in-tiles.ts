@@ -3,7 +3,7 @@ import type { StoredTensor } from '../../../tensor/stored-tensor.js';
 import type { Source } from '../sources.js';
 import { readingOf } from './reads.js';
 
-/** Returns the bytes of the drawn tiles in the inputs, with which wrong tensors are explained. */
+/** Returns the inputs' bytes for drawn tiles, with which wrong tensors are explained. */
 export const sourcesInTiles = async (
   tensors: readonly PlannedComparison[],
   sources: readonly Source[],
