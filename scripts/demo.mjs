@@ -77,7 +77,7 @@ const compileBeforePackages = async () => {
     return;
   const flags = ['-DCMAKE_BUILD_TYPE=Release', '-DCMAKE_CXX_FLAGS=-DBUILDING_NODE_EXTENSION'];
   await run(`It needs ${tools}.`, 'cmake', '-S', '.', '-B', folder, '-G', generator, ...flags);
-  // `cmake --build` would leave these running when it is ended.
+  // `cmake --build` would leave compilers running when it is ended.
   const [tool = '', ...parallel] =
     generator === 'Ninja' ? ['ninja'] : ['make', `-j${availableParallelism()}`];
   await run(`It needs ${tools}.`, tool, '-C', folder, ...parallel, 'layerloom_kernels', 'layerloom_jobs');

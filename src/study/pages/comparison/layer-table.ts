@@ -9,7 +9,7 @@ import type { Comparison, TensorComparison } from '../../../core/measure/compari
 export type LayerCell = number | 'other' | undefined;
 
 export interface LayerTable {
-  /** Short headings: the model's own names of matrices, then one for all vectors. */
+  /** Short headings: a matrix's name in the model, and one for all vectors. */
   readonly columns: readonly string[];
   /** By layer, layer 0 first, then column. */
   readonly cells: readonly (readonly LayerCell[])[];

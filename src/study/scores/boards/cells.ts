@@ -214,7 +214,7 @@ export const differenceCell = (
   ...more,
 });
 
-/** True if a higher score is better, or if there are only imported figures. */
+/** True if a higher score is better. Imported figures alone count as such. */
 export const isMoreBetter = (board: Board, benchmark: string): boolean => {
   for (const subject of board.subjects.filter((of) => of.benchmark === benchmark)) {
     const [score] = board.scores(board.experiment.models, subject);

@@ -140,7 +140,7 @@ const weighted = (
   return known.length < terms.length ? undefined : known;
 };
 
-/** Returns the models at α and models with their expected scores. */
+/** Returns the models at α, and imaginary ones with the expected scores. */
 const sidesOf = (
   curves: readonly Curve[],
   value: number,

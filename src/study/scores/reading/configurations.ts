@@ -95,7 +95,7 @@ const settingsOf = ({ method, models }: Configuration): string =>
     ...Object.entries(itemAt(models, 0).configuration).sort(([a], [b]) => compareTexts(a, b)),
   ]);
 
-/** Copies of a configuration under other names share one of these texts. */
+/** Texts of a configuration. Copies under other names share at least one of them. */
 const identitiesOf = ({ method, models }: Configuration, settings: string): string[] => {
   const byPair = (of: (model: ScoredModel) => unknown): string =>
     models
