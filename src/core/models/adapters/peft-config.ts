@@ -111,7 +111,7 @@ export const parseAdapterConfig = (text: string, file: string): AdapterConfig =>
   if (type !== 'LORA')
     throw unsupported(
       `peft_type ${JSON.stringify(type ?? null)}`,
-      `is none that is read here: LORA, ${tuners.map((one) => one.type).join(', ')}`,
+      `is not read here; read are LORA, ${tuners.map((one) => one.type).join(', ')}`,
     );
   const data = parsedBy(schema, raw, file);
   for (const [key, value] of Object.entries(raw)) {

@@ -209,7 +209,7 @@ const targetOf = (
   return { parameter, matched: parameter };
 };
 
-/** Checks the dimensions of factors. Those of a convolution are [rank, in, kernel…] and [out, rank, 1…]. */
+/** Checks the dimensions of factors. A convolution has [rank, in, kernel…] and [out, rank, 1…]. */
 const checkConvolution = (
   a: Named,
   b: Named,
