@@ -77,6 +77,7 @@ const system = [
   'test/analysis/{analyze,base-concerns,thresholds}.test.ts',
   'test/checkpoint/{distributed,distributed-methods,torch,torch-refusals}.test.ts',
   'test/comparison/diff.test.ts',
+  'test/verification/against.test.ts',
   'test/doctor/examine.test.ts',
   'test/engine/{aborts,guessed-bounds,inputs,link,low-rank,stopped-runs}.test.ts',
   'test/examples/demo.test.ts',

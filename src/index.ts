@@ -111,6 +111,13 @@ export type {
   PartName,
 } from './core/measure/partition/partition.js';
 export type { PartitionByLocation } from './core/measure/partition/partition-of.js';
+export type {
+  Fault,
+  MergeProof,
+  ProofVerdict,
+  ProvenState,
+  ProvenTensor,
+} from './core/measure/proof/proof.js';
 export type { LoadingVerdict, MismatchedTensor } from './core/measure/verification/loading-verdict.js';
 export type {
   CheckedSignature,

@@ -8,7 +8,10 @@ import { exists } from '../core/base/files/exists.js';
 import { version } from '../core/base/files/version.js';
 import { Run, type RunControls } from '../core/engine/run.js';
 import { checkLoading } from '../core/loading/check-loading.js';
+import { readClaim } from '../core/measure/proof/claim.js';
+import type { SampleControls } from '../core/measure/proof/compare-expected.js';
 import type { MergeProof } from '../core/measure/proof/proof.js';
+import { proveMerge } from '../core/measure/proof/prove-merge.js';
 import type { ProofSample } from '../core/measure/proof/sample/plan-sample.js';
 import { compareCard } from '../core/measure/verification/card-recipes.js';
 import { compareRecord, editedRecord } from '../core/measure/verification/compare-record.js';
@@ -20,15 +23,17 @@ import { mistakenInputs } from '../core/measure/verification/mistaken-inputs.js'
 import type { OutputVerification, VerifiedFile } from '../core/measure/verification/verification.js';
 import { verifyFiles } from '../core/measure/verification/verify-files.js';
 import { readWrittenRecord, type WrittenRecord } from '../core/measure/verification/written-record.js';
+import type { RecipeInput } from '../core/methods/recipes.js';
 import { parseAddress } from '../core/models/address/address.js';
 import { adapterConfigName, cardName, provenanceName } from '../core/models/checkpoint/files/file-names.js';
 import { readJsonObject } from '../core/models/checkpoint/files/json.js';
+import { bringModels } from '../core/models/sources/bring-models.js';
 import { locateText } from '../core/models/sources/locate.js';
 import { openModelOrAdapter } from '../core/plan/compile/inputs/models.js';
 import type { MergePlan } from '../core/plan/plan.js';
 import { readKey } from '../core/statements/keys.js';
 import { planMerge } from './plan-merge.js';
-import { verifyAgainst } from './verify-against.js';
+import { recipeOf } from './recipe-of.js';
 
 export interface VerifyOutputOptions extends RunControls {
   /**
@@ -99,6 +104,23 @@ export const verify = (async (out: string, { against, onSample, ...options }: Ve
   const draw = sample === undefined ? undefined : { share: sample, seed: seed ?? randomInt(2 ** 32) };
   return await verifyAgainst(out, against, { ...controls, draw, onSample });
 }) as Verify;
+
+/** Compares an output with what a recipe gives, tensor by tensor; see `verify`. */
+const verifyAgainst = async (
+  out: string,
+  against: string,
+  controls: RunControls & SampleControls,
+): Promise<MergeProof> => {
+  if (against === '') throw invalidParameter('against', against, 'a recipe, a card, BASE+ADAPTER or a model');
+  const warnings = await bringModels([out], controls);
+  const claim = (await readClaim(against)) as string | RecipeInput;
+  const { draw: _draw, onSample: _onSample, ...running } = controls;
+  const plan = await planMerge(claim, { ...running, allowChanged: true });
+  const planAgain = (recipe: object) => planMerge(recipe as RecipeInput, running);
+  const recipe = recipeOf(plan) as unknown as Readonly<Record<string, unknown>>;
+  const proof = await proveMerge({ out, against, plan, recipe, planAgain }, controls);
+  return { ...proof, warnings: [...warnings, ...proof.warnings] };
+};
 
 const verifyOutput = async (
   out: string,

@@ -117,7 +117,6 @@ describe('a weighted sum by another program', () => {
       [changed(name, (values) => values.map((value, at) => (at === 7 ? Number.NaN : value))), 'not_finite'],
       [changed(name, (values) => values.map((value, at) => (at === 7 ? value + 1 : value))), 'few_elements'],
       [changed(name, (values) => values.map((value) => -value)), 'negated'],
-      [changed(name, (values) => values.map((value) => 1.5 * value)), 'scaled'],
       [changed(name, (values) => [...values.slice(640), ...values.slice(0, 640)]), 'halves_exchanged'],
       [
         Object.fromEntries(Object.entries(right).filter(([one]) => !one.includes('layers.3.'))),
@@ -193,6 +192,35 @@ describe('an adapter', () => {
         against,
       ),
     ).toEqual(['different', 'adapter_subtracted']);
+  });
+});
+
+describe('a large tensor', () => {
+  it('is read wherever it differs', async () => {
+    const root = temporaryDirectory();
+    const [rows, columns] = [700, 300];
+    const write = (name: string, change: (at: number) => number): string =>
+      writeCheckpoint(join(root, name), {
+        tensors: {
+          'model.layers.0.mlp.up_proj.weight': {
+            dtype: 'F32',
+            shape: [rows, columns],
+            data: encode(
+              'F32',
+              Array.from({ length: rows * columns }, (_, at) => change(at)),
+            ),
+          },
+        },
+        config: llama(options).config,
+      });
+    const valueAt = (at: number) => Math.fround(Math.sin(at));
+    const a = write('a', valueAt);
+    const far = write('far', (at) => (at > rows * columns - 1000 ? 0 : valueAt(at)));
+    expect((await kindOf(far, a))[0]).toBe('different');
+    const last = write('last', (at) => (at === 150_007 ? 3 : valueAt(at)));
+    expect(await kindOf(last, a)).toEqual(['different', 'few_elements']);
+    const units = write('units', (at) => valueAt(at) * (1 + 2 ** -23));
+    expect((await kindOf(units, a))[0]).toBe('rounded');
   });
 });
 

@@ -78,16 +78,17 @@ const sameCut = 0.02;
  * program keeps some.
  */
 export const isAtCut = (rows: readonly (readonly number[])[]): boolean => {
-  const columns = new Set((rows[0] ?? []).keys());
+  // Outliers are cut as well as small changes.
+  const columns = [...(rows[0] ?? []).keys(), ...(rows[0] ?? []).keys()];
   let left = rows;
-  while (left.length > 0 && columns.size > 0) {
-    const found = [...columns].map((column) => ({
+  while (left.length > 0 && columns.length > 0) {
+    const found = columns.map((column) => ({
       column,
       ...commonest(left.map((row) => row[column] ?? 0)),
     }));
     const [best] = found.toSorted((a, b) => b.count - a.count);
     if (best === undefined || best.count === 0) return false;
-    columns.delete(best.column);
+    columns.splice(columns.indexOf(best.column), 1);
     left = left.filter((row) => Math.abs((row[best.column] ?? 0) - best.cut) > sameCut * best.cut);
   }
   return left.length === 0;

@@ -13,15 +13,13 @@ export interface Elsewhere {
  * Finds the expected tensor that an output has under another name: the same module in other layers, and other
  * tensors of this shape in its own layer.
  */
-export const elsewhereOf = async (evidence: Evidence, name: string): Promise<Elsewhere | undefined> => {
-  const own = await evidence.sampleOf(name);
-  if (own === undefined) return undefined;
+export const elsewhereOf = async (evidence: Evidence, own: Sampled): Promise<Elsewhere | undefined> => {
   const { places } = evidence.out.architecture;
   const shape = own.shape.join();
   const { count } = headSlice(own.shape);
   const head = own.found.subarray(0, count);
   for (const [other, expected] of evidence.expected) {
-    if (other === name || expected.shape.join() !== shape) continue;
+    if (other === own.name || expected.shape.join() !== shape) continue;
     const module = places.get(other)?.module ?? other;
     if (module !== own.module && expected.layer !== own.layer) continue;
     if (!isClose(head, await evidence.headOf(other), own)) continue;

@@ -8,7 +8,6 @@ import { type Dtype, isFloating } from '../../tensor/dtype.js';
 import { elementsOf, type Shape } from '../../tensor/reference.js';
 import { operandKind } from '../../tensor/stored-tensor.js';
 import { fits, type Grain, isCopy } from './agreement.js';
-import { type Elsewhere, elsewhereOf } from './elsewhere.js';
 import type { ExpectedTensor } from './expected.js';
 import type { Pair } from './pairs.js';
 import { coarser, isOfDtype, precisionOf, rounded } from './precision.js';
@@ -22,6 +21,9 @@ import { withZero } from './with-inputs.js';
 /** Elements of all samples together, and limits of one tensor's. */
 const mostElements = 8 * 1024 * 1024;
 const [leastOfTensor, mostOfTensor] = [1024, 64 * 1024];
+
+/** Elements of a right tensor by which another recipe is judged. */
+const leastRight = 256;
 
 /** Right tensors that are compared with another recipe's. */
 const mostRight = 24;
@@ -47,6 +49,8 @@ export interface Sampled {
   readonly sources: ReadonlyMap<Source, Float32Array>;
   /** True if the sample is the whole tensor. */
   readonly isWhole: boolean;
+  /** True if the expected tensor is an input's, unchanged. */
+  readonly isCopied: boolean;
   /** Sources that the sample is a copy of, and the expected tensor is not. */
   readonly copyOf: readonly Source[];
 }
@@ -90,7 +94,6 @@ export class Evidence {
   readonly #parts: EvidenceParts;
   readonly #pairs: ReadonlyMap<string, Pair>;
   readonly #sampled = new Map<string, Promise<Sampled | undefined>>();
-  readonly #elsewhere = new Map<string, Promise<Elsewhere | undefined>>();
   readonly #made = new Map<string, Promise<unknown>>();
   readonly #heads = new Map<string, Promise<Float32Array>>();
   readonly #most: number;
@@ -144,13 +147,6 @@ export class Evidence {
   sampleOf(name: string): Promise<Sampled | undefined> {
     const known = this.#sampled.get(name) ?? this.#sample(name);
     this.#sampled.set(name, known);
-    return known;
-  }
-
-  /** The expected tensor of another name that the sample is. */
-  elsewhere(name: string): Promise<Elsewhere | undefined> {
-    const known = this.#elsewhere.get(name) ?? elsewhereOf(this, name);
-    this.#elsewhere.set(name, known);
     return known;
   }
 
@@ -210,12 +206,13 @@ export class Evidence {
     const { unrounded, shape } = valueAt(this.expected, name);
     const zero = this.sources.find((source) => source.role === role)?.tensor(name)?.operand;
     if (zero === undefined || zero[operandKind] !== 'stored') return undefined;
-    return await this.read(withZero(unrounded, zero.input), shape, slices);
+    const without = withZero(unrounded, zero.input);
+    return without && (await this.read(without, shape, slices));
   }
 
   /** True if another recipe gives the right tensors of the output as well, of which some are compared. */
   async fitsRight(other: ReadonlyMap<string, ExpectedTensor>): Promise<boolean> {
-    const right = this.tensors.filter(({ state }) => state === 'equal' || state === 'rounding');
+    const right = this.tensors.filter(({ state, elements }) => state === 'equal' && elements >= leastRight);
     const step = Math.max(1, Math.floor(right.length / mostRight));
     for (const { name } of right.filter((_, index) => index % step === 0))
       if (!(await this.fitsTensor(name, other.get(name)))) return false;
@@ -276,6 +273,7 @@ export class Evidence {
       found: own,
       wanted,
       isWhole: slices.length === 1 && slices[0]?.count === elementsOf(shape),
+      isCopied: expected.operand === expected.unrounded && expected.operand[operandKind] === 'stored',
       copyOf: [...sources].flatMap(([source, values]) =>
         isCopy(own, values, found.dtype) && !isCopy(values, wanted, expected.dtype) ? [source] : [],
       ),

@@ -17,7 +17,7 @@ const [mostUnits, mostSpread] = [6, 1];
 const leastAtCut = 0.003;
 
 /** Share of elements that a method takes of the other model, as its quantiles are rounded. */
-const mostChosen = 0.15;
+const mostChosen = 0.25;
 
 /** Elements of a vector in which a sparsifying method may keep nothing. */
 const smallest = 256;
@@ -136,12 +136,15 @@ class Tally {
     const isStrict = this.#beyond === 0 && this.#isOff === 0;
     if (this.#leadsElsewhere && !(isStrict && this.#mostTowards > mostTowards)) return undefined;
     if (isStrict) return 'strict';
+    // A copy is rounded once at most.
+    if (this.#sample.isCopied) return undefined;
     const isShort = this.#sample.grain.some((dtype) => unitAt(1, dtype) > 2 ** -20);
     if (!isShort && this.#isOff === 0) return undefined;
     if (!(Math.sqrt(this.#squares / this.#elements) <= mostSpread)) return undefined;
     if (this.#isOff === 0) return 'arithmetic';
     if (!sparsifying.test(this.#method) || this.#outside > 0) return undefined;
     if (this.#isOff <= Math.max(4, this.#elements * leastAtCut)) return 'cut';
+    if (this.#method === 'arcee_fusion' && this.#ofNone === 0 && this.#elements <= smallest) return 'cut';
     if (this.#method === 'arcee_fusion' && this.#ofNone === 0 && this.#isOff <= this.#elements * mostChosen)
       return 'cut';
     return this.#isOff <= this.#elements * mostAtCut && isAtCut(this.#off) ? 'cut' : undefined;

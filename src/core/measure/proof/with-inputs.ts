@@ -1,4 +1,6 @@
+import { operandsOf } from '../../methods/operations/index.js';
 import { computedTensor } from '../../plan/operands/computed.js';
+import { formulaOf } from '../../plan/operands.js';
 import type { Operand } from '../../plan/plan.js';
 import { operandKind, type StoredTensor, storedTensor } from '../../tensor/stored-tensor.js';
 
@@ -14,13 +16,22 @@ export const withInputs = <T>(value: T, inputs: readonly number[]): T =>
     return storedTensor(input, stored);
   });
 
-/** Returns a copy of an operand in which the tensors of one input are 0. */
-export const withZero = (operand: Operand, input: number): Operand =>
-  mapStored(operand, (stored) =>
-    stored.input === input
-      ? computedTensor('F32', { kind: 'linear', terms: [{ source: stored, weight: 0 }] })
-      : stored,
-  );
+/** True for sums and other formulas of stored tensors, at any depth. */
+const isOfStored = (operand: Operand): boolean => {
+  if (operand[operandKind] === 'stored') return true;
+  const formula = formulaOf(operand);
+  return formula !== undefined && operandsOf(formula).every(isOfStored);
+};
+
+/** Returns an operand in which the tensors of one input are 0; undefined for other kinds of operand. */
+export const withZero = (operand: Operand, input: number): Operand | undefined =>
+  !isOfStored(operand)
+    ? undefined
+    : mapStored(operand, (stored) =>
+        stored.input === input
+          ? computedTensor('F32', { kind: 'linear', terms: [{ source: stored, weight: 0 }] })
+          : stored,
+      );
 
 const mapStored = <T>(value: T, to: (stored: StoredTensor) => Operand): T => {
   if (typeof value !== 'object' || value === null || ArrayBuffer.isView(value)) return value;

@@ -1,4 +1,4 @@
-import { combined, dot, fits, minus } from '../agreement.js';
+import { beyondRounding, combined, dot, fits, minus } from '../agreement.js';
 import type { Evidence, Sampled } from '../evidence.js';
 import { isOfDtype } from '../precision.js';
 import { counted, type FaultKind, figure, isConstant, listed, median } from './kind.js';
@@ -115,25 +115,31 @@ export const scaled: FaultKind = {
 /** Share of the elements of a tensor below which a difference counts as an edit. */
 const mostEdited = 0.02;
 
+/** Elements of a tensor of which few can be said to differ. */
+const leastElements = 64;
+
 export const fewElements: FaultKind = {
   kind: 'few_elements',
   find: async (evidence, names) => {
-    const left = new Set(names);
-    const found = evidence.tensors.filter(
-      ({ name, elements, differing }) =>
-        left.has(name) &&
-        differing !== null &&
-        differing > 0 &&
-        elements >= 64 &&
-        (differing <= 2 || differing < elements * mostEdited),
+    const facts = new Map(evidence.tensors.map((tensor) => [tensor.name, tensor]));
+    const found = (await evidence.sampled(names)).flatMap(
+      ({ name, found: own, wanted, grain, sources, isWhole }) => {
+        const { elements = 0, differing } = facts.get(name) ?? {};
+        const beyond = beyondRounding(own, wanted, grain, [...sources.values()]);
+        const count = isWhole ? beyond : Math.min(differing ?? elements, Math.max(1, beyond));
+        const isFew = (number: number, all: number) => number <= 2 || number < all * mostEdited;
+        return elements >= leastElements && isFew(beyond, own.length) && isFew(count, elements)
+          ? [{ name, count, elements }]
+          : [];
+      },
     );
     if (found.length === 0) return undefined;
-    const differing = found.reduce((total, tensor) => total + (tensor.differing ?? 0), 0);
-    const elements = found.reduce((total, tensor) => total + tensor.elements, 0);
+    const differing = found.reduce((total, { count }) => total + count, 0);
+    const elements = found.reduce((total, one) => total + one.elements, 0);
     return {
       tensors: found.map(({ name }) => name),
       figures: { differing, elements },
-      sentence: `${differing} of ${elements} elements of ${listed(found.map(({ name }) => name))} differ, and all others are right: they were damaged or edited afterwards`,
+      sentence: `about ${differing} of ${elements} elements of ${listed(found.map(({ name }) => name))} differ, and all others are right: they were damaged or edited afterwards`,
     };
   },
 };
@@ -264,27 +270,4 @@ const relativeOf = (evidence: Evidence, names: readonly string[]): number => {
   return figure(
     median(evidence.tensors.flatMap(({ name, relative }) => (wanted.has(name) ? (relative ?? []) : []))),
   );
-};
-
-/** Coarser dtypes than the recipe's, by whose roundings all elements are explained. */
-export const coarseRounding: FaultKind = {
-  kind: 'coarse_rounding',
-  find: async (evidence, names) => {
-    const found = (await evidence.sampled(names)).flatMap(({ name, found: own, wanted, sources, dtype }) => {
-      const terms = [...sources.values()];
-      const fit = (['F16', 'BF16'] as const).find(
-        (other) =>
-          other !== dtype &&
-          fits(own, wanted, [dtype, other], [...terms, ...terms.map((term) => minus(term, wanted))]),
-      );
-      return fit === undefined ? [] : [{ name, dtype: fit }];
-    });
-    const [first] = found;
-    if (first === undefined) return undefined;
-    return {
-      tensors: found.map(({ name }) => name),
-      figures: { dtype: first.dtype },
-      sentence: `${counted(found.length, 'tensor')} differ by roundings of ${first.dtype}, in which the merge was computed: ${listed(found.map(({ name }) => name))}`,
-    };
-  },
 };

@@ -1,4 +1,4 @@
-import type { Elsewhere } from '../elsewhere.js';
+import { type Elsewhere, elsewhereOf } from '../elsewhere.js';
 import type { Evidence, Sampled } from '../evidence.js';
 import { counted, type FaultKind, layersIn, listed } from './kind.js';
 
@@ -12,7 +12,7 @@ interface Moved {
 const movedIn = async (evidence: Evidence, names: readonly string[]): Promise<Moved[]> => {
   const moved: Moved[] = [];
   for (const sample of await evidence.sampled(names)) {
-    const from = await evidence.elsewhere(sample.name);
+    const from = await evidence.once(`elsewhere ${sample.name}`, () => elsewhereOf(evidence, sample));
     if (from !== undefined) moved.push({ sample, from });
   }
   return moved;

@@ -13,7 +13,10 @@ const few = 4;
 const byRecipe = (kind: string, variants: Variants): FaultKind => ({
   kind,
   find: async (evidence, names) => {
-    const samples = await evidence.sampled(names);
+    // A tensor that the recipe explains but for a few elements needs no other recipe.
+    const samples = (await evidence.sampled(names)).filter(
+      (sample) => !evidence.fitsSample(sample, sample.wanted),
+    );
     if (samples.length === 0) return undefined;
     for (const [words, recipe] of variants(evidence.recipe)) {
       const other = await evidence.replan(recipe);

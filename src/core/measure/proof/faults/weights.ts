@@ -34,8 +34,9 @@ const solve = (sample: Sampled): Solved | undefined => {
     return fits(values, combined(vectors, weights), sample.grain, terms) ? weights : undefined;
   };
   const weights = weightsOf(sample.found);
-  if (weights === undefined) return undefined;
-  return { sample, weights, wanted: weightsOf(sample.wanted), sources: distinct.map(([source]) => source) };
+  const wanted = weightsOf(sample.wanted);
+  if (weights === undefined || (wanted !== undefined && allNear(weights, wanted))) return undefined;
+  return { sample, weights, wanted, sources: distinct.map(([source]) => source) };
 };
 
 const isSame = (a: Float32Array, b: Float32Array): boolean => a.every((value, at) => value === b[at]);
