@@ -10,7 +10,7 @@ import { operandKind } from '../../tensor/stored-tensor.js';
 import { fits, type Grain, isCopy } from './agreement.js';
 import type { ExpectedTensor } from './expected.js';
 import type { Pair } from './pairs.js';
-import { coarser, isOfDtype, precisionOf, rounded } from './precision.js';
+import { coarser, isOfDtype, precisionOf } from './precision.js';
 import type { Fault, ProvenTensor } from './proof.js';
 import type { SampledBytes } from './sample/sampled-bytes.js';
 import { allSlices, headSlice, sampleSlices } from './slices.js';
@@ -169,11 +169,6 @@ export class Evidence {
     const { found } = this.pairOf(name);
     if (found === undefined) throw new RangeError(`the output has no ${name}`);
     return this.read(operandOf(this.#parts.outInput, found), found.shape, slices);
-  }
-
-  /** Elements of the expected tensor, rounded to a dtype. */
-  async readRounded(name: string, slice: ElementSlice, dtype: Dtype): Promise<Float32Array> {
-    return (await this.readWanted(name, [slice])).map((value) => rounded(value, dtype));
   }
 
   /** Returns what `make` returned first for this key. */

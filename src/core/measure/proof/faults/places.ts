@@ -1,3 +1,5 @@
+import type { ElementSlice } from '../../../engine/compute/measures/read-values.js';
+import { relativeDistance } from '../agreement.js';
 import { type Elsewhere, elsewhereOf } from '../elsewhere.js';
 import type { Evidence, Sampled } from '../evidence.js';
 import { counted, type FaultKind, layersIn, listed } from './kind.js';
@@ -115,38 +117,53 @@ const mostRead = 1024 * 1024;
 const mostTensors = 8;
 const mostRows = 400_000;
 
-const keyOfRow = (row: Float32Array): string => row.join();
+/** Elements of a row by which it is known, and how far apart roundings may put them. */
+const ofRow = 16;
+const sameRow = 0.01;
+
+/** Returns the first elements of each row. */
+const headsOf = async (
+  rows: number,
+  columns: number,
+  read: (slice: ElementSlice) => Promise<Float32Array>,
+): Promise<Float32Array[]> => {
+  const heads: Float32Array[] = [];
+  const step = Math.max(1, Math.floor(mostRead / columns));
+  for (let row = 0; row < rows; row += step) {
+    const count = Math.min(step, rows - row);
+    const values = await read({ first: row * columns, count: count * columns });
+    for (let at = 0; at < count; at += 1)
+      heads.push(values.slice(at * columns, at * columns + Math.min(columns, ofRow)));
+  }
+  return heads;
+};
+
+const isSameRow = (a: Float32Array, b: Float32Array): boolean =>
+  relativeDistance(a, b) <= sameRow || a.every((value, at) => value === b[at]);
 
 /** Returns the row of the merge that each row of the output is; undefined if one is of no other row. */
 const rowOrder = async (
   evidence: Evidence,
-  { name, shape, dtype }: Sampled,
-): Promise<number[] | undefined> => {
+  { name, shape }: Sampled,
+): Promise<readonly number[] | undefined> => {
   const columns = shape.at(-1) ?? 1;
   const rows = shape.slice(0, -1).reduce((all, extent) => all * extent, 1);
   if (shape.length < 2 || rows < 2 || rows > mostRows) return undefined;
-  const places = new Map<string, number>();
-  const step = Math.max(1, Math.floor(mostRead / columns));
-  const few = Math.min(columns, 16);
-  for (let row = 0; row < rows; row += step) {
-    const values = await evidence.readRounded(
-      name,
-      { first: row * columns, count: Math.min(step, rows - row) * columns },
-      dtype,
-    );
-    for (let at = 0; at * columns < values.length; at += 1)
-      places.set(keyOfRow(values.subarray(at * columns, at * columns + few)), row + at);
-  }
-  const order: number[] = [];
-  for (let row = 0; row < rows; row += step) {
-    const values = await evidence.readFound(name, [
-      { first: row * columns, count: Math.min(step, rows - row) * columns },
-    ]);
-    for (let at = 0; at * columns < values.length; at += 1) {
-      const place = places.get(keyOfRow(values.subarray(at * columns, at * columns + few)));
-      if (place === undefined) return undefined;
-      order.push(place);
-    }
+  const found = await headsOf(rows, columns, (slice) => evidence.readFound(name, [slice]));
+  const wanted = await headsOf(rows, columns, (slice) => evidence.readWanted(name, [slice]));
+  // Equal rows stand at equal places once both are sorted.
+  const sorted = (heads: readonly Float32Array[]) =>
+    [...heads.keys()].sort((a, b) => (heads[a]?.[0] ?? 0) - (heads[b]?.[0] ?? 0) || a - b);
+  const [places, from] = [sorted(found), sorted(wanted)];
+  const order = new Array<number>(rows);
+  for (const [at, place] of places.entries()) {
+    // Roundings may exchange neighbours.
+    const near = [at, at - 1, at + 1].find((other) => {
+      const [a, b] = [found[place], wanted[from[other] ?? -1]];
+      return a !== undefined && b !== undefined && isSameRow(a, b);
+    });
+    if (near === undefined) return undefined;
+    order[place] = from[near] ?? 0;
   }
   return order;
 };
