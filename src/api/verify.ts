@@ -61,9 +61,9 @@ export interface VerifyOutputOptions extends RunControls {
    */
   key?: string | undefined;
   /**
-   * What the output should be: a recipe's file in either dialect, a model card, a folder with one of them or
-   * with `mergekit_config.yml`, a `layerloom.json`, `BASE+ADAPTER`, or a model. Tensors are compared, whatever
-   * program wrote them.
+   * Compare the output's tensors with the result of this: a recipe's file in either dialect, a model card, a
+   * folder with one of them or with `mergekit_config.yml`, a `layerloom.json`, `BASE+ADAPTER`, or a model. Any
+   * program may have written the output.
    */
   against?: string | undefined;
   /** The Python for `loads`: a path, or a name on the PATH. Default: the harness's, else `python3`. */

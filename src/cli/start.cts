@@ -25,7 +25,7 @@ const { runInThisContext, Script } = require('node:vm') as typeof import('node:v
 const { foreignBelow } =
   require('../core/base/files/own-directory.js') as typeof import('../core/base/files/own-directory.js');
 
-/** The bundle of scripts/bundle-program.mjs. Its first line is a hash of the others. */
+/** The bundle of scripts/bundle-program.mjs. The first line is a hash of the others. */
 const file = join(__dirname, 'layerloom.cjs');
 const source = readFileSync(file, 'latin1');
 

@@ -7,7 +7,7 @@ import { hubUser } from '../fixtures/hub-client.js';
 import { fileOf, fileOnDisk, HubServer } from '../fixtures/hub-server.js';
 import { writeSparseLlama } from '../fixtures/sparse-llama.js';
 
-// A merge and its inputs that are only on the hub. Their weights are zeros, so that the sum of experts is too.
+// A merge and inputs that are only on the hub. All weights are zeros, so the sum of experts is too.
 
 const q = 'model.layers.1.self_attn.q_proj.weight';
 
@@ -35,7 +35,7 @@ const hubOfMerge = async () => {
   return { hub, merged, verify, all: 3 * statSync(merged).size };
 };
 
-/** Where a tensor's bytes are in the file. */
+/** Finds a tensor's bytes in the file. */
 const placeOf = (file: string, tensor: string): readonly [number, number] => {
   const bytes = readFileSync(file);
   const length = Number(bytes.readBigUInt64LE(0));

@@ -89,7 +89,7 @@ def tensors(path):
 
 
 def write(made, like, path):
-    """One file of these tensors, with the configuration of `like`."""
+    """Write one file of these tensors, with the configuration of `like`."""
     os.makedirs(path, exist_ok=True)
     for name in ("config.json", "generation_config.json"):
         if like != path and os.path.exists(os.path.join(like, name)):

@@ -1,7 +1,7 @@
 import type { Dtype } from '../../tensor/dtype.js';
 import { rounded, unitAt } from './precision.js';
 
-/** True if `found` is `wanted` after one rounding to the dtype; NaN equals NaN. */
+/** True if `found` equals `wanted`, or `wanted` rounded to the dtype; NaN equals NaN. */
 export const isCopy = (found: Float32Array, wanted: Float32Array, dtype: Dtype): boolean =>
   found.length === wanted.length &&
   found.every((value, at) => {
@@ -9,17 +9,17 @@ export const isCopy = (found: Float32Array, wanted: Float32Array, dtype: Dtype):
     return value === other || rounded(other, dtype) === value || (Number.isNaN(value) && Number.isNaN(other));
   });
 
-/** Dtypes to which numbers were rounded; each allows one unit in the last place. */
+/** Dtypes to which numbers were rounded. Each rounding allows one unit in the last place. */
 export type Grain = readonly Dtype[];
 
-/** Units that sums in float32 may be apart: the order of their terms differs between programs. */
+/** Units in the last place by which numbers may differ. Float32 sums depend on the order of terms. */
 const unitsOf = (dtype: Dtype): number => (dtype === 'F32' || dtype === 'F64' ? 4 : 1);
 
-/** The largest difference that one rounding of a number of this size makes. */
+/** Returns the largest difference that one rounding causes in a number of this size. */
 export const allowedAt = (size: number, grain: Grain): number =>
   grain.reduce((most, dtype) => Math.max(most, unitsOf(dtype) * unitAt(size, dtype)), 0);
 
-/** Returns how many elements are further apart than one rounding allows at the largest of their terms. */
+/** Counts elements that differ by more than one rounding of their largest term. */
 export const beyondRounding = (
   found: Float32Array,
   wanted: Float32Array,
@@ -39,13 +39,13 @@ export const beyondRounding = (
   return count;
 };
 
-/** Share of elements of a hypothesis that may be apart: sums that cancel. */
+/** Share of elements that may differ more from a hypothesis, because sums cancel. */
 const mostApart = 1 / 256;
 
-/** Roundings that a hypothesis may be apart, and their root mean square. */
+/** Limits on the difference from a hypothesis, in roundings: for an element, and the root mean square. */
 const [mostRoundings, mostSpread] = [2, 0.75];
 
-/** True if a hypothesis explains the elements up to roundings. */
+/** True if the elements equal those of a hypothesis, up to roundings. */
 export const fits = (
   found: Float32Array,
   wanted: Float32Array,
@@ -70,12 +70,12 @@ export const fits = (
   return beyond <= found.length * share && squares <= found.length * mostSpread ** 2;
 };
 
-/** Share of a magnitude within which magnitudes at a cut are equal. */
+/** Relative difference up to which magnitudes at a cut count as equal. */
 const sameCut = 0.02;
 
 /**
- * True if the magnitudes of each row lie at a common cut in one of the columns: equal changes, of which a
- * program keeps some.
+ * True if each row has a magnitude at its column's commonest value, the cut. Programs keep some of the equal
+ * changes at a cut.
  */
 export const isAtCut = (rows: readonly (readonly number[])[]): boolean => {
   // Outliers are cut as well as small changes.
@@ -94,7 +94,7 @@ export const isAtCut = (rows: readonly (readonly number[])[]): boolean => {
   return left.length === 0;
 };
 
-/** The value around which most values lie, and how many. */
+/** Returns the value around which most values lie. */
 const commonest = (values: readonly number[]): { readonly cut: number; readonly count: number } => {
   const sorted = values.filter((value) => value > 0).sort((a, b) => a - b);
   let [cut, count, from] = [0, 0, 0];
@@ -105,7 +105,7 @@ const commonest = (values: readonly number[]): { readonly cut: number; readonly 
   return { cut, count };
 };
 
-/** Σ a·b over finite products. */
+/** Returns Σ a·b over finite products. */
 export const dot = (a: Float32Array, b: Float32Array): number => {
   let sum = 0;
   for (let at = 0; at < a.length; at += 1) {
@@ -118,7 +118,7 @@ export const dot = (a: Float32Array, b: Float32Array): number => {
 export const minus = (a: Float32Array, b: Float32Array): Float32Array =>
   a.map((value, at) => value - (b[at] ?? 0));
 
-/** Σ weight · vector, in float64. */
+/** Returns Σ weight · vector, in float64. */
 export const combined = (vectors: readonly Float32Array[], weights: readonly number[]): Float32Array => {
   const sum = new Float32Array(vectors[0]?.length ?? 0);
   for (let at = 0; at < sum.length; at += 1)
@@ -126,15 +126,15 @@ export const combined = (vectors: readonly Float32Array[], weights: readonly num
   return sum;
 };
 
-/** ‖a − b‖ / ‖b‖ */
+/** Returns ‖a − b‖ / ‖b‖. */
 export const relativeDistance = (a: Float32Array, b: Float32Array): number => {
   const apart = minus(a, b);
   return Math.sqrt(dot(apart, apart) / Math.max(dot(b, b), Number.MIN_VALUE));
 };
 
 /**
- * Least squares of `wanted` ≈ Σ weight · vector, by normal equations with pivots. Undefined if the vectors
- * are linearly dependent.
+ * Solves `wanted` ≈ Σ weight · vector by least squares, with pivots. Undefined for linearly dependent
+ * vectors.
  */
 export const solveWeights = (
   vectors: readonly Float32Array[],

@@ -2,7 +2,7 @@ import { fits, relativeDistance } from './agreement.js';
 import type { Evidence, Sampled } from './evidence.js';
 import { headSlice } from './slices.js';
 
-/** Another place of the expected merge whose tensor stands here. */
+/** The place in the expected merge of a tensor that the output has under another name. */
 export interface Elsewhere {
   readonly name: string;
   readonly layer: number | null;
@@ -10,8 +10,8 @@ export interface Elsewhere {
 }
 
 /**
- * Finds the expected tensor that an output has under another name: the same module in other layers, and other
- * tensors of this shape in its own layer.
+ * Finds the expected tensor that equals an output's tensor of another name: the same module in other layers,
+ * or other tensors of this shape in its layer.
  */
 export const elsewhereOf = async (evidence: Evidence, own: Sampled): Promise<Elsewhere | undefined> => {
   const { places } = evidence.out.architecture;
@@ -29,7 +29,10 @@ export const elsewhereOf = async (evidence: Evidence, own: Sampled): Promise<Els
   return undefined;
 };
 
-/** Distance of a tensor to its own place, relative to which another place must be near. */
+/**
+ * Limits on the distance to another place: absolute, and as a share of the distance to the tensor's own
+ * place.
+ */
 const [nearest, share] = [0.05, 0.2];
 
 const isClose = (found: Float32Array, other: Float32Array, { grain, found: all, wanted }: Sampled): boolean =>

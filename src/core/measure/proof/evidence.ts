@@ -18,17 +18,17 @@ import type { Source } from './sources.js';
 import { mostAtCut, sparsifying } from './sparsifying.js';
 import { withZero } from './with-inputs.js';
 
-/** Elements of all samples together, and limits of one tensor's. */
+/** Limits on elements: of all samples together, and of one tensor's (least and most). */
 const mostElements = 8 * 1024 * 1024;
 const [leastOfTensor, mostOfTensor] = [1024, 64 * 1024];
 
 /** Elements of a right tensor by which another recipe is judged. */
 const leastRight = 256;
 
-/** Right tensors that are compared with another recipe's. */
+/** Limit on right tensors that are compared with another recipe's. */
 const mostRight = 24;
 
-/** A pair of tensors of one shape whose numbers differ, with elements of both. */
+/** A sample of an output's tensor and of the expected tensor, which have one shape. */
 export interface Sampled {
   readonly name: string;
   readonly layer: number | null;
@@ -37,25 +37,25 @@ export interface Sampled {
   readonly role: string;
   readonly shape: Shape;
   readonly dtype: Dtype;
-  /** The coarser of the stored and the expected dtype first. */
+  /** The coarser of stored and expected dtype, and a coarser one that holds the found numbers, if any. */
   readonly grain: Grain;
-  /** A dtype coarser than the stored one, whose numbers the tensor holds. */
+  /** A dtype coarser than the stored one that holds the tensor's numbers, if any. */
   readonly held: Dtype | undefined;
   readonly slices: readonly ElementSlice[];
   readonly found: Float32Array;
-  /** In float32, not rounded to the dtype. */
+  /** The expected elements in float32, not rounded to the dtype. */
   readonly wanted: Float32Array;
-  /** Of each source that has the tensor in this shape. */
+  /** Elements of each source that has the tensor in this shape. */
   readonly sources: ReadonlyMap<Source, Float32Array>;
   /** True if the sample is the whole tensor. */
   readonly isWhole: boolean;
   /** True if the expected tensor is an input's, unchanged. */
   readonly isCopied: boolean;
-  /** Sources that the sample is a copy of, and the expected tensor is not. */
+  /** Sources that the sample copies, unlike the expected tensor. */
   readonly copyOf: readonly Source[];
 }
 
-/** A finding that a kind of fault makes of the evidence. */
+/** A fault found in the evidence, without its kind. */
 export type Finding = Omit<Fault, 'kind'>;
 
 export interface EvidenceParts {
@@ -68,13 +68,13 @@ export interface EvidenceParts {
   readonly method: string;
   readonly recipe: CompleteRecipe;
   readonly reader: ValueReader;
-  /** What a sample may read; absent: everything. */
+  /** The bytes that a sample may read; absent if everything may be read. */
   readonly bytes?: SampledBytes | undefined;
-  /** Returns what another recipe over the same inputs gives; undefined if it is refused. */
+  /** Returns the tensors of another recipe over the same inputs; undefined if the recipe is refused. */
   readonly replan: (recipe: CompleteRecipe) => Promise<ReadonlyMap<string, ExpectedTensor> | undefined>;
 }
 
-/** Returns tiles of at most that many elements in all, but at least one. */
+/** Returns the first tiles, of at most this many elements in all, but at least one. */
 const firstOf = (tiles: readonly ElementSlice[], most: number): ElementSlice[] => {
   let elements = 0;
   return tiles.filter(({ count }, index) => {
@@ -83,7 +83,7 @@ const firstOf = (tiles: readonly ElementSlice[], most: number): ElementSlice[] =
   });
 };
 
-/** Everything that kinds of fault look at. Samples are read once, when first asked for. */
+/** Everything that kinds of fault examine. Reads each sample once, when first used. */
 export class Evidence {
   readonly out: OpenedCheckpoint;
   readonly sources: readonly Source[];
@@ -118,14 +118,14 @@ export class Evidence {
     );
   }
 
-  /** All tensors, right ones too. */
+  /** All tensors, including right ones. */
   tensors: readonly ProvenTensor[];
 
   get isSample(): boolean {
     return this.#parts.bytes !== undefined;
   }
 
-  /** Everything that is compared of a tensor, in parts of about `most` elements. */
+  /** Returns the compared elements of a tensor, in parts of about `most` elements. */
   partsOf(name: string, shape: Shape, most: number): readonly ElementSlice[] {
     return this.#parts.bytes?.tilesOf(name) ?? allSlices(shape, most);
   }
@@ -134,7 +134,7 @@ export class Evidence {
     return valueAt(this.#pairs, name);
   }
 
-  /** Samples of the tensors of this state whose elements can be compared. */
+  /** Returns samples of those of the tensors whose elements can be compared. */
   async sampled(names: readonly string[]): Promise<readonly Sampled[]> {
     const found: Sampled[] = [];
     for (const name of names) {
@@ -164,27 +164,27 @@ export class Evidence {
     return all;
   }
 
-  /** Elements of the output's tensor. */
+  /** Reads elements of the output's tensor. */
   readFound(name: string, slices: readonly ElementSlice[]): Promise<Float32Array> {
     const { found } = this.pairOf(name);
     if (found === undefined) throw new RangeError(`the output has no ${name}`);
     return this.read(operandOf(this.#parts.outInput, found), found.shape, slices);
   }
 
-  /** Returns what `make` returned first for this key. */
+  /** Caches the first result of `make` for each key. */
   once<T>(key: string, make: () => Promise<T>): Promise<T> {
     const known = this.#made.get(key) ?? make();
     this.#made.set(key, known);
     return known as Promise<T>;
   }
 
-  /** Elements of the expected tensor, in float32. */
+  /** Reads elements of the expected tensor, in float32. */
   readWanted(name: string, slices: readonly ElementSlice[]): Promise<Float32Array> {
     const { unrounded, shape } = valueAt(this.expected, name);
     return this.read(unrounded, shape, slices);
   }
 
-  /** The first row of an expected tensor, or its first elements. */
+  /** Reads an expected tensor's first row, or first elements. */
   headOf(name: string): Promise<Float32Array> {
     const known =
       this.#heads.get(name) ?? this.readWanted(name, [headSlice(valueAt(this.expected, name).shape)]);
@@ -192,7 +192,7 @@ export class Evidence {
     return known;
   }
 
-  /** What the recipe would give if a source's tensors were 0. */
+  /** Reads what the recipe would give if a source's tensors were 0. */
   async readWithout(
     name: string,
     role: string,
@@ -205,7 +205,7 @@ export class Evidence {
     return without && (await this.read(without, shape, slices));
   }
 
-  /** True if another recipe gives the right tensors of the output as well, of which some are compared. */
+  /** True if another recipe also gives the output's right tensors. Compares some of them. */
   async fitsRight(other: ReadonlyMap<string, ExpectedTensor>): Promise<boolean> {
     const right = this.tensors.filter(({ state, elements }) => state === 'equal' && elements >= leastRight);
     const step = Math.max(1, Math.floor(right.length / mostRight));
@@ -214,7 +214,7 @@ export class Evidence {
     return true;
   }
 
-  /** True if a recipe's tensor is the output's, up to roundings. */
+  /** True if a recipe's tensor equals the output's, up to roundings. */
   async fitsTensor(name: string, other: ExpectedTensor | undefined): Promise<boolean> {
     const own = await this.sampleOf(name);
     if (own === undefined) return other !== undefined && this.#isSameInteger(name, other);
@@ -223,13 +223,13 @@ export class Evidence {
     return this.fitsSample(own, values);
   }
 
-  /** True if values explain a sample; elements at the cut of a sparsifying method may be apart. */
+  /** True if values explain a sample. Elements at a sparsifying method's cut may differ. */
   fitsSample({ found, grain, sources }: Sampled, values: Float32Array): boolean {
     const share = sparsifying.test(this.method) ? mostAtCut : undefined;
     return fits(found, values, grain, [...sources.values()], share);
   }
 
-  /** Tensors that have no numbers are taken for the same if they have one shape. */
+  /** Compares only shapes, since integer tensors are not sampled. */
   #isSameInteger(name: string, other: ExpectedTensor): boolean {
     return this.expected.get(name)?.shape.join() === other.shape.join();
   }
@@ -250,7 +250,7 @@ export class Evidence {
     );
     const sources = new Map<Source, Float32Array>();
     for (const source of this.sources) {
-      // A head that is tied in the inputs is their embeddings.
+      // If the inputs' head is tied, reads their embeddings.
       const tensor = source.tensor(name) ?? source.tensor(expected.name);
       if (tensor === undefined || tensor.shape.join() !== shape.join()) continue;
       sources.set(source, await this.read(tensor.operand, shape, slices));
@@ -259,7 +259,7 @@ export class Evidence {
     const place = this.out.architecture.places.get(name);
     return {
       ...{ name, shape, dtype: found.dtype, slices, sources },
-      // The first is the coarsest.
+      // The coarsest dtype comes first.
       grain: [...new Set([dtype, found.dtype, expected.dtype, ...(held === undefined ? [] : [held])])],
       held,
       layer: expected.layer,

@@ -4,41 +4,45 @@ import { rounded, unitAt } from './precision.js';
 import type { Source } from './sources.js';
 import { mostAtCut, sparsifying } from './sparsifying.js';
 
-/** Elements that are read at once. */
+/** Elements read at once. */
 const blockElements = 1024 * 1024;
 
-/** Share of the way to another model by which roundings alone may move a tensor. */
+/**
+ * Limits on a tensor's shift towards another model by roundings, as shares of the distance; the second for
+ * `byNorms`.
+ */
 const [mostTowards, mostByNorms] = [0.05, 0.25];
 
-/** Units at the largest term that arithmetic in the stored dtype may be apart, and their root mean square. */
+/**
+ * Limits on an element's difference by arithmetic and on the root mean square, in units of the largest term.
+ */
 const [mostUnits, mostSpread] = [6, 1];
 
-/** Share of elements at a cut below which the cut is not looked for. */
+/** Up to this share of elements, the common cut of a sparsifying method is not checked. */
 const leastAtCut = 0.003;
 
-/** Share of elements that a method takes of the other model, as its quantiles are rounded. */
+/** Limit on the share of elements that differ because Arcee fusion's quantiles are rounded. */
 const mostChosen = 0.25;
 
-/** Elements of a vector in which a sparsifying method may keep nothing. */
+/** In vectors of at most this size, a sparsifying method may keep nothing. */
 const smallest = 256;
 
 /** Methods that divide by norms or angles, whose rounding scales whole tensors. */
 const byNorms = /^(nuslerp|multislerp|karcher|slerp|model_stock|sce|nearswap)$/;
 
 /**
- * - `strict`: no element is further away than one rounding.
- * - `arithmetic`: as by several roundings of the stored dtype, at the size of the terms.
- * - `cut`: so too, and equal magnitudes at the cut of a sparsifying method were kept or dropped otherwise.
+ * - `strict`: all elements are within one rounding.
+ * - `arithmetic`: within several roundings of the stored dtype, at the size of the terms.
+ * - `cut`: also, equal magnitudes at a sparsifying method's cut were kept or dropped otherwise.
  */
 export type RoundingKind = 'strict' | 'arithmetic' | 'cut';
 
 /**
- * Returns how a tensor differs from the expected one if only by roundings. The differences must not lead
- * towards an input: without this test, a change that is smaller than a unit in the last place would be lost
- * unseen.
+ * Returns how a tensor differs from the expected one, if only by roundings. Refuses differences that lead
+ * towards an input: a lost change smaller than a unit in the last place would otherwise pass as rounding.
  */
 export const roundingOf = async (evidence: Evidence, sample: Sampled): Promise<RoundingKind | undefined> => {
-  // A bitwise copy of an input that was to be changed is no rounding.
+  // A bitwise copy of an input that should have changed is not a rounding.
   const isSmall = sparsifying.test(evidence.method) && sample.found.length <= smallest;
   if (sample.copyOf.length > 0 && !isSmall) return undefined;
   const first = new Tally(sample, evidence.method);
@@ -67,14 +71,14 @@ class Tally {
   readonly #least: number;
   readonly #mostTowards: number;
   readonly #towards = new Map<Source, { dot: number; length: number }>();
-  /** Elements further apart than roundings, with each source's change there. */
+  /** Elements that differ by more than roundings, with each source's change there. */
   readonly #off: number[][] = [];
   #elements = 0;
   #beyond = 0;
   #squares = 0;
   #noise = 0;
   #isOff = 0;
-  /** Elements that no choice of the changes gives; elements that are no source's. */
+  /** Numbers of elements that no choice of changes gives, and of elements that equal no source's. */
   #outside = 0;
   #ofNone = 0;
 
@@ -87,7 +91,7 @@ class Tally {
     const isScaled = byNorms.test(method) && isShort;
     this.#factor = isScaled && Math.abs(factor - 1) < 2 ** -6 ? factor : 1;
     this.#mostTowards = isScaled ? mostByNorms : mostTowards;
-    // Sums in float32 that cancel are as exact as their terms, not as their result.
+    // Float32 sums that cancel are as exact as their terms, not as their result.
     this.#least = isShort ? 0 : wanted.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
   }
 

@@ -5,7 +5,7 @@ import type { Operand } from '../../plan/plan.js';
 import { operandKind, type StoredTensor, storedTensor } from '../../tensor/stored-tensor.js';
 
 /**
- * Returns a copy of an operand or expression that numbers its inputs differently.
+ * Returns a copy of an operand or expression with other numbers of inputs.
  *
  * @param inputs the new number of each input
  */

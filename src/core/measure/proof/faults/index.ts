@@ -8,8 +8,8 @@ import * as structure from './structure.js';
 import * as weights from './weights.js';
 
 /**
- * All kinds of fault, the certain and special ones first. Each explains what it can of the tensors that the
- * ones before it left. To add a kind, write it in one of the files above and give it a line here.
+ * All kinds of fault, the certain and special ones first. Each gets the tensors that earlier kinds did not
+ * explain. A new kind needs a place in one of the files above, and a line here.
  */
 export const faultKinds: readonly FaultKind[] = [
   structure.adapterLeft,

@@ -3,9 +3,9 @@ import type { Evidence, Sampled } from '../evidence.js';
 import { isOfDtype } from '../precision.js';
 import { counted, type FaultKind, figure, isConstant, listed, median } from './kind.js';
 
-// Faults that the numbers of a tensor show by themselves.
+// Faults that a tensor's numbers show by themselves.
 
-/** A kind that looks at each sample alone. */
+/** Makes a kind of fault that examines each sample alone. */
 const bySample = (
   kind: string,
   isThis: (sample: Sampled) => boolean,
@@ -112,10 +112,10 @@ export const scaled: FaultKind = {
   },
 };
 
-/** Share of the elements of a tensor below which a difference counts as an edit. */
+/** A difference in a smaller share of a tensor's elements counts as an edit. */
 const mostEdited = 0.02;
 
-/** Elements of a tensor of which few can be said to differ. */
+/** In a smaller tensor, a few different elements are a large share. */
 const leastElements = 64;
 
 export const fewElements: FaultKind = {
@@ -144,7 +144,7 @@ export const fewElements: FaultKind = {
   },
 };
 
-/** Levels on each side of zero, by bits. */
+/** Largest codes of integer quantisation, by name. */
 const levels: readonly (readonly [name: string, levels: number])[] = [
   ['int4', 7],
   ['int4', 8],
@@ -152,7 +152,7 @@ const levels: readonly (readonly [name: string, levels: number])[] = [
   ['int8', 128],
 ];
 
-/** Elements that share a scale: blocks, or a row. */
+/** Numbers of elements that may share a scale. */
 const blocks = [32, 64, 128, 256] as const;
 
 /** Mean distance of values / (largest / levels) from whole numbers: 0.25 for numbers of no grid. */
@@ -190,7 +190,7 @@ const gridOf = ({ found, wanted, shape }: Sampled): string | undefined => {
     for (const size of sizes)
       if (size > 16 && offGrid(found, size, steps) < 0.06 && offGrid(wanted, size, steps) > 0.15)
         return `${name}, a scale for ${size === columns ? 'each row' : size === found.length ? 'the tensor' : `blocks of ${size}`}`;
-  // Levels that are not equidistant, such as NF4 and FP4: few distinct numbers in a block.
+  // Finds unequal steps, as in NF4 and FP4, by few distinct numbers in a block.
   for (const size of [64, 32] as const)
     if (
       found.length >= 4 * size &&
@@ -224,13 +224,13 @@ export const quantisedBetween: FaultKind = {
   },
 };
 
-/** The levels of NF4, as bitsandbytes stores them. */
+/** Levels of NF4, as in bitsandbytes. */
 const nf4 = [
   -1, -0.6961928, -0.5250731, -0.3949175, -0.2844414, -0.1847734, -0.09105, 0, 0.0795803, 0.1609302,
   0.2461123, 0.33791524, 0.44070983, 0.562617, 0.72295684, 1,
 ];
 
-/** Mean distance of values to the levels of NF4, relative to the largest of each block. */
+/** Returns the mean distance of values from levels of NF4, as a share of their block's largest magnitude. */
 const offNf4 = (values: Float32Array): number => {
   let [total, count] = [0, 0];
   for (let first = 0; first + 64 <= values.length; first += 64) {
@@ -244,7 +244,7 @@ const offNf4 = (values: Float32Array): number => {
   return count === 0 ? 1 : total / count;
 };
 
-/** An adapter on a base that was quantised to four bits, as for training. */
+/** The adapter was merged into a base that had been quantised to four bits, as for training. */
 export const baseQuantised: FaultKind = {
   kind: 'quantised_between',
   find: async (evidence, names) => {

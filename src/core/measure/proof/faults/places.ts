@@ -4,7 +4,7 @@ import { type Elsewhere, elsewhereOf } from '../elsewhere.js';
 import type { Evidence, Sampled } from '../evidence.js';
 import { counted, type FaultKind, layersIn, listed } from './kind.js';
 
-// Tensors that the recipe gives to another place.
+// A tensor of the output that the recipe puts in another place.
 
 interface Moved {
   readonly sample: Sampled;
@@ -26,7 +26,7 @@ const byLayer = ({ sample, from }: Moved): boolean =>
   sample.layer !== from.layer &&
   sample.module === from.module;
 
-/** Maps a layer to the one whose tensors it has. */
+/** Maps each layer to the layer whose tensors it has. */
 const layerMap = (moved: readonly Moved[]): ReadonlyMap<number, number> =>
   new Map(moved.map(({ sample, from }) => [sample.layer ?? 0, from.layer ?? 0]));
 
@@ -111,9 +111,9 @@ export const modulesExchanged: FaultKind = {
   },
 };
 
-/** Rows that are read at once. */
+/** Elements read at once. */
 const mostRead = 1024 * 1024;
-/** Tensors whose rows are compared, and rows of one. */
+/** Limits on tensors whose rows are compared, and on the rows of each. */
 const mostTensors = 8;
 const mostRows = 400_000;
 
@@ -141,7 +141,7 @@ const headsOf = async (
 const isSameRow = (a: Float32Array, b: Float32Array): boolean =>
   relativeDistance(a, b) <= sameRow || a.every((value, at) => value === b[at]);
 
-/** Returns the row of the merge that each row of the output is; undefined if one is of no other row. */
+/** Returns for each row of the output the equal row of the merge; undefined if a row has none. */
 const rowOrder = async (
   evidence: Evidence,
   { name, shape }: Sampled,
@@ -171,7 +171,7 @@ const rowOrder = async (
 const isHalves = (order: readonly number[]): boolean =>
   order.length % 2 === 0 && order.every((row, at) => row === (at + order.length / 2) % order.length);
 
-/** Rows of even and odd numbers in turn against halves: two conventions of fused matrices and of rotary heads. */
+/** True if rows of two halves are interleaved, another convention for fused matrices and rotary heads. */
 const isInterleaved = (order: readonly number[]): boolean =>
   order.some((row, at) => Math.abs(row - at) > 1) && order[0] === 0 && order.at(-1) === order.length - 1;
 

@@ -2,18 +2,19 @@ import type { CompleteRecipe } from '../../../plan/complete-recipe.js';
 import type { Evidence } from '../evidence.js';
 import { counted, type FaultKind } from './kind.js';
 
-// Recipes that differ in one setting. Each is planned, and its tensors are compared with the output's.
+// Faults found by recipes that differ in one setting: each is planned, and its tensors compared with the
+// output's.
 
-/** Recipes that a mistake would have followed, each with what it says of the mistake. */
+/** Returns recipes that mistakes would give, each with words for the mistake. */
 type Variants = (recipe: CompleteRecipe) => readonly (readonly [words: string, recipe: CompleteRecipe])[];
 
-/** Tensors that are compared first, to leave out most recipes. */
+/** Number of tensors compared first, to exclude most recipes. */
 const few = 4;
 
 const byRecipe = (kind: string, variants: Variants): FaultKind => ({
   kind,
   find: async (evidence, names) => {
-    // A tensor that the recipe explains but for a few elements needs no other recipe.
+    // A tensor in which a few elements differ needs no other recipe.
     const samples = (await evidence.sampled(names)).filter(
       (sample) => !evidence.fitsSample(sample, sample.wanted),
     );
@@ -48,7 +49,7 @@ const fittingIn = async (evidence: Evidence, names: readonly string[], other: Te
   return fitting;
 };
 
-/** Removes a key everywhere below `models` and at the top. */
+/** Removes keys at the top and everywhere below `models`. */
 const without = (recipe: CompleteRecipe, keys: readonly string[]): CompleteRecipe => ({
   ...Object.fromEntries(Object.entries(recipe).filter(([key]) => !keys.includes(key))),
   ...(Array.isArray(recipe['models'])
@@ -73,7 +74,7 @@ export const densityIgnored = byRecipe('density_ignored', (recipe) => {
   return [['the density was ignored, and every change kept', { ...all, density: 1 }]];
 });
 
-/** Densities that recipes have. */
+/** Usual densities. */
 const densities = [0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.9];
 
 export const wrongDensity = byRecipe('wrong_density', (recipe) =>
@@ -147,7 +148,7 @@ export const boundaryShifted = byRecipe('boundary_shifted', (recipe) => {
   );
 });
 
-/** Methods that take the same models and base. */
+/** Methods that take the same models and base as each other. */
 const ofVectors = [
   'task_arithmetic',
   'ties',

@@ -3,15 +3,15 @@ import type { Evidence, Sampled } from '../evidence.js';
 import type { Source } from '../sources.js';
 import { counted, type FaultKind, figure, isConstant, median } from './kind.js';
 
-// Weights of sums, solved by least squares from output and inputs.
+// Faults in the weights of sums, which least squares find from output and inputs.
 
 /** A tensor that is a weighted sum of the inputs. */
 interface Solved {
   readonly sample: Sampled;
   readonly sources: readonly Source[];
-  /** Of the output, by source. */
+  /** The output's weights, by source. */
   readonly weights: readonly number[];
-  /** Of the expected tensor; undefined if that is no weighted sum. */
+  /** The expected weights; undefined if the expected tensor is not a weighted sum. */
   readonly wanted: readonly number[] | undefined;
 }
 
@@ -43,7 +43,7 @@ const isSame = (a: Float32Array, b: Float32Array): boolean => a.every((value, at
 
 const solvedIn = (evidence: Evidence, names: readonly string[]): Promise<readonly Solved[]> =>
   evidence.once(`solved ${names.length} ${names[0]}`, async () =>
-    // A base and its adapter are no merge of two models.
+    // A base with an adapter is not a merge of two models.
     evidence.sources.some(({ isAdapted }) => isAdapted)
       ? []
       : (await evidence.sampled(names)).flatMap((sample) => solve(sample) ?? []),
@@ -54,7 +54,7 @@ const near = (a: number, b: number): boolean => Math.abs(a - b) <= 0.02 * Math.m
 const allNear = (a: readonly number[], b: readonly number[]): boolean =>
   a.length === b.length && a.every((value, at) => near(value, b[at] ?? 0));
 
-/** `0.7 math-1 + 0.3 swh-1` */
+/** Formats weights: `0.7 math-1 + 0.3 swh-1`. */
 const worded = (sources: readonly Source[], weights: readonly number[]): string =>
   sources.map(({ name }, index) => `${Number((weights[index] ?? 0).toFixed(3))} ${name}`).join(' + ');
 
@@ -197,7 +197,7 @@ export const wrongWeights = weightKind(
   (weights, wanted) => `the weights are others: the output is ${weights}, and the recipe gives ${wanted}`,
 );
 
-/** The experts have their weights, and what is left is not the base. */
+/** The experts have about their weights, but the rest is not the base. */
 export const anotherBase: FaultKind = {
   kind: 'another_base',
   find: async (evidence, names) => {
@@ -224,7 +224,7 @@ export const anotherBase: FaultKind = {
   },
 };
 
-/** A weighted sum in place of a merge that is none. */
+/** The output is a weighted sum, but the recipe's merge is not. */
 export const linearInstead: FaultKind = {
   kind: 'linear_instead',
   find: async (evidence, names) => {
@@ -276,7 +276,7 @@ export const changeScaled: FaultKind = {
   },
 };
 
-/** The method applied to the weights themselves, as if the base were 0. */
+/** The method was applied to the weights themselves, as if the base were 0. */
 export const baseTakenForZero: FaultKind = {
   kind: 'base_not_subtracted',
   find: async (evidence, names) => {
@@ -297,7 +297,7 @@ export const baseTakenForZero: FaultKind = {
   },
 };
 
-/** Tensors of which one must fit before all are tried. */
+/** Number of tensors to try first; one must fit before all others are tried. */
 const mostTried = 6;
 
 export const baseNotAdded: FaultKind = {
