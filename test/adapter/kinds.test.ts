@@ -114,6 +114,30 @@ describe('BASE+ADAPTER of another kind than LoRA', () => {
     });
   });
 
+  it.each(['model.embed_tokens', 'lm_head'])(
+    'unties the head from embeddings if it replaces %s',
+    async (module) => {
+      const name = `base_model.model.${module}.ln_tuning_layers.weight`;
+      const given = fill({ [name]: [24, 16] }, 'F32', 9)[name];
+      const { tensors, found } = await merged(
+        {
+          config: { peft_type: 'LN_TUNING', target_modules: [module] },
+          // PEFT saves the weights below too.
+          tensors: {
+            [name]: given as TensorFixture,
+            ...fill({ [`base_model.model.${module}.base_layer.weight`]: [24, 16] }, 'F32', 8),
+          },
+        },
+        { tied: true },
+      );
+      const embeddings = tensors['model.embed_tokens.weight'];
+      for (const own of ['model.embed_tokens', 'lm_head'])
+        expect(numbersOf(found[`${own}.weight`] as TensorFixture)).toEqual(
+          numbersOf((own === module ? given : embeddings) as TensorFixture),
+        );
+    },
+  );
+
   it('merges no adapters alone, whose sum is no adapter', async () => {
     for (const { adapter } of kindsOfAdapters) {
       const root = temporaryDirectory();

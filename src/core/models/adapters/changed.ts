@@ -13,6 +13,7 @@ import { mismatchOf, pairsByTensor, replacedByTensor } from './experts.js';
 import { asInBase } from './in-base.js';
 import { addition } from './kinds/kinds.js';
 import { addTaskHead, isOfTaskHead } from './task-head.js';
+import { parseAdapterTensor } from './tensor-names.js';
 import { checkStored, convolved, tunedTensor } from './tuned-tensor.js';
 
 /** The tensors of a base with an adapter applied. */
@@ -227,8 +228,12 @@ const replaceWhole = (
       `and ${embedding} would have ${[...rows].join(' and ')} rows`,
     );
   if (config.keepsTie) return edits;
-  const isTrained = (name: string | undefined) =>
-    name !== undefined && replaced.has(name) && config.modulesToSave.some((module) => name.includes(module));
+  const tuners = config.tuners.map(({ tuner }) => tuner);
+  const isTrained = (name = '') => {
+    const own = replaced.get(name);
+    const isSaved = config.modulesToSave.some((module) => name.includes(module));
+    return own !== undefined && (isSaved || parseAdapterTensor(own.name, tuners).kind === 'part');
+  };
   if (!tied || !(isTrained(embedding) || isTrained(head))) return edits;
   // Separately trained weights are no longer tied; PEFT unties them too.
   const untied = replaced.get(head)?.tensor;

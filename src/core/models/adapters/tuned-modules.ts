@@ -12,6 +12,10 @@ interface Part {
 
 type Parts = Map<string, NamedTensor>;
 
+/** False for the weights below an adapter, which PEFT saves for embeddings as `base_layer`. */
+const isSavedWhole = (named: NamedTensor | undefined): boolean =>
+  named !== undefined && !named.name.includes('.base_layer.');
+
 const again = 'download or save the adapter again';
 
 /** Collects tuners' tensors by module, and lets each tuner read its own. */
@@ -84,11 +88,7 @@ export class TunedModules {
         for (const change of made) {
           const { parameter, from } = change;
           const other = replaced.get(parameter);
-          if (
-            (other !== undefined && !other.name.includes('.base_layer.')) ||
-            changes.has(parameter) ||
-            factors.has(own)
-          )
+          if (isSavedWhole(other) || changes.has(parameter) || factors.has(own))
             this.#refuse(
               from.name,
               `changes ${parameter}, which ${other?.name ?? 'another tensor'} changes too`,
@@ -96,7 +96,7 @@ export class TunedModules {
           changes.set(parameter, change);
         }
         for (const [parameter, named] of whole) {
-          if (replaced.has(parameter))
+          if (isSavedWhole(replaced.get(parameter)))
             this.#refuse(named.name, `replaces ${parameter}, which is saved whole too`);
           replaced.set(parameter, named);
         }
