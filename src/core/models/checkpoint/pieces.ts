@@ -50,7 +50,7 @@ const whole = (
     throw new LayerloomError('HEADER_INVALID', {
       file: itemAt(files, file).path,
       tensor: name,
-      reason: `${problem}; write or download the checkpoint again`,
+      reason: problem,
     });
   return { file, begin, end, dtype, shape, ...(boxes.length === 1 ? {} : { pieces: boxes }) };
 };

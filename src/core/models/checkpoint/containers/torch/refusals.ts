@@ -10,8 +10,9 @@ export const unsupported = (file: string, reason: string, tensor?: string): Laye
     file,
     ...(tensor === undefined ? {} : { tensor }),
     reason,
-    remedy:
-      tensor === undefined
+    remedy: /\.(distcp|metadata)$/.test(file)
+      ? 'if you trust it, convert its folder with python -m torch.distributed.checkpoint.format_utils dcp_to_torch FOLDER FILE, and give that file'
+      : tensor === undefined
         ? 'if you trust it, load it with torch.load(file, weights_only=True) and save its tensors with safetensors.torch.save_file'
         : 'load it with torch.load(file, weights_only=True) and save it with safetensors.torch.save_file after .contiguous()',
   });
