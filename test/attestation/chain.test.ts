@@ -131,6 +131,25 @@ describe('a chain', () => {
     expect((await chain(out)).root.inputs[0]).toMatchObject({ link: 'unidentified', path: null });
   });
 
+  it('is not complete by a statement of some files or of none', async () => {
+    const { one } = await made();
+    const file = join(one, 'layerloom.intoto.jsonl');
+    rmSync(join(one, 'layerloom.json'));
+    expect((await chain(one)).root.statement).toBe('valid');
+    const stated = JSON.parse(readFileSync(file, 'utf8')) as { subject: { name: string }[] };
+    writeFileSync(join(one, 'model-more.safetensors'), readFileSync(shard(one)));
+    expect((await chain(one)).root).toMatchObject({
+      statement: 'invalid',
+      reason: 'layerloom.intoto.jsonl does not state model-more.safetensors, which is there',
+    });
+    const subject = stated.subject.filter(({ name }) => name === 'tensors');
+    writeFileSync(file, JSON.stringify({ ...stated, subject }));
+    expect((await chain(one)).root).toMatchObject({
+      statement: 'invalid',
+      reason: 'layerloom.intoto.jsonl states no file',
+    });
+  });
+
   it("reads ggufpacker's statement of a quantisation", async () => {
     const root = temporaryDirectory();
     const hashOf = (name: string) =>

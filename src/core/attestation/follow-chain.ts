@@ -2,12 +2,14 @@ import { constants } from 'node:fs';
 import { realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { LayerloomError } from '../base/errors/errors.js';
+import { namesIn } from '../base/files/unless-missing.js';
 import { reading } from '../base/files/writing.js';
 import { hashOpenFile } from '../engine/output/checksums.js';
 import { withFile } from '../engine/output/durable.js';
 import type { Run } from '../engine/run.js';
 import { readWrittenRecord, type WrittenRecord } from '../measure/verification/written-record.js';
 import { parseAddress } from '../models/address/address.js';
+import { isWeightsName } from '../models/checkpoint/containers/containers.js';
 import { locateIfHere } from '../models/sources/locate.js';
 import { hubAddressOf } from '../statements/purl.js';
 import type { ChainModel, LinkState } from './chain.js';
@@ -32,7 +34,8 @@ interface Place {
 export class ChainWalk {
   readonly #run: Run;
   readonly #hashes = new Map<string, Promise<string>>();
-  readonly #seen = new Set<string>();
+  /** Models that were met, with the fault of each statement. */
+  readonly #seen = new Map<string, string | undefined>();
 
   constructor(run: Run) {
     this.#run = run;
@@ -62,12 +65,16 @@ export class ChainWalk {
     if (stated.state === 'invalid')
       return { ...model, statement: 'invalid', reason: `${stated.file} ${stated.reason}` };
     const { kind, method, by } = stated;
-    if (this.#seen.has(path)) return { ...model, kind, method, by, statement: 'valid', repeated: true };
+    if (this.#seen.has(path)) {
+      const reason = this.#seen.get(path) ?? null;
+      const statement = reason === null ? 'valid' : 'invalid';
+      return { ...model, kind, method, by, statement, reason, repeated: true };
+    }
     if (this.#seen.size >= mostModels || depth >= mostDepth)
       return { ...model, kind, method, by, statement: 'invalid', reason: 'the chain is too long to follow' };
-    this.#seen.add(path);
     const record = await recordOf(folder);
     const reason = await this.#faultOf(folder, stated, kind === 'merge' ? record : undefined);
+    this.#seen.set(path, reason);
     const inputs: ChainModel[] = [];
     for (const input of byModel(stated.inputs))
       inputs.push(...(await this.#inputsOf(kind, folder, input, record, depth)));
@@ -78,9 +85,13 @@ export class ChainWalk {
   /** Compares a statement with the folder's weights and, for a merge, with the record. */
   async #faultOf(
     folder: string,
-    { file, subjects }: Stated,
+    { file, kind, subjects }: Stated,
     record: WrittenRecord | undefined,
   ): Promise<string | undefined> {
+    if (subjects.size === 0) return `${file} states no file`;
+    const others = kind === 'merge' ? (await namesIn(folder)).filter(isWeightsName) : [];
+    const unstated = others.find((name) => !subjects.has(name));
+    if (unstated !== undefined) return `${file} does not state ${unstated}, which is there`;
     if (record !== undefined) {
       const { files, hashes } = await checkProof(folder, record, undefined, this.#run);
       for (const [name, sha256] of hashes) this.#hashes.set(join(folder, name), Promise.resolve(sha256));
