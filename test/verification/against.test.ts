@@ -234,7 +234,7 @@ describe('what cannot be compared', () => {
     writeFileSync(card, '# A merge\n');
     await expect(verify(out, { against: card })).rejects.toMatchObject({ code: 'RECIPE_INVALID' });
     await expect(verify(out, { against: '' })).rejects.toMatchObject({ code: 'INVALID_PARAMETER' });
-    await expect(verify(out, { against: recipe, sample: 0.5 })).rejects.toMatchObject({
+    await expect(verify(out, { against: recipe, sample: 2 })).rejects.toMatchObject({
       code: 'INVALID_PARAMETER',
     });
   });

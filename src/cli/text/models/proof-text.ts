@@ -5,7 +5,7 @@ import { percent } from './sample-text.js';
 
 const words: Readonly<Record<ProofVerdict, string>> = {
   intact: 'intact: every tensor is what the recipe gives',
-  rounded: 'rounded: every tensor is what the recipe gives, up to one rounding',
+  rounded: 'rounded: every tensor is what the recipe gives, up to roundings',
   different: 'different: it is not what the recipe gives',
   not_comparable: 'not comparable: the rest is right, and random numbers decide these tensors',
   not_this: 'not this: most of its tensors have nothing in common with what the recipe gives',

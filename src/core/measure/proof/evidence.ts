@@ -7,7 +7,8 @@ import type { Operand } from '../../plan/plan.js';
 import { type Dtype, isFloating } from '../../tensor/dtype.js';
 import { elementsOf, type Shape } from '../../tensor/reference.js';
 import { operandKind } from '../../tensor/stored-tensor.js';
-import { fits, type Grain, isCopy } from './agreement.js';
+import { fits, type Grain, isCopy, relativeDistance } from './agreement.js';
+import { type Elsewhere, elsewhereOf } from './elsewhere.js';
 import type { ExpectedTensor } from './expected.js';
 import type { Pair } from './pairs.js';
 import { coarser, isOfDtype, precisionOf } from './precision.js';
@@ -28,7 +29,10 @@ const leastRight = 256;
 /** Limit on right tensors that are compared with another recipe's. */
 const mostRight = 24;
 
-/** A sample of an output's tensor and of the expected tensor, which have one shape. */
+/** Distance of tensors of different recipes: more than sums in float32 may be apart. */
+const leastOther = 1e-6;
+
+/** A pair of tensors of one shape whose numbers differ, with elements of both. */
 export interface Sampled {
   readonly name: string;
   readonly layer: number | null;
@@ -223,7 +227,14 @@ export class Evidence {
     return this.fitsSample(own, values);
   }
 
-  /** True if values explain a sample. Elements at a sparsifying method's cut may differ. */
+  /** True if a recipe's tensor is not the expected one. */
+  async isOther(name: string, { unrounded, shape }: ExpectedTensor): Promise<boolean> {
+    const own = await this.sampleOf(name);
+    if (own === undefined || shape.join() !== own.shape.join()) return true;
+    return relativeDistance(await this.read(unrounded, shape, own.slices), own.wanted) > leastOther;
+  }
+
+  /** True if values explain a sample; elements at the cut of a sparsifying method may be apart. */
   fitsSample({ found, grain, sources }: Sampled, values: Float32Array): boolean {
     const share = sparsifying.test(this.method) ? mostAtCut : undefined;
     return fits(found, values, grain, [...sources.values()], share);

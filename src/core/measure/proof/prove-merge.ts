@@ -1,4 +1,5 @@
 import { LayerloomError } from '../../base/errors/errors.js';
+import { invalidParameter } from '../../base/errors/invalid-parameter.js';
 import { ValueReader } from '../../engine/compute/measures/read-values.js';
 import { overInputs, type RunControls } from '../../engine/run.js';
 import { nameWithCommit } from '../../models/address/found-model.js';
@@ -54,6 +55,12 @@ export const proveMerge = async (
   const [out] = await openEach([{ role: 'out', model: given }], openModelOrAdapter);
   if (first === undefined || out === undefined) throw new RangeError('a plan has no inputs');
   const expected = expectedOf(plan);
+  if (expected.solved.length > 0)
+    throw invalidParameter(
+      'against',
+      against,
+      `a recipe that needs no solver: ${plan.method} makes whole tensors, which are not compared in parts; merge it, and compare the merge with diff`,
+    );
   const { pairs, out: spelt } = pairsOf(expected, first, out);
   const inputs = [...plan.inputs, plannedInput(out)];
   const layerOf = (name: string) => spelt.architecture.places.get(name)?.layer ?? null;

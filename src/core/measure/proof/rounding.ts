@@ -1,6 +1,7 @@
+import type { Dtype } from '../../tensor/dtype.js';
 import { allowedAt, dot, isAtCut } from './agreement.js';
 import type { Evidence, Sampled } from './evidence.js';
-import { rounded, unitAt } from './precision.js';
+import { isOfDtype, rounded, unitAt } from './precision.js';
 import type { Source } from './sources.js';
 import { mostAtCut, sparsifying } from './sparsifying.js';
 
@@ -13,12 +14,16 @@ const blockElements = 1024 * 1024;
  */
 const [mostTowards, mostByNorms] = [0.05, 0.25];
 
-/**
- * Limits on an element's difference by arithmetic and on the root mean square, in units of the largest term.
- */
+/** The part of `mostTowards` for rounded weights, and for roundings of changes as small as they are. */
+const [byWeights, byNoise] = [0.012, 2.5];
+
+/** Units at the largest term that arithmetic in the stored dtype may be apart, and their root mean square. */
 const [mostUnits, mostSpread] = [6, 1];
 
-/** Up to this share of elements, the common cut of a sparsifying method is not checked. */
+/** Their root mean square over the elements that differ. */
+const mostSpreadApart = 1.25;
+
+/** Share of elements at a cut below which the cut is not looked for. */
 const leastAtCut = 0.003;
 
 /** Limit on the share of elements that differ because Arcee fusion's quantiles are rounded. */
@@ -67,6 +72,8 @@ export const roundingOf = async (evidence: Evidence, sample: Sampled): Promise<R
 class Tally {
   readonly #sample: Sampled;
   readonly #method: string;
+  /** To which the output was rounded. */
+  readonly #dtype: Dtype;
   readonly #factor: number;
   readonly #least: number;
   readonly #mostTowards: number;
@@ -74,6 +81,8 @@ class Tally {
   /** Elements that differ by more than roundings, with each source's change there. */
   readonly #off: number[][] = [];
   #elements = 0;
+  /** Elements that differ by roundings. */
+  #differing = 0;
   #beyond = 0;
   #squares = 0;
   #noise = 0;
@@ -86,6 +95,8 @@ class Tally {
     const { found, wanted, grain } = sample;
     this.#sample = sample;
     this.#method = method;
+    const [coarsest = 'F32'] = grain;
+    this.#dtype = isOfDtype(found, coarsest) ? coarsest : sample.dtype;
     const factor = dot(found, wanted) / Math.max(dot(wanted, wanted), Number.MIN_VALUE);
     const isShort = grain.some((dtype) => dtype !== 'F32' && dtype !== 'F64');
     const isScaled = byNorms.test(method) && isShort;
@@ -97,7 +108,7 @@ class Tally {
 
   add(found: Float32Array, wanted: Float32Array, sources: ReadonlyMap<Source, Float32Array>): void {
     const { grain } = this.#sample;
-    const [dtype = 'F32'] = grain;
+    const dtype = this.#dtype;
     const terms = [...sources.values()];
     const base = [...sources].find(([{ role }]) => role === 'base')?.[1] ?? terms[0];
     const towards = [...sources].map(([source, values]) => {
@@ -125,11 +136,14 @@ class Tally {
           if (this.#off.length < 4096) this.#off.push(changes);
           continue;
         }
+        this.#differing += 1;
         this.#squares += units * units;
         this.#noise += apart * apart;
       }
       for (const { values, sums } of towards) {
         const direction = rounded(values[at] ?? 0, dtype) - b;
+        // One NaN or infinity would hide the direction of all others.
+        if (!Number.isFinite(direction) || !Number.isFinite(apart)) continue;
         sums.dot += apart * direction;
         sums.length += direction * direction;
       }
@@ -145,6 +159,8 @@ class Tally {
     const isShort = this.#sample.grain.some((dtype) => unitAt(1, dtype) > 2 ** -20);
     if (!isShort && this.#isOff === 0) return undefined;
     if (!(Math.sqrt(this.#squares / this.#elements) <= mostSpread)) return undefined;
+    // Roundings of arithmetic are spread over many elements: a few far ones were changed.
+    if (!(Math.sqrt(this.#squares / Math.max(1, this.#differing)) <= mostSpreadApart)) return undefined;
     if (this.#isOff === 0) return 'arithmetic';
     if (!sparsifying.test(this.#method) || this.#outside > 0) return undefined;
     if (this.#isOff <= Math.max(4, this.#elements * leastAtCut)) return 'cut';
@@ -156,9 +172,12 @@ class Tally {
 
   get #leadsElsewhere(): boolean {
     const noise = this.#noise / Math.max(1, this.#elements);
-    return [...this.#towards.values()].some(
-      ({ dot: along, length }) =>
-        length > 0 && Math.abs(along / length) > this.#mostTowards + 4 * Math.sqrt(noise / length),
-    );
+    return [...this.#towards.values()].some(({ dot: along, length }) => {
+      const most =
+        this.#mostTowards > mostTowards
+          ? this.#mostTowards
+          : Math.min(mostTowards, byWeights + (byNoise * this.#noise) / length);
+      return length > 0 && Math.abs(along / length) > most + 4 * Math.sqrt(noise / length);
+    });
   }
 }

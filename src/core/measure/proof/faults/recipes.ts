@@ -44,7 +44,9 @@ const fittingIn = async (evidence: Evidence, names: readonly string[], other: Te
   const fitting: string[] = [];
   for (const [index, name] of names.entries()) {
     if (index === few && fitting.length === 0) return [];
-    if (await evidence.fitsTensor(name, other.get(name))) fitting.push(name);
+    const tensor = other.get(name);
+    if (tensor !== undefined && !(await evidence.isOther(name, tensor))) continue;
+    if (await evidence.fitsTensor(name, tensor)) fitting.push(name);
   }
   return fitting;
 };

@@ -1,0 +1,115 @@
+import { readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { describe, expect, it } from 'vitest';
+import { verify } from '../../src/index.js';
+import { llama, type Tensors, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
+import { decode, encode, type Floating, generator } from '../fixtures/numbers.js';
+
+// A wrong merge whose differences are near one rounding is never taken for a rounded one.
+
+const name = 'model.layers.1.mlp.gate_proj.weight';
+
+const numbersOf = (tensors: Tensors, of: string): number[] =>
+  decode('BF16', tensors[of]?.data ?? new Uint8Array());
+
+const mapped = (
+  tensors: Tensors,
+  change: (values: number[], of: string) => number[],
+  dtype: Floating = 'BF16',
+) =>
+  Object.fromEntries(
+    Object.entries(tensors).map(([of, { shape }]) => [
+      of,
+      { dtype, shape, data: encode(dtype, change(numbersOf(tensors, of), of)) },
+    ]),
+  );
+
+const models = () => {
+  const root = temporaryDirectory();
+  const made = llama({ hidden: 64, layers: 2, dtype: 'BF16', tied: false, seed: 1 });
+  const draw = generator(5);
+  const expert = (): Tensors =>
+    mapped(made.tensors, (values) => values.map((value) => value * (1 + 0.3 * (draw() - 0.5))));
+  const [a, b] = [expert(), expert()];
+  for (const [model, tensors] of Object.entries({ a, b }))
+    writeCheckpoint(join(root, model), { ...made, tensors });
+  const recipe = join(root, 'recipe.yml');
+  const line = (model: string) => `  - {model: ${join(root, model)}, parameters: {weight: 0.5}}\n`;
+  writeFileSync(recipe, `merge_method: linear\nmodels:\n${line('a')}${line('b')}dtype: bfloat16\n`);
+  const mix = (weight: number, dtype?: Floating): Tensors =>
+    mapped(
+      a,
+      (values, of) => {
+        const other = numbersOf(b, of);
+        return values.map((value, at) => weight * value + (1 - weight) * (other[at] ?? 0));
+      },
+      dtype,
+    );
+  const write = (tensors: Tensors): string => writeCheckpoint(join(root, 'out'), { ...made, tensors });
+  return { root, recipe, a, b, made, mix, write };
+};
+
+describe('a merge in bfloat16', () => {
+  it('is rounded in a finer dtype, and different with weights 0.51 and 0.49', async () => {
+    const { recipe, mix, write } = models();
+    expect((await verify(write(mix(0.5)), { against: recipe })).verdict).toBe('intact');
+    for (const dtype of ['F16', 'F32'] as const)
+      expect((await verify(write(mix(0.5, dtype)), { against: recipe })).verdict).toBe('rounded');
+    const { verdict, faults } = await verify(write(mix(0.51)), { against: recipe });
+    expect(verdict).toBe('different');
+    expect(faults.map(({ kind }) => kind)).not.toContain('normalize_toggled');
+    expect(faults.map(({ kind }) => kind)).not.toContain('coarse_rounding');
+  });
+
+  it('is different where one element is a few roundings away', async () => {
+    const { recipe, mix, write } = models();
+    for (const share of [3, 5]) {
+      const out = write(
+        mapped(mix(0.5), (values, of) =>
+          values.map((value, at) => (of === name && at === 70 ? value * (1 + share / 64) : value)),
+        ),
+      );
+      const { verdict, fault } = await verify(out, { against: recipe });
+      expect([verdict, fault?.kind]).toEqual(['different', 'few_elements']);
+    }
+  });
+
+  it('is judged as without NaN if an input has NaN', async () => {
+    const { root, recipe, a, mix, made, write } = models();
+    const withNan = (tensors: Tensors) =>
+      mapped(tensors, (values) => values.map((value, at) => (at === 3 ? Number.NaN : value)));
+    writeCheckpoint(join(root, 'a'), { ...made, tensors: withNan(a) });
+    expect((await verify(write(withNan(mix(0.5))), { against: recipe })).verdict).toBe('intact');
+    const { verdict, faults } = await verify(write(withNan(mix(0.52))), { against: recipe });
+    expect(verdict).toBe('different');
+    expect(faults.map(({ kind }) => kind)).not.toContain('not_finite');
+  });
+});
+
+describe('what tensors do not show', () => {
+  it('is a warning: a config.json with other positions, other code, or none', async () => {
+    const { recipe, mix, write } = models();
+    const out = write(mix(0.5));
+    const file = join(out, 'config.json');
+    const config = JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>;
+    const edits = {
+      rope_scaling: { rope_type: 'linear', factor: 8 },
+      auto_map: { AutoModel: 'other.Other' },
+    };
+    for (const [key, value] of Object.entries(edits)) {
+      writeFileSync(file, JSON.stringify({ ...config, [key]: value }));
+      const { warnings } = await verify(out, { against: recipe });
+      expect(warnings.join('\n')).toContain(`config.json has ${key} ${JSON.stringify(value)}`);
+    }
+    rmSync(file);
+    expect((await verify(out, { against: recipe })).warnings.join('\n')).toContain('has no config.json');
+  });
+
+  it('is an error for tensors that a solver makes: an output without them is not intact', async () => {
+    const { root, mix, write } = models();
+    const [base, a, b] = [write(mix(0.5)), join(root, 'a'), join(root, 'b')];
+    const against = join(root, 'solved.yml');
+    writeFileSync(against, `method: iso_c\nbase: ${base}\nmodels: [${a}, ${b}]\n`);
+    await expect(verify(a, { against })).rejects.toMatchObject({ code: 'INVALID_PARAMETER' });
+  });
+});
