@@ -86,7 +86,7 @@ describe('a merge in bfloat16', () => {
   });
 });
 
-describe('what tensors do not show', () => {
+describe('faults that tensors do not show', () => {
   it('is a warning: a config.json with other positions, other code, or none', async () => {
     const { recipe, mix, write } = models();
     const out = write(mix(0.5));
