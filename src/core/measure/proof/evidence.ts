@@ -8,7 +8,6 @@ import { type Dtype, isFloating } from '../../tensor/dtype.js';
 import { elementsOf, type Shape } from '../../tensor/reference.js';
 import { operandKind } from '../../tensor/stored-tensor.js';
 import { fits, type Grain, isCopy, relativeDistance } from './agreement.js';
-import { type Elsewhere, elsewhereOf } from './elsewhere.js';
 import type { ExpectedTensor } from './expected.js';
 import type { Pair } from './pairs.js';
 import { coarser, isOfDtype, precisionOf } from './precision.js';

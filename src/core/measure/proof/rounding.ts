@@ -14,16 +14,18 @@ const blockElements = 1024 * 1024;
  */
 const [mostTowards, mostByNorms] = [0.05, 0.25];
 
-/** The part of `mostTowards` for rounded weights, and for roundings of changes as small as they are. */
+/** Parts of `mostTowards`: for rounded weights, and for roundings as large as the changes themselves. */
 const [byWeights, byNoise] = [0.012, 2.5];
 
-/** Units at the largest term that arithmetic in the stored dtype may be apart, and their root mean square. */
+/**
+ * Limits on an element's difference by arithmetic and on the root mean square, in units of the largest term.
+ */
 const [mostUnits, mostSpread] = [6, 1];
 
-/** Their root mean square over the elements that differ. */
+/** Limit on the root mean square over the elements that differ. */
 const mostSpreadApart = 1.25;
 
-/** Share of elements at a cut below which the cut is not looked for. */
+/** Up to this share of elements, the common cut of a sparsifying method is not checked. */
 const leastAtCut = 0.003;
 
 /** Limit on the share of elements that differ because Arcee fusion's quantiles are rounded. */
@@ -72,7 +74,7 @@ export const roundingOf = async (evidence: Evidence, sample: Sampled): Promise<R
 class Tally {
   readonly #sample: Sampled;
   readonly #method: string;
-  /** To which the output was rounded. */
+  /** The dtype to which the output was rounded. */
   readonly #dtype: Dtype;
   readonly #factor: number;
   readonly #least: number;
@@ -159,7 +161,7 @@ class Tally {
     const isShort = this.#sample.grain.some((dtype) => unitAt(1, dtype) > 2 ** -20);
     if (!isShort && this.#isOff === 0) return undefined;
     if (!(Math.sqrt(this.#squares / this.#elements) <= mostSpread)) return undefined;
-    // Roundings of arithmetic are spread over many elements: a few far ones were changed.
+    // Roundings of arithmetic are spread over many elements. A few large differences are edits.
     if (!(Math.sqrt(this.#squares / Math.max(1, this.#differing)) <= mostSpreadApart)) return undefined;
     if (this.#isOff === 0) return 'arithmetic';
     if (!sparsifying.test(this.#method) || this.#outside > 0) return undefined;

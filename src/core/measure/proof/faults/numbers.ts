@@ -50,7 +50,7 @@ export const notFinite: FaultKind = {
   },
 };
 
-/** True if an element is NaN or infinite where the expected one is finite: inputs may have NaN too. */
+/** True if an element is NaN or infinite, and the expected element is finite. Inputs may have NaN too. */
 const isDamaged = async (evidence: Evidence, { name }: ProvenTensor): Promise<boolean> => {
   const { shape } = valueAt(evidence.expected, name);
   for (const slice of evidence.partsOf(name, shape, blockElements)) {
@@ -61,7 +61,7 @@ const isDamaged = async (evidence: Evidence, { name }: ProvenTensor): Promise<bo
   return false;
 };
 
-/** Elements that are read at once. */
+/** Elements read at once. */
 const blockElements = 1024 * 1024;
 
 export const zeros = bySample(
@@ -142,23 +142,17 @@ const leastElements = 64;
 export const fewElements: FaultKind = {
   kind: 'few_elements',
   find: async (evidence, names) => {
-    const left = new Set(names);
-    const beyond = new Map<string, number>();
-    // Sums in float32 by another program differ by units nearly everywhere.
-    for (const { name, isWhole, found: own, wanted, grain, sources } of await evidence.sampled(names))
-      if (isWhole && grain[0] === 'F32')
-        beyond.set(name, beyondRounding(own, wanted, grain, [...sources.values()]));
-    const known = evidence.tensors.map((tensor) => ({
-      ...tensor,
-      differing: beyond.get(tensor.name) ?? tensor.differing,
-    }));
-    const found = known.filter(
-      ({ name, elements, differing }) =>
-        left.has(name) &&
-        differing !== null &&
-        differing > 0 &&
-        elements >= 64 &&
-        (differing <= 2 || differing < elements * mostEdited),
+    const facts = new Map(evidence.tensors.map((tensor) => [tensor.name, tensor]));
+    const found = (await evidence.sampled(names)).flatMap(
+      ({ name, found: own, wanted, grain, sources, isWhole }) => {
+        const { elements = 0, differing } = facts.get(name) ?? {};
+        const beyond = beyondRounding(own, wanted, grain, [...sources.values()]);
+        const count = isWhole ? beyond : Math.min(differing ?? elements, Math.max(1, beyond));
+        const isFew = (number: number, all: number) => number <= 2 || number < all * mostEdited;
+        return elements >= leastElements && isFew(beyond, own.length) && isFew(count, elements)
+          ? [{ name, count, elements }]
+          : [];
+      },
     );
     if (found.length === 0) return undefined;
     const differing = found.reduce((total, { count }) => total + count, 0);
@@ -297,28 +291,4 @@ const relativeOf = (evidence: Evidence, names: readonly string[]): number => {
   return figure(
     median(evidence.tensors.flatMap(({ name, relative }) => (wanted.has(name) ? (relative ?? []) : []))),
   );
-};
-
-/** Coarser dtypes than the recipe's, by whose roundings all elements are explained. */
-export const coarseRounding: FaultKind = {
-  kind: 'coarse_rounding',
-  find: async (evidence, names) => {
-    const found = (await evidence.sampled(names)).flatMap(({ name, found: own, wanted, sources, dtype }) => {
-      const inputs = [...sources.values()];
-      const terms = [...inputs, ...inputs.map((term) => minus(term, wanted))];
-      // If the stored dtype explains as much, the other explains nothing.
-      const isOwn = fits(own, wanted, [dtype], terms);
-      const fit = (['F16', 'BF16'] as const).find(
-        (other) => !isOwn && other !== dtype && fits(own, wanted, [dtype, other], terms),
-      );
-      return fit === undefined ? [] : [{ name, dtype: fit }];
-    });
-    const [first] = found;
-    if (first === undefined) return undefined;
-    return {
-      tensors: found.map(({ name }) => name),
-      figures: { dtype: first.dtype },
-      sentence: `${counted(found.length, 'tensor')} differ by roundings of ${first.dtype}, in which the merge was computed: ${listed(found.map(({ name }) => name))}`,
-    };
-  },
 };
