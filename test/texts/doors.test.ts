@@ -42,6 +42,8 @@ describe('texts of strangers', () => {
     const own = [
       ...[
         'core/base/files/version.ts',
+        'core/engine/output/record/provenance.ts',
+        'core/models/checkpoint/containers/distributed/reader.ts',
         'core/models/checkpoint/containers/torch/reader.ts',
         'cli/serve.ts',
         'cli/work/merging/partition.ts',

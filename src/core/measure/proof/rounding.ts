@@ -154,21 +154,24 @@ class Tally {
 
   get kind(): RoundingKind | undefined {
     const isStrict = this.#beyond === 0 && this.#isOff === 0;
-    if (this.#leadsElsewhere && !(isStrict && this.#mostTowards > mostTowards)) return undefined;
+    // Rounded quantiles may choose another input's value for each element of a small vector.
+    const isChosen = this.#method === 'arcee_fusion' && this.#ofNone === 0;
+    const isSmall = isChosen && this.#elements <= smallest;
+    if (this.#leadsElsewhere && !isSmall && !(isStrict && this.#mostTowards > mostTowards)) return undefined;
     if (isStrict) return 'strict';
     // A copy is rounded once at most.
     if (this.#sample.isCopied) return undefined;
     const isShort = this.#sample.grain.some((dtype) => unitAt(1, dtype) > 2 ** -20);
     if (!isShort && this.#isOff === 0) return undefined;
     if (!(Math.sqrt(this.#squares / this.#elements) <= mostSpread)) return undefined;
-    // Roundings of arithmetic are spread over many elements. A few large differences are edits.
-    if (!(Math.sqrt(this.#squares / Math.max(1, this.#differing)) <= mostSpreadApart)) return undefined;
-    if (this.#isOff === 0) return 'arithmetic';
-    if (!sparsifying.test(this.#method) || this.#outside > 0) return undefined;
+    const isSparsified = sparsifying.test(this.#method);
+    // Roundings of arithmetic are spread over many elements. A few large differences are edits, or changes at
+    // a cut.
+    const spread = Math.sqrt(this.#squares / Math.max(1, this.#differing));
+    if (this.#isOff === 0 && (isSparsified || spread <= mostSpreadApart)) return 'arithmetic';
+    if (!isSparsified || this.#outside > 0) return undefined;
     if (this.#isOff <= Math.max(4, this.#elements * leastAtCut)) return 'cut';
-    if (this.#method === 'arcee_fusion' && this.#ofNone === 0 && this.#elements <= smallest) return 'cut';
-    if (this.#method === 'arcee_fusion' && this.#ofNone === 0 && this.#isOff <= this.#elements * mostChosen)
-      return 'cut';
+    if (isSmall || (isChosen && this.#isOff <= this.#elements * mostChosen)) return 'cut';
     return this.#isOff <= this.#elements * mostAtCut && isAtCut(this.#off) ? 'cut' : undefined;
   }
 
