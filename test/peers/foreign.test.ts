@@ -70,7 +70,7 @@ const kinds: Readonly<Record<string, readonly string[]>> = {
   'expert-other': ['unexplained'],
   'ties-without-base': ['base_not_subtracted'],
   'ties-untrimmed': ['density_ignored'],
-  'ties-density-other': ['density_ignored'],
+  'ties-density-other': ['wrong_density'],
   'ties-is-linear': ['linear_instead'],
   'lambda-other': ['wrong_lambda'],
   'arithmetic-base-other': ['another_base'],
