@@ -1,10 +1,20 @@
-import { cpSync, mkdirSync, readFileSync, rmSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { basename, join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { isChosen } from '../src/core/engine/compute/recompute.js';
 import { extractLora, layerSwap, merge, openCheckpoint, relayout, soup, verify } from '../src/index.js';
 import { lora, writeAdapter } from './fixtures/adapters.js';
 import { fill, llama, llamaShapes, temporaryDirectory, writeCheckpoint } from './fixtures/checkpoints.js';
+import { cli } from './fixtures/cli.js';
 import { everyMethod } from './fixtures/every-method.js';
 import { writeFamily } from './fixtures/family.js';
 
@@ -36,6 +46,15 @@ const writeRecord = (out: string, record: object): void =>
 
 const statesOf = async (out: string) =>
   Object.fromEntries((await verify(out)).files.map(({ file, state }) => [file, state]));
+
+it('stands before a push with --verify', async () => {
+  const { out } = await swapped({ checksums: true });
+  const push = () => cli(['push', out, 'org/merged', '--dry-run', '--verify', '--json']);
+  expect((await push()).code).toBe(0);
+  flip(join(out, readdirSync(out).find((name) => name.endsWith('.safetensors')) ?? ''), 2000);
+  const refused = await push();
+  expect([refused.code, JSON.parse(refused.stdout).error.code]).toEqual([3, 'OUTPUT_DAMAGED']);
+});
 
 describe('an output against its record', () => {
   it('is intact, and its weights are known by their sizes where no SHA-256 was recorded', async () => {

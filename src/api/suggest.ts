@@ -40,7 +40,7 @@ export interface Suggestion extends SuggestedLayers, Readonly<Record<Side, Sugge
   readonly layers: number;
   /** The command of the suggested swap. */
   readonly command: string;
-  /** The swaps, and from a budget of 3 on a soup to compare with; `runExperiment` takes it. */
+  /** The swaps. With a budget of 3 or more, also a soup to compare with; `runExperiment` takes it. */
   readonly experiment: ExperimentInput;
   readonly bytesRead: number;
   readonly seconds: number;

@@ -276,8 +276,13 @@ const elsewhere: Readonly<Record<string, string>> = {
     'the command of a quantised base of DoRA, for rows',
   'core/models/adapters/changed.ts: relayout … -o DIR':
     'the command of several adapters, on a base that holds the state of one',
-  'core/models/adapters/changed.ts: relayout … --dtype bfloat16 -o DIR':
+  'core/models/adapters/tuned-tensor.ts: relayout … --dtype bfloat16 -o DIR':
     'typed in by test/quantisation/adapters.test.ts',
+  'core/models/adapters/tuned-tensor.ts: relayout … -o DIR':
+    'the command of a model in pieces, for an adapter that multiplies',
+  'core/models/checkpoint/pieces.ts: relayout … -o DIR': 'typed in by test/checkpoint/distributed.test.ts',
+  'core/plan/compile/vocabularies/vocabulary.ts: relayout … -o DIR':
+    'the command of a model in pieces, for rows',
   'api/training-status.ts: … …': 'typed in by test/cli/study.test.ts',
   'cli/work/studies/batch.ts: evaluate …': 'typed in by test/cli/study.test.ts',
   'cli/work/studies/batch.ts: evaluate … --in-place': 'typed in by test/evaluation/in-place.test.ts',

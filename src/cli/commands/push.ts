@@ -16,6 +16,7 @@ export const push = command({
     message: option('--message <text>', 'title of the commit', {
       default: 'Upload a checkpoint with layerloom',
     }),
+    verify: option('--verify', 'upload only an output that is as its merge wrote it, by layerloom verify'),
     dryRun: option('--dry-run', 'list and check the files, and ask nothing of the hub', {
       group: optionGroups.running,
     }),

@@ -2,6 +2,7 @@ import { constants } from 'node:fs';
 import { realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { LayerloomError } from '../base/errors/errors.js';
+import { optionName } from '../base/errors/option-name.js';
 import { namesIn } from '../base/files/unless-missing.js';
 import { reading } from '../base/files/writing.js';
 import { hashOpenFile } from '../engine/output/checksums.js';
@@ -157,7 +158,7 @@ export class ChainWalk {
     if (sha256 === undefined)
       return {
         ...{ link: 'unidentified', path: null },
-        reason: `the statement has no SHA-256 of ${file}, since the merge had no --checksums`,
+        reason: `the statement has no SHA-256 of ${file}, since the merge had no ${optionName('checksums')}`,
       };
     let other: string | undefined;
     for (const place of places) {

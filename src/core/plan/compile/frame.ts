@@ -25,7 +25,7 @@ export interface Frame extends RecipeModels {
   tensorsOf(compiled: Compiled): UnplacedTensor[];
 }
 
-/** Selects the recipe keys that determine a frame. */
+/** Selects the recipe keys that determine a frame: all of an output except its weights. */
 const framedOf = ({
   models,
   companions,

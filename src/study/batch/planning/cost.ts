@@ -21,8 +21,8 @@ export interface BatchCost {
   /** Input bytes to read, without statistics. A stage reads each byte once. */
   readonly bytesToRead: number;
   /**
-   * Bytes to read for statistics of whole models and tensors, without a further pass and sample for
-   * magnitudes.
+   * Bytes to read for statistics of whole models and tensors. Excludes the second pass and the sample that
+   * magnitudes need.
    */
   readonly bytesToMeasure: number;
   /**

@@ -12,7 +12,7 @@ export interface CostInPlace {
   readonly place: string;
   /** Bytes that writing the merges would take; a shard that several merges share counts once. */
   readonly bytesWritten: number;
-  /** Merges without a donor, which are written there and removed. */
+  /** Number of merges that are written to `place` and removed, because no loaded model can become them. */
   readonly withoutDonor: number;
 }
 

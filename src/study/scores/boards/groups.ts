@@ -214,7 +214,7 @@ const whyUndecided = (
   });
 };
 
-/** Returns the merge of soups; among several, that of the default configuration, if any. */
+/** Returns the merge whose experts are soups. Among several, returns the one with the default configuration. */
 const oneOf = (models: readonly ScoredModel[]): readonly ScoredModel[] => {
   const byVariant = [...groupBy(models, ({ variant, name }) => variant ?? name)];
   const distinct = distinctConfigurations(

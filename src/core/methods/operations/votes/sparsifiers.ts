@@ -52,7 +52,7 @@ interface SparsifierKind<S> {
   readonly needsRows?: true;
   /** Returns the magnitude bounds that `append` needs. */
   cuts?(sparsifier: S, elements: number): readonly Omit<BoundToFind, 'value' | 'tallied'>[];
-  /** Appends the sparsified value times `scale`; `bounds` answer `cuts`. */
+  /** Appends the sparsified value times `scale`; `bounds` are the bounds found for `cuts`, in order. */
   append(
     program: Program,
     value: Value,
