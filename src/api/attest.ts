@@ -11,6 +11,7 @@ import { isOutput } from '../core/measure/verification/is-output.js';
 import { readWrittenRecord } from '../core/measure/verification/written-record.js';
 import { readKey } from '../core/statements/keys.js';
 
+/** Options of `attest`. */
 export interface AttestOptions extends Pick<RunControls, 'threads' | 'signal' | 'onProgress'> {
   /**
    * A private key in PEM (EC P-256, P-384, P-521 or Ed25519) that signs all files of the folder. Default: no
@@ -19,6 +20,7 @@ export interface AttestOptions extends Pick<RunControls, 'threads' | 'signal' | 
   key?: string | undefined;
 }
 
+/** Result of `attest`. */
 export interface Attestation {
   /** Absolute path of the output. */
   readonly out: string;

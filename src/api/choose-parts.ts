@@ -37,6 +37,7 @@ export interface ChooseParameters {
   statistic?: Statistic | undefined;
 }
 
+/** Options of `chooseParts`. */
 export interface ChooseOptions {
   /** The recipe's folder, for relative paths of models. Default: the working directory. */
   folder?: string | undefined;

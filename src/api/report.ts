@@ -1,6 +1,7 @@
 import { requireOut } from '../core/base/files/require-out.js';
 import type { ReportOptions, WrittenReport } from '../study/pages/report/write-report.js';
 
+/** Options of `writeReport`. */
 export interface WriteReportOptions extends ReportOptions {
   /** Files of published figures (CSV), which tables show beside the experiment's own. */
   summaries?: readonly string[] | undefined;

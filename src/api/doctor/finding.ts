@@ -1,6 +1,7 @@
 /** `problem`: merging does not work; `warning`: it works with limitations. */
 export type Mark = 'ok' | 'warning' | 'problem';
 
+/** The result of one check. */
 export interface Finding {
   readonly subject: string;
   readonly mark: Mark;

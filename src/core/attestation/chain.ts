@@ -32,6 +32,7 @@ export interface ChainModel {
   readonly inputs: readonly ChainModel[];
 }
 
+/** Result of `chain`: a model and the models that it was made from. */
 export interface Chain {
   readonly out: string;
   /** True if every statement is valid, and all stated inputs are here with the stated SHA-256. */

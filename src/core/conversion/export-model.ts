@@ -22,6 +22,7 @@ import { findConverter, findQuantizer, type Program, type ProgramPlaces } from '
 import { between, type RanProgram, stateExport } from './state-export.js';
 import { checkQuantizer, convert, type LoadedOnce, loadOnce, quantize, type StepContext } from './steps.js';
 
+/** Options of `exportModel`. */
 export interface ModelExportOptions extends ProgramPlaces {
   to: (typeof exportFormats)[number];
   /** Type of the weights, such as `bf16`, `q8_0` or `q4_k_m`. */

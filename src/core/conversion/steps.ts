@@ -137,6 +137,7 @@ const loaders: Readonly<Record<string, (file: string) => readonly string[]>> = {
   'llama-simple': (file) => ['-m', file, '-n', tokens, prompt],
 };
 
+/** Result of loading a file in llama.cpp. */
 export interface LoadedOnce {
   readonly program: string;
   /** The version that the program reports; null if it reports none. */

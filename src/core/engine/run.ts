@@ -43,6 +43,7 @@ export interface RunControls {
   onProgress?: ((progress: Progress) => void) | undefined;
 }
 
+/** Cost of a run. */
 export interface RunCost {
   /** Input bytes read, without headers; and shard bytes written. */
   readonly bytesRead: number;

@@ -49,6 +49,7 @@ export type Operand =
 /** An output tensor as a copy, or as a computation over byte ranges. */
 export type PlannedExpression = Copy<StoredTensor> | Same<StoredTensor> | Computation<Operand>;
 
+/** A tensor of the output. */
 export interface PlannedTensor {
   readonly name: string;
   readonly dtype: Dtype;
@@ -73,6 +74,7 @@ export interface PlannedShard {
   readonly tensors: readonly PlannedTensor[];
 }
 
+/** A model that a plan reads. */
 export interface PlannedInput extends Origin {
   /** `task`, `language`, `model`, `base` and others. */
   readonly role: string;

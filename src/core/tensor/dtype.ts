@@ -41,6 +41,7 @@ export const arithmeticDtypes = [
   'F8_E5M2',
 ] as const satisfies readonly Dtype[];
 
+/** A dtype that kernels compute in. */
 export type ArithmeticDtype = (typeof arithmeticDtypes)[number];
 
 export const isDtype = (name: unknown): name is Dtype =>

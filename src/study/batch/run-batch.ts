@@ -16,6 +16,7 @@ import { type DistinctShard, groupShards } from './planning/groups.js';
 import type { Part } from './planning/part.js';
 import { StoreSink } from './store-sink.js';
 
+/** Options of a batch. */
 export interface BatchOptions extends PlanOptions, Omit<BatchPlanOptions, 'assume'> {
   /** The directory of the merges. */
   out: string;
@@ -43,6 +44,7 @@ export interface BatchOptions extends PlanOptions, Omit<BatchPlanOptions, 'assum
   onMerge?: ((outcome: MergeOutcome) => void | Promise<void>) | undefined;
 }
 
+/** Result of `runBatch`: its merges and costs. */
 export interface BatchResult extends RunCost {
   readonly merges: readonly MergeOutcome[];
   readonly cost: BatchCost;

@@ -9,6 +9,7 @@ import { HarnessProcess, type LoadedWeights } from './harness/harness-process.js
 import { pathToLoad } from './harness/loadable.js';
 import { weightsArguments } from './harness/loaded-model.js';
 
+/** Options of `tryModels`. */
 export interface TryOptions {
   /** The harness's command, for the shell; default `lm_eval`. */
   readonly lmEval?: string | undefined;
@@ -23,9 +24,11 @@ export interface TryOptions {
   readonly signal?: AbortSignal | undefined;
   /** Called before each model, with the number of models that have answered. */
   readonly onModel?: ((done: number) => void) | undefined;
+  /** Called with each answer. */
   readonly onAnswer?: ((trial: Trial) => void) | undefined;
 }
 
+/** A model's answer to a prompt. */
 export interface Trial {
   readonly model: string;
   readonly text: string;

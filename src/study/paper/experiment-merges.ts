@@ -198,6 +198,7 @@ ${grid}`,
   },
 } as const satisfies Readonly<Record<string, Preset>>;
 
+/** A preset's name. */
 export type PresetName = keyof typeof presets;
 
 export const isPresetName = (name: string): name is PresetName => Object.hasOwn(presets, name);

@@ -25,6 +25,7 @@ export interface JobParameters extends CommonParameters {
   readonly stamp?: string | undefined;
 }
 
+/** The scoring jobs. */
 export interface EvaluationJobs {
   /** Number of jobs; default: that of the parts. */
   readonly parts?: number | undefined;

@@ -7,6 +7,7 @@ import { readEntry, type StoreEntry, storedKeys } from './files/record.js';
 import { namesAside, putBack, removeAside, setAside } from './files/set-aside.js';
 import { clearLeftovers, type Leftovers } from './leftovers.js';
 
+/** Options of `ShardStore.gc`. */
 export interface GcOptions {
   /** Keys to keep, besides linked ones. */
   keep?: Iterable<string> | AsyncIterable<string> | undefined;

@@ -27,6 +27,7 @@ export type ErrorCode = keyof Catalogue;
 /** Details of a code's errors, without their context. */
 export type ErrorDetails<Code extends ErrorCode> = Parameters<Catalogue[Code]['message']>[0];
 
+/** Every code. */
 export const errorCodes = Object.keys(catalogue) as ErrorCode[];
 
 /** Facts that callers add to an error on its way up. */
@@ -47,6 +48,7 @@ export interface ErrorContext {
   readonly warnings?: readonly string[] | undefined;
 }
 
+/** The details that an error's context adds. */
 export interface ContextDetails {
   readonly path?: ErrorContext['recipePath'];
   readonly file?: string;
@@ -121,6 +123,7 @@ export class LayerloomError<Code extends ErrorCode = ErrorCode> extends Error {
       context: { ...this.context, ...context },
     });
   }
+  /** The error as `--json` prints it. */
 
   toJSON(): { code: Code; message: string; details: ErrorDetails<Code> & ContextDetails } {
     return { code: this.code, message: this.message, details: this.details };

@@ -11,6 +11,7 @@ import type { Staging } from './staging.js';
 /** Ways to make a shard that equals an input file; `reflink` is a copy-on-write copy. */
 export const links = ['copy', 'reflink', 'hard', 'symbolic'] as const;
 
+/** Ways to make a shard that equals a whole input file. */
 export type Link = (typeof links)[number];
 
 /** @throws LayerloomError INVALID_PARAMETER */

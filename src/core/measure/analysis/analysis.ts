@@ -45,6 +45,7 @@ export const fileName = (name: string): string => name.replaceAll('/', '--');
 
 export const vectorsName = (name: string): string => `${fileName(name)}.mav.safetensors`;
 
+/** A tensor of an expert: its rows, and the share of them above the threshold. */
 export interface TensorAnalysis extends TensorRows {
   /** Share of finite rows whose MAV is above the threshold; 0 if no row is finite. */
   readonly fractionAbove: number;

@@ -12,6 +12,7 @@ import type { ProofSample } from './sample/plan-sample.js';
  */
 export type ProofVerdict = 'intact' | 'rounded' | 'different' | 'not_comparable' | 'not_this';
 
+/** How a tensor of an output compares with the expected tensor. */
 export type ProvenState = 'equal' | 'rounding' | 'different' | 'missing' | 'additional' | 'not_comparable';
 
 /** A tensor of an output, compared with the expected one. */

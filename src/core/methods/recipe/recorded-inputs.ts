@@ -57,6 +57,7 @@ export class RecordedInputs {
     this.inputs = inputs;
     this.#byText = byPortableText(inputs);
   }
+  /** Returns true if the record has the model. */
 
   has(model: string): boolean {
     return this.#byText.has(model);

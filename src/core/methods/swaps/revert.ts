@@ -22,6 +22,7 @@ import { thresholdThatKeeps, type WeighedRows } from './threshold-that-keeps.js'
  * `modules` limits the first two.
  */
 export interface RevertParameters {
+  /** The expert's base. */
   base: ModelInput;
   /** The expert to revert in part. */
   model: ModelInput;

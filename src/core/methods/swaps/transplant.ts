@@ -9,7 +9,9 @@ import { modelSchema } from '../framework/declaration/parameters.js';
 import type { ModelInput } from '../framework/declaration/recipe-input.js';
 import { transplantedRows, transplantNotes } from './transplanted.js';
 
+/** Parameters of `transplant`. */
 export interface TransplantParameters {
+  /** The model that gets another tokenizer. */
   model: ModelInput;
   /** The model that gives the tokenizer. The layers are not used, and may have any size. */
   donor: ModelInput;

@@ -21,6 +21,7 @@ export interface RangeCacheSelection {
   readonly env?: NodeJS.ProcessEnv | undefined;
 }
 
+/** The result of `removeFromRangeCache`. */
 export interface RangeCacheRemoval {
   readonly removed: readonly RangeCacheEntry[];
   /** Selected models that were kept, because a process uses them. */

@@ -2,6 +2,7 @@ import type { LayerloomError } from '../../../core/base/errors/errors.js';
 import type { Recipe } from '../../../core/methods/recipe/recipe.js';
 import type { RecipeInput } from '../../../core/methods/recipes.js';
 
+/** A merge of a batch. */
 export interface BatchMerge {
   /** The path relative to the batch's directory too. */
   readonly name: string;
@@ -23,4 +24,5 @@ export interface RefusedMerge<M extends BatchMerge> {
 }
 
 export const mergeStates = ['pending', 'done', 'failed'] as const;
+/** The progress of a merge. */
 export type MergeState = (typeof mergeStates)[number];

@@ -2,6 +2,7 @@ import { nameOfModel } from './blocks/models.js';
 import { evaluatedLanguagesOf, measuredLanguages } from './measured-languages.js';
 import type { Experiment } from './read-experiment.js';
 
+/** A model that merges are compared with. */
 export interface ExperimentReference {
   readonly name: string;
   /** `base`, `task`, `language`, or the experiment's own word: `joint`, `checkpoint`. */

@@ -21,6 +21,7 @@ import { type EvaluationPlan, planEvaluation } from './plan-evaluation.js';
 import { pathOf } from './requests/models-to-score.js';
 import { usualScores } from './usual-scores.js';
 
+/** Options of `evaluateModels`. */
 export interface EvaluateModelsOptions extends Omit<EvaluateOptions, 'only' | 'part' | 'inPlace' | 'expect'> {
   /** Directory of the results, made if needed. Default: `scores`. */
   readonly out?: string | undefined;

@@ -11,6 +11,7 @@ import type { ModelToScore } from './requests/models-to-score.js';
 import type { RunningRequests } from './requests/time-left.js';
 import type { ScoringOutcome } from './score-model.js';
 
+/** Options of `evaluateExperiment`. */
 export interface EvaluateOptions {
   /** The harness's command, for the shell; default `lm_eval`. */
   readonly lmEval?: string | undefined;
@@ -51,6 +52,7 @@ export interface EvaluateOptions {
   readonly onScored?: ((outcome: ScoringOutcome) => void) | undefined;
 }
 
+/** Progress of an evaluation. */
 export interface EvaluationProgress {
   /** Models scored now or earlier, or failed. */
   readonly done: number;

@@ -53,6 +53,7 @@ export interface WrittenAnalysis {
   readonly advice: readonly string[];
 }
 
+/** An analysis, its files, and its cost. */
 export interface AnalysisResult extends WrittenAnalysis {
   readonly bytesRead: number;
   readonly seconds: number;

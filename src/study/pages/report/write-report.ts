@@ -77,6 +77,7 @@ const layersOf = async (directory: string, paths: readonly string[]): Promise<nu
   return undefined;
 };
 
+/** Options of a report. */
 export interface ReportOptions {
   out: string;
   /** CSV file for the numbers of the page's tables and pictures. */

@@ -3,8 +3,10 @@ import { nearest } from '../../../core/base/nearest.js';
 
 export const tableFormats = ['text', 'markdown', 'csv', 'latex', 'json', 'parquet'] as const;
 
+/** A format of score tables. */
 export type TableFormat = (typeof tableFormats)[number];
 
+/** Formats that are texts. */
 export type TextFormat = Exclude<TableFormat, 'parquet'>;
 
 /** Results of `formatTables` by format. */

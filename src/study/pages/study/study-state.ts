@@ -46,6 +46,7 @@ export interface StudyError {
   readonly message: string;
 }
 
+/** A study at one moment. */
 export interface StudyState {
   readonly title: string;
   readonly directory: string;

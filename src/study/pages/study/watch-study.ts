@@ -11,6 +11,7 @@ import { stillPage } from '../html-page.js';
 import { writePage } from '../report/write-report.js';
 import { type StudyState, StudyWatch } from './study-state.js';
 
+/** Options of `watchStudy`. */
 export interface WatchStudyOptions {
   out: string;
   /** Directories of trainings, as written by `trainInit`. */
@@ -24,6 +25,7 @@ export interface WatchStudyOptions {
   onWritten?: ((state: StudyState) => void) | undefined;
 }
 
+/** The result of a watch. */
 export interface WatchedStudy {
   /** Absolute path of the page. */
   readonly out: string;

@@ -35,12 +35,14 @@ export interface Cell {
   readonly flag?: string;
 }
 
+/** A column of a table. */
 export interface TableColumn {
   readonly id: string;
   readonly label: string;
   readonly kind: 'text' | 'number';
 }
 
+/** A row of a table. */
 export interface TableRow {
   readonly id: string;
   readonly label: string;

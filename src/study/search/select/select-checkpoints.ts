@@ -4,6 +4,7 @@ import { itemAt, ownValue, valueAt } from '../../../core/base/errors/lookup.js';
 import { optionName } from '../../../core/base/errors/option-name.js';
 import { invalidSelection } from './selection-wishes.js';
 
+/** A checkpoint to choose from. */
 export interface SelectionCandidate {
   readonly name: string;
   /** Scores by benchmark, higher is better; the same benchmarks for every candidate. */
@@ -16,6 +17,7 @@ export interface SelectionDistance {
   readonly distance: number;
 }
 
+/** Candidates with their scores and distances. */
 export interface SelectionInput {
   readonly candidates: readonly SelectionCandidate[];
   readonly distances: readonly SelectionDistance[];
@@ -29,6 +31,7 @@ export interface SelectionInput {
   readonly atLeast?: Readonly<Record<string, number>> | undefined;
 }
 
+/** A chosen checkpoint, and why. */
 export interface SelectedCheckpoint {
   readonly name: string;
   /**
@@ -46,6 +49,7 @@ export interface SelectedCheckpoint {
   readonly next: { readonly name: string; readonly value: number } | null;
 }
 
+/** The chosen checkpoints, with the reasons. */
 export interface Selection {
   readonly chosen: readonly SelectedCheckpoint[];
   readonly balance: number;

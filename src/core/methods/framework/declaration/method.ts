@@ -10,6 +10,7 @@ import type { Expression } from '../../operations/expression.js';
 import type { Formula } from '../../operations/formula.js';
 import type { ModelInput } from './recipe-input.js';
 
+/** A model as a recipe refers to it. */
 export interface ModelReference {
   /** The model's role in the recipe: `task`, `language`, `base`, `model` and others. */
   readonly role: string;
@@ -83,6 +84,7 @@ export interface ModelView {
   readonly config?: Readonly<Record<string, unknown>> | undefined;
 }
 
+/** The merged models and their statistics, as a method compiles against them. */
 export interface CompileContext extends Statistics {
   /** The first model's number of layers. */
   readonly layers: number;
@@ -143,6 +145,7 @@ export interface Takes {
   readonly startsFromBase?: boolean;
 }
 
+/** A plan, as its method reports on it. */
 export interface ReportedPlan {
   readonly recipe: Readonly<Record<string, unknown>>;
   readonly inputs: readonly { readonly name: string; readonly role: string }[];

@@ -23,6 +23,7 @@ interface FilteredValue<Value extends Scalar = Scalar> {
 export interface ParameterSpec<Value extends Scalar = Scalar> {
   /** Completes the sentence "PARAMETER: expected …". */
   readonly expected: string;
+  /** Returns true if the value is allowed. */
   accepts(value: unknown): value is Value;
   /** Absent if the recipe must give a value. */
   readonly default?: Value;
@@ -30,6 +31,7 @@ export interface ParameterSpec<Value extends Scalar = Scalar> {
   readonly json?: Readonly<Record<string, unknown>>;
 }
 
+/** Specs by the parameters' names. */
 export type ParameterSpecs<Values> = {
   readonly [Name in keyof Values]: ParameterSpec<Values[Name] & Scalar>;
 };
@@ -53,6 +55,7 @@ export const numberParameter = (
   ...(preset === undefined ? {} : { default: preset }),
 });
 
+/** A parameter that is any finite number. */
 export const anyNumber = (preset?: number): ParameterSpec<number> =>
   numberParameter('a finite number', () => true, preset);
 

@@ -15,6 +15,7 @@ export const gramOf = (pairs: Float64Array, at: number, count: number): Gram => 
   of: (i, j) => itemAt(pairs, at + pairIndex(Math.min(i, j), Math.max(i, j), count)),
 });
 
+/** Parameters of a rule, part of the plan. */
 export type RuleParameters = Readonly<Record<string, number | boolean | string | readonly number[]>>;
 
 /** Returns the coefficients of a linear combination, or why they are undefined. Must be pure. */

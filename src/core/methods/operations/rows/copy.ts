@@ -2,6 +2,7 @@ import * as z from 'zod';
 import type { Operation } from '../program/operation.js';
 import type { Value } from '../program/program.js';
 
+/** A tensor copied byte for byte. */
 export interface Copy<T> {
   readonly kind: 'copy';
   readonly source: T;

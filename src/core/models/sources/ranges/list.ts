@@ -7,6 +7,7 @@ import { lastUse, type RangeFolder, rangeFolderAt, rangeRecordPath } from './fol
 import { readRangeRecord } from './folder/record.js';
 import { rangeCacheRoot } from './folder/root.js';
 
+/** A weight file in the cache of ranges. */
 export interface RangeCacheFile {
   readonly name: string;
   /** Length of the whole file; 0 for a broken link. */
@@ -19,6 +20,7 @@ export interface RangeCacheFile {
   readonly kind: 'ranges' | 'link' | 'broken link';
 }
 
+/** A model's commit in the cache of ranges. */
 export interface RangeCacheEntry {
   readonly id: string;
   readonly commit: string;

@@ -1,5 +1,6 @@
 import type { HubOptions } from '../../hub.js';
 
+/** Options of `push`. */
 export interface PushOptions extends HubOptions {
   /** True to make a new repository private. Default: the organisation's setting, mostly public. */
   readonly private?: boolean | undefined;
@@ -13,6 +14,7 @@ export interface PushOptions extends HubOptions {
   readonly dryRun?: boolean | undefined;
 }
 
+/** A file of a pushed checkpoint. */
 export interface PushedFile {
   readonly name: string;
   readonly bytes: number;
@@ -20,6 +22,7 @@ export interface PushedFile {
   readonly state: 'sent' | 'there' | 'copied' | 'planned';
 }
 
+/** The result of `push`. */
 export interface PushResult {
   /** `org/name`. */
   readonly id: string;
