@@ -207,10 +207,14 @@ def record_in(directory: str) -> str:
     """
     file = os.path.join(directory, "experiment.json")
     if not os.path.lexists(file):
-        message = f"{directory} has no experiment.json; `layerloom.run_experiment(…, out={directory!r})` makes one"
-        if os.path.lexists(os.path.join(directory, "layerloom.json")):
-            message = f"{directory} has no experiment.json; it is a single merge: layerloom.Merge shows it"
-        raise LayerloomError("EXPERIMENT_MISSING", message, {"directory": directory}, 3)
+        is_merge = os.path.lexists(os.path.join(directory, "layerloom.json"))
+        remedy = (
+            "it is a single merge: layerloom.Merge shows it"
+            if is_merge
+            else f"`layerloom.run_experiment(…, out={directory!r})` makes one"
+        )
+        details = {"directory": directory, "reason": "has no experiment.json", "remedy": remedy}
+        raise LayerloomError("EXPERIMENT_MISSING", f"{directory} has no experiment.json; {remedy}", details, 3)
     return file
 
 
