@@ -49,22 +49,6 @@ export const describeOutput = (found: OutputVerification): string => {
   ].join('\n');
 };
 
-/** Names the damage, and the remedy. */
-export const damageOf = ({ structure, files, unlisted, againstInputs }: OutputVerification) => {
-  const wrong = files.filter(({ state }) => state === 'different' || state === 'missing');
-  const damage = [
-    ...(structure === null ? [] : [structure]),
-    ...wrong.map(({ file, reason }) => `${file} ${reason ?? 'differs'}`),
-    ...(againstInputs?.different ?? []).map(({ file, tensor }) => `${tensor ?? 'the header'} of ${file}`),
-  ];
-  const added = wrong.filter(({ file }) => unlisted.includes(file)).length;
-  const remedies = [
-    ...(added > 0 ? ['remove what was added'] : []),
-    ...(added < damage.length ? ['merge it again'] : []),
-  ];
-  return { damage, remedy: remedies.join(', and ') };
-};
-
 const verdictOf = ({ verdict, againstInputs }: OutputVerification): string => {
   if (verdict !== 'intact-by-size') return verdict;
   return againstInputs === null

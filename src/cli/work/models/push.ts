@@ -3,7 +3,6 @@ import type { OutputOptions } from '../../options/output.js';
 import { warn } from '../../print.js';
 import { describePush } from '../../text/models/hub-text.js';
 import { show, watched } from '../running/show.js';
-import { verifyCommand } from './verify.js';
 
 interface PushCommandOptions extends OutputOptions {
   readonly directory: string;
@@ -15,17 +14,14 @@ interface PushCommandOptions extends OutputOptions {
   readonly dryRun?: boolean;
 }
 
-/** @throws LayerloomError OUTPUT_DAMAGED and OUTPUT_UNRECORDED with `--verify`; the codes of `push` */
 export const pushCommand = async ({
   directory,
   repository,
   json,
   quiet,
   verbose: _verbose,
-  verify: isVerified,
   ...given
 }: PushCommandOptions): Promise<void> => {
-  if (isVerified) await verifyCommand({ out: directory, quiet: true });
   const result = await watched({ quiet }, ({ signal, onProgress }) =>
     push(directory, repository, {
       ...given,

@@ -1,12 +1,13 @@
 import { type VerifyOutputOptions, verify } from '../../../api/verify.js';
 import { LayerloomError } from '../../../core/base/errors/errors.js';
+import { checkIntact } from '../../../core/measure/verification/check-intact.js';
 import type { OutputVerification } from '../../../core/measure/verification/verification.js';
 import type { OutputOptions } from '../../options/output.js';
 import { note, warn } from '../../print.js';
 import { describeLoading, faultsOf } from '../../text/loading-text.js';
 import { describeProof } from '../../text/models/proof-text.js';
 import { describeSample } from '../../text/models/sample-text.js';
-import { damageOf, describeOutput } from '../../text/models/verification-text.js';
+import { describeOutput } from '../../text/models/verification-text.js';
 import { show, watched } from '../running/show.js';
 
 interface VerifyCommandOptions extends OutputOptions {
@@ -35,7 +36,7 @@ export const verifyCommand = async (options: VerifyCommandOptions): Promise<void
   if (!options.quiet) result.warnings.forEach(warn);
   const isLoaded = result.loading?.loads !== false;
   if ((result.intact && isLoaded) || !options.json) show(result, options, describe);
-  if (!result.intact) throw new LayerloomError('OUTPUT_DAMAGED', { ...result, ...damageOf(result) });
+  checkIntact(result);
   if (result.loading?.loads !== false) return;
   const { loadedAs } = result.loading;
   throw new LayerloomError('NOT_LOADABLE', {

@@ -10,6 +10,8 @@ export interface PushOptions extends HubOptions {
   readonly message?: string | undefined;
   /** Called with each warning before anything is sent. The result lists warnings too. */
   readonly onWarning?: ((warning: string) => void) | undefined;
+  /** True to refuse an output that is not as its merge wrote it, by `verify`. Default false. */
+  readonly verify?: boolean | undefined;
   /** True to list and check files without asking the hub. Default false. */
   readonly dryRun?: boolean | undefined;
 }

@@ -1,0 +1,23 @@
+import { LayerloomError } from '../../base/errors/errors.js';
+import type { OutputVerification } from './verification.js';
+
+/** @throws LayerloomError OUTPUT_DAMAGED, whose details are the verification, the damage and the remedy */
+export const checkIntact = (found: OutputVerification): void => {
+  if (!found.intact) throw new LayerloomError('OUTPUT_DAMAGED', { ...found, ...damageOf(found) });
+};
+
+/** Names the damage, and the remedy. */
+const damageOf = ({ structure, files, unlisted, againstInputs }: OutputVerification) => {
+  const wrong = files.filter(({ state }) => state === 'different' || state === 'missing');
+  const damage = [
+    ...(structure === null ? [] : [structure]),
+    ...wrong.map(({ file, reason }) => `${file} ${reason ?? 'differs'}`),
+    ...(againstInputs?.different ?? []).map(({ file, tensor }) => `${tensor ?? 'the header'} of ${file}`),
+  ];
+  const added = wrong.filter(({ file }) => unlisted.includes(file)).length;
+  const remedies = [
+    ...(added > 0 ? ['remove what was added'] : []),
+    ...(added < damage.length ? ['merge it again'] : []),
+  ];
+  return { damage, remedy: remedies.join(', and ') };
+};
