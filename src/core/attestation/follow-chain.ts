@@ -1,12 +1,9 @@
-import { constants } from 'node:fs';
 import { realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { LayerloomError } from '../base/errors/errors.js';
+import { groupBy, itemAt } from '../base/errors/lookup.js';
 import { optionName } from '../base/errors/option-name.js';
 import { namesIn } from '../base/files/unless-missing.js';
-import { reading } from '../base/files/writing.js';
-import { hashOpenFile } from '../engine/output/checksums.js';
-import { withFile } from '../engine/output/durable.js';
 import type { Run } from '../engine/run.js';
 import { readWrittenRecord, type WrittenRecord } from '../measure/verification/written-record.js';
 import { parseAddress } from '../models/address/address.js';
@@ -15,6 +12,7 @@ import { locateIfHere } from '../models/sources/locate.js';
 import { hubAddressOf } from '../statements/purl.js';
 import type { ChainModel, LinkState } from './chain.js';
 import { checkProof } from './check-proof.js';
+import { hashFile } from './hash-files.js';
 import { fileAt, placedInputs, placesOf } from './input-places.js';
 import { type Stated, type StatedInput, statedOf } from './stated.js';
 
@@ -188,9 +186,7 @@ export class ChainWalk {
 
   async #hashNow(path: string): Promise<string> {
     const { pool } = this.#run;
-    const sha256 = await reading(path, () =>
-      withFile(path, constants.O_RDONLY | constants.O_NONBLOCK, (file) => hashOpenFile(pool, path, file.fd)),
-    );
+    const sha256 = await hashFile(path, pool);
     pool.throwIfStopped();
     this.#run.report({ phase: 'checksums', done: this.#hashes.size, total: this.#hashes.size });
     return sha256 ?? '';
@@ -201,16 +197,10 @@ export class ChainWalk {
 const dirnameOf = (path: string, file: string): string =>
   path.endsWith(`/${file}`) ? path.slice(0, -file.length - 1) : dirname(path);
 
-const byModel = (inputs: readonly StatedInput[]): readonly StatedInput[][] => {
-  const groups = new Map<string, StatedInput[]>();
-  for (const input of inputs) {
-    const group = groups.get(input.model);
-    if (group === undefined) groups.set(input.model, [input]);
-    else if (!group.some(({ file, sha256 }) => file === input.file && sha256 === input.sha256))
-      group.push(input);
-  }
-  return [...groups.values()];
-};
+const byModel = (inputs: readonly StatedInput[]): readonly StatedInput[][] =>
+  [...groupBy(inputs, ({ model }) => model).values()].map((files) =>
+    [...groupBy(files, ({ file, sha256 }) => `${sha256} ${file}`).values()].map((same) => itemAt(same, 0)),
+  );
 
 /** Returns undefined if the record is missing or unreadable. */
 const recordOf = (folder: string): Promise<WrittenRecord | undefined> =>

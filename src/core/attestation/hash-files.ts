@@ -4,6 +4,7 @@ import { reading } from '../base/files/writing.js';
 import { hashOpenFile } from '../engine/output/checksums.js';
 import { withFile } from '../engine/output/durable.js';
 import type { Run } from '../engine/run.js';
+import type { WorkerPool } from '../engine/threads/pool.js';
 
 /**
  * Hashes files of a folder on worker threads.
@@ -21,17 +22,25 @@ export const hashFiles = async (
   const hashes = new Map([...known].filter(([name]) => names.includes(name)));
   const unread = names.filter((name) => !hashes.has(name));
   await run.pool.eachInLanes(unread, async (name) => {
-    const path = join(directory, name);
-    // O_NONBLOCK: never wait on a pipe.
-    const sha256 = await reading(path, () =>
-      withFile(path, constants.O_RDONLY | constants.O_NONBLOCK, async (handle) => {
-        if (!(await handle.stat()).isFile()) throw new Error('it is not a file');
-        return await hashOpenFile(run.pool, path, handle.fd);
-      }),
-    );
+    const sha256 = await hashFile(join(directory, name), run.pool);
     if (sha256 !== undefined) hashes.set(name, sha256);
     run.report({ phase: 'checksums', done: hashes.size, total: names.length });
   });
   run.pool.throwIfStopped();
   return new Map(names.flatMap((name) => (hashes.has(name) ? [[name, hashes.get(name) ?? '']] : [])));
 };
+
+/**
+ * Hashes a file on a worker thread.
+ *
+ * @returns undefined if the pool was stopped
+ * @throws LayerloomError READ_FAILED, also for anything but a file
+ */
+export const hashFile = (path: string, pool: WorkerPool): Promise<string | undefined> =>
+  // O_NONBLOCK, so that opening a pipe does not block.
+  reading(path, () =>
+    withFile(path, constants.O_RDONLY | constants.O_NONBLOCK, async (handle) => {
+      if (!(await handle.stat()).isFile()) throw new Error('it is not a file');
+      return await hashOpenFile(pool, path, handle.fd);
+    }),
+  );

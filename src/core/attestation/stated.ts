@@ -41,7 +41,7 @@ export interface Stated {
 export type StatedOf =
   | { readonly state: 'absent' }
   | { readonly state: 'invalid'; readonly file: string; readonly reason: string }
-  | ({ readonly state: 'read'; readonly statement?: Statement } & Stated);
+  | ({ readonly state: 'read' } & Stated);
 
 /**
  * Reads a model's statement: layerloom's, or ggufpacker's beside a GGUF file.
@@ -53,8 +53,7 @@ export const statedOf = async (folder: string, file: string | undefined): Promis
   if (own.state === 'invalid') return { state: 'invalid', file: statementName, reason: own.reason };
   if (own.state === 'read') {
     const stated = inOwn(own.statement);
-    if (file === undefined || stated.subjects.has(file))
-      return { state: 'read', statement: own.statement, ...stated };
+    if (file === undefined || stated.subjects.has(file)) return { state: 'read', ...stated };
   }
   const names = file === undefined ? await namesIn(folder) : [`${file}${derivationEnd}`];
   const derivations = names.filter((name) => name.endsWith(`.gguf${derivationEnd}`));

@@ -96,9 +96,7 @@ export class Evidence {
   readonly expected: ReadonlyMap<string, ExpectedTensor>;
   readonly #parts: EvidenceParts;
   readonly #pairs: ReadonlyMap<string, Pair>;
-  readonly #sampled = new Map<string, Promise<Sampled | undefined>>();
   readonly #made = new Map<string, Promise<unknown>>();
-  readonly #heads = new Map<string, Promise<Float32Array>>();
   readonly #most: number;
 
   constructor(parts: EvidenceParts) {
@@ -148,9 +146,7 @@ export class Evidence {
   }
 
   sampleOf(name: string): Promise<Sampled | undefined> {
-    const known = this.#sampled.get(name) ?? this.#sample(name);
-    this.#sampled.set(name, known);
-    return known;
+    return this.once(`sample ${name}`, () => this.#sample(name));
   }
 
   async read(operand: Operand, shape: Shape, slices: readonly ElementSlice[]): Promise<Float32Array> {
@@ -189,10 +185,8 @@ export class Evidence {
 
   /** Reads an expected tensor's first row, or first elements. */
   headOf(name: string): Promise<Float32Array> {
-    const known =
-      this.#heads.get(name) ?? this.readWanted(name, [headSlice(valueAt(this.expected, name).shape)]);
-    this.#heads.set(name, known);
-    return known;
+    const { shape } = valueAt(this.expected, name);
+    return this.once(`head ${name}`, () => this.readWanted(name, [headSlice(shape)]));
   }
 
   /** Reads what the recipe would give if a source's tensors were 0. */

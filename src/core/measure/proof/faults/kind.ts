@@ -1,3 +1,4 @@
+import { formatLayers } from '../../../methods/framework/layer-set.js';
 import type { Evidence, Finding } from '../evidence.js';
 
 /** A kind of fault. `find` gets the evidence and the tensors not explained yet. */
@@ -21,14 +22,8 @@ export const counted = (count: number, what: string): string => `${count} ${what
 /** Formats layers: `layers 0–3 and 7`. */
 export const layersIn = (layers: readonly (number | null)[]): string => {
   const numbers = [...new Set(layers)].filter((layer) => layer !== null).sort((a, b) => a - b);
-  const runs: [number, number][] = [];
-  for (const layer of numbers) {
-    const last = runs.at(-1);
-    if (last !== undefined && last[1] === layer - 1) last[1] = layer;
-    else runs.push([layer, layer]);
-  }
-  const texts = runs.map(([from, to]) => (from === to ? `${from}` : `${from}–${to}`));
-  if (texts.length === 0) return 'no layers';
+  const texts = formatLayers(numbers).replaceAll('-', '–').split(',');
+  if (numbers.length === 0) return 'no layers';
   const [last = '', ...before] = texts.reverse();
   const list = before.length === 0 ? last : `${before.reverse().join(', ')} and ${last}`;
   return `${numbers.length === 1 ? 'layer' : 'layers'} ${list}`;

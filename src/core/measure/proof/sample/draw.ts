@@ -1,10 +1,5 @@
 import { createHash } from 'node:crypto';
-
-/** Consecutive elements of a tensor that are compared together. */
-export interface Tile {
-  readonly first: number;
-  readonly count: number;
-}
+import type { ElementSlice } from '../../../engine/compute/measures/read-values.js';
 
 /** Selects the tiles to read. Equal seeds select equal tiles. */
 export interface Draw {
@@ -17,7 +12,7 @@ export interface Draw {
  * Draws the share of a tensor's tiles, rounded up, in the tensor's order. Each tile has the same chance, and
  * tensors are drawn independently.
  */
-export const drawTiles = <T extends Tile>(
+export const drawTiles = <T extends ElementSlice>(
   tensor: string,
   tiles: readonly T[],
   { share, seed }: Draw,

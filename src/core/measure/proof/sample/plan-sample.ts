@@ -1,3 +1,4 @@
+import { groupBy } from '../../../base/errors/lookup.js';
 import { blocksOf } from '../../../engine/compute/measures/blocks.js';
 import { sourcesOfOperand } from '../../../plan/operands.js';
 import type { PlannedInput } from '../../../plan/plan.js';
@@ -73,13 +74,8 @@ const sampleOf = async (comparison: PlannedComparison, draw: Draw) => {
 };
 
 /** Counts bytes; those that several tensors read count once. */
-const distinctBytes = (sources: readonly StoredTensor[]): number => {
-  const byFile = new Map<string, StoredTensor[]>();
-  for (const source of sources) {
-    const key = `${source.input} ${source.file}`;
-    const known = byFile.get(key) ?? [];
-    known.push(source);
-    byFile.set(key, known);
-  }
-  return [...byFile.values()].reduce((sum, ranges) => sum + bytesOfExtents(joinExtents(ranges)), 0);
-};
+const distinctBytes = (sources: readonly StoredTensor[]): number =>
+  [...groupBy(sources, ({ input, file }) => `${input} ${file}`).values()].reduce(
+    (sum, ranges) => sum + bytesOfExtents(joinExtents(ranges)),
+    0,
+  );

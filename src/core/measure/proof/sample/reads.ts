@@ -1,3 +1,4 @@
+import type { ElementSlice } from '../../../engine/compute/measures/read-values.js';
 import type { Measurer } from '../../../methods/operations/program/measurer.js';
 import { Program, type ProgramSource } from '../../../methods/operations/program/program.js';
 import { lowerOperand, passesOf, rowsTogether, sourcesOfOperand } from '../../../plan/operands.js';
@@ -5,7 +6,6 @@ import type { Operand, PlannedExpression } from '../../../plan/plan.js';
 import { bitsOf } from '../../../tensor/dtype.js';
 import { elementsOf, type Shape } from '../../../tensor/reference.js';
 import { type StoredTensor, storedTensor } from '../../../tensor/stored-tensor.js';
-import type { Tile } from './draw.js';
 
 /** How to read the values of some elements. */
 export interface Reading {
@@ -13,7 +13,7 @@ export interface Reading {
   readonly columns: number;
   readonly together: number;
   /** Returns the bytes that tiles need. */
-  readonly of: (tiles: readonly Tile[]) => StoredTensor[];
+  readonly of: (tiles: readonly ElementSlice[]) => StoredTensor[];
 }
 
 /**
@@ -54,7 +54,10 @@ const needsAll = (operand: Operand): boolean =>
 const isPlain = ({ begin, end, dtype, sliced }: ProgramSource, elements: number): boolean =>
   sliced === undefined && (end - begin) * 8 === elements * bitsOf(dtype);
 
-const partOf = ({ input, file, begin, dtype }: StoredTensor, { first, count }: Tile): StoredTensor => {
+const partOf = (
+  { input, file, begin, dtype }: StoredTensor,
+  { first, count }: ElementSlice,
+): StoredTensor => {
   const bits = bitsOf(dtype);
   const range = {
     begin: begin + Math.floor((first * bits) / 8),

@@ -1,10 +1,10 @@
-import { itemAt } from '../../../base/errors/lookup.js';
+import { groupBy, itemAt } from '../../../base/errors/lookup.js';
+import type { ElementSlice } from '../../../engine/compute/measures/read-values.js';
 import type { Operand, PlannedInput } from '../../../plan/plan.js';
 import type { PlannedComparison } from '../../../plan/reports/comparison.js';
 import { type Extent, joinExtents, subtractExtents } from '../../../tensor/extent.js';
 import type { Shape } from '../../../tensor/reference.js';
 import type { StoredTensor } from '../../../tensor/stored-tensor.js';
-import type { Tile } from './draw.js';
 import { readingOf } from './reads.js';
 
 /** Thrown if a kind of fault needs bytes outside the sample. `explain` then skips the kind. */
@@ -14,9 +14,9 @@ export class OutsideSampleError extends Error {}
  * Tiles and bytes that a sample may read. Others may be missing, and would be read as zeros in a sparse file.
  */
 export class SampledBytes {
-  readonly #tiles: ReadonlyMap<string, readonly Tile[]>;
+  readonly #tiles: ReadonlyMap<string, readonly ElementSlice[]>;
   readonly #inputs: readonly PlannedInput[];
-  readonly #present = new Map<string, Extent[]>();
+  readonly #present: ReadonlyMap<string, Extent[]>;
 
   constructor(
     tensors: readonly PlannedComparison[],
@@ -25,22 +25,17 @@ export class SampledBytes {
   ) {
     this.#inputs = inputs;
     this.#tiles = new Map(tensors.map(({ name, tiles = [] }) => [name, tiles]));
-    const ranges = new Map<string, StoredTensor[]>();
-    for (const read of [...tensors.flatMap(({ reads = [] }) => reads), ...more]) {
-      const path = this.#pathOf(read);
-      const known = ranges.get(path) ?? [];
-      known.push(read);
-      ranges.set(path, known);
-    }
-    for (const [path, found] of ranges) this.#present.set(path, joinExtents(found));
+    const reads = [...tensors.flatMap((tensor) => tensor.reads ?? []), ...more];
+    const ranges = groupBy(reads, (read) => this.#pathOf(read));
+    this.#present = new Map([...ranges].map(([path, found]) => [path, joinExtents(found)]));
   }
 
-  tilesOf(name: string): readonly Tile[] {
+  tilesOf(name: string): readonly ElementSlice[] {
     return this.#tiles.get(name) ?? [];
   }
 
   /** @throws OutsideSampleError */
-  async check(operand: Operand, shape: Shape, tiles: readonly Tile[]): Promise<void> {
+  async check(operand: Operand, shape: Shape, tiles: readonly ElementSlice[]): Promise<void> {
     const reading = await readingOf([operand], shape);
     for (const read of reading.of(tiles)) {
       const present = this.#present.get(this.#pathOf(read)) ?? [];

@@ -9,7 +9,6 @@ export const boft = tuner({
   title: 'BOFT',
   noSum: 'multiplies the base by rotations (BOFT)',
   parts: ['boft_R', 'boft_s'],
-  needsStored: true,
   keys: {
     boft_block_size: z.int().nonnegative().default(4),
     boft_block_num: z.int().nonnegative().default(0),

@@ -9,7 +9,6 @@ export const hra = tuner({
   title: 'HRA',
   noSum: 'multiplies the base by reflections (HRA)',
   parts: ['hra_u'],
-  needsStored: true,
   keys: { r: z.int().min(1).default(8), apply_GS: z.boolean().default(false) },
   ignored: ['init_weights'],
   read: ({ module, need, invalid }, { r: vectors, apply_GS: orthogonal }) => {

@@ -8,7 +8,6 @@ export const ia3 = tuner({
   title: 'IA3',
   noSum: 'multiplies the base (IA3)',
   parts: ['ia3_l'],
-  needsStored: true,
   // The scales' shapes imply `feedforward_modules`.
   keys: {},
   ignored: ['init_ia3_weights', 'feedforward_modules'],

@@ -8,7 +8,6 @@ export const oft = tuner({
   title: 'OFT',
   noSum: 'multiplies the base by rotations (OFT)',
   parts: ['oft_R', 'oft_embedding_R'],
-  needsStored: true,
   keys: {
     oft_block_size: z.int().nonnegative().nullish(),
     r: z.int().nonnegative().default(0),

@@ -66,8 +66,6 @@ export interface Tuner<Keys extends z.ZodRawShape = z.ZodRawShape> {
   readonly shared?: readonly string[];
   /** True if parts may have no elements. */
   readonly mayBeEmpty?: true;
-  /** True if tensors of the base must be stored as one byte range and unquantised. */
-  readonly needsStored?: true;
   /** True if parts may have more than `mostSmall` elements. */
   readonly mayBeLarge?: true;
   /** Keys of `adapter_config.json` that affect the result. */
