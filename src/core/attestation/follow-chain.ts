@@ -175,7 +175,6 @@ export class ChainWalk {
     return { link: 'different', path: null, reason: `${other} is not the file that was used` };
   }
 
-  /** Hashes each file once. */
   #hash(path: string): Promise<string> {
     const known = this.#hashes.get(path);
     if (known !== undefined) return known;

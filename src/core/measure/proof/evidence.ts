@@ -163,7 +163,6 @@ export class Evidence {
     return all;
   }
 
-  /** Reads elements of the output's tensor. */
   readFound(name: string, slices: readonly ElementSlice[]): Promise<Float32Array> {
     const { found } = this.pairOf(name);
     if (found === undefined) throw new RangeError(`the output has no ${name}`);

@@ -70,7 +70,6 @@ export const roundingOf = async (evidence: Evidence, sample: Sampled): Promise<R
   return all.kind;
 };
 
-/** Sums over a tensor's elements. */
 class Tally {
   readonly #sample: Sampled;
   readonly #method: string;

@@ -3,7 +3,7 @@ import type { Evidence, Sampled } from '../evidence.js';
 import type { Source } from '../sources.js';
 import { counted, type FaultKind, figure, isConstant, median } from './kind.js';
 
-// Faults in the weights of sums, which least squares find from output and inputs.
+// Wrong weights of sums, found by least squares.
 
 /** A tensor that is a weighted sum of the inputs. */
 interface Solved {
@@ -243,7 +243,6 @@ export const linearInstead: FaultKind = {
   },
 };
 
-/** Returns output − base and expected − base. */
 const changesOf = ({
   found,
   wanted,
