@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { detectionOf } from '../../src/core/measure/proof/sample/detection.js';
-import { drawTiles, type Tile } from '../../src/core/measure/proof/sample/draw.js';
+import { drawTiles } from '../../src/core/measure/proof/sample/draw.js';
 
 // Tensors of a small model, in elements, and tiles of 64; most tensors end with a shorter tile.
 const sizes = [1000, 1000, 700, 500, 40, 40];
-const tilesOf = (elements: number): Tile[] =>
+const tilesOf = (elements: number) =>
   Array.from({ length: Math.ceil(elements / 64) }, (_, index) => ({
     first: index * 64,
     count: Math.min(64, elements - index * 64),
@@ -46,7 +46,7 @@ const random = (seed: number) => {
   };
 };
 
-const holds = (drawn: readonly Tile[], at: number): boolean =>
+const holds = (drawn: ReturnType<typeof tilesOf>, at: number): boolean =>
   drawn.some(({ first, count }) => first <= at && at < first + count);
 
 /** The tensor and the element of a place in the whole model. */
