@@ -1,6 +1,7 @@
-import { isPart, isWhole } from '../../methods/operations/index.js';
+import { draws, isPart, isWhole, operandsOf } from '../../methods/operations/index.js';
 import { computedTensor } from '../../plan/operands/computed.js';
-import type { MergePlan, Operand, PlannedTensor } from '../../plan/plan.js';
+import { formulaOf } from '../../plan/operands.js';
+import type { MergePlan, Operand, PlannedExpression, PlannedTensor } from '../../plan/plan.js';
 import { type Dtype, isFloating } from '../../tensor/dtype.js';
 import type { Shape } from '../../tensor/reference.js';
 
@@ -49,8 +50,13 @@ export const expectedOf = ({ shards }: Pick<MergePlan, 'shards'>): Expected => {
   return { tensors, solved };
 };
 
-/** True if the expression draws random numbers: operations that do have a seed. */
-const isRandom = (expression: unknown): boolean => /"seed":/.test(JSON.stringify(expression));
+/** True if the expression, or one of its operands at any depth, draws random numbers. */
+const isRandom = (expression: PlannedExpression): boolean =>
+  draws(expression) ||
+  operandsOf(expression).some((operand) => {
+    const formula = formulaOf(operand);
+    return formula !== undefined && isRandom(formula);
+  });
 
 const operandsFor = ({ dtype, expression }: PlannedTensor): Pick<ExpectedTensor, 'operand' | 'unrounded'> => {
   if (expression.kind === 'copy') return { operand: expression.source, unrounded: expression.source };

@@ -86,6 +86,9 @@ export const operandsOf = <T>(formula: Formula<T>): readonly T[] => {
   return operands;
 };
 
+/** True if random numbers decide elements of the formula itself. */
+export const draws = (formula: Formula<unknown>): boolean => operationOf(formula).draws?.(formula) ?? false;
+
 /** Returns private bytes that a thread needs to make a tensor, besides its tile. */
 export const threadBytesOf = (formula: Formula<unknown>, shape: Shape): number =>
   operationOf(formula).threadBytes?.(formula, shape) ?? 0;

@@ -43,6 +43,8 @@ export interface Operation<Unparsed, Worded, Valued> {
   readonly isMove?: true;
   /** True if a solver makes the whole tensor. Such a tensor cannot be an operand. */
   readonly isWhole?: true;
+  /** True if random numbers decide elements. Default: false. */
+  draws?(formula: Unparsed): boolean;
   /** Returns private bytes, besides a tile, of the thread that makes the tensor. Default: 0. */
   threadBytes?(formula: Unparsed, shape: Shape): number;
   /** Returns an option that takes less memory. */

@@ -31,6 +31,7 @@ export const random = {
     ...formula,
     onto: formula.onto === null ? null : { ...formula.onto, source: to(formula.onto.source) },
   }),
+  draws: ({ scale }) => scale !== 0,
   describe: ({ onto, scale }) => {
     if (onto !== null) return `${describeSum([[onto.weight, onto.source]])} + ${decimals(scale)} noise`;
     return scale === 0 ? 'zeros' : 'random numbers';

@@ -70,6 +70,8 @@ export const consensus = {
     base: to(formula.base),
     terms: formula.terms.map((term) => ({ ...term, source: to(term.source) })),
   }),
+  draws: ({ terms }) =>
+    terms.some(({ pruning }) => pruning !== null && kindOf(pruning.sparsifier).draws?.(pruning.sparsifier)),
   statistics: <T>({ base, terms }: Consensus<T>) => {
     const of = (what: string, isMeasured: (pruning: Pruning) => boolean) => {
       const sources = terms.flatMap(({ source, pruning }) =>

@@ -50,6 +50,8 @@ interface SparsifierKind<S> {
   readonly schema: z.ZodType<S>;
   /** True if the program must rank elements within whole rows. */
   readonly needsRows?: true;
+  /** True if random numbers decide which elements are kept. Default: false. */
+  draws?(sparsifier: S): boolean;
   /** Returns the magnitude bounds that `append` needs. */
   cuts?(sparsifier: S, elements: number): readonly Omit<BoundToFind, 'value' | 'tallied'>[];
   /** Appends the sparsified value times `scale`; `bounds` are the bounds found for `cuts`, in order. */
@@ -107,6 +109,7 @@ const outliers: SparsifierKind<ByOutliers> = {
 
 const random: SparsifierKind<ByRandom> = {
   schema: z.strictObject({ by: z.literal('random'), density: share, seed: z.string() }),
+  draws: ({ density }) => density < 1,
   append: (program, value, { density, seed }, _, scale) =>
     program.drop({ value, key: randomKey(seed), probability: density, scale }),
   describe: describeDensity,
@@ -124,6 +127,7 @@ const rank: SparsifierKind<ByRank> = {
       error: 'density − epsilon and density + epsilon must lie between 0 and 1',
     }),
   needsRows: true,
+  draws: ({ density }) => density < 1,
   append: (program, value, { density, epsilon, seed }, _, scale) =>
     program.dropRanked({
       value,
