@@ -25,7 +25,8 @@ interface Made {
 const make = (script: string): readonly Made[] => {
   const path = fileURLToPath(new URL(`foreign/${script}`, import.meta.url));
   const { status, stdout, stderr } = spawnSync(python, [path, work], {
-    env: { ...process.env, HF_HUB_OFFLINE: '1', OMP_NUM_THREADS: '1' },
+    // mergekit numbers the added tokens of a union in the order of a set.
+    env: { ...process.env, HF_HUB_OFFLINE: '1', OMP_NUM_THREADS: '1', PYTHONHASHSEED: '1' },
     maxBuffer: 2 ** 26,
     encoding: 'utf8',
   });

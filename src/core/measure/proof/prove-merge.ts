@@ -26,6 +26,7 @@ import { roundingFaults } from './rounding-faults.js';
 import { SampledBytes } from './sample/sampled-bytes.js';
 import { sourcesInTiles } from './sample/sources-in-tiles.js';
 import { sourcesOfInputs } from './sources.js';
+import { inTokenOrder } from './token-order.js';
 import { withInputs } from './with-inputs.js';
 
 export interface ProofParts {
@@ -52,8 +53,9 @@ export const proveMerge = async (
 ): Promise<MergeProof> => {
   const opened = await openInputs(plan);
   const [first] = opened.inputs;
-  const [out] = await openEach([{ role: 'out', model: given }], openModelOrAdapter);
-  if (first === undefined || out === undefined) throw new RangeError('a plan has no inputs');
+  const [opening] = await openEach([{ role: 'out', model: given }], openModelOrAdapter);
+  if (first === undefined || opening === undefined) throw new RangeError('a plan has no inputs');
+  const out = await inTokenOrder(opening, plan);
   const expected = expectedOf(plan);
   if (expected.solved.length > 0)
     throw invalidParameter(

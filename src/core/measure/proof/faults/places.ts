@@ -172,12 +172,16 @@ const isHalves = (order: readonly number[]): boolean =>
   order.length % 2 === 0 && order.every((row, at) => row === (at + order.length / 2) % order.length);
 
 /** True if rows of two halves are interleaved, another convention for fused matrices and rotary heads. */
-const isInterleaved = (order: readonly number[]): boolean =>
-  order.some((row, at) => Math.abs(row - at) > 1) && order[0] === 0 && order.at(-1) === order.length - 1;
+const isInterleaved = (order: readonly number[], { role }: Sampled): boolean =>
+  role !== 'embedding' &&
+  role !== 'head' &&
+  order.some((row, at) => Math.abs(row - at) > 1) &&
+  order[0] === 0 &&
+  order.at(-1) === order.length - 1;
 
 const rowKind = (
   kind: string,
-  isThis: (order: readonly number[], evidence: Evidence) => boolean,
+  isThis: (order: readonly number[], sample: Sampled) => boolean,
   sentence: (names: string, moved: number, rows: number) => string,
 ): FaultKind => ({
   kind,
@@ -185,7 +189,7 @@ const rowKind = (
     const found: { name: string; order: readonly number[] }[] = [];
     for (const sample of (await evidence.sampled(names)).slice(0, mostTensors)) {
       const order = await evidence.once(`rows ${sample.name}`, () => rowOrder(evidence, sample));
-      if (order !== undefined && isThis(order, evidence)) found.push({ name: sample.name, order });
+      if (order !== undefined && isThis(order, sample)) found.push({ name: sample.name, order });
     }
     const [first] = found;
     if (first === undefined) return undefined;
