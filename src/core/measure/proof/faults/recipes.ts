@@ -67,9 +67,6 @@ const without = (recipe: CompleteRecipe, keys: readonly string[]): CompleteRecip
 
 const has = (recipe: CompleteRecipe, key: string): boolean => JSON.stringify(recipe).includes(`"${key}":`);
 
-const dropping = (kind: string, keys: readonly string[], words: string): FaultKind =>
-  byRecipe(kind, (recipe) => (keys.some((key) => has(recipe, key)) ? [[words, without(recipe, keys)]] : []));
-
 export const densityIgnored = byRecipe('density_ignored', (recipe) => {
   if (!has(recipe, 'density')) return [];
   const all = without(recipe, ['density']);
@@ -170,10 +167,4 @@ export const otherMethod = byRecipe('other_method', (recipe) =>
           `the method ${method} instead of ${String(recipe['method'])}`,
           { ...recipe, method },
         ]),
-);
-
-export const signsIgnored = dropping(
-  'mask_otherwise',
-  ['int8_mask', 'consensus'],
-  'the consensus of signs is another',
 );
