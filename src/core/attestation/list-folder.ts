@@ -2,6 +2,7 @@ import type { Dirent } from 'node:fs';
 import { readdir, readlink, realpath, stat } from 'node:fs/promises';
 import { basename, dirname, join, resolve } from 'node:path';
 import { reading } from '../base/files/writing.js';
+import { isModelFile } from '../models/checkpoint/containers/containers.js';
 import { ignoredPaths } from '../statements/signature.js';
 
 export interface ListedFolder {
@@ -15,29 +16,35 @@ export interface ListedFolder {
 const cacheOfHub = '.cache/huggingface';
 
 /**
- * Lists the files that a signature covers: all except `ignoredPaths`. Refuses links, which may lead to files
- * elsewhere. Allows links of the hub's cache to its own blobs and, with `mayLink`, links to files.
+ * Lists the files that a signature covers: all except `ignoredPaths`, which may hold no weights. Refuses links,
+ * which may lead to files elsewhere. Allows links of the hub's cache to its own blobs and, with `mayLink`,
+ * links to files.
  *
  * @throws LayerloomError READ_FAILED
  */
 export const listFolder = async (directory: string, mayLink: boolean): Promise<ListedFolder> => {
   const [files, refused]: [string[], { name: string; reason: string }[]] = [[], []];
   const blobs = await blobsOf(directory);
-  const look = async (folder: string): Promise<void> => {
+  const look = async (folder: string, isSigned: boolean): Promise<void> => {
     const path = join(directory, folder);
     const entries = await reading(path, () => readdir(path, { withFileTypes: true }));
     for (const entry of entries) {
       const name = folder === '' ? entry.name : `${folder}/${entry.name}`;
-      if (ignoredPaths.includes(name) || name === cacheOfHub) continue;
-      if (entry.isDirectory()) await look(name);
+      const isIgnored = !isSigned || ignoredPaths.includes(name) || name === cacheOfHub;
+      if (entry.isDirectory()) await look(name, !isIgnored);
+      else if (isIgnored && isModelFile(name.toLowerCase())) refused.push({ name, reason: loadable });
+      else if (isIgnored && !entry.isSymbolicLink()) continue;
       else if (entry.name.includes('\uFFFD')) refused.push({ name, reason: 'has a name that is not UTF-8' });
-      else if (entry.isFile() || (await isGoodLink(path, entry, blobs, mayLink))) files.push(name);
-      else refused.push({ name, reason: reasonOf(entry) });
+      else if (!(entry.isFile() || (await isGoodLink(path, entry, blobs, mayLink))))
+        refused.push({ name, reason: reasonOf(entry) });
+      else if (!isIgnored) files.push(name);
     }
   };
-  await look('');
+  await look('', true);
   return { files: files.sort(), refused };
 };
+
+const loadable = 'is named like weights, and no signature covers it there';
 
 const reasonOf = (entry: Dirent): string =>
   entry.isSymbolicLink()
