@@ -4,6 +4,7 @@ import { reasonOf } from '../base/errors/errors.js';
 import { namesIn } from '../base/files/unless-missing.js';
 import { statementName } from '../models/checkpoint/files/file-names.js';
 import { readSmallFile } from '../models/checkpoint/files/small-file.js';
+import { firstIssue } from '../statements/first-issue.js';
 import {
   buildTypes,
   limit,
@@ -35,6 +36,8 @@ export interface Stated {
   readonly by: string;
   /** SHA-256 of files, by name. */
   readonly subjects: ReadonlyMap<string, string>;
+  /** The digest of the tensors, if stated. */
+  readonly tensors?: string | undefined;
   readonly inputs: readonly StatedInput[];
 }
 
@@ -83,6 +86,7 @@ const inOwn = ({ subject, predicate: { buildDefinition, runDetails } }: Statemen
         .filter(({ name }) => name !== tensorsSubject)
         .map(({ name, digest }) => [name, digest.sha256] as const),
     ),
+    tensors: subject.find(({ name }) => name === tensorsSubject)?.digest.sha256,
     inputs: resolvedDependencies.map(({ name, uri, digest, annotations: { model } }) => ({
       model,
       file: name.startsWith(`${model}/`) ? name.slice(model.length + 1) : name,
@@ -128,10 +132,7 @@ const derivationIn = async (folder: string, name: string): Promise<StatedOf> => 
     return invalid(`is no statement: ${reasonOf(error)}`);
   }
   const { data, error } = derivationSchema.safeParse(value);
-  if (data === undefined) {
-    const [issue] = error?.issues ?? [];
-    return invalid(`is no derivation by ggufpacker (${issue?.path.join('.')}: ${issue?.message})`);
-  }
+  if (data === undefined) return invalid(`is no derivation by ggufpacker (${firstIssue(error)})`);
   const { baseModel, recipe, builder } = data.predicate;
   const [{ name: subject, digest }] = data.subject;
   const banner = builder.buildIdentity?.versionBanner;

@@ -1,9 +1,11 @@
 import { createHash, type KeyObject } from 'node:crypto';
 import * as z from 'zod';
 import { reasonOf } from '../base/errors/errors.js';
+import { visibleLine } from '../base/errors/visible.js';
 import { staysInside } from '../models/address/file-name.js';
 import { signatureName } from '../models/checkpoint/files/file-names.js';
 import { decodeUtf8, parseJson } from '../texts/json.js';
+import { firstIssue } from './first-issue.js';
 import { hintOf, isSignedBy, signBytes } from './keys.js';
 import { statementType } from './statement.js';
 
@@ -140,8 +142,7 @@ export type OpenedSignature =
 const parsed = <T>(schema: z.ZodType<T>, bytes: Buffer, what: string): T => {
   const { data, error } = schema.safeParse(parseJson(decodeUtf8(bytes)));
   if (data !== undefined) return data;
-  const [issue] = error?.issues ?? [];
-  throw new Error(`it is not ${what} (${issue?.path.join('.')}: ${issue?.message})`);
+  throw new Error(`it is not ${what} (${firstIssue(error)})`);
 };
 
 /** Checks a signature with a key, and returns the signed files. */
@@ -173,7 +174,9 @@ const signedIn = (payload: Buffer): OpenedSignature => {
     return { reason: 'contradicts itself: its root digest is not that of its files' };
   const left = (serialization.ignore_paths ?? []).filter((path) => !ignoredPaths.includes(path));
   if (left.length > 0)
-    return { reason: `leaves out files that are part of a model: ${left.slice(0, 8).join(', ')}` };
+    return {
+      reason: visibleLine(`leaves out files that are part of a model: ${left.slice(0, 8).join(', ')}`),
+    };
   return {
     signed: {
       files: resources.map(({ name, digest }) => ({ name, sha256: digest })),

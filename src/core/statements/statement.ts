@@ -5,6 +5,7 @@ import { staysInside } from '../models/address/file-name.js';
 import { statementName } from '../models/checkpoint/files/file-names.js';
 import { readSmallFile } from '../models/checkpoint/files/small-file.js';
 import { decodeUtf8, parseJson } from '../texts/json.js';
+import { firstIssue } from './first-issue.js';
 
 // Statements of how weights were made: in-toto Statement v1 with SLSA provenance v1.
 
@@ -114,8 +115,7 @@ export const parseStatement = (bytes: Buffer): ReadStatement => {
     return invalid(`has the unknown predicate type ${JSON.stringify(predicateType.slice(0, 200))}`);
   const { data, error } = schema.safeParse(value);
   if (data !== undefined) return { state: 'read', statement: data, bytes };
-  const [issue] = error.issues;
-  return invalid(`is no statement of layerloom (${issue?.path.join('.')}: ${issue?.message})`);
+  return invalid(`is no statement of layerloom (${firstIssue(error)})`);
 };
 
 /** Reads a folder's statement; checks its form only. */

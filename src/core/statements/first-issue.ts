@@ -1,0 +1,8 @@
+import type { ZodError } from 'zod';
+import { visibleLine } from '../base/errors/visible.js';
+
+/** Returns the first fault of a text from outside: its place and the reason. Keys are a stranger's. */
+export const firstIssue = (error: ZodError | undefined): string => {
+  const { path = [], message = '' } = error?.issues[0] ?? {};
+  return visibleLine(`${path.join('.')}: ${message}`).slice(0, 400);
+};
