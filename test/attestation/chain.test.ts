@@ -226,6 +226,11 @@ describe('a chain', () => {
         predicate: { baseModel: self, recipe: { quantType: 'Q8_0' }, builder: { tool: 'x' } },
       }),
     );
-    expect((await chain(join(root, 'a.gguf'))).root.inputs[0]).toMatchObject({ repeated: true, inputs: [] });
+    const found = await chain(join(root, 'a.gguf'));
+    expect(found.complete).toBe(false);
+    expect(found.root.inputs[0]).toMatchObject({
+      ...{ statement: 'invalid', inputs: [] },
+      reason: 'a.gguf.derivation.json states that the model was made from itself',
+    });
   });
 });

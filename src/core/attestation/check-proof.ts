@@ -1,20 +1,19 @@
 import type { KeyObject } from 'node:crypto';
-import { LayerloomError } from '../base/errors/errors.js';
-import { digestWeights } from '../engine/output/weight-digests.js';
-import { Run } from '../engine/run.js';
+import type { Run } from '../engine/run.js';
 import type {
   CheckedSignature,
   CheckedStatement,
   VerifiedFile,
 } from '../measure/verification/verification.js';
 import type { WrittenRecord } from '../measure/verification/written-record.js';
-import { statementName } from '../models/checkpoint/files/file-names.js';
-import type { WeightDigests } from '../statements/merge-statement.js';
 import { readStatement } from '../statements/statement.js';
 import { compareInputs } from './check-inputs.js';
 import { checkSignature } from './check-signature.js';
 import { checkStatement } from './check-statement.js';
+import { compareStated } from './compare-stated.js';
+import { digestsOf } from './digests-of.js';
 import { placedInputs } from './input-places.js';
+import { statedOf } from './stated.js';
 
 /** The result of comparing a folder with its statement and signature. */
 export interface CheckedProof {
@@ -30,7 +29,7 @@ export interface CheckedProof {
 /**
  * Checks a folder's statement, if present, and its signature, if a key is given.
  *
- * @param record undefined for a folder that no merge wrote: then its statement is not compared
+ * @param record undefined for a folder that no merge wrote: its statement is compared with its files alone
  * @throws LayerloomError READ_FAILED, INTERRUPTED
  */
 export const checkProof = async (
@@ -39,42 +38,64 @@ export const checkProof = async (
   key: KeyObject | undefined,
   run: Run,
 ): Promise<CheckedProof> => {
-  const read = record === undefined ? undefined : await readStatement(directory);
-  const isStated = record !== undefined && read !== undefined && read.state !== 'absent';
-  const digests = isStated ? await digestsOf(directory, record, run) : undefined;
-  const stated = isStated ? checkStatement(read, record, digests) : undefined;
-  const hashes = digests?.files ?? new Map<string, string>();
+  const stated = await (record === undefined
+    ? compareFiles(directory, run)
+    : compareRecord(directory, record, run));
+  const hashes = stated?.hashes ?? new Map<string, string>();
   const signed = key === undefined ? undefined : await checkSignature(directory, key, run, hashes);
   return {
     statement: stated?.statement ?? null,
     signature: signed?.signature ?? null,
     files: [...(stated?.files ?? []), ...(signed?.files ?? [])],
     hashes,
+    warnings: stated?.warnings ?? [],
+  };
+};
+
+type Compared = Pick<CheckedProof, 'files' | 'hashes' | 'warnings'> & {
+  readonly statement: CheckedStatement;
+};
+
+const compareRecord = async (
+  directory: string,
+  record: WrittenRecord,
+  run: Run,
+): Promise<Compared | undefined> => {
+  const read = await readStatement(directory);
+  if (read.state === 'absent') return undefined;
+  const digests = await digestsOf(directory, record.shards, run);
+  const { statement, files } = checkStatement(read, record, digests);
+  return {
+    ...{ statement, files, hashes: digests?.files ?? new Map() },
     warnings: [
-      ...(stated !== undefined && stated.statement.identified < stated.statement.inputs
-        ? [
-            `${statementName} identifies ${stated.statement.identified} of ${stated.statement.inputs} input files by their contents`,
-          ]
-        : []),
-      ...(isStated && read.state === 'read' ? await compareInputs(read.statement, placedInputs(record)) : []),
+      ...unidentified(statement),
+      ...(read.state === 'read' ? await compareInputs(read.statement, placedInputs(record)) : []),
     ],
   };
 };
 
-/** Returns undefined if weights are missing or not files, which the comparison of files reports. */
-const digestsOf = async (
-  directory: string,
-  { shards }: WrittenRecord,
-  run: Run,
-): Promise<WeightDigests | undefined> => {
-  // Uses separate threads, because an unreadable file stops them.
-  await using own = new Run({ threads: run.pool.threads, signal: run.signal }, false);
-  try {
-    return await digestWeights(directory, shards, own.pool, (done, total) =>
-      run.report({ phase: 'checksums', done, total }),
-    );
-  } catch (error) {
-    if (error instanceof LayerloomError && error.code !== 'INTERRUPTED') return undefined;
-    throw error;
-  }
+const compareFiles = async (directory: string, run: Run): Promise<Compared | undefined> => {
+  const stated = await statedOf(directory, undefined);
+  if (stated.state === 'absent') return undefined;
+  const { reason, hashes } =
+    stated.state === 'invalid'
+      ? { reason: stated.reason, hashes: new Map<string, string>() }
+      : await compareStated(directory, stated, run);
+  const inputs = stated.state === 'read' ? stated.inputs : [];
+  const statement = {
+    ...{ file: stated.file, valid: reason === undefined, tensors: null, inputs: inputs.length },
+    identified: inputs.filter(({ sha256 }) => sha256 !== undefined).length,
+  };
+  return {
+    ...{ statement, hashes, warnings: unidentified(statement) },
+    files: [
+      {
+        ...{ file: stated.file, bytes: null },
+        ...(reason === undefined ? { state: 'equal' } : { state: 'different', reason }),
+      },
+    ],
+  };
 };
+
+const unidentified = ({ file, inputs, identified }: CheckedStatement): string[] =>
+  identified < inputs ? [`${file} identifies ${identified} of ${inputs} input files by their contents`] : [];

@@ -7,7 +7,6 @@ import {
   mergeStatement,
   type StatedRecord,
   statedRecordSchema,
-  subjectsOf,
   type WeightDigests,
 } from '../statements/merge-statement.js';
 import {
@@ -59,12 +58,11 @@ const differences = (stated: Statement, given: Statement): string[] => {
 /**
  * Checks a statement by making the folder's statement again and comparing both.
  *
- * @param record undefined without `layerloom.json`
  * @returns an entry for each stated file of weights, or one for the statement if it is invalid
  */
 export const checkStatement = (
   read: Exclude<ReadStatement, { readonly state: 'absent' }>,
-  record: WrittenRecord | undefined,
+  record: WrittenRecord,
   digests: WeightDigests | undefined,
 ): { readonly statement: CheckedStatement; readonly files: readonly VerifiedFile[] } => {
   const dependencies =
@@ -91,16 +89,13 @@ export const checkStatement = (
 
 const faultOf = (
   read: Exclude<ReadStatement, { readonly state: 'absent' }>,
-  record: WrittenRecord | undefined,
+  record: WrittenRecord,
   digests: WeightDigests | undefined,
 ): string | undefined => {
   if (read.state === 'invalid') return read.reason;
   if (digests === undefined) return 'cannot be compared with the weights';
-  const own = record && statedRecord(record);
-  if (own === undefined)
-    return isDeepStrictEqual(read.statement.subject, subjectsOf(digests))
-      ? 'cannot be compared with a record: there is no layerloom.json that has it'
-      : 'states other weights than those that are there';
+  const own = statedRecord(record);
+  if (own === undefined) return 'cannot be compared with layerloom.json, which does not say what was merged';
   const given = mergeStatement(withHashes(own, read.statement), digests);
   const found = differences(read.statement, given);
   if (found.length > 0) return `states ${found.join(', ')}`;

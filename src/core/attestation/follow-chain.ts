@@ -3,15 +3,16 @@ import { basename, dirname, join } from 'node:path';
 import { LayerloomError } from '../base/errors/errors.js';
 import { groupBy, itemAt } from '../base/errors/lookup.js';
 import { optionName } from '../base/errors/option-name.js';
-import { namesIn } from '../base/files/unless-missing.js';
 import type { Run } from '../engine/run.js';
+import { isOutput } from '../measure/verification/is-output.js';
 import { readWrittenRecord, type WrittenRecord } from '../measure/verification/written-record.js';
 import { parseAddress } from '../models/address/address.js';
-import { isWeightsName } from '../models/checkpoint/containers/containers.js';
+import { provenanceName } from '../models/checkpoint/files/file-names.js';
 import { locateIfHere } from '../models/sources/locate.js';
 import { hubAddressOf } from '../statements/purl.js';
 import type { ChainModel, LinkState } from './chain.js';
 import { checkProof } from './check-proof.js';
+import { type ComparedFiles, compareStated, unstatedFile } from './compare-stated.js';
 import { hashFile } from './hash-files.js';
 import { fileAt, placedInputs, placesOf } from './input-places.js';
 import { type Stated, type StatedInput, statedOf } from './stated.js';
@@ -35,18 +36,24 @@ export class ChainWalk {
   readonly #hashes = new Map<string, Promise<string>>();
   /** Models that were met, with the fault of each statement. */
   readonly #seen = new Map<string, string | undefined>();
+  /** Models that are being visited, from the asked one down. */
+  readonly #above = new Set<string>();
 
   constructor(run: Run) {
     this.#run = run;
   }
 
   /** @throws LayerloomError READ_FAILED, INTERRUPTED */
-  async follow(path: string): Promise<ChainModel> {
-    const isFile = (await stat(path)).isFile();
-    const place = isFile
-      ? { folder: dirname(path), file: basename(path) }
-      : { folder: path, file: undefined };
-    return await this.#visit(place, { name: basename(path), link: 'asked', uri: null }, 0);
+  async follow(asked: string): Promise<ChainModel> {
+    const isFile = (await stat(asked)).isFile();
+    const name = basename(asked);
+    // Inputs have real paths too, so that each model is recognised.
+    const folder = await realpath(isFile ? dirname(asked) : asked);
+    return await this.#visit(
+      { folder, file: isFile ? name : undefined },
+      { name, link: 'asked', uri: null },
+      0,
+    );
   }
 
   async #visit(
@@ -64,6 +71,12 @@ export class ChainWalk {
     if (stated.state === 'invalid')
       return { ...model, statement: 'invalid', reason: `${stated.file} ${stated.reason}` };
     const { kind, method, by } = stated;
+    // A file's hash does not cover its statement, so whoever writes statements can make a circle.
+    if (this.#above.has(path))
+      return {
+        ...{ ...model, kind, method, by, statement: 'invalid' },
+        reason: `${stated.file} states that the model was made from itself`,
+      };
     if (this.#seen.has(path)) {
       const reason = this.#seen.get(path) ?? null;
       const statement = reason === null ? 'valid' : 'invalid';
@@ -72,38 +85,33 @@ export class ChainWalk {
     if (this.#seen.size >= mostModels || depth >= mostDepth)
       return { ...model, kind, method, by, statement: 'invalid', reason: 'the chain is too long to follow' };
     const record = await recordOf(folder);
-    const reason = await this.#faultOf(folder, stated, kind === 'merge' ? record : undefined);
+    const reason = await this.#faultOf(folder, stated, record);
     this.#seen.set(path, reason);
     const inputs: ChainModel[] = [];
+    this.#above.add(path);
     for (const input of byModel(stated.inputs))
-      inputs.push(...(await this.#inputsOf(kind, folder, input, record, depth)));
+      inputs.push(...(await this.#inputsOf(kind, folder, input, record.read, depth)));
+    this.#above.delete(path);
     const statement = reason === undefined ? 'valid' : 'invalid';
     return { ...model, kind, method, by, statement, reason: reason ?? null, inputs };
   }
 
-  /** Compares a statement with the folder's weights and, for a merge, with the record. */
-  async #faultOf(
-    folder: string,
-    { file, kind, subjects }: Stated,
-    record: WrittenRecord | undefined,
-  ): Promise<string | undefined> {
-    if (subjects.size === 0) return `${file} states no file`;
-    const others = kind === 'merge' ? (await namesIn(folder)).filter(isWeightsName) : [];
-    const unstated = others.find((name) => !subjects.has(name));
-    if (unstated !== undefined) return `${file} does not state ${unstated}, which is there`;
-    if (record !== undefined) {
-      const { files, hashes } = await checkProof(folder, record, undefined, this.#run);
-      for (const [name, sha256] of hashes) this.#hashes.set(join(folder, name), Promise.resolve(sha256));
-      const wrong = files.find(({ state }) => state === 'different');
-      return wrong && `${wrong.file} ${wrong.reason}`;
-    }
-    for (const [name, sha256] of subjects) {
-      const path = await fileAt(folder, name);
-      if (path === undefined) return `${file} states ${name}, which is not there`;
-      if ((await this.#hash(path)) !== sha256)
-        return `${file} states another ${name} than the one that is there`;
-    }
-    return undefined;
+  /** Compares a statement with the folder's weights and, if it is layerloom's, with the record. */
+  async #faultOf(folder: string, stated: Stated, { read, fault }: RecordFound): Promise<string | undefined> {
+    const isOwn = stated.kind !== 'quantisation';
+    if (isOwn && fault !== undefined) return fault;
+    const unstated = await unstatedFile(folder, stated);
+    const isRecorded = isOwn && read !== undefined && unstated === undefined;
+    const { reason, hashes } = isRecorded
+      ? await this.#compareRecord(folder, read)
+      : await compareStated(folder, stated, this.#run);
+    for (const [name, sha256] of hashes) this.#hashes.set(join(folder, name), Promise.resolve(sha256));
+    return reason && `${stated.file} ${reason}`;
+  }
+
+  async #compareRecord(folder: string, record: WrittenRecord): Promise<ComparedFiles> {
+    const { files, hashes } = await checkProof(folder, record, undefined, this.#run);
+    return { reason: files.find(({ state }) => state === 'different')?.reason, hashes };
   }
 
   /** Returns the models that hold an input's files, or what is missing. */
@@ -201,12 +209,30 @@ const byModel = (inputs: readonly StatedInput[]): readonly StatedInput[][] =>
     [...groupBy(files, ({ file, sha256 }) => `${sha256} ${file}`).values()].map((same) => itemAt(same, 0)),
   );
 
-/** Returns undefined if the record is missing or unreadable. */
-const recordOf = (folder: string): Promise<WrittenRecord | undefined> =>
-  readWrittenRecord(folder).catch((error: unknown) => {
-    if (error instanceof LayerloomError) return undefined;
-    throw error;
-  });
+interface RecordFound {
+  /** Undefined if the record is missing or unreadable. */
+  readonly read?: WrittenRecord;
+  /** Why the record cannot be compared. */
+  readonly fault?: string;
+}
+
+const recordOf = async (folder: string): Promise<RecordFound> => {
+  if (!(await isOutput(folder, false, true))) return {};
+  try {
+    const read = await readWrittenRecord(folder);
+    return read.isSealed === false
+      ? { read, fault: `${provenanceName} was edited since it was written` }
+      : { read };
+  } catch (error) {
+    if (!(error instanceof LayerloomError) || error.code === 'INTERRUPTED') throw error;
+    return {
+      fault:
+        error.code === 'OUTPUT_UNRECORDED'
+          ? (error as LayerloomError<'OUTPUT_UNRECORDED'>).details.reason
+          : error.message,
+    };
+  }
+};
 
 /** Returns places where an input may be: the recorded path, the hub's cache, and beside the folder. */
 const placesFor = async (

@@ -1,0 +1,55 @@
+import { namesIn } from '../base/files/unless-missing.js';
+import type { Run } from '../engine/run.js';
+import { isWeightsName } from '../models/checkpoint/containers/containers.js';
+import { digestsOf } from './digests-of.js';
+import { hashFiles } from './hash-files.js';
+import { fileAt } from './input-places.js';
+import type { Stated } from './stated.js';
+
+/** The result of comparing a statement with a folder's files. */
+export interface ComparedFiles {
+  /** A phrase that follows the statement's name; undefined if it states the files that are there. */
+  readonly reason?: string | undefined;
+  /** Hashes of files that were read. */
+  readonly hashes: ReadonlyMap<string, string>;
+}
+
+/** Returns the name of weights that a statement leaves out. ggufpacker's source is beside its output. */
+export const unstatedFile = async (
+  folder: string,
+  { kind, subjects }: Stated,
+): Promise<string | undefined> =>
+  kind === 'quantisation'
+    ? undefined
+    : (await namesIn(folder)).filter(isWeightsName).find((name) => !subjects.has(name));
+
+/**
+ * Compares a statement with the files of its folder, without a record.
+ *
+ * @throws LayerloomError READ_FAILED, INTERRUPTED
+ */
+export const compareStated = async (folder: string, stated: Stated, run: Run): Promise<ComparedFiles> => {
+  const { subjects, tensors } = stated;
+  const names = [...subjects.keys()];
+  const differs = (reason: string): ComparedFiles => ({ reason, hashes: new Map() });
+  if (names.length === 0) return differs('states no file');
+  const unstated = await unstatedFile(folder, stated);
+  if (unstated !== undefined) return differs(`does not state ${unstated}, which is there`);
+  for (const name of names)
+    if ((await fileAt(folder, name)) === undefined) return differs(`states ${name}, which is not there`);
+  const digests =
+    tensors === undefined
+      ? { files: await hashFiles(folder, names, run), tensors }
+      : await digestsOf(folder, names, run);
+  if (digests === undefined) return differs('cannot be compared with the weights');
+  const other = names.find((name) => digests.files.get(name) !== subjects.get(name));
+  return {
+    hashes: digests.files,
+    reason:
+      other !== undefined
+        ? `states another ${other} than the one that is there`
+        : digests.tensors !== tensors
+          ? 'states another digest of the tensors'
+          : undefined,
+  };
+};
