@@ -87,6 +87,25 @@ describe('suggested layers', () => {
     expect(suggestLayers(moved, other, { budget: 1 })).toMatchObject({ bottom: 9, undecided: [] });
   });
 
+  it('are the default as such where all changes contradict the largest ones', () => {
+    const [task, language] = ['5-math-2', '6-swahili-1'].map((name) => publishedProfile(name));
+    const swh = expertOf('swh', language ?? []);
+    const concentrated = { ...swh, shares: { layers: raised(32, (at) => at === 30, 1e6), outside: 0 } };
+    const math = {
+      ...expertOf('math', task ?? []),
+      shares: { layers: raised(32, (at) => at === 12, 1e6), outside: 0 },
+    };
+    expect(suggestLayers(math, concentrated, { budget: 1 })).toMatchObject({
+      ...{ bottom: 5, top: 2 },
+      undecided: [
+        'the largest changes ask for 5 and 1, which lose 100.0 % more of all changes of swh than 5 and 2',
+      ],
+    });
+    // The task expert would lose as much as the other gains.
+    const alike = { ...math, shares: concentrated.shares };
+    expect(suggestLayers(alike, concentrated, { budget: 1 })).toMatchObject({ top: 1, undecided: [] });
+  });
+
   it('follow a language expert that changed more layers, or fewer', () => {
     const more = suggested(
       raised(32, (at) => at > 8 && at < 28, 6),

@@ -52,6 +52,9 @@ const flat = 0.1;
 
 const outstanding = 1.5;
 
+/** The default wins if it keeps this share more of one expert, and loses at most a tenth of it of the other. */
+const decisiveGain = 0.1;
+
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
 
 const unevenness = (profile: readonly number[]): number =>
@@ -90,6 +93,25 @@ const undecidedBy = (task: ProfiledExpert, language: ProfiledExpert): string[] =
         `both changed the same layers: ${formatPercent(common)} of their largest changes are in common, and any swap loses much of one`,
       ]
     : [];
+};
+
+/**
+ * Returns why all changes (Σ|Δ|) speak against a choice by the largest ones: the default keeps far more of one
+ * expert, and hardly less of the other. Undefined if they do not.
+ */
+const contradictionOf = (
+  { task, language }: Readonly<Record<Side, ProfiledExpert>>,
+  chosen: { readonly bottom: number; readonly top: number },
+  standard: { readonly bottom: number; readonly top: number },
+): string | undefined => {
+  const gainOf = ({ shares }: ProfiledExpert, role: Side) =>
+    swappedChange(shares, role, standard.bottom, standard.top).kept -
+    swappedChange(shares, role, chosen.bottom, chosen.top).kept;
+  const [ofTask, ofLanguage] = [gainOf(task, 'task'), gainOf(language, 'language')];
+  const [gain, loss, name] =
+    ofTask > ofLanguage ? [ofTask, -ofLanguage, task.name] : [ofLanguage, -ofTask, language.name];
+  if (gain < decisiveGain || loss > gain / 10) return undefined;
+  return `the largest changes ask for ${chosen.bottom} and ${chosen.top}, which lose ${formatPercent(gain)} more of all changes of ${name} than ${standard.bottom} and ${standard.top}`;
 };
 
 interface ChosenCount {
@@ -170,6 +192,11 @@ export const suggestLayers = (
       undecided.push(
         `${task.name} has more of its largest changes in the first and in the last layer, which speaks against any swap`,
       );
+      [bottom, top] = [asSuch(standard.bottom), asSuch(standard.top)];
+    }
+    const contradiction = contradictionOf(pair, { bottom: bottom.count, top: top.count }, standard);
+    if (contradiction !== undefined) {
+      undecided.push(contradiction);
       [bottom, top] = [asSuch(standard.bottom), asSuch(standard.top)];
     }
   }
