@@ -4,8 +4,10 @@ import { blockTensor } from '../../src/core/plan/operands/blocks.js';
 import { columnTensor } from '../../src/core/plan/operands/columns.js';
 import { computedTensor } from '../../src/core/plan/operands/computed.js';
 import { doraTensor } from '../../src/core/plan/operands/dora.js';
+import { factoredTensor } from '../../src/core/plan/operands/factored.js';
 import { gatheredTensor } from '../../src/core/plan/operands/gathered.js';
 import { lowRankTensor } from '../../src/core/plan/operands/low-rank.js';
+import { multipliedTensor } from '../../src/core/plan/operands/multiplied.js';
 import { tensorInPieces } from '../../src/core/plan/operands/pieces.js';
 import { pursuedTensor } from '../../src/core/plan/operands/pursued.js';
 import { quantisedTensor } from '../../src/core/plan/operands/quantised.js';
@@ -230,6 +232,54 @@ const golden: readonly (readonly [name: string, expression: PlannedExpression, k
     '508bf1e832e0fe3fbf80cd796e24a40c173d9874161b832c67ef61559fee9f7c',
   ],
   [
+    'a Kronecker product',
+    {
+      kind: 'linear',
+      terms: [
+        { source: a, weight: 1 },
+        {
+          source: factoredTensor({
+            kronecker: true,
+            factors: [
+              [{ form: 'diagonal', rows: 2, columns: 2, stride: 1, source: b }],
+              [
+                { form: 'matrix', rows: 2, columns: 3, stride: 4, source: c },
+                { form: 'transposed', rows: 3, columns: 4, stride: 3, source: c },
+              ],
+            ],
+          }),
+          weight: 0.5,
+        },
+      ],
+    },
+    '89a5429d4c08cd182865dae898a991d3847ff2bb6f7aa8213758209cb6022f05',
+  ],
+  [
+    'a matrix by scales, rotations and reflections',
+    {
+      kind: 'linear',
+      terms: [
+        {
+          source: multipliedTensor({
+            dtype: 'BF16',
+            tensor: a,
+            multipliers: [
+              { by: 'scales', rows: 'input', source: b },
+              {
+                ...{ by: 'blocks', size: 2, blocks: 4, skew: 'whole', terms: 5, limit: 0.5 },
+                butterfly: { stage: 1, stages: 2 },
+                source: c,
+              },
+              { by: 'reflections', vectors: 2, orthogonal: true, source: c },
+            ],
+          }),
+          weight: 1,
+        },
+      ],
+    },
+    'f8b2bb0ec259a685a2aca64a0954adc29349a020297aaa72450aa1403f8a024a',
+  ],
+  [
     'padRows',
     { kind: 'padRows', source: a, from: 3 },
     '2d07817ee07916e23d8ba2760b3317b49448f5381afdb12555fea3785ead7475',
@@ -417,6 +467,8 @@ it('gives a shard of several tensors the key it always had, in the order of the 
     'rows approximated as in another tensor',
     'means of rows',
     'a tensor in pieces',
+    'a Kronecker product',
+    'a matrix by scales, rotations and reflections',
     'the mean of all rows',
   ];
   const tensors = golden

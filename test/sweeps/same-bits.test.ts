@@ -5,8 +5,11 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { expect, it } from 'vitest';
 import { instructionSets } from '../../src/index.js';
+import { kindsOfAdapters } from '../fixtures/adapter-kinds.js';
+import { writeAdapter } from '../fixtures/adapters.js';
 import { fill, llama, llamaShapes, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { hashOf } from '../fixtures/contents.js';
+import { gridOver, writeDistributed } from '../fixtures/distributed-files.js';
 import { everyMethod } from '../fixtures/every-method.js';
 import { writeFamilyOf } from '../fixtures/family.js';
 import { gramsOf, writeGrams } from '../fixtures/grams.js';
@@ -98,6 +101,33 @@ it('every instruction set, thread count and slice size reads the same numbers of
       ]),
     ),
   );
+}, 240_000);
+
+it('every instruction set, thread count and slice size applies adapters and joins pieces in the same way', async () => {
+  const root = temporaryDirectory();
+  const base = llama({ dtype: 'F32', layers: 1, seed: 5 });
+  const files = ['__0_0.distcp', '__0_1.distcp', '__1_0.distcp', '__1_1.distcp'];
+  const whole = writeCheckpoint(join(root, 'base'), base);
+  const half = writeCheckpoint(join(root, 'half'), llama({ layers: 1, seed: 6 }));
+  const models = [
+    writeDistributed(join(root, 'pieces'), { ...base, cut: gridOver(files) }),
+    ...kindsOfAdapters.flatMap(({ adapter }, index) => {
+      const path = writeAdapter(join(root, `adapter-${index}`), adapter);
+      return [`${whole}+${path}`, `${half}+${path}`];
+    }),
+  ];
+  const url = JSON.stringify(fileURLToPath(new URL('../../dist/index.js', import.meta.url)));
+  const found = await contents(
+    root,
+    (out) => `
+    import { soup } from ${url};
+    for (const [threads, sliceBytes] of [[1, 8388608], [3, 4104]])
+      for (const [index, model] of ${JSON.stringify(models)}.entries())
+        await soup({ models: [model, ${JSON.stringify(whole)}], weights: [3, 1] },
+          { threads, sliceBytes, layout: 'size', out: ${JSON.stringify(out)} + [threads, sliceBytes, index] });
+  `,
+  );
+  expect(found).toEqual(Object.fromEntries(models.map((_, index) => [String(index), 1])));
 }, 240_000);
 
 it('every instruction set, thread count and slice size quantises in the same way', async () => {
