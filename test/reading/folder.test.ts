@@ -179,11 +179,11 @@ describe('an adapter', () => {
 
   it('may be one of several in folders, of which the message names one', async () => {
     const root = temporaryDirectory();
-    const one = writeAdapter(join(root, 'run', 'math'), adapter());
+    writeAdapter(join(root, 'run', 'math'), adapter());
     writeAdapter(join(root, 'run', 'swh'), adapter());
     await expect(openModel(join(root, 'run'))).rejects.toMatchObject({
       code: 'NOT_A_CHECKPOINT',
-      message: expect.stringContaining(`(math, swh); give one of them, such as ${one}`),
+      message: expect.stringContaining(`math, swh; name one, as in ${join(root, 'run')}#math`),
     });
   });
 

@@ -3,6 +3,7 @@ import { LayerloomError } from '../../base/errors/errors.js';
 import { existsIn } from '../../base/files/exists.js';
 import { unexpandedIn } from '../../base/files/tilde.js';
 import { splitName, withName } from './name.js';
+import { folderOfAdapter } from './named-adapters.js';
 import { checkRemote, idOfHubAddress, isHubAddress, isRemote } from './remote.js';
 
 export interface PlainAddress {
@@ -20,12 +21,16 @@ export interface AdaptedAddress {
   readonly adapter: ModelAddress;
 }
 
-/** A parsed model name: `[NAME=]PATH`, `[NAME=]org/name[@revision]` or `[NAME=]BASE+ADAPTER`. */
+/**
+ * A parsed model name: `[NAME=]PATH`, `[NAME=]org/name[@revision]` or `[NAME=]BASE+ADAPTER`. `DIR#ADAPTER` is
+ * the path of one of a directory's adapters.
+ */
 export type ModelAddress = PlainAddress | AdaptedAddress;
 
 /**
  * Parses a model's name from a user or recipe. An existing path is used as is, whatever characters it
- * contains. Otherwise a plus separates base and adapter, if there is a model on either side.
+ * contains, then `DIR#ADAPTER`. Otherwise a plus separates base and adapter, if there is a model on either
+ * side.
  *
  * @param folder start of relative paths
  * @throws LayerloomError USAGE for an unexpanded `~`; INVALID_PARAMETER for a repository or revision that the
@@ -38,13 +43,19 @@ export const parseAddress = async (text: string, folder = '.'): Promise<ModelAdd
     return false;
   });
   if (isWhole) return { kind: 'model', at: text, isHere: true };
+  const named = await folderOfAdapter(text, isHere);
+  if (named !== undefined) return { kind: 'model', at: named, isHere: true };
   const cuts = await Promise.all(
     [...text.matchAll(/\+/g)]
       .map(({ index }) => [text.slice(0, index), text.slice(index + 1)] as const)
       .filter((sides) => !sides.includes(''))
       .map(async (sides) => {
         const areModels = sides.map(
-          async (side) => isRemote(side) || isHubAddress(side) || (await isHere(side)),
+          async (side) =>
+            isRemote(side) ||
+            isHubAddress(side) ||
+            (await isHere(side)) ||
+            (await folderOfAdapter(side, isHere)) !== undefined,
         );
         return { sides, models: (await Promise.all(areModels)).filter(Boolean).length };
       }),

@@ -5,6 +5,7 @@ import type { Adapter } from '../adapters/adapter.js';
 import { parseAdapterConfig } from '../adapters/peft-config.js';
 import { readAdapterTensors } from '../adapters/read-tensors.js';
 import { type FoundModel, originOf } from '../address/found-model.js';
+import { adaptersIn, namesOfAdapters } from '../address/named-adapters.js';
 import {
   adapterConfigName,
   adapterWeightsName,
@@ -28,10 +29,11 @@ export const adapterAt = async (found: FoundModel, known: KnownOfFiles): Promise
   const isFile = adapterWeightsNames.some((weights) => path.endsWith(`/${weights}`));
   const folder = isFile ? dirname(path) : path;
   const names = await namesIn(folder);
+  const adapters = isFile ? [] : await adaptersIn(folder);
   if (!names.includes(adapterConfigName))
     throw new LayerloomError('NOT_A_CHECKPOINT', {
       path,
-      reason: `is no adapter: it has no ${adapterConfigName}; give the directory that PEFT wrote`,
+      reason: `is no adapter: it has no ${adapterConfigName}${adapters.length === 0 ? '; give the directory that PEFT wrote' : `, and holds ${namesOfAdapters(path, adapters)}`}`,
     });
   const configFile = join(folder, adapterConfigName);
   const config = parseAdapterConfig((await readSideFile(configFile)).toString(), configFile);
@@ -54,7 +56,8 @@ export const adapterAt = async (found: FoundModel, known: KnownOfFiles): Promise
     tensors,
     config: config.raw,
     sideFiles: await listSideFiles(folder),
-    warnings: [],
+    warnings:
+      adapters.length > 1 ? [`${path} is its adapter default, of ${namesOfAdapters(path, adapters)}`] : [],
   };
   return { checkpoint, config, ...readAdapterTensors(tensors, config, file) };
 };

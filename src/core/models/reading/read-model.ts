@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { readdir, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { argument, layerloomCommand } from '../../base/errors/command-line.js';
 import { LayerloomError } from '../../base/errors/errors.js';
@@ -8,6 +8,7 @@ import type { Adapter } from '../adapters/adapter.js';
 import { applyAdapter } from '../adapters/apply.js';
 import { type ModelAddress, parseAddress, printAddress } from '../address/address.js';
 import type { FoundModel } from '../address/found-model.js';
+import { adaptersIn, namesOfAdapters } from '../address/named-adapters.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { findWeights } from '../checkpoint/containers/containers.js';
 import { adapterConfigName, adapterWeightsNames } from '../checkpoint/files/file-names.js';
@@ -147,19 +148,8 @@ const wholeAt = async (found: FoundModel): Promise<CheckpointIndex> => {
 /** Mentions adapters in subfolders, where PEFT saves several. */
 const withAdapters = async (error: unknown, directory: string): Promise<unknown> => {
   if (!(error instanceof LayerloomError) || error.code !== 'NOT_A_CHECKPOINT') return error;
-  const entries = await readdir(directory, { withFileTypes: true });
-  const folders = entries.filter((entry) => entry.isDirectory()).map(({ name }) => join(directory, name));
-  const adapters: string[] = [];
-  for (const folder of folders)
-    if ((await namesIn(folder)).includes(adapterConfigName)) adapters.push(folder);
-  const [first] = adapters;
-  if (first === undefined) return error;
-  return new LayerloomError(
-    'NOT_A_CHECKPOINT',
-    {
-      path: directory,
-      reason: `holds no weights, and adapters in folders (${adapters.map((folder) => basename(folder)).join(', ')}); give one of them, such as ${first}`,
-    },
-    { cause: error },
-  );
+  const names = await adaptersIn(directory);
+  if (names.length === 0) return error;
+  const reason = `holds no weights of a model, and ${namesOfAdapters(directory, names)}`;
+  return new LayerloomError('NOT_A_CHECKPOINT', { path: directory, reason }, { cause: error });
 };

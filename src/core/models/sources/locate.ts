@@ -3,6 +3,7 @@ import { LayerloomError } from '../../base/errors/errors.js';
 import { nearPath } from '../../base/files/near-path.js';
 import { type ModelAddress, parseAddress, printAddress } from '../address/address.js';
 import type { FoundModel } from '../address/found-model.js';
+import { adaptersIn, namesOfAdapters, splitAdapter } from '../address/named-adapters.js';
 import { localFiles } from './local-files.js';
 import { remoteSources } from './sources.js';
 
@@ -26,6 +27,8 @@ export const locate = async (model: ModelAddress): Promise<FoundModel> => {
     if ('path' in found) return name === undefined ? found : { ...found, name };
     tried.push(found.tried);
   }
+  const named = await otherAdapters(at);
+  if (named !== undefined) throw new LayerloomError('MODEL_NOT_FOUND', { model: at, tried, hint: named });
   const fetch = remoteSources.find((source) => source.names(at))?.fetchCommand?.(at);
   const near = nearPath(at.replace(/^[^=/]+=/, ''));
   if (near !== undefined) throw new LayerloomError('MODEL_NOT_FOUND', { model: at, tried, nearest: near });
@@ -38,6 +41,15 @@ export const locate = async (model: ModelAddress): Promise<FoundModel> => {
   });
 };
 
+/** For `DIR#ADAPTER`: says which adapters the directory holds. */
+const otherAdapters = async (at: string): Promise<string | undefined> => {
+  const { directory } = splitAdapter(at) ?? {};
+  const names = directory === undefined ? [] : await adaptersIn(directory);
+  return directory === undefined || names.length === 0
+    ? undefined
+    : `${directory} holds ${namesOfAdapters(directory, names)}`;
+};
+
 /** Spellings of paths and names in other programs, each with a hint for here. The first match is reported. */
 const misspellings: readonly (readonly [pattern: RegExp, hint: string])[] = [
   [/^["'“”‘’`]|["'“”‘’`]$/, 'the quotes are part of the name: leave them out'],
@@ -48,6 +60,10 @@ const misspellings: readonly (readonly [pattern: RegExp, hint: string])[] = [
   [/^git@/, 'a model of the hub is named as org/name'],
   [/[,\s]/, 'several models, if they are meant, are separated by spaces, without quotes'],
   [/^[\w.-]+\/[\w.-]+:[\w./-]+$/, 'a revision follows @, as in org/name@main'],
+  [
+    /^[\w.-]+\/[\w.-]+(@[\w./-]+)?#/,
+    'an adapter of several is named (#) in a directory here: download the repository, and give its path',
+  ],
   [/^\w[\w.-]*$/, 'a model of the hub is named as org/name'],
 ];
 
