@@ -6,6 +6,16 @@ const mostSeconds = 2_147_483;
 
 const scalar = z.union([z.string(), z.number(), z.boolean()]);
 
+const samplingSchema = z.strictObject({
+  temperature: z.number().positive(),
+  top_p: z.number().positive().max(1).exactOptional(),
+  top_k: z.int().min(1).exactOptional(),
+  min_p: z.number().positive().max(1).exactOptional(),
+});
+
+/** How answers are drawn. */
+export type Sampling = z.output<typeof samplingSchema>;
+
 const byTask = <Value extends z.ZodType>(value: Value) => z.union([value, z.record(z.string(), value)]);
 
 export const evaluationSchema = z.strictObject({
@@ -41,6 +51,17 @@ export const evaluationSchema = z.strictObject({
   maxTokens: setting(z.int().min(1).optional(), {
     meaning: 'Most tokens of an answer.',
     otherwise: "the task's own",
+  }),
+  sampling: setting(z.union([samplingSchema, z.record(z.string(), samplingSchema)]).optional(), {
+    meaning:
+      'Draw answers instead of decoding greedily: `temperature`, and optionally `top_p`, `top_k` and `min_p`; or these for each [task](#sampled-answers).',
+    expected: 'temperature, top_p, top_k and min_p, or these for each task',
+    otherwise: 'greedy',
+  }),
+  repeats: setting(byTask(z.int().min(1).max(1000)).default(1), {
+    meaning:
+      'Answers to each problem of a task with `sampling`, each with a seed of its own: one number, or a number for each task.',
+    expected: 'a whole number, 1 to 1000, or one for each task',
   }),
   seed: setting(z.union([z.int(), z.string()]).default('0,1234,1234,1234'), {
     meaning: "The harness's four (Python, NumPy, torch, few-shot examples), or one number for all four.",

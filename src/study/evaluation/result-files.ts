@@ -12,7 +12,7 @@ import { makeDirectories, replaceFile, syncDirectory } from '../../core/engine/o
 import { readJsonFile } from '../../core/models/checkpoint/files/json-file.js';
 import type { EvaluationResult, ProblemResult, ProblemTexts, ResultIdentity } from './result.js';
 
-export type ResultSummary = Omit<EvaluationResult, 'problems'>;
+export type ResultSummary = Omit<EvaluationResult, 'problems' | 'samples'>;
 
 /** A summary with its file's name in `evaluations/`. */
 export interface FoundResult {
@@ -32,10 +32,12 @@ const shortHash = (value: unknown): string =>
 
 /** The file's name: the task, and a hash of the result's identity. */
 const nameOf = (result: ResultIdentity): string => {
-  const { weights, task, taskVersion, promptHash, fewshot, seed, rows, backend, maxTokens } = result;
+  const { weights, task, taskVersion, promptHash, fewshot, seed, rows, backend, maxTokens, sampling } =
+    result;
   const identity = [weights, task, taskVersion, promptHash, fewshot, seed, rows, backend];
-  // Without `maxTokens`, results of earlier versions keep their names.
+  // Without these, results of earlier versions keep their names.
   if (maxTokens !== null) identity.push(maxTokens);
+  if (sampling !== null) identity.push(sampling);
   return `${task.replace(/[^\w.-]/g, '_')}-${shortHash(identity)}`;
 };
 
@@ -91,8 +93,8 @@ export class ResultFiles {
   /** @throws LayerloomError RESULTS_INVALID, READ_FAILED */
   async read(file: string): Promise<FoundResult> {
     const path = join(this.directory, file);
-    // Results of earlier versions had the task's own limit.
-    return { file, result: { maxTokens: null, ...(await readAs(summarySchema, path)) } };
+    // Results of earlier versions had the task's own limit and greedy answers.
+    return { file, result: { maxTokens: null, sampling: null, ...(await readAs(summarySchema, path)) } };
   }
 
   async #summaryOf(file: string, warn: (warning: string) => void): Promise<ResultSummary | undefined> {
@@ -142,7 +144,7 @@ export class ResultFiles {
    * @throws LayerloomError WRITE_FAILED, READ_FAILED
    */
   async write(
-    result: Omit<EvaluationResult, 'texts'>,
+    result: Omit<EvaluationResult, 'texts' | 'samples'>,
     texts: ProblemTexts,
     { keepNewer = false }: { readonly keepNewer?: boolean } = {},
   ): Promise<FoundResult> {
@@ -202,29 +204,32 @@ const readAs = <T>(schema: z.ZodType<T>, path: string): Promise<T> =>
 const rows = z.tuple([z.int().min(0), z.int().min(0)]).readonly();
 const fileName = z.string().regex(/^[\w.-]+$/);
 
+/** Keys that results of earlier versions lack. */
+type Later = 'maxTokens' | 'sampling';
+
 /** Files in an experiment's directory are untrusted. */
-const summarySchema: z.ZodType<Omit<ResultSummary, 'maxTokens'> & Partial<Pick<ResultSummary, 'maxTokens'>>> =
-  z.object({
-    weights: z.string(),
-    task: z.string(),
-    taskVersion: z.string(),
-    promptHash: z.string(),
-    fewshot: z.number(),
-    seed: z.string(),
-    rows: rows.nullable(),
-    maxTokens: z.number().nullable().exactOptional(),
-    backend: z.string(),
-    layerloom: z.string(),
-    model: z.string(),
-    harness: z.object({ name: z.literal('lm-eval'), version: z.string() }),
-    metrics: z.record(z.string(), z.number().nullable()),
-    higherIsBetter: z.record(z.string(), z.boolean()),
-    n: z.number(),
-    texts: fileName.nullable(),
-    source: z.enum(['run', 'imported']),
-    started: z.string(),
-    seconds: z.number(),
-  });
+const summarySchema: z.ZodType<Omit<ResultSummary, Later> & Partial<Pick<ResultSummary, Later>>> = z.object({
+  weights: z.string(),
+  task: z.string(),
+  taskVersion: z.string(),
+  promptHash: z.string(),
+  fewshot: z.number(),
+  seed: z.string(),
+  rows: rows.nullable(),
+  maxTokens: z.number().nullable().exactOptional(),
+  sampling: z.string().nullable().exactOptional(),
+  backend: z.string(),
+  layerloom: z.string(),
+  model: z.string(),
+  harness: z.object({ name: z.literal('lm-eval'), version: z.string() }),
+  metrics: z.record(z.string(), z.number().nullable()),
+  higherIsBetter: z.record(z.string(), z.boolean()),
+  n: z.number(),
+  texts: fileName.nullable(),
+  source: z.enum(['run', 'imported']),
+  started: z.string(),
+  seconds: z.number(),
+});
 
 const score = z.union([z.number(), z.tuple([z.number(), z.number()]).readonly()]);
 

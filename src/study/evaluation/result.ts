@@ -37,6 +37,8 @@ export interface ResultIdentity {
   readonly rows: readonly [from: number, to: number] | null;
   /** The requested limit of an answer's tokens; null for the task's default. */
   readonly maxTokens: number | null;
+  /** How the answer was drawn: `temperature=0.6,top_p=0.95`; null for a greedy one. */
+  readonly sampling: string | null;
   /** `hf`, `vllm`, `local-completions`, …, with the arguments that may change answers. */
   readonly backend: string;
 }
@@ -61,6 +63,8 @@ export interface EvaluationResult extends ResultIdentity {
   /** File in `evaluations/` with the problems' texts, by document hash. */
   readonly texts: string | null;
   readonly source: 'run' | 'imported';
+  /** The results of each answer, if this one joins several; never in a file. */
+  readonly samples?: readonly EvaluationResult[];
   /** ISO 8601. */
   readonly started: string;
   readonly seconds: number;
@@ -77,11 +81,16 @@ export interface Score {
   readonly rows: readonly [from: number, to: number] | null;
   /** The requested limit of an answer's tokens; absent for the task's default. */
   readonly maxTokens?: number;
+  /** How answers were drawn; absent for greedy ones. */
+  readonly sampling?: string;
+  /** With several answers to each problem, the means over these. */
   readonly metrics: Readonly<Record<string, number | null>>;
   /** The metric that judges the task, as `metric,filter`. Absent in records of earlier versions. */
   readonly headline?: string;
   /** The result's file, relative to the experiment's directory. */
   readonly result: string;
+  /** The results of all answers, that of the first included; absent if there is one answer. */
+  readonly samples?: readonly string[];
 }
 
 /** Scores by the harness's name of the task. */

@@ -6,12 +6,23 @@ import { faultIn, parseSettings, spelt } from '../../core/methods/recipe/block.j
 import { isObject } from '../../core/models/checkpoint/files/json.js';
 import { misspelt } from './data/local/local-data.js';
 import { generatesNothing, isZeroShot } from './data/task-facts.js';
-import { evaluationSchema } from './evaluation-block.js';
+import { evaluationSchema, type Sampling } from './evaluation-block.js';
 import type { Rows } from './rows.js';
+import { samplingText, seedArguments, seedOfSample } from './sampling.js';
 import { faultInCommand } from './servers/weight-servers.js';
 
 /** Settings of `evaluate:` that are converted to other forms. */
-type Interpreted = 'harness' | 'tasks' | 'fewshot' | 'limit' | 'problems' | 'maxTokens' | 'baseUrl' | 'jobs';
+type Interpreted =
+  | 'harness'
+  | 'tasks'
+  | 'fewshot'
+  | 'limit'
+  | 'problems'
+  | 'maxTokens'
+  | 'sampling'
+  | 'repeats'
+  | 'baseUrl'
+  | 'jobs';
 
 /** `evaluate:` of an experiment, checked, with defaults. */
 export interface EvaluationSettings
@@ -21,8 +32,8 @@ export interface EvaluationSettings
   > {
   /** By language, in the file's order. */
   readonly tasks: ReadonlyMap<string, readonly string[]>;
-  /** The harness's `--seed`, with all four parts. */
-  readonly seed: string;
+  /** Returns the harness's `--seed` of one of a problem's answers, with all four parts. */
+  seedOf(sample: number): string;
   readonly devices: readonly string[];
   /** URLs of running servers; empty if each model has its own server or process. */
   readonly baseUrls: readonly string[];
@@ -34,6 +45,12 @@ export interface EvaluationSettings
   fewshotOf(task: string): number | undefined;
   /** Null for the task's default, or if the task generates nothing. */
   maxTokensOf(task: string): number | null;
+  /** How a task's answers are drawn; undefined: greedily. */
+  samplingOf(task: string): Sampling | undefined;
+  /** The same as text; null: greedily. */
+  samplingTextOf(task: string): string | null;
+  /** The number of answers to each problem. */
+  repeatsOf(task: string): number;
   /** Rows to score, end exclusive; null for all. */
   rowsOf(task: string): Rows | null;
   /** Rows that may be scored at all (`problems`); null: all. */
@@ -64,6 +81,9 @@ export const parseEvaluation = (given: unknown, directory: string): EvaluationSe
     limit,
     problems,
     maxTokens,
+    sampling,
+    repeats,
+    seed,
     baseUrl,
     jobs,
     ...settings
@@ -72,7 +92,7 @@ export const parseEvaluation = (given: unknown, directory: string): EvaluationSe
     throw fail(['limit'], { key: 'limit', reason: 'stands beside problems', expected: 'one of the two' });
   const { serve, data, include } = settings;
   const baseUrls = [baseUrl ?? []].flat();
-  checkArguments(settings.arguments.map(String), { maxTokens, include });
+  checkArguments(settings.arguments.map(String), { maxTokens, sampling, include });
   if (serve !== undefined && baseUrls.length > 0)
     throw fail(['serve'], {
       key: 'serve',
@@ -90,7 +110,17 @@ export const parseEvaluation = (given: unknown, directory: string): EvaluationSe
     Object.entries(settings.tasks).map(([language, of]) => [language, typeof of === 'string' ? [of] : of]),
   );
   for (const [language, of] of tasks) for (const task of of) checkSpelling(language, task);
-  checkTasks({ fewshot, problems }, new Set([...tasks.values()].flat()));
+  const drawn: Readonly<Record<string, Sampling>> | undefined = isSampling(sampling) ? undefined : sampling;
+  checkTasks(
+    { fewshot, problems, repeats, ...(drawn === undefined ? {} : { sampling: drawn }) },
+    new Set([...tasks.values()].flat()),
+  );
+  const samplingOf = (task: string): Sampling | undefined => {
+    if (generatesNothing(task)) return undefined;
+    return isSampling(sampling) ? sampling : drawn && ownValue(drawn, task);
+  };
+  const seeds = seedsIn(seed);
+  checkRepeats({ repeats, sampling, backend: settings.backend, seeds }, samplingOf);
   const rows: Rows | null = limit === undefined ? null : [0, limit];
   const rowsByTask = typeof problems === 'object' ? problems : {};
   const rowsOf = new Map(
@@ -106,15 +136,63 @@ export const parseEvaluation = (given: unknown, directory: string): EvaluationSe
     arguments: settings.arguments.map(String),
     data: data === undefined ? undefined : resolve(directory, data),
     include: [include ?? []].flat().map((one) => resolve(directory, one)),
-    seed: seedOf(settings.seed),
+    seedOf: (sample) => seedOfSample(seeds, sample),
     fewshotOf: (task) => {
       const asked = typeof fewshot === 'object' ? ownValue(fewshot, task) : fewshot;
       return asked !== undefined && isZeroShot(task) ? 0 : asked;
+    },
+    samplingOf,
+    samplingTextOf: (task) => {
+      const of = samplingOf(task);
+      return of === undefined ? null : samplingText(of);
+    },
+    repeatsOf: (task) => {
+      if (samplingOf(task) === undefined) return 1;
+      return (typeof repeats === 'object' ? ownValue(repeats, task) : repeats) ?? 1;
     },
     maxTokensOf: (task) => (generatesNothing(task) ? null : (maxTokens ?? null)),
     rowsOf: (task) => rowsOf.get(task) ?? range ?? rows,
     rangeOf: (task) => rowsOf.get(task) ?? range,
   };
+};
+
+const isSampling = (given: unknown): given is Sampling =>
+  isObject(given) && typeof given['temperature'] === 'number';
+
+/** @throws LayerloomError RECIPE_INVALID for repeats that would all have the same answers */
+const checkRepeats = (
+  {
+    repeats,
+    sampling,
+    backend,
+    seeds,
+  }: {
+    readonly repeats: number | Readonly<Record<string, number>>;
+    readonly sampling: unknown;
+    readonly backend: string;
+    readonly seeds: string;
+  },
+  samplingOf: (task: string) => Sampling | undefined,
+): void => {
+  const wrong = (key: string, reason: string, expected: string) => fail([key], { key, reason, expected });
+  if (sampling !== undefined && seedArguments(backend, seeds) === null)
+    throw wrong(
+      'sampling',
+      `stands beside the back end ${backend}, whose seed layerloom cannot set`,
+      'hf, vllm or local-completions',
+    );
+  if (sampling !== undefined && seeds.split(',')[2] === 'None')
+    throw wrong('seed', 'has no seed of torch, so that no answer could be drawn again', '0,1234,1234,1234');
+  const several = typeof repeats === 'object' ? Object.entries(repeats) : [[undefined, repeats] as const];
+  for (const [task, count] of several) {
+    const isDrawn = task === undefined ? sampling !== undefined : samplingOf(task) !== undefined;
+    if (count > 1 && !isDrawn)
+      throw wrong(
+        'repeats',
+        'stands without sampling, so that all answers would be the same',
+        'sampling: {temperature: 0.6} beside it',
+      );
+  }
 };
 
 /** Reduces a URL to that of its server. */
@@ -150,7 +228,7 @@ const checkExchange = ({
 };
 
 /** Options of `lm_eval run` that would override a setting. */
-const replaced = { maxTokens: 'gen_kwargs', include: 'include_path' } as const;
+const replaced = { maxTokens: 'gen_kwargs', sampling: 'gen_kwargs', include: 'include_path' } as const;
 
 /** @throws LayerloomError RECIPE_INVALID for settings that an argument would override */
 const checkArguments = (
@@ -179,10 +257,7 @@ const checkSpelling = (language: string, task: string): void => {
 /**
  * @throws LayerloomError RECIPE_INVALID for settings of unlisted tasks, because these would have no effect
  */
-const checkTasks = (
-  settings: Readonly<Record<'fewshot' | 'problems', unknown>>,
-  tasks: ReadonlySet<string>,
-): void => {
+const checkTasks = (settings: Readonly<Record<string, unknown>>, tasks: ReadonlySet<string>): void => {
   for (const [key, of] of Object.entries(settings))
     for (const task of isObject(of) ? Object.keys(of) : [])
       if (!tasks.has(task))
@@ -202,7 +277,7 @@ const rowsIn = (text: string, path: readonly string[]): Rows => {
 };
 
 /** Expands a single number to the harness's four. */
-const seedOf = (seed: number | string): string => {
+const seedsIn = (seed: number | string): string => {
   const parts = String(seed).split(',');
   const isSeed = parts.every((part) => /^(\d+|None)$/.test(part.trim()));
   if (!isSeed || ![1, 4].includes(parts.length))

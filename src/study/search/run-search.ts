@@ -1,16 +1,17 @@
 import { resolve } from 'node:path';
 import { checkInterrupt, LayerloomError } from '../../core/base/errors/errors.js';
-import { itemAt } from '../../core/base/errors/lookup.js';
+import { groupBy, itemAt } from '../../core/base/errors/lookup.js';
 import { hasRecord } from '../batch/planning/record-names.js';
 import type { EvaluationResult } from '../evaluation/result.js';
 import { ResultFiles } from '../evaluation/result-files.js';
+import { ofSamples } from '../evaluation/sampled-result.js';
 import type { ExperimentInput } from '../experiment/file/blocks/experiment-block.js';
 import type { ExperimentOptions } from '../experiment/open-experiment.js';
 import { readRecord } from '../experiment/record/experiment-record.js';
 import { runExperiment } from '../experiment/run-experiment.js';
 import { evaluateExperiment } from '../experiment/scoring/evaluate-experiment.js';
 import { type EvaluateOptions, settingsOf } from '../experiment/scoring/evaluation-options.js';
-import { resultOf } from '../experiment/scoring/requests/wanted-results.js';
+import { resultsOf } from '../experiment/scoring/requests/wanted-results.js';
 import { prepareSearch, type SearchQuestion } from './prepare-search.js';
 import { searchSpace } from './search.js';
 import { ExperimentLandscape, type Merger, type Scorer } from './space/experiment-landscape.js';
@@ -204,12 +205,17 @@ const harnessScorer = (
         onScored?.({ merge: model, rows, done, total: wanted.size });
       },
     });
-    const found = await files.list();
+    const found = groupBy(await files.list(), ({ result }) => result.weights);
     const settings = settingsOf(experiment, resolve(out), asked);
     for (const { name, weights } of experiment.merges) {
       if (!wanted.has(name) || weights === undefined) continue;
-      const own = resultOf(found, weights, task, settings);
-      if (own !== undefined) results.set(name, { ...own.result, problems: await files.problemsOf(own) });
+      const own = resultsOf(found.get(weights) ?? [], weights, task, settings);
+      if (own.length < settings.repeatsOf(task)) continue;
+      const answers = await Promise.all(
+        own.map(async (one) => ({ ...one.result, problems: await files.problemsOf(one) })),
+      );
+      const joined = ofSamples(answers);
+      if (joined !== undefined) results.set(name, joined);
     }
     checkInterrupt(signal);
     for (const warning of warnings) onWarning?.(warning);

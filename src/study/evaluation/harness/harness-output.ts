@@ -9,6 +9,7 @@ import { parseJson } from '../../../core/texts/json.js';
 import { generatesNothing } from '../data/task-facts.js';
 import type { ProblemResult, ProblemTexts } from '../result.js';
 import { invalidResult } from '../result-files.js';
+import { samplingIn } from '../sampling.js';
 import type { Rows } from '../settings.js';
 import { readSamples } from './harness-samples.js';
 import { type HarnessConfig, type HarnessResults, resultsSchema } from './harness-schema.js';
@@ -35,6 +36,8 @@ export interface HarnessResult {
   readonly rows: Rows | null;
   /** The harness's `max_gen_toks`; null for the task's default. */
   readonly maxTokens: number | null;
+  /** How answers were drawn; null for greedy ones, or if the task's file says how. */
+  readonly sampling: string | null;
   readonly started: string;
   readonly seconds: number;
 }
@@ -123,6 +126,7 @@ export const readHarnessResults = async (file: string): Promise<HarnessResult[]>
         ),
         n: problems.length > 0 ? problems.length : countIn(whole, members, 'effective'),
         maxTokens: generatesNothing(task) ? null : maxTokensIn(config),
+        sampling: generatesNothing(task) ? null : samplingIn(generationIn(config)),
         rows: rowsIn(config, problems, countIn(whole, members, 'original')),
         problems,
         texts: Object.fromEntries(found.flatMap((each) => Object.entries(each?.texts ?? {}))),
@@ -235,9 +239,12 @@ const argumentsIn = ({ model_args: given }: HarnessConfig): Json => {
   return isObject(given) ? given : pairsIn(given ?? '');
 };
 
+const generationIn = ({ gen_kwargs: given }: HarnessConfig): Json =>
+  isObject(given) ? given : pairsIn(given ?? '');
+
 /** The harness accepts several names; the first of these counts. */
-const maxTokensIn = ({ gen_kwargs: given }: HarnessConfig): number | null => {
-  const pairs = isObject(given) ? given : pairsIn(given ?? '');
+const maxTokensIn = (config: HarnessConfig): number | null => {
+  const pairs = generationIn(config);
   for (const key of ['max_gen_toks', 'max_new_tokens', 'max_tokens', 'max_completion_tokens'])
     if (pairs[key] !== undefined && pairs[key] !== null) return Number(pairs[key]);
   return null;

@@ -15,6 +15,7 @@ import {
   spawnGroup,
   startShell,
 } from '../../../core/programs/process.js';
+import { seedArguments } from '../sampling.js';
 import type { WeightsInPlace } from '../servers/weights-to-load.js';
 import type { EvaluationSettings, Rows } from '../settings.js';
 import { checkHarness } from './harness-command.js';
@@ -40,6 +41,8 @@ export interface HarnessRun {
   readonly tasks: readonly string[];
   /** Worked examples; undefined for the tasks' defaults. */
   readonly fewshot: number | undefined;
+  /** Which of the answers to each problem is drawn, from 0. Tasks of a run draw alike. */
+  readonly sample: number;
   /** Rows by task; undefined or null for all rows. */
   readonly rows: ReadonlyMap<string, Rows | null>;
   readonly settings: EvaluationSettings;
@@ -67,9 +70,13 @@ const modelArguments = async ({
   settings,
   server,
   servedName = path,
+  tasks,
+  sample,
 }: HarnessRun): Promise<Record<string, unknown>> => {
   const weights = await weightsArguments(path, server === undefined ? settings.backend : 'servers');
-  if (server === undefined) return { ...weights, ...settings.modelArgs };
+  const isDrawn = tasks.some((task) => settings.samplingOf(task) !== undefined);
+  const seed = isDrawn ? seedArguments(settings.backend, settings.seedOf(sample)) : {};
+  if (server === undefined) return { ...weights, ...settings.modelArgs, ...seed };
   return {
     model: servedName,
     base_url: completionsAt(server, settings.backend),
@@ -77,6 +84,7 @@ const modelArguments = async ({
     tokenizer: path,
     ...(await promptArguments(path, settings.arguments.includes('--apply_chat_template'))),
     ...settings.modelArgs,
+    ...seed,
   };
 };
 
@@ -84,6 +92,11 @@ const harnessConfig = async (run: HarnessRun): Promise<Record<string, unknown>> 
   const { tasks, fewshot, rows, settings, includePaths, directory } = run;
   // Tasks that generate nothing ignore this.
   const maxTokens = tasks.map((task) => settings.maxTokensOf(task)).find((most) => most !== null);
+  const sampling = tasks.map((task) => settings.samplingOf(task)).find((one) => one !== undefined);
+  const generation = {
+    ...(maxTokens === undefined ? {} : { max_gen_toks: maxTokens }),
+    ...(sampling === undefined ? {} : { do_sample: true, ...sampling }),
+  };
   const wanted = tasks.flatMap((task) => {
     const range = rows.get(task);
     return range === undefined || range === null ? [] : [{ task, range }];
@@ -113,12 +126,15 @@ const harnessConfig = async (run: HarnessRun): Promise<Record<string, unknown>> 
     batch_size: settings.batchSize,
     ...(settings.confirmRunUnsafeCode ? { confirm_run_unsafe_code: true } : {}),
     ...(settings.device === undefined ? {} : { device: settings.device }),
-    ...(maxTokens === undefined ? {} : { gen_kwargs: { max_gen_toks: maxTokens } }),
+    ...(Object.keys(generation).length === 0 ? {} : { gen_kwargs: generation }),
     // The command line takes one folder; a configuration takes a list.
     ...(includePaths.length === 0
       ? {}
       : { include_path: includePaths.length === 1 ? includePaths[0] : includePaths }),
-    seed: settings.seed.split(',').map((part) => (part === 'None' ? null : Number(part))),
+    seed: settings
+      .seedOf(run.sample)
+      .split(',')
+      .map((part) => (part === 'None' ? null : Number(part))),
     log_samples: true,
     output_path: join(directory, outputName),
     // Keeps the answers of an interrupted run.

@@ -105,9 +105,11 @@ const scoreSchema: z.ZodType<Score> = z.object({
   n: z.number(),
   rows: z.tuple([z.number(), z.number()]).readonly().nullable(),
   maxTokens: z.number().exactOptional(),
+  sampling: z.string().exactOptional(),
   metrics: z.record(z.string(), z.number().nullable()),
   headline: z.string().exactOptional(),
   result: z.string(),
+  samples: z.array(z.string()).readonly().exactOptional(),
 });
 
 const errorSchema: z.ZodType<ScoreError> = z.object({ code: z.string(), message: z.string() });

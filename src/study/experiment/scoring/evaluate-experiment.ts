@@ -318,10 +318,12 @@ class Evaluation {
     const of = (state: string) =>
       models.filter(({ name }) => settled.get(name) === state).map(({ name }) => name);
     const scores = scoresIn(record);
-    const all = models.flatMap(({ name, tasks }) => tasks.filter((task) => scores(name, task) !== undefined));
+    const there = models
+      .flatMap(({ name, tasks }) => tasks.map((task) => scores(name, task)))
+      .reduce((sum, score) => sum + (score === undefined ? 0 : (score.samples?.length ?? 1)), 0);
     return {
       directory: this.#directory,
-      results: { made: this.#made, there: Math.max(0, all.length - this.#made) },
+      results: { made: this.#made, there: Math.max(0, there - this.#made) },
       scored: of('scored'),
       kept: of('kept'),
       failed: this.#failed,

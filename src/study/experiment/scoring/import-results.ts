@@ -26,6 +26,7 @@ import {
   weightsOf,
   weightsOfReference,
 } from './requests/models-to-score.js';
+import { samplesOf } from './requests/wanted-results.js';
 
 /** Results that `importResults` took, and files that it refused. */
 export interface ImportOutcome {
@@ -144,23 +145,27 @@ const takeOver = async (
   });
 };
 
+type Asked = Pick<HarnessResult, 'fewshot' | 'seed' | 'maxTokens' | 'sampling'>;
+
 const warningOf = (
-  {
-    file,
-    task,
-    fewshot,
-    seed,
-    maxTokens,
-  }: Pick<HarnessResult, 'file' | 'task' | 'fewshot' | 'seed' | 'maxTokens'>,
+  { file, task, ...result }: Asked & Pick<HarnessResult, 'file' | 'task'>,
   settings: EvaluationSettings,
 ): string[] => {
-  const of = (shots: number, seeds: string, most: number | null): string =>
-    `${shots} shots, seed ${seeds} and ${most === null ? "the task's own longest answer" : `answers of ${most} tokens at most`}`;
-  const there = of(fewshot, seed, maxTokens);
-  const asked = of(settings.fewshotOf(task) ?? fewshot, settings.seed, settings.maxTokensOf(task));
-  return there === asked
-    ? []
-    : [`${file}: ${task} has ${there}; the experiment asks for ${asked}, so that it is no score of it`];
+  const textOf = ({ fewshot, seed, maxTokens, sampling }: Asked): string =>
+    `${fewshot} shots, seed ${seed}, ${sampling === null ? 'greedy answers' : `answers drawn by ${sampling}`} and ${maxTokens === null ? "the task's own longest answer" : `answers of ${maxTokens} tokens at most`}`;
+  const asked = samplesOf(task, settings).map(({ sample }) =>
+    textOf({
+      fewshot: settings.fewshotOf(task) ?? result.fewshot,
+      seed: settings.seedOf(sample),
+      maxTokens: settings.maxTokensOf(task),
+      sampling: settings.samplingTextOf(task),
+    }),
+  );
+  const there = textOf(result);
+  if (asked.includes(there)) return [];
+  return [
+    `${file}: ${task} has ${there}; the experiment asks for ${asked[0]}${asked.length > 1 ? `, and ${asked.length - 1} further seeds` : ''}, so that it is no score of it`,
+  ];
 };
 
 /**

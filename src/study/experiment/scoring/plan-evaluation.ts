@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import { LayerloomError } from '../../../core/base/errors/errors.js';
-import { itemAt, valueAt } from '../../../core/base/errors/lookup.js';
+import { groupBy, itemAt, valueAt } from '../../../core/base/errors/lookup.js';
 import type { BatchPlan } from '../../batch/planning/batch-plan.js';
 import { harnessCommand } from '../../evaluation/harness/harness-command.js';
 import { exchangesWeights } from '../../evaluation/harness/harness-process.js';
@@ -25,7 +25,7 @@ import { checkInPlace, planInPlace } from './in-place.js';
 import { ScoringOrder } from './progress/scoring-order.js';
 import { checkExperimentTasks } from './requests/check-tasks.js';
 import { lackingIn, type ModelToScore, modelsToScore, weightsOf } from './requests/models-to-score.js';
-import { resultOf } from './requests/wanted-results.js';
+import { lackingSamples, samplesOf } from './requests/wanted-results.js';
 
 /** A task, and the number of models without a result in it. */
 export interface PlannedTask {
@@ -96,6 +96,7 @@ type PlannedRecord = Pick<ExperimentRecord, 'references' | 'merges' | 'first'> &
   readonly evaluate?: ExperimentRecord['evaluate'] | undefined;
 };
 
+/** @param models with a task once for each answer to its problems */
 export const scoringTime = (
   models: readonly Pick<ModelToScore, 'tasks'>[],
   settings: EvaluationSettings,
@@ -106,6 +107,7 @@ export const scoringTime = (
   const names = [...new Set(models.flatMap(({ tasks }) => tasks))];
   const tasks = names.map((task): PlannedTask => {
     const count = models.filter((model) => model.tasks.includes(task)).length;
+    const runs = models.flatMap((model) => model.tasks.filter((own) => own === task)).length;
     const [problems, seconds] = [
       pace.problemsIn(task, settings.rowsOf(task)),
       pace.secondsOf(task, settings.rowsOf(task)),
@@ -113,9 +115,9 @@ export const scoringTime = (
     return {
       task,
       models: count,
-      problems: problems === undefined ? null : problems * count,
+      problems: problems === undefined ? null : problems * runs,
       secondsPerProblem: pace.secondsPerProblem(task) ?? null,
-      seconds: seconds === undefined ? null : seconds * count,
+      seconds: seconds === undefined ? null : seconds * runs,
     };
   });
   const known = tasks.flatMap(({ seconds }) => (seconds === null ? [] : [seconds]));
@@ -151,7 +153,8 @@ export const planEvaluation = async (
     options.signal,
     options.lmEval,
   );
-  const found = await new ResultFiles(place).list();
+  const all = await new ResultFiles(place).list();
+  const found = groupBy(all, ({ result }) => result.weights);
   const failed: EvaluationPlan['failed'][number][] = [];
   const models: EvaluationPlan['models'][number][] = [];
   const there: WeighedModel[] = [];
@@ -171,16 +174,17 @@ export const planEvaluation = async (
       failed.push({ model: model.name, code: weights.code, message: weights.message });
       continue;
     }
-    const results = options.force ? [] : found;
-    const lacking = model.tasks.filter(
-      (task) => weights === undefined || resultOf(results, weights, task, settings) === undefined,
-    );
+    const results = options.force || weights === undefined ? [] : (found.get(weights) ?? []);
+    const samples = model.tasks.flatMap((task) => samplesOf(task, settings));
+    const lackingNow = model.tasks.flatMap((task) => lackingSamples(results, weights ?? '', task, settings));
+    const lacking = [...new Set(lackingNow.map(({ task }) => task))];
     const tasks = lacking.filter((task) => !faults.has(task));
-    have += model.tasks.length - lacking.length;
+    have += samples.length - lackingNow.length;
     if (lacking.length === 0) kept += 1;
     else if (tasks.length > 0) {
       models.push({ name: model.name, tasks, isThere: weights !== undefined });
-      scored.push(weights === undefined ? { tasks } : { tasks: counted.lacking(weights, tasks) });
+      const own = weights === undefined ? tasks : counted.lacking(weights, tasks);
+      scored.push({ tasks: lackingNow.map(({ task }) => task).filter((task) => own.includes(task)) });
       if (weights !== undefined) there.push({ ...model, tasks, weights });
     }
   }
@@ -204,7 +208,7 @@ export const planEvaluation = async (
     ...scoringTime(
       scored.filter(({ tasks }) => tasks.length > 0),
       settings,
-      found,
+      all,
     ),
   };
 };

@@ -1,32 +1,46 @@
 import { createHash } from 'node:crypto';
 import { rm, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { groupBy } from '../../../core/base/errors/lookup.js';
+import { groupBy, itemAt } from '../../../core/base/errors/lookup.js';
 import { namesIn, unlessMissing } from '../../../core/base/files/unless-missing.js';
 import type { HarnessRun } from '../../evaluation/harness/harness.js';
 import type { FoundResult } from '../../evaluation/result-files.js';
 import type { EvaluationSettings, Rows } from '../../evaluation/settings.js';
 import type { Scoring } from './prepare-scoring.js';
 import type { ModelToScore } from './requests/models-to-score.js';
-import { backendIn } from './requests/wanted-results.js';
+import { backendIn, samplesOf, type TaskSample } from './requests/wanted-results.js';
 
 type RunPlace = Pick<HarnessRun, 'path' | 'inPlace' | 'server' | 'servedName'> & { readonly weights: string };
 
-/** Groups tasks by their number of worked examples, because a run of the harness takes a single number. */
+/** Settings of which a run of the harness takes a single value. */
+interface RunSettings {
+  readonly tasks: readonly string[];
+  readonly fewshot: number | undefined;
+  readonly sample: number;
+}
+
+const groupsOf = (samples: readonly TaskSample[], settings: EvaluationSettings): RunSettings[] =>
+  [
+    ...groupBy(samples, ({ task, sample }) =>
+      JSON.stringify([settings.fewshotOf(task) ?? null, settings.samplingTextOf(task), sample]),
+    ).values(),
+  ].map((group) => ({
+    tasks: group.map(({ task }) => task),
+    fewshot: settings.fewshotOf(itemAt(group, 0).task),
+    sample: itemAt(group, 0).sample,
+  }));
+
+/** Returns the runs for some samples of tasks. */
 export const runsOf = (
   { name }: ModelToScore,
-  tasks: readonly string[],
-  { settings, includePaths, directory }: Scoring,
+  samples: readonly TaskSample[],
+  scoring: Pick<Scoring, 'settings' | 'includePaths' | 'directory'>,
   more: RunPlace,
-): HarnessRun[] =>
-  [...groupBy(tasks, (task) => settings.fewshotOf(task))].map(([fewshot, group]) =>
-    runOf(name, group, fewshot, { settings, includePaths, directory }, more),
-  );
+): HarnessRun[] => groupsOf(samples, scoring.settings).map((group) => runOf(name, group, scoring, more));
 
 export const runOf = (
   name: string,
-  tasks: readonly string[],
-  fewshot: number | undefined,
+  { tasks, fewshot, sample }: RunSettings,
   { settings, includePaths, directory }: Pick<Scoring, 'settings' | 'includePaths' | 'directory'>,
   { path, inPlace, server, servedName, weights }: RunPlace,
 ): HarnessRun => {
@@ -36,12 +50,13 @@ export const runOf = (
     inPlace,
     tasks,
     fewshot,
+    sample,
     rows: rowsOf(tasks, settings),
     settings,
     includePaths,
     server,
     servedName,
-    directory: join(directory, runsName, keyOf(tasks, fewshot, weights, settings)),
+    directory: join(directory, runsName, keyOf({ tasks, fewshot, sample }, weights, settings)),
   };
 };
 
@@ -52,14 +67,14 @@ const rowsOf = (tasks: readonly string[], settings: EvaluationSettings): Map<str
 
 /** Identifies the answers of a run by questions and weights. */
 const keyOf = (
-  tasks: readonly string[],
-  fewshot: number | undefined,
+  { tasks, fewshot, sample }: RunSettings,
   weights: string,
   settings: EvaluationSettings,
 ): string => {
   const most = tasks.map((task) => settings.maxTokensOf(task));
+  const drawn = tasks.map((task) => settings.samplingTextOf(task)).filter((text) => text !== null);
   const rows = [...rowsOf(tasks, settings)];
-  const what = [weights, rows, fewshot ?? null, settings.seed, backendIn(settings), most];
+  const what = [weights, rows, fewshot ?? null, settings.seedOf(sample), backendIn(settings), most, ...drawn];
   return createHash('sha256').update(JSON.stringify(what)).digest('hex').slice(0, 32);
 };
 
@@ -81,9 +96,12 @@ export const answersLeft = async (
   const there = await namesIn(folder);
   if (there.length === 0) return [];
   const asked = tasks.filter((task) => !without.has(task));
-  const keys = [...groupBy(asked, (task) => settings.fewshotOf(task))].flatMap(([fewshot, group]) =>
+  const samples = asked.flatMap((task) => samplesOf(task, settings));
+  const keys = groupsOf(samples, settings).flatMap((group) =>
     // Tasks run together, or one by one after a failure.
-    [group, ...group.map((task) => [task])].map((own) => keyOf(own, fewshot, weights, settings)),
+    [group.tasks, ...group.tasks.map((task) => [task])].map((own) =>
+      keyOf({ ...group, tasks: own }, weights, settings),
+    ),
   );
   const made = results.map(({ file }) => file);
   const newest = await newestOf(directory, made);

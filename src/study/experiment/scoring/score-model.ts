@@ -26,7 +26,7 @@ import { bringWholeModel } from './requests/bring-whole-model.js';
 import { claimIn } from './requests/evaluation-folders.js';
 import { loadPathOf, type ModelToScore, placeOf, weightsOf } from './requests/models-to-score.js';
 import { logNameOf } from './requests/running-requests.js';
-import { backendIn, resultOf } from './requests/wanted-results.js';
+import { backendIn, lackingSamples, resultsOf } from './requests/wanted-results.js';
 import { answersLeft, removeAll, runOf, runsOf } from './runs.js';
 
 /** Outcome of scoring one model. */
@@ -62,13 +62,13 @@ export const commandsOf = async (
   if (weights === undefined) return [];
   const { serve, exchange } = scoring.settings;
   const path = await loadPathOf(model, scoring.directory);
-  const tasks = model.tasks.filter(
-    (task) => !scoring.without.has(task) && resultOf(there, weights, task, scoring.settings) === undefined,
-  );
-  if (tasks.length === 0) return [];
+  const samples = model.tasks
+    .filter((task) => !scoring.without.has(task))
+    .flatMap((task) => lackingSamples(there, weights, task, scoring.settings));
+  if (samples.length === 0) return [];
   const server = serve === undefined ? baseUrl : `http://127.0.0.1:${printedPort}`;
   const runs = await Promise.all(
-    runsOf(model, tasks, scoring, { path, server, weights }).map((run) =>
+    runsOf(model, samples, scoring, { path, server, weights }).map((run) =>
       prepareRun({ ...run, directory: join(scoring.directory, 'runs', basename(run.directory)) }),
     ),
   );
@@ -141,13 +141,14 @@ export const scoreModel = async (model: ModelToScore, context: ScoringContext): 
   if (weights === undefined) return outcome('busy');
   const missing = async () => {
     const there = force ? [] : await results.of(weights);
-    return model.tasks.filter((task) => resultOf(there, weights, task, settings) === undefined);
+    return model.tasks.flatMap((task) => lackingSamples(there, weights, task, settings));
   };
   const lacking = await missing();
-  if (lacking.every((task) => scoring.without.has(task))) {
-    if (lacking.length === model.tasks.length && lacking.length > 0) return outcome('impossible');
+  if (lacking.every(({ task }) => scoring.without.has(task))) {
+    const tasks = new Set(lacking.map(({ task }) => task));
+    if (tasks.size === model.tasks.length && tasks.size > 0) return outcome('impossible');
     const there = await results.of(weights);
-    const made = model.tasks.flatMap((task) => resultOf(there, weights, task, settings) ?? []);
+    const made = model.tasks.flatMap((task) => resultsOf(there, weights, task, settings));
     await failures.removeVoid(made);
     const left = await answersLeft(model, weights, scoring, made);
     if (left.length > 0) {
@@ -165,8 +166,9 @@ export const scoreModel = async (model: ModelToScore, context: ScoringContext): 
   };
   try {
     // Another process may have written results meanwhile.
-    const tasks = (await missing()).filter((task) => !scoring.without.has(task));
-    if (tasks.length === 0) return outcome('kept');
+    const samples = (await missing()).filter(({ task }) => !scoring.without.has(task));
+    if (samples.length === 0) return outcome('kept');
+    const tasks = new Set(samples.map(({ task }) => task));
 
     const placed = await attempt(() => placeOf(model, directory));
     if ('failure' in placed) {
@@ -187,11 +189,15 @@ export const scoreModel = async (model: ModelToScore, context: ScoringContext): 
       servedName: server.servedName,
       weights,
     };
-    const queue = runsOf(model, tasks, scoring, place);
-    for (let run = queue.shift(); run !== undefined; run = queue.shift()) {
-      const { tasks: own, fewshot } = run;
+    const queue = runsOf(model, samples, scoring, place);
+    for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
+      // A task that failed once is not asked for further answers.
+      const own = next.tasks.filter((task) => failed.every((failure) => failure.task !== task));
+      if (own.length === 0) continue;
+      const group = { ...next, tasks: own };
+      const run = own.length < next.tasks.length ? runOf(model.name, group, scoring, place) : next;
       const ran = await attempt(() =>
-        runOnce(run as HarnessRun, model, weights, { ...context, stillHolds: server.stillHolds }),
+        runOnce(run, model, weights, { ...context, stillHolds: server.stillHolds }),
       );
       if ('value' in ran) {
         for (const result of ran.value) {
@@ -200,7 +206,7 @@ export const scoreModel = async (model: ModelToScore, context: ScoringContext): 
         }
       } else if (own.length > 1 && ran.failure.code === 'HARNESS_FAILED')
         // After a failure of several tasks, each is tried alone.
-        queue.push(...own.map((task) => runOf(model.name, [task], fewshot, scoring, place)));
+        queue.unshift(...own.map((task) => runOf(model.name, { ...group, tasks: [task] }, scoring, place)));
       else for (const task of own) await fail(task, ran.failure);
     }
     if (failed.length === 0) await removeAll(await answersLeft(model, weights, scoring, done));
@@ -319,7 +325,7 @@ const runOnce = async (
 
 const writeResult = (
   { file: _file, model: _model, texts, backend: _backend, ...result }: HarnessResult,
-  { name, rows, settings }: HarnessRun,
+  { name, rows, settings, sample }: HarnessRun,
   { weights, results }: { readonly weights: string; readonly results: ResultFiles },
 ): Promise<FoundResult> =>
   results.write(
@@ -331,7 +337,8 @@ const writeResult = (
       source: 'run' as const,
       rows: rows.get(result.task) ?? null,
       // The harness formats seeds and back ends differently.
-      seed: settings.seed,
+      seed: settings.seedOf(sample),
+      sampling: settings.samplingTextOf(result.task),
       maxTokens: settings.maxTokensOf(result.task),
       backend: backendIn(settings),
     },

@@ -134,6 +134,8 @@ const checkSame = (first: EvaluationResult, result: EvaluationResult): void => {
     throw refuse(`the numbers of examples are ${first.fewshot} and ${result.fewshot}`);
   if (result.maxTokens !== first.maxTokens)
     throw refuse(`the longest answers are ${most(first)} and ${most(result)}`);
+  if (result.sampling !== first.sampling)
+    throw refuse(`the answers are ${drawn(first)} and ${drawn(result)}`);
   const [expected, problems] = [problemsOf(first, first), problemsOf(result, first)];
   if (problems.keys === expected.keys) return;
   let areSameRows = true;
@@ -149,6 +151,9 @@ const checkSame = (first: EvaluationResult, result: EvaluationResult): void => {
   if (more !== undefined) throw refuse(`${first.model} lacks problem ${valueAt(problems.byKey, more).id}`);
   if (areSameRows) problems.keys = expected.keys;
 };
+
+const drawn = ({ sampling }: EvaluationResult): string =>
+  sampling === null ? 'greedy' : `drawn by ${sampling}`;
 
 const most = ({ maxTokens }: EvaluationResult): string =>
   maxTokens === null ? "the task's own" : `${maxTokens} tokens`;

@@ -5,6 +5,7 @@ import { groupBy } from '../../../core/base/errors/lookup.js';
 import { splitName } from '../../../core/models/address/name.js';
 import type { EvaluationResult, ProblemTexts, Scores } from '../../evaluation/result.js';
 import { ResultFiles } from '../../evaluation/result-files.js';
+import { ofSamples } from '../../evaluation/sampled-result.js';
 import type { ExperimentReference } from '../../experiment/file/references.js';
 import {
   type ExperimentRecord,
@@ -91,12 +92,25 @@ class Results {
 
   async of(scores: Scores = {}): Promise<Map<string, EvaluationResult>> {
     const found = new Map<string, EvaluationResult>();
-    for (const [task, { result: file }] of Object.entries(scores)) {
-      if (!this.#read.has(file)) this.#read.set(file, await this.#load(file));
+    for (const [task, { result: file, samples = [file] }] of Object.entries(scores)) {
+      if (!this.#read.has(file)) this.#read.set(file, await this.#join(samples));
       const result = this.#read.get(file);
       if (result !== undefined) found.set(task, result);
     }
     return found;
+  }
+
+  /** Reads the results of all answers to a task's problems. */
+  async #join(files: readonly string[]): Promise<EvaluationResult | undefined> {
+    const results: EvaluationResult[] = [];
+    for (const file of files) {
+      const result = await this.#load(file);
+      if (result === undefined) return undefined;
+      results.push(result);
+    }
+    const joined = ofSamples(results);
+    if (joined === undefined) this.warnings.push(`${files.join(', ')}: they are not of the same problems`);
+    return joined;
   }
 
   async #load(file: string): Promise<EvaluationResult | undefined> {

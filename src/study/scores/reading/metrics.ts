@@ -34,7 +34,7 @@ export interface Scale {
 }
 
 /** Metrics in percent, as in the paper (Tables 1, 2, 6). */
-const shares = /^(exact_match|em|acc|acc_norm|pass(_at_|@)\d+|f1|mc[12])$/;
+const shares = /^(exact_match|em|acc|acc_norm|pass(_at_|@)\d+|maj@\d+|f1|mc[12])$/;
 const perplexities = /perplexity|bits_per_byte/;
 
 export const scaleOf = (metric: string): Scale => {

@@ -112,7 +112,8 @@ export class ModelQueue {
     const { settings, directory, options, inPlace, without } = this.#evaluation;
     const models = wantedModels(record, settings, directory, options, inPlace);
     this.#listed = { of: record, total: models.length };
-    const lacking = options.force ? models : lackingIn(record, models, settings);
+    const known = options.force ? { references: [], merges: [] } : record;
+    const lacking = lackingIn(known, models, settings);
     this.#lacking = lacking.map(({ name, tasks }) => ({
       name,
       tasks: tasks.filter((task) => !without.has(task)),

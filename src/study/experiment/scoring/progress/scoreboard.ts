@@ -1,16 +1,18 @@
 import { join } from 'node:path';
 import { LayerloomError } from '../../../../core/base/errors/errors.js';
-import { groupBy } from '../../../../core/base/errors/lookup.js';
+import { groupBy, itemAt } from '../../../../core/base/errors/lookup.js';
 import { headlineMetric } from '../../../evaluation/data/task-facts.js';
 import type { Score, Scores } from '../../../evaluation/result.js';
 import { evaluationsName, type FoundResult, ResultFiles } from '../../../evaluation/result-files.js';
 import { isWithin } from '../../../evaluation/rows.js';
+import { meanMetrics } from '../../../evaluation/sampled-result.js';
 import { ScoredContents } from '../../../evaluation/scored-contents.js';
 import { type EvaluationSettings, parseEvaluation } from '../../../evaluation/settings.js';
 import { weightsOfMerge } from '../../../store/files/weights.js';
 import type { ExperimentRecord, MergeRecord, Scored } from '../../record/experiment-record.js';
 import { leftResults } from '../requests/left-results.js';
 import { weightsOfReference } from '../requests/models-to-score.js';
+import { samplesOf } from '../requests/wanted-results.js';
 import { ScoreFailures } from './score-failures.js';
 
 /** Joins an experiment's results to its models by weights. */
@@ -111,20 +113,24 @@ const settingsOf = ({ evaluate }: ExperimentRecord): EvaluationSettings | undefi
 };
 
 /**
- * Chooses one result per task, by the experiment's shots, seed, answer length and `problems`. Prefers equal
- * rows, then the most problems, then the newest.
+ * Chooses one result per task, or one for each answer to its problems, by the experiment's shots, seed, answer
+ * length, drawing and `problems`. Prefers equal rows, then the most problems, then the newest.
  */
 export const scoresOf = (found: readonly FoundResult[], settings: EvaluationSettings | undefined): Scores => {
   const scores: [task: string, score: Score][] = [];
   for (const [task, results] of groupBy(found, ({ result }) => result.task)) {
-    const [best] = results
-      .filter(({ result }) => settings === undefined || isWanted(result, settings))
+    const sets = settings === undefined ? results.map((one) => [one]) : sampleSets(task, results, settings);
+    const [best] = sets
+      .map((set) => ({ set, first: itemAt(set, 0) }))
       .sort(
-        (a, b) => order(b, settings) - order(a, settings) || (a.result.started < b.result.started ? 1 : -1),
+        ({ first: a }, { first: b }) =>
+          order(b, settings) - order(a, settings) || (a.result.started < b.result.started ? 1 : -1),
       );
     if (best === undefined) continue;
-    const { taskVersion, fewshot, n, rows, metrics, maxTokens } = best.result;
+    const { taskVersion, fewshot, n, rows, maxTokens, sampling } = best.first.result;
+    const metrics = meanMetrics(best.set.map(({ result }) => result.metrics));
     const headline = headlineOf(task, metrics);
+    const files = best.set.map(({ file }) => `${evaluationsName}/${file}`);
     scores.push([
       task,
       {
@@ -133,13 +139,35 @@ export const scoresOf = (found: readonly FoundResult[], settings: EvaluationSett
         n,
         rows,
         ...(maxTokens === null ? {} : { maxTokens }),
+        ...(sampling === null ? {} : { sampling }),
         metrics,
         ...(headline === undefined ? {} : { headline }),
-        result: `${evaluationsName}/${best.file}`,
+        result: itemAt(files, 0),
+        ...(files.length === 1 ? {} : { samples: files }),
       },
     ]);
   }
   return Object.fromEntries(scores.sort(([a], [b]) => (a < b ? -1 : 1)));
+};
+
+/** Returns the sets of results that have every answer to the same problems, asked alike. */
+const sampleSets = (
+  task: string,
+  results: readonly FoundResult[],
+  settings: EvaluationSettings,
+): FoundResult[][] => {
+  const wanted = results.filter(({ result }) => isWanted(result, settings));
+  const alike = groupBy(wanted, ({ result: { rows, n, taskVersion, promptHash, fewshot, backend } }) =>
+    JSON.stringify([rows, n, taskVersion, promptHash, fewshot, backend]),
+  );
+  return [...alike.values()].flatMap((set) => {
+    const newestFirst = set.toSorted((a, b) => (a.result.started < b.result.started ? 1 : -1));
+    const each = samplesOf(task, settings).map(({ sample }) =>
+      newestFirst.find(({ result }) => result.seed === settings.seedOf(sample)),
+    );
+    const whole = each.filter((result) => result !== undefined);
+    return whole.length < each.length ? [] : [whole];
+  });
 };
 
 /** Chooses the metric to show from this result alone; tables choose one for all models. */
@@ -150,11 +178,11 @@ const headlineOf = (task: string, metrics: Score['metrics']): string | undefined
   );
 
 const isWanted = (
-  { task, fewshot, seed, maxTokens, rows }: FoundResult['result'],
+  { task, fewshot, sampling, maxTokens, rows }: FoundResult['result'],
   settings: EvaluationSettings,
 ): boolean =>
   isWithin(rows, settings.rangeOf(task)) &&
-  seed === settings.seed &&
+  sampling === settings.samplingTextOf(task) &&
   fewshot === (settings.fewshotOf(task) ?? fewshot) &&
   maxTokens === settings.maxTokensOf(task);
 

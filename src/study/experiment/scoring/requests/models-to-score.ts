@@ -11,6 +11,7 @@ import type { ExperimentReference } from '../../file/references.js';
 import { allLanguages } from '../../file/subjects.js';
 import type { MergesInPlace, MergeToLoad } from '../../in-place/merges-in-place.js';
 import type { ExperimentRecord, MergeRecord } from '../../record/experiment-record.js';
+import { samplesOf } from './wanted-results.js';
 
 interface ScorableModels {
   readonly merges: readonly Pick<MergeRecord, 'name' | 'language' | 'path'>[];
@@ -122,7 +123,7 @@ export const pathOf = async ({ kind, model }: Pick<ModelToScore, 'kind' | 'model
   return (await Promise.all(parts.map(locate))).map(({ path }) => path).join('+');
 };
 
-/** Lists tasks without a score in the requested rows. */
+/** Lists tasks without a score in the requested rows, once for each answer to their problems. */
 export const lackingIn = (
   { references, merges }: Pick<ExperimentRecord, 'merges' | 'references'>,
   models: readonly ModelToScore[],
@@ -131,9 +132,10 @@ export const lackingIn = (
   const scores = new Map([...references, ...merges].map((each) => [each.name, each.scores]));
   return models.map(({ name, tasks }) => ({
     name,
-    tasks: tasks.filter((task) => {
+    tasks: tasks.flatMap((task) => {
       const score = scores.get(name)?.[task];
-      return score === undefined || String(score.rows) !== String(settings.rowsOf(task));
+      const isScored = score !== undefined && String(score.rows) === String(settings.rowsOf(task));
+      return isScored ? [] : samplesOf(task, settings).map((sample) => sample.task);
     }),
   }));
 };

@@ -3,7 +3,7 @@ import { type Pace, paceOf } from '../../../evaluation/pace.js';
 import type { ResultSummary } from '../../../evaluation/result-files.js';
 import type { EvaluationSettings } from '../../../evaluation/settings.js';
 
-/** A model with its tasks that lack results. */
+/** A model with its tasks that lack results, once for each answer to their problems. */
 export interface OpenModel {
   readonly name: string;
   readonly tasks: readonly string[];
@@ -84,7 +84,9 @@ export class TimeLeft {
   #secondsOf({ name, tasks }: OpenModel): number | undefined {
     const running = this.#running.get(name);
     if (running === undefined) return this.#measured(tasks) ?? this.#likeRunning(tasks);
-    const later = tasks.filter((task) => ![...running.before, ...running.tasks].includes(task));
+    const later = [...tasks];
+    for (const task of [...running.before, ...running.tasks])
+      if (later.includes(task)) later.splice(later.indexOf(task), 1);
     const [now, then] = [this.#leftOf(running), this.#measured(later)];
     return now === undefined || then === undefined ? undefined : now + then;
   }

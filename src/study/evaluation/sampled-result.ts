@@ -1,0 +1,135 @@
+import { itemAt } from '../../core/base/errors/lookup.js';
+import type { EvaluationResult, ProblemResult, ProblemScore } from './result.js';
+
+type Metrics = EvaluationResult['metrics'];
+
+/** Averages figures over several answers. Standard errors do not average, and become null. */
+export const meanMetrics = (all: readonly Metrics[]): Metrics => {
+  const [first = {}, ...others] = all;
+  if (others.length === 0) return first;
+  return Object.fromEntries(
+    Object.keys(first).map((metric) => {
+      const values = all.map((metrics) => metrics[metric] ?? Number.NaN);
+      const mean = values.reduce((sum, value) => sum + value, 0) / all.length;
+      return [metric, /_stderr(,|$)/.test(metric) || Number.isNaN(mean) ? null : mean];
+    }),
+  );
+};
+
+/** Answers that a filter of the harness did not find. They are wrong, and take no part in a vote. */
+const notFound = ['', '[invalid]'];
+
+/**
+ * Joins the results of several answers to the same problems into one. A problem's score is the mean over its
+ * answers, so the figures are avg@k, and their intervals include the variance of drawing. Metrics of 0 and 1
+ * also get `pass@j` for j = 2, 4, 8, … and k (Chen et al. 2021, the unbiased estimate), and, where answers were
+ * extracted, `maj@k` (Wang et al. 2023): the score of the most frequent answer, the mean score of several such.
+ *
+ * @param results k results of one model in one task, at least one
+ * @returns the result itself for k = 1; undefined if the results are not of the same problems
+ */
+export const ofSamples = (results: readonly EvaluationResult[]): EvaluationResult | undefined => {
+  const first = itemAt(results, 0);
+  if (results.length === 1) return first;
+  const byId = results.map(({ problems }) => new Map(problems.map((problem) => [problem.id, problem])));
+  if (byId.some(({ size }) => size !== first.problems.length)) return undefined;
+  const answers = first.problems.map(({ id }) => byId.flatMap((of) => of.get(id) ?? []));
+  for (const [at, { document, prompt }] of first.problems.entries()) {
+    const own = itemAt(answers, at);
+    const areSame = own.every((answer) => answer.document === document && answer.prompt === prompt);
+    if (own.length < results.length || !areSame) return undefined;
+  }
+  const binary = binaryMetrics(answers.flat());
+  const problems = answers.map((own): ProblemResult => {
+    const [answer, ...others] = own as [ProblemResult, ...ProblemResult[]];
+    const means = Object.keys(answer.scores).flatMap((metric): [string, ProblemScore][] => {
+      const scores = [answer, ...others].flatMap(({ scores: of }) => of[metric] ?? []);
+      return scores.length < own.length ? [] : [[metric, meanScore(scores)]];
+    });
+    const more = binary.flatMap((metric) => [...passes(metric, own), ...majority(metric, own)]);
+    return { ...answer, scores: Object.fromEntries([...means, ...more]) };
+  });
+  return {
+    ...first,
+    metrics: { ...meanMetrics(results.map(({ metrics }) => metrics)), ...figuresOf(problems, binary) },
+    problems,
+    samples: results,
+    seconds: results.reduce((sum, { seconds }) => sum + seconds, 0),
+  };
+};
+
+/** Returns the metrics whose scores are all 0 or 1: the first of each filter. */
+const binaryMetrics = (answers: readonly ProblemResult[]): string[] => {
+  const byFilter = new Map<string, string>();
+  for (const metric of Object.keys(answers[0]?.scores ?? {})) {
+    const isBinary = answers.every(({ scores }) => scores[metric] === 0 || scores[metric] === 1);
+    if (isBinary && !byFilter.has(filterOf(metric))) byFilter.set(filterOf(metric), metric);
+  }
+  return [...byFilter.values()];
+};
+
+/** Of pairs of a sum and a weight, the means are such a pair too. */
+const meanScore = (scores: readonly ProblemScore[]): ProblemScore => {
+  const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
+  const plain = scores.filter((score) => typeof score === 'number');
+  if (plain.length === scores.length) return mean(plain);
+  const pairs = scores.map((score) => (typeof score === 'number' ? ([score, 1] as const) : score));
+  return [mean(pairs.map(([sum]) => sum)), mean(pairs.map(([, weight]) => weight))];
+};
+
+/** `exact_match,strict` → `,strict` */
+const filterOf = (metric: string): string => (metric.includes(',') ? metric.slice(metric.indexOf(',')) : '');
+
+const passes = (metric: string, answers: readonly ProblemResult[]): [string, number][] => {
+  const right = answers.filter(({ scores }) => scores[metric] === 1).length;
+  const counts = [answers.length];
+  for (let count = 2; count < answers.length; count *= 2) counts.push(count);
+  return counts
+    .sort((a, b) => a - b)
+    .map((count) => [`pass@${count}${filterOf(metric)}`, passAt(count, answers.length, right)]);
+};
+
+/** 1 − C(n − c, k) / C(n, k): the chance that k of the n answers, of which c are right, have a right one. */
+export const passAt = (k: number, n: number, c: number): number => {
+  let none = 1;
+  for (let drawn = 0; drawn < k; drawn += 1) none *= Math.max(0, n - c - drawn) / (n - drawn);
+  return 1 - none;
+};
+
+const majority = (metric: string, answers: readonly ProblemResult[]): [string, number][] => {
+  const filter = filterOf(metric).slice(1);
+  const votes = new Map<string, { count: number; score: number }>();
+  for (const { answers: texts, scores } of answers) {
+    const text = texts[filter];
+    if (text === undefined) return [];
+    if (notFound.includes(text)) continue;
+    votes.set(text, { count: (votes.get(text)?.count ?? 0) + 1, score: Number(scores[metric]) });
+  }
+  const most = Math.max(0, ...[...votes.values()].map(({ count }) => count));
+  const winners = [...votes.values()].filter(({ count }) => count === most);
+  const score = winners.reduce((sum, winner) => sum + winner.score, 0) / Math.max(1, winners.length);
+  return [[`maj@${answers.length}${filterOf(metric)}`, score]];
+};
+
+/** Returns the means of binary and derived metrics over problems, with their standard errors. */
+const figuresOf = (problems: readonly ProblemResult[], binary: readonly string[]): Metrics => {
+  const n = problems.length;
+  const names = Object.keys(problems[0]?.scores ?? {}).filter(
+    (name) => binary.includes(name) || /^(pass|maj)@/.test(name),
+  );
+  return Object.fromEntries(
+    names.flatMap((metric): [string, number | null][] => {
+      const scores = problems.map(({ scores: of }) => Number(of[metric]));
+      const mean = scores.reduce((sum, score) => sum + score, 0) / n;
+      const squares = scores.reduce((sum, score) => sum + (score - mean) ** 2, 0);
+      const filter = filterOf(metric);
+      return [
+        [metric, mean],
+        [
+          `${metric.slice(0, metric.length - filter.length)}_stderr${filter}`,
+          n < 2 ? null : Math.sqrt(squares / (n - 1) / n),
+        ],
+      ];
+    }),
+  );
+};

@@ -1,0 +1,45 @@
+import { isObject } from '../../core/models/checkpoint/files/json.js';
+import type { Sampling } from './evaluation-block.js';
+
+const names = ['temperature', 'top_p', 'top_k', 'min_p'] as const;
+
+/** Formats how answers were drawn: `temperature=0.6,top_p=0.95`. */
+export const samplingText = (sampling: Sampling): string =>
+  names.flatMap((name) => (sampling[name] === undefined ? [] : [`${name}=${sampling[name]}`])).join(',');
+
+/**
+ * Returns how a run of the harness drew its answers; null for greedy ones.
+ *
+ * @param generation the run's `gen_kwargs`
+ */
+export const samplingIn = (generation: unknown): string | null => {
+  if (!isObject(generation)) return null;
+  const isGreedy =
+    /^false$/i.test(String(generation['do_sample'] ?? '')) || !(Number(generation['temperature']) > 0);
+  if (isGreedy) return null;
+  const stated = names.filter((name) => generation[name] !== undefined && generation[name] !== null);
+  return stated.map((name) => `${name}=${Number(generation[name])}`).join(',');
+};
+
+/**
+ * Returns the harness's seeds for one of a problem's answers. The seed of the examples stays, so that all
+ * answers have the same prompts.
+ *
+ * @param seed four parts separated by commas; `None` stays
+ * @param sample counted from 0
+ */
+export const seedOfSample = (seed: string, sample: number): string =>
+  seed
+    .split(',')
+    .map((part, at) => (at === 3 || part === 'None' ? part : String(Number(part) + sample)))
+    .join(',');
+
+/**
+ * Returns the model arguments that seed a back end. `hf` draws by the harness's own seed; null for back ends
+ * whose seed is unknown, which would draw the same answers each time.
+ */
+export const seedArguments = (backend: string, seed: string): { readonly seed?: number } | null => {
+  if (backend === 'hf') return {};
+  if (backend !== 'vllm' && !backend.endsWith('completions')) return null;
+  return { seed: Number(seed.split(',')[2]) };
+};

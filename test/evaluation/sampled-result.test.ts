@@ -1,0 +1,93 @@
+import fc from 'fast-check';
+import { describe, expect, it } from 'vitest';
+import type { EvaluationResult, ProblemResult } from '../../src/study/evaluation/result.js';
+import { ofSamples, passAt } from '../../src/study/evaluation/sampled-result.js';
+
+const metric = 'exact_match,last';
+
+/** @param texts the answer to each problem; the right one is `yes` */
+const resultOf = (texts: readonly string[]): EvaluationResult => ({
+  ...{ weights: 'w', task: 't', taskVersion: '1', promptHash: 'p', fewshot: 0, seed: '0', rows: null },
+  ...{ maxTokens: null, sampling: 'temperature=1', backend: 'hf', layerloom: '0', model: 'm' },
+  harness: { name: 'lm-eval', version: '0' },
+  metrics: {
+    [metric]: texts.filter((text) => text === 'yes').length / texts.length,
+    'exact_match_stderr,last': 1,
+  },
+  ...{ higherIsBetter: {}, n: texts.length, texts: null, source: 'run', started: '', seconds: 1 },
+  problems: texts.map(
+    (text, id): ProblemResult => ({
+      ...{ id, document: `d${id}`, prompt: `p${id}`, target: 't', response: text },
+      scores: { [metric]: text === 'yes' ? 1 : 0 },
+      answers: { last: text },
+    }),
+  ),
+});
+
+/** The share of all subsets of k answers that have a right one, by listing them. */
+const passByListing = (right: readonly boolean[], k: number): number => {
+  let [all, passed] = [0, 0];
+  for (let mask = 0; mask < 2 ** right.length; mask += 1) {
+    const drawn = right.filter((_, at) => (mask >> at) & 1);
+    if (drawn.length !== k) continue;
+    all += 1;
+    if (drawn.includes(true)) passed += 1;
+  }
+  return passed / all;
+};
+
+describe('several answers to each problem', () => {
+  it('pass at k as all subsets of k answers do', () => {
+    for (let n = 1; n <= 8; n += 1)
+      for (let c = 0; c <= n; c += 1)
+        for (let k = 1; k <= n; k += 1) {
+          const right = Array.from({ length: n }, (_, at) => at < c);
+          expect(passAt(k, n, c)).toBeCloseTo(passByListing(right, k), 12);
+        }
+  });
+
+  it('have the mean of their scores, with its error over problems', () => {
+    const text = fc.constantFrom('yes', 'no', '[invalid]');
+    fc.assert(
+      fc.property(
+        fc.array(fc.array(text, { minLength: 4, maxLength: 4 }), { minLength: 2, maxLength: 6 }),
+        (all) => {
+          const joined = ofSamples(all.map(resultOf)) as EvaluationResult;
+          const means = [0, 1, 2, 3].map((id) => all.filter((of) => of[id] === 'yes').length / all.length);
+          const mean = means.reduce((a, b) => a + b) / 4;
+          expect(joined.problems.map(({ scores }) => scores[metric])).toEqual(
+            means.map((one) => expect.closeTo(one, 12)),
+          );
+          expect(joined.metrics[metric]).toBeCloseTo(mean, 12);
+          const variance = means.reduce((sum, one) => sum + (one - mean) ** 2, 0) / 3;
+          expect(joined.metrics['exact_match_stderr,last']).toBeCloseTo(Math.sqrt(variance / 4), 12);
+          const any = [0, 1, 2, 3].map((id) => Number(all.some((of) => of[id] === 'yes')));
+          expect(joined.metrics[`pass@${all.length},last`]).toBeCloseTo(any.reduce((a, b) => a + b) / 4, 12);
+        },
+      ),
+    );
+  });
+
+  it.each([
+    [['yes', 'yes', 'no'], 1],
+    [['no', 'no', 'yes'], 0],
+    [['no', 'yes'], 0.5],
+    [['no', 'other', 'yes'], 1 / 3],
+    [['yes', '[invalid]', '[invalid]'], 1],
+    [['[invalid]', ''], 0],
+  ])('vote %j', (texts, expected) => {
+    const joined = ofSamples(texts.map((text) => resultOf([text, text])));
+    expect(joined?.metrics[`maj@${texts.length},last`]).toBeCloseTo(expected, 12);
+  });
+
+  it('are of the same problems and prompts', () => {
+    const [one, two] = [resultOf(['yes', 'no']), resultOf(['yes', 'no'])];
+    const [first, ...others] = two.problems as [ProblemResult, ...ProblemResult[]];
+    expect(ofSamples([one, two])).toBeDefined();
+    expect(ofSamples([one, { ...two, problems: others }])).toBeUndefined();
+    expect(
+      ofSamples([one, { ...two, problems: [{ ...first, prompt: 'other' }, ...others] }]),
+    ).toBeUndefined();
+    expect(ofSamples([one])).toBe(one);
+  });
+});
