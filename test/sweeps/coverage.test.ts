@@ -13,11 +13,11 @@ const slack = (share: number): number => 3 * errorOf(share);
 
 const levels = [0.05, 0.12, 0.32, 0.9];
 
-const designs = (experts: readonly number[]): Design[] =>
+const designs = (experts: readonly number[], answers = 1): Design[] =>
   levels.flatMap((level) =>
     experts.flatMap((of) =>
       [50, 250].flatMap((problems) =>
-        [0, 0.5, 1].map((effects): Design => ({ level, experts: of, problems, effects })),
+        [0, 0.5, 1].map((effects): Design => ({ level, experts: of, problems, effects, answers })),
       ),
     ),
   );
@@ -29,16 +29,23 @@ const cells: readonly (readonly [Figure, readonly Design[]])[] = [
   ['gain', designs([1, 2, 3])],
   ['best', designs([1, 2, 3])],
   ['best less default', designs([1, 2, 3])],
+  ...[3, 10, 30].flatMap((answers): (typeof cells)[number][] => [
+    ['mean', designs([1, 2, 3], answers)],
+    ['difference', designs([1, 2, 3], answers)],
+  ]),
 ];
 
-const nameOf = (figure: Figure, { level, experts, problems, effects }: Design): string =>
-  `${figure}, level ${level}, ${experts ** 2} ${experts === 1 ? 'pair' : 'pairs'}, ${problems} problems, effects ${effects}`;
+const nameOf = (figure: Figure, { level, experts, problems, effects, answers }: Design): string =>
+  `${figure}, level ${level}, ${experts ** 2} ${experts === 1 ? 'pair' : 'pairs'}, ${problems} problems, effects ${effects}${answers === 1 ? '' : `, ${answers} answers`}`;
 
 describe('intervals of simulated studies', () => {
   it.each(
     cells.flatMap(([figure, of]) =>
       of
-        .filter(({ experts, effects }) => asked !== undefined || (experts === 3 && effects !== 0.5))
+        .filter(
+          ({ experts, effects, answers = 1 }) =>
+            asked !== undefined || (experts === 3 && effects !== 0.5 && [1, 10].includes(answers)),
+        )
         .map((design) => [nameOf(figure, design), figure, design] as const),
     ),
   )('hold the truth in 93 of 100, and claim no more than 6 falsely: %s', (name, figure, design) => {

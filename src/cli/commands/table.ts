@@ -26,6 +26,9 @@ export const table = command({
       'test whether ablations and reverted experts are equivalent within so many points',
       { parse: toNumber, default: 'not tested' },
     ),
+    plan: option('--plan <points>', 'say how many problems and answers intervals of ± so many points take', {
+      parse: toNumber,
+    }),
     summaries: option(
       '--summaries <file...>',
       'CSV files of published figures, which fill cells without results',

@@ -10,6 +10,7 @@ import { models } from './layouts/models.js';
 import { patterns } from './layouts/patterns.js';
 import { regressions } from './layouts/regressions.js';
 import { reverted } from './layouts/reverted.js';
+import { plan, samples } from './layouts/samples.js';
 import { windows } from './layouts/windows.js';
 import { hasCells, type ScoreTable, type TableRow } from './reading/score-table.js';
 import type { ScoredExperiment } from './reading/scored-experiment.js';
@@ -29,6 +30,8 @@ export const generalLayouts = {
   patterns,
   comparisons,
   intervals,
+  samples,
+  plan,
   models,
 } as const satisfies Layouts;
 

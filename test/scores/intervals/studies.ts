@@ -42,6 +42,8 @@ export interface Design {
   readonly experts: number;
   readonly problems: number;
   readonly effects: number;
+  /** Sampled answers to each problem; default 1. */
+  readonly answers?: number;
 }
 
 /**
@@ -160,10 +162,15 @@ const worldOf = (design: Design, seed: number): World => {
   };
 };
 
-const answer = (world: World, logit: number, ofProblem: (problem: number) => number): number[] =>
-  world.problems.map((hardness, problem) =>
-    world.random.uniform() < logistic(logit + hardness + ofProblem(problem)) ? 1 : 0,
-  );
+const answer = (world: World, logit: number, ofProblem: (problem: number) => number): number[] => {
+  const { answers = 1 } = world.design;
+  return world.problems.map((hardness, problem) => {
+    const chance = logistic(logit + hardness + ofProblem(problem));
+    let right = 0;
+    for (let at = 0; at < answers; at += 1) right += world.random.uniform() < chance ? 1 : 0;
+    return right / answers;
+  });
+};
 
 const merges = (world: World, name: string, differs = 0): Simulated[] => {
   const { experts, problems, effects } = world.design;

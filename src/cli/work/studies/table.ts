@@ -17,12 +17,13 @@ interface TableCommandOptions extends OutputOptions {
   readonly summaries?: readonly string[];
   readonly metric?: string;
   readonly margin?: number;
+  readonly plan?: number;
   readonly out?: string;
 }
 
 /** @throws LayerloomError TABLES_INCOMPLETE, after the tables, if comparisons were refused */
 export const tableCommand = async (options: TableCommandOptions): Promise<void> => {
-  const { directories, json, quiet, tables: names, summaries, metric, margin, out } = options;
+  const { directories, json, quiet, tables: names, summaries, metric, margin, plan, out } = options;
   if (directories.length === 0 && summaries === undefined)
     throw new LayerloomError('USAGE', {
       reason: 'table needs <dir...>, the directory of an experiment, or --summaries FILE',
@@ -35,7 +36,13 @@ export const tableCommand = async (options: TableCommandOptions): Promise<void> 
     throw new LayerloomError('USAGE', {
       reason: '--format parquet is no text: name the file to write by --out',
     });
-  const { tables, warnings } = await scoreTables(directories, { tables: names, summaries, metric, margin });
+  const { tables, warnings } = await scoreTables(directories, {
+    tables: names,
+    summaries,
+    metric,
+    margin,
+    plan,
+  });
   if (!quiet) warnings.forEach(warn);
   if (out !== undefined) {
     const content =

@@ -25,6 +25,8 @@ export interface TableOptions extends Resampling {
   readonly metric?: string | HeadlineMetric | undefined;
   /** Equivalence margin in points, for ablations and reverted experts. Default: equivalence is not tested. */
   readonly margin?: number | undefined;
+  /** Half width in points of the 95 % intervals that the table `plan` is made for. Default: none is made. */
+  readonly plan?: number | undefined;
 }
 
 /** A task in one language, with its metric. */
@@ -61,18 +63,21 @@ export class Board {
   readonly resampling: Resampling;
   readonly metric: HeadlineMetric;
   readonly margin: number | undefined;
+  readonly plan: number | undefined;
   readonly subjects: readonly Subject[];
   readonly #firsts: ReadonlyMap<string, Subject>;
   readonly #refusals = new Set<string>();
   readonly #made = new Map<string, unknown>();
 
-  constructor(experiment: ScoredExperiment, { metric, margin, resamples, seed }: TableOptions = {}) {
+  constructor(experiment: ScoredExperiment, { metric, margin, plan, resamples, seed }: TableOptions = {}) {
     if (resamples !== undefined && !(Number.isSafeInteger(resamples) && resamples > 0))
       throw invalidParameter('resamples', resamples, 'a whole number above 0');
-    if (margin !== undefined && !(Number.isFinite(margin) && margin > 0 && margin < 100))
-      throw invalidParameter('margin', margin, 'a number of points above 0 and below 100');
+    for (const [name, points] of Object.entries({ margin, plan }))
+      if (points !== undefined && !(Number.isFinite(points) && points > 0 && points < 100))
+        throw invalidParameter(name, points, 'a number of points above 0 and below 100');
     this.experiment = experiment;
     this.margin = margin;
+    this.plan = plan;
     this.resampling = { resamples, seed };
     const headline = headlineMetrics(experiment.models);
     const has = (task: string, wanted: string) =>

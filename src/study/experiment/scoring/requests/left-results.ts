@@ -59,7 +59,10 @@ const words: Readonly<Record<LeftResults['reason'], readonly [why: string, remed
     'its files or those that it is made of have other contents than when it was scored',
     'put the former files back, or name their place in the experiment',
   ],
-  settings: ['the experiment asks for other examples, another seed, drawing or longest answer', 'ask for these again'],
+  settings: [
+    'the experiment asks for other examples, another seed, drawing or longest answer',
+    'ask for these again',
+  ],
   unmade: ['it cannot be made now', 'mend what is said of it'],
   gone: ['it is not in the experiment any more', 'name its models in the experiment again'],
 };

@@ -1,0 +1,186 @@
+import { itemAt } from '../../../core/base/errors/lookup.js';
+import type { EvaluationResult } from '../../evaluation/result.js';
+import type { Board, Subject } from '../boards/board.js';
+import { modelCell, numberCell, textCell } from '../boards/cells.js';
+import { alignResults, whyUnpaired } from '../reading/align.js';
+import { type ModelScore, scoreOf } from '../reading/model-score.js';
+import type { Cell, ScoreTable, TableRow } from '../reading/score-table.js';
+import { meanOf } from '../statistics/mean.js';
+
+const number = (id: string, label = id) => ({ id, label, kind: 'number' as const });
+
+/** The scores of models with several answers to each problem, as papers report sampled answers. */
+export const samples = (board: Board): ScoreTable[] => [
+  {
+    id: 'samples',
+    title: 'Sampled answers',
+    caption: 'Scores over several answers to each problem.',
+    notes: [
+      'avg@k: mean over problems and answers, with its standard error over problems, which includes that of drawing.',
+      'SD, lowest and highest: of the scores of the k runs, each of which has one answer to every problem.',
+      'Drawing: the share of the variance of avg@k that more answers to the same problems would remove.',
+    ],
+    derived: [],
+    columns: [
+      { id: 'task', label: 'task', kind: 'text' },
+      number('k'),
+      number('avg', 'avg@k'),
+      number('sd', 'SD'),
+      number('min', 'lowest'),
+      number('max', 'highest'),
+      number('pass', 'pass@k'),
+      number('maj', 'maj@k'),
+      number('drawing', 'drawing, %'),
+    ],
+    rows: tasksOf(board).flatMap((subject) =>
+      board.experiment.models.flatMap((model) => {
+        const score = scoreOf(model, subject.task, subject.metric);
+        return score?.result.samples === undefined ? [] : [rowOf(score, score.result.samples, subject)];
+      }),
+    ),
+    refusals: [],
+  },
+];
+
+/** Languages may share a task. */
+const tasksOf = ({ subjects }: Board): Subject[] => [
+  ...new Map(subjects.map((subject) => [subject.task, subject])).values(),
+];
+
+const rowOf = (
+  score: ModelScore,
+  runs: readonly EvaluationResult[],
+  { task, metric, scale }: Subject,
+): TableRow => {
+  const { model, result } = score;
+  const values = runs.flatMap(({ metrics }) => metrics[metric] ?? []);
+  const mean = meanOf(values);
+  const variance = values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (values.length - 1);
+  const scaled = (value: number): Cell => numberCell(value * scale.factor, scale.digits);
+  const filter = metric.includes(',') ? metric.slice(metric.indexOf(',')) : '';
+  const derived = (name: string): Cell | null => {
+    const value = result.metrics[`${name}@${runs.length}${filter}`];
+    return value === undefined || value === null ? null : scaled(value);
+  };
+  const parts = varianceOf(result, metric);
+  return {
+    id: `${task}/${model.name}`,
+    label: model.name,
+    cells: [
+      textCell(task),
+      numberCell(runs.length, 0),
+      modelCell(score, scale),
+      scaled(Math.sqrt(variance)),
+      scaled(Math.min(...values)),
+      scaled(Math.max(...values)),
+      derived('pass'),
+      derived('maj'),
+      parts === undefined || parts.whole === 0
+        ? null
+        : numberCell((100 * Math.min(parts.whole, parts.drawing / parts.k)) / parts.whole, 0),
+    ],
+  };
+};
+
+/** Variances of a problem's score. */
+interface Variances {
+  /** Of the mean over `k` answers, over problems. */
+  readonly whole: number;
+  /** Of one answer to the same problem, the mean over problems. */
+  readonly drawing: number;
+  readonly k: number;
+}
+
+/** Undefined with one answer to each problem, or without scores by problem. */
+const varianceOf = (result: EvaluationResult, metric: string): Variances | undefined => {
+  const { samples: runs = [result] } = result;
+  if (whyUnpaired([result, ...runs], metric) !== undefined) return undefined;
+  const { columns, n, aggregate } = alignResults([result, ...runs], metric);
+  const [whole, ...each] = columns.map(({ sums }) => sums);
+  if (whole === undefined || n < 2 || !aggregate.isMean) return undefined;
+  const drawing = whole.map((mean, at) => {
+    const squares = each.reduce((sum, scores) => sum + (itemAt(scores, at) - mean) ** 2, 0);
+    return each.length < 2 ? Number.NaN : squares / (each.length - 1);
+  });
+  return { whole: varianceIn(whole), drawing: meanOf(drawing), k: each.length };
+};
+
+const varianceIn = (values: Float64Array): number => {
+  const mean = meanOf(values);
+  return values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (values.length - 1);
+};
+
+/** Numbers of answers that the plan lists; it leaves out those above twice the present number. */
+const planned = [1, 2, 4, 8, 16, 32];
+
+/** Two standard errors: a 95 % interval for many problems. */
+const wide = 1.959964;
+
+/**
+ * How many problems a wished precision takes, by numbers of answers to each. From variances of the present
+ * scores: V(k) = between + drawing / k, and n = (1.96 / precision)² V(k).
+ */
+export const plan = (board: Board): ScoreTable[] => {
+  const points = board.plan;
+  if (points === undefined) return [];
+  return [
+    {
+      id: 'plan',
+      title: `Problems for ±${points}`,
+      caption: `Problems that 95 % intervals of ± ${points} take, by answers to each problem.`,
+      notes: [
+        'Score: of one model, the mean over the present models. Difference: of two models on the same problems, the mean over the present pairs.',
+        'Without several answers to each problem now, only their present number is planned.',
+      ],
+      derived: [],
+      columns: [
+        { id: 'task', label: 'task', kind: 'text' },
+        number('k'),
+        number('score', 'problems for a score'),
+        number('difference', 'problems for a difference'),
+      ],
+      rows: tasksOf(board).flatMap((subject) => planRows(board, subject, points)),
+      refusals: [],
+    },
+  ];
+};
+
+/** Most models whose pairs are compared, in the experiment's order. */
+const mostCompared = 50;
+
+const planRows = (board: Board, { task, metric, scale, benchmark }: Subject, points: number): TableRow[] => {
+  const results = board.experiment.models.flatMap((model) => scoreOf(model, task, metric)?.result ?? []);
+  const alone = results.flatMap((result) => varianceOf(result, metric) ?? []);
+  if (alone.length === 0 || !alone.every((one) => one.k === itemAt(alone, 0).k)) return [];
+  const { k } = itemAt(alone, 0);
+  const drawing = meanOf(alone.map((one) => one.drawing));
+  const whole = meanOf(alone.map((one) => one.whole));
+  const compared = results.slice(0, mostCompared);
+  const pairs = board.attempt(() => {
+    const { columns } = alignResults(compared, metric);
+    return columns.flatMap(({ sums: a }, at) =>
+      columns.slice(at + 1).map(({ sums: b }) => varianceIn(a.map((value, row) => value - itemAt(b, row)))),
+    );
+  });
+  const problems = (variance: number): Cell | null => {
+    if (!(variance > 0)) return null;
+    return numberCell(Math.ceil((wide * (scale.factor / points)) ** 2 * variance), 0);
+  };
+  return planned
+    .filter((count) => count === k || (k > 1 && count <= 2 * k))
+    .concat(planned.includes(k) ? [] : [k])
+    .sort((a, b) => a - b)
+    .map((count) => {
+      const change = count === k ? 0 : drawing / count - drawing / k;
+      return {
+        id: `${task}/${count}`,
+        label: `${benchmark}, k = ${count}`,
+        cells: [
+          textCell(task),
+          numberCell(count, 0),
+          problems(whole + change),
+          pairs === undefined || pairs.length === 0 ? null : problems(meanOf(pairs) + 2 * change),
+        ],
+      };
+    });
+};
