@@ -8,6 +8,7 @@ import { type Dtype, isFloating } from '../../tensor/dtype.js';
 import { elementsOf, type Shape } from '../../tensor/reference.js';
 import { operandKind } from '../../tensor/stored-tensor.js';
 import { fits, type Grain, isCopy, relativeDistance } from './agreement.js';
+import type { Drift } from './drift.js';
 import type { ExpectedTensor } from './expected.js';
 import type { Pair } from './pairs.js';
 import { coarser, isOfDtype, precisionOf } from './precision.js';
@@ -121,6 +122,9 @@ export class Evidence {
 
   /** All tensors, including right ones. */
   tensors: readonly ProvenTensor[];
+
+  /** Tensors that are roundings apart and yet lead elsewhere. */
+  drifts: ReadonlyMap<string, Drift> = new Map();
 
   get isSample(): boolean {
     return this.#parts.bytes !== undefined;

@@ -37,6 +37,9 @@ export const unitAt = (x: number, dtype: Dtype): number => {
   return 2 ** (Math.max(exponentOf(x), least) - (bits - 1));
 };
 
+/** True for dtypes whose roundings are larger than those of float32 sums. */
+export const isShortDtype = (dtype: Dtype): boolean => precisionOf(dtype).bits < 24;
+
 /** Rounds to a dtype's nearest number, ties to even; beyond its range, to infinity. */
 export const rounded = (x: number, dtype: Dtype): number => {
   if (!Number.isFinite(x) || x === 0) return x;
@@ -50,6 +53,13 @@ export const rounded = (x: number, dtype: Dtype): number => {
   const result = (up ? floor + 1 : floor) * unit;
   if (Math.abs(result) > largest) return Math.sign(x) * Number.POSITIVE_INFINITY;
   return result;
+};
+
+/** Rounds to a dtype's next number towards zero; keeps NaN and infinity. */
+export const truncated = (x: number, dtype: Dtype): number => {
+  if (!Number.isFinite(x) || x === 0 || !isShortDtype(dtype)) return x;
+  const unit = unitAt(x, dtype);
+  return Math.trunc(x / unit) * unit;
 };
 
 /** True if the dtype holds all numbers exactly. */

@@ -13,15 +13,18 @@ import {
 import type { CompleteRecipe } from '../../plan/complete-recipe.js';
 import { sourcesOfOperand } from '../../plan/operands.js';
 import type { MergePlan } from '../../plan/plan.js';
+import type { Dtype } from '../../tensor/dtype.js';
 import { compareExpected, type SampleControls } from './compare-expected.js';
 import { configWarnings } from './config-warnings.js';
 import { drawnFaults, isAsDrawn } from './drawn.js';
+import { type DriftOptions, driftsIn, errorOfWeights } from './drift.js';
 import { Evidence } from './evidence.js';
 import { type ExpectedTensor, expectedOf } from './expected.js';
 import { explain } from './explain.js';
 import { pairsOf } from './pairs.js';
+import { isShortDtype } from './precision.js';
 import type { Fault, MergeProof, ProofVerdict, ProvenTensor } from './proof.js';
-import { type RoundingKind, roundingOf } from './rounding.js';
+import { byNorms, type Rounding, roundingOf } from './rounding.js';
 import { roundingFaults } from './rounding-faults.js';
 import { SampledBytes } from './sample/sampled-bytes.js';
 import { sourcesInTiles } from './sample/sources-in-tiles.js';
@@ -120,16 +123,22 @@ export const proveMerge = async (
 
 /** Distinguishes roundings from differences, and explains both. */
 const explained = async (evidence: Evidence): Promise<Pick<MergeProof, 'tensors' | 'faults' | 'verdict'>> => {
-  const tensors: ProvenTensor[] = [];
-  const kinds = new Map<string, RoundingKind>();
-  for (const tensor of evidence.tensors) {
-    const sample = tensor.state === 'different' ? await evidence.sampleOf(tensor.name) : undefined;
-    const kind = sample && (await roundingOf(evidence, sample));
-    if (kind !== undefined) kinds.set(tensor.name, kind);
-    const isDrawn = kind === undefined && sample !== undefined && isAsDrawn(evidence, sample);
-    const state = kind !== undefined ? 'rounding' : isDrawn ? 'not_comparable' : tensor.state;
-    tensors.push({ ...tensor, state });
+  const roundings = new Map<string, Rounding>();
+  const drawn = new Set<string>();
+  for (const { name, state } of evidence.tensors) {
+    const sample = state === 'different' ? await evidence.sampleOf(name) : undefined;
+    const rounding = sample && (await roundingOf(evidence, sample));
+    if (rounding !== undefined) roundings.set(name, rounding);
+    else if (sample !== undefined && isAsDrawn(evidence, sample)) drawn.add(name);
   }
+  evidence.drifts = driftsIn(roundings, (dtype) => driftOptions(evidence, dtype));
+  const kinds = new Map(
+    [...roundings].flatMap(([name, { kind }]) => (evidence.drifts.has(name) ? [] : [[name, kind]])),
+  );
+  const tensors = evidence.tensors.map((tensor): ProvenTensor => {
+    if (kinds.has(tensor.name)) return { ...tensor, state: 'rounding' };
+    return drawn.has(tensor.name) ? { ...tensor, state: 'not_comparable' } : tensor;
+  });
   evidence.tensors = tensors;
   const wrong = tensors.filter(({ state }) => !['equal', 'rounding', 'not_comparable'].includes(state));
   const faults = [
@@ -142,6 +151,11 @@ const explained = async (evidence: Evidence): Promise<Pick<MergeProof, 'tensors'
   ];
   return { tensors, faults, verdict: verdictOf(tensors, faults) };
 };
+
+const driftOptions = ({ recipe, method }: Evidence, dtype: Dtype): DriftOptions | undefined =>
+  isShortDtype(dtype)
+    ? { dtype, error: errorOfWeights(recipe, dtype), byNorms: byNorms.test(method) }
+    : undefined;
 
 /** Relative difference above which tensors count as unrelated: √2 for independent ones of equal size. */
 const unrelated = 0.9;

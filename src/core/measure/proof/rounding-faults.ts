@@ -5,12 +5,14 @@ import type { RoundingKind } from './rounding.js';
 
 const codes: Readonly<Record<RoundingKind, string>> = {
   strict: 'rounding',
+  truncated: 'truncated',
   arithmetic: 'rounded_arithmetic',
   cut: 'rounded_cut',
 };
 
 const words: Readonly<Record<RoundingKind, (dtype: string) => string>> = {
   strict: (dtype) => `one rounding of ${dtype} apart at most`,
+  truncated: (dtype) => `rounded to ${dtype} towards zero, and not to the nearest number`,
   arithmetic: (dtype) => `apart as by several roundings of ${dtype}, in which the merge was computed`,
   cut: () => 'other changes of equal magnitude were kept at the cut of the density',
 };

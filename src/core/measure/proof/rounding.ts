@@ -1,7 +1,8 @@
 import type { Dtype } from '../../tensor/dtype.js';
 import { allowedAt, dot, isAtCut } from './agreement.js';
+import { type Drifts, DriftTally } from './drift.js';
 import type { Evidence, Sampled } from './evidence.js';
-import { isOfDtype, rounded, unitAt } from './precision.js';
+import { isOfDtype, isShortDtype, rounded, truncated, unitAt } from './precision.js';
 import type { Source } from './sources.js';
 import { mostAtCut, sparsifying } from './sparsifying.js';
 
@@ -35,27 +36,34 @@ const mostChosen = 0.25;
 const smallest = 256;
 
 /** Methods that divide by norms or angles, whose rounding scales whole tensors. */
-const byNorms = /^(nuslerp|multislerp|karcher|slerp|model_stock|sce|nearswap)$/;
+export const byNorms = /^(nuslerp|multislerp|karcher|slerp|model_stock|sce|nearswap)$/;
 
 /**
  * - `strict`: all elements are within one rounding.
+ * - `truncated`: all elements are rounded towards zero.
  * - `arithmetic`: within several roundings of the stored dtype, at the size of the terms.
  * - `cut`: also, equal magnitudes at a sparsifying method's cut were kept or dropped otherwise.
  */
-export type RoundingKind = 'strict' | 'arithmetic' | 'cut';
+export type RoundingKind = 'strict' | 'truncated' | 'arithmetic' | 'cut';
+
+export interface Rounding {
+  readonly kind: RoundingKind;
+  /** The coarsest dtype of which elements are a rounding apart. */
+  readonly dtype: Dtype;
+  readonly drifts: Drifts;
+}
 
 /**
  * Returns how a tensor differs from the expected one, if only by roundings. Refuses differences that lead
  * towards an input: a lost change smaller than a unit in the last place would otherwise pass as rounding.
  */
-export const roundingOf = async (evidence: Evidence, sample: Sampled): Promise<RoundingKind | undefined> => {
+export const roundingOf = async (evidence: Evidence, sample: Sampled): Promise<Rounding | undefined> => {
   // A bitwise copy of an input that should have changed is not a rounding.
   const isSmall = sparsifying.test(evidence.method) && sample.found.length <= smallest;
   if (sample.copyOf.length > 0 && !isSmall) return undefined;
   const first = new Tally(sample, evidence.method);
   first.add(sample.found, sample.wanted, sample.sources);
-  if (first.kind === undefined) return undefined;
-  if (sample.isWhole) return first.kind;
+  if (sample.isWhole || first.kind === undefined) return first.result;
   const { name, shape } = sample;
   const all = new Tally(sample, evidence.method);
   for (const slice of evidence.partsOf(name, shape, blockElements)) {
@@ -67,7 +75,7 @@ export const roundingOf = async (evidence: Evidence, sample: Sampled): Promise<R
     }
     all.add(found, await evidence.readWanted(name, [slice]), sources);
   }
-  return all.kind;
+  return all.result;
 };
 
 class Tally {
@@ -91,6 +99,8 @@ class Tally {
   /** Numbers of elements that no choice of changes gives, and of elements that equal no source's. */
   #outside = 0;
   #ofNone = 0;
+  #truncated = 0;
+  readonly #drift = new DriftTally();
 
   constructor(sample: Sampled, method: string) {
     const { found, wanted, grain } = sample;
@@ -99,7 +109,7 @@ class Tally {
     const [coarsest = 'F32'] = grain;
     this.#dtype = isOfDtype(found, coarsest) ? coarsest : sample.dtype;
     const factor = dot(found, wanted) / Math.max(dot(wanted, wanted), Number.MIN_VALUE);
-    const isShort = grain.some((dtype) => dtype !== 'F32' && dtype !== 'F64');
+    const isShort = grain.some(isShortDtype);
     const isScaled = byNorms.test(method) && isShort;
     this.#factor = isScaled && Math.abs(factor - 1) < 2 ** -6 ? factor : 1;
     this.#mostTowards = isScaled ? mostByNorms : mostTowards;
@@ -109,18 +119,20 @@ class Tally {
 
   add(found: Float32Array, wanted: Float32Array, sources: ReadonlyMap<Source, Float32Array>): void {
     const { grain } = this.#sample;
+    const [coarsest = 'F32'] = grain;
     const dtype = this.#dtype;
     const terms = [...sources.values()];
     const base = [...sources].find(([{ role }]) => role === 'base')?.[1] ?? terms[0];
     const towards = [...sources].map(([source, values]) => {
       const sums = this.#towards.get(source) ?? { dot: 0, length: 0 };
       this.#towards.set(source, sums);
-      return { values, sums };
+      return { source, values, sums };
     });
     this.#elements += found.length;
     for (let at = 0; at < found.length; at += 1) {
       const [a, b] = [found[at] ?? 0, rounded((wanted[at] ?? 0) * this.#factor, dtype)];
       const apart = a - b;
+      if (a === truncated(wanted[at] ?? 0, dtype)) this.#truncated += 1;
       if (Number.isNaN(a) !== Number.isNaN(b)) this.#isOff += found.length;
       if (apart !== 0 && !Number.isNaN(apart)) {
         let size = Math.max(Math.abs(a), Math.abs(b), this.#least);
@@ -141,14 +153,25 @@ class Tally {
         this.#squares += units * units;
         this.#noise += apart * apart;
       }
-      for (const { values, sums } of towards) {
+      const unit = unitAt(Math.max(Math.abs(a), Math.abs(b)), coarsest);
+      this.#drift.add('itself', apart, b, b, unit);
+      for (const { source, values, sums } of towards) {
         const direction = rounded(values[at] ?? 0, dtype) - b;
+        this.#drift.add(source, apart, direction, b, unit);
         // One NaN or infinity would hide the direction of all others.
         if (!Number.isFinite(direction) || !Number.isFinite(apart)) continue;
         sums.dot += apart * direction;
         sums.length += direction * direction;
       }
     }
+  }
+
+  get result(): Rounding | undefined {
+    const { kind } = this;
+    const [dtype = 'F32'] = this.#sample.grain;
+    if (kind === 'strict' && this.#isShort && this.#truncated === this.#elements)
+      return { kind: 'truncated', dtype, drifts: new Map() };
+    return kind && { kind, dtype, drifts: this.#drift.sums };
   }
 
   get kind(): RoundingKind | undefined {
@@ -160,8 +183,7 @@ class Tally {
     if (isStrict) return 'strict';
     // A copy is rounded once at most.
     if (this.#sample.isCopied) return undefined;
-    const isShort = this.#sample.grain.some((dtype) => unitAt(1, dtype) > 2 ** -20);
-    if (!isShort && this.#isOff === 0) return undefined;
+    if (!this.#isShort && this.#isOff === 0) return undefined;
     if (!(Math.sqrt(this.#squares / this.#elements) <= mostSpread)) return undefined;
     const isSparsified = sparsifying.test(this.#method);
     // Roundings of arithmetic are spread over many elements. A few large differences are edits, or changes at
@@ -172,6 +194,10 @@ class Tally {
     if (this.#isOff <= Math.max(4, this.#elements * leastAtCut)) return 'cut';
     if (isSmall || (isChosen && this.#isOff <= this.#elements * mostChosen)) return 'cut';
     return this.#isOff <= this.#elements * mostAtCut && isAtCut(this.#off) ? 'cut' : undefined;
+  }
+
+  get #isShort(): boolean {
+    return this.#sample.grain.some(isShortDtype);
   }
 
   get #leadsElsewhere(): boolean {

@@ -24,6 +24,8 @@ export const faultKinds: readonly FaultKind[] = [
   numbers.zeros,
   structure.transposed,
   structure.otherShape,
+  weights.driftingWeights,
+  weights.drifting,
   adapters.adapterNotApplied,
   adapters.savedModulesIgnored,
   adapters.adapterPartlyApplied,

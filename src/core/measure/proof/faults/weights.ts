@@ -1,4 +1,4 @@
-import { combined, dot, fits, minus, solveWeights } from '../agreement.js';
+import { combined, dot, fits, minus, relativeDistance, solveWeights } from '../agreement.js';
 import type { Evidence, Sampled } from '../evidence.js';
 import type { Source } from '../sources.js';
 import { counted, type FaultKind, figure, isConstant, median } from './kind.js';
@@ -196,6 +196,69 @@ export const wrongWeights = weightKind(
   () => true,
   (weights, wanted) => `the weights are others: the output is ${weights}, and the recipe gives ${wanted}`,
 );
+
+/** Elements of all tensors together, by which weights are solved that differ by less than a rounding. */
+const mostTogether = 2 ** 20;
+
+/** Weights that single tensors hide in their roundings, solved over all of them. */
+export const driftingWeights: FaultKind = {
+  kind: 'wrong_weights',
+  find: async (evidence, names) => {
+    const tensors = names.filter((name) => evidence.drifts.has(name));
+    const samples: Sampled[] = [];
+    let elements = 0;
+    for (const sample of await evidence.sampled(tensors)) {
+      if (sample.sources.size !== evidence.sources.length) continue;
+      elements += sample.found.length;
+      if (samples.length > 0 && elements > mostTogether) break;
+      samples.push(sample);
+    }
+    if (samples.length === 0 || evidence.sources.some(({ isAdapted }) => isAdapted)) return undefined;
+    const together = (of: (sample: Sampled) => Float32Array | undefined) =>
+      Float32Array.from(samples.flatMap((sample) => [...(of(sample) ?? [])]));
+    const vectors = evidence.sources.map((source) => together(({ sources }) => sources.get(source)));
+    const expected = together(({ wanted }) => wanted);
+    const [weights, wanted] = [
+      solveWeights(
+        vectors,
+        together(({ found }) => found),
+      ),
+      solveWeights(vectors, expected),
+    ];
+    if (weights === undefined || wanted === undefined) return undefined;
+    if (relativeDistance(combined(vectors, wanted), expected) > leastOfSum) return undefined;
+    const texts = [worded(evidence.sources, weights), worded(evidence.sources, wanted)];
+    return {
+      tensors,
+      figures: { weights: texts[0] ?? '', expectedWeights: texts[1] ?? '', tensors: tensors.length },
+      sentence: `the weights are others: over ${counted(tensors.length, 'tensor')} together the output is ${texts[0]}, and the recipe gives ${texts[1]}, though each element is about a rounding apart`,
+    };
+  },
+};
+
+/** Relative difference up to which the expected tensors are one weighted sum. */
+const leastOfSum = 1e-4;
+
+/** Tensors whose differences lead to a model, or away from zero, and are no weighted sum. */
+export const drifting: FaultKind = {
+  kind: 'drift',
+  find: async ({ drifts }, names) => {
+    const tensors = names.filter((name) => drifts.has(name));
+    const [name = ''] = tensors;
+    const { direction, share } = drifts.get(name) ?? { direction: 'itself', share: 0 };
+    if (tensors.length === 0) return undefined;
+    const percent = `${figure(100 * Math.abs(share))} %`;
+    const where =
+      direction === 'itself'
+        ? `${percent} too ${share > 0 ? 'large' : 'small'}`
+        : `${percent} of the way ${share > 0 ? 'towards' : 'away from'} ${direction.name}`;
+    return {
+      tensors,
+      figures: { share: figure(share), towards: direction === 'itself' ? 'itself' : direction.name },
+      sentence: `${counted(tensors.length, 'tensor')} ${tensors.length === 1 ? 'is' : 'are'} ${where}: each element is about a rounding apart, but roundings err to both sides alike`,
+    };
+  },
+};
 
 /** The experts have about their weights, but the rest is not the base. */
 export const anotherBase: FaultKind = {

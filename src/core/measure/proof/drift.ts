@@ -1,0 +1,151 @@
+import { groupBy } from '../../base/errors/lookup.js';
+import type { CompleteRecipe } from '../../plan/complete-recipe.js';
+import type { Dtype } from '../../tensor/dtype.js';
+import { rounded, unitAt } from './precision.js';
+import type { Source } from './sources.js';
+
+// Roundings err to both sides alike. A wrong weight moves all elements of all tensors by a share of the distance
+// to a model: by less than a rounding each, and by far more than chance together.
+
+/** A direction of differences: from the expected elements to a model's, or away from zero. */
+export type Direction = Source | 'itself';
+
+/** Sums over a tensor's elements, by which differences are fitted to a direction. */
+interface Sums {
+  /** Σ difference · direction, Σ direction², and Σ (difference · direction)². */
+  along: number;
+  length: number;
+  squares: number;
+  /** Σ unit in the last place², and Σ expected · direction. */
+  units: number;
+  ofWanted: number;
+}
+
+export type Drifts = ReadonlyMap<Direction, Readonly<Sums>>;
+
+/** A direction in which the differences lead, with their share of the distance. */
+export interface Drift {
+  readonly direction: Direction;
+  readonly share: number;
+}
+
+/** Elements nearer to a model are left out: both merges may round them to the same side. */
+const leastUnits = 2;
+
+/** Adds up one tensor's drift in each direction. */
+export class DriftTally {
+  readonly sums = new Map<Direction, Sums>();
+
+  /** @param unit the coarsest unit in the last place of the element */
+  add(direction: Direction, difference: number, distance: number, wanted: number, unit: number): void {
+    if (distance === 0 || !Number.isFinite(distance) || !Number.isFinite(difference)) return;
+    if (direction !== 'itself' && Math.abs(distance) < leastUnits * unit) return;
+    let sums = this.sums.get(direction);
+    if (sums === undefined) {
+      sums = { along: 0, length: 0, squares: 0, units: 0, ofWanted: 0 };
+      this.sums.set(direction, sums);
+    }
+    const product = difference * distance;
+    sums.along += product;
+    sums.length += distance * distance;
+    sums.squares += product * product;
+    sums.units += unit * unit;
+    sums.ofWanted += wanted * distance;
+  }
+}
+
+/** Limits on the share, in units in the last place of 1. Norms and angles in a short dtype scale whole tensors. */
+const limits = { towards: 1 / 4, away: 1 / 16, towardsByNorms: 5 / 2, awayByNorms: 1 / 4 };
+
+/** Standard errors that chance may give. */
+const byChance = 6;
+
+export interface DriftOptions {
+  /** The dtype of the roundings. */
+  readonly dtype: Dtype;
+  /** The relative error of weights in this dtype. */
+  readonly error: number;
+  /** True for methods that divide by norms or angles. */
+  readonly byNorms: boolean;
+}
+
+/** Returns the direction in which tensors lead together, if by more than roundings, their weights' and chance. */
+export const driftOf = (
+  tensors: readonly Drifts[],
+  { dtype, error, byNorms }: DriftOptions,
+): Drift | undefined => {
+  const totals = [...new Set(tensors.flatMap((drifts) => [...drifts.keys()]))].map((direction) =>
+    totalOf(
+      direction,
+      tensors.flatMap((drifts) => drifts.get(direction) ?? []),
+    ),
+  );
+  const longest = totals.reduce(
+    (most, { direction, length }) => (direction === 'itself' ? most : Math.max(most, length)),
+    0,
+  );
+  const unit = unitAt(1, dtype);
+  const drifts = totals.flatMap(({ direction, share, chance, length, units, ofWanted }) => {
+    const isAway = direction === 'itself';
+    const limit = isAway
+      ? limits[byNorms ? 'awayByNorms' : 'away']
+      : limits[byNorms ? 'towardsByNorms' : 'towards'];
+    // Another weight of another model leads here too, as far as the directions agree.
+    const byWeights = error * (isAway ? 1 : Math.sqrt(longest / length) + Math.abs(ofWanted) / length);
+    // Sums of several roundings lie between the numbers to which one rounding leads.
+    const byRoundings = units / 6 / length;
+    const beyond = Math.abs(share) - limit * unit - byWeights - byRoundings - byChance * chance;
+    return beyond > 0 ? [{ direction, share, beyond: beyond / chance }] : [];
+  });
+  return drifts.toSorted((a, b) => b.beyond - a.beyond)[0];
+};
+
+const totalOf = (direction: Direction, all: readonly Sums[]) => {
+  const sum = (key: keyof Sums) => all.reduce((total, sums) => total + sums[key], 0);
+  const length = sum('length');
+  const share = sum('along') / length;
+  // Arithmetic may err alike in all elements of a tensor, such as in its norm.
+  const apart = all.reduce((total, sums) => total + (sums.along - share * sums.length) ** 2, 0);
+  const chance = Math.sqrt(Math.max(sum('squares'), apart)) / length;
+  return { direction, share, chance, length, units: sum('units'), ofWanted: sum('ofWanted') };
+};
+
+/**
+ * Returns how tensors that are roundings apart lead elsewhere: all of them together, or single ones.
+ *
+ * @param optionsOf returns undefined for a dtype so fine that weights cannot hide in its roundings
+ */
+export const driftsIn = (
+  roundings: ReadonlyMap<string, { readonly dtype: Dtype; readonly drifts: Drifts }>,
+  optionsOf: (dtype: Dtype) => DriftOptions | undefined,
+): ReadonlyMap<string, Drift> => {
+  const found = new Map<string, Drift>();
+  for (const [dtype, tensors] of groupBy([...roundings], ([, rounding]) => rounding.dtype)) {
+    const options = optionsOf(dtype);
+    if (options === undefined) continue;
+    const together = driftOf(
+      tensors.map(([, { drifts }]) => drifts),
+      options,
+    );
+    for (const [name, { drifts }] of tensors) {
+      const drift = together ?? driftOf([drifts], options);
+      if (drift !== undefined) found.set(name, drift);
+    }
+  }
+  return found;
+};
+
+/** Keys of numbers that are no weights. */
+const notWeights = /^(density|gamma|epsilon|seed)$/;
+
+/** Returns the largest relative error that a dtype makes in the numbers of a recipe, or in equal weights. */
+export const errorOfWeights = (recipe: CompleteRecipe, dtype: Dtype): number => {
+  const { models } = recipe;
+  const numbers = [1 / (Array.isArray(models) && models.length > 0 ? models.length : 1)];
+  JSON.stringify(recipe, (key, value: unknown) => {
+    if (notWeights.test(key)) return undefined;
+    if (typeof value === 'number' && value !== 0) numbers.push(value);
+    return value;
+  });
+  return numbers.reduce((most, value) => Math.max(most, Math.abs(rounded(value, dtype) / value - 1)), 0);
+};
