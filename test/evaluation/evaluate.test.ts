@@ -159,6 +159,31 @@ describe('evaluating an experiment', () => {
     expect((await evaluateExperiment(other, { lmEval, only: ['base'] })).kept).toEqual(['base']);
   });
 
+  it('asks once for a data set that cannot be reached, and names it once', async () => {
+    const { out } = await made();
+    env('STUB_NO_DATA', 'mgsm_direct_en');
+    const impossible: string[] = [];
+    const only = ['base', 'math-1', 'swh-1'];
+    const outcome = await evaluateExperiment(out, {
+      ...{ lmEval, only },
+      onImpossible: (task) => impossible.push(task),
+    });
+    expect(outcome.failed).toEqual([
+      {
+        model: 'mgsm_direct_en',
+        code: 'HARNESS_FAILED',
+        message: expect.stringMatching(
+          /its data set juletxara\/mgsm is not on this machine.*name local data/,
+        ),
+      },
+    ]);
+    expect(impossible).toEqual(['mgsm_direct_en']);
+    expect(scoresIn(out)['math-1']?.sort()).toEqual(['mgsm_direct_sw', 'stub_perplexity']);
+    vi.unstubAllEnvs();
+    expect((await evaluateExperiment(out, { lmEval, only })).failed).toEqual([]);
+    expect(scoresIn(out)['swh-1']).toHaveLength(3);
+  });
+
   it('gives no score of former weights to a merge that was made anew', async () => {
     const { root, file, out } = await made();
     await evaluateExperiment(out, { lmEval, only: ['*math-1+swh-1/default', '*math-2*/default'] });

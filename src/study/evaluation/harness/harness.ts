@@ -329,8 +329,9 @@ const failureOf = ({ name }: HarnessRun, { command, code, by, printed, log }: Fa
   const unknown = /Tasks not found: (.+)/.exec(printed)?.[1];
   if (unknown !== undefined)
     return new LayerloomError('TASK_UNKNOWN', { tasks: unknown.split(', '), nearest: undefined });
-  const reason = noDataSet(printed) ?? endingOf({ code, by }, printed);
-  return new LayerloomError('HARNESS_FAILED', { model: name, reason, log });
+  const missing = noDataSet(printed);
+  if (missing !== undefined) return new LayerloomError('HARNESS_FAILED', { model: name, ...missing, log });
+  return new LayerloomError('HARNESS_FAILED', { model: name, reason: endingOf({ code, by }, printed), log });
 };
 
 const tooOld = 'it is older than lm_eval 0.4.10, and has no `lm_eval run`';
@@ -339,14 +340,15 @@ const tooOld = 'it is older than lm_eval 0.4.10, and has no `lm_eval run`';
 const isTooOld = (printed: string): boolean => /unrecognized arguments: (run|ls)\b/.test(printed);
 
 /** Explains an error of the hub about a data set; undefined for other errors. */
-const noDataSet = (printed: string): string | undefined => {
+const noDataSet = (printed: string): { readonly dataSet: string; readonly reason: string } | undefined => {
   const [, name, cause] = /Couldn't reach '([^'\n]{1,200})' on the Hub \((\w{1,80})\)/.exec(printed) ?? [];
   if (name === undefined) return undefined;
   const remedy =
     cause === 'OfflineModeIsEnabled'
       ? 'HF_HUB_OFFLINE is set: unset it once'
       : `the hub cannot be reached (${cause}): fetch it where it can`;
-  return `its data set ${name} is not on this machine, and ${remedy}, or name local data (data: of evaluate:, ${optionName('set', 'data=DIR')})`;
+  const reason = `its data set ${name} is not on this machine, and ${remedy}, or name local data (data: in evaluate: of an experiment, ${optionName('set', 'data=DIR')} for models)`;
+  return { dataSet: name, reason };
 };
 
 /**

@@ -118,10 +118,10 @@ class Evaluation {
     await using scoring = await prepareScoring(this.#directory, settings, command, {
       signal,
       asks: asksOf(this.#options),
+      onImpossible: this.#options.onImpossible,
     });
     await using inPlace = this.#options.inPlace ? await this.#openInPlace(first, settings) : undefined;
     for (const note of scoring.notes) this.#warnings.add(note);
-    for (const [task, error] of scoring.without) this.#options.onImpossible?.(task, error);
     const { jobs } = settings;
     const found = (await this.#results.list()).map(({ result }) => result);
     const time = new TimeLeft(settings, jobs, found);

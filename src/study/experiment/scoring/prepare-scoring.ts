@@ -7,6 +7,7 @@ import { evaluationsName } from '../../evaluation/result-files.js';
 import { ScoredContents } from '../../evaluation/scored-contents.js';
 import type { EvaluationSettings } from '../../evaluation/settings.js';
 import type { ScoreError } from '../record/experiment-record.js';
+import type { EvaluateOptions } from './evaluation-options.js';
 import type { Asks } from './requests/asks.js';
 import { tasksOf, unknownTasks } from './requests/check-tasks.js';
 import {
@@ -24,6 +25,8 @@ export interface Scoring extends AsyncDisposable {
   readonly environment: Readonly<Record<string, string>>;
   /** Tasks that cannot be run, with the reason, such as a language without data. */
   readonly without: ReadonlyMap<string, ScoreError>;
+  /** Adds a task to `without`, once it is known that no model can be scored in it. */
+  exclude(task: string, error: ScoreError): void;
   readonly notes: readonly string[];
   /** `evaluations/` of the experiment. */
   readonly directory: string;
@@ -44,7 +47,8 @@ export const prepareScoring = async (
     keep = false,
     signal,
     asks,
-  }: { keep?: boolean; signal?: AbortSignal | undefined; asks?: Asks | undefined } = {},
+    onImpossible,
+  }: Pick<EvaluateOptions, 'signal' | 'onImpossible'> & { keep?: boolean; asks?: Asks | undefined } = {},
 ): Promise<Scoring> => {
   checkEvaluationFolders(experiment);
   const directory = join(experiment, evaluationsName);
@@ -60,13 +64,21 @@ export const prepareScoring = async (
   try {
     const prepared = await prepareTasks(tasksOf(settings), settings, folder);
     const unknown = keep ? [] : await unknownTasks(settings, prepared, command, signal);
-    const without = [...prepared.failures, ...unknown];
+    const impossible = [...prepared.failures, ...unknown];
+    const without = new Map<string, ScoreError>();
+    const exclude = (task: string, { code, message }: ScoreError): void => {
+      if (without.has(task)) return;
+      without.set(task, { code, message });
+      onImpossible?.(task, { code, message });
+    };
+    for (const [task, error] of impossible) exclude(task, error);
     return {
       settings,
       command,
       directory,
       contents: ScoredContents.of(experiment),
-      without: new Map(without.map(([task, { code, message }]) => [task, { code, message }])),
+      without,
+      exclude,
       includePaths: prepared.includePaths,
       environment: prepared.environment,
       notes: prepared.notes,

@@ -192,7 +192,9 @@ export const scoreModel = async (model: ModelToScore, context: ScoringContext): 
     const queue = runsOf(model, samples, scoring, place);
     for (let next = queue.shift(); next !== undefined; next = queue.shift()) {
       // A task that failed once is not asked for further answers.
-      const own = next.tasks.filter((task) => failed.every((failure) => failure.task !== task));
+      const own = next.tasks.filter(
+        (task) => !scoring.without.has(task) && failed.every((failure) => failure.task !== task),
+      );
       if (own.length === 0) continue;
       const group = { ...next, tasks: own };
       const run = own.length < next.tasks.length ? runOf(model.name, group, scoring, place) : next;
@@ -207,8 +209,10 @@ export const scoreModel = async (model: ModelToScore, context: ScoringContext): 
       } else if (own.length > 1 && ran.failure.code === 'HARNESS_FAILED')
         // After a failure of several tasks, each is tried alone.
         queue.unshift(...own.map((task) => runOf(model.name, { ...group, tasks: [task] }, scoring, place)));
+      else if (ran.isForAll) for (const task of own) scoring.exclude(task, ran.failure);
       else for (const task of own) await fail(task, ran.failure);
     }
+    if (done.length + failed.length === 0) return outcome('impossible');
     if (failed.length === 0) await removeAll(await answersLeft(model, weights, scoring, done));
     return outcome('scored');
   } finally {
@@ -227,12 +231,14 @@ const endsAll: readonly string[] = [
 
 const attempt = async <T>(
   work: () => Promise<T>,
-): Promise<{ readonly value: T } | { readonly failure: ScoreError }> => {
+): Promise<{ readonly value: T } | { readonly failure: ScoreError; readonly isForAll: boolean }> => {
   try {
     return { value: await work() };
   } catch (error) {
     if (!(error instanceof LayerloomError) || endsAll.includes(error.code)) throw error;
-    return { failure: { code: error.code, message: error.message } };
+    // The data of a task are the same for every model.
+    const isForAll = error.code === 'HARNESS_FAILED' && 'dataSet' in error.details;
+    return { failure: { code: error.code, message: error.message }, isForAll };
   }
 };
 
