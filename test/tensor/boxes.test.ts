@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { expect, it } from 'vitest';
-import { type Box, coverProblem, runsOf, unitOf } from '../../src/core/tensor/boxes.js';
+import { type Box, boxesOfRange, coverProblem, runsOf, unitOf } from '../../src/core/tensor/boxes.js';
 
 /** Cuts a box by planes, in random dimensions and places. */
 const cut = (box: Box, choices: readonly number[]): readonly Box[] => {
@@ -78,4 +78,24 @@ it.each<[string, number[], Box[], RegExp]>([
   ],
 ])('refuses boxes %s', (_, shape, boxes, message) => {
   expect(coverProblem(shape, boxes)).toMatch(message);
+});
+
+it('cuts a range of elements into boxes whose runs are that range', () => {
+  const extents = fc.array(fc.integer({ min: 1, max: 5 }), { maxLength: 4 });
+  fc.assert(
+    fc.property(extents, fc.nat(), fc.nat(), (shape, a, b) => {
+      const all = shape.reduce((product, extent) => product * extent, 1);
+      const [from = 0, to = 0] = [a % (all + 1), b % (all + 1)].sort((one, other) => one - other);
+      const boxes = boxesOfRange(shape, from, to);
+      expect(boxes.length).toBeLessThanOrEqual(Math.max(1, 2 * shape.length));
+      const elements = boxes.flatMap((box) =>
+        runsOf(shape, box).flatMap(([first, , count]) =>
+          Array.from({ length: count }, (_, index) => first + index),
+        ),
+      );
+      expect(elements).toEqual(Array.from({ length: to - from }, (_, index) => from + index));
+      const [before, after] = [boxesOfRange(shape, 0, from), boxesOfRange(shape, to, all)];
+      expect(coverProblem(shape, [...before, ...boxes, ...after])).toBeUndefined();
+    }),
+  );
 });

@@ -43,7 +43,7 @@ describe('texts of strangers', () => {
       ...[
         'core/base/files/version.ts',
         'core/engine/output/record/provenance.ts',
-        'core/models/checkpoint/containers/distributed/reader.ts',
+        'core/models/checkpoint/containers/collected.ts',
         'core/models/checkpoint/containers/torch/reader.ts',
         'cli/serve.ts',
         'cli/work/merging/partition.ts',

@@ -93,6 +93,26 @@ export const runsOf = (shape: Shape, box: Box): readonly Run[] => {
 const firstOf = (shape: Shape, { at }: Box): number =>
   at.reduce((sum, index, dimension) => sum + index * strideOf(shape, dimension), 0);
 
+/** Returns the boxes of elements `from` to `to` of a flattened tensor, in order: at most two a dimension. */
+export const boxesOfRange = ([extent, ...inner]: Shape, from: number, to: number): readonly Box[] => {
+  if (from === to) return [];
+  if (extent === undefined) return [{ at: [], sizes: [] }];
+  const stride = elementsOf(inner);
+  const [first, last] = [Math.ceil(from / stride), Math.floor(to / stride)];
+  const within = (row: number, begin: number, end: number): readonly Box[] =>
+    boxesOfRange(inner, begin - row * stride, end - row * stride).map(({ at, sizes }) => ({
+      at: [row, ...at],
+      sizes: [1, ...sizes],
+    }));
+  if (first > last) return within(last, from, to);
+  const rows = { at: [first, ...inner.map(() => 0)], sizes: [last - first, ...inner] };
+  return [
+    ...within(first - 1, from, first * stride),
+    ...(first < last ? [rows] : []),
+    ...within(last, last * stride, to),
+  ];
+};
+
 /** Returns the greatest number of elements that divides the runs of all boxes, and their places. */
 export const unitOf = (shape: Shape, boxes: readonly Box[]): number =>
   greatestDivisor(

@@ -123,12 +123,34 @@ export const hasModel = async (directory: string, names: readonly string[]): Pro
 /** The folder in which Accelerate saves a model that FSDP shards, in a checkpoint of a trainer. */
 const fsdpFolder = 'pytorch_model_fsdp_0';
 
+/** Folders in which DeepSpeed saves steps; a file beside them names the last. */
+const stepFolder = /^global_step\d+$/;
+const latestName = 'latest';
+
+/** Finds the folder of a model that a trainer's checkpoint holds in parts. @throws LayerloomError NOT_A_CHECKPOINT */
+const innerFolder = async (directory: string, names: readonly string[]): Promise<string | undefined> => {
+  if (names.includes(fsdpFolder)) return fsdpFolder;
+  const steps = names.filter((name) => stepFolder.test(name)).sort();
+  if (steps.length === 0) return undefined;
+  const latest = names.includes(latestName)
+    ? (await readSideFile(join(directory, latestName))).toString().trim()
+    : undefined;
+  if (latest === undefined ? steps.length === 1 : steps.includes(latest)) return latest ?? steps[0];
+  const which =
+    latest === undefined ? `no file ${latestName} that says which` : `a ${latestName} that names none`;
+  throw new LayerloomError('NOT_A_CHECKPOINT', {
+    path: directory,
+    reason: `has DeepSpeed’s folders ${steps.join(', ')}, and ${which}; give one, such as ${join(directory, String(steps.at(-1)))}`,
+  });
+};
+
 const inDirectory = async (directory: string, names: readonly string[]): Promise<ModelFiles> => {
   const named = await namedInConfig(directory, names);
   if (named !== undefined) return await inFile(join(directory, named), directory);
   const found = findWeights(names);
-  if (found === undefined && names.includes(fsdpFolder)) {
-    const folder = join(directory, fsdpFolder);
+  const inner = found === undefined ? await innerFolder(directory, names) : undefined;
+  if (inner !== undefined) {
+    const folder = join(directory, inner);
     return await inDirectory(folder, await namesOf(folder));
   }
   if (found === undefined)

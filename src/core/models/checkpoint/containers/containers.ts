@@ -1,6 +1,7 @@
 import { adapterConfigName, adapterWeightsName } from '../files/file-names.js';
 import type { ContainerReader, WeightsIndex } from './container-reader.js';
 import type { ContainerWriter } from './container-writer.js';
+import { deepspeedReader } from './deepspeed/reader.js';
 import { distributedReader } from './distributed/reader.js';
 import { ggufReader } from './gguf/reader.js';
 import { diffusersReader, safetensorsReader } from './safetensors/reader.js';
@@ -11,6 +12,8 @@ import { torchReaders } from './torch/reader.js';
 export const readers: readonly [ContainerReader, ...ContainerReader[]] = [
   safetensorsReader,
   diffusersReader,
+  // Before the reader of any other .pt file.
+  deepspeedReader,
   ...torchReaders,
   ggufReader,
   distributedReader,

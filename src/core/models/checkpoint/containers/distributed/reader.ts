@@ -4,6 +4,7 @@ import { LayerloomError } from '../../../../base/errors/errors.js';
 import { groupBy, keep } from '../../../../base/errors/lookup.js';
 import { reading } from '../../../../base/files/writing.js';
 import { readSideFile } from '../../files/small-file.js';
+import { collectedHeader, ofCollected } from '../collected.js';
 import type { ContainerReader, TensorInFile } from '../container-reader.js';
 import { short } from '../short-name.js';
 import { readPickle } from '../torch/pickle.js';
@@ -106,11 +107,7 @@ export const distributedReader: ContainerReader = {
     checkExtents(own, file, fileBytes);
     const found: (readonly [string, TensorInFile])[] = [];
     for (const piece of own) found.push([pieceName(piece), await locate(read, piece, file)]);
-    return Buffer.from(JSON.stringify(found));
+    return collectedHeader(found);
   },
-  headerEnd: () => 0,
-  parseHeader: (header) => ({
-    metadata: {},
-    tensors: new Map(JSON.parse(Buffer.from(header).toString()) as [string, TensorInFile][]),
-  }),
+  ...ofCollected,
 };

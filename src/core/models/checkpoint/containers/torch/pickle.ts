@@ -66,7 +66,7 @@ export const plainOperations: Operations = {
   106: (machine) => machine.get(machine.take(4).readUInt32LE()),
 };
 
-const torchSave: Grammar = {
+export const torchSave: Grammar = {
   writer: 'torch.save',
   // Far above the needs of 100,000 tensors.
   mostOperations: 8_000_000,

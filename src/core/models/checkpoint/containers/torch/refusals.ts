@@ -10,9 +10,11 @@ export const unsupported = (file: string, reason: string, tensor?: string): Laye
     file,
     ...(tensor === undefined ? {} : { tensor }),
     reason,
-    remedy: /\.(distcp|metadata)$/.test(file)
-      ? 'if you trust it, convert its folder with python -m torch.distributed.checkpoint.format_utils dcp_to_torch FOLDER FILE, and give that file'
-      : tensor === undefined
-        ? 'if you trust it, load it with torch.load(file, weights_only=True) and save its tensors with safetensors.torch.save_file'
-        : 'load it with torch.load(file, weights_only=True) and save it with safetensors.torch.save_file after .contiguous()',
+    remedy: /_states\.pt$/.test(file)
+      ? 'if you trust it, convert it with the zero_to_fp32.py that DeepSpeed saved above its folder (python zero_to_fp32.py . DIR), and give DIR'
+      : /\.(distcp|metadata)$/.test(file)
+        ? 'if you trust it, convert its folder with python -m torch.distributed.checkpoint.format_utils dcp_to_torch FOLDER FILE, and give that file'
+        : tensor === undefined
+          ? 'if you trust it, load it with torch.load(file, weights_only=True) and save its tensors with safetensors.torch.save_file'
+          : 'load it with torch.load(file, weights_only=True) and save it with safetensors.torch.save_file after .contiguous()',
   });
