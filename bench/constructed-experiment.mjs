@@ -106,6 +106,7 @@ export const constructedExperiment = ({
       seed: '0,1234,1234,1234',
       rows: null,
       maxTokens: null,
+      sampling: null,
       backend: 'constructed',
       model,
       harness: { name: 'lm-eval', version: '0.4.13' },

@@ -19,7 +19,8 @@ const argumentsFor = async (files: Record<string, object>, evaluate: object = {}
     root,
   );
   const words = await prepareRun({
-    ...{ name: 'model', path, tasks: ['layerloom_mgsm_ja'], fewshot: 8, rows: new Map(), settings },
+    ...{ name: 'model', path, tasks: ['layerloom_mgsm_ja'], fewshot: 8, sample: 0, settings },
+    rows: new Map(),
     ...{ includePaths: [], server: settings.baseUrls[0], directory: join(root, 'run') },
   });
   const { model_args } = JSON.parse(readFileSync(words[2] ?? '', 'utf8'));

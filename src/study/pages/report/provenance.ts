@@ -7,6 +7,9 @@ import type { TaskData } from './result-data.js';
 
 const distinct = (values: readonly string[]): string => [...new Set(values)].join('; ');
 
+const drawnText = ({ sampling, samples = [] }: EvaluationResult): string =>
+  sampling === null ? 'greedy' : `${Math.max(1, samples.length)} to each problem, drawn by ${sampling}`;
+
 const resultFacts = (results: readonly EvaluationResult[]): Fact[] => {
   if (results.length === 0) return [];
   const started = results.map((result) => result.started).sort();
@@ -25,7 +28,13 @@ const resultFacts = (results: readonly EvaluationResult[]): Fact[] => {
             ),
           },
         ]),
-    { label: 'Seeds', value: distinct(results.map(({ seed }) => seed)) },
+    ...(results.every(({ sampling }) => sampling === null)
+      ? []
+      : [{ label: 'Answers', value: distinct(results.map(drawnText)) }]),
+    {
+      label: 'Seeds',
+      value: distinct(results.flatMap(({ seed, samples }) => samples?.map((one) => one.seed) ?? seed)),
+    },
     { label: 'Rows', value: distinct(rows) },
     {
       label: 'Evaluated',

@@ -19,8 +19,13 @@ export const benchmarkNotes = (
   const scores = subjects.map((subject) => board.scores(board.experiment.models, subject));
   const counts = [...new Set(scores.flat().map(({ n }) => n))].sort((a, b) => a - b);
   const metrics = [...new Set(subjects.map(({ metric }) => metric))];
+  const drawn = new Set(
+    scores.flat().flatMap(({ result: { sampling, samples = [] } }) =>
+      sampling === null ? [] : `${Math.max(1, samples.length)} answers to each, drawn by ${sampling}`,
+    ),
+  );
   return [
-    `Metric ${metrics.join(', ')}; ${counts.join(', ')} problems.`,
+    `Metric ${metrics.join(', ')}; ${[`${counts.join(', ')} problems`, ...drawn].join('; ')}.`,
     ...undecidedNotes(board, subjects),
     ...languages.flatMap((language) => choiceNotes(board, benchmark, language, groups)),
     ...languages.flatMap((language) => missingNotes(board, benchmark, language, groups)),
