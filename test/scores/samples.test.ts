@@ -107,7 +107,7 @@ describe('the table plan', () => {
     for (const [, k, score, difference] of rows) {
       const exact = (between: number) => (1.96 / 0.02) ** 2 * (between + 0.165 / Number(k));
       expect(Math.abs(Number(score) / exact(0.0825) - 1)).toBeLessThan(0.1);
-      // Both models have the same chances: their difference varies by drawing alone.
+      // The chances of the models are equal, so their difference varies by drawing alone.
       expect(Math.abs(Number(difference) / (2 * exact(0)) - 1)).toBeLessThan(0.1);
     }
   });

@@ -68,7 +68,7 @@ const binaryMetrics = (answers: readonly ProblemResult[]): string[] => {
   return [...byFilter.values()];
 };
 
-/** Of pairs of a sum and a weight, the means are such a pair too. */
+/** Averages sums and weights separately, if scores have weights. */
 const meanScore = (scores: readonly ProblemScore[]): ProblemScore => {
   const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
   const plain = scores.filter((score) => typeof score === 'number');
@@ -89,7 +89,7 @@ const passes = (metric: string, answers: readonly ProblemResult[]): [string, num
     .map((count) => [`pass@${count}${filterOf(metric)}`, passAt(count, answers.length, right)]);
 };
 
-/** 1 − C(n − c, k) / C(n, k): the chance that k of the n answers, of which c are right, have a right one. */
+/** 1 − C(n − c, k) / C(n, k): the chance of a right answer among k of n answers, if c of the n are right. */
 export const passAt = (k: number, n: number, c: number): number => {
   let none = 1;
   for (let drawn = 0; drawn < k; drawn += 1) none *= Math.max(0, n - c - drawn) / (n - drawn);

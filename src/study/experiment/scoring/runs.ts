@@ -12,7 +12,7 @@ import { backendIn, samplesOf, type TaskSample } from './requests/wanted-results
 
 type RunPlace = Pick<HarnessRun, 'path' | 'inPlace' | 'server' | 'servedName'> & { readonly weights: string };
 
-/** Settings of which a run of the harness takes a single value. */
+/** Settings with a single value for a run of the harness. */
 interface RunSettings {
   readonly tasks: readonly string[];
   readonly fewshot: number | undefined;

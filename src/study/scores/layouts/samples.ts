@@ -17,7 +17,7 @@ export const samples = (board: Board): ScoreTable[] => [
     caption: 'Scores over several answers to each problem.',
     notes: [
       'avg@k: mean over problems and answers, with its standard error over problems, which includes that of drawing.',
-      'SD, lowest and highest: of the scores of the k runs, each of which has one answer to every problem.',
+      'SD, lowest and highest: over the scores of the k runs. A run has one answer to every problem.',
       'Drawing: the share of the variance of avg@k that more answers to the same problems would remove.',
     ],
     derived: [],
@@ -84,9 +84,9 @@ const rowOf = (
 
 /** Variances of a problem's score. */
 interface Variances {
-  /** Of the mean over `k` answers, over problems. */
+  /** The variance over problems of the mean over `k` answers. */
   readonly whole: number;
-  /** Of one answer to the same problem, the mean over problems. */
+  /** The variance over answers to the same problem; the mean over problems. */
   readonly drawing: number;
   readonly k: number;
 }

@@ -6,7 +6,7 @@ import type { EvaluationSettings } from '../../../evaluation/settings.js';
 export const backendIn = ({ backend, modelArgs, arguments: others }: EvaluationSettings): string =>
   [backendOf(backend, modelArgs), ...others].join(' ');
 
-/** One of the answers to each problem of a task: the run of the harness that draws it. */
+/** A run of the harness that draws an answer to each problem of a task. */
 export interface TaskSample {
   readonly task: string;
   /** Counted from 0. */
