@@ -20,9 +20,11 @@ export const benchmarkNotes = (
   const counts = [...new Set(scores.flat().map(({ n }) => n))].sort((a, b) => a - b);
   const metrics = [...new Set(subjects.map(({ metric }) => metric))];
   const drawn = new Set(
-    scores.flat().flatMap(({ result: { sampling, samples = [] } }) =>
-      sampling === null ? [] : `${Math.max(1, samples.length)} answers to each, drawn by ${sampling}`,
-    ),
+    scores
+      .flat()
+      .flatMap(({ result: { sampling, samples = [] } }) =>
+        sampling === null ? [] : `${Math.max(1, samples.length)} answers to each, drawn by ${sampling}`,
+      ),
   );
   return [
     `Metric ${metrics.join(', ')}; ${[`${counts.join(', ')} problems`, ...drawn].join('; ')}.`,
