@@ -112,6 +112,12 @@ describe('sampled answers', () => {
     );
   });
 
+  it('have a temperature that Python reads as a float', async () => {
+    const { out } = await made({ ...sampled, sampling: { temperature: 1 } });
+    const [run] = await evaluationCommands(out, { lmEval, only });
+    expect(readFileSync(run?.command.split(' ').at(-1) ?? '', 'utf8')).toMatch(/"temperature": 1\.0$/m);
+  });
+
   it('end for a task that fails once', async () => {
     const { out } = await made(sampled);
     vi.stubEnv('STUB_CRASH_TASK', 'base').stubEnv('STUB_TASK', task);

@@ -151,7 +151,9 @@ export const prepareRun = async (run: HarnessRun): Promise<string[]> => {
     const foreign = foreignDirectory(run.directory);
     if (foreign !== undefined) throw new Error(foreign);
     await rm(join(run.directory, outputName), { recursive: true, force: true });
-    await writeFile(config, `${JSON.stringify(content, null, 2)}\n`);
+    // transformers refuses a temperature that is not a float, and Python reads `1` as an integer.
+    const text = JSON.stringify(content, null, 2).replace(/^( *"temperature": \d+)(,?)$/m, '$1.0$2');
+    await writeFile(config, `${text}\n`);
   });
   return ['run', '--config', config, ...run.settings.arguments];
 };
