@@ -10,7 +10,7 @@ import { decode, encode, type Floating, generator } from '../fixtures/numbers.js
 const name = 'model.layers.1.mlp.gate_proj.weight';
 
 const numbersOf = (tensors: Tensors, of: string): number[] =>
-  decode('BF16', tensors[of]?.data ?? new Uint8Array());
+  decode((tensors[of]?.dtype ?? 'BF16') as Floating, tensors[of]?.data ?? new Uint8Array());
 
 const mapped = (
   tensors: Tensors,
@@ -59,6 +59,37 @@ describe('a merge in bfloat16', () => {
     expect(verdict).toBe('different');
     expect(faults.map(({ kind }) => kind)).not.toContain('normalize_toggled');
     expect(faults.map(({ kind }) => kind)).not.toContain('coarse_rounding');
+  });
+
+  it('is different with weights that each element hides in its rounding', async () => {
+    const { recipe, mix, write } = models();
+    const { verdict, faults } = await verify(write(mix(0.505)), { against: recipe });
+    expect([verdict, faults.map(({ kind }) => kind)]).toEqual(['different', ['wrong_weights']]);
+    expect(faults[0]?.figures['weights']).toMatch(/^0\.50[5-9] a \+ 0\.49\d b$/);
+  });
+
+  it('is different if it is smaller by a thousandth, as after one step of weight decay', async () => {
+    const { recipe, mix, write } = models();
+    const decayed = mapped(mix(0.5, 'F32'), (values) => values.map((value) => value * 0.999));
+    const { verdict, fault } = await verify(write(decayed), { against: recipe });
+    expect([verdict, fault?.kind]).toEqual(['different', 'wrong_weights']);
+    expect(fault?.figures['weights']).toMatch(/^0\.(499|5) a \+ 0\.(499|5) b$/);
+  });
+
+  it('is rounded towards zero, and says so', async () => {
+    const { recipe, mix, write } = models();
+    const cut = Object.fromEntries(
+      Object.entries(mix(0.5, 'F32')).map(([of, { shape, data }]) => [
+        of,
+        {
+          dtype: 'BF16',
+          shape,
+          data: Uint8Array.from(data.filter((_, at) => at % 4 > 1)),
+        },
+      ]),
+    );
+    const { verdict, fault } = await verify(write(cut), { against: recipe });
+    expect([verdict, fault?.kind]).toEqual(['rounded', 'truncated']);
   });
 
   it('is different where one element is a few roundings away', async () => {

@@ -10,14 +10,13 @@ import type { Source } from './sources.js';
 /** A direction of differences: from the expected elements to a model's, or away from zero. */
 export type Direction = Source | 'itself';
 
-/** Sums over a tensor's elements, by which differences are fitted to a direction. */
+/** Sums over elements in units in the last place, by which differences are fitted to a direction. */
 interface Sums {
-  /** Σ difference · direction, Σ direction², and Σ (difference · direction)². */
+  elements: number;
+  /** Σ difference · direction, Σ direction², Σ (difference · direction)², Σ expected · direction. */
   along: number;
   length: number;
   squares: number;
-  /** Σ unit in the last place², and Σ expected · direction. */
-  units: number;
   ofWanted: number;
 }
 
@@ -29,6 +28,8 @@ export interface Drift {
   readonly share: number;
 }
 
+// Means of two short numbers are often ties, and show a wrong weight by the side to which all of them round.
+
 /** Elements nearer to a model are left out: both merges may round them to the same side. */
 const leastUnits = 2;
 
@@ -39,18 +40,19 @@ export class DriftTally {
   /** @param unit the coarsest unit in the last place of the element */
   add(direction: Direction, difference: number, distance: number, wanted: number, unit: number): void {
     if (distance === 0 || !Number.isFinite(distance) || !Number.isFinite(difference)) return;
-    if (direction !== 'itself' && Math.abs(distance) < leastUnits * unit) return;
+    const far = distance / unit;
+    if (direction !== 'itself' && Math.abs(far) < leastUnits) return;
     let sums = this.sums.get(direction);
     if (sums === undefined) {
-      sums = { along: 0, length: 0, squares: 0, units: 0, ofWanted: 0 };
+      sums = { elements: 0, along: 0, length: 0, squares: 0, ofWanted: 0 };
       this.sums.set(direction, sums);
     }
-    const product = difference * distance;
+    const product = (difference / unit) * far;
+    sums.elements += 1;
     sums.along += product;
-    sums.length += distance * distance;
+    sums.length += far * far;
     sums.squares += product * product;
-    sums.units += unit * unit;
-    sums.ofWanted += wanted * distance;
+    sums.ofWanted += (wanted / unit) * far;
   }
 }
 
@@ -85,7 +87,7 @@ export const driftOf = (
     0,
   );
   const unit = unitAt(1, dtype);
-  const drifts = totals.flatMap(({ direction, share, chance, length, units, ofWanted }) => {
+  const drifts = totals.flatMap(({ direction, share, chance, length, elements, ofWanted }) => {
     const isAway = direction === 'itself';
     const limit = isAway
       ? limits[byNorms ? 'awayByNorms' : 'away']
@@ -93,7 +95,7 @@ export const driftOf = (
     // Another weight of another model leads here too, as far as the directions agree.
     const byWeights = error * (isAway ? 1 : Math.sqrt(longest / length) + Math.abs(ofWanted) / length);
     // Sums of several roundings lie between the numbers to which one rounding leads.
-    const byRoundings = units / 6 / length;
+    const byRoundings = elements / 6 / length;
     const beyond = Math.abs(share) - limit * unit - byWeights - byRoundings - byChance * chance;
     return beyond > 0 ? [{ direction, share, beyond: beyond / chance }] : [];
   });
@@ -107,7 +109,7 @@ const totalOf = (direction: Direction, all: readonly Sums[]) => {
   // Arithmetic may err alike in all elements of a tensor, such as in its norm.
   const apart = all.reduce((total, sums) => total + (sums.along - share * sums.length) ** 2, 0);
   const chance = Math.sqrt(Math.max(sum('squares'), apart)) / length;
-  return { direction, share, chance, length, units: sum('units'), ofWanted: sum('ofWanted') };
+  return { direction, share, chance, length, elements: sum('elements'), ofWanted: sum('ofWanted') };
 };
 
 /**

@@ -1,5 +1,6 @@
 import { combined, dot, fits, minus, relativeDistance, solveWeights } from '../agreement.js';
 import type { Evidence, Sampled } from '../evidence.js';
+import { unitAt } from '../precision.js';
 import type { Source } from '../sources.js';
 import { counted, type FaultKind, figure, isConstant, median } from './kind.js';
 
@@ -214,8 +215,14 @@ export const driftingWeights: FaultKind = {
       samples.push(sample);
     }
     if (samples.length === 0 || evidence.sources.some(({ isAdapted }) => isAdapted)) return undefined;
+    // Each element counts by its units in the last place, as its rounding does.
     const together = (of: (sample: Sampled) => Float32Array | undefined) =>
-      Float32Array.from(samples.flatMap((sample) => [...(of(sample) ?? [])]));
+      Float32Array.from(
+        samples.flatMap((sample) => {
+          const [dtype = 'F32'] = sample.grain;
+          return [...(of(sample) ?? [])].map((value, at) => value / unitAt(sample.wanted[at] ?? 0, dtype));
+        }),
+      );
     const vectors = evidence.sources.map((source) => together(({ sources }) => sources.get(source)));
     const expected = together(({ wanted }) => wanted);
     const [weights, wanted] = [
@@ -231,7 +238,7 @@ export const driftingWeights: FaultKind = {
     return {
       tensors,
       figures: { weights: texts[0] ?? '', expectedWeights: texts[1] ?? '', tensors: tensors.length },
-      sentence: `the weights are others: over ${counted(tensors.length, 'tensor')} together the output is ${texts[0]}, and the recipe gives ${texts[1]}, though each element is about a rounding apart`,
+      sentence: `the weights are others: over ${counted(tensors.length, 'tensor')} together the output is about ${texts[0]}, and the recipe gives ${texts[1]}, though each element is about a rounding apart`,
     };
   },
 };
