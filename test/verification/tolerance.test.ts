@@ -118,21 +118,77 @@ describe('a merge in bfloat16', () => {
 });
 
 describe('faults that tensors do not show', () => {
-  it('is a warning: a config.json with other positions, other code, or none', async () => {
-    const { recipe, mix, write } = models();
-    const out = write(mix(0.5));
+  const withConfig = (out: string, edit: Readonly<Record<string, unknown>>): void => {
     const file = join(out, 'config.json');
     const config = JSON.parse(readFileSync(file, 'utf8')) as Record<string, unknown>;
-    const edits = {
-      rope_scaling: { rope_type: 'linear', factor: 8 },
-      auto_map: { AutoModel: 'other.Other' },
+    writeFileSync(file, JSON.stringify({ ...config, ...edit }));
+  };
+
+  it('is different: a config.json with which loaders compute otherwise', async () => {
+    const { root, recipe, mix, made, a, b, write } = models();
+    const stated = {
+      ...{ num_attention_heads: 4, num_key_value_heads: 2, rms_norm_eps: 1e-6, hidden_act: 'silu' },
+      ...{ rope_theta: 10000, text_config: { head_dim: 8 } },
     };
-    for (const [key, value] of Object.entries(edits)) {
-      writeFileSync(file, JSON.stringify({ ...config, [key]: value }));
-      const { warnings } = await verify(out, { against: recipe });
-      expect(warnings.join('\n')).toContain(`config.json has ${key} ${JSON.stringify(value)}`);
+    for (const [model, tensors] of Object.entries({ a, b }))
+      writeCheckpoint(join(root, model), { ...made, tensors, config: { ...made.config, ...stated } });
+    const edits: readonly [Record<string, unknown>, string][] = [
+      [{ rope_theta: 500000 }, 'RoPE rope_theta'],
+      [
+        { rope_theta: null, rope_parameters: { rope_theta: 500000, rope_type: 'default' } },
+        'RoPE rope_theta',
+      ],
+      [{ rope_scaling: { rope_type: 'linear', factor: 8 } }, 'RoPE rope_type'],
+      [{ tie_word_embeddings: true }, 'tie_word_embeddings'],
+      [{ num_attention_heads: 8 }, 'num_attention_heads'],
+      [{ num_key_value_heads: 1 }, 'num_key_value_heads'],
+      [{ rms_norm_eps: 1e-5 }, 'rms_norm_eps'],
+      [{ hidden_act: 'gelu' }, 'hidden_act'],
+      [{ text_config: { head_dim: 4 } }, 'text_config.head_dim'],
+      [{ auto_map: { AutoModel: 'other.Other' } }, 'auto_map'],
+    ];
+    for (const [edit, keys] of edits) {
+      const out = write(mix(0.5));
+      withConfig(out, { ...stated, ...edit });
+      const { verdict, intact, fault } = await verify(out, { against: recipe });
+      expect([verdict, intact, fault?.kind, fault?.figures['keys']]).toEqual([
+        'different',
+        false,
+        'config_differs',
+        keys,
+      ]);
     }
-    rmSync(file);
+    // A rounded merge is different too, and a wrong one keeps its own fault first.
+    const rounded = write(mix(0.5, 'F32'));
+    withConfig(rounded, { ...stated, hidden_act: 'gelu' });
+    expect((await verify(rounded, { against: recipe })).fault?.kind).toBe('config_differs');
+    const wrong = write(mix(0.7));
+    withConfig(wrong, { ...stated, hidden_act: 'gelu' });
+    const { faults } = await verify(wrong, { against: recipe });
+    expect(faults.map(({ kind }) => kind)).toEqual(['wrong_weights', 'config_differs']);
+  });
+
+  it('is intact with the same settings in other words, and warns of others or of none', async () => {
+    const { root, recipe, mix, made, a, b, write } = models();
+    const stated = { rope_theta: 10000, rms_norm_eps: 1e-6, max_position_embeddings: 64 };
+    for (const [model, tensors] of Object.entries({ a, b }))
+      writeCheckpoint(join(root, model), { ...made, tensors, config: { ...made.config, ...stated } });
+    const out = write(mix(0.5));
+    const words = {
+      rope_parameters: { rope_theta: 10000, rope_type: 'default' },
+      rms_norm_eps: Math.fround(1e-6),
+      use_cache: false,
+      transformers_version: '5.24.0',
+    };
+    withConfig(out, words);
+    expect(await verify(out, { against: recipe })).toMatchObject({ verdict: 'intact', warnings: [] });
+    withConfig(out, { max_position_embeddings: 128 });
+    const { verdict, warnings } = await verify(out, { against: recipe });
+    expect([verdict, warnings.join()]).toEqual([
+      'intact',
+      'config.json has max_position_embeddings 128, and the expected merge 64',
+    ]);
+    rmSync(join(out, 'config.json'));
     expect((await verify(out, { against: recipe })).warnings.join('\n')).toContain('has no config.json');
   });
 

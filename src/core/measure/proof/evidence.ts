@@ -126,6 +126,9 @@ export class Evidence {
   /** Tensors that are roundings apart and yet lead elsewhere. */
   drifts: ReadonlyMap<string, Drift> = new Map();
 
+  /** Tensors that are roundings apart, of a shorter dtype than recipe and file have. */
+  coarse: ReadonlySet<string> = new Set();
+
   get isSample(): boolean {
     return this.#parts.bytes !== undefined;
   }

@@ -13,16 +13,16 @@ import {
 import type { CompleteRecipe } from '../../plan/complete-recipe.js';
 import { sourcesOfOperand } from '../../plan/operands.js';
 import type { MergePlan } from '../../plan/plan.js';
-import type { Dtype } from '../../tensor/dtype.js';
+import { arithmeticOf, type Dtype, torchName } from '../../tensor/dtype.js';
 import { compareExpected, type SampleControls } from './compare-expected.js';
-import { configWarnings } from './config-warnings.js';
+import { configDifferences } from './config-differences.js';
 import { drawnFaults, isAsDrawn } from './drawn.js';
 import { type DriftOptions, driftsIn, errorOfWeights } from './drift.js';
-import { Evidence } from './evidence.js';
+import { Evidence, type Sampled } from './evidence.js';
 import { type ExpectedTensor, expectedOf } from './expected.js';
 import { explain } from './explain.js';
 import { pairsOf } from './pairs.js';
-import { isShortDtype } from './precision.js';
+import { isOfDtype, isShortDtype } from './precision.js';
 import type { Fault, MergeProof, ProofVerdict, ProvenTensor } from './proof.js';
 import { byNorms, type Rounding, roundingOf } from './rounding.js';
 import { roundingFaults } from './rounding-faults.js';
@@ -70,6 +70,7 @@ export const proveMerge = async (
   const inputs = [...plan.inputs, plannedInput(out)];
   const layerOf = (name: string) => spelt.architecture.places.get(name)?.layer ?? null;
   const { tensors: compared, cost, sampled } = await compareExpected(pairs, inputs, layerOf, controls);
+  const config = await configDifferences(plan, opened.inputs, out);
   const facts = {
     out: out.checkpoint.path,
     against,
@@ -81,12 +82,14 @@ export const proveMerge = async (
     })),
     sample: sampled?.sample ?? null,
     ...cost,
-    warnings: [
-      ...new Set([...plan.warnings, ...out.checkpoint.warnings, ...(await configWarnings(plan, out))]),
-    ],
+    warnings: [...new Set([...plan.warnings, ...out.checkpoint.warnings, ...config.warnings])],
   };
-  if (compared.every(({ state }) => state === 'equal'))
-    return { ...facts, verdict: 'intact', intact: true, tensors: compared, fault: null, faults: [] };
+  if (compared.every(({ state }) => state === 'equal')) {
+    const [fault = null] = config.faults;
+    const isIntact = fault === null;
+    const verdict = isIntact ? 'intact' : 'different';
+    return { ...facts, verdict, intact: isIntact, tensors: compared, fault, faults: config.faults };
+  }
   const sources = sourcesOfInputs(opened.inputs, opened.bases);
   const read = pairs.flatMap(({ name, expected: wanted, found }) => [
     ...(wanted === undefined ? [] : [wanted.operand]),
@@ -108,6 +111,7 @@ export const proveMerge = async (
           ...{ method: plan.method, recipe, bytes },
           replan: (other) => replanned(other, plan, planAgain),
         }),
+        config.faults,
       );
     },
   );
@@ -122,15 +126,20 @@ export const proveMerge = async (
 };
 
 /** Distinguishes roundings from differences, and explains both. */
-const explained = async (evidence: Evidence): Promise<Pick<MergeProof, 'tensors' | 'faults' | 'verdict'>> => {
+const explained = async (
+  evidence: Evidence,
+  ofConfig: readonly Fault[],
+): Promise<Pick<MergeProof, 'tensors' | 'faults' | 'verdict'>> => {
   const roundings = new Map<string, Rounding>();
-  const drawn = new Set<string>();
+  const [drawn, coarse] = [new Set<string>(), new Set<string>()];
   for (const { name, state } of evidence.tensors) {
     const sample = state === 'different' ? await evidence.sampleOf(name) : undefined;
     const rounding = sample && (await roundingOf(evidence, sample));
-    if (rounding !== undefined) roundings.set(name, rounding);
+    if (rounding !== undefined && !isCoarse(evidence, sample)) roundings.set(name, rounding);
+    else if (rounding !== undefined) coarse.add(name);
     else if (sample !== undefined && isAsDrawn(evidence, sample)) drawn.add(name);
   }
+  evidence.coarse = coarse;
   evidence.drifts = driftsIn(roundings, (dtype) => driftOptions(evidence, dtype));
   const kinds = new Map(
     [...roundings].flatMap(([name, { kind }]) => (evidence.drifts.has(name) ? [] : [[name, kind]])),
@@ -149,8 +158,18 @@ const explained = async (evidence: Evidence): Promise<Pick<MergeProof, 'tensors'
     ...drawnFaults(tensors),
     ...(await roundingFaults(evidence, kinds)),
   ];
-  return { tensors, faults, verdict: verdictOf(tensors, faults) };
+  const verdict = verdictOf(tensors, faults);
+  if (ofConfig.length === 0) return { tensors, faults, verdict };
+  if (verdict === 'different' || verdict === 'not_this')
+    return { tensors, faults: [...faults, ...ofConfig], verdict };
+  return { tensors, faults: [...ofConfig, ...faults], verdict: 'different' };
 };
+
+/** True if a tensor holds only numbers of a shorter dtype than the recipe and the file have. */
+const isCoarse = ({ recipe }: Evidence, sample: Sampled | undefined): boolean =>
+  sample?.held !== undefined &&
+  !isOfDtype(sample.wanted, sample.held) &&
+  !JSON.stringify(recipe).includes(`"${torchName(arithmeticOf(sample.held))}"`);
 
 const driftOptions = ({ recipe, method }: Evidence, dtype: Dtype): DriftOptions | undefined =>
   isShortDtype(dtype)

@@ -29,7 +29,7 @@ export const roundingFaults = async (
   for (const [name, kind] of kinds) {
     const { held, grain = [] } = (await evidence.sampleOf(name)) ?? {};
     const dtype = held ?? grain[0] ?? 'F32';
-    const code = held !== undefined && kind === 'strict' ? 'coarse_rounding' : codes[kind];
+    const code = codes[kind];
     const group = groups.get(`${code} ${dtype}`) ?? { code, kind, dtype, names: [] };
     group.names.push(name);
     groups.set(`${code} ${dtype}`, group);

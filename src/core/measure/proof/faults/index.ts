@@ -24,6 +24,7 @@ export const faultKinds: readonly FaultKind[] = [
   numbers.zeros,
   structure.transposed,
   structure.otherShape,
+  numbers.coarseRounding,
   weights.driftingWeights,
   weights.drifting,
   adapters.adapterNotApplied,

@@ -165,6 +165,20 @@ export const fewElements: FaultKind = {
   },
 };
 
+export const coarseRounding: FaultKind = {
+  kind: 'coarse_rounding',
+  find: async (evidence, names) => {
+    const samples = await evidence.sampled(names.filter((name) => evidence.coarse.has(name)));
+    const [first] = samples;
+    if (first === undefined) return undefined;
+    return {
+      tensors: samples.map(({ name }) => name),
+      figures: { dtype: first.held ?? '', stored: first.dtype, tensors: samples.length },
+      sentence: `${counted(samples.length, 'tensor')} of ${first.dtype} ${samples.length === 1 ? 'has' : 'have'} the precision of ${first.held} only: rounded to it in between`,
+    };
+  },
+};
+
 /** Largest codes of integer quantisation, by name. */
 const levels: readonly (readonly [name: string, levels: number])[] = [
   ['int4', 7],
