@@ -1,11 +1,14 @@
 import {
+  checkBill,
   signFolder,
   type WrittenSignature,
   type WrittenStatement,
+  writeBill,
   writeStatement,
 } from '../core/attestation/attest-output.js';
 import { localFolder } from '../core/attestation/local-folder.js';
 import { LayerloomError } from '../core/base/errors/errors.js';
+import { invalidParameter } from '../core/base/errors/invalid-parameter.js';
 import { Run, type RunControls } from '../core/engine/run.js';
 import { isOutput } from '../core/measure/verification/is-output.js';
 import { readWrittenRecord } from '../core/measure/verification/written-record.js';
@@ -18,6 +21,11 @@ export interface AttestOptions extends Pick<RunControls, 'threads' | 'signal' | 
    * signature.
    */
   key?: string | undefined;
+  /**
+   * A new file outside the output for its bill of materials: CycloneDX 1.7 in JSON, with the inputs as
+   * ancestors. Default: none.
+   */
+  bom?: string | undefined;
 }
 
 /** Result of `attest`. */
@@ -28,6 +36,8 @@ export interface Attestation {
   readonly statement: WrittenStatement | null;
   /** Null unless a key was given. */
   readonly signature: WrittenSignature | null;
+  /** Absolute path of the bill of materials; null unless `bom` was given. */
+  readonly bom: string | null;
   readonly seconds: number;
   readonly warnings: readonly string[];
 }
@@ -40,22 +50,30 @@ export interface Attestation {
  * @example await attest('./merged', { key: './private.pem' })
  * @param out a directory that a merge wrote
  * @throws LayerloomError OUTPUT_UNRECORDED, OUTPUT_DAMAGED if it is not as its merge wrote it,
- *   INVALID_PARAMETER for a key of another kind, READ_FAILED, WRITE_FAILED, INTERRUPTED
+ *   INVALID_PARAMETER for a key of another kind, OUTPUT_EXISTS, READ_FAILED, WRITE_FAILED, INTERRUPTED
  */
-export const attest = async (out: string, { key, ...controls }: AttestOptions = {}): Promise<Attestation> => {
+export const attest = async (
+  out: string,
+  { key, bom, ...controls }: AttestOptions = {},
+): Promise<Attestation> => {
   const started = performance.now();
   const path = await localFolder(out);
   const privateKey = key === undefined ? undefined : await readKey(key, 'private', path);
   const isRecorded = await isOutput(path, false, privateKey !== undefined);
+  if (bom !== undefined && !isRecorded)
+    throw invalidParameter('bom', bom, 'nothing for a folder that no merge wrote');
+  if (bom !== undefined) await checkBill(path, bom);
   await using run = new Run(controls, false);
   try {
     const record = isRecorded ? await readWrittenRecord(path) : undefined;
     const written = record && (await writeStatement(path, record, run));
+    const bill = bom !== undefined && written && (await writeBill(path, bom, written.content));
     const signature = privateKey && (await signFolder(path, privateKey, run, written?.hashes ?? new Map()));
     return {
       out: path,
       statement: written?.statement ?? null,
       signature: signature ?? null,
+      bom: bill || null,
       seconds: (performance.now() - started) / 1000,
       warnings: [],
     };

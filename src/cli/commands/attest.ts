@@ -9,11 +9,13 @@ export const attest = command({
   arguments: { out: argument('<out>', 'a directory that a merge wrote; with --key any folder') },
   options: {
     key: option('--key <file>', 'sign all files with a private key in PEM (EC P-256 or Ed25519)'),
+    bom: option('--bom <file>', 'also write a bill of materials: CycloneDX 1.7, inputs as ancestors'),
     threads,
   },
   examples: [
     ['layerloom attest ./merged', 'write layerloom.intoto.jsonl: weights, recipe and inputs'],
     ['layerloom attest ./merged --key ./private.pem', 'also sign the folder, into model.sig'],
+    ['layerloom attest ./merged --bom ./merged.cdx.json', 'also list its files and inputs for CycloneDX'],
   ],
   run: async (given) => (await import('../work/models/attest.js')).attestCommand(given),
 });

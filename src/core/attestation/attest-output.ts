@@ -1,19 +1,24 @@
 import type { KeyObject } from 'node:crypto';
-import { basename, join } from 'node:path';
+import { realpath } from 'node:fs/promises';
+import { basename, dirname, join, resolve } from 'node:path';
 import { LayerloomError } from '../base/errors/errors.js';
-import { writing } from '../base/files/writing.js';
-import { replaceFile, syncDirectory } from '../engine/output/durable.js';
+import { invalidParameter } from '../base/errors/invalid-parameter.js';
+import { exists } from '../base/files/exists.js';
+import { reading, writing } from '../base/files/writing.js';
+import { replaceFile, syncDirectory, writeWhole } from '../engine/output/durable.js';
 import { digestWeights } from '../engine/output/weight-digests.js';
 import type { Run } from '../engine/run.js';
 import type { VerifiedFile } from '../measure/verification/verification.js';
 import { verifyFiles } from '../measure/verification/verify-files.js';
 import type { WrittenRecord } from '../measure/verification/written-record.js';
-import { signatureName, statementName } from '../models/checkpoint/files/file-names.js';
+import { configName, signatureName, statementName } from '../models/checkpoint/files/file-names.js';
+import { readJsonObject } from '../models/checkpoint/files/json.js';
 import { contentOf } from '../models/checkpoint/same/identity.js';
+import { billOfMaterials } from '../statements/bill-of-materials.js';
 import { algorithmOf, hintOf } from '../statements/keys.js';
 import { mergeStatement, type StatedRecord } from '../statements/merge-statement.js';
 import { signatureText } from '../statements/signature.js';
-import { statementText } from '../statements/statement.js';
+import { type Statement, statementText } from '../statements/statement.js';
 import { statedRecord } from './check-statement.js';
 import { hashFiles } from './hash-files.js';
 import { fileAt, placedInputs, placesOf } from './input-places.js';
@@ -51,7 +56,11 @@ export const writeStatement = async (
   directory: string,
   record: WrittenRecord,
   run: Run,
-): Promise<{ readonly statement: WrittenStatement; readonly hashes: ReadonlyMap<string, string> }> => {
+): Promise<{
+  readonly statement: WrittenStatement;
+  readonly content: Statement;
+  readonly hashes: ReadonlyMap<string, string>;
+}> => {
   const stated = statedRecord(record);
   if (stated === undefined)
     throw damaged(directory, [
@@ -73,8 +82,38 @@ export const writeStatement = async (
       ...{ file: statementName, tensors: digests.tensors, files: digests.files.size },
       ...{ inputs: inputs.length, identified: inputs.filter(({ digest }) => digest.sha256).length },
     },
-    hashes: digests.files,
+    ...{ content: statement, hashes: digests.files },
   };
+};
+
+/**
+ * Writes a bill of materials to a new file outside the output, since nothing verifies it there.
+ *
+ * @returns the file's absolute path
+ * @throws LayerloomError READ_FAILED, CONFIG_INVALID, WRITE_FAILED
+ */
+export const writeBill = async (directory: string, file: string, statement: Statement): Promise<string> => {
+  const config = join(directory, configName);
+  const { architectures } = (await exists(config)) ? await readJsonObject(config) : {};
+  const [architecture] = Array.isArray(architectures) ? (architectures as unknown[]) : [];
+  const text = billOfMaterials(
+    statement,
+    basename(directory),
+    typeof architecture === 'string' ? architecture : undefined,
+  );
+  await writeWhole(file, text, true);
+  return resolve(file);
+};
+
+/** @throws LayerloomError OUTPUT_EXISTS, INVALID_PARAMETER for a file in the output */
+export const checkBill = async (directory: string, file: string): Promise<void> => {
+  if (await exists(file))
+    throw new LayerloomError('OUTPUT_EXISTS', {
+      ...{ out: file, reason: 'already exists', remedy: 'choose another file' },
+    });
+  const folder = await reading(file, () => realpath(dirname(resolve(file))));
+  if (`${folder}/`.startsWith(`${directory}/`))
+    throw invalidParameter('bom', file, 'a file outside the output');
 };
 
 /** Signs all files of a folder. @throws LayerloomError OUTPUT_DAMAGED, READ_FAILED, WRITE_FAILED, INTERRUPTED */

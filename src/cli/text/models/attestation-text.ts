@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import type { Attestation } from '../../../api/attest.js';
 
-export const describeAttestation = ({ out, statement, signature }: Attestation): string =>
+export const describeAttestation = ({ out, statement, signature, bom }: Attestation): string =>
   [
     ...(statement === null
       ? []
@@ -14,4 +14,5 @@ export const describeAttestation = ({ out, statement, signature }: Attestation):
       : [
           `${join(out, signature.file)}: ${signature.files} files signed by the ${signature.algorithm} key ${signature.key}`,
         ]),
+    ...(bom === null ? [] : [`${bom}: bill of materials, CycloneDX 1.7`]),
   ].join('\n');
