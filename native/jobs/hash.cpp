@@ -39,17 +39,30 @@ struct Stream {
     }
 };
 
+using Bytes = std::span<const std::byte>;
+
+/// Returns the ranges to map: one for windows of the same file that overlap, as a tensor's and its file's do,
+/// since faults of pages are a tenth of the time.
+std::vector<Range> mapped(const std::vector<Range>& windows) {
+    if (windows.size() < 2 || windows[0].fd != windows[1].fd) return windows;
+    const auto endOf = [](const Range& range) { return range.offset + range.length; };
+    const auto [first, second] = std::minmax(windows[0], windows[1], [](const Range& a, const Range& b) {
+        return a.offset < b.offset;
+    });
+    if (endOf(first) <= second.offset) return windows;
+    return {{first.fd, first.offset, std::max(endOf(first), endOf(second)) - first.offset}};
+}
+
 /// Hashes a window of each stream together, then the rest of the longer window.
-void take(const Sha256& sha256, std::span<Stream*> streams, const Windows& windows) {
-    const auto blocksOf = [&](std::size_t s) { return windows.bytes[s].size() / kSha256Block; };
+void take(const Sha256& sha256, std::span<Stream*> streams, std::span<const Bytes> windows) {
+    const auto blocksOf = [&](std::size_t s) { return windows[s].size() / kSha256Block; };
     std::size_t both = 0;
     if (streams.size() == 2) {
         both = std::min(blocksOf(0), blocksOf(1));
-        sha256.two({streams[0]->state, streams[1]->state}, {windows.bytes[0].data(), windows.bytes[1].data()},
-                   both);
+        sha256.two({streams[0]->state, streams[1]->state}, {windows[0].data(), windows[1].data()}, both);
     }
     for (std::size_t s = 0; s < streams.size(); ++s) {
-        const std::span<const std::byte> bytes = windows.bytes[s];
+        const Bytes bytes = windows[s];
         sha256.one(streams[s]->state, bytes.data() + both * kSha256Block, blocksOf(s) - both);
         const std::size_t rest = bytes.size() % kSha256Block;
         if (rest > 0) std::memcpy(streams[s]->padded, bytes.data() + bytes.size() - rest, rest);
@@ -86,9 +99,15 @@ Status hash(const Sha256& sha256, std::span<const HashedRange> ranges, std::span
         }
         if (open.empty()) break;
         if (control.cancelled()) return {Outcome::Cancelled};
-        const Windows windows(parts);
+        const std::vector<Range> maps = mapped(parts);
+        const Windows windows(maps);
         if (windows.status.outcome != Outcome::Done) return windows.status;
-        if (!guarded(windows.bytes, [&] { take(sha256, open, windows); })) return windows.lostPage();
+        std::vector<Bytes> bytes;
+        for (std::size_t s = 0; s < parts.size(); ++s) {
+            const std::size_t at = std::min(s, maps.size() - 1);
+            bytes.push_back(windows.bytes[at].subspan(parts[s].offset - maps[at].offset, parts[s].length));
+        }
+        if (!guarded(windows.bytes, [&] { take(sha256, open, bytes); })) return windows.lostPage();
         for (std::size_t s = 0; s < open.size(); ++s) open[s]->done += parts[s].length;
     }
     for (Stream& stream : streams)
