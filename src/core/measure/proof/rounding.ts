@@ -134,9 +134,9 @@ class Tally {
       const apart = a - b;
       if (a === truncated(wanted[at] ?? 0, dtype)) this.#truncated += 1;
       if (Number.isNaN(a) !== Number.isNaN(b)) this.#isOff += found.length;
+      let size = Math.max(Math.abs(a), Math.abs(b), this.#least);
+      for (const term of terms) size = Math.max(size, Math.abs(term[at] ?? 0));
       if (apart !== 0 && !Number.isNaN(apart)) {
-        let size = Math.max(Math.abs(a), Math.abs(b), this.#least);
-        for (const term of terms) size = Math.max(size, Math.abs(term[at] ?? 0));
         const allowed = allowedAt(size, grain);
         const units = Math.abs(apart) / allowed;
         if (!(units <= 1)) this.#beyond += 1;
@@ -153,7 +153,8 @@ class Tally {
         this.#squares += units * units;
         this.#noise += apart * apart;
       }
-      const unit = unitAt(Math.max(Math.abs(a), Math.abs(b)), coarsest);
+      // Terms that cancel are rounded at their own size.
+      const unit = unitAt(size, coarsest);
       this.#drift.add('itself', apart, b, b, unit);
       for (const { source, values, sums } of towards) {
         const direction = rounded(values[at] ?? 0, dtype) - b;
@@ -169,7 +170,7 @@ class Tally {
   get result(): Rounding | undefined {
     const { kind } = this;
     const [dtype = 'F32'] = this.#sample.grain;
-    if (kind === 'strict' && this.#isShort && this.#truncated === this.#elements)
+    if (kind === 'strict' && isShortDtype(this.#dtype) && this.#truncated === this.#elements)
       return { kind: 'truncated', dtype, drifts: new Map() };
     return kind && { kind, dtype, drifts: this.#drift.sums };
   }

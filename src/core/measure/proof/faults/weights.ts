@@ -216,12 +216,17 @@ export const driftingWeights: FaultKind = {
     }
     if (samples.length === 0 || evidence.sources.some(({ isAdapted }) => isAdapted)) return undefined;
     // Each element counts by its units in the last place, as its rounding does.
+    const units = samples.map(({ grain: [dtype = 'F32'], wanted, sources }) =>
+      wanted.map((value, at) => {
+        const terms = [...sources.values()].map((values) => Math.abs(values[at] ?? 0));
+        return unitAt(Math.max(Math.abs(value), ...terms), dtype);
+      }),
+    );
     const together = (of: (sample: Sampled) => Float32Array | undefined) =>
       Float32Array.from(
-        samples.flatMap((sample) => {
-          const [dtype = 'F32'] = sample.grain;
-          return [...(of(sample) ?? [])].map((value, at) => value / unitAt(sample.wanted[at] ?? 0, dtype));
-        }),
+        samples.flatMap((sample, index) =>
+          [...(of(sample) ?? [])].map((value, at) => value / (units[index]?.[at] ?? 1)),
+        ),
       );
     const vectors = evidence.sources.map((source) => together(({ sources }) => sources.get(source)));
     const expected = together(({ wanted }) => wanted);
