@@ -216,6 +216,8 @@ const hintsAbout = (extra: readonly string[], name: string): string[] => {
   if (extra.length === 0) return [];
   if (extra.every((word) => /^[\d.,]+$/.test(word)))
     return ['several values are joined by commas, as in 1,2'];
+  const recipe = name === 'merge' ? extra.find((word) => /\.ya?ml$/i.test(word)) : undefined;
+  if (recipe !== undefined) return [`the recipe comes first: layerloom merge ${shellPath(recipe)} -o ./out`];
   if (extra.some((word) => word.trim() === ''))
     return ['a space seems to follow the \\ at the end of a line'];
   return name === 'merge' ? ['soup averages models, and swap exchanges their layers'] : [];
@@ -235,7 +237,8 @@ const misfit = (command: Command, operands: readonly string[]): LayerloomError =
     (one) => one.long === '--out' && command.getOptionValue(one.attributeName()) === undefined,
   );
   const isFree = name === 'merge' || !existsSync(extra[0] ?? '');
-  const mayBeOut = extra.length === 1 && lacksOut && missing.length === 0 && isFree;
+  const mayBeOut =
+    !/\.ya?ml$/i.test(extra[0] ?? '') && extra.length === 1 && lacksOut && missing.length === 0 && isFree;
   const [out] = mayBeOut ? extra : [];
   if (extra.length === 0 && missing.join() === '--out <dir>')
     return usageError('--out is missing: name the directory to create, as in -o ./out');

@@ -46,6 +46,11 @@ const mistakes: readonly (readonly [line: string, code: number, ...parts: string
   [`${swap} -o ./out --bot 2`, 2, 'did you mean --bottom or --bottom-transition?'],
   [`${swap} -o ./out --Bottom 2`, 2, 'did you mean --bottom?'],
   [`${swap} -o ./out --layers 0-4`, 2, 'did you mean --lang-layers?'],
+  [`${swap} -o ./out --transition 1`, 2, '--bottom-transition and --top-transition'],
+  ['swap --expert ./math --lang ./swh -o ./out', 2, 'named by --task and --lang'],
+  ['swap --task ./math --target ./swh -o ./out', 2, 'named by --task and --lang'],
+  [`${swap} -o ./out --dtype float8`, 2, 'got "float8"\n'],
+  [`${swap} -o ./out --bottom 40`, 2, 'the models have 4; lower the counts or use --scaled'],
   [`${swap} -o ./out --bf16`, 2, 'did you mean --dtype?'],
   [`${swap} -o ./out --num_workers 4`, 2, 'did you mean --threads?'],
   [`${swap} -o ./out -y`, 2, 'did you mean --force?'],
@@ -80,6 +85,10 @@ const mistakes: readonly (readonly [line: string, code: number, ...parts: string
     '--allow-crimes (models',
   ],
   ['merge ties.yaml -o ./out --set density=2', 2, 'the recipe has the settings'],
+  ['merge ./out ties.yaml', 2, 'the recipe comes first: layerloom merge ties.yaml -o ./out'],
+  [`${swap} -o ./out --jobs 4`, 2, 'by --threads threads'],
+  ["soup './mat*' -o ./out", 2, 'a shell expands `*` outside of quotes'],
+  ['inspect ./pointer', 3, 'is a pointer of Git LFS', '`git lfs pull`'],
   ['merge - -o ./out', 2, 'standard input is not read'],
   ['merge ties.yaml -o ./out --allow-crimes', 2, 'the error names what differs'],
   ['merge ties.yaml -o ./out --lazy-unpickle', 2, 'memory-mapped'],
@@ -215,7 +224,11 @@ const prepare = (): void => {
   for (const [seed, name] of ['math', 'swh'].entries())
     writeCheckpoint(join(root, name), { ...base, tensors: fineTune(base.tensors, seed + 12) });
   writeAdapter(join(root, 'lora'), lora({ shapes: llamaShapes({ layers: 4 }) }));
-  for (const name of ['empty', 'gguf']) mkdirSync(join(root, name));
+  for (const name of ['empty', 'gguf', 'pointer']) mkdirSync(join(root, name));
+  writeFileSync(
+    join(root, 'pointer', 'model.safetensors'),
+    `version https://git-lfs.github.com/spec/v1\noid sha256:${'0'.repeat(64)}\nsize 123456789\n`,
+  );
   for (const name of ['gguf/a.gguf', 'gguf/b.gguf', 'notes.txt']) writeFileSync(join(root, name), 'GGUF');
 };
 

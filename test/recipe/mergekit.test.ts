@@ -570,7 +570,7 @@ describe("mergekit's dialect", () => {
     expect(recipe).toMatchObject({ base: 'test', models: [{ density: 1 }] });
     expect(warnings.map(({ text }) => text.replace(/^.*merge.yaml/, 'merge.yaml'))).toEqual([
       'merge.yaml:2:13: @main: test is a local model, which has no revisions; ignored, as mergekit does',
-      'merge.yaml:3:54: 1.5: more than 1; read as 1',
+      'merge.yaml:3:54: density 1.5: more than 1; read as 1',
     ]);
     expect(await recipeOf(text.replace('test@main', 'org/none@main'))).toMatchObject({
       base: 'org/none@main',

@@ -26,7 +26,7 @@ export const spellings: Readonly<Record<string, OtherSpellings>> = {
   '--out': {
     meant: [
       ...['-O', '--output', '--output-dir', '--output-path', '--out-path', '--out-file'],
-      ...['--save', '--save-dir', '--save-path', '--dest', '--destination', '--target'],
+      ...['--save', '--save-dir', '--save-path', '--dest', '--destination'],
     ],
   },
   '--base': { meant: ['--base-model', '--pretrained', '--original'] },
@@ -63,6 +63,20 @@ interface Refusal {
 
 /** Options of other programs without a counterpart. The first entry that fits is taken. */
 const refusals: readonly Refusal[] = [
+  {
+    reason: 'one merge is made at a time, by --threads threads',
+    words: ['--jobs', '--parallel'],
+    commands: ['swap', 'soup', 'merge'],
+  },
+  {
+    reason: 'the experts are named by --task and --lang',
+    words: ['--expert', '--target', '--source'],
+    commands: ['swap', 'suggest'],
+  },
+  {
+    reason: 'each end has its own, --bottom-transition and --top-transition',
+    words: ['--transition', '--transitions', '--transition-layers'],
+  },
   {
     reason: 'models are arguments, and the back end is a setting, as in --set backend=hf',
     words: ['--model'],

@@ -57,7 +57,9 @@ const check = <Block extends z.ZodObject>(schema: Block, values: Readonly<Record
   const [type, value] = [schema.shape[key], values[key]];
   if (type === undefined) throw new RangeError(`${key} is a key of the block`);
   const { expected, names } = valuesOf(type);
-  const meant = typeof value === 'string' ? nearest(value, names) : undefined;
+  // A word that begins several names means none of them in particular, and no shorter one.
+  const isOpen = names.filter((name) => name.startsWith(String(value))).length > 1;
+  const meant = typeof value === 'string' && !isOpen ? nearest(value, names) : undefined;
   return {
     wrong: {
       path,

@@ -81,7 +81,8 @@ export const readParameters = (
       // mergekit checks the structure of ignored values, too.
       readSetting(value, { warn: () => undefined });
       place.warn(unusedParameter(key, mark, place, facts !== undefined));
-    } else read.set(name, { key: mark, value: readSetting(value, { warn: place.warn, spec: facts.spec }) });
+    } else
+      read.set(name, { key: mark, value: readSetting(value, { warn: place.warn, spec: facts.spec, name }) });
   }
   return read;
 };
@@ -125,6 +126,8 @@ const unusedParameter = (
 interface SettingPlace {
   readonly warn: (oddity: Oddity) => void;
   readonly spec?: ParameterSpec;
+  /** For warnings. */
+  readonly name?: string;
 }
 
 const readSetting = (tree: Tree, place: SettingPlace): Tree => {
@@ -154,8 +157,8 @@ const readConditional = (tree: Mapping, place: SettingPlace): Mapping => {
   );
 };
 
-const readValue = (tree: Tree, { spec, warn }: SettingPlace): Tree => {
-  if (tree.kind === 'leaf' && tree.value !== null) return atMost(readScalar(tree, spec), spec, warn);
+const readValue = (tree: Tree, { spec, warn, name }: SettingPlace): Tree => {
+  if (tree.kind === 'leaf' && tree.value !== null) return atMost(readScalar(tree, spec), spec, warn, name);
   if (tree.kind === 'list' && tree.items.every((item) => item.kind === 'leaf'))
     return list(
       tree.mark,
@@ -172,10 +175,12 @@ const atMost = (
   read: Leaf,
   { json: { maximum } = {} }: Partial<ParameterSpec> = {},
   warn: SettingPlace['warn'],
+  name?: string,
 ): Leaf => {
   const { value, mark } = read;
   if (typeof value !== 'number' || typeof maximum !== 'number' || !(value > maximum)) return read;
-  warn({ mark, key: String(value), reason: `more than ${maximum}`, effect: `read as ${maximum}` });
+  const key = name === undefined ? String(value) : `${name} ${value}`;
+  warn({ mark, key, reason: `more than ${maximum}`, effect: `read as ${maximum}` });
   return leaf(mark, maximum);
 };
 

@@ -1,6 +1,6 @@
 import { LayerloomError } from '../../base/errors/errors.js';
 import { optionName } from '../../base/errors/option-name.js';
-import { paperCounts, scaledCount } from '../framework/counts.js';
+import { paperCounts, paperLayers, scaledCount } from '../framework/counts.js';
 
 /** A swap's numbers of layers (paper, Algorithm 1). */
 export interface Counts {
@@ -46,7 +46,10 @@ export const checkCounts = (
         layers,
         requested,
         counts: { bottom, 'bottom transition': bottomTransition, 'top transition': topTransition, top },
-        remedy: `lower the counts or use ${optionName('scaled')} (in a file scaled: true)`,
+        // Scaling to as many layers as the paper's, or more, lowers nothing.
+        ...(layers < paperLayers
+          ? { remedy: `lower the counts or use ${optionName('scaled')} (in a file scaled: true)` }
+          : {}),
       },
       { context: { recipePath: ['bottom'] } },
     );

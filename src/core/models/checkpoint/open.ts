@@ -1,4 +1,4 @@
-import { constants, open } from 'node:fs/promises';
+import { constants, type FileHandle, open } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { LayerloomError } from '../../base/errors/errors.js';
 import { itemAt } from '../../base/errors/lookup.js';
@@ -10,6 +10,7 @@ import { readHeaderOf } from './containers/read-header.js';
 import { type MissingBytes, readDescriptions } from './descriptions.js';
 import { withFewFiles } from './files/few-at-once.js';
 import { configName } from './files/file-names.js';
+import { readRange } from './files/read-block.js';
 import { findModelFiles, type ShardIndexFile, weightsKey } from './find-files.js';
 import { type FoundTensor, joined } from './pieces.js';
 import { sideFileObject } from './side-file-content.js';
@@ -77,6 +78,14 @@ export const openFound = async (found: FoundModel, known: KnownOfFiles): Promise
   };
 };
 
+const pointerStart = Buffer.from('version https://git-lfs.github.com/spec/');
+
+/** True for the text that a clone without Git LFS has for each large file. */
+const isPointer = async (handle: FileHandle, bytes: number): Promise<boolean> =>
+  bytes > pointerStart.length &&
+  bytes <= 1024 &&
+  pointerStart.equals(await readRange(handle, 0, pointerStart.length));
+
 interface OpenedFile {
   readonly identity: FileIdentity;
   readonly header: FileHeader;
@@ -102,6 +111,12 @@ const openFile = async (
     if (!found.isFile()) throw new Error('it is not a file');
     const { size, mtimeNs } = found;
     const bytes = Number(size);
+    if (await isPointer(handle, bytes))
+      throw new LayerloomError('NOT_A_CHECKPOINT', {
+        path,
+        reason:
+          'is a pointer of Git LFS in place of the weights; fetch them by `git lfs pull`, or `hf download`',
+      });
     const known = await statedContent(path);
     const { header: read, hash } = await readHeaderOf(reader, handle, path, bytes);
     const header = reader.parseHeader(read, path, bytes);
