@@ -114,6 +114,22 @@ describe('BASE+ADAPTER of another kind than LoRA', () => {
     });
   });
 
+  it.each([
+    ['LoHa', { 'hada_t1.weight': [2, 3, 1, 1] }, /hada_w1_a is of a convolution \(use_effective_conv2d\)/],
+    ['LoKr with a whole and a divided factor', { lokr_t2: [2, 2, 1, 1] }, /is of a convolution/],
+  ])('%s is refused with %j', async (kind, cores, message) => {
+    const adapter = kindsOfAdapters.find(({ name }) => name === kind)?.adapter;
+    if (adapter === undefined) throw new Error(`there is no ${kind}`);
+    const module = 'base_model.model.model.layers.0.self_attn.q_proj';
+    const added = Object.entries(cores).map(([part, shape]) => [`${module}.${part}`, shape] as const);
+    const root = temporaryDirectory();
+    const { model } = write(root, withTensors(adapter, fill(Object.fromEntries(added), 'F32', 3)));
+    await expect(relayout({ model }, { out: join(root, 'out') })).rejects.toMatchObject({
+      code: 'ADAPTER_UNSUPPORTED',
+      message: expect.stringMatching(message),
+    });
+  });
+
   it.each(['model.embed_tokens', 'lm_head'])(
     'unties the head from embeddings if it replaces %s',
     async (module) => {

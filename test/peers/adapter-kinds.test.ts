@@ -1,5 +1,5 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -17,8 +17,27 @@ const run = (args: readonly string[]): string =>
     maxBuffer: 2 ** 26,
   }).toString();
 
+const { LAYERLOOM_KINDS_TABLE: table } = process.env;
+
+/** The largest deviations in float32: kinds in rows, bases in columns. */
+const tableOf = (compared: readonly Compared[]): string => {
+  const bases = [...new Set(compared.map(({ base }) => base))];
+  const ofCell = (kind: string, base: string) => {
+    const found = compared.filter((one) => one.float32 && one.kind === kind && one.base === base);
+    return found.length === 0 ? '' : Math.max(...found.map(({ largest }) => largest)).toExponential(1);
+  };
+  const rows = [...new Set(compared.map(({ kind }) => kind))].map((kind) =>
+    [kind, ...bases.map((base) => ofCell(kind, base))].join(' | '),
+  );
+  return [['kind', ...bases].join(' | '), ['', ...bases].map(() => '---').join(' | '), ...rows]
+    .map((row) => `| ${row} |\n`)
+    .join('');
+};
+
 interface Compared {
   readonly case: string;
+  readonly kind: string;
+  readonly base: string;
   readonly float32: boolean;
   readonly names: readonly string[];
   /** Tensors that PEFT's merge changed. */
@@ -29,11 +48,13 @@ interface Compared {
 }
 
 describe.skipIf(!hasPeft)('BASE+ADAPTER of each kind and PEFT (LAYERLOOM_PYTHON with peft)', () => {
-  const work = mkdtempSync(join(tmpdir(), 'layerloom-'));
+  const root = mkdtempSync(join(tmpdir(), 'layerloom-'));
+  const [work, others] = [join(root, 'merged'), join(root, 'refused')];
   let compared: readonly Compared[] = [];
 
   beforeAll(async () => {
     run([script, 'make', work]);
+    run([script, 'refused', others]);
     for (const name of readdirSync(work)) {
       const at = join(work, name);
       await relayout({ model: `${join(at, 'base')}+${join(at, 'adapter')}` }, { out: join(at, 'ours') });
@@ -44,7 +65,7 @@ describe.skipIf(!hasPeft)('BASE+ADAPTER of each kind and PEFT (LAYERLOOM_PYTHON 
       .map((line) => JSON.parse(line) as Compared);
   }, 900_000);
 
-  afterAll(() => rmSync(work, { recursive: true, force: true }));
+  afterAll(() => rmSync(root, { recursive: true, force: true }));
 
   it('give the same weights', () => {
     expect(compared.length).toBeGreaterThan(100);
@@ -53,6 +74,19 @@ describe.skipIf(!hasPeft)('BASE+ADAPTER of each kind and PEFT (LAYERLOOM_PYTHON 
       const holds = one.float32 ? one.largest < 1e-6 : one.equal >= 0.9998 && one.largest < 2 ** -7;
       expect(one).toMatchObject({ names: [] });
       expect([one, holds && one.changed > 0]).toEqual([one, true]);
+    }
+    if (table !== undefined) writeFileSync(table, tableOf(compared));
+  });
+
+  it('are refused with a reason where their merge is not computed', async () => {
+    const cases = readdirSync(others);
+    expect(cases.length).toBe(10);
+    for (const name of cases) {
+      const at = join(others, name);
+      const model = `${join(at, 'base')}+${join(at, 'adapter')}`;
+      await expect(relayout({ model }, { out: join(at, 'ours') }), name).rejects.toMatchObject({
+        code: 'ADAPTER_UNSUPPORTED',
+      });
     }
   });
 });

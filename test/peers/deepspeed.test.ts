@@ -8,7 +8,7 @@ import { afterAll, describe, expect, it } from 'vitest';
 import { diff, openCheckpoint, relayout } from '../../src/index.js';
 import { weightsIn } from '../fixtures/contents.js';
 
-const { LAYERLOOM_DEEPSPEED_PYTHON: python = '' } = process.env;
+const { LAYERLOOM_DEEPSPEED_PYTHON: python = '', TORCH_EXTENSIONS_DIR: built } = process.env;
 
 const script = fileURLToPath(new URL('deepspeed.py', import.meta.url));
 const root = mkdtempSync(join(tmpdir(), 'layerloom-deepspeed-'));
@@ -18,7 +18,7 @@ const run = (args: readonly string[]) =>
   promisify(execFile)(python, ['-W', 'ignore', ...args], {
     maxBuffer: 2 ** 26,
     // DeepSpeed builds an extension there; a lock that a killed run left would block it.
-    env: { ...process.env, OMP_NUM_THREADS: '1', TORCH_EXTENSIONS_DIR: join(root, 'extensions') },
+    env: { ...process.env, OMP_NUM_THREADS: '1', TORCH_EXTENSIONS_DIR: built ?? join(root, 'extensions') },
   });
 
 describe.skipIf(python === '')('checkpoints of DeepSpeed (LAYERLOOM_DEEPSPEED_PYTHON)', () => {

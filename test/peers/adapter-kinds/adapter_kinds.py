@@ -1,6 +1,7 @@
 """Adapters of PEFT's other kinds than LoRA, for adapter-kinds.test.ts.
 
   adapter_kinds.py make DIR      DIR/CASE/{base,adapter}, and its merge by merge_and_unload: DIR/CASE/merged
+  adapter_kinds.py refused DIR   DIR/CASE/{base,adapter} of what is refused here
   adapter_kinds.py compare DIR   compares DIR/CASE/ours with it, element by element; one JSON object a line
 """
 import json, os, sys, warnings
@@ -72,6 +73,19 @@ kinds = {
     'boft': lambda b: b != 'gpt2' and BOFTConfig(boft_block_size=8, bias='boft_only', **on(b)),
     'boft-blocks': lambda b: b != 'gpt2' and BOFTConfig(boft_block_num=4, boft_block_size=0, **on(b)),
 }
+# Settings that are refused here.
+refusals = {
+    'loha-effective': ('vit', LoHaConfig(r=3, use_effective_conv2d=True, target_modules=['projection'])),
+    'lokr-effective': ('vit', LoKrConfig(r=3, use_effective_conv2d=True, target_modules=['projection'])),
+    'oft-convolution': ('vit', OFTConfig(oft_block_size=16, target_modules=['projection'])),
+    'boft-convolution': ('vit', BOFTConfig(boft_block_size=4, target_modules=['projection'])),
+    'ia3-convolution': ('vit', IA3Config(target_modules=['projection'], feedforward_modules=[])),
+    'dora-convolution': ('vit', LoraConfig(r=3, use_dora=True, target_modules=['projection'])),
+    'oft-embeddings': ('llama', OFTConfig(oft_block_size=16, target_modules=['embed_tokens'])),
+    'vera-unsaved': ('llama', VeraConfig(r=5, save_projection=False, **on('llama'))),
+    'lookahead': ('llama', LoraConfig(r=4, rank_pattern={'(?!.*k_proj).*': 2}, **on('llama'))),
+    'alora': ('llama', LoraConfig(r=4, task_type='CAUSAL_LM', alora_invocation_tokens=[1, 2], **on('llama'))),
+}
 dtypes = {'ia3': [torch.float32, torch.bfloat16], 'oft': [torch.float32, torch.bfloat16], 'loha': [torch.float32, torch.bfloat16]}
 
 
@@ -118,8 +132,21 @@ def make(directory):
         again.merge_and_unload().save_pretrained(f'{at}/merged')
 
 
+def refused(directory):
+    for case, (base, config) in refusals.items():
+        at = os.path.join(directory, case)
+        auto(base).from_config(bases[base]).save_pretrained(f'{at}/base')
+        try:
+            peft = get_peft_model(auto(base).from_pretrained(f'{at}/base'), config)
+        except Exception as error:
+            print(json.dumps({'case': case, 'error': str(error)}))
+            continue
+        train(peft, case)
+        peft.save_pretrained(f'{at}/adapter')
+
+
 def compare(directory):
-    for case, _, kind, _, dtype in cases():
+    for case, of, kind, _, dtype in cases():
         at = os.path.join(directory, case)
         base, theirs, ours = load_file(f'{at}/base/model.safetensors'), load_file(f'{at}/merged/model.safetensors'), {}
         for file in sorted(os.listdir(f'{at}/ours')) if os.path.exists(f'{at}/ours') else []:
@@ -135,9 +162,9 @@ def compare(directory):
             error = ((one - other).abs().max() / scale).item() if scale > 0 else (one - other).abs().max().item()
             if error > largest:
                 largest, worst = error, key
-        print(json.dumps({'case': case, 'kind': kind, 'float32': dtype == torch.float32, 'names': sorted(set(ours) ^ set(theirs)),
+        print(json.dumps({'case': case, 'kind': kind, 'base': of, 'float32': dtype == torch.float32, 'names': sorted(set(ours) ^ set(theirs)),
                           'changed': changed, 'equal': equal / max(1, elements), 'largest': largest, 'worst': worst}), flush=True)
 
 
 if __name__ == '__main__':
-    {'make': make, 'compare': compare}[sys.argv[1]](sys.argv[2])
+    {'make': make, 'refused': refused, 'compare': compare}[sys.argv[1]](sys.argv[2])

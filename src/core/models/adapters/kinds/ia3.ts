@@ -16,7 +16,8 @@ export const ia3 = tuner({
     const { shape } = scales.tensor;
     const count = elementsOf(shape);
     const isOfOutputs = shape.length === 2 && shape[1] === 1;
-    if (!isOfOutputs && (shape.length !== 2 || shape[0] !== 1))
+    const isOfConvolution = shape.length > 2;
+    if (!isOfOutputs && !isOfConvolution && (shape.length !== 2 || shape[0] !== 1))
       invalid(scales, `is [${shape.join(', ')}], and scales of inputs are [1, in], of outputs [out, 1]`);
     const scaled: ParameterChange = {
       parameter: `${module}.weight`,
@@ -24,7 +25,7 @@ export const ia3 = tuner({
       change: ({ shape: weight, transposed, place, mismatch, unsupported }): MultipliedChange => {
         if (weight.length !== 2) unsupported(`scales a parameter of ${weight.length} dimensions`);
         const rows = isOfOutputs === transposed ? 'input' : 'output';
-        if (weight[rows === 'output' ? 0 : 1] !== count)
+        if (isOfConvolution || weight[rows === 'output' ? 0 : 1] !== count)
           mismatch(`is [${weight.join(', ')}] there, and ${scales.name} is [${shape.join(', ')}]`);
         return { kind: 'multiplied', by: [{ by: 'scales', rows, source: place(scales.tensor) }] };
       },

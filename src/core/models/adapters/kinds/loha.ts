@@ -15,7 +15,7 @@ export const loha = tuner({
     const pairs = ['hada_w1', 'hada_w2'].map((pair) => [need(`${pair}_a`), need(`${pair}_b`)] as const);
     for (const [a, b] of pairs) {
       const [, ofA] = matrixShape(a.tensor.shape);
-      if (ofA !== rank || b.tensor.shape[0] !== rank)
+      if (core === undefined && (ofA !== rank || b.tensor.shape[0] !== rank))
         invalid(b, `and ${a.name} have not the rank ${rank} of adapter_config.json (r, rank_pattern)`);
     }
     const [[from]] = pairs as [(typeof pairs)[number]];

@@ -24,7 +24,8 @@ export const lokr = tuner({
         return [whole];
       }
       const pair = [need(`${factor}_a`), need(`${factor}_b`)] as const;
-      if (matrixShape(pair[0].tensor.shape)[1] !== rank || pair[1].tensor.shape[0] !== rank)
+      const isPair = matrixShape(pair[0].tensor.shape)[1] === rank && pair[1].tensor.shape[0] === rank;
+      if (core === undefined && !isPair)
         invalid(
           pair[1],
           `and ${pair[0].name} have not the rank ${rank} of adapter_config.json (r, rank_pattern)`,
