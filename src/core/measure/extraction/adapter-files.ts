@@ -1,6 +1,6 @@
 import { basename, join } from 'node:path';
 import { stringify } from 'yaml';
-import { emptyTable, groupBy } from '../../base/errors/lookup.js';
+import { emptyTable, groupBy, valueAt } from '../../base/errors/lookup.js';
 import { version } from '../../base/files/version.js';
 import { writing } from '../../base/files/writing.js';
 import { keptValue } from '../../base/way.js';
@@ -9,6 +9,8 @@ import { recordOf, type ShardRecord } from '../../engine/output/record/provenanc
 import { sealedText } from '../../engine/output/record/record-seal.js';
 import { adapterConfigName, adapterConfigText } from '../../models/adapters/peft-config.js';
 import { cardName, provenanceName } from '../../models/checkpoint/files/file-names.js';
+import { sideFileContent } from '../../models/checkpoint/side-file-content.js';
+import { isTokenizerFile } from '../../models/checkpoint/side-files.js';
 import { mergedLicence } from '../../plan/card/licences.js';
 import { fenced, markdownText, tableRow } from '../../plan/card/markdown.js';
 import type { PlannedInput } from '../../plan/plan.js';
@@ -40,14 +42,19 @@ export const writeAdapterFiles = async (
   provenance: Provenance,
   directory: string,
 ): Promise<void> => {
-  const write = async (name: string, text: string): Promise<void> => {
+  const write = async (name: string, content: string | Uint8Array): Promise<void> => {
     const file = join(directory, name);
-    await writing(file, () => writeDurably(file, text));
+    await writing(file, () => writeDurably(file, content));
   };
+  const { checkpoint } = plan.expert;
+  const ofTokenizer = plan.vocabulary.length === 0 ? [] : checkpoint.sideFiles.filter(isTokenizerFile);
+  const contents: (readonly [string, Uint8Array])[] = [];
+  for (const name of ofTokenizer) contents.push([name, await sideFileContent(checkpoint, name)]);
   const beside = [
     [adapterConfigName, configOf(plan, extraction)],
     [extractionName, `${JSON.stringify(extraction, keptValue, 2)}\n`],
     [cardName, await cardOf(plan, extraction)],
+    ...contents,
   ] as const;
   for (const [name, text] of beside) await write(name, text);
   const sideFiles = beside.map(([name, text]) => recordOf(name, text));
@@ -64,7 +71,10 @@ export const writeAdapterFiles = async (
   await write(provenanceName, sealedText({ ...provenance, inputs, sideFiles, files }));
 };
 
-const configOf = ({ base, expert, saved, factors }: ExtractionPlan, { tensors }: Extraction): string => {
+const configOf = (
+  { base, expert, saved, vocabulary, factors }: ExtractionPlan,
+  { tensors }: Extraction,
+): string => {
   const rank = tensors.reduce((most, tensor) => Math.max(most, tensor.rank), 0);
   const loaded = loadedNames(expert.checkpoint.config);
   const nameOf = (tensor: string): string => loaded(moduleOf(tensor));
@@ -99,7 +109,10 @@ const configOf = ({ base, expert, saved, factors }: ExtractionPlan, { tensors }:
     rankPattern: pattern,
     // Equals each module's rank, so that PEFT applies B · A unscaled.
     alphaPattern: pattern,
-    modulesToSave: [...new Set(saved.map(({ name }) => nameOf(name)))],
+    // PEFT loads embeddings of another size without naming them.
+    modulesToSave: [
+      ...new Set(saved.filter(({ name }) => !vocabulary.includes(name)).map(({ name }) => nameOf(name))),
+    ],
   });
 };
 
@@ -116,7 +129,7 @@ const taskTypeOf = (config: Readonly<Record<string, unknown>> | undefined): stri
 const leafOf = (module: string): string => module.slice(module.lastIndexOf('.') + 1);
 
 const cardOf = async (
-  { base, expert, wanted }: ExtractionPlan,
+  { base, expert, vocabulary, wanted }: ExtractionPlan,
   { error, kept, tensors, saved, leftOut }: Extraction,
 ): Promise<string> => {
   const checkpoints = [base.checkpoint, expert.checkpoint];
@@ -162,6 +175,11 @@ const cardOf = async (
         'from transformers import AutoModelForCausalLM',
         '',
         `base = AutoModelForCausalLM.from_pretrained(${JSON.stringify(hub?.id ?? base.checkpoint.name)}, torch_dtype="auto")`,
+        ...vocabulary
+          .slice(0, 1)
+          .map(
+            (name) => `base.resize_token_embeddings(${valueAt(expert.checkpoint.tensors, name).shape[0]})`,
+          ),
         'model = PeftModel.from_pretrained(base, ".")  # this folder, or the name of the adapter on the hub',
       ].join('\n'),
     ),

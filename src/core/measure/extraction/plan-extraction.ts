@@ -1,5 +1,5 @@
 import { LayerloomError } from '../../base/errors/errors.js';
-import { valueAt } from '../../base/errors/lookup.js';
+import { itemAt, valueAt } from '../../base/errors/lookup.js';
 import { isConv1d } from '../../models/adapters/conv1d.js';
 import { peftWarnings } from '../../models/architecture/not-loaded.js';
 import { type FactorDtype, factorDtypes } from '../../native/solve.js';
@@ -16,6 +16,7 @@ import type { StoredTensor } from '../../tensor/stored-tensor.js';
 import { adaptableIn } from './adaptable.js';
 import { type Choice, chooseTensors, moduleOf } from './choose-tensors.js';
 import type { ExtractedTensor } from './extraction.js';
+import { resizedIn, withShapesOf } from './other-vocabulary.js';
 
 export interface Wanted {
   readonly rank: number;
@@ -58,6 +59,8 @@ export interface ExtractionPlan {
   readonly expert: OpenedCheckpoint;
   readonly factors: readonly PlannedFactors[];
   readonly saved: readonly SavedTensor[];
+  /** Names of saved embeddings and heads with another number of rows than the base's. */
+  readonly vocabulary: readonly string[];
   /** Tensors whose change is only measured: saved and left-out ones. */
   readonly norms: readonly PlannedNorm[];
   readonly warnings: readonly string[];
@@ -81,8 +84,11 @@ export const planExtraction = async (
   if (base === undefined || other === undefined) throw new Error('openModels gave no two models');
   const expert = inSpelling(base, other);
   const warnings = [base, expert].flatMap(({ checkpoint }) => checkpoint.warnings);
-  const { differences } = await checkCompatible(base, expert);
+  const resized = resizedIn(base, expert);
+  const alike = resized.length === 0 ? base : withShapesOf(base, expert, resized);
+  const { differences } = await checkCompatible(alike, expert, { tokensAreDecided: resized.length > 0 });
   warnings.push(...differences.map(warningOf));
+  if (resized.length > 0) warnings.push(aboutVocabulary(base, expert, resized));
   for (const { checkpoint } of [base, expert]) {
     const [tensor] = quantisedTensors(checkpoint.tensors.keys());
     if (tensor !== undefined)
@@ -94,7 +100,9 @@ export const planExtraction = async (
     );
   const { tensors, config } = expert.checkpoint;
   warnings.push(...peftWarnings(config));
-  const shared = new Map([...tensors].filter(([name]) => base.checkpoint.tensors.has(name)));
+  const shared = new Map(
+    [...tensors].filter(([name]) => base.checkpoint.tensors.has(name) && !resized.includes(name)),
+  );
   const chosen = await chooseTensors(
     shared,
     expert.architecture,
@@ -134,7 +142,8 @@ export const planExtraction = async (
         embedding: role === 'embedding',
       };
     }),
-    saved: chosen.saved.map((name) => {
+    vocabulary: resized,
+    saved: [...chosen.saved, ...resized].map((name) => {
       const { dtype, shape } = valueAt(tensors, name);
       const source = operandIn(expert, 1, name);
       if (!isStored(source))
@@ -148,6 +157,15 @@ export const planExtraction = async (
     norms: [...chosen.saved, ...chosen.others].map(normOf),
     warnings,
   };
+};
+
+const aboutVocabulary = (
+  base: OpenedCheckpoint,
+  expert: OpenedCheckpoint,
+  names: readonly string[],
+): string => {
+  const rowsOf = ({ checkpoint }: OpenedCheckpoint) => valueAt(checkpoint.tensors, itemAt(names, 0)).shape[0];
+  return `${expert.checkpoint.name} has ${rowsOf(expert)} rows of tokens, and ${base.checkpoint.name} ${rowsOf(base)}: ${names.join(' and ')} ${names.length === 1 ? 'is' : 'are'} saved whole, with the tokenizer. For PEFT, resize the base first: base.resize_token_embeddings(${rowsOf(expert)})`;
 };
 
 const roleOf = (role: string | undefined): ExtractedTensor['role'] =>
