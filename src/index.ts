@@ -8,6 +8,7 @@ export {
   analyze,
 } from './api/analyze.js';
 export { type Attestation, type AttestOptions, attest } from './api/attest.js';
+export { bundle } from './api/bundle.js';
 export { type ChainOptions, chain } from './api/chain.js';
 export {
   type ChooseOptions,
@@ -37,6 +38,7 @@ export {
   type RangeCacheListing,
   rangeCache,
 } from './api/range-cache.js';
+export { rebuild } from './api/rebuild.js';
 export { recipeOf } from './api/recipe-of.js';
 export { type WriteReportOptions, writeReport } from './api/report.js';
 export { type ScoreTables, type ScoreTablesOptions, scoreTables } from './api/score-tables.js';
@@ -225,6 +227,10 @@ export type { DistinctShard } from './study/batch/planning/groups.js';
 export type { MergeShard } from './study/batch/planning/merge-shards.js';
 export type { Part } from './study/batch/planning/part.js';
 export type { BatchOptions, BatchResult } from './study/batch/run-batch.js';
+export type { MadeAgain, OtherMerge } from './study/bundle/make-again.js';
+export type { EntryKind } from './study/bundle/names.js';
+export type { RebuildOptions, RebuiltStudy } from './study/bundle/rebuild-study.js';
+export type { Bundle, BundledFiles, BundleOptions } from './study/bundle/write-bundle.js';
 export type { Evaluation, EvaluationBlock } from './study/evaluation/evaluation-block.js';
 export type {
   EvaluationResult,

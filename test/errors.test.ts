@@ -1,5 +1,14 @@
 import { execFile } from 'node:child_process';
-import { mkdirSync, rmSync, statfsSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  mkdirSync,
+  rmSync,
+  statfsSync,
+  symlinkSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -7,6 +16,7 @@ import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { doctorCommand } from '../src/cli/work/models/doctor.js';
 import { verifyCommand } from '../src/cli/work/models/verify.js';
 import { batchCommand } from '../src/cli/work/studies/batch.js';
+import { rebuildCommand } from '../src/cli/work/studies/rebuild.js';
 import { storeVerifyCommand } from '../src/cli/work/studies/store.js';
 import { checkComplete } from '../src/cli/work/studies/table.js';
 import { tasksDataCommand } from '../src/cli/work/studies/tasks.js';
@@ -19,6 +29,7 @@ import { mergeVocabularies } from '../src/core/models/tokenizer/merge-vocabulari
 import { checkBuildTools } from '../src/core/native/build-tools.js';
 import {
   analyze,
+  bundle,
   chooseParts,
   type ErrorCode,
   errorCodes,
@@ -34,6 +45,7 @@ import {
   planMerge,
   push,
   type RecipeInput,
+  rebuild,
   relayout,
   runExperiment,
   runPlan,
@@ -61,6 +73,7 @@ import {
   writePair,
 } from './fixtures/checkpoints.js';
 import { evaluationScenarios } from './fixtures/evaluation-errors.js';
+import { writeExperiment } from './fixtures/experiment.js';
 import { writeFamily } from './fixtures/family.js';
 import { hubUser, impatient } from './fixtures/hub-client.js';
 import { startHub } from './fixtures/hub-server.js';
@@ -81,6 +94,7 @@ import { tablesOf } from './fixtures/tables.js';
 import { pickle, torchFile } from './fixtures/torch-files.js';
 import { writeTrained } from './fixtures/trained.js';
 import { writeVocabulary } from './fixtures/vocabulary.js';
+import { writeStudy } from './fixtures/written-study.js';
 
 const mergeAdapters = (recipe: Readonly<Record<string, unknown>>, other = lora({ seed: 2 })) => {
   const root = temporaryDirectory();
@@ -220,6 +234,31 @@ const scenarios: Record<ErrorCode, () => unknown> = {
     const { root, task, language } = writePair();
     mkdirSync(join(root, 'out', 'something'), { recursive: true });
     return soup({ models: [task, language] }, { out: join(root, 'out'), force: true });
+  },
+  BUNDLE_REFUSED: async () => {
+    const directory = temporaryDirectory();
+    await writeStudy(directory, { languages: ['swahili'], gridOf: [], problems: 1 });
+    symlinkSync('/etc/hostname', join(directory, 'CITATION.cff'));
+    return bundle(directory, { out: join(directory, 'study.tar') });
+  },
+  BUNDLE_INVALID: async () => {
+    const file = join(temporaryDirectory(), 'study.tar');
+    writeFileSync(file, '');
+    return rebuild(file);
+  },
+  MERGES_DIFFER: async () => {
+    const { root, file, out } = writeExperiment(
+      '\n  - {name: default, method: layer_swap, bottom: 2, top: 1}\n',
+    );
+    await runExperiment(file, { out });
+    await bundle(out, { out: join(root, 'study.tar') });
+    cpSync(join(root, 'math-1', 'model.safetensors'), join(root, 'math-2', 'model.safetensors'));
+    return rebuildCommand({
+      file: join(root, 'study.tar'),
+      out: join(root, 'again'),
+      experts: root,
+      quiet: true,
+    });
   },
   RESUME_MISMATCH: async () => {
     const { root, task, language } = writePair();

@@ -35,6 +35,8 @@ const calls: Readonly<Record<string, readonly [calls: string, ...reasons: Reason
   'src/core/base/files/abandoned.ts': ['rm', 'left'],
   'src/core/base/files/put-in-place.ts': ['rename rm', 'cache', 'own'],
   'src/study/batch/assemble.ts': ['rm rename rm rm rename rm', 'left', 'own', 'asked'],
+  'src/study/bundle/make-again.ts': ['rm rename', 'own', 'new'],
+  'src/study/bundle/rebuild-study.ts': ['rename rm', 'own'],
   'src/study/experiment/in-place/merges-in-place.ts': ['rm rm writeFile', 'own'],
   'src/cli/start.cts': ['rmSync writeFileSync renameSync rmSync', 'cache'],
   'src/core/conversion/export-model.ts': ['rm rm rm', 'own'],

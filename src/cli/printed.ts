@@ -13,6 +13,8 @@ import type { MergePlan, PlannedDownload, PlannedShard, PlannedTensor } from '..
 import type { DiskNeed } from '../study/batch/planning/check-batch.js';
 import type { BatchCost } from '../study/batch/planning/cost.js';
 import type { BatchResult } from '../study/batch/run-batch.js';
+import type { RebuiltStudy } from '../study/bundle/rebuild-study.js';
+import type { Bundle } from '../study/bundle/write-bundle.js';
 import type { ExperimentMerge } from '../study/experiment/file/expand.js';
 import type { CostInPlace } from '../study/experiment/in-place/cost-in-place.js';
 import type { MeasuredMerging } from '../study/experiment/measured-merging.js';
@@ -168,6 +170,8 @@ export interface Printed {
   };
   readonly search: { readonly 'dry-run': SearchPlan; readonly plain: SearchDone };
   readonly table: { readonly out: WrittenTables; readonly plain: ScoreTables };
+  readonly bundle: { readonly plain: Bundle };
+  readonly rebuild: { readonly plain: RebuiltStudy };
   readonly export: { readonly plain: ExportedModel };
   readonly report: { readonly watch: WatchedStudy; readonly plain: WrittenReport };
 }

@@ -5,6 +5,7 @@ import { apply } from './commands/apply.js';
 import { attest } from './commands/attest.js';
 import { batch } from './commands/batch.js';
 import { build } from './commands/build.js';
+import { bundle } from './commands/bundle.js';
 import { cache } from './commands/cache.js';
 import { chain } from './commands/chain.js';
 import { completion } from './commands/completion.js';
@@ -18,6 +19,7 @@ import { inspect } from './commands/inspect.js';
 import { merge } from './commands/merge.js';
 import { partition } from './commands/partition.js';
 import { push } from './commands/push.js';
+import { rebuild } from './commands/rebuild.js';
 import { recipe } from './commands/recipe.js';
 import { relayout } from './commands/relayout.js';
 import { report } from './commands/report.js';
@@ -60,6 +62,8 @@ const commands = [
   evaluate,
   table,
   report,
+  bundle,
+  rebuild,
   search,
   select,
   diff,

@@ -1,0 +1,30 @@
+import { argument, command } from '../framework/command.js';
+import { optionGroups } from '../framework/help.js';
+import { option } from '../framework/option.js';
+import { threads } from '../options/common.js';
+
+export const rebuild = command({
+  name: 'rebuild',
+  group: 'experiments',
+  summary: 'unpack a bundled study, and make its merges again from the experts',
+  arguments: { file: argument('<file>', 'a file of layerloom bundle, whoever wrote it') },
+  options: {
+    experts: option(
+      '--experts <dir>',
+      'folder of the models by name; models of the hub may be in its cache; with it, every merge is made again and compared',
+    ),
+    out: option('-o, --out <dir>', 'the directory to make', {
+      default: "the file's name without .tar",
+      group: optionGroups.output,
+    }),
+    threads,
+  },
+  examples: [
+    ['layerloom rebuild study.tar -o ./again', 'all that tables and reports need'],
+    [
+      'layerloom rebuild study.tar -o ./again --experts ./experts',
+      'also every merge, compared with its recorded SHA-256',
+    ],
+  ],
+  run: async (given) => (await import('../work/studies/rebuild.js')).rebuildCommand(given),
+});

@@ -1,0 +1,41 @@
+import { rebuild } from '../../../api/rebuild.js';
+import { argument, layerloomCommand } from '../../../core/base/errors/command-line.js';
+import { LayerloomError } from '../../../core/base/errors/errors.js';
+import { visibleLine } from '../../../core/base/errors/visible.js';
+import { formatBytes } from '../../../core/base/format.js';
+import type { OtherMerge } from '../../../study/bundle/make-again.js';
+import type { RebuildOptions, RebuiltStudy } from '../../../study/bundle/rebuild-study.js';
+import type { OutputOptions } from '../../options/output.js';
+import { printNext } from '../../print.js';
+import { show, watched } from '../running/show.js';
+
+interface RebuildCommandOptions extends OutputOptions, Pick<RebuildOptions, 'out' | 'experts' | 'threads'> {
+  readonly file: string;
+}
+
+/** @throws LayerloomError MERGES_DIFFER, after the result, if some merges are not as recorded */
+export const rebuildCommand = async (options: RebuildCommandOptions): Promise<void> => {
+  const { file, out, experts, threads } = options;
+  const result = await watched(options, (watch) => rebuild(file, { out, experts, threads, ...watch }));
+  const { again } = result;
+  const others = again === null ? [] : [...again.different, ...again.failed];
+  if (others.length === 0 || !options.json) show(result, options, describe);
+  if (others.length > 0)
+    throw new LayerloomError('MERGES_DIFFER', { ...result, merges: others.map(({ merge }) => merge) });
+  if (!options.json && !options.quiet) printNext(layerloomCommand('table', argument(result.out)));
+};
+
+const describe = ({ out, files, bytes, merges, again }: RebuiltStudy): string =>
+  [
+    `${out}: ${files} files, ${formatBytes(bytes)}, ${merges} merges`,
+    ...(again === null
+      ? []
+      : [
+          `${again.same} merges have the recorded SHA-256 in every file`,
+          ...again.different.map((one) => line('differs', one)),
+          ...again.failed.map((one) => line('not made', one)),
+        ]),
+  ].join('\n');
+
+const line = (verdict: string, { merge, reason }: OtherMerge): string =>
+  visibleLine(`${verdict}: ${merge}: ${reason}`);

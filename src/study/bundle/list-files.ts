@@ -1,0 +1,143 @@
+import { lstat, readdir, realpath, stat } from 'node:fs/promises';
+import { join, posix, sep } from 'node:path';
+import { LayerloomError } from '../../core/base/errors/errors.js';
+import { namesIn, unlessMissing } from '../../core/base/files/unless-missing.js';
+import { readFailed, reading } from '../../core/base/files/writing.js';
+import { readSmallFile } from '../../core/models/checkpoint/files/small-file.js';
+import { evaluationsName } from '../evaluation/result-files.js';
+import { type ExperimentRecord, readRecord } from '../experiment/record/experiment-record.js';
+import { aboutTexts, writtenMark } from './about.js';
+import { byBytes, citationName, kindOfEntry, licenseNames, mergeFiles, sharedFolders } from './names.js';
+
+/** A file of a bundle: one of the study, or a text about it. */
+export type BundleFile = { readonly name: string; readonly bytes: number } & (
+  | { readonly path: string }
+  | { readonly text: string }
+);
+
+/** The files of a study that a bundle takes, in its order. */
+export interface ListedFiles {
+  readonly record: ExperimentRecord;
+  readonly files: readonly BundleFile[];
+  /** Names in the study's folder that are left out. */
+  readonly leftOut: readonly string[];
+  /** True if no file of the study names its authors. */
+  readonly lacksAuthors: boolean;
+}
+
+/**
+ * Lists the files of a study. Follows links within the study only: a link out of it could bring any file of
+ * this machine into the bundle.
+ *
+ * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID, BUNDLE_REFUSED, READ_FAILED
+ */
+export const listFiles = async (directory: string): Promise<ListedFiles> => {
+  const record = await readRecord(directory);
+  const root = await reading(directory, () => realpath(directory));
+  const found = new Map<string, BundleFile>();
+  const add = async (name: string): Promise<void> => {
+    const file = await fileIn(root, name);
+    if (file !== undefined) found.set(name, file);
+  };
+  await add('experiment.json');
+  for (const folder of sharedFolders)
+    for (const own of await namesIn(join(root, folder))) {
+      const name = `${folder}/${own}`;
+      if (kindOfEntry(name) !== undefined) await add(name);
+    }
+  for (const { path } of record.merges)
+    for (const file of mergeFiles) {
+      const name = posix.join(path, file);
+      if (kindOfEntry(name) !== 'merges' || !name.startsWith(path))
+        throw refused(
+          directory,
+          `the record names a merge ${JSON.stringify(path)}, whose path no bundle has`,
+        );
+      await add(name);
+    }
+  const results = [...found.keys()].filter((name) => /-[0-9a-f]{16}\.json$/.test(name)).length;
+  const about = aboutTexts({ record, results }, licenseNames);
+  let lacksAuthors = true;
+  for (const { name, names, text } of about) {
+    const own = await firstOwn(root, names);
+    if (own === undefined) found.set(name, { name, bytes: Buffer.byteLength(text), text });
+    else {
+      found.set(own.name, own);
+      if (own.name === citationName) lacksAuthors = false;
+    }
+  }
+  checkCases(directory, [...found.keys()]);
+  return {
+    record,
+    files: [...found.values()].sort((a, b) => byBytes(a.name, b.name)),
+    leftOut: await leftOutOf(root, found, record),
+    lacksAuthors,
+  };
+};
+
+const refused = (study: string, reason: string): LayerloomError =>
+  new LayerloomError('BUNDLE_REFUSED', { study, reason });
+
+/** Returns a file of the study; undefined if it is missing. */
+const fileIn = async (root: string, name: string): Promise<(BundleFile & { path: string }) | undefined> => {
+  const path = join(root, name);
+  const real = await unlessMissing(path, realpath(path));
+  if (real === undefined) {
+    if ((await unlessMissing(path, lstat(path))) === undefined) return undefined;
+    throw refused(root, `${name} is a link to nothing; remove it`);
+  }
+  if (!real.startsWith(`${root}${sep}`))
+    throw refused(root, `${name} leads out of the study, to ${real}; put a copy in its place`);
+  const found = await stat(real).catch((cause: unknown) => {
+    throw readFailed(path, cause);
+  });
+  if (!found.isFile()) throw refused(root, `${name} is not a regular file; move it away`);
+  return { name, bytes: found.size, path: real };
+};
+
+/** Returns the user's own file of one of these names. */
+const firstOwn = async (root: string, names: readonly string[]): Promise<BundleFile | undefined> => {
+  for (const name of names) {
+    const file = await fileIn(root, name);
+    if (file === undefined) continue;
+    const content = await reading(file.path, () => readSmallFile(file.path));
+    if (!content.subarray(0, 1000).includes(writtenMark)) return file;
+  }
+  return undefined;
+};
+
+/** Some file systems ignore case and composition: there, one file would replace another. */
+const checkCases = (study: string, names: readonly string[]): void => {
+  const seen = new Map<string, string>();
+  for (const name of names) {
+    const folded = name.normalize('NFC').toLowerCase();
+    const former = seen.get(folded);
+    if (former !== undefined) throw refused(study, `${former} and ${name} differ in case alone`);
+    seen.set(folded, name);
+  }
+};
+
+const leftOutOf = async (
+  root: string,
+  found: ReadonlyMap<string, BundleFile>,
+  { merges }: ExperimentRecord,
+): Promise<string[]> => {
+  const folders = new Set([...found.keys(), ...merges.map(({ path }) => `${path}/`)].map(firstOf));
+  const top = (await namesIn(root)).filter((name) => !folders.has(name) && !found.has(name));
+  const scored = (await namesIn(join(root, evaluationsName)))
+    .map((name) => `${evaluationsName}/${name}`)
+    .filter((name) => !found.has(name) && name !== `${evaluationsName}/.contents`);
+  return [...top, ...scored].sort(byBytes);
+};
+
+const firstOf = (name: string): string => name.split('/', 1)[0] ?? name;
+
+/** True if a folder of merges has weights. */
+export const hasWeights = async (directory: string, { merges }: ExperimentRecord): Promise<boolean> => {
+  for (const { path } of merges)
+    if (
+      (await readdir(join(directory, path)).catch(() => [])).some((name) => /\.(safetensors|bin)$/.test(name))
+    )
+      return true;
+  return false;
+};

@@ -1,0 +1,184 @@
+import { createHash } from 'node:crypto';
+import { constants, type FileHandle } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { checkInterrupt, LayerloomError, reasonOf } from '../../core/base/errors/errors.js';
+import { reading } from '../../core/base/files/writing.js';
+import { makeDirectories, syncDirectory, withFile } from '../../core/engine/output/durable.js';
+import { TextRefused } from '../../core/texts/text-refused.js';
+import { recordName } from '../batch/planning/record-names.js';
+import { readRecord } from '../experiment/record/experiment-record.js';
+import { byBytes, folderName, kindOfEntry, sumsName } from './names.js';
+import { blockBytes, endBytes, paddingOf, readTarHeader } from './tar.js';
+
+// A bundle may come from anybody. A reader accepts exactly the form that `writeBundle` writes: names of a study
+// in order, each once, and the stated SHA-256 of each file.
+
+/** Most files of a bundle; a study of 20,000 merges has 200,000. */
+const mostFiles = 500_000;
+
+/** Most bytes of the list of sums, which is kept in memory. */
+const mostSumsBytes = mostFiles * 512;
+
+interface UnpackedFiles {
+  readonly files: number;
+  readonly bytes: number;
+}
+
+/**
+ * Unpacks a bundle into an empty directory, and checks all of it. Writes regular files alone, and only in the
+ * directory.
+ *
+ * @param directory made by the caller, who removes it if this fails
+ * @throws LayerloomError BUNDLE_INVALID, READ_FAILED, WRITE_FAILED, INTERRUPTED
+ */
+export const unpack = (file: string, directory: string, signal?: AbortSignal): Promise<UnpackedFiles> =>
+  withRegular(file, async (handle, size) => {
+    try {
+      // Names and sizes of all files are checked before the first is written.
+      await new Walk(handle, size, undefined, signal).run();
+      const unpacked = await new Walk(handle, size, directory, signal).run();
+      await checkRecord(directory);
+      return unpacked;
+    } catch (error) {
+      if (!(error instanceof TextRefused)) throw error;
+      throw new LayerloomError('BUNDLE_INVALID', { file, reason: reasonOf(error) });
+    }
+  });
+
+const withRegular = <T>(path: string, use: (handle: FileHandle, size: number) => Promise<T>): Promise<T> =>
+  reading(path, () =>
+    withFile(path, constants.O_RDONLY | constants.O_NONBLOCK, async (handle) => {
+      const found = await handle.stat();
+      if (!found.isFile()) throw new Error('is not a regular file');
+      return await use(handle, found.size);
+    }),
+  );
+
+/** The record names folders of merges, which readers join to the study's. */
+const checkRecord = async (directory: string): Promise<void> => {
+  const record = await readRecord(directory).catch((error: unknown) => {
+    if (!(error instanceof LayerloomError)) throw error;
+    if (error.code === 'EXPERIMENT_MISSING') throw new TextRefused(`it has no ${recordName}`);
+    if (error.code !== 'EXPERIMENT_INVALID') throw error;
+    const { reason } = (error as LayerloomError<'EXPERIMENT_INVALID'>).details;
+    throw new TextRefused(`its ${recordName} ${reason}`);
+  });
+  for (const { path } of record.merges)
+    if (kindOfEntry(`${path}/README.md`) !== 'merges')
+      throw new TextRefused(
+        `its record has a merge in ${JSON.stringify(path)}, which is no folder of a study`,
+      );
+};
+
+const pieceBytes = 1024 * 1024;
+
+/** Walks through an archive; with a directory, writes its files there. */
+class Walk {
+  readonly #handle: FileHandle;
+  readonly #size: number;
+  readonly #directory: string | undefined;
+  readonly #signal: AbortSignal | undefined;
+  readonly #piece = Buffer.allocUnsafe(pieceBytes);
+  readonly #folded = new Set<string>();
+  readonly #folders = new Set<string>();
+  #position = 0;
+  #last = '';
+  #files = 0;
+  #bytes = 0;
+  /** SHA-256 of what `SHA256SUMS` should be, in order of entries. */
+  readonly #sums = createHash('sha256');
+
+  constructor(
+    handle: FileHandle,
+    size: number,
+    directory: string | undefined,
+    signal: AbortSignal | undefined,
+  ) {
+    this.#handle = handle;
+    this.#size = size;
+    this.#directory = directory;
+    this.#signal = signal;
+  }
+
+  async run(): Promise<UnpackedFiles> {
+    for (;;) {
+      checkInterrupt(this.#signal);
+      const { name, bytes } = this.#nameOf(readTarHeader(await this.#block()));
+      if (bytes > this.#size - this.#position)
+        throw new TextRefused(`it ends within ${name}: it was cut, or is still being written`);
+      const sum = this.#directory === undefined ? undefined : await this.#write(this.#directory, name, bytes);
+      if (sum === undefined) this.#position += bytes;
+      await this.#padding(paddingOf(bytes));
+      if (name !== sumsName) this.#sums.update(`${sum}  ${name}\n`);
+      else if (sum === undefined || sum === this.#sums.digest('hex')) break;
+      else throw new TextRefused(`its files do not have the SHA-256 that ${sumsName} states`);
+    }
+    await this.#padding(endBytes);
+    if (this.#position !== this.#size) throw new TextRefused('bytes follow its end');
+    for (const folder of this.#folders) await syncDirectory(folder);
+    return { files: this.#files, bytes: this.#bytes };
+  }
+
+  #nameOf({ name: stated, bytes }: { readonly name: string; readonly bytes: number }) {
+    const name = stated.startsWith(`${folderName}/`) ? stated.slice(folderName.length + 1) : '';
+    if (kindOfEntry(name) === undefined)
+      throw new TextRefused(`it holds ${JSON.stringify(stated)}, which is no file of a study`);
+    this.#files += 1;
+    if (this.#files > mostFiles) throw new TextRefused(`it holds more than ${mostFiles} files`);
+    if (name === sumsName) {
+      if (bytes > mostSumsBytes) throw new TextRefused(`its ${sumsName} has ${bytes} bytes`);
+      return { name, bytes };
+    }
+    if (byBytes(this.#last, name) >= 0)
+      throw new TextRefused(`it holds ${name} twice, or not in order of names`);
+    this.#last = name;
+    const folded = name.normalize('NFC').toLowerCase();
+    if (this.#folded.has(folded)) throw new TextRefused(`it holds ${name} a second time, in another case`);
+    this.#folded.add(folded);
+    return { name, bytes };
+  }
+
+  async #block(): Promise<Buffer> {
+    const block = Buffer.alloc(blockBytes);
+    await this.#read(block);
+    return block;
+  }
+
+  async #read(into: Buffer): Promise<void> {
+    for (let at = 0; at < into.length; ) {
+      const { bytesRead } = await this.#handle.read(into, at, into.length - at, this.#position);
+      if (bytesRead === 0) throw new TextRefused('it ends too early: it was cut, or is no tar file');
+      at += bytesRead;
+      this.#position += bytesRead;
+    }
+  }
+
+  async #padding(bytes: number): Promise<void> {
+    const block = Buffer.alloc(bytes);
+    await this.#read(block);
+    if (block.some((byte) => byte !== 0)) throw new TextRefused('bytes are hidden between its files');
+  }
+
+  /** Returns the file's SHA-256. */
+  async #write(directory: string, name: string, bytes: number): Promise<string> {
+    const path = join(directory, name);
+    const folder = dirname(path);
+    if (!this.#folders.has(folder)) {
+      await makeDirectories(folder);
+      this.#folders.add(folder);
+    }
+    const hash = createHash('sha256');
+    await withFile(path, 'wx', async (file) => {
+      for (let left = bytes; left > 0; ) {
+        const piece = this.#piece.subarray(0, Math.min(pieceBytes, left));
+        await this.#read(piece);
+        hash.update(piece);
+        await file.writeFile(piece);
+        left -= piece.length;
+      }
+      await file.sync();
+    });
+    this.#bytes += bytes;
+    return hash.digest('hex');
+  }
+}
