@@ -106,6 +106,29 @@ const scenarios: readonly Scenario[] = [
     },
   },
   {
+    title: 'a bundle tells how to have its tables, its report and its merges again',
+    calls: [
+      'cli/work/studies/rebuild.ts: table …',
+      'study/bundle/about.ts: rebuild study.tar -o ./study',
+      'study/bundle/about.ts: table ./study',
+      'study/bundle/about.ts: report ./study -o report.html',
+      'study/bundle/about.ts: rebuild study.tar -o ./with-weights --experts EXPERTS',
+    ],
+    run: async () => {
+      const { ok, write, read } = session('bundled');
+      write('bundled.yaml', experiment);
+      await ok('layerloom batch bundled.yaml -o ./made');
+      await ok('layerloom bundle ./made -o study.tar');
+      const next = printedIn(await ok('layerloom rebuild study.tar -o first'), 'table');
+      await ok(next);
+      const readme = read('first/README.md');
+      const lines = readme.split('\n').filter((line) => line.startsWith('layerloom '));
+      expect(lines).toHaveLength(4);
+      for (const line of lines) await ok(line.replace('EXPERTS', '.'));
+      expect(read('with-weights/experiment.json')).toBe(read('made/experiment.json'));
+    },
+  },
+  {
     title: 'an experiment that init writes is planned, run and scored',
     calls: [
       'study/paper/experiment.ts: batch FILE -o DIR --dry-run',

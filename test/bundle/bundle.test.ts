@@ -1,0 +1,212 @@
+import { execFileSync } from 'node:child_process';
+import {
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, afterEach, describe, expect, it, vi } from 'vitest';
+import { rebuildCommand } from '../../src/cli/work/studies/rebuild.js';
+import {
+  analyze,
+  attest,
+  bundle,
+  evaluateExperiment,
+  formatTables,
+  rebuild,
+  runExperiment,
+  scoreTables,
+  verify,
+  writeReport,
+} from '../../src/index.js';
+import { temporaryDirectory } from '../fixtures/checkpoints.js';
+import { stubHarness } from '../fixtures/evaluation-errors.js';
+import { contentsOf, writeExperiment } from '../fixtures/experiment.js';
+
+vi.setConfig({ testTimeout: 300_000 });
+
+const merges = `
+  - {name: default, method: layer_swap, bottom: 2, top: 1}
+  - {name: soup, method: soup, weights: [uniform, magnitude]}
+`;
+const merge = 'swahili/math-1+swh-1/default';
+
+const place = mkdtempSync(join(tmpdir(), 'layerloom-'));
+const [study, file, experts] = [join(place, 'study'), join(place, 'study.tar'), join(place, 'experts')];
+afterAll(() => rmSync(place, { recursive: true, force: true }));
+afterEach(() => {
+  vi.useRealTimers();
+});
+
+const isWeights = (path: string) => /\.safetensors$/.test(path) && !path.includes('.store');
+
+const copyOfStudy = (): string => {
+  const copy = join(temporaryDirectory(), 'study');
+  cpSync(study, copy, { recursive: true });
+  return copy;
+};
+
+describe('a bundle', () => {
+  it('is the same file for the same study, and other programs read it', async () => {
+    const { root, file: experiment } = writeExperiment(merges, { layers: 4 });
+    const tasks = { swahili: 'mgsm_direct_sw', english: 'mgsm_direct_en' };
+    writeFileSync(
+      experiment,
+      `${readFileSync(experiment, 'utf8')}\nevaluate: ${JSON.stringify({ tasks })}\n`,
+    );
+    await runExperiment(experiment, { out: study });
+    await evaluateExperiment(study, { lmEval: stubHarness });
+    await analyze(
+      { base: join(root, 'base'), experts: [join(root, 'math-1'), join(root, 'swh-1')] },
+      { out: join(study, 'analysis') },
+    );
+    await attest(join(study, merge));
+    // Experts as others get them: other folders, times and inodes.
+    mkdirSync(experts);
+    for (const name of ['base', 'math-1', 'math-2', 'swh-1', 'swh-2'])
+      cpSync(join(root, name), join(experts, name), { recursive: true });
+
+    const { bytes, sha256, leftOut, merges: count } = await bundle(study, { out: file });
+    const whole = readFileSync(file);
+    expect([whole.length, count]).toEqual([bytes, 12]);
+    expect(leftOut).toEqual(expect.arrayContaining(['the weights of merges', '.store', 'evaluations/logs']));
+    expect(await bundle(copyOfStudy(), { out: join(place, 'again.tar') })).toMatchObject({ sha256 });
+    expect(readFileSync(join(place, 'again.tar')).equals(whole)).toBe(true);
+
+    const unpacked = temporaryDirectory();
+    execFileSync('tar', ['-xf', file, '-C', unpacked]);
+    execFileSync('sha256sum', ['-c', '--quiet', 'SHA256SUMS'], { cwd: join(unpacked, 'study') });
+    expect(execFileSync('tar', ['-tvf', file], { encoding: 'utf8' })).toMatch(
+      /^(-rw-r--r-- 0\/0 +\d+ 1970-01-01 \d\d:\d\d study\/.*\n)+$/,
+    );
+    const out = join(temporaryDirectory(), 'study');
+    await rebuild(file, { out });
+    expect(contentsOf(out)).toEqual(contentsOf(join(unpacked, 'study')));
+    expect(Object.keys(contentsOf(out)).filter(isWeights)).toEqual([
+      'analysis/math-1.mav.safetensors',
+      'analysis/swh-1.mav.safetensors',
+    ]);
+    expect(readFileSync(join(out, merge, 'layerloom.intoto.jsonl'))).toEqual(
+      readFileSync(join(study, merge, 'layerloom.intoto.jsonl')),
+    );
+    await bundle(out, { out: join(place, 'rebuilt.tar') });
+    expect(readFileSync(join(place, 'rebuilt.tar')).equals(whole)).toBe(true);
+  });
+
+  it("takes the study's own texts, and warns of paths and absent authors", async () => {
+    const copy = copyOfStudy();
+    const out = join(place, 'own.tar');
+    expect((await bundle(copy, { out })).warnings).toEqual([
+      expect.stringMatching(/names no authors/),
+      expect.stringMatching(/names folders of this machine, such as \//),
+    ]);
+    writeFileSync(join(copy, 'CITATION.cff'), 'cff-version: 1.2.0\n');
+    writeFileSync(join(copy, 'LICENSE'), 'CC-BY-4.0\n');
+    writeFileSync(join(copy, 'notes.txt'), 'mine');
+    const { warnings, leftOut } = await bundle(copy, { out, force: true });
+    expect(warnings).toHaveLength(1);
+    expect(leftOut).toContain('notes.txt');
+    const names = execFileSync('tar', ['-tf', out], { encoding: 'utf8' }).split('\n');
+    expect(names).toEqual(expect.arrayContaining(['study/LICENSE', 'study/README.md']));
+    expect(names).not.toContain('study/LICENSE.md');
+    expect(execFileSync('tar', ['-xOf', out, 'study/CITATION.cff'], { encoding: 'utf8' })).toBe(
+      'cff-version: 1.2.0\n',
+    );
+  });
+
+  it('is refused with links out of the study, and replaces no file', async () => {
+    const copy = copyOfStudy();
+    const out = join(copy, 'study.tar');
+    await bundle(copy, { out, dryRun: true });
+    expect(readdirSync(copy)).not.toContain('study.tar');
+    rmSync(join(copy, merge, 'README.md'));
+    symlinkSync('layerloom.json', join(copy, merge, 'README.md'));
+    await bundle(copy, { out });
+    await expect(bundle(copy, { out })).rejects.toMatchObject({ code: 'OUTPUT_EXISTS' });
+    for (const target of ['/etc/hostname', '../../../../secret', '/absent']) {
+      rmSync(join(copy, merge, 'README.md'));
+      symlinkSync(target, join(copy, merge, 'README.md'));
+      writeFileSync(join(copy, '..', 'secret'), '');
+      await expect(bundle(copy, { out, force: true })).rejects.toMatchObject({
+        code: 'BUNDLE_REFUSED',
+        message: expect.stringMatching(/README\.md (leads out of the study|is a link to nothing)/),
+      });
+    }
+  });
+});
+
+describe('a rebuilt study', () => {
+  it('has the tables and the report of the study, byte for byte', async () => {
+    const here = join(temporaryDirectory(), 'study');
+    cpSync(study, here, { recursive: true });
+    const shown = async () => {
+      const { tables } = await scoreTables(here);
+      expect(tables.length).toBeGreaterThan(2);
+      const page = join(temporaryDirectory(), 'page.html');
+      vi.useFakeTimers({ now: 1e12, toFake: ['Date'] });
+      await writeReport(here, { out: page });
+      vi.useRealTimers();
+      const formats = (['text', 'markdown', 'csv', 'latex', 'json'] as const).map((format) =>
+        formatTables(tables, format),
+      );
+      return { formats, page: readFileSync(page, 'utf8') };
+    };
+    const before = await shown();
+    renameSync(here, `${here}-of-before`);
+    await rebuild(file, { out: here });
+    expect(await shown()).toEqual(before);
+    expect(before.page).toContain('math-1+swh-1');
+  });
+
+  it('has every merge with the recorded bytes, made from experts in another folder', async () => {
+    const out = join(temporaryDirectory(), 'study');
+    const { again } = await rebuild(file, { out, experts });
+    expect(again).toEqual({ same: 12, different: [], failed: [] });
+    const weights = contentsOf(study, isWeights);
+    expect(Object.keys(weights).length).toBeGreaterThan(12);
+    expect(contentsOf(out, isWeights)).toEqual(weights);
+    expect((await verify(join(out, merge))).verdict).toBe('intact');
+    expect(readdirSync(out).filter((name) => name.startsWith('.'))).toEqual([]);
+    await bundle(out, { out: join(place, 'weighty.tar') });
+    expect(readFileSync(join(place, 'weighty.tar')).equals(readFileSync(file))).toBe(true);
+  });
+
+  it('names the merges of another expert, and why, and has the others', async () => {
+    const [root, shown] = [temporaryDirectory(), [] as string[]];
+    const [others, out] = [join(root, 'experts'), join(root, 'study')];
+    cpSync(experts, others, { recursive: true });
+    cpSync(join(experts, 'swh-1'), join(others, 'swh-2'), { recursive: true });
+    vi.spyOn(process.stdout, 'write').mockImplementation((text) => shown.push(String(text)) > 0);
+    await expect(rebuildCommand({ file, out, experts: others })).rejects.toMatchObject({
+      code: 'MERGES_DIFFER',
+      message: expect.stringMatching(/^6 merges are not as .* records them: swahili\/math-1\+swh-2\/default/),
+    });
+    vi.restoreAllMocks();
+    expect(shown.join('')).toMatch(
+      /6 merges have the recorded SHA-256.*differs: swahili\/math-1\+swh-2\/default: \d+ files of weights differ: model\.safetensors of swh-2 has the SHA-256 \w{12}…, and had \w{12}…/s,
+    );
+    expect((await verify(join(out, merge))).verdict).toBe('intact');
+    expect(readdirSync(join(out, 'swahili/math-1+swh-2/default')).filter(isWeights)).toEqual([]);
+  });
+
+  it('is absent if an expert is, or its work is interrupted', async () => {
+    const root = temporaryDirectory();
+    const [others, out] = [join(root, 'experts'), join(root, 'study')];
+    cpSync(join(experts, 'math-1'), join(others, 'math-1'), { recursive: true });
+    await expect(rebuild(file, { out, experts: others })).rejects.toMatchObject({ code: 'MODEL_NOT_FOUND' });
+    await expect(rebuild(file, { out, signal: AbortSignal.abort() })).rejects.toMatchObject({
+      code: 'INTERRUPTED',
+    });
+    await expect(rebuild(file, { out, experts: join(root, 'absent') })).rejects.toMatchObject({
+      code: 'READ_FAILED',
+    });
+    expect(readdirSync(root)).toEqual(['experts']);
+  });
+});
