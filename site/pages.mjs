@@ -66,6 +66,7 @@ export const groups = [
       'docs/evaluation.md',
       'docs/tables.md',
       'docs/report.md',
+      'docs/bundle.md',
       'docs/search.md',
       'docs/frames.md',
       'docs/training.md',
