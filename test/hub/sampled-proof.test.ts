@@ -1,8 +1,9 @@
+import { once } from 'node:events';
 import { closeSync, openSync, readFileSync, statSync, writeFileSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
-import { describe, expect, it, onTestFinished } from 'vitest';
+import { describe, expect, it, onTestFinished, vi } from 'vitest';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
-import { cli } from '../fixtures/cli.js';
+import { cli, startCli } from '../fixtures/cli.js';
 import { hubUser } from '../fixtures/hub-client.js';
 import { fileOf, fileOnDisk, HubServer } from '../fixtures/hub-server.js';
 import { writeSparseLlama } from '../fixtures/sparse-llama.js';
@@ -11,12 +12,12 @@ import { writeSparseLlama } from '../fixtures/sparse-llama.js';
 
 const q = 'model.layers.1.self_attn.q_proj.weight';
 
-const hubOfMerge = async () => {
+const hubOfMerge = async (hidden = 512) => {
   const root = temporaryDirectory();
   const hub = await new HubServer().start();
   onTestFinished(() => hub.close());
   const paths = ['a', 'b', 'merged'].map((name) => {
-    const model = writeSparseLlama(join(root, name), { layers: 2, hidden: 512 });
+    const model = writeSparseLlama(join(root, name), { layers: 2, hidden });
     const weights = join(model, 'model.safetensors');
     hub.addModel(`org/${name}`, [
       fileOf('config.json', readFileSync(join(model, 'config.json'))),
@@ -28,11 +29,14 @@ const hubOfMerge = async () => {
   const recipe = join(root, 'recipe.yaml');
   writeFileSync(recipe, JSON.stringify({ method: 'soup', models: ['org/a', 'org/b'] }));
   const env = hubUser(hub);
-  const verify = (share: number, seed: number, ...more: readonly string[]) => {
+  const words = (share: number, seed: number, ...more: readonly string[]) => {
     const options = ['--sample', `${share}`, '--seed', `${seed}`, ...more];
-    return cli(['verify', 'org/merged', '--against', recipe, ...options], env);
+    return ['verify', 'org/merged', '--against', recipe, ...options];
   };
-  return { hub, merged, verify, all: 3 * statSync(merged).size };
+  const verify = (share: number, seed: number, ...more: readonly string[]) =>
+    cli(words(share, seed, ...more), env);
+  const start = (share: number, seed: number) => startCli(words(share, seed, '--download'), env);
+  return { hub, merged, verify, start, all: 3 * statSync(merged).size };
 };
 
 /** Finds a tensor's bytes in the file. */
@@ -80,6 +84,28 @@ describe('a merge on the hub, compared with its recipe by a sample', () => {
     const larger = JSON.parse((await verify(0.1, 7, '--download', '--json')).stdout).sample;
     expect(larger.toDownload).toBeLessThanOrEqual(larger.bytes - first.bytes);
     expect(hub.weightBytes - fetched).toBeLessThan(1.05 * larger.toDownload);
+  });
+
+  it('goes on after it was killed, and does not fetch again what it has', async () => {
+    const { hub, start, verify } = await hubOfMerge(2048);
+    const child = start(0.3, 7);
+    let said = '';
+    let before: number | undefined;
+    child.stderr.on('data', (text: Buffer) => {
+      said += text.toString();
+      if (said.includes('by seed 7')) before ??= hub.weightBytes;
+    });
+    await vi.waitUntil(() => hub.weightBytes > 20e6, { timeout: 60_000, interval: 5 });
+    child.kill('SIGKILL');
+    await once(child, 'close');
+    // Headers alone are fetched before the sample is announced.
+    expect(before).toBeLessThanOrEqual(3 * 65_536);
+    const fetched = hub.weightBytes;
+    const { verdict, sample } = JSON.parse((await verify(0.3, 7, '--download', '--json')).stdout);
+    expect(verdict).toBe('intact');
+    expect(sample.toDownload).toBeLessThan(sample.bytes);
+    // What was under way when the process was killed is fetched again.
+    expect(hub.weightBytes).toBeLessThan(sample.bytes + fetched - (sample.bytes - sample.toDownload) + 1e6);
   });
 
   it('always finds a tensor that is another', async () => {

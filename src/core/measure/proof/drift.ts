@@ -87,13 +87,16 @@ export const driftOf = (
     0,
   );
   const unit = unitAt(1, dtype);
+  const hasBase = totals.some(({ direction }) => direction !== 'itself' && direction.role === 'base');
   const drifts = totals.flatMap(({ direction, share, chance, length, elements, ofWanted }) => {
     const isAway = direction === 'itself';
     const limit = isAway
       ? limits[byNorms ? 'awayByNorms' : 'away']
       : limits[byNorms ? 'towardsByNorms' : 'towards'];
-    // Another weight of another model leads here too, as far as the directions agree.
-    const byWeights = error * (isAway ? 1 : Math.sqrt(longest / length) + Math.abs(ofWanted) / length);
+    // Another weight of another model leads here too, as far as the directions agree. Weights of changes scale
+    // no base.
+    const ofWhole = hasBase ? 0 : isAway ? 1 : Math.abs(ofWanted) / length;
+    const byWeights = error * (isAway ? ofWhole : Math.sqrt(longest / length) + ofWhole);
     // Sums of several roundings lie between the numbers to which one rounding leads.
     const byRoundings = elements / 6 / length;
     const beyond = Math.abs(share) - limit * unit - byWeights - byRoundings - byChance * chance;
