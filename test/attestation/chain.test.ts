@@ -1,8 +1,8 @@
 import { createHash } from 'node:crypto';
-import { readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { describeChain } from '../../src/cli/text/models/chain-text.js';
+import { chainForCard, describeChain } from '../../src/cli/text/models/chain-text.js';
 import { chain, exportModel, layerSwap, soup, verify } from '../../src/index.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { llamaStandIn, writeLlamaPrograms } from '../fixtures/llama-cpp.js';
@@ -44,7 +44,7 @@ const shard = (folder: string): string =>
 
 describe('a chain', () => {
   it('goes from a GGUF file through merges of merges to the experts', async () => {
-    const { root, both } = await made();
+    const { root, both, jpn } = await made();
     const { statement, out } = await exported(both, root);
     expect(statement).toBe('layerloom.intoto.jsonl');
     const found = await chain(out);
@@ -62,6 +62,24 @@ describe('a chain', () => {
         'complete: every stated input is here, with the stated SHA-256',
       ].join('\n'),
     );
+    // The card of the merge too, without a path, and with the missing link.
+    renameSync(jpn, join(root, 'elsewhere'));
+    const section = chainForCard(await chain(both));
+    expect(section).toBe(
+      [
+        ...['', '## Made from', '', '```text'],
+        'both: merge (soup) by layerloom 0.1.0',
+        '├─ swap-1: merge (layer_swap) by layerloom 0.1.0; the stated files',
+        '│  ├─ math: model; the stated files; no statement',
+        '│  └─ swh: model; the stated files; no statement',
+        '└─ swap-2: merge (layer_swap) by layerloom 0.1.0; the stated files',
+        '   ├─ math: model; the stated files; no statement',
+        '   └─ jpn: model; missing',
+        ...['not complete: see the lines above', '```'],
+      ].join('\n'),
+    );
+    appendFileSync(join(both, 'README.md'), section);
+    expect((await verify(both)).verdict).toBe('intact');
     const again = await exported(both, temporaryDirectory());
     expect(
       readFileSync(join(again.out, 'layerloom.intoto.jsonl'), 'utf8').replaceAll(

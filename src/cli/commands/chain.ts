@@ -1,4 +1,5 @@
 import { argument, command } from '../framework/command.js';
+import { option } from '../framework/option.js';
 import { threads } from '../options/common.js';
 
 export const chain = command({
@@ -6,10 +7,14 @@ export const chain = command({
   group: 'looking',
   summary: 'show what a model was made from, by statements back to the experts',
   arguments: { out: argument('<out>', 'a merge, an exported folder or a GGUF file, with statements') },
-  options: { threads },
+  options: {
+    card: option('--card', 'print it in Markdown and without paths, for the model card'),
+    threads,
+  },
   examples: [
     ['layerloom chain ./merged', 'the experts of a merge, and of merges that it merges'],
     ['layerloom chain ./merged-gguf-q4_k_m --json', 'from a GGUF file, for scripts'],
+    ['layerloom chain ./merged --card >> ./merged/README.md', 'into the card; sign afterwards'],
   ],
   run: async (given) => (await import('../work/models/chain.js')).chainCommand(given),
 });

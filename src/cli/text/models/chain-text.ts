@@ -1,21 +1,28 @@
 import type { Chain, ChainModel } from '../../../core/attestation/chain.js';
 import { visibleLine } from '../../../core/base/errors/visible.js';
+import { fenced } from '../../../core/plan/card/markdown.js';
 
-export const describeChain = ({ root, complete }: Chain): string =>
+export const describeChain = (chain: Chain): string => textOf(chain, true);
+
+/** Returns a section of a model card. Leaves out reasons, which contain paths of this machine. */
+export const chainForCard = (chain: Chain): string =>
+  ['', '## Made from', '', ...fenced('text', textOf(chain, false))].join('\n');
+
+const textOf = ({ root, complete }: Chain, hasReasons: boolean): string =>
   [
-    lineOf(root),
-    ...branches(root.inputs, ''),
+    lineOf(root, hasReasons),
+    ...branches(root.inputs, '', hasReasons),
     complete
       ? 'complete: every stated input is here, with the stated SHA-256'
       : 'not complete: see the lines above',
   ].join('\n');
 
-const branches = (models: readonly ChainModel[], indent: string): string[] =>
+const branches = (models: readonly ChainModel[], indent: string, hasReasons: boolean): string[] =>
   models.flatMap((model, index) => {
     const isLast = index === models.length - 1;
     return [
-      `${indent}${isLast ? '└─ ' : '├─ '}${lineOf(model)}`,
-      ...branches(model.inputs, `${indent}${isLast ? '   ' : '│  '}`),
+      `${indent}${isLast ? '└─ ' : '├─ '}${lineOf(model, hasReasons)}`,
+      ...branches(model.inputs, `${indent}${isLast ? '   ' : '│  '}`, hasReasons),
     ];
   });
 
@@ -27,14 +34,17 @@ const links: Readonly<Record<ChainModel['link'], string | undefined>> = {
   unidentified: 'not identified',
 };
 
-const lineOf = ({ name, link, kind, method, by, statement, reason, repeated, uri }: ChainModel): string =>
+const lineOf = (
+  { name, link, kind, method, by, statement, reason, repeated, uri }: ChainModel,
+  hasReasons: boolean,
+): string =>
   visibleLine(
     [
       `${name}: ${kind === 'model' ? 'model' : `${kind} (${method}) by ${by}`}`,
       links[link],
       statement === 'none' && (link === 'same' || link === 'asked') ? 'no statement' : undefined,
       statement === 'invalid' ? 'statement not valid' : undefined,
-      reason ?? undefined,
+      hasReasons ? (reason ?? undefined) : undefined,
       repeated ? 'as above' : undefined,
       uri ?? undefined,
     ]
