@@ -1,4 +1,4 @@
-import { dirname } from 'node:path';
+import { dirname, join } from 'node:path';
 import { LayerloomError } from '../base/errors/errors.js';
 import { invalidParameter } from '../base/errors/invalid-parameter.js';
 import type { MethodReport } from '../methods/framework/declaration/method.js';
@@ -8,11 +8,12 @@ import { sourcesOfTensors } from '../plan/operands.js';
 import type { MergePlan, PlannedShard } from '../plan/plan.js';
 import { reportOf } from '../plan/reports/method-report.js';
 import { verbatimFiles } from '../plan/reports/missing-weights.js';
+import type { WeightDigests } from '../statements/merge-statement.js';
 import type { StoredTensor } from '../tensor/stored-tensor.js';
 import { isDone, makeShards } from './compute/make-shards.js';
 import { bytesOf, groupOfOne, tasksOf } from './compute/tasks.js';
 import type { InputFiles } from './input-files.js';
-import { computeChecksums } from './output/checksums.js';
+import { type Checksums, computeChecksums } from './output/checksums.js';
 import { orNoDirectories } from './output/durable.js';
 import { JournalledShards } from './output/journalled-shards.js';
 import { checkLink, type Link, linkShards, verifyLinks } from './output/link.js';
@@ -86,15 +87,7 @@ const carriedOut = async (given: MergePlan, options: RunOptions): Promise<MergeR
       changes,
     } = await merge(run, plan, written, staging, inputs, output, sliceBytes);
     await verifyLinks(plan, linked, inputs);
-    const hashing = (done: number, total: number) => run.report({ phase: 'checksums', done, total });
-    const names = plan.shards.map(({ file }) => file);
-    const digests = options.attest
-      ? await digestWeights(staging.checkpoint, names, run.pool, hashing)
-      : undefined;
-    const checksums =
-      options.checksums || digests !== undefined
-        ? await computeChecksums(plan, staging.checkpoint, inputs, run.pool, hashing, digests?.files)
-        : new Map<string, string>();
+    const { digests, checksums } = await hashed(plan, staging, inputs, run, options);
     await inputs.verify();
     await verifyLinks(plan, linked, inputs);
     const truncated = describeTruncated(plan, factors);
@@ -124,6 +117,31 @@ const carriedOut = async (given: MergePlan, options: RunOptions): Promise<MergeR
     const hasBegun = staging.done.size > 0 || run.pool.counters.bytesWritten > 0;
     throw await giveUp(reason, staging, resume && (hasBegun || options.signal?.aborted === true));
   }
+};
+
+/** Hashes inputs and shards; for a statement also the shards' tensors, while inputs are hashed. */
+const hashed = async (
+  plan: MergePlan,
+  { checkpoint }: Staging,
+  inputs: InputFiles,
+  run: Run,
+  { attest = false, checksums = false }: RunOptions,
+): Promise<{ readonly digests?: WeightDigests; readonly checksums: Checksums }> => {
+  if (!attest && !checksums) return { checksums: new Map() };
+  const counts = { inputs: [0, 0], shards: [0, 0] } as Record<'inputs' | 'shards', [number, number]>;
+  const counting = (what: keyof typeof counts) => (done: number, total: number) => {
+    counts[what] = [done, total];
+    const { inputs: of, shards } = counts;
+    run.report({ phase: 'checksums', done: of[0] + shards[0], total: of[1] + shards[1] });
+  };
+  const names = plan.shards.map(({ file }) => file);
+  const [digests, found] = await Promise.all([
+    attest ? digestWeights(checkpoint, names, run.pool, counting('shards')) : undefined,
+    computeChecksums(plan, checkpoint, inputs, run.pool, counting('inputs'), !attest),
+  ]);
+  if (digests === undefined) return { checksums: found };
+  const shards = [...digests.files].map(([file, sha256]) => [join(checkpoint, file), sha256] as const);
+  return { digests, checksums: new Map([...found, ...shards]) };
 };
 
 const sourcesOfPlan = ({ shards }: MergePlan): StoredTensor[] =>

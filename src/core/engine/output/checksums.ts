@@ -12,10 +12,9 @@ import { withFile } from './durable.js';
 export type Checksums = ReadonlyMap<string, string>;
 
 /**
- * Hashes input files, through the merge's descriptors, and staged shards. Uses the hub's SHA-256 if stated; a
+ * Hashes input files, through the merge's descriptors, and unless `hasShards` is false staged shards. Uses the hub's SHA-256 if stated; a
  * shard that equals an input gets the input's hash. If the pool is stopped, results are incomplete.
  *
- * @param known hashes of shards that were read already, by name
  * @param report receives the numbers of hashed files and of all files
  * @throws LayerloomError READ_FAILED
  */
@@ -25,9 +24,9 @@ export const computeChecksums = async (
   inputs: InputFiles,
   pool: WorkerPool,
   report: (done: number, total: number) => void,
-  known: ReadonlyMap<string, string> = new Map(),
+  hasShards: boolean,
 ): Promise<Checksums> => {
-  const checksums = new Map([...known].map(([file, sha256]) => [join(directory, file), sha256]));
+  const checksums = new Map<string, string>();
   const bytesOf = new Map<string, number>();
   for (const file of plan.inputs.flatMap(({ files }) => files)) {
     const stated = statedSha256(file);
@@ -36,9 +35,8 @@ export const computeChecksums = async (
     else if (file.content === undefined) bytesOf.set(file.path, file.bytes);
   }
   const copies = new Map<string, string>();
-  for (const shard of plan.shards) {
+  for (const shard of hasShards ? plan.shards : []) {
     const path = join(directory, shard.file);
-    if (checksums.has(path)) continue;
     const input = verbatimPath(shard, plan.inputs);
     if (input !== undefined && (checksums.has(input) || bytesOf.has(input))) copies.set(path, input);
     else bytesOf.set(path, shard.bytes);
