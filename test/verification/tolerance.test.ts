@@ -192,6 +192,40 @@ describe('faults that tensors do not show', () => {
     expect((await verify(out, { against: recipe })).warnings.join('\n')).toContain('has no config.json');
   });
 
+  it('is intact with what transformers writes for settings that are off or follow from others', async () => {
+    const { root, recipe, mix, made, a, b, write } = models();
+    const cases: readonly [Record<string, unknown>, Record<string, unknown>][] = [
+      [
+        { use_sliding_window: false, sliding_window: 131072, max_window_layers: 28 },
+        { use_sliding_window: false, sliding_window: null, max_window_layers: 70 },
+      ],
+      [
+        { use_sliding_window: false, sliding_window: 32768 },
+        { use_sliding_window: false, sliding_window: 0 },
+      ],
+      [{ num_key_value_heads: null }, { num_key_value_heads: 4 }],
+      [{ head_dim: null }, { head_dim: 16 }],
+      [
+        { model_type: 'gemma', hidden_act: 'gelu' },
+        { model_type: 'gemma', hidden_act: 'gelu_pytorch_tanh' },
+      ],
+    ];
+    for (const [stated, written] of cases) {
+      for (const [model, tensors] of Object.entries({ a, b }))
+        writeCheckpoint(join(root, model), { ...made, tensors, config: { ...made.config, ...stated } });
+      const out = write(mix(0.5));
+      withConfig(out, written);
+      const { verdict, warnings } = await verify(out, { against: recipe });
+      expect([verdict, warnings]).toEqual(['intact', []]);
+    }
+    const windowed = { use_sliding_window: true, sliding_window: 4096 };
+    for (const [model, tensors] of Object.entries({ a, b }))
+      writeCheckpoint(join(root, model), { ...made, tensors, config: { ...made.config, ...windowed } });
+    const out = write(mix(0.5));
+    withConfig(out, { ...windowed, sliding_window: null });
+    expect((await verify(out, { against: recipe })).fault?.figures['keys']).toBe('sliding_window');
+  });
+
   it('is an error for tensors that a solver makes: an output without them is not intact', async () => {
     const { root, mix, write } = models();
     const [base, a, b] = [write(mix(0.5)), join(root, 'a'), join(root, 'b')];

@@ -71,11 +71,30 @@ export const configDifferences = async (
 const sentenceOf = ([key, found, expected]: Difference): string =>
   `config.json has ${key} ${JSON.stringify(found) ?? 'none'}, and the expected merge ${JSON.stringify(expected) ?? 'none'}`;
 
+/** Keys whose null stands for a value that other settings give; loaders may write that value. */
+const derived = /^(num_key_value_heads|head_dim|hidden_activation)$/;
+
+/** Keys without effect beside `use_sliding_window: false`. Loaders may then write another window. */
+const ofWindow = /^(sliding_window|max_window_layers)$/;
+
+/** Leaves out what has no effect. Gemma's loaders read `gelu` as its approximation. */
+const withEffect = (config: Config): Config => {
+  const isGemma = /^gemma/.test(String(config['model_type'])) && config['hidden_act'] === 'gelu';
+  const all = isGemma ? { ...config, hidden_act: 'gelu_pytorch_tanh' } : config;
+  const stated = Object.entries(all).filter(
+    ([key, value]) =>
+      !(value === null && derived.test(key)) &&
+      !(config['use_sliding_window'] === false && ofWindow.test(key)),
+  );
+  return Object.fromEntries(stated);
+};
+
 /** Returns differences that change what is computed, and other ones. */
 const compare = (
-  found: Config,
-  expected: Config,
+  foundAsWritten: Config,
+  expectedAsWritten: Config,
 ): { readonly computed: Difference[]; readonly others: readonly Difference[] } => {
+  const [found, expected] = [withEffect(foundAsWritten), withEffect(expectedAsWritten)];
   const computed = ropeIn(found, expected);
   const others: Difference[] = [];
   for (const key of new Set([...Object.keys(expected), ...Object.keys(found)])) {
