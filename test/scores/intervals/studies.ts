@@ -116,8 +116,10 @@ type Random = ReturnType<typeof randomOf>;
 
 const shared = constructedResult({ task, scores: Array<number>(1000).fill(0) });
 
-const resultOf = (name: string, scores: readonly number[]): EvaluationResult => ({
+/** @param answers to each problem; several make a result of samples, which has no parts here */
+const resultOf = (name: string, scores: readonly number[], answers = 1): EvaluationResult => ({
   ...shared,
+  ...(answers === 1 ? {} : { samples: [shared] }),
   model: name,
   n: scores.length,
   metrics: { [exactMatch]: meanOf(scores) },
@@ -192,7 +194,7 @@ const merges = (world: World, name: string, differs = 0): Simulated[] => {
         truth: shareAt(logit, spread),
         model: scoredModel({
           ...{ name: `${name}/${t}+${l}`, task: `task-${t}`, languageExpert: `language-${l}` },
-          results: { [task]: resultOf(`${name}/${t}+${l}`, scores) },
+          results: { [task]: resultOf(`${name}/${t}+${l}`, scores, world.design.answers) },
         }),
       };
     }),
@@ -217,7 +219,7 @@ const expertsOf = (world: World): Simulated[] => {
       const name = `${role}-${at}`;
       return {
         truth: shareAt(logit, spread),
-        model: scoredModel({ name, role, results: { [task]: resultOf(name, scores) } }),
+        model: scoredModel({ name, role, results: { [task]: resultOf(name, scores, world.design.answers) } }),
       };
     });
   return [

@@ -59,8 +59,10 @@ export const estimateOfMean = (scores: readonly ModelScore[]): Estimate | undefi
     return { stderr, df, interval: wilson(right, n), estimand: estimandOf([], single) };
   }
   const factors = factorsOf({ scores: values ?? own.map((value) => Float64Array.of(value)), sampling });
-  const problems = values === undefined ? statedSpread(scores) : problemSpread(values);
-  if (problems === undefined || !(problems.variance >= 0)) return undefined;
+  const measured = values === undefined ? statedSpread(scores) : problemSpread(values);
+  if (measured === undefined || !(measured.variance >= 0)) return undefined;
+  const isSampled = scores.length === 1 && first.result.samples !== undefined && aligned?.aggregate.isMean;
+  const problems = isSampled ? withFourProblems(measured, first.value, aligned) : measured;
   const spread = crossedSpread(
     problems,
     factors.map(({ levels }) => levels),
@@ -123,6 +125,22 @@ export const estimateOfExtreme = (
   const best = scores.reduce((one, other) => (sign * other.value > sign * one.value ? other : one));
   const row = { results: [best.result], candidates: results.map((result) => [result]) };
   return estimateOfChosen(row, best.metric, sign, options);
+};
+
+/**
+ * Adds four problems of the greatest variance, mean (1 − mean), to the variance of a model's sampled answers.
+ * Most problems of a low score have a mean of 0, so the variance of a few problems is often too small: of 100
+ * intervals at 5 %, 50 problems and 30 answers, 91 contain the true score without this, 96 with it.
+ */
+const withFourProblems = (
+  { variance, df }: Spread,
+  mean: number,
+  { n, range: [least, most] }: Aligned,
+): Spread => {
+  const greatest = ((mean - least) * (most - mean)) / (n - 1);
+  return Number.isFinite(greatest)
+    ? { variance: (n * variance + 4 * greatest) / (n + 4), df }
+    : { variance, df };
 };
 
 const problemSpread = (scores: readonly Float64Array[]): Spread => {
