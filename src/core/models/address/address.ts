@@ -71,10 +71,6 @@ export const parseAddress = async (text: string, folder = '.'): Promise<ModelAdd
   if (name !== undefined) return { ...(await parseAddress(rest, folder)), name };
   const unexpanded = unexpandedIn(text);
   if (unexpanded !== undefined) throw new LayerloomError('USAGE', { reason: `${text}: ${unexpanded}` });
-  if (/^[^:]*\*/.test(text))
-    throw new LayerloomError('USAGE', {
-      reason: `${text}: no such model; a shell expands \`*\` outside of quotes, where something matches`,
-    });
   const either = cuts.find(({ models }) => models === 1);
   if (either !== undefined) return await adapted(either.sides);
   const at = idOfHubAddress(text) ?? text;

@@ -58,6 +58,7 @@ const misspellings: readonly (readonly [pattern: RegExp, hint: string])[] = [
   [/^[a-z][a-z\d+.-]*:\/\//i, 'the only addresses that are read are those of models on huggingface.co'],
   [/\\/, 'write / in place of \\'],
   [/^git@/, 'a model of the hub is named as org/name'],
+  [/\*/, 'a shell expands `*` outside of quotes, where something matches'],
   [/[,\s]/, 'several models, if they are meant, are separated by spaces, without quotes'],
   [/^[\w.-]+\/[\w.-]+:[\w./-]+$/, 'a revision follows @, as in org/name@main'],
   [

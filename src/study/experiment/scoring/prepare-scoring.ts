@@ -7,7 +7,6 @@ import { evaluationsName } from '../../evaluation/result-files.js';
 import { ScoredContents } from '../../evaluation/scored-contents.js';
 import type { EvaluationSettings } from '../../evaluation/settings.js';
 import type { ScoreError } from '../record/experiment-record.js';
-import type { EvaluateOptions } from './evaluation-options.js';
 import type { Asks } from './requests/asks.js';
 import { tasksOf, unknownTasks } from './requests/check-tasks.js';
 import {
@@ -48,7 +47,12 @@ export const prepareScoring = async (
     signal,
     asks,
     onImpossible,
-  }: Pick<EvaluateOptions, 'signal' | 'onImpossible'> & { keep?: boolean; asks?: Asks | undefined } = {},
+  }: {
+    keep?: boolean;
+    signal?: AbortSignal | undefined;
+    asks?: Asks | undefined;
+    onImpossible?: ((task: string, error: ScoreError) => void) | undefined;
+  } = {},
 ): Promise<Scoring> => {
   checkEvaluationFolders(experiment);
   const directory = join(experiment, evaluationsName);
