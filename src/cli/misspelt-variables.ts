@@ -20,6 +20,8 @@ export const misspeltVariables = (env: NodeJS.ProcessEnv): string[] =>
   Object.keys(env).flatMap((name) => {
     if (!/^LAYER/i.test(name) || (name.startsWith(prefix) && own.includes(name.slice(prefix.length))))
       return [];
+    if (/^LAYERLOOM_(NUM_)?THREADS?$/i.test(name))
+      return [`the environment variable ${name} is ignored; --threads sets the number of threads`];
     const meant = meantBy(name);
     return meant === undefined
       ? []

@@ -181,7 +181,7 @@ const unknownCommand = (word: string, path: readonly string[], program: Command)
   const reason = path.length === 0 ? inPlaceOf(word) : undefined;
   if (reason !== undefined) return usageError(`unknown command ${word}: ${reason}; ${seeHelp(program)}`);
   return usageError(
-    `unknown command ${[...path, word].join(' ')}; ${advice(meantCommands(word, path, program), commandOf(program, path).command)}`,
+    `unknown command ${[...path, word === '' ? "''" : word].join(' ')}; ${advice(meantCommands(word, path, program), commandOf(program, path).command)}`,
   );
 };
 
@@ -211,13 +211,15 @@ export const swallowedIn = (command: Command): LayerloomError | undefined => {
 
 const said = (words: readonly string[]): string => listed(words.slice(0, 3).map(shellPath), 'and');
 
+const yaml = /\.ya?ml$/i;
+
 /** Explains the possible meaning of surplus words. */
 const hintsAbout = (extra: readonly string[], name: string): string[] => {
   if (extra.length === 0) return [];
   if (extra.every((word) => /^[\d.,]+$/.test(word)))
     return ['several values are joined by commas, as in 1,2'];
-  const recipe = name === 'merge' ? extra.find((word) => /\.ya?ml$/i.test(word)) : undefined;
-  if (recipe !== undefined) return [`the recipe comes first: layerloom merge ${shellPath(recipe)} -o ./out`];
+  if (name === 'merge' && extra.some((word) => yaml.test(word)))
+    return ['the recipe comes first, and -o names the output'];
   if (extra.some((word) => word.trim() === ''))
     return ['a space seems to follow the \\ at the end of a line'];
   return name === 'merge' ? ['soup averages models, and swap exchanges their layers'] : [];
@@ -230,7 +232,11 @@ const misfit = (command: Command, operands: readonly string[]): LayerloomError =
   const lacking = taken.slice(operands.length).filter((one) => one.required);
   const missing = [...lacking.map(argumentTerm), ...missingOptions(command)];
   const [only] = missing.length === 1 ? lacking : [];
-  const meaning = only === undefined ? '' : `, ${firstClause(only.description)}`;
+  const choices = only?.argChoices ?? [];
+  const meaning =
+    only === undefined
+      ? ''
+      : `, ${firstClause(only.description)}${choices.length === 0 ? '' : `: ${listed(choices, 'or')}`}`;
   const extra = taken.some((one) => one.variadic) ? [] : operands.slice(taken.length);
   const takes = taken.length === 0 ? 'no arguments' : `only ${taken.map(argumentTerm).join(' ')}`;
   const lacksOut = command.options.some(
@@ -238,7 +244,7 @@ const misfit = (command: Command, operands: readonly string[]): LayerloomError =
   );
   const isFree = name === 'merge' || !existsSync(extra[0] ?? '');
   const mayBeOut =
-    !/\.ya?ml$/i.test(extra[0] ?? '') && extra.length === 1 && lacksOut && missing.length === 0 && isFree;
+    !yaml.test(extra[0] ?? '') && extra.length === 1 && lacksOut && missing.length === 0 && isFree;
   const [out] = mayBeOut ? extra : [];
   if (extra.length === 0 && missing.join() === '--out <dir>')
     return usageError('--out is missing: name the directory to create, as in -o ./out');

@@ -66,7 +66,14 @@ const mistakes: readonly (readonly [line: string, code: number, ...parts: string
   ['evaluate ./math --data ./mgsm', 2, '--set data=./mgsm'],
   ['evaluate ./math --model hf', 2, '--set backend=hf'],
   ['evaluate ./math --tasks x --print --dry-run', 2, 'give one of them'],
-  ['evaluate ./math --tasks x --set shots=2', 2, 'shots'],
+  ['evaluate ./math --tasks x --set shots=2', 2, '--set shots=2: no such setting; expected one of tasks'],
+  ['evaluate ./math --tasks x --set fewshots=2', 2, 'no such setting; did you mean fewshot?'],
+  ['evaluate ./math --benchmarks mgms', 2, 'did you mean mgsm?'],
+  ['try hello ./math', 2, 'the prompt follows the models'],
+  ['advise ./math', 2, 'did you mean suggest?'],
+  ['completion', 2, ': bash, zsh or fish'],
+  ['lora-extract ./math', 2, 'did you mean extract-lora?'],
+  ["''", 2, "unknown command ''"],
   ['batch r.yaml -o ./out --only x', 2, '--write names the merges'],
   [`-o ./out ${swap}`, 2, '-o is an option of commands'],
   ['swap —-task ./math', 2, 'unknown option —-task; did you mean --task?'],
@@ -85,9 +92,9 @@ const mistakes: readonly (readonly [line: string, code: number, ...parts: string
     '--allow-crimes (models',
   ],
   ['merge ties.yaml -o ./out --set density=2', 2, 'the recipe has the settings'],
-  ['merge ./out ties.yaml', 2, 'the recipe comes first: layerloom merge ties.yaml -o ./out'],
+  ['merge ./out ties.yaml', 2, 'the recipe comes first, and -o names the output'],
   [`${swap} -o ./out --jobs 4`, 2, 'by --threads threads'],
-  ["soup './mat*' -o ./out", 2, 'a shell expands `*` outside of quotes'],
+  ["soup './exp*' -o ./out", 3, 'a shell expands `*` outside of quotes'],
   ['inspect ./pointer', 3, 'is a pointer of Git LFS', '`git lfs pull`'],
   ['merge - -o ./out', 2, 'standard input is not read'],
   ['merge ties.yaml -o ./out --allow-crimes', 2, 'the error names what differs'],
@@ -279,6 +286,12 @@ describe('a misspelt variable', () => {
       expect(misspeltVariables({ [name]: 'x' })).toEqual([
         `the environment variable ${name} is ignored; did you mean ${meant}?`,
       ]);
+  });
+
+  it('is named with the option that is meant', () => {
+    expect(misspeltVariables({ LAYERLOOM_THREADS: '2' })).toEqual([
+      'the environment variable LAYERLOOM_THREADS is ignored; --threads sets the number of threads',
+    ]);
   });
 
   it('is none that is ours, of our tests, or of another program', () => {

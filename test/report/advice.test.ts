@@ -24,7 +24,7 @@ const said = (ends: number, middle: number, role?: 'task' | 'language') =>
 describe('advice', () => {
   it('says without a role where an expert changed, and nothing of what to take', () => {
     expect(said(0.05, 0.17)).toBe(
-      'x changed its first 2 and last 1 layers less than the others (15.0 % of the change in 37.5 % of the layers).',
+      'x changed its first 2 and last 1 layers less than the others (37.5 % of the layers, 15.0 % of the change in layers).',
     );
     for (const sentence of [said(0.05, 0.17), said(0.2, 0.08), said(0.125, 0.125)])
       expect(sentence).not.toMatch(/swap|tak|replace|another/);

@@ -1,4 +1,5 @@
-import { invalidParameter } from '../../core/base/errors/invalid-parameter.js';
+import { LayerloomError } from '../../core/base/errors/errors.js';
+import { nearest } from '../../core/base/nearest.js';
 import {
   type BenchmarkName,
   benchmarkNames,
@@ -12,7 +13,12 @@ export const toBenchmarks = (text: string): BenchmarkName[] => [
     text.split(',').flatMap((name) => {
       if (name === 'all') return paperBenchmarks;
       if (isBenchmarkName(name)) return [name];
-      throw invalidParameter('benchmarks', name, ['all', ...benchmarkNames].join(', '));
+      throw new LayerloomError('INVALID_PARAMETER', {
+        parameter: 'benchmarks',
+        value: name,
+        expected: ['all', ...benchmarkNames].join(', '),
+        nearest: nearest(name, benchmarkNames),
+      });
     }),
   ),
 ];

@@ -2,10 +2,13 @@ import { formatTables } from '../../../api/format-tables.js';
 import { scoreTables } from '../../../api/score-tables.js';
 import { argument, layerloomCommand } from '../../../core/base/errors/command-line.js';
 import { LayerloomError } from '../../../core/base/errors/errors.js';
+import { nearest } from '../../../core/base/nearest.js';
+import { snakeCase } from '../../../core/methods/framework/tensors/tensor-method.js';
 import { TextRefused } from '../../../core/texts/text-refused.js';
 import { yamlValue } from '../../../core/texts/yaml.js';
 import { hasRecord } from '../../../study/batch/planning/record-names.js';
 import type { BenchmarkName } from '../../../study/evaluation/data/benchmarks.js';
+import { evaluationSchema } from '../../../study/evaluation/evaluation-block.js';
 import {
   type EvaluationOutcome,
   evaluateExperiment,
@@ -165,6 +168,8 @@ const modelsCommand = async (options: EvaluateCommandOptions): Promise<void> => 
   ended(outcome, reportOf(directory, outcome), text, options);
 };
 
+const settingNames = Object.keys(evaluationSchema.shape).map(snakeCase);
+
 /** Reads `KEY=VALUE`; the value is YAML: `8`, `cuda`, `[0, 1]`, `{dtype: bfloat16}`. @throws LayerloomError USAGE */
 const settingsIn = (texts: readonly string[]): Record<string, unknown> => {
   const settings = new Map<string, unknown>();
@@ -172,6 +177,12 @@ const settingsIn = (texts: readonly string[]): Record<string, unknown> => {
     const [, key, value] = /^([a-z_]{1,40})=(.*)$/s.exec(text) ?? [];
     if (key === undefined || value === undefined)
       throw new LayerloomError('USAGE', { reason: `${text}: expected KEY=VALUE` });
+    if (!settingNames.includes(key)) {
+      const near = nearest(key, settingNames);
+      throw new LayerloomError('USAGE', {
+        reason: `--set ${text}: no such setting${near === undefined ? `; expected one of ${settingNames.join(', ')}` : `; did you mean ${near}?`}`,
+      });
+    }
     if (settings.has(key)) throw new LayerloomError('USAGE', { reason: `${key} is set twice` });
     try {
       settings.set(key, yamlValue(value, 'none'));

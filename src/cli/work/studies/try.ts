@@ -1,4 +1,6 @@
+import { existsSync } from 'node:fs';
 import { LayerloomError } from '../../../core/base/errors/errors.js';
+import { isHubId } from '../../../core/models/address/remote.js';
 import { tryModels } from '../../../study/evaluation/try-models.js';
 import type { OutputOptions } from '../../options/output.js';
 import { printJson, printText } from '../../print.js';
@@ -19,6 +21,10 @@ export const tryCommand = async ({ words, json, quiet, ...options }: TryCommandO
   const [models, prompt] = [words.slice(0, -1), words.at(-1)];
   if (prompt === undefined || models.length === 0)
     throw new LayerloomError('USAGE', { reason: 'try takes one model or several, and then the prompt' });
+  if (existsSync(prompt) && !existsSync(models[0] ?? '') && !isHubId(models[0] ?? ''))
+    throw new LayerloomError('USAGE', {
+      reason: `the prompt follows the models, as the last word; ${prompt} stands there, and ${models[0]} is no model`,
+    });
   const display = new StatusLine(process.stderr);
   const report = (done: number) => {
     if (!quiet) display.show(`${done} of ${models.length} models; ${models[done] ?? 'done'}`, `${done}`);

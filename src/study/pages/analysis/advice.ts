@@ -75,7 +75,7 @@ const sentenceOf = (
   return [
     `${named} changed ${isOne ? 'its' : 'their'} first ${bottom} and last ${top} layers`,
     how === 'same' ? 'as much as' : `${how} than`,
-    `the others (${share} of the change in ${spread} of the layers)${role === undefined ? '' : `: ${inSwap[role][how]} (${ofWhole(findings, role)})`}.`,
+    `the others (${spread} of the layers, ${share} of the change in layers)${role === undefined ? '' : `: ${inSwap[role][how]} (${ofWhole(findings, role)})`}.`,
   ].join(' ');
 };
 

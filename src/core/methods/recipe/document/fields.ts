@@ -1,3 +1,4 @@
+import { nearest } from '../../../base/nearest.js';
 import { isSnakeCase, toCamelCase, toSnakeCase } from './case.js';
 import { invalidRecipe } from './invalid.js';
 import type { Mark } from './source.js';
@@ -57,7 +58,10 @@ export const expectList = (tree: Tree, key: string, expected: string): List => {
 export const expectKey = ({ entries, mark }: Mapping, key: string, place: string): MappingEntry => {
   const entry = entries.get(key);
   if (entry !== undefined) return entry;
-  throw invalidRecipe(mark, { reason: `${place} lacks ${key}` });
+  const near = nearest(key, entries.keys());
+  throw invalidRecipe(mark, {
+    reason: `${place} lacks ${key}${near === undefined ? '' : `; is ${near} meant so?`}`,
+  });
 };
 
 export const notAModel = ({ kind, mark }: Tree): Error =>
