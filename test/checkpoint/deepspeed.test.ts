@@ -103,6 +103,22 @@ describe('a checkpoint of ZeRO', () => {
     expect(readdirSync(out)).toContain('config.json');
   });
 
+  it('is averaged with others of its run', async () => {
+    const root = temporaryDirectory();
+    for (const [kind, writer] of [
+      ['zero', (path: string, model: typeof made) => writeZero(path, { ...model, stage: 3, world: 2 })],
+      ['plain', writeCheckpoint],
+    ] as const)
+      for (const seed of [10, 20])
+        writer(join(root, kind, `checkpoint-${seed}`), llama({ seed, layers: 2, dtype: 'F32' }));
+    const average = (kind: string, out = `${kind}-soup`) =>
+      soup({ models: [join(root, kind)], schedule: 'uniform' }, { out: join(root, out) });
+    const [one, other] = [await average('zero'), await average('plain')];
+    expect(weightsIn(one.out).equals(weightsIn(other.out))).toBe(true);
+    rmSync(join(step(join(root, 'zero/checkpoint-20')), 'bf16_zero_pp_rank_1_mp_rank_00_optim_states.pt'));
+    await expect(average('zero', 'again')).rejects.toMatchObject({ code: 'RUN_UNFINISHED' });
+  });
+
   it('is left alone beside weights that loaders take', async () => {
     const run = write();
     writeCheckpoint(run, llama({ layers: 2, seed: 8 }));

@@ -2,6 +2,7 @@ import { LayerloomError } from '../../base/errors/errors.js';
 import { itemAt, valueAt } from '../../base/errors/lookup.js';
 import { isConv1d } from '../../models/adapters/conv1d.js';
 import { peftWarnings } from '../../models/architecture/not-loaded.js';
+import { isTokenizerFile } from '../../models/checkpoint/side-files.js';
 import { type FactorDtype, factorDtypes } from '../../native/solve.js';
 import { operandOf } from '../../plan/adapted.js';
 import { inSpelling } from '../../plan/compile/in-spelling.js';
@@ -165,7 +166,7 @@ const aboutVocabulary = (
   names: readonly string[],
 ): string => {
   const rowsOf = ({ checkpoint }: OpenedCheckpoint) => valueAt(checkpoint.tensors, itemAt(names, 0)).shape[0];
-  return `${expert.checkpoint.name} has ${rowsOf(expert)} rows of tokens, and ${base.checkpoint.name} ${rowsOf(base)}: ${names.join(' and ')} ${names.length === 1 ? 'is' : 'are'} saved whole, with the tokenizer. For PEFT, resize the base first: base.resize_token_embeddings(${rowsOf(expert)})`;
+  return `${expert.checkpoint.name} has ${rowsOf(expert)} rows of tokens, and ${base.checkpoint.name} ${rowsOf(base)}: ${names.join(' and ')} ${names.length === 1 ? 'is' : 'are'} saved whole${expert.checkpoint.sideFiles.some(isTokenizerFile) ? ', with the tokenizer' : ''}. For PEFT, resize the base first: base.resize_token_embeddings(${rowsOf(expert)})`;
 };
 
 const roleOf = (role: string | undefined): ExtractedTensor['role'] =>
