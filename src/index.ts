@@ -41,6 +41,7 @@ export {
 export { rebuild } from './api/rebuild.js';
 export { recipeOf } from './api/recipe-of.js';
 export { type WriteReportOptions, writeReport } from './api/report.js';
+export { rescore } from './api/rescore.js';
 export { type ScoreTables, type ScoreTablesOptions, scoreTables } from './api/score-tables.js';
 export {
   type PlanSearchExperimentOptions,
@@ -293,6 +294,7 @@ export type {
 } from './study/pages/study/study-state.js';
 export type { WatchedStudy, WatchStudyOptions } from './study/pages/study/watch-study.js';
 export { experimentPreset, type PresetModels, type PresetName } from './study/paper/experiment.js';
+export type { Rescored, RescoreOptions } from './study/rescoring/rescore-study.js';
 export type { EvaluationJobs, JobParameters, TrainingJobParameters } from './study/schedulers/jobs.js';
 export {
   type ClaimedVolume,

@@ -47,6 +47,7 @@ import {
   type RecipeInput,
   rebuild,
   relayout,
+  rescore,
   runExperiment,
   runPlan,
   ShardStore,
@@ -245,6 +246,11 @@ const scenarios: Record<ErrorCode, () => unknown> = {
     const file = join(temporaryDirectory(), 'study.tar');
     writeFileSync(file, '');
     return rebuild(file);
+  },
+  RESCORE_REFUSED: async () => {
+    const directory = temporaryDirectory();
+    await writeStudy(directory, { languages: ['swahili'], gridOf: [], problems: 1 });
+    return rescore(directory, { filter: 'none-such' });
   },
   MERGES_DIFFER: async () => {
     const { root, file, out } = writeExperiment(

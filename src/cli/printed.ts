@@ -170,6 +170,7 @@ export interface Printed {
   };
   readonly search: { readonly 'dry-run': SearchPlan; readonly plain: SearchDone };
   readonly table: { readonly out: WrittenTables; readonly plain: ScoreTables };
+  readonly rescore: { readonly out: WrittenTables; readonly plain: ScoreTables };
   readonly bundle: { readonly plain: Bundle };
   readonly rebuild: { readonly plain: RebuiltStudy };
   readonly export: { readonly plain: ExportedModel };

@@ -23,6 +23,7 @@ import { rebuild } from './commands/rebuild.js';
 import { recipe } from './commands/recipe.js';
 import { relayout } from './commands/relayout.js';
 import { report } from './commands/report.js';
+import { rescore } from './commands/rescore.js';
 import { revert } from './commands/revert.js';
 import { schema } from './commands/schema.js';
 import { search } from './commands/search.js';
@@ -62,6 +63,7 @@ const commands = [
   evaluate,
   table,
   report,
+  rescore,
   bundle,
   rebuild,
   search,

@@ -10,3 +10,25 @@ export const found = (expressions: readonly string[], texts: readonly string[]):
     const pattern = new RegExp(expression, 'u');
     return texts.filter((text) => pattern.test(text));
   });
+
+/**
+ * Returns what an expression takes from each text: of its first or last match, the first group that matched,
+ * else the whole match. Undefined without a match.
+ *
+ * @throws SyntaxError for an invalid expression
+ */
+export const taken = (
+  expression: string,
+  which: 'first' | 'last',
+  texts: readonly string[],
+): (string | undefined)[] => {
+  const pattern = new RegExp(expression, 'gu');
+  return texts.map((text) => {
+    let match: RegExpMatchArray | undefined;
+    for (const found of text.matchAll(pattern)) {
+      match = found;
+      if (which === 'first') break;
+    }
+    return match?.slice(1).find((group) => group !== undefined && group !== '') ?? match?.[0];
+  });
+};

@@ -220,6 +220,7 @@ export const catalogue = {
   BUNDLE_REFUSED: input`${'study'} cannot be bundled: ${'reason'}`,
   BUNDLE_INVALID: input`${'file'} is no bundle of a study: ${'reason'}; nothing was unpacked`,
   MERGES_DIFFER: input`${length('merges')} merges are not as ${'out'} records them: ${list('merges')}; give the experts that the study was made from`,
+  RESCORE_REFUSED: input`${'task'} cannot be scored again: ${'reason'}`,
   RESULTS_INVALID: input`${'file'}: ${'reason'}; remove it and evaluate again`,
   RESULTS_FOREIGN: input`${'file'} was not imported: ${'reason'}`,
   TASK_UNKNOWN: usage`lm_eval has no task ${list('tasks')}${nearest} (\`lm_eval ls tasks\` lists them)`,

@@ -1,0 +1,54 @@
+import type { ProblemResult } from '../evaluation/result.js';
+
+// How lm_eval compares an answer with the expected one (`exact_match`). Results do not state it, so the way is
+// chosen that gives the stored scores.
+
+/** Makes texts that count as equal the same. */
+export type Folding = (text: string) => string;
+
+const punctuation = /[!-/:-@[-`{-~]/g;
+
+/** lm_eval 0.4's ways, by the tasks that use them. */
+export const foldings: Readonly<Record<string, Folding>> = {
+  /** `ignore_case`, `ignore_punctuation`. */
+  mgsm: (text) => text.toLowerCase().replace(punctuation, ''),
+  /** `regexes_to_ignore`, then `ignore_case`. */
+  gsm8k: (text) =>
+    text
+      .replaceAll(',', '')
+      .replaceAll('$', '')
+      .replace(afterMarks, '')
+      .replace(/\.(?=\n?$)/, '')
+      .toLowerCase(),
+  'letter by letter': (text) => text,
+};
+
+const afterMarks = /^[\s\S]*#### /;
+
+/** A problem with its expected answer. */
+export interface Answered {
+  readonly problem: ProblemResult;
+  readonly target: string;
+}
+
+/**
+ * Returns the first way by which stored answers have their stored scores; undefined if none does. Several ways
+ * may, so the task's own is tried first.
+ */
+export const foldingOf = (
+  task: string,
+  problems: readonly Answered[],
+  metric: string,
+): Folding | undefined => {
+  const filter = metric.slice(metric.indexOf(',') + 1);
+  const own = Object.keys(foldings).find((name) => task.includes(name));
+  return Object.entries(foldings)
+    .sort(([a], [b]) => Number(b === own) - Number(a === own))
+    .map(([, fold]) => fold)
+    .find((fold) =>
+      problems.every(({ problem: { answers, scores }, target }) => {
+        const answer = answers[filter];
+        return answer !== undefined && Number(fold(answer) === fold(target)) === scores[metric];
+      }),
+    );
+};

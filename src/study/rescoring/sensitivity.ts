@@ -1,0 +1,64 @@
+import type { EvaluationResult } from '../evaluation/result.js';
+import type { Board } from '../scores/boards/board.js';
+import { areAlone, rowIn } from '../scores/boards/groups.js';
+import { type Judged, judged, judgedIn } from '../scores/boards/judged.js';
+import { compareRows } from '../scores/comparing/paired.js';
+import type { Row } from '../scores/intervals/rows.js';
+
+/** A verdict, and the problems that decide it: leaving out one of them gives another verdict. */
+export interface Sensitivity {
+  readonly comparison: Judged;
+  /** Rows of the problems. Null if a side was chosen among configurations, which is not tried. */
+  readonly deciding: readonly number[] | null;
+}
+
+/**
+ * Leaves out each problem in turn, and repeats all comparisons of a language and task with their adjustment.
+ * Intervals and tests are those of tables.
+ */
+export const sensitivityOf = (board: Board): Sensitivity[] =>
+  (areAlone(board) ? [...board.experiment.tasks.keys()] : board.languages).flatMap((language) =>
+    board.subjects
+      .filter((of) => of.language === language)
+      .flatMap((subject) => ofComparisons(board, judgedIn(board, subject))),
+  );
+
+const ofComparisons = (board: Board, all: readonly Judged[]): Sensitivity[] => {
+  const rows = all.map(({ a, b, subject }) => [rowIn(a, subject), rowIn(b, subject)] as const);
+  const isFixed = rows.map(([a, b]) => a.candidates === undefined && b.candidates === undefined);
+  const documents = new Map(
+    rows.flatMap(([a]) =>
+      a.results.flatMap(({ problems }) => problems.map(({ document, id }) => [document, id])),
+    ),
+  );
+  const deciding = all.map((): number[] => []);
+  for (const [document, id] of documents) {
+    const less = new Map<EvaluationResult, EvaluationResult>();
+    const without = (row: Row): Row => ({
+      ...row,
+      results: row.results.map((result) => {
+        const known = less.get(result);
+        if (known !== undefined) return known;
+        const problems = result.problems.filter((problem) => problem.document !== document);
+        const made = { ...result, problems, n: problems.length };
+        less.set(result, made);
+        return made;
+      }),
+    });
+    const again = judged(
+      all.map((one, at) => {
+        const [a, b] = rows[at] as readonly [Row, Row];
+        const result = isFixed[at]
+          ? board.attempt(() => compareRows(without(a), without(b), one.subject.metric, board.resampling))
+          : one.result;
+        return { ...one, result: result ?? one.result };
+      }),
+    );
+    for (const [at, { conclusion }] of again.entries())
+      if (isFixed[at] && conclusion.words !== all[at]?.conclusion.words) deciding[at]?.push(id as number);
+  }
+  return all.map((comparison, at) => ({
+    comparison,
+    deciding: isFixed[at] ? (deciding[at] ?? []).sort((a, b) => a - b) : null,
+  }));
+};
