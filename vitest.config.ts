@@ -70,7 +70,7 @@ const apart = [
 const system = [
   // `command-line` stays with the unit tests, so that a broken door is seen within minutes.
   'test/cli/!(command-line).test.ts',
-  'test/{bundle,conversion,evaluation,experiment,faults,hostile,hub,report,schedulers,search,training}/**/*.test.ts',
+  'test/{bundle,conversion,evaluation,experiment,faults,hostile,hub,report,rescoring,schedulers,search,training}/**/*.test.ts',
   'test/{errors,package,site,verify}.test.ts',
   'test/adapter/patterns.test.ts',
   'test/attestation/tampered.test.ts',

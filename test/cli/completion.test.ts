@@ -10,7 +10,7 @@ import { cli } from '../fixtures/cli.js';
 
 /** The text before Tab, and the shell's offers. */
 const lines: readonly (readonly [typed: string, offered: readonly string[]])[] = [
-  ['layerloom re', ['rebuild', 'recipe', 'relayout', 'report', 'revert']],
+  ['layerloom re', ['rebuild', 'recipe', 'relayout', 'report', 'rescore', 'revert']],
   ['layerloom store ', ['gc', 'ls', 'verify']],
   ['layerloom experiment s', ['slurm', 'snakemake']],
   ['layerloom swap --bottom', ['--bottom', '--bottom-transition']],

@@ -109,6 +109,7 @@ const prepare = (): { at: (name: string) => string; cases: readonly Case[] } => 
     ['table', 'document', [out]],
     ['table', 'document', ['--summaries', published, '--format', 'csv', '-o', at('table.csv')]],
     ['report', 'document', [out, '-o', at('report.html')]],
+    ['rescore', 'document', [out, '--filter', 'strict-match']],
     ['bundle', 'document', [out, '-o', at('study.tar')]],
     ['rebuild', 'document', [at('study.tar'), '-o', at('rebuilt')]],
     ['select', 'document', ['--scores', at('scores.csv'), '--analysis', at('analysis'), '--count', '2']],
