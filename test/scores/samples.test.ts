@@ -1,9 +1,13 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { EvaluationResult, ProblemResult } from '../../src/study/evaluation/result.js';
 import { ofSamples } from '../../src/study/evaluation/sampled-result.js';
 import { layouts } from '../../src/study/paper/layouts.js';
+import { rescoreStudy } from '../../src/study/rescoring/rescore-study.js';
 import type { ScoredExperiment, ScoredModel } from '../../src/study/scores/reading/scored-experiment.js';
 import { tablesOf } from '../../src/study/scores/tables.js';
+import { temporaryDirectory } from '../fixtures/checkpoints.js';
 
 const task = 'mgsm_direct_sw';
 const metric = 'exact_match,flexible-extract';
@@ -93,6 +97,25 @@ describe('the table samples', () => {
     const models = [modelOf('base', spread, 1, 1)];
     expect(() => tablesOf(experimentOf(models), layouts, { tables: ['samples'] })).not.toThrow();
     expect(tablesOf(experimentOf(models), layouts, { tables: ['samples'] })).toEqual([]);
+  });
+});
+
+describe('sampled answers that are scored again', () => {
+  it('are scored answer by answer', async () => {
+    const models = [modelOf('base', spread, 4, 1), modelOf('math-1', spread, 4, 2)];
+    const drop = join(temporaryDirectory(), 'bad.txt');
+    writeFileSync(drop, '0\n9\n');
+    const { tables } = await rescoreStudy(experimentOf(models), { drop });
+    const [table] = tables;
+    const column = table?.columns.findIndex(({ id }) => id === 'after') ?? -1;
+    for (const [at, { results }] of models.entries()) {
+      const runs = results.get(task)?.samples ?? [];
+      const left = runs.flatMap(({ problems }) =>
+        problems.filter(({ id }) => id !== 0 && id !== 9).map(({ scores }) => scores[metric] as number),
+      );
+      const mean = (100 * left.reduce((a, b) => a + b, 0)) / left.length;
+      expect(table?.rows[at]?.cells[column]?.value).toBeCloseTo(mean, 9);
+    }
   });
 });
 

@@ -7,6 +7,7 @@ import { optionName } from '../../core/base/errors/option-name.js';
 import { shipped } from '../../core/base/files/shipped.js';
 import { LibraryThread, TookTooLong } from '../../core/texts/in-thread.js';
 import type { EvaluationResult, ProblemResult } from '../evaluation/result.js';
+import { ofSamples } from '../evaluation/sampled-result.js';
 import { Board, type Subject } from '../scores/boards/board.js';
 import { numberCell, textCell } from '../scores/boards/cells.js';
 import { type Judged, judgedIn } from '../scores/boards/judged.js';
@@ -188,7 +189,15 @@ class Changes {
   }
 
   async apply(result: EvaluationResult, metric: string, extraction: Extraction): Promise<EvaluationResult> {
-    const { task } = result;
+    const { task, samples } = result;
+    if (samples !== undefined) {
+      const each: EvaluationResult[] = [];
+      for (const sample of samples) each.push(await this.apply(sample, metric, extraction));
+      const joined = ofSamples(each);
+      if (joined === undefined)
+        throw refused(task, `the answers of ${result.model} are not to the same problems`);
+      return joined;
+    }
     if (result.problems.length === 0) throw refused(task, `${result.model} has no results by problem`);
     const kept = result.problems.filter((problem) => !this.#isDropped(task, problem));
     if (kept.length === 0) throw refused(task, 'every problem is left out');
@@ -256,7 +265,8 @@ class Changes {
   #foldingOf({ task }: EvaluationResult, metric: string): Folding {
     if (!this.#foldings.has(task)) {
       const results = new Set(this.#experiment.models.flatMap((model) => model.results.get(task) ?? []));
-      const answered = [...results].flatMap(({ problems }) =>
+      const runs = [...results].flatMap((result) => result.samples ?? result);
+      const answered = runs.flatMap(({ problems }) =>
         problems.map((problem): Answered => ({ problem, target: this.#targetOf(problem) })),
       );
       this.#foldings.set(task, foldingOf(task, answered, metric));
