@@ -30,6 +30,15 @@ export interface Drift {
 
 // Means of two short numbers are often ties, and show a wrong weight by the side to which all of them round.
 
+/** A tensor's roundings. */
+export interface Drifting {
+  /** The coarsest dtype of which elements are a rounding apart. */
+  readonly dtype: Dtype;
+  readonly drifts: Drifts;
+  /** Set if the tensor's differences lead to a model by themselves. */
+  readonly leads?: Drift | undefined;
+}
+
 /** Elements nearer to a model are left out: both merges may round them to the same side. */
 const leastUnits = 2;
 
@@ -121,7 +130,7 @@ const totalOf = (direction: Direction, all: readonly Sums[]) => {
  * @param optionsOf returns undefined for a dtype so fine that weights cannot hide in its roundings
  */
 export const driftsIn = (
-  roundings: ReadonlyMap<string, { readonly dtype: Dtype; readonly drifts: Drifts }>,
+  roundings: ReadonlyMap<string, Drifting>,
   optionsOf: (dtype: Dtype) => DriftOptions | undefined,
 ): ReadonlyMap<string, Drift> => {
   const found = new Map<string, Drift>();
@@ -132,8 +141,8 @@ export const driftsIn = (
       tensors.map(([, { drifts }]) => drifts),
       options,
     );
-    for (const [name, { drifts }] of tensors) {
-      const drift = together ?? driftOf([drifts], options);
+    for (const [name, { drifts, leads }] of tensors) {
+      const drift = together ?? leads ?? driftOf([drifts], options);
       if (drift !== undefined) found.set(name, drift);
     }
   }

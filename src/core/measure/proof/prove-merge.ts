@@ -130,17 +130,20 @@ const explained = async (
   evidence: Evidence,
   ofConfig: readonly Fault[],
 ): Promise<Pick<MergeProof, 'tensors' | 'faults' | 'verdict'>> => {
+  const isRandom = (name: string) => evidence.expected.get(name)?.isRandom === true;
   const roundings = new Map<string, Rounding>();
   const [drawn, coarse] = [new Set<string>(), new Set<string>()];
   for (const { name, state } of evidence.tensors) {
     const sample = state === 'different' ? await evidence.sampleOf(name) : undefined;
     const rounding = sample && (await roundingOf(evidence, sample));
-    if (rounding !== undefined && !isCoarse(evidence, sample)) roundings.set(name, rounding);
-    else if (rounding !== undefined) coarse.add(name);
-    else if (sample !== undefined && isAsDrawn(evidence, sample)) drawn.add(name);
+    const isRounded = rounding !== undefined && rounding.leads === undefined;
+    if (!isRounded && sample !== undefined && isAsDrawn(evidence, sample)) drawn.add(name);
+    else if (rounding !== undefined && isCoarse(evidence, sample)) coarse.add(name);
+    else if (rounding !== undefined && (isRounded || !isRandom(name))) roundings.set(name, rounding);
   }
   evidence.coarse = coarse;
-  evidence.drifts = driftsIn(roundings, (dtype) => driftOptions(evidence, dtype));
+  const fixed = [...roundings].filter(([name]) => !isRandom(name));
+  evidence.drifts = driftsIn(new Map(fixed), (dtype) => driftOptions(evidence, dtype));
   const kinds = new Map(
     [...roundings].flatMap(([name, { kind }]) => (evidence.drifts.has(name) ? [] : [[name, kind]])),
   );

@@ -1,6 +1,6 @@
 import type { Dtype } from '../../tensor/dtype.js';
 import { allowedAt, dot, isAtCut } from './agreement.js';
-import { type Drifts, DriftTally } from './drift.js';
+import { type Drift, type Drifting, DriftTally } from './drift.js';
 import type { Evidence, Sampled } from './evidence.js';
 import { isOfDtype, isShortDtype, rounded, truncated, unitAt } from './precision.js';
 import type { Source } from './sources.js';
@@ -46,11 +46,8 @@ export const byNorms = /^(nuslerp|multislerp|karcher|slerp|model_stock|sce|nears
  */
 export type RoundingKind = 'strict' | 'truncated' | 'arithmetic' | 'cut';
 
-export interface Rounding {
+export interface Rounding extends Drifting {
   readonly kind: RoundingKind;
-  /** The coarsest dtype of which elements are a rounding apart. */
-  readonly dtype: Dtype;
-  readonly drifts: Drifts;
 }
 
 /**
@@ -172,7 +169,10 @@ class Tally {
     const [dtype = 'F32'] = this.#sample.grain;
     if (kind === 'strict' && isShortDtype(this.#dtype) && this.#truncated === this.#elements)
       return { kind: 'truncated', dtype, drifts: new Map() };
-    return kind && { kind, dtype, drifts: this.#drift.sums };
+    const isStrict = this.#beyond === 0 && this.#isOff === 0;
+    if (kind === undefined && !(isStrict && this.#isShort)) return undefined;
+    const leads = kind === undefined ? this.#leads : undefined;
+    return { kind: kind ?? 'strict', dtype, drifts: this.#drift.sums, leads };
   }
 
   get kind(): RoundingKind | undefined {
@@ -180,7 +180,8 @@ class Tally {
     // Rounded quantiles may choose another input's value for each element of a small vector.
     const isChosen = this.#method === 'arcee_fusion' && this.#ofNone === 0;
     const isSmall = isChosen && this.#elements <= smallest;
-    if (this.#leadsElsewhere && !isSmall && !(isStrict && this.#mostTowards > mostTowards)) return undefined;
+    if (this.#leads !== undefined && !isSmall && !(isStrict && this.#mostTowards > mostTowards))
+      return undefined;
     if (isStrict) return 'strict';
     // A copy is rounded once at most.
     if (this.#sample.isCopied) return undefined;
@@ -201,14 +202,16 @@ class Tally {
     return this.#sample.grain.some(isShortDtype);
   }
 
-  get #leadsElsewhere(): boolean {
+  get #leads(): Drift | undefined {
     const noise = this.#noise / Math.max(1, this.#elements);
-    return [...this.#towards.values()].some(({ dot: along, length }) => {
+    for (const [direction, { dot: along, length }] of this.#towards) {
       const most =
         this.#mostTowards > mostTowards
           ? this.#mostTowards
           : Math.min(mostTowards, byWeights + (byNoise * this.#noise) / length);
-      return length > 0 && Math.abs(along / length) > most + 4 * Math.sqrt(noise / length);
-    });
+      const share = along / length;
+      if (length > 0 && Math.abs(share) > most + 4 * Math.sqrt(noise / length)) return { direction, share };
+    }
+    return undefined;
   }
 }

@@ -143,7 +143,7 @@ export const fewElements: FaultKind = {
   kind: 'few_elements',
   find: async (evidence, names) => {
     const facts = new Map(evidence.tensors.map((tensor) => [tensor.name, tensor]));
-    const found = (await evidence.sampled(names)).flatMap(
+    const found = (await evidence.sampled(names.filter((name) => !evidence.drifts.has(name)))).flatMap(
       ({ name, found: own, wanted, grain, sources, isWhole }) => {
         const { elements = 0, differing } = facts.get(name) ?? {};
         const beyond = beyondRounding(own, wanted, grain, [...sources.values()]);

@@ -1,6 +1,6 @@
 import { combined, dot, fits, minus, relativeDistance, solveWeights } from '../agreement.js';
 import type { Evidence, Sampled } from '../evidence.js';
-import { unitAt } from '../precision.js';
+import { isShortDtype, unitAt } from '../precision.js';
 import type { Source } from '../sources.js';
 import { counted, type FaultKind, figure, isConstant, median } from './kind.js';
 
@@ -36,7 +36,9 @@ const solve = (sample: Sampled): Solved | undefined => {
   };
   const weights = weightsOf(sample.found);
   const wanted = weightsOf(sample.wanted);
-  if (weights === undefined || (wanted !== undefined && allNear(weights, wanted))) return undefined;
+  if (weights === undefined) return undefined;
+  const tolerance = sample.grain.some(isShortDtype) ? nearWeights : nearInFloat32;
+  if (wanted !== undefined && allNear(weights, wanted, tolerance)) return undefined;
   return { sample, weights, wanted, sources: distinct.map(([source]) => source) };
 };
 
@@ -50,10 +52,14 @@ const solvedIn = (evidence: Evidence, names: readonly string[]): Promise<readonl
       : (await evidence.sampled(names)).flatMap((sample) => solve(sample) ?? []),
   );
 
-const near = (a: number, b: number): boolean => Math.abs(a - b) <= 0.02 * Math.max(1, Math.abs(b));
+/** Differences of solved weights that roundings explain, in short dtypes and in float32. */
+const [nearWeights, nearInFloat32] = [0.02, 1e-4];
 
-const allNear = (a: readonly number[], b: readonly number[]): boolean =>
-  a.length === b.length && a.every((value, at) => near(value, b[at] ?? 0));
+const near = (a: number, b: number, tolerance = nearWeights): boolean =>
+  Math.abs(a - b) <= tolerance * Math.max(1, Math.abs(b));
+
+const allNear = (a: readonly number[], b: readonly number[], tolerance = nearWeights): boolean =>
+  a.length === b.length && a.every((value, at) => near(value, b[at] ?? 0, tolerance));
 
 /** Formats weights: `0.7 math-1 + 0.3 swh-1`. */
 const worded = (sources: readonly Source[], weights: readonly number[]): string =>
@@ -159,6 +165,7 @@ export const wrongLambda = weightKind(
     const ratio = sumOf(without(weights)) / sumOf(without(wanted));
     return (
       Number.isFinite(ratio) &&
+      !near(ratio, 1) &&
       near(sumOf(weights), sumOf(wanted)) &&
       allNear(
         without(weights),
