@@ -1,6 +1,6 @@
 import { execFile } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
-import { cpSync, readFileSync, writeFileSync } from 'node:fs';
+import { cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
@@ -80,6 +80,21 @@ describe.skipIf(python === undefined)('model-signing', () => {
       }),
     );
     expect(passed.flat()).toEqual([]);
+  });
+
+  it('accepts weights in folders of git, which ours refuses', async () => {
+    const { root, signed } = await folders();
+    const { key, publicFile } = writeKeys(root, 'P-256');
+    await attest(signed, { key });
+    const own = ['.git', '.github'].map((folder) => {
+      const copy = join(root, `with-${folder}`);
+      cpSync(signed, copy, { recursive: true });
+      mkdirSync(join(copy, folder));
+      cpSync(join(root, 'expert-1/model.safetensors'), join(copy, folder, 'model.safetensors'));
+      return copy;
+    });
+    expect(JSON.parse(await run('verify', publicFile, ...own))).toEqual([null, null]);
+    for (const folder of own) expect(await verdictOf(folder, publicFile)).toBe('damaged');
   });
 
   it("reads our statements by in-toto's library, as they are", async () => {
