@@ -267,6 +267,15 @@ describe('a line as people type it', () => {
     for (const line of taken) expect(await cli(words(line)), line).toMatchObject({ code: 0, stderr: '' });
   });
 
+  it('names what it made: the model of an adapter, or an adapter', async () => {
+    prepare();
+    const applied = await cli(words('apply ./math ./lora --dry-run -o ./out'));
+    expect(applied.stdout).toMatch(/^Relayout\n/);
+    writeAdapter(join(root, 'other'), lora({ shapes: llamaShapes({ layers: 4 }), seed: 2 }));
+    const { stdout } = await cli(words('soup ./lora ./other --dry-run -o ./out'));
+    expect(stdout).toMatch(/^Soup, as a LoRA adapter: weights 1,1\n/);
+  });
+
   it('warns of a soup of one model', async () => {
     prepare();
     const { stderr } = await cli(words('soup ./math -o ./out'));

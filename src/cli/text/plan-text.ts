@@ -21,14 +21,16 @@ const describeMemory = ({ shards }: MergePlan, wanted: number): string => {
 };
 
 /** A recipe with its final parameters: `Layer swap: bottom 5, top 2, …`. */
-export const describeRecipe = ({ title, recipe }: MergePlan): string => {
+export const describeRecipe = ({ title, recipe, form }: MergePlan): string => {
   const settings = Object.entries(recipe).map(([key, value]) =>
     // Parameters that the picture of layers shows.
     key === 'slices' && Array.isArray(value)
       ? `${value.length} slices`
       : `${key} ${describeValue(value, key)}`,
   );
-  const [first, ...others] = wrap(visibleLine(`${title}: ${settings.join(', ')}`), textWidth() - 2);
+  const name = form === 'adapter' ? `${title}, as a LoRA adapter` : title;
+  const said = settings.length === 0 ? name : `${name}: ${settings.join(', ')}`;
+  const [first, ...others] = wrap(visibleLine(said), textWidth() - 2);
   return [first, ...others.map((line) => `  ${line}`)].join('\n');
 };
 

@@ -1,6 +1,6 @@
 import { shellWord } from '../../core/base/errors/command-line.js';
 import { invalidParameter } from '../../core/base/errors/invalid-parameter.js';
-import { checkTexts } from './checks.js';
+import { checkTexts, secondsOf } from './checks.js';
 import {
   type EvaluationJobs,
   type Job,
@@ -104,6 +104,8 @@ const limitsOf = ({ prefix, gpus, limits: { directives = [], memory, cpus, ...ow
   const { time, partition, account, qos } = own;
   checkTexts({ time, partition, account, qos }, prefix);
   checkTexts({ memory });
+  // sbatch would refuse the first job, after the script was printed.
+  if (time !== undefined && !/^(unlimited|infinite)$/i.test(time)) secondsOf(`${prefix}time`, time);
   for (const directive of directives) checkDirective(`${prefix}directive`, directive);
   const options = { 'cpus-per-task': cpus, time, partition, account, qos, mem: memory };
   return [
