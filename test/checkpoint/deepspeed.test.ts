@@ -161,6 +161,9 @@ describe('a checkpoint of ZeRO', () => {
     const run = write();
     writeFileSync(step(run, 'zero_pp_rank_2_mp_rank_00_optim_states.pt'), '');
     await refused(run, 'WEIGHTS_UNSUPPORTED', /of 2 ranks, and other files/);
+    const twice = write();
+    writeFileSync(step(twice, 'zero_pp_rank_1_mp_rank_00_optim_states.pt'), '');
+    await refused(twice, 'WEIGHTS_UNSUPPORTED', /of the same rank/);
     await refused(
       write({ model: { param_shapes: Buffer.from('N') } }),
       'WEIGHTS_UNSUPPORTED',

@@ -57,6 +57,9 @@ const gatherIn = async (directory: string, names: readonly string[]): Promise<re
     );
   const optimizers = byRank(names, optimizerName);
   const models = byRank(names, modelName);
+  const ofRanks = names.filter((name) => optimizerName.test(name) || modelName.test(name));
+  if (ofRanks.length > optimizers.size + models.size)
+    throw unsupported(join(directory, itemAt(ofRanks, 0)), 'another file beside it is of the same rank');
   const lacking = (missing: readonly string[]) =>
     new LayerloomError('NOT_A_CHECKPOINT', {
       path: directory,
