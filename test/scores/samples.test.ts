@@ -93,6 +93,14 @@ describe('the table samples', () => {
     }
   });
 
+  it('has no rows for a metric that runs lack', () => {
+    const models = [modelOf('base', spread, 4, 1)];
+    const options = { tables: ['samples', 'plan', 'models'], metric: 'pass@4,flexible-extract', plan: 2 };
+    const tables = tablesOf(experimentOf(models), layouts, options);
+    expect(tables.find(({ id }) => id === 'models')?.rows[0]?.cells.some((cell) => cell !== null)).toBe(true);
+    expect(tables.filter(({ id }) => id !== 'models').flatMap(({ rows }) => rows)).toEqual([]);
+  });
+
   it('is left out where answers are greedy', () => {
     const models = [modelOf('base', spread, 1, 1)];
     expect(() => tablesOf(experimentOf(models), layouts, { tables: ['samples'] })).not.toThrow();

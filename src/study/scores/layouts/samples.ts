@@ -35,7 +35,10 @@ export const samples = (board: Board): ScoreTable[] => [
     rows: tasksOf(board).flatMap((subject) =>
       board.experiment.models.flatMap((model) => {
         const score = scoreOf(model, subject.task, subject.metric);
-        return score?.result.samples === undefined ? [] : [rowOf(score, score.result.samples, subject)];
+        const runs = score?.result.samples;
+        // A run has no pass@k and maj@k of its own.
+        const isOfRuns = runs?.every(({ metrics }) => typeof metrics[subject.metric] === 'number');
+        return score === undefined || runs === undefined || !isOfRuns ? [] : [rowOf(score, runs, subject)];
       }),
     ),
     refusals: [],
