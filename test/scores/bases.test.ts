@@ -114,6 +114,7 @@ describe('tables of several bases', () => {
   it.each([
     ['versions of the task', { taskVersion: '2.0' }, 'llama: 1.0, falcon: 2.0'],
     ['numbers of examples', { fewshot: 0 }, 'llama: 8, falcon: 0'],
+    ['drawings of answers', { sampling: 'temperature=0.6' }, 'llama: greedy, falcon: temperature=0.6'],
   ])('leave out the mean of different %s, and go on', (what, changes, values) => {
     const models = falcon.experiment.models.map((model) => ({
       ...model,

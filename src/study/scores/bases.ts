@@ -84,6 +84,7 @@ const taskFacts = {
   version: 'versions of the task',
   fewshot: 'numbers of examples',
   maxTokens: 'longest answers',
+  sampling: 'drawings of answers',
   n: 'numbers of problems',
 } as const;
 
@@ -91,13 +92,14 @@ const factsOf = ({ board, experiment }: Scored, task: string) => {
   const subject = board.subjects.find((of) => of.task === task);
   const [first] = subject === undefined ? [] : scoresOf(experiment.models, task, subject.metric);
   if (subject === undefined || first === undefined) return undefined;
-  const { taskVersion: version, fewshot, maxTokens, n } = first.result;
+  const { taskVersion: version, fewshot, maxTokens, sampling, n } = first.result;
   return {
     benchmark: subject.benchmark,
     metric: subject.metric,
     version,
     fewshot,
     maxTokens: maxTokens ?? "the task's own",
+    sampling: sampling ?? 'greedy',
     n,
   };
 };
