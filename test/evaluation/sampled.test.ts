@@ -76,6 +76,19 @@ describe('sampled answers', () => {
     expect((await evaluateExperiment(out, { lmEval, only })).results).toEqual({ made: 2, there: 4 });
     expect(scoreOf(out)?.samples?.slice(0, 3)).toEqual(score?.samples);
 
+    // Answers to another version of the task, or of another back end, make no score with the others.
+    for (const change of [{ taskVersion: 'old' }, { source: 'imported', backend: 'vllm' }]) {
+      const [first = ''] = score?.samples ?? [];
+      const path = join(out, first);
+      const result = { ...JSON.parse(readFileSync(path, 'utf8')), ...change };
+      writeFileSync(path, JSON.stringify({ ...result, started: '2020-01-01T00:00:00.000Z' }));
+      await set({ ...sampled, repeats: 5 });
+      expect(scoreOf(out)).toBeUndefined();
+      expect((await planEvaluation(out, { lmEval, only })).tasks).toMatchObject([{ task, problems: 20 }]);
+      expect((await evaluateExperiment(out, { lmEval, only })).results).toEqual({ made: 1, there: 5 });
+      expect(scoreOf(out)?.samples).toHaveLength(5);
+    }
+
     await set({ ...greedy, seed: 7 });
     expect(scoreOf(out)).toBeUndefined();
     expect((await evaluateExperiment(out, { lmEval, only })).results).toEqual({ made: 1, there: 1 });

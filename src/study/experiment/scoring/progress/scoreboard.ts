@@ -12,7 +12,7 @@ import { weightsOfMerge } from '../../../store/files/weights.js';
 import type { ExperimentRecord, MergeRecord, Scored } from '../../record/experiment-record.js';
 import { leftResults } from '../requests/left-results.js';
 import { weightsOfReference } from '../requests/models-to-score.js';
-import { samplesOf } from '../requests/wanted-results.js';
+import { askedAlike, samplesOf } from '../requests/wanted-results.js';
 import { ScoreFailures } from './score-failures.js';
 
 /** Joins an experiment's results to its models by weights. */
@@ -157,10 +157,7 @@ const sampleSets = (
   settings: EvaluationSettings,
 ): FoundResult[][] => {
   const wanted = results.filter(({ result }) => isWanted(result, settings));
-  const alike = groupBy(wanted, ({ result: { rows, n, taskVersion, promptHash, fewshot, backend } }) =>
-    JSON.stringify([rows, n, taskVersion, promptHash, fewshot, backend]),
-  );
-  return [...alike.values()].flatMap((set) => {
+  return [...groupBy(wanted, askedAlike).values()].flatMap((set) => {
     const newestFirst = set.toSorted((a, b) => (a.result.started < b.result.started ? 1 : -1));
     const each = samplesOf(task, settings).map(({ sample }) =>
       newestFirst.find(({ result }) => result.seed === settings.seedOf(sample)),

@@ -1,3 +1,4 @@
+import { groupBy } from '../../../../core/base/errors/lookup.js';
 import { backendOf } from '../../../evaluation/harness/harness-output.js';
 import type { FoundResult } from '../../../evaluation/result-files.js';
 import type { EvaluationSettings } from '../../../evaluation/settings.js';
@@ -16,33 +17,50 @@ export interface TaskSample {
 export const samplesOf = (task: string, settings: EvaluationSettings): TaskSample[] =>
   Array.from({ length: settings.repeatsOf(task) }, (_, sample) => ({ task, sample }));
 
-/** Returns the result that matches the settings. */
-const resultOf = (
-  results: readonly FoundResult[],
-  weights: string,
-  { task, sample }: TaskSample,
-  settings: EvaluationSettings,
-): FoundResult | undefined =>
-  results.find(
-    ({ result }) =>
-      result.weights === weights &&
-      result.task === task &&
-      result.fewshot === (settings.fewshotOf(task) ?? result.fewshot) &&
-      result.seed === settings.seedOf(sample) &&
-      result.maxTokens === settings.maxTokensOf(task) &&
-      result.sampling === settings.samplingTextOf(task) &&
-      String(result.rows) === String(settings.rowsOf(task)) &&
-      (result.source === 'imported' || result.backend === backendIn(settings)),
-  );
+/** Equal for answers to the same problems that were asked alike. Only such answers make one score. */
+export const askedAlike = ({
+  result: { rows, n, taskVersion, promptHash, fewshot, backend },
+}: FoundResult): string => JSON.stringify([rows, n, taskVersion, promptHash, fewshot, backend]);
 
-/** Returns the results that match the settings, in the order of samples. */
+/**
+ * Returns the results that match the settings, in the order of samples: all of them, if some results that
+ * were asked alike are complete; otherwise the newest of this back end, which a run can complete.
+ */
 export const resultsOf = (
   results: readonly FoundResult[],
   weights: string,
   task: string,
   settings: EvaluationSettings,
-): FoundResult[] =>
-  samplesOf(task, settings).flatMap((sample) => resultOf(results, weights, sample, settings) ?? []);
+): FoundResult[] => {
+  const samples = samplesOf(task, settings);
+  const own = backendIn(settings);
+  const wanted = results.filter(
+    ({ result }) =>
+      result.weights === weights &&
+      result.task === task &&
+      result.fewshot === (settings.fewshotOf(task) ?? result.fewshot) &&
+      result.maxTokens === settings.maxTokensOf(task) &&
+      result.sampling === settings.samplingTextOf(task) &&
+      String(result.rows) === String(settings.rowsOf(task)) &&
+      (result.source === 'imported' || result.backend === own),
+  );
+  const sets = [...groupBy(wanted, askedAlike).values()]
+    .map((set) =>
+      samples.flatMap(
+        ({ sample }) => set.find(({ result }) => result.seed === settings.seedOf(sample)) ?? [],
+      ),
+    )
+    .filter((set) => set.length > 0)
+    .toSorted((a, b) => (startOf(a) < startOf(b) ? 1 : -1));
+  return (
+    sets.find((set) => set.length === samples.length) ??
+    sets.find((set) => set.some(({ result }) => result.backend === own)) ??
+    []
+  );
+};
+
+const startOf = (set: readonly FoundResult[]): string =>
+  set.reduce((last, { result }) => (result.started > last ? result.started : last), '');
 
 /** Returns the samples without a result. */
 export const lackingSamples = (
@@ -50,5 +68,7 @@ export const lackingSamples = (
   weights: string,
   task: string,
   settings: EvaluationSettings,
-): TaskSample[] =>
-  samplesOf(task, settings).filter((sample) => resultOf(results, weights, sample, settings) === undefined);
+): TaskSample[] => {
+  const there = new Set(resultsOf(results, weights, task, settings).map(({ result }) => result.seed));
+  return samplesOf(task, settings).filter(({ sample }) => !there.has(settings.seedOf(sample)));
+};
