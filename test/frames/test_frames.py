@@ -5,6 +5,7 @@ import math
 import os
 import subprocess
 import sys
+import tempfile
 import unittest
 from pathlib import Path
 from typing import Any
@@ -128,6 +129,32 @@ class Frames(unittest.TestCase):
         means = samples[samples["metric"] == "exact_match"].groupby(of)["score"].mean()
         scores = self.study.scores.set_index(of)["value"]
         pandas.testing.assert_series_equal(means, scores[means.index], check_names=False)
+
+    def test_several_answers_are_one_score_and_a_sample_each(self) -> None:
+        with tempfile.TemporaryDirectory() as directory:
+            (base,) = [one for one in record["references"] if one["role"] == "base"]
+            score = base["scores"]["mgsm_direct_sw"]
+            (Path(directory) / "evaluations").mkdir()
+            names, metric = ["evaluations/a.json", "evaluations/b.json"], "exact_match,flexible-extract"
+            problems = result(score, ".problems.json")
+            for right, name in enumerate(names):
+                file = {**result(score), "sampling": "temperature=0.6", "texts": None, "metrics": {metric: right}}
+                (Path(directory) / name).write_text(json.dumps(file))
+                answered = [{**one, "scores": {metric: right}} for one in problems]
+                (Path(directory) / name.replace(".json", ".problems.json")).write_text(json.dumps(answered))
+            joined = {**score, "metrics": {metric: 0.5, metric.replace(",", "_stderr,"): None}, "result": names[0], "samples": names}
+            changed = {**record, "merges": [], "references": [{**base, "scores": {"mgsm_direct_sw": joined}}]}
+            (Path(directory) / "experiment.json").write_text(json.dumps(changed))
+            study = layerloom.open(directory)
+            scores = values(study.rows("scores"), "value", "stderr", "sampling", "answers", "n")
+            self.assertEqual(scores, [(0.5, None, "temperature=0.6", 2, 20)])
+            samples = values(study.rows("samples"), "sample", "problem", "score")
+            expected = [(right, one["id"], float(right)) for right in (0, 1) for one in problems]
+            self.assertEqual(samples, expected)
+            joined["samples"] = []
+            (Path(directory) / "experiment.json").write_text(json.dumps(changed))
+            with self.assertRaisesRegex(layerloom.LayerloomError, "samples: expected a result"):
+                layerloom.open(directory).rows("scores")
 
     def test_analyses_are_the_files_of_experts(self) -> None:
         expected = [

@@ -20,14 +20,16 @@ score_columns = model_columns | columns(
     ("number", "value stderr"),
     ("boolean", "higher_is_better"),
     ("integer", "n fewshot first_row end_row max_tokens"),
-    ("text", "seed backend harness_version source started"),
+    ("text", "seed sampling"),
+    ("integer", "answers"),
+    ("text", "backend harness_version source started"),
     ("number", "seconds"),
     ("text", "result"),
 )
 
 sample_columns = model_columns | columns(
     ("text", "task"),
-    ("integer", "problem"),
+    ("integer", "problem sample"),
     ("text", "document metric filter"),
     ("number", "score weight"),
     ("text", "answer response question expected"),

@@ -120,7 +120,7 @@ class Experiment:
                 yield columns, settings, task, score, self.result_of(score)
 
     def result_of(self, score: Value) -> Value:
-        return self.read(name_of(score), self.results)
+        return self.read(names_of(score)[0], self.results)
 
     def read(self, name: str, kept: dict[str, Value] | None = None) -> Value:
         found = None if kept is None else kept.get(name)
@@ -135,7 +135,9 @@ class Experiment:
     def scores(self) -> Table:
         table = Table({**score_columns, **self.settings})
         for columns, settings, task, score, result in self.scored():
-            metrics = result["metrics"]
+            names = names_of(score)
+            # The record has the means over several answers to each problem.
+            metrics = (score if len(names) > 1 else result)["metrics"]
             headline = score.get("headline")
             rows = result.get("rows")
             first, end = (None, None) if rows is None else [one.integer() for one in rows.pair()]
@@ -159,7 +161,9 @@ class Experiment:
                         "first_row": first,
                         "end_row": end,
                         "harness_version": result["harness"]["version"].text(),
-                        "result": os.path.join(self.directory, "evaluations", name_of(score)),
+                        "sampling": None if (drawn := result.get("sampling")) is None else drawn.text(),
+                        "answers": len(names),
+                        "result": os.path.join(self.directory, "evaluations", names[0]),
                         **self.settings_row(settings),
                     }
                 )
@@ -168,9 +172,10 @@ class Experiment:
     @cached_property
     def samples(self) -> Table:
         table = Table(sample_columns)
-        for columns, _, task, score, result in self.scored():
-            for sample in self.samples_of(name_of(score), result):
-                table.add({**columns, "task": task, **sample})
+        for columns, _, task, score, first in self.scored():
+            for number, name in enumerate(names_of(score)):
+                for sample in self.samples_of(name, first if number == 0 else self.read(name)):
+                    table.add({**columns, "task": task, "sample": number, **sample})
         return table
 
     def samples_of(self, name: str, result: Value) -> Iterator[dict[str, Any]]:
@@ -218,9 +223,13 @@ def record_in(directory: str) -> str:
     return file
 
 
-def name_of(score: Value) -> str:
-    """Returns the name of a result's file, which lies in `evaluations` whatever the record says."""
-    return score["result"].text().rsplit("/", 1)[-1]
+def names_of(score: Value) -> list[str]:
+    """Returns the names of a score's results, one for each answer; all lie in `evaluations` whatever the record says."""
+    samples = score.get("samples")
+    results = [score["result"]] if samples is None else list(samples)
+    if not results:
+        raise score["samples"].wrong("a result")
+    return [result.text().rsplit("/", 1)[-1] for result in results]
 
 
 def column_of(key: str) -> str:

@@ -109,7 +109,7 @@ const scoreSchema: z.ZodType<Score> = z.object({
   metrics: z.record(z.string(), z.number().nullable()),
   headline: z.string().exactOptional(),
   result: z.string(),
-  samples: z.array(z.string()).readonly().exactOptional(),
+  samples: z.array(z.string()).min(1).readonly().exactOptional(),
 });
 
 const errorSchema: z.ZodType<ScoreError> = z.object({ code: z.string(), message: z.string() });
