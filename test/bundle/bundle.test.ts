@@ -29,6 +29,9 @@ import {
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { stubHarness } from '../fixtures/evaluation-errors.js';
 import { contentsOf, writeExperiment } from '../fixtures/experiment.js';
+import { archiveOf, entriesOf, withSums } from './archives.js';
+
+type Json = Readonly<Record<string, unknown>>;
 
 vi.setConfig({ testTimeout: 300_000 });
 
@@ -194,6 +197,35 @@ describe('a rebuilt study', () => {
     );
     expect((await verify(join(out, merge))).verdict).toBe('intact');
     expect(readdirSync(join(out, 'swahili/math-1+swh-2/default')).filter(isWeights)).toEqual([]);
+  });
+
+  it('names the merges whose record states other files, or some twice', async () => {
+    const root = temporaryDirectory();
+    const edits: Readonly<Record<string, (record: Json) => Json>> = {
+      [merge]: (record) => ({ ...record, sideFiles: [] }),
+      'swahili/math-1+swh-2/default': ({ shards, ...record }) => ({
+        ...record,
+        shards: (shards as unknown[]).map(() => (shards as unknown[])[0]),
+      }),
+    };
+    const edited = entriesOf(readFileSync(file))
+      .map((entry) => ({ ...entry, name: entry.name.replace('study/', '') }))
+      .filter(({ name }) => name !== 'SHA256SUMS')
+      .map((entry) => {
+        const edit = edits[entry.name.replace('/layerloom.json', '')];
+        if (edit === undefined) return entry;
+        return { ...entry, content: JSON.stringify(edit(JSON.parse(entry.content.toString()) as Json)) };
+      });
+    writeFileSync(join(root, 'edited.tar'), archiveOf(withSums(edited)));
+    const { again } = await rebuild(join(root, 'edited.tar'), { experts });
+    expect(again).toMatchObject({ same: 10, failed: [] });
+    expect(again?.different.map(({ merge: name, reason }) => [name, reason])).toEqual([
+      [merge, expect.stringMatching(/^the weights are equal, and .*config\.json.* differ$/)],
+      [
+        'swahili/math-1+swh-2/default',
+        expect.stringMatching(/^it has \d files of weights, and 1 are recorded$/),
+      ],
+    ]);
   });
 
   it('is absent if an expert is, or its work is interrupted', async () => {

@@ -81,7 +81,7 @@ ${references.map(({ name, role, model }) => `| ${cell(name)} | ${cell(role)} | \
 const citationOf = ({ record }: AboutStudy): string =>
   stringify({
     'cff-version': '1.2.0',
-    message: `${writtenMark}. Name the authors of the study before you publish it.`,
+    message: `${writtenMark}. Name the authors before you publish it, and write another message: with this one, a later bundle writes the file again.`,
     type: 'dataset',
     title: visibleLine(titleOf(record)),
     authors: [{ name: 'The authors of this study' }],

@@ -154,8 +154,9 @@ class Comparing {
     if (recorded === undefined) return `the bundle has no valid ${provenanceName} of it`;
     if (made === undefined) return 'what was made here has no valid record';
     const shards = new Map(made.shards.map((shard) => [shard.file, shard]));
-    if (shards.size !== recorded.shards.length)
-      return `it has ${shards.size} files of weights, and ${recorded.shards.length} are recorded`;
+    const stated = new Set(recorded.shards.map(({ file }) => file));
+    if (shards.size !== stated.size)
+      return `it has ${shards.size} files of weights, and ${stated.size} are recorded`;
     const other: string[] = [];
     for (const { file, bytes, sha256 } of recorded.shards) {
       const own = shards.get(file);
@@ -164,13 +165,14 @@ class Comparing {
       const found = own.sha256 ?? (await sha256Of(join(this.#made, file)));
       if (own.bytes !== bytes || found !== sha256) other.push(file);
     }
-    const side = new Map(made.sideFiles.map(({ file, sha256 }) => [file, sha256]));
-    const texts = recorded.sideFiles.filter(
-      ({ file, sha256 }) => !/\.md$/.test(file) && side.get(file) !== sha256,
+    const [side, sides] = [made, recorded].map(
+      ({ sideFiles }) => new Map(sideFiles.map(({ file, sha256 }) => [file, sha256])),
+    ) as [Map<string, string>, Map<string, string>];
+    const texts = [...new Set([...sides.keys(), ...side.keys()])].filter(
+      (file) => !/\.md$/.test(file) && side.get(file) !== sides.get(file),
     );
     if (other.length > 0) return `${describe(other)} of weights differ: ${await this.#cause(recorded, made)}`;
-    if (texts.length > 0)
-      return `the weights are equal, and ${texts.map(({ file }) => file).join(', ')} differ`;
+    if (texts.length > 0) return `the weights are equal, and ${texts.join(', ')} differ`;
     for (const file of [...shards.keys(), ...side.keys()]) await this.#move(file);
     return undefined;
   }
