@@ -104,7 +104,7 @@ describe('a merge on the hub, compared with its recipe by a sample', () => {
     const { verdict, sample } = JSON.parse((await verify(0.3, 7, '--download', '--json')).stdout);
     expect(verdict).toBe('intact');
     expect(sample.toDownload).toBeLessThan(sample.bytes);
-    // What was under way when the process was killed is fetched again.
+    // The process fetches again ranges that the kill cut off.
     expect(hub.weightBytes).toBeLessThan(sample.bytes + fetched - (sample.bytes - sample.toDownload) + 1e6);
   });
 

@@ -32,7 +32,7 @@ export interface Drift {
 
 /** A tensor's roundings. */
 export interface Drifting {
-  /** The coarsest dtype of which elements are a rounding apart. */
+  /** The coarsest dtype whose roundings the elements are apart. */
   readonly dtype: Dtype;
   readonly drifts: Drifts;
   /** Set if the tensor's differences lead to a model by themselves. */

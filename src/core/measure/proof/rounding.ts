@@ -156,7 +156,7 @@ class Tally {
       for (const { source, values, sums } of towards) {
         const direction = rounded(values[at] ?? 0, dtype) - b;
         this.#drift.add(source, apart, direction, b, unit);
-        // One NaN or infinity would hide the direction of all others.
+        // A NaN or infinity would hide the direction of all others.
         if (!Number.isFinite(direction) || !Number.isFinite(apart)) continue;
         sums.dot += apart * direction;
         sums.length += direction * direction;
