@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { describeSuggestion } from '../../src/cli/text/models/suggestion-text.js';
 import { suggestLayers } from '../../src/core/measure/analysis/advice/suggestion.js';
 import { publishedProfile } from '../fixtures/published-profile.js';
 
@@ -104,6 +105,23 @@ describe('suggested layers', () => {
     // The task expert would lose as much as the other gains.
     const alike = { ...math, shares: concentrated.shares };
     expect(suggestLayers(alike, concentrated, { budget: 1 })).toMatchObject({ top: 1, undecided: [] });
+  });
+
+  it.each([
+    ['say so where the middle holds most of the language expert’s change', 12, true],
+    ['do not where the ends hold it', 1, false],
+  ])('%s', (_, at, isSaid) => {
+    const math = expertOf('math', publishedProfile('4-math-1'));
+    const swh = {
+      ...expertOf('swh', publishedProfile('6-swahili-1')),
+      shares: { layers: raised(32, (layer) => layer === at, 1e3), outside: 0 },
+    };
+    const text = describeSuggestion({
+      ...suggestLayers(math, swh, { budget: 9 }),
+      ...{ task: { name: 'math', meanMav: 1 }, language: { name: 'swh', meanMav: 1 }, layers: 32 },
+      ...{ command: '', experiment: { merges: [] }, bytesRead: 0, seconds: 0, warnings: [] },
+    });
+    expect(/an even\s+spread\s+would/.test(text)).toBe(isSaid);
   });
 
   it('follow a language expert that changed more layers, or fewer', () => {

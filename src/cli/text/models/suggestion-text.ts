@@ -12,6 +12,16 @@ const paragraph = (text: string): string[] => ['', ...wrap(text, textWidth())];
 
 const shares = ({ kept, dropped, halved }: SwappedChange): string[] => [kept, dropped, halved].map(percent);
 
+/** Says that the suggested swap leaves out most of the language expert's change, if the layers were decided. */
+const inTheMiddle = ({ layers, bottom, top, undecided, swaps: [swap], language }: Suggestion): string[] => {
+  if (swap === undefined || undecided.length > 0) return [];
+  const { kept, dropped } = swap.language;
+  if (kept > ((bottom + top) / layers) * (kept + dropped)) return [];
+  return paragraph(
+    `These layers hold no more of ${language.name}'s change than an even spread would: most of it lies in the middle, and the swap drops it. Compare with a soup.`,
+  );
+};
+
 export const describeSuggestion = (suggestion: Suggestion): string => {
   const { task, language, layers, bottom, top, undecided, reasons, largest, swaps, command } = suggestion;
   const experts = sides.toReversed().map((side) => {
@@ -39,6 +49,7 @@ export const describeSuggestion = (suggestion: Suggestion): string => {
       `top ${top}: ${reasons.top}`,
       'transitions 0: the paper found no significant gain from them',
     ].flatMap((line) => wrap(line, textWidth() - 2).map((part) => `  ${part}`)),
+    ...inTheMiddle(suggestion),
     ...paragraph(
       `The paper (arXiv 2410.01335, §4.2) chooses by scores. It swaps ${paperCounts.bottom} and ${paperCounts.top} of ${paperLayers} layers by default, and found 3 to 5 and 0 to 2 effective${scaled}.`,
     ),
