@@ -18,6 +18,7 @@ export {
 } from './api/choose-parts.js';
 export { type DiffOptions, diff } from './api/diff.js';
 export type { Finding } from './api/doctor/finding.js';
+export { draw } from './api/draw.js';
 export { type Examination, examineInstallation } from './api/examine-installation.js';
 export { exportModel } from './api/export-model.js';
 export { type ExportedRecipe, type ExportOptions, exportRecipe } from './api/export-recipe.js';
@@ -283,6 +284,7 @@ export {
 export type { ScoringOutcome } from './study/experiment/scoring/score-model.js';
 export type { ProposedSwap } from './study/pages/analysis/proposed-swaps.js';
 export type { AnalysisResult } from './study/pages/analysis/write-analysis.js';
+export type { Drawn, DrawnPicture, DrawOptions } from './study/pages/report/draw-study.js';
 export type { ReportOptions, WrittenReport } from './study/pages/report/write-report.js';
 export type { FormattedTables, TableFormat, TextFormat } from './study/pages/score-table/formats.js';
 export type {

@@ -22,6 +22,7 @@ import type { EvaluationOutcome } from '../study/experiment/scoring/evaluate-exp
 import type { ImportOutcome } from '../study/experiment/scoring/import-results.js';
 import type { EvaluationPlan, ScoringTime } from '../study/experiment/scoring/plan-evaluation.js';
 import type { AnalysisResult } from '../study/pages/analysis/write-analysis.js';
+import type { Drawn } from '../study/pages/report/draw-study.js';
 import type { WrittenReport } from '../study/pages/report/write-report.js';
 import type { WatchedStudy } from '../study/pages/study/watch-study.js';
 import type { ScoreTable } from '../study/scores/reading/score-table.js';
@@ -170,6 +171,7 @@ export interface Printed {
   };
   readonly search: { readonly 'dry-run': SearchPlan; readonly plain: SearchDone };
   readonly table: { readonly out: WrittenTables; readonly plain: ScoreTables };
+  readonly draw: { readonly plain: Drawn };
   readonly rescore: { readonly out: WrittenTables; readonly plain: ScoreTables };
   readonly bundle: { readonly plain: Bundle };
   readonly rebuild: { readonly plain: RebuiltStudy };

@@ -11,6 +11,7 @@ import { chain } from './commands/chain.js';
 import { completion } from './commands/completion.js';
 import { diff } from './commands/diff.js';
 import { doctor } from './commands/doctor.js';
+import { draw } from './commands/draw.js';
 import { evaluate } from './commands/evaluate.js';
 import { experiment } from './commands/experiment.js';
 import { exportModel } from './commands/export.js';
@@ -63,6 +64,7 @@ const commands = [
   evaluate,
   table,
   report,
+  draw,
   rescore,
   bundle,
   rebuild,

@@ -241,7 +241,7 @@ export const pythonFunctions: Readonly<Record<string, string>> = {
   ...{ verify: 'verify', attest: 'attest', chain: 'chain' },
   ...{ inspect: 'inspect', partition: 'partition', batch: 'run_experiment' },
   ...{ evaluate: 'evaluate', search: 'search', table: 'table', report: 'report', export: 'export' },
-  ...{ bundle: 'bundle', rebuild: 'rebuild', rescore: 'rescore' },
+  ...{ bundle: 'bundle', rebuild: 'rebuild', rescore: 'rescore', draw: 'draw' },
 };
 
 const isOption = (word: string | Argument): word is string =>

@@ -30,7 +30,7 @@ const plain = (value: number | null | undefined): Cell | null =>
 
 const half = 'best, chosen on one half of the problems and scored on the other';
 
-const gridTable = (
+export const gridTable = (
   { entry, language, axes, cells, best, usual, otherHalf, finding }: PageGrid,
   { name, unit, digits }: PageTask,
 ): ScoreTable => {

@@ -24,7 +24,8 @@ const gainTables = ({ tables }: ReportData): PageTable[] =>
 
 export const hasGains = (data: ReportData): boolean => gainTables(data).length > 0;
 
-const methodsOf = ({ rows }: PageTable, baseline: string): Method[] =>
+/** Rows of a table of gains over a baseline: `base` or `expert`. */
+export const methodsOf = ({ rows }: PageTable, baseline: string): Method[] =>
   rows.flatMap(({ id, label, cells }) => {
     const [method = '', of] = id.split('/');
     const name = label.replace(/, over the (best single expert|base)$/, '');

@@ -10,7 +10,8 @@ type Cells = PageGrid['cells'];
 
 type Place = readonly number[];
 
-const placeOf = ({ at }: Cells[number], axes: readonly number[]): Place => axes.map((axis) => at[axis] ?? 0);
+export const placeOf = ({ at }: Cells[number], axes: readonly number[]): Place =>
+  axes.map((axis) => at[axis] ?? 0);
 
 const placesOf = (cells: Cells, axes: readonly number[]): Place[] =>
   [...new Map(cells.map((cell) => placeOf(cell, axes)).map((place) => [place.join(), place])).values()].sort(
@@ -24,7 +25,7 @@ const mostCells = 20_000;
  * Arranges a grid: the first axis and every second further one go down, the others across. All axes go down
  * if the table would be too large.
  */
-const layOut = ({ axes, cells }: PageGrid) => {
+export const layOut = ({ axes, cells }: PageGrid) => {
   const order = axes.map((_, index) => index).reverse();
   const laid = (isDown: (axis: number) => boolean) => {
     const [down, across] = [order.filter(isDown), order.filter((axis) => !isDown(axis))];
@@ -150,7 +151,7 @@ const Grid = ({ grid, task }: { grid: PageGrid; task: PageTask }) => {
 };
 
 /** The paper's letters for parameters (§4.1); initials for others. */
-const short = (name: string): string =>
+export const short = (name: string): string =>
   ownValue(symbols, name) ??
   words(name)
     .split(' ')

@@ -1,0 +1,16 @@
+import { requireOut } from '../core/base/files/require-out.js';
+import type { Drawn, DrawOptions } from '../study/pages/report/draw-study.js';
+
+/**
+ * Draws pictures of an evaluated experiment for papers: SVG files in the style of the report, each with a CSV of
+ * its numbers. Gains by language and method, and grids of configurations.
+ *
+ * @example await draw('./study', { out: './figures' })
+ * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID, TABLES_INCOMPLETE, OUTPUT_EXISTS, WRITE_FAILED
+ */
+export const draw = async (directory: string, options: DrawOptions): Promise<Drawn> => {
+  requireOut(options);
+  const { loadScores } = await import('../study/scores/reading/load-scores.js');
+  const { drawStudy } = await import('../study/pages/report/draw-study.js');
+  return await drawStudy(await loadScores(directory), options);
+};
