@@ -109,6 +109,7 @@ const prepare = (): { at: (name: string) => string; cases: readonly Case[] } => 
     ['table', 'document', [out]],
     ['table', 'document', ['--summaries', published, '--format', 'csv', '-o', at('table.csv')]],
     ['report', 'document', [out, '-o', at('report.html')]],
+    ['draw', 'document', [out, '-o', at('figures')]],
     ['rescore', 'document', [out, '--filter', 'strict-match']],
     ['bundle', 'document', [out, '-o', at('study.tar')]],
     ['rebuild', 'document', [at('study.tar'), '-o', at('rebuilt')]],
