@@ -6,7 +6,8 @@ import type { Drawn, DrawOptions } from '../study/pages/report/draw-study.js';
  * its numbers. Gains by language and method, and grids of configurations.
  *
  * @example await draw('./study', { out: './figures' })
- * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID, TABLES_INCOMPLETE, OUTPUT_EXISTS, WRITE_FAILED
+ * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID also without scores,
+ *   OUTPUT_EXISTS, WRITE_FAILED
  */
 export const draw = async (directory: string, options: DrawOptions): Promise<Drawn> => {
   requireOut(options);

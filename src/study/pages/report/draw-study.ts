@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path';
 import type { ComponentType } from 'preact';
-import { layerloomCommand } from '../../../core/base/errors/command-line.js';
 import { LayerloomError } from '../../../core/base/errors/errors.js';
+import { recordName } from '../../batch/planning/record-names.js';
 import { Board } from '../../scores/boards/board.js';
 import { gains } from '../../scores/layouts/gains.js';
 import { hasCells, type ScoreTable } from '../../scores/reading/score-table.js';
@@ -62,7 +62,7 @@ const made = <Props extends { readonly title: string }>(
  * Draws a study's pictures as SVG, each with a CSV of its numbers: gains over the base and over the best single
  * expert, and each grid of configurations.
  *
- * @throws LayerloomError TABLES_INCOMPLETE without a picture; OUTPUT_EXISTS, WRITE_FAILED
+ * @throws LayerloomError EXPERIMENT_INVALID without scores; OUTPUT_EXISTS, WRITE_FAILED
  */
 export const drawStudy = async (
   experiment: ScoredExperiment,
@@ -76,8 +76,9 @@ export const drawStudy = async (
     ...grids.flatMap((grid) => gridPicture(grid, tasks[grid.task])),
   ];
   if (pictures.length === 0)
-    throw new LayerloomError('TABLES_INCOMPLETE', {
-      refusals: [`the study has no scores to draw; \`${layerloomCommand('evaluate', 'DIR')}\` makes them`],
+    throw new LayerloomError('EXPERIMENT_INVALID', {
+      file: join(experiment.directory ?? '', recordName),
+      reason: 'names no scores, so there is nothing to draw',
     });
   const written: DrawnPicture[] = [];
   for (const { name, title, svg, table } of pictures) {
