@@ -60,7 +60,10 @@ export const resultsOf = (
 };
 
 const startOf = (set: readonly FoundResult[]): string =>
-  set.reduce((last, { result }) => (result.started > last ? result.started : last), '');
+  set
+    .map(({ result }) => result.started)
+    .sort()
+    .at(-1) ?? '';
 
 /** Returns the samples without a result. */
 export const lackingSamples = (
