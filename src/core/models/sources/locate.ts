@@ -62,7 +62,7 @@ const misspellings: readonly (readonly [pattern: RegExp, hint: string])[] = [
   [/[,\s]/, 'several models, if they are meant, are separated by spaces, without quotes'],
   [/^[\w.-]+\/[\w.-]+:[\w./-]+$/, 'a revision follows @, as in org/name@main'],
   [
-    /^[\w.-]+\/[\w.-]+(@[\w./-]+)?#/,
+    /^(?!\.)[\w.-]+\/[\w.-]+(@[\w./-]+)?#/,
     'an adapter of several is named (#) in a directory here: download the repository, and give its path',
   ],
   [/^\w[\w.-]*$/, 'a model of the hub is named as org/name'],
