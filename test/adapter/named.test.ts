@@ -67,7 +67,9 @@ it('refuses a directory of several without a name, and a name that it lacks', as
   for (const name of ['..', '.', '../base', 'policy#', ''])
     await expect(openCheckpoint(`${base}+${run}#${name}`)).rejects.toMatchObject({ code: 'MODEL_NOT_FOUND' });
   await expect(openCheckpoint(`${base}+org/name#ref`)).rejects.toThrow(/download the repository/);
-  await expect(openCheckpoint('./absent#ref')).rejects.toThrow(/^(?!.*download the repository).*no such model/s);
+  await expect(openCheckpoint('./absent#ref')).rejects.toThrow(
+    /^(?!.*download the repository).*no such model/s,
+  );
 });
 
 it('takes a path that exists as it is', async () => {
