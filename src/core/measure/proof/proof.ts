@@ -6,7 +6,7 @@ import type { ProofSample } from './sample/plan-sample.js';
 /**
  * - `intact`: every tensor has the expected numbers.
  * - `rounded`: each is equal, or within one rounding of the stored dtype.
- * - `different`: at least one tensor differs, is missing or is additional.
+ * - `different`: a tensor differs, is missing or is additional, or `config.json` computes otherwise.
  * - `not_comparable`: all comparable tensors are right; the others are random.
  * - `not_this`: most tensors have nothing in common with the expected ones.
  */
@@ -39,7 +39,7 @@ export interface ProvenTensor {
 export interface Fault {
   /** A stable code: `adapter_not_applied`; `unexplained` if nothing fits. */
   readonly kind: string;
-  /** Names of the tensors that the fault explains. */
+  /** Names of the tensors that the fault explains; empty for `config_differs`. */
   readonly tensors: readonly string[];
   readonly figures: Readonly<Record<string, number | string>>;
   readonly sentence: string;
