@@ -18,7 +18,7 @@ const inTheMiddle = ({ layers, bottom, top, undecided, swaps: [swap], language }
   const { kept, dropped } = swap.language;
   if (kept > ((bottom + top) / layers) * (kept + dropped)) return [];
   return paragraph(
-    `These layers hold no more of ${language.name}'s change than an even spread would: most of it lies in the middle, and the swap drops it. Compare with a soup.`,
+    `The swap keeps no more of ${language.name}'s change than an even spread would: most of it lies in the middle. Compare with a soup.`,
   );
 };
 
