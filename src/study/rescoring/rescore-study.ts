@@ -70,7 +70,7 @@ export const rescoreStudy = async (
     !sensitivity
   )
     throw new LayerloomError('USAGE', {
-      reason: `name what to change: ${['filter', 'rule', 'targets', 'drop'].map((name) => optionName(name)).join(', ')}, or ${optionName('sensitivity')}`,
+      reason: `name what to change: ${optionName('filter')}, ${optionName('rule')}, ${optionName('targets')}, ${optionName('drop')} or ${optionName('sensitivity')}`,
     });
   const before = new Board(experiment);
   const changes = new Changes(
