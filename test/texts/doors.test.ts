@@ -93,7 +93,7 @@ describe('texts of strangers', () => {
         'core/models/architecture/stacks.ts',
         'core/models/experts/dense-layouts.ts',
       ],
-      'core/methods/recipe/document/document.ts',
+      ...['core/measure/proof/config-differences.ts', 'core/methods/recipe/document/document.ts'],
       ...[
         'core/models/sources/hub/push/upload/answers.ts',
         'core/models/sources/ranges/folder/folder.ts',

@@ -32,6 +32,11 @@ const computing = new RegExp(
   ].join('|')})$`,
 );
 
+/** Longer keys name no setting, and would make the expression slow. */
+const longestKey = 64;
+
+const isComputing = (key: string): boolean => key.length <= longestKey && computing.test(key);
+
 /** Keys that may change results if only one side has them, and whose default is not known here. */
 const decisive = /^(sliding_window|quantization_config|auto_map|\w+_multiplier|\w+_softcapping)$/;
 
@@ -69,7 +74,12 @@ export const configDifferences = async (
 };
 
 const sentenceOf = ([key, found, expected]: Difference): string =>
-  `config.json has ${key} ${JSON.stringify(found) ?? 'none'}, and the expected merge ${JSON.stringify(expected) ?? 'none'}`;
+  `config.json has ${shortened(key)} ${shortened(JSON.stringify(found))}, and the expected merge ${shortened(JSON.stringify(expected))}`;
+
+const mostShown = 200;
+
+const shortened = (text = 'none'): string =>
+  text.length > mostShown ? `${text.slice(0, mostShown)}…` : text;
 
 /** Keys whose null stands for a value that other settings give; loaders may write that value. */
 const derived = /^(num_key_value_heads|head_dim|hidden_activation)$/;
@@ -106,7 +116,7 @@ const compare = (
       computed.push(...nested.computed.map(prefixed));
       others.push(...nested.others.map(prefixed));
     } else if (own !== undefined && wanted !== undefined)
-      (computing.test(key) ? computed : others).push([key, own, wanted]);
+      (isComputing(key) ? computed : others).push([key, own, wanted]);
     // A repository's code is run instead of transformers'.
     else if (key === 'auto_map' && isStated(own)) computed.push([key, own, wanted]);
     else if (decisive.test(key) && isStated(own) !== isStated(wanted)) others.push([key, own, wanted]);
