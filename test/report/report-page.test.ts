@@ -71,7 +71,8 @@ describe.skipIf(!existsSync(executablePath))('the report page', () => {
     expect(await page.locator('img').count()).toBe(0);
     const best = page.locator('#cost .key a');
     await best.click();
-    expect(await page.locator('#detail h3').textContent()).toBe(await best.textContent());
+    // The page shows a model after the click.
+    await expect.poll(() => page.locator('#detail h3').textContent()).toBe(await best.textContent());
     expect([requests, errors]).toEqual([[url], []]);
     await page.close();
   });

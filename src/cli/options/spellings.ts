@@ -37,7 +37,7 @@ export const spellings: Readonly<Record<string, OtherSpellings>> = {
   '--force': { meant: ['-f', '-y', '--yes', '--overwrite', '--exist-ok', '--clobber'] },
   '--threads': { meant: ['--num-threads', '--workers', '--num-workers', '--num-proc', '--nproc'] },
   '--resume': { meant: ['--continue', '--restart'] },
-  '--dry-run': { meant: ['-n', '--plan', '--simulate', '--what-if'] },
+  '--dry-run': { meant: ['-n', '--simulate', '--what-if'] },
   '--checksums': { meant: ['--sha256', '--hash'] },
   '--rank': { meant: ['-r', '--r', '--lora-rank', '--max-rank'] },
   '--set': {
