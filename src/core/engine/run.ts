@@ -52,8 +52,6 @@ export interface RunCost {
   readonly seconds: number;
 }
 
-const neverAborted = new AbortController().signal;
-
 export class Run {
   readonly pool: WorkerPool;
   readonly warnings: string[] = [];
@@ -69,7 +67,8 @@ export class Run {
    * @throws LayerloomError INVALID_PARAMETER, ADDON_MISSING, INSTRUCTION_SET
    */
   constructor(
-    { threads, signal = neverAborted, onProgress, download = false }: RunControls,
+    // Node warns of a signal with more than ten listeners.
+    { threads, signal = new AbortController().signal, onProgress, download = false }: RunControls,
     computes = true,
   ) {
     const checked = checkThreads(threads);

@@ -113,10 +113,10 @@ const varianceIn = (values: Float64Array): number => {
   return values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (values.length - 1);
 };
 
-/** Numbers of answers that the plan lists; it leaves out those above twice the present number. */
+/** Numbers of answers in the plan, up to twice the present one. */
 const planned = [1, 2, 4, 8, 16, 32];
 
-/** Two standard errors: a 95 % interval for many problems. */
+/** The normal quantile of 97.5 %. */
 const wide = 1.959964;
 
 /**
