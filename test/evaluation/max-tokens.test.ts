@@ -1,24 +1,13 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import { evaluateExperiment, evaluationCommands, importResults, runExperiment } from '../../src/index.js';
+import { evaluateExperiment, evaluationCommands, importResults } from '../../src/index.js';
 import { stubHarness as lmEval } from '../fixtures/evaluation-errors.js';
-import { writeExperiment } from '../fixtures/experiment.js';
+import { evaluatedExperiment } from '../fixtures/experiment.js';
 
 vi.setConfig({ testTimeout: 120_000 });
 
 const evaluate = { tasks: { swahili: ['mgsm_direct_sw', 'layerloom_mgsm_ppl_sw'] }, fewshot: 8 };
-
-const made = async (first: object) => {
-  const { file, out } = writeExperiment('\n  - {name: soup, method: soup}\n', { layers: 2 });
-  const text = readFileSync(file, 'utf8');
-  const set = async (block: object) => {
-    writeFileSync(file, `${text}\nevaluate: ${JSON.stringify(block)}\n`);
-    await runExperiment(file, { out, resume: true });
-  };
-  await set(first);
-  return { out, set };
-};
 
 const score = (out: string, task: string): { maxTokens?: number; result: string } | undefined => {
   const { references } = JSON.parse(readFileSync(join(out, 'experiment.json'), 'utf8')) as {
@@ -31,7 +20,7 @@ const only = ['base'];
 
 describe('the longest answer (max_tokens)', () => {
   it('is part of what a result is a result of, for tasks that generate', async () => {
-    const { out, set } = await made(evaluate);
+    const { out, set } = await evaluatedExperiment(evaluate);
     await evaluateExperiment(out, { lmEval, only });
     const own = score(out, 'mgsm_direct_sw');
     expect(own).not.toHaveProperty('maxTokens');
@@ -46,7 +35,7 @@ describe('the longest answer (max_tokens)', () => {
   });
 
   it('is told the harness, and read from its results', async () => {
-    const { out, set } = await made({ ...evaluate, max_tokens: 64 });
+    const { out, set } = await evaluatedExperiment({ ...evaluate, max_tokens: 64 });
     const [run] = await evaluationCommands(out, { lmEval, only });
     const file = run?.command.split(' ').at(-1) ?? '';
     expect(JSON.parse(readFileSync(file, 'utf8')).gen_kwargs).toEqual({ max_gen_toks: 64 });
@@ -65,7 +54,7 @@ describe('the longest answer (max_tokens)', () => {
 
   it('does not stand beside the harness’s own argument', async () => {
     const block = { ...evaluate, max_tokens: 64, arguments: ['--gen_kwargs', 'max_gen_toks=8'] };
-    await expect(made(block)).rejects.toMatchObject({
+    await expect(evaluatedExperiment(block)).rejects.toMatchObject({
       code: 'RECIPE_INVALID',
       message: expect.stringContaining('max_tokens: stands beside the argument gen_kwargs'),
     });

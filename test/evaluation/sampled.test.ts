@@ -1,17 +1,11 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import {
-  evaluateExperiment,
-  evaluationCommands,
-  importResults,
-  planEvaluation,
-  runExperiment,
-} from '../../src/index.js';
+import { evaluateExperiment, evaluationCommands, importResults, planEvaluation } from '../../src/index.js';
 import type { Score } from '../../src/study/evaluation/result.js';
 import { loadScores } from '../../src/study/scores/reading/load-scores.js';
 import { stubHarness as lmEval } from '../fixtures/evaluation-errors.js';
-import { writeExperiment } from '../fixtures/experiment.js';
+import { evaluatedExperiment } from '../fixtures/experiment.js';
 
 vi.setConfig({ testTimeout: 120_000 });
 
@@ -19,17 +13,6 @@ const task = 'mgsm_direct_sw';
 const greedy = { tasks: { swahili: [task, 'layerloom_mgsm_ppl_sw'] }, fewshot: 8 };
 const sampled = { ...greedy, sampling: { temperature: 0.6, top_p: 0.95 }, repeats: 3, seed: 7 };
 const only = ['base'];
-
-const made = async (first: object) => {
-  const { file, out } = writeExperiment('\n  - {name: soup, method: soup}\n', { layers: 2 });
-  const text = readFileSync(file, 'utf8');
-  const set = async (block: object) => {
-    writeFileSync(file, `${text}\nevaluate: ${JSON.stringify(block)}\n`);
-    await runExperiment(file, { out, resume: true });
-  };
-  await set(first);
-  return { out, set };
-};
 
 const scoreOf = (out: string): Score | undefined => {
   const { references } = JSON.parse(readFileSync(join(out, 'experiment.json'), 'utf8')) as {
@@ -40,7 +23,7 @@ const scoreOf = (out: string): Score | undefined => {
 
 describe('sampled answers', () => {
   it('are a result each, by a seed each, and one score', async () => {
-    const { out, set } = await made(sampled);
+    const { out, set } = await evaluatedExperiment(sampled);
     const plan = await planEvaluation(out, { lmEval, only });
     expect(plan.tasks.map((each) => [each.task, each.problems])).toEqual([
       [task, 750],
@@ -96,7 +79,7 @@ describe('sampled answers', () => {
   });
 
   it('are asked of the harness, and read from its results', async () => {
-    const { out, set } = await made({ ...sampled, max_tokens: 64 });
+    const { out, set } = await evaluatedExperiment({ ...sampled, max_tokens: 64 });
     const runs = await evaluationCommands(out, { lmEval, only });
     const configs = runs.map(({ command }) =>
       JSON.parse(readFileSync(command.split(' ').at(-1) ?? '', 'utf8')),
@@ -126,13 +109,13 @@ describe('sampled answers', () => {
   });
 
   it('have a temperature that Python reads as a float', async () => {
-    const { out } = await made({ ...sampled, sampling: { temperature: 1 } });
+    const { out } = await evaluatedExperiment({ ...sampled, sampling: { temperature: 1 } });
     const [run] = await evaluationCommands(out, { lmEval, only });
     expect(readFileSync(run?.command.split(' ').at(-1) ?? '', 'utf8')).toMatch(/"temperature": 1\.0$/m);
   });
 
   it('end for a task that fails once', async () => {
-    const { out } = await made(sampled);
+    const { out } = await evaluatedExperiment(sampled);
     vi.stubEnv('STUB_CRASH_TASK', 'base').stubEnv('STUB_TASK', task);
     const { failed, results } = await evaluateExperiment(out, { lmEval, only });
     vi.unstubAllEnvs();
@@ -154,7 +137,7 @@ describe('sampled answers', () => {
     ],
     [{ repeats: 0, sampling: { temperature: 1 } }, 'repeats'],
   ])('are refused with %j', async (more, message) => {
-    await expect(made({ ...greedy, ...more })).rejects.toMatchObject({
+    await expect(evaluatedExperiment({ ...greedy, ...more })).rejects.toMatchObject({
       code: 'RECIPE_INVALID',
       message: expect.stringContaining(message),
     });
