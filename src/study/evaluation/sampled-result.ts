@@ -3,14 +3,16 @@ import type { EvaluationResult, ProblemResult, ProblemScore } from './result.js'
 
 type Metrics = EvaluationResult['metrics'];
 
+const meanOf = (values: readonly number[]): number =>
+  values.reduce((sum, value) => sum + value, 0) / values.length;
+
 /** Averages figures over several answers. Standard errors do not average, and become null. */
 export const meanMetrics = (all: readonly Metrics[]): Metrics => {
   const [first = {}, ...others] = all;
   if (others.length === 0) return first;
   return Object.fromEntries(
     Object.keys(first).map((metric) => {
-      const values = all.map((metrics) => metrics[metric] ?? Number.NaN);
-      const mean = values.reduce((sum, value) => sum + value, 0) / all.length;
+      const mean = meanOf(all.map((metrics) => metrics[metric] ?? Number.NaN));
       return [metric, /_stderr(,|$)/.test(metric) || Number.isNaN(mean) ? null : mean];
     }),
   );
@@ -41,9 +43,9 @@ export const ofSamples = (results: readonly EvaluationResult[]): EvaluationResul
   }
   const binary = binaryMetrics(answers.flat());
   const problems = answers.map((own): ProblemResult => {
-    const [answer, ...others] = own as [ProblemResult, ...ProblemResult[]];
+    const answer = itemAt(own, 0);
     const means = Object.keys(answer.scores).flatMap((metric): [string, ProblemScore][] => {
-      const scores = [answer, ...others].flatMap(({ scores: of }) => of[metric] ?? []);
+      const scores = own.flatMap(({ scores: of }) => of[metric] ?? []);
       return scores.length < own.length ? [] : [[metric, meanScore(scores)]];
     });
     const more = binary.flatMap((metric) => [...passes(metric, own), ...majority(metric, own)]);
@@ -70,11 +72,10 @@ const binaryMetrics = (answers: readonly ProblemResult[]): string[] => {
 
 /** Averages sums and weights separately, if scores have weights. */
 const meanScore = (scores: readonly ProblemScore[]): ProblemScore => {
-  const mean = (values: readonly number[]) => values.reduce((sum, value) => sum + value, 0) / values.length;
   const plain = scores.filter((score) => typeof score === 'number');
-  if (plain.length === scores.length) return mean(plain);
+  if (plain.length === scores.length) return meanOf(plain);
   const pairs = scores.map((score) => (typeof score === 'number' ? ([score, 1] as const) : score));
-  return [mean(pairs.map(([sum]) => sum)), mean(pairs.map(([, weight]) => weight))];
+  return [meanOf(pairs.map(([sum]) => sum)), meanOf(pairs.map(([, weight]) => weight))];
 };
 
 /** `exact_match,strict` → `,strict` */
@@ -120,7 +121,7 @@ const figuresOf = (problems: readonly ProblemResult[], binary: readonly string[]
   return Object.fromEntries(
     names.flatMap((metric): [string, number | null][] => {
       const scores = problems.map(({ scores: of }) => Number(of[metric]));
-      const mean = scores.reduce((sum, score) => sum + score, 0) / n;
+      const mean = meanOf(scores);
       const squares = scores.reduce((sum, score) => sum + (score - mean) ** 2, 0);
       const filter = filterOf(metric);
       return [

@@ -3,9 +3,14 @@ import type { Sampling } from './evaluation-block.js';
 
 const names = ['temperature', 'top_p', 'top_k', 'min_p'] as const;
 
+const textOf = (values: Readonly<Record<string, unknown>>): string =>
+  names
+    .filter((name) => values[name] !== undefined && values[name] !== null)
+    .map((name) => `${name}=${Number(values[name])}`)
+    .join(',');
+
 /** Formats how answers were drawn: `temperature=0.6,top_p=0.95`. */
-export const samplingText = (sampling: Sampling): string =>
-  names.flatMap((name) => (sampling[name] === undefined ? [] : [`${name}=${sampling[name]}`])).join(',');
+export const samplingText = (sampling: Sampling): string => textOf(sampling);
 
 /**
  * Returns how a run of the harness drew its answers; null for greedy ones.
@@ -16,9 +21,7 @@ export const samplingIn = (generation: unknown): string | null => {
   if (!isObject(generation)) return null;
   const isGreedy =
     /^false$/i.test(String(generation['do_sample'] ?? '')) || !(Number(generation['temperature']) > 0);
-  if (isGreedy) return null;
-  const stated = names.filter((name) => generation[name] !== undefined && generation[name] !== null);
-  return stated.map((name) => `${name}=${Number(generation[name])}`).join(',');
+  return isGreedy ? null : textOf(generation);
 };
 
 /**

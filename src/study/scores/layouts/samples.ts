@@ -2,6 +2,7 @@ import { itemAt } from '../../../core/base/errors/lookup.js';
 import type { EvaluationResult } from '../../evaluation/result.js';
 import type { Board, Subject } from '../boards/board.js';
 import { modelCell, numberCell, textCell } from '../boards/cells.js';
+import { spreadOf } from '../intervals/crossed.js';
 import { alignResults, whyUnpaired } from '../reading/align.js';
 import { type ModelScore, scoreOf } from '../reading/model-score.js';
 import type { Cell, ScoreTable, TableRow } from '../reading/score-table.js';
@@ -57,8 +58,6 @@ const rowOf = (
 ): TableRow => {
   const { model, result } = score;
   const values = runs.flatMap(({ metrics }) => metrics[metric] ?? []);
-  const mean = meanOf(values);
-  const variance = values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (values.length - 1);
   const scaled = (value: number): Cell => numberCell(value * scale.factor, scale.digits);
   const filter = metric.includes(',') ? metric.slice(metric.indexOf(',')) : '';
   const derived = (name: string): Cell | null => {
@@ -73,7 +72,7 @@ const rowOf = (
       textCell(task),
       numberCell(runs.length, 0),
       modelCell(score, scale),
-      scaled(Math.sqrt(variance)),
+      scaled(Math.sqrt(varianceIn(values))),
       scaled(Math.min(...values)),
       scaled(Math.max(...values)),
       derived('pass'),
@@ -108,10 +107,7 @@ const varianceOf = (result: EvaluationResult, metric: string): Variances | undef
   return { whole: varianceIn(whole), drawing: meanOf(drawing), k: each.length };
 };
 
-const varianceIn = (values: Float64Array): number => {
-  const mean = meanOf(values);
-  return values.reduce((sum, value) => sum + (value - mean) ** 2, 0) / (values.length - 1);
-};
+const varianceIn = (values: ArrayLike<number>): number => values.length * spreadOf(values).variance;
 
 /** Numbers of answers in the plan, up to twice the present one. */
 const planned = [1, 2, 4, 8, 16, 32];
