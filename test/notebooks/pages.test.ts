@@ -17,7 +17,7 @@ describe.skipIf(python === undefined)(`what a page shows in Python${skipped}`, (
     workplace = new Workplace();
     fullSize = workplace.fullSizeDirectory();
   });
-  afterAll(() => workplace.remove());
+  afterAll(() => workplace.remove(), 600_000);
 
   it.for(withPython)('%s', (page) =>
     carryOutPage(page, { workplace, fullSize, python: `PYTHONPATH='${linkPackage()}' '${python}'` }),
