@@ -3,6 +3,7 @@
 #include "combine.inl"
 #include "convert.hpp"
 #include "difference.inl"
+#include "divergence.inl"
 #include "kernels.hpp"
 #include "linear.inl"
 #include "panels.inl"
@@ -48,6 +49,8 @@ constexpr Kernels makeKernels(const char* isa) {
         .sumSigns = sumSigns,
         .addProduct = addProduct<V>,
         .addWideProduct = addWideProduct<V>,
+        .exponentials = exponentials,
+        .divergences = divergences,
     };
     // clang-format on
     const auto row = [&]<DType In>() {

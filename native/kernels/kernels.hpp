@@ -261,6 +261,13 @@ struct Kernels {
 
     /// Like `addProduct`, in float64 throughout.
     void (*addWideProduct)(const PanelProduct<double>& product);
+
+    /// out[i] = exp(x[i] − most), for `most` ≥ x[i].
+    void (*exponentials)(const float* x, float most, double* out, std::size_t count);
+
+    /// out[i] = p·ln(p/q) with p = a[i]/sumA + 10⁻⁸ and q = b[i]/sumB + 10⁻⁸. `out` may be `a`.
+    void (*divergences)(const double* a, double sumA, const double* b, double sumB, double* out,
+                        std::size_t count);
 };
 
 }  // namespace layerloom

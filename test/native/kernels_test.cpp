@@ -1247,6 +1247,75 @@ void scaledHalves() {
         }
 }
 
+/// The series of `exponentials`, by the library's divisions and powers of two.
+double exponentialBySteps(double x) {
+    if (x < -700) return 0;
+    if (std::isnan(x)) return x;
+    const double k = std::floor(x * 1.4426950408889634 + 0.5);
+    const double r = (x - k * 0.6931471803691238) - k * 1.9082149292705877e-10;
+    double sum = 1;
+    for (int n = 13; n > 0; --n) sum = 1 + r * sum / n;
+    return std::ldexp(sum, static_cast<int>(k));
+}
+
+double logarithmBySteps(double x) {
+    if (std::isnan(x)) return x;
+    int exponent;
+    double m = std::frexp(x, &exponent);
+    if (m < 0.70710678118654752) {
+        m *= 2;
+        --exponent;
+    }
+    const double s = (m - 1) / (m + 1), square = s * s;
+    double sum = 0;
+    for (int n = 21; n > 0; n -= 2) sum = 1.0 / n + square * sum;
+    return exponent * 0.6931471805599453 + 2 * s * sum;
+}
+
+void expectDoubles(const char* isa, const char* what, const std::vector<double>& expected,
+                   const std::vector<double>& actual) {
+    for (std::size_t i = 0; i < expected.size(); ++i) {
+        const auto bits = [](double x) { return std::isnan(x) ? ~0ull : std::bit_cast<std::uint64_t>(x); };
+        expect(bits(expected[i]) == bits(actual[i]), isa, what, bits(expected[i]), bits(actual[i]));
+    }
+}
+
+/// Rows of weights, of wide and of extreme numbers, with infinity and NaN.
+void divergences() {
+    constexpr float infinity = std::numeric_limits<float>::infinity();
+    std::mt19937_64 random(9);
+    for (const std::size_t count : {1, 3, 8, 17, 64, 1000, 20'003})
+        for (const double deviation : {1e-30, 0.02, 3.0, 100.0, 400.0}) {
+            std::normal_distribution<double> normal(0, deviation);
+            std::vector<float> x(count);
+            for (float& one : x) one = static_cast<float>(normal(random));
+            float most = *std::ranges::max_element(x);
+            if (count > 64) {
+                x[3] = -infinity;
+                x[5] = std::numeric_limits<float>::quiet_NaN();
+                x[7] = most - 700;
+                x[8] = most - std::nextafter(700.0f, 701.0f);
+            }
+            std::vector<double> expected(count), others(count), sums(count);
+            for (std::size_t i = 0; i < count; ++i) {
+                expected[i] = exponentialBySteps(static_cast<double>(x[i]) - static_cast<double>(most));
+                others[i] = exponentialBySteps(normal(random) / 3 - deviation);
+            }
+            for (const Kernels* kernels : availableKernels()) {
+                std::vector<double> actual(count);
+                kernels->exponentials(x.data(), most, actual.data(), count);
+                expectDoubles(kernels->isa, "exponentials", expected, actual);
+                const double a = 0.1 * static_cast<double>(count) + 1, b = 0.3 * static_cast<double>(count) + 1;
+                for (std::size_t i = 0; i < count; ++i) {
+                    const double p = expected[i] / a + 1e-8, q = others[i] / b + 1e-8;
+                    sums[i] = p * logarithmBySteps(p / q);
+                }
+                kernels->divergences(actual.data(), a, others.data(), b, actual.data(), count);
+                expectDoubles(kernels->isa, "divergences", sums, actual);
+            }
+        }
+}
+
 }  // namespace
 
 int main() {
@@ -1271,6 +1340,7 @@ int main() {
     products();
     scaledRuns();
     scaledHalves();
+    divergences();
     for (const Kernels* kernels : availableKernels()) std::printf("%s ", kernels->isa);
     std::printf("%ld checks, %ld failed\n", checks, failures);
     return failures == 0 ? 0 : 1;
