@@ -12,8 +12,7 @@ std::vector<Location> readLocations(const Napi::Object& object, const char* key)
 
 Output toOutput(const Napi::Value& value) {
     const Napi::Object object = toObject(value, "output");
-    return {readValue(object, "value"), toLocation(value), readDType(object),
-            !object.Get("scales").IsUndefined() && readBoolean(object, "scales")};
+    return {readValue(object, "value"), toLocation(value), readDType(object), readFlag(object, "scales")};
 }
 
 constexpr Reader<Job> kJobs[] = {

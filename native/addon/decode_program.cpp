@@ -272,7 +272,8 @@ Program toProgram(const Napi::Value& value) {
             slice.first,
             slice.count,
             readInteger(object, "columns"),
-            readValues(object, "watched")};
+            readValues(object, "watched"),
+            readFlag(object, "scattered") ? Access::Scattered : Access::Sequential};
 }
 
 }  // namespace layerloom

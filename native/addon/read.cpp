@@ -112,6 +112,10 @@ bool readBoolean(const Napi::Object& object, const char* key) {
     return value.As<Napi::Boolean>();
 }
 
+bool readFlag(const Napi::Object& object, const char* key) {
+    return !object.Get(key).IsUndefined() && readBoolean(object, key);
+}
+
 std::uint64_t readWord64(const Napi::Object& object, const char* key) {
     const Napi::Value value = object.Get(key);
     if (!value.IsBigInt()) refuseType(value, key, "a big integer");

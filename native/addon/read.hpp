@@ -27,6 +27,8 @@ std::span<Number> toSpan(const Napi::Value& value, const char* name);
 std::uint64_t readInteger(const Napi::Object& object, const char* key, std::uint64_t most = kMostInteger);
 double readNumber(const Napi::Object& object, const char* key);
 bool readBoolean(const Napi::Object& object, const char* key);
+/// Returns false if the key is absent.
+bool readFlag(const Napi::Object& object, const char* key);
 std::uint64_t readWord64(const Napi::Object& object, const char* key);
 Napi::Object readObject(const Napi::Object& object, const char* key);
 Napi::Array readArray(const Napi::Object& object, const char* key);

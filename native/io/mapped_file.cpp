@@ -7,7 +7,7 @@
 #include <utility>
 
 namespace layerloom {
-MappedFile::MappedFile(int fd, std::uint64_t offset, std::size_t length) {
+MappedFile::MappedFile(int fd, std::uint64_t offset, std::size_t length, Access access) {
     // mmap refuses an empty mapping.
     if (length == 0) return;
     static const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
@@ -19,6 +19,12 @@ MappedFile::MappedFile(int fd, std::uint64_t offset, std::size_t length) {
     }
     base_ = base;
     mapped_ = lead + length;
+    if (access == Access::Scattered) {
+        // A fault would otherwise read as much as the disk's read-ahead, often MiB, on both sides. The second
+        // advice starts to read all of the window. A kernel that ignores either is only slower.
+        madvise(base, mapped_, MADV_RANDOM);
+        madvise(base, mapped_, MADV_WILLNEED);
+    }
     bytes_ = {static_cast<const std::byte*>(base) + lead, length};
 }
 

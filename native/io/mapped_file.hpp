@@ -5,6 +5,12 @@
 
 namespace layerloom {
 
+/// How the bytes around a window are used.
+enum class Access : std::uint8_t {
+    Sequential,  ///< the next window follows: the kernel reads ahead
+    Scattered,   ///< only the window is used: the kernel reads its bytes, at once, and no others
+};
+
 /// A read-only window on a file. Windows have a few MiB, so that the resident set stays small for any
 /// checkpoint.
 ///
@@ -12,9 +18,10 @@ namespace layerloom {
 /// (guard.hpp).
 class MappedFile {
   public:
-    /// Maps `length` bytes from `offset`. Gives no advice, since the kernel's own read-ahead was fastest
-    /// (bench/RESULTS.md). On failure, `error()` is the errno, and `bytes()` is empty, as for length 0.
-    MappedFile(int fd, std::uint64_t offset, std::size_t length);
+    /// Maps `length` bytes from `offset`. Sequential windows get no advice, since the kernel's own read-ahead
+    /// was fastest (bench/RESULTS.md). On failure, `error()` is the errno, and `bytes()` is empty, as for
+    /// length 0.
+    MappedFile(int fd, std::uint64_t offset, std::size_t length, Access access);
     ~MappedFile();
 
     MappedFile(MappedFile&& other) noexcept;

@@ -152,7 +152,7 @@ void addTallies(std::span<std::int64_t> to, const Evaluator& evaluator) {
 Status run(const Kernels& kernels, const Compute& compute, Control control) {
     const Program& program = compute.program;
     const std::vector<Output>& outputs = compute.outputs;
-    const Windows windows(program.windows());
+    const Windows windows(program.windows(), 0, program.access);
     if (windows.status.outcome != Outcome::Done) return windows.status;
 
     std::vector<ValueId> wanted;

@@ -128,7 +128,7 @@ Tiling tilingOf(const Measure& measure) {
 Status measure(const Kernels& kernels, const Measurement& measurement, std::span<const std::span<double>> out,
                Control control) {
     const auto& [program, measures] = measurement;
-    const Windows windows(program.windows());
+    const Windows windows(program.windows(), 0, program.access);
     if (windows.status.outcome != Outcome::Done) return windows.status;
 
     Accumulators accumulators;

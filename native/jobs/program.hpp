@@ -290,6 +290,7 @@ struct Program {
     std::uint64_t columns;  ///< elements of a row, along the last dimension
     /// Values to check for NaN and infinity; none of them is `Whole`.
     std::vector<ValueId> watched;
+    Access access = Access::Sequential;
 
     DType dtypeOf(ValueId value) const;
     bool isWhole(ValueId value) const;

@@ -47,13 +47,13 @@ std::uint64_t bytesRead(const StoredSource& source, std::uint64_t first, std::ui
     return elements * sizeOf(source.dtype);
 }
 
-Windows::Windows(std::span<const Range> ranges, std::size_t first)
+Windows::Windows(std::span<const Range> ranges, std::size_t first, Access access)
     : first_(first), ranges_(ranges.begin(), ranges.end()) {
     for (std::size_t s = 0; s < ranges.size(); ++s) {
         status = checkBounds(s);
         if (status.outcome != Outcome::Done) return;
         const Range& range = ranges[s];
-        const MappedFile& file = files_.emplace_back(range.fd, range.offset, range.length);
+        const MappedFile& file = files_.emplace_back(range.fd, range.offset, range.length, access);
         if (file.error() != 0) status = {Outcome::ReadFailed, file.error(), first_ + s};
         if (status.outcome != Outcome::Done) return;
         bytes.push_back(file.bytes());

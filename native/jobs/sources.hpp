@@ -75,7 +75,8 @@ std::uint64_t bytesRead(const StoredSource& source, std::uint64_t first, std::ui
 /// A job's sources, mapped in windows for its slice, not as whole files.
 struct Windows {
     /// @param first number of the first source in statuses
-    explicit Windows(std::span<const Range> ranges, std::size_t first = 0);
+    explicit Windows(std::span<const Range> ranges, std::size_t first = 0,
+                     Access access = Access::Sequential);
 
     std::vector<std::span<const std::byte>> bytes;
     /// Done, or the reason why a source could not be mapped.

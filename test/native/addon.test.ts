@@ -255,12 +255,17 @@ describe('dtypes', () => {
     const source = { fd: itemAt(inputs, 0), begin: 0, dtype, slicing: 'elements' } as const;
     const program = { sources: [source], nodes: [], first: 1, count: 2, columns: 1, watched: [] };
     const outputs = [{ value: 0, fd: output, begin: 0, dtype }];
-    expect(run({ kind: 'compute', program, outputs }, newControl())).toMatchObject({ outcome: 'done' });
     const width = bitsOf(dtype) / 8;
-    expect([...readFileSync(join(directory, 'out'))]).toEqual([
-      ...new Uint8Array(width),
-      ...new Uint8Array(2 * width).fill(1),
-    ]);
+    for (const one of [program, { ...program, scattered: true } as const]) {
+      ftruncateSync(output, 0);
+      expect(run({ kind: 'compute', program: one, outputs }, newControl())).toMatchObject({
+        outcome: 'done',
+      });
+      expect([...readFileSync(join(directory, 'out'))]).toEqual([
+        ...new Uint8Array(width),
+        ...new Uint8Array(2 * width).fill(1),
+      ]);
+    }
   });
 });
 

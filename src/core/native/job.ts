@@ -188,6 +188,8 @@ export interface NativeProgram {
   readonly columns: number;
   /** Values to check for NaN and infinity. */
   readonly watched: readonly number[];
+  /** True to read nothing ahead. */
+  readonly scattered?: true;
 }
 
 /**

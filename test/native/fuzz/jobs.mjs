@@ -772,7 +772,8 @@ const programOf = (random, files) => {
       if (at === -1 || !watched.includes(source)) return told === undefined;
       return told?.element === slice.first + at && told.cause === source && !Number.isFinite(told.number);
     });
-  return { program: { sources, nodes, ...slice, watched }, dtypes: known, tells };
+  const scattered = random.chance(0.5) ? { scattered: true } : {};
+  return { program: { sources, nodes, ...slice, watched, ...scattered }, dtypes: known, tells };
 };
 
 /** @param {Random} random @param {Files} files @returns {Call} */

@@ -11,6 +11,7 @@ import { isMoved, isScales, type Piece, type SlabOutput } from './tasks.js';
 export interface OpenFiles<S> {
   fdOf(source: StoredTensor): number;
   readonly outputs: ReadonlyMap<S, number>;
+  readonly scattered?: true | undefined;
 }
 
 /**
@@ -42,7 +43,7 @@ export const jobOf = <S>(
   if (program === undefined) throw new Error(`${name} has no program`);
   return {
     kind: 'compute',
-    program: nativeProgram(program, files.fdOf, { first, count }),
+    program: nativeProgram(program, files.fdOf, { first, count, scattered: files.scattered }),
     outputs: slab.outputs.map((one, index) => ({
       value: itemAt(program.values, index),
       dtype: arithmeticOf(one.tensor.dtype),

@@ -68,7 +68,8 @@ export const recompute = async (
   run.fitMemory(plan.shards.flatMap(({ tensors }) => tensors));
   const sources = plan.shards.flatMap(({ tensors }) => sourcesOfTensors(tensors));
   const inputs = await run.open(plan.inputs, sources, verbatimFiles(plan));
-  const sliceBytes = sample.share < 1 ? sampledBytes : undefined;
+  const scattered = sample.share < 1 || undefined;
+  const sliceBytes = scattered && sampledBytes;
   const all = plan.shards.flatMap((shard) =>
     [...tasksOf(groupOfOne(shard).slabs, sliceBytes)].map((task): Tile => ({ shard, task })),
   );
@@ -91,7 +92,7 @@ export const recompute = async (
   const waiting = chosen.values();
   const compareNext = async ({ shard, task }: Tile, scratch: FileHandle): Promise<void> => {
     const outputs = new Map([[shard, scratch.fd]]);
-    const open = { fdOf: inputs.fdOf, outputs };
+    const open = { fdOf: inputs.fdOf, outputs, scattered };
     await carryOut(task, { files: open, programs, pool, inputs, sink, nonFinite });
     const ranges = rangesOf(task);
     const compared = await pool.compare(files.fdOf(shard), scratch.fd, ranges);

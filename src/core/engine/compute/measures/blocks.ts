@@ -1,6 +1,6 @@
 import { itemAt } from '../../../base/errors/lookup.js';
 import type { Emitted, Program } from '../../../methods/operations/program/program.js';
-import type { NonFiniteElement } from '../../../native/job.js';
+import type { NativeProgram, NonFiniteElement } from '../../../native/job.js';
 import { type Measure, sizeOf } from '../../../native/measure.js';
 import type { InputFiles } from '../../input-files.js';
 import { failureOf } from '../../threads/errors.js';
@@ -13,7 +13,7 @@ import { nativeProgram } from './native-program.js';
 const blockElements = 4 * 1024 * 1024;
 
 /** A range of elements that consists of whole rows. */
-export interface ElementRange {
+export interface ElementRange extends Pick<NativeProgram, 'scattered'> {
   readonly index: number;
   readonly first: number;
   readonly count: number;

@@ -43,7 +43,9 @@ export const runComparisons = async (plan: ComparisonPlan, controls: RunControls
   const inputs = await run.open(plan.inputs, plan.tensors.flatMap(sourcesOf));
   const tensors: Comparing[] = plan.tensors.map((planned) => ({
     planned,
-    blocks: planned.tiles?.map((tile, index) => ({ index, ...tile })) ?? blocksOf(programFor(planned)),
+    blocks:
+      planned.tiles?.map((tile, index) => ({ index, ...tile, scattered: true as const })) ??
+      blocksOf(programFor(planned)),
     found: [],
     isOneDtype: planned.sources[0].dtype === planned.sources[1].dtype,
   }));

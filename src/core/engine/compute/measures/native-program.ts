@@ -3,11 +3,17 @@ import type { NativeProgram } from '../../../native/job.js';
 import { arithmeticOf } from '../../../tensor/dtype.js';
 import type { StoredTensor } from '../../../tensor/stored-tensor.js';
 
+interface Slice {
+  readonly first: number;
+  readonly count: number;
+  readonly scattered?: true | undefined;
+}
+
 /** Binds a program to open files, for elements [first, first + count). */
 export const nativeProgram = (
   { sources, nodes, columns, watched }: Emitted,
   fdOf: (source: StoredTensor) => number,
-  { first, count }: { readonly first: number; readonly count: number },
+  { first, count, scattered }: Slice,
 ): NativeProgram => ({
   sources: sources.map((source) => ({
     fd: fdOf(source),
@@ -20,4 +26,5 @@ export const nativeProgram = (
   count,
   columns,
   watched,
+  ...(scattered && { scattered }),
 });

@@ -40,7 +40,7 @@ export class ValueReader {
     if (count === 0) return new Float32Array();
     const emitted = await this.#programOf(operand, shape);
     const scratch = this.#free.pop() ?? (await openScratch());
-    const program = nativeProgram(emitted, this.#inputs.fdOf, { first, count });
+    const program = nativeProgram(emitted, this.#inputs.fdOf, { first, count, scattered: true });
     const outputs = emitted.values.map((value) => ({
       value,
       dtype: 'F32' as const,
