@@ -57,6 +57,8 @@ export interface AnalyzeParameters {
    * Not with `from`. Default: the only stack.
    */
   stack?: string | undefined;
+  /** A directory with `config.json` and tokenizer, or that file, for models that have none. Not with `from`. */
+  config?: string | undefined;
   /** Exclude rows with NaN or infinity instead of throwing NON_FINITE. Default: false. */
   allowNonFinite?: boolean | undefined;
 }
@@ -96,7 +98,8 @@ export const analyze = async (
       : await withRoles(given, { task, language });
   checkTopShare(parameters.topShare, from.length + experts.length);
   if (from.length + experts.length === 0) throw invalidParameter('experts', [], 'at least one expert');
-  const recorded = Object.entries({ base, rows: parameters.rows, stack: parameters.stack }).find(
+  const { stack, config } = parameters;
+  const recorded = Object.entries({ base, rows: parameters.rows, stack, config }).find(
     ([, value]) => value !== undefined,
   );
   if (from.length > 0 && recorded !== undefined)
@@ -121,7 +124,8 @@ export const analyze = async (
       : await computeTaskVectors(reference, experts, rows, {
           ...options,
           allowNonFinite: parameters.allowNonFinite,
-          stack: parameters.stack,
+          stack,
+          config,
           inLayers: true,
           checkBase: true,
           beforeReading,

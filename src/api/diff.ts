@@ -6,6 +6,7 @@ import { openPair } from '../core/measure/comparison/open-pair.js';
 import { reportQuantisation } from '../core/measure/quantisation/quantisation-report.js';
 import { matches } from '../core/methods/framework/match-names.js';
 import { checkQuantising, type QuantisingName } from '../core/models/quantisation/quantising.js';
+import { readGivenConfig } from '../core/models/reading/given-config.js';
 import { bringModels } from '../core/models/sources/bring-models.js';
 
 export interface DiffOptions extends RunControls {
@@ -13,6 +14,8 @@ export interface DiffOptions extends RunControls {
   only?: string | undefined;
   /** Compare tensors alone; `sideFiles` is then empty. Default: false. */
   weightsOnly?: boolean | undefined;
+  /** A directory with `config.json` and tokenizer, or that file, for a model without one. */
+  config?: string | undefined;
   /** A quantisation scheme: measures how much of the change from `a` to `b` remains after quantising both. */
   quantizeReport?: QuantisingName | undefined;
   /**
@@ -40,7 +43,7 @@ export interface DiffOptions extends RunControls {
 export const diff = async (
   a: string,
   b: string,
-  { only, weightsOnly = false, out, force = false, quantizeReport, ...controls }: DiffOptions = {},
+  { only, weightsOnly = false, out, force = false, config, quantizeReport, ...controls }: DiffOptions = {},
 ): Promise<Comparison> => {
   // Loaded on demand, because only drawn comparisons need pages.
   const report =
@@ -49,7 +52,7 @@ export const diff = async (
   const scheme = quantizeReport === undefined ? undefined : checkQuantising(quantizeReport);
   const wanted = (name: string): boolean => only === undefined || matches(name, only);
   const fetched = await bringModels([a, b], controls);
-  const pair = await openPair(a, b);
+  const pair = await openPair(a, b, config === undefined ? undefined : await readGivenConfig(config));
   const compared = await compareModels(pair, wanted, controls, weightsOnly);
   const comparison = { ...compared, warnings: [...fetched, ...compared.warnings] };
   if (comparison.tensors.length === 0)

@@ -2,7 +2,7 @@ import { paperCounts } from '../../core/methods/framework/counts.js';
 import { argument, command } from '../framework/command.js';
 import { optionGroups } from '../framework/help.js';
 import { option } from '../framework/option.js';
-import { download, stack, threads } from '../options/common.js';
+import { config, download, stack, threads } from '../options/common.js';
 import { toNumber } from '../options/parse.js';
 
 export const analyze = command({
@@ -52,6 +52,7 @@ export const analyze = command({
     ),
     compare: option('--compare <csv...>', 'published tables to draw beside the experts'),
     stack,
+    config,
     allowNonFinite: option(
       '--allow-non-finite',
       'leave out rows with a NaN or an infinity, instead of refusing them',

@@ -1,7 +1,7 @@
 import { quantisingNames } from '../../core/models/quantisation/quantising.js';
 import { argument, command } from '../framework/command.js';
 import { option } from '../framework/option.js';
-import { download, modelWords, threads } from '../options/common.js';
+import { config, download, modelWords, threads } from '../options/common.js';
 import { toOneOf } from '../options/parse.js';
 
 export const diff = command({
@@ -24,6 +24,7 @@ export const diff = command({
     ),
     weightsOnly: option('--weights-only', 'compare tensors alone; side files do not count'),
     exitCode: option('--exit-code', 'exit with 1 if weights or side files differ, like git diff'),
+    config,
     download: download(),
     threads,
   },

@@ -40,6 +40,11 @@ export const analysis = option(
   'directory of layerloom analyze: read task vectors from it, not the weights',
 );
 
+export const config = option(
+  '--config <path>',
+  'directory with config.json and tokenizer, or that file, for models that have none (.distcp, ZeRO, a trainer’s state)',
+);
+
 export const lmEval = option('--lm-eval <command>', 'the command of lm-evaluation-harness', {
   default: 'lm_eval',
   group: running,

@@ -7,7 +7,7 @@ import { outputForms } from '../../core/plan/compile/adapters/output-forms.js';
 import { arithmeticDtypes, torchName } from '../../core/tensor/dtype.js';
 import { optionGroups } from '../framework/help.js';
 import { option } from '../framework/option.js';
-import { allowNonFinite, download, threads } from './common.js';
+import { allowNonFinite, config, download, threads } from './common.js';
 import { toNumber, toOneOf, toShardSize } from './parse.js';
 
 const { output, running } = optionGroups;
@@ -33,6 +33,7 @@ export const formOptions = {
 };
 
 export const saveOptions = {
+  config,
   chatTemplate: option(
     '--chat-template <template>',
     `chat template of the output: auto (the one that most models have), a format (${chatTemplateNames.slice(1).join(', ')}) or the file of a template`,

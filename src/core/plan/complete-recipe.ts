@@ -22,6 +22,7 @@ const settings: Readonly<Record<Setting, 'repeated' | 'left out'>> = {
   layout: 'left out',
   maxShardSize: 'left out',
   experts: 'left out',
+  config: 'repeated',
   allowNonFinite: 'repeated',
 };
 

@@ -17,6 +17,8 @@ export interface RecipeOverrides {
   /** The largest rank of a sum of adapter products. */
   rank?: number | undefined;
   quantize?: WrittenName | undefined;
+  /** A directory with `config.json` and tokenizer, or that file, for models that have none. */
+  config?: string | undefined;
   /** True to compute with NaN and infinity. Statistics of whole models leave such rows out. */
   allowNonFinite?: boolean | undefined;
   chatTemplate?: string | undefined;
@@ -45,9 +47,9 @@ export const settle = async (
 
 const withOverrides = (
   recipe: UncheckedRecipe,
-  { dtype, as, rank, quantize, allowNonFinite, chatTemplate, tokenizer }: RecipeOverrides,
+  { dtype, as, rank, quantize, config, allowNonFinite, chatTemplate, tokenizer }: RecipeOverrides,
 ): UncheckedRecipe => {
-  const given = Object.entries({ dtype, as, rank, quantize, allowNonFinite, chatTemplate });
+  const given = Object.entries({ dtype, as, rank, quantize, config, allowNonFinite, chatTemplate });
   return {
     ...(tokenizer === undefined ? recipe : withTokenizer(recipe, tokenizer)),
     ...(dtype === undefined ? {} : { outDtype: undefined }),

@@ -34,6 +34,7 @@ export interface MergeCommandOptions extends CommonOptions {
   readonly as?: OutputForm;
   readonly experts?: ExpertLayout;
   readonly quantize?: WrittenName;
+  readonly config?: string;
   readonly rank?: number;
   readonly strict?: boolean;
   readonly explain?: string;
@@ -72,6 +73,7 @@ const planOptions = async ({
   layout,
   experts,
   quantize,
+  config,
   analysis,
   strict,
   allowChanged,
@@ -86,6 +88,7 @@ const planOptions = async ({
   layout,
   experts,
   quantize,
+  config,
   maxShardSize,
   analysis,
   strict,

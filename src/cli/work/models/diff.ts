@@ -18,6 +18,7 @@ interface DiffCommandOptions extends OutputOptions {
   readonly download?: boolean;
   readonly weightsOnly?: boolean;
   readonly exitCode?: boolean;
+  readonly config?: string;
   readonly quantizeReport?: QuantisingName;
 }
 
@@ -34,10 +35,11 @@ export const diffCommand = async (options: DiffCommandOptions): Promise<void> =>
     download,
     weightsOnly,
     exitCode = false,
+    config,
     quantizeReport,
   } = options;
   const comparison = await watched(options, (watch) =>
-    diff(a, b, { only, weightsOnly, out, force, quantizeReport, threads, download, ...watch }),
+    diff(a, b, { only, weightsOnly, out, force, config, quantizeReport, threads, download, ...watch }),
   );
   if (!options.quiet) comparison.warnings.forEach(warn);
   const { quantised } = comparison;

@@ -2,6 +2,7 @@ import { LayerloomError } from '../../base/errors/errors.js';
 import { itemAt } from '../../base/errors/lookup.js';
 import { changeIn } from '../../models/adapters/kinds/kinds.js';
 import { describeArchitecture, requireLayers } from '../../models/architecture/architecture.js';
+import { readGivenConfig } from '../../models/reading/given-config.js';
 import { TokenizerReader } from '../../models/tokenizer/files/read-tokenizer.js';
 import { additionOf, operandOf } from '../../plan/adapted.js';
 import { onBase } from '../../plan/compile/adapters/named-base.js';
@@ -30,12 +31,13 @@ export interface AnalysisPlan {
 export const openBaseAndExperts = async (
   base: string,
   experts: readonly string[],
+  config?: string,
 ): Promise<OpenedCheckpoint[]> => {
   const whole = await Promise.all(experts.map((expert) => onBase(expert, base)));
-  const [first, ...others] = await openModels([
-    { role: 'base', model: base },
-    ...whole.map((model) => ({ role: 'expert', model })),
-  ]);
+  const [first, ...others] = await openModels(
+    [{ role: 'base', model: base }, ...whole.map((model) => ({ role: 'expert', model }))],
+    config === undefined ? undefined : await readGivenConfig(config),
+  );
   if (first === undefined) throw new RangeError('openModels gave no base');
   return [first, ...others.map((other) => inSpelling(first, other))];
 };
@@ -45,6 +47,8 @@ export interface InLayers {
   stack?: string | undefined;
   /** True if results are by layer, so that models with several stacks need `stack`. Default false. */
   inLayers?: boolean | undefined;
+  /** A directory with `config.json` and tokenizer, or that file, for models that have none. */
+  config?: string | undefined;
 }
 
 /**
@@ -58,14 +62,14 @@ export const planAnalysis = async (
   base: string,
   experts: readonly string[],
   rows: Rows,
-  { stack, inLayers = false }: InLayers = {},
+  { stack, inLayers = false, config }: InLayers = {},
 ): Promise<AnalysisPlan> => {
   const tokenizers = new TokenizerReader();
   const {
     models,
     isDecided: tokensAreDecided,
     warnings: ofVocabulary,
-  } = await withSharedRows(await openBaseAndExperts(base, experts), tokenizers);
+  } = await withSharedRows(await openBaseAndExperts(base, experts, config), tokenizers);
   const [first, ...others] = models.map((model) =>
     stack === undefined ? model : { ...model, architecture: describeArchitecture(model.checkpoint, stack) },
   );

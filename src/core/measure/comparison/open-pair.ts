@@ -1,4 +1,5 @@
 import { LayerloomError } from '../../base/errors/errors.js';
+import type { GivenConfig } from '../../models/reading/given-config.js';
 import { inSpelling } from '../../plan/compile/in-spelling.js';
 import { type OpenedCheckpoint, openModels } from '../../plan/compile/inputs/models.js';
 
@@ -12,11 +13,16 @@ export interface ComparedPair {
  *
  * @throws LayerloomError NAMING_MISMATCH, the codes of `openCheckpoint`
  */
-export const openPair = async (modelA: string, modelB: string): Promise<ComparedPair> => {
-  const [a, b] = await openModels([
+export const openPair = async (
+  modelA: string,
+  modelB: string,
+  config?: GivenConfig,
+): Promise<ComparedPair> => {
+  const models = [
     { role: 'a', model: modelA },
     { role: 'b', model: modelB },
-  ]);
+  ];
+  const [a, b] = await openModels(models, config);
   if (a === undefined || b === undefined) throw new RangeError('openModels gave no two models');
   checkNaming(a, b);
   return { a, b: inSpelling(a, b) };

@@ -70,7 +70,7 @@ const ofPart = unless(partWords, model);
 
 /** All keys of a recipe that hold models, in camel case and in YAML's spelling. */
 const places: Readonly<Record<string, Walk>> = {
-  ...{ task: model, language: model, model, base: model, donor: model, gates: model },
+  ...{ task: model, language: model, model, base: model, donor: model, gates: model, config: model },
   models: listOf(entry),
   ...{ importances: listOf(plain), grams: listOf(plain) },
   ...{ sharedExperts: listOf(entry), shared_experts: listOf(entry) },

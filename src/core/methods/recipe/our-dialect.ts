@@ -73,6 +73,7 @@ export const readOurs = (recipe: Mapping, scope: Scope): Promise<Mapping> => {
     importances: eachOf('importances', 'a list of files', model),
     grams: eachOf('grams', 'a list of files', model),
     gates: model,
+    config: model,
     donor: model,
     slices: eachOf('slices', 'a list of slices', slice),
     parts: eachOf('parts', 'a list of parts', part),

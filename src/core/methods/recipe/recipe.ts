@@ -41,6 +41,8 @@ export interface Recipe {
   /** Layout of a mixture's experts, unless options override it. */
   readonly experts: ExpertLayout | undefined;
   readonly quantize: WrittenName | undefined;
+  /** Where models without `config.json` get one; nested recipes have their outer recipe's. */
+  readonly config: string | undefined;
   readonly dtype: ArithmeticDtype | undefined;
   /** For merges of adapters: the highest rank of a sum. */
   readonly rank: number | undefined;
@@ -100,7 +102,7 @@ export const withMethod = (
  *
  * @throws LayerloomError INVALID_PARAMETER, USAGE for an unknown parameter, both with the `path`
  */
-export const parseRecipe = (input: unknown, path: RecipePath = []): Recipe => {
+export const parseRecipe = (input: unknown, path: RecipePath = [], outerConfig?: string): Recipe => {
   const { given, method } = withMethod(input, path);
   const { name } = method;
   if (path.length > 0) refuse(given, Object.keys(outputSettings.shape), path, 'in the place of a model');
@@ -115,6 +117,7 @@ export const parseRecipe = (input: unknown, path: RecipePath = []): Recipe => {
   const { dtype, outDtype, chatTemplate, stack, ...otherCommon } = checkSettings(commonSettings, given, path);
   const {
     as: _as,
+    config = outerConfig,
     layout,
     maxShardSize,
     experts,
@@ -149,7 +152,7 @@ export const parseRecipe = (input: unknown, path: RecipePath = []): Recipe => {
         );
   const nested = new Map<RecipeInput, Recipe>();
   for (const { model, path: at } of [...models, ...companions])
-    if (typeof model !== 'string') nested.set(model, parseRecipe(model, at));
+    if (typeof model !== 'string') nested.set(model, parseRecipe(model, at, config));
   const decided = <T>(value: T | ((parameters: never) => T) | undefined, otherwise: T): T =>
     typeof value === 'function' ? (value as (parameters: never) => T)(parameters) : (value ?? otherwise);
   return {
@@ -165,6 +168,7 @@ export const parseRecipe = (input: unknown, path: RecipePath = []): Recipe => {
     maxShardSize,
     experts,
     quantize,
+    config,
     dtype: parseDtype(outDtype ?? dtype ?? ''),
     rank,
     allowNonFinite: allowNonFinite ?? false,

@@ -100,21 +100,11 @@ const withFolder = async (
     modules: await listModuleWeights(folder),
     ...(index === undefined ? {} : { index }),
     unread: names.filter((name) => name.endsWith(reader.extension) && !isRead.has(name)).sort(),
-    warnings: [...warnings, ...(await aboutConfig(reader, folder, beside))],
+    warnings:
+      beside === folder
+        ? warnings
+        : [...warnings, `${folder} has no ${configName}; the one of ${beside} is read`],
   };
-};
-
-/** Says where the configuration of weights in a folder comes from, or that none does. */
-const aboutConfig = async (
-  reader: ContainerReader,
-  folder: string,
-  beside: string,
-): Promise<readonly string[]> => {
-  if (beside !== folder) return [`${folder} has no ${configName}; the one of ${beside} is read`];
-  if (reader.isInFolder !== true || (await exists(join(folder, configName)))) return [];
-  return [
-    `${folder} has no ${configName}, nor has the folder above, so that an output has none and no tokenizer; copy both of its base there first`,
-  ];
 };
 
 /** Trainers save a distributed checkpoint in a folder of their checkpoint. */

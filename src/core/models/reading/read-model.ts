@@ -21,6 +21,7 @@ import { statedContent } from '../sources/bring-ranges.js';
 import { locate, locateIfHere } from '../sources/locate.js';
 import { missingRanges } from '../sources/ranges/folder/folder.js';
 import { adapterAt } from './adapter-at.js';
+import { checkFit, type GivenConfig, withConfig } from './given-config.js';
 import { mergedState } from './peft-state.js';
 import { settledTies } from './settled-ties.js';
 import { withoutWrappers } from './wrappers.js';
@@ -40,23 +41,24 @@ const known: KnownOfFiles = { statedContent, missingBytes: missingRanges };
  *
  * All commands open models by this function, so that a path means the same model everywhere.
  *
+ * @param config for a whole model without `config.json`
  * @throws LayerloomError MODEL_NOT_FOUND, MODEL_AMBIGUOUS and the codes of its parts
  */
-export const readModel = async (model: ModelAddress): Promise<Reading> => {
-  if (model.kind === 'adapted') return { checkpoint: await readAdapted(model) };
+export const readModel = async (model: ModelAddress, config?: GivenConfig): Promise<Reading> => {
+  if (model.kind === 'adapted') return { checkpoint: await readAdapted(model, config) };
   const found = await locate(model);
-  if ((await kindAt(found)) !== 'adapter') return { checkpoint: await wholeAt(found) };
+  if ((await kindAt(found)) !== 'adapter') return { checkpoint: await wholeAt(found, config) };
   const adapter = await adapterAt(found, known);
   return { checkpoint: adapter.checkpoint, adapter };
 };
 
 /** @throws LayerloomError as `readModel`; ADAPTER_WITHOUT_BASE for an adapter alone */
-export const readWhole = async (model: ModelAddress): Promise<CheckpointIndex> => {
-  if (model.kind === 'adapted') return await readAdapted(model);
+export const readWhole = async (model: ModelAddress, config?: GivenConfig): Promise<CheckpointIndex> => {
+  if (model.kind === 'adapted') return await readAdapted(model, config);
   const found = await locate(model);
   if ((await kindAt(found)) === 'adapter')
     throw new LayerloomError('ADAPTER_WITHOUT_BASE', { adapter: found.path });
-  return await wholeAt(found);
+  return await wholeAt(found, config);
 };
 
 /** `readWhole` for a text: a path, `org/name[@revision]` or `BASE+ADAPTER`, optionally with `NAME=`. */
@@ -77,7 +79,10 @@ export const isBareAdapter = async (model: ModelAddress): Promise<boolean> => {
   return found !== undefined && (await kindAt(found)) === 'adapter';
 };
 
-const readAdapted = async (model: ModelAddress & { kind: 'adapted' }): Promise<CheckpointIndex> => {
+const readAdapted = async (
+  model: ModelAddress & { kind: 'adapted' },
+  given?: GivenConfig,
+): Promise<CheckpointIndex> => {
   const { name, base, adapter } = model;
   if (base.kind === 'adapted' || adapter.kind === 'adapted') {
     const first: ModelAddress =
@@ -90,7 +95,7 @@ const readAdapted = async (model: ModelAddress & { kind: 'adapted' }): Promise<C
       remedy: `write ${text} first (${layerloomCommand('relayout', argument(text), '-o', 'DIR')}), and add the other to that`,
     });
   }
-  const [opened, added] = await Promise.all([readWhole(base), readAdapter(adapter)]);
+  const [opened, added] = await Promise.all([readWhole(base, given), readAdapter(adapter)]);
   const { path, folder = path } = added.checkpoint;
   const config = await readSideFile(join(folder, adapterConfigName));
   const applied = applyAdapter(
@@ -127,14 +132,19 @@ const modelFileAt = async (directory: string): Promise<string> => {
   return index?.path ?? String(weights[0]);
 };
 
-const wholeAt = async (found: FoundModel): Promise<CheckpointIndex> => {
+const wholeAt = async (found: FoundModel, config: GivenConfig | undefined): Promise<CheckpointIndex> => {
   const { path } = found;
   const isDirectory = (await stat(path)).isDirectory();
   const names = await namesIn(isDirectory ? path : dirname(path));
-  const opened = await openFound(found, known).catch(async (error: unknown) => {
+  const own = await openFound(found, known).catch(async (error: unknown) => {
     throw isDirectory ? await withAdapters(error, path) : error;
   });
-  const settle = (checkpoint: CheckpointIndex) => settledTies(checkpoint, missingRanges);
+  const opened = config === undefined ? own : withConfig(own, config);
+  const settle = async (checkpoint: CheckpointIndex) => {
+    const settled = await settledTies(checkpoint, missingRanges);
+    if (opened !== own && config !== undefined) checkFit(settled, config);
+    return settled;
+  };
   const state = await mergedState(withoutWrappers(opened), names, settle);
   if (state !== undefined) return state;
   if (isDirectory && names.includes(adapterConfigName) && (await hasModel(path, names)))

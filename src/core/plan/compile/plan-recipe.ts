@@ -111,6 +111,7 @@ export const planRecipe = async (
     warnings: [
       ...composed.warnings,
       ...(adapter === undefined ? withoutConfig(first) : []),
+      ...configUnread(opened),
       ...unfamiliar(first, recipe),
       ...(await leftBehind(first)),
       ...ofDiffusers(first),
@@ -171,6 +172,14 @@ const layoutKeys = ({ layout, maxShardBytes }: LayoutOptions): Record<string, un
   ...(maxShardBytes === parseShardSize(defaultShardSize) ? {} : { max_shard_size: maxShardBytes }),
 });
 
+const configUnread = ({ checkpoints }: OpenedInputs): string[] => {
+  const given = checkpoints.find(({ role }) => role === 'config')?.checkpoint;
+  return given === undefined ||
+    checkpoints.some(({ checkpoint: { config, path } }) => path !== given.path && config === given.config)
+    ? []
+    : [`${optionName('config')} ${given.path} is not read, because each model has a config.json`];
+};
+
 const isBareFile = ({ files, path, folder }: CheckpointIndex): boolean =>
   folder === undefined && files[0]?.path === path;
 
@@ -179,8 +188,8 @@ const withoutConfig = ({ checkpoint }: OpenedModel): string[] => {
   if (config !== undefined) return [];
   return [
     isBareFile(checkpoint)
-      ? `${path} is one file, and so the output has no config.json, which loaders need; put the one of its model beside it`
-      : `${path} has no config.json, and so the output has none; loaders need one`,
+      ? `${path} is one file, and so the output has no config.json, which loaders need; name its base by ${optionName('config')}`
+      : `${path} has no config.json, and so the output has none; loaders need one: name its base by ${optionName('config')}`,
   ];
 };
 
@@ -232,9 +241,13 @@ const costOf = (shards: readonly PlannedShard[], idOf: IdOfSource): Cost => {
   return cost;
 };
 
+/** True if side files come from a directory elsewhere, whose other files are not the model's. */
+const hasGivenConfig = ({ files, path, folder = path }: CheckpointIndex): boolean =>
+  files.every((file) => relative(folder, file.path).startsWith('..'));
+
 const keptCard = async (checkpoint: CheckpointIndex): Promise<PlannedFile[]> => {
   const file = sideFilePath(checkpoint, cardName);
-  if (checkpoint.sideFiles.length === 0 || !(await exists(file))) return [];
+  if (checkpoint.sideFiles.length === 0 || hasGivenConfig(checkpoint) || !(await exists(file))) return [];
   await checkSideFile(file);
   return [{ name: cardName, copyOf: file }];
 };
@@ -244,6 +257,7 @@ const leftBehind = async ({ checkpoint }: OpenedModel): Promise<string[]> => {
   const { adapted, name, path, folder = path, sideFiles, unread = [] } = checkpoint;
   // Files beside a single weight file may be unrelated, and those beside an adapter come from training.
   if (adapted !== undefined || isBareFile(checkpoint) || sideFiles.length + unread.length === 0) return [];
+  if (hasGivenConfig(checkpoint)) return [];
   const weights = checkpoint.files.map((file) => relative(folder, file.path));
   const own = new Set([...sideFiles, ...indexNames, ...weights]);
   const others = (await listOtherFiles(folder, own)).toSorted(

@@ -97,6 +97,12 @@ export const commonSettings = z.strictObject({
 
 /** Settings of top-level recipes only. */
 export const outputSettings = z.strictObject({
+  config: setting(z.string().min(1).optional(), {
+    meaning:
+      'A directory with `config.json` and tokenizer, or a `config.json`, for models that have none, such as checkpoints of trainers. `--config` overrides it.',
+    expected: 'a directory with config.json, or that file',
+    otherwise: 'none',
+  }),
   as: setting(z.enum(['adapter', 'full']).optional(), {
     meaning: 'The form of the output: a LoRA adapter, or full weights. `--as` overrides it.',
     otherwise: 'an adapter if all models are bare adapters',

@@ -12,6 +12,7 @@ import { describeArchitecture } from '../../../models/architecture/architecture.
 import type { CheckpointIndex } from '../../../models/checkpoint/checkpoint.js';
 import { separated } from '../../../models/experts/separated.js';
 import { dequantised } from '../../../models/quantisation/dequantised.js';
+import type { GivenConfig } from '../../../models/reading/given-config.js';
 import { type Reading, readModel, readWhole } from '../../../models/reading/read-model.js';
 import type { CompleteRecipe } from '../../complete-recipe.js';
 import type { Operand, PlannedInput } from '../../plan.js';
@@ -66,8 +67,11 @@ export type OpenedCheckpoint = Model & CheckpointReference & { readonly adapter?
  *
  * @throws LayerloomError NAME_CLASH, and the codes of `openModel`
  */
-export const openModels = async (references: readonly CheckpointReference[]): Promise<OpenedCheckpoint[]> => {
-  const opened = await openEach(references);
+export const openModels = async (
+  references: readonly CheckpointReference[],
+  config?: GivenConfig,
+): Promise<OpenedCheckpoint[]> => {
+  const opened = await openEach(references, (model) => openWhole(model, config));
   refuseSameNames(opened);
   return tellApart(opened);
 };
@@ -75,8 +79,8 @@ export const openModels = async (references: readonly CheckpointReference[]): Pr
 /** Returns the checkpoint as merges see it: dequantised, with separate experts. */
 const asMerged = (checkpoint: CheckpointIndex): CheckpointIndex => separated(dequantised(checkpoint));
 
-const openWhole = async (model: ModelAddress): Promise<Reading> => ({
-  checkpoint: asMerged(await readWhole(model)),
+const openWhole = async (model: ModelAddress, config?: GivenConfig): Promise<Reading> => ({
+  checkpoint: asMerged(await readWhole(model, config)),
 });
 
 /**
@@ -84,8 +88,8 @@ const openWhole = async (model: ModelAddress): Promise<Reading> => ({
  *
  * @throws LayerloomError the codes of `readModel`
  */
-export const openModelOrAdapter = async (model: ModelAddress): Promise<Reading> => {
-  const { checkpoint, adapter } = await readModel(model);
+export const openModelOrAdapter = async (model: ModelAddress, config?: GivenConfig): Promise<Reading> => {
+  const { checkpoint, adapter } = await readModel(model, config);
   return adapter === undefined ? { checkpoint: asMerged(checkpoint) } : { checkpoint, adapter };
 };
 

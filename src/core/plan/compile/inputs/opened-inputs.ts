@@ -2,10 +2,13 @@ import { basename } from 'node:path';
 import { LayerloomError } from '../../../base/errors/errors.js';
 import { itemAt, valueAt } from '../../../base/errors/lookup.js';
 import type { ModelReference } from '../../../methods/framework/declaration/method.js';
+import { invalidSetting } from '../../../methods/framework/declaration/settings.js';
 import type { Recipe } from '../../../methods/recipe/recipe.js';
 import { splitName, withName } from '../../../models/address/name.js';
+import { describeArchitecture } from '../../../models/architecture/architecture.js';
 import type { CheckpointIndex, FileIdentity, FileState } from '../../../models/checkpoint/checkpoint.js';
 import { observePath } from '../../../models/checkpoint/same/identity.js';
+import { type GivenConfig, readGivenConfig } from '../../../models/reading/given-config.js';
 import { portableText } from '../../../models/sources/found-text.js';
 import { type OpenedCheckpoint, openEach, openModelOrAdapter, settleNames } from './models.js';
 import { type Cached, PlanningSession } from './session.js';
@@ -38,7 +41,10 @@ const referencesOf = (recipe: Recipe): ModelReference[] =>
 
 /** Returns the models that recipes name, including nested recipes. */
 export const modelsIn = (...recipes: readonly Recipe[]): ReadonlySet<string> =>
-  new Set(recipes.flatMap(referencesOf).flatMap(({ model }) => (typeof model === 'string' ? [model] : [])));
+  new Set([
+    ...recipes.flatMap(referencesOf).flatMap(({ model }) => (typeof model === 'string' ? [model] : [])),
+    ...recipes.flatMap(({ config }) => config ?? []),
+  ]);
 
 /**
  * Opens the checkpoints of recipes, including nested ones. Reads headers and small files, but no weights.
@@ -50,9 +56,10 @@ export const openInputs = async (...recipes: readonly Recipe[]): Promise<OpenedI
   for (const reference of recipes.flatMap(referencesOf))
     if (typeof reference.model === 'string' && !wanted.has(reference.model))
       wanted.set(reference.model, { ...reference, model: reference.model });
-  const given = await openEach([...wanted.values()], openModelOrAdapter);
+  const config = await configOf(recipes);
+  const given = await openEach([...wanted.values()], (model) => openModelOrAdapter(model, config));
   const bases = recipes.every(namesBase) ? [] : await basesNamed(given);
-  const opened = [...given, ...bases];
+  const opened = [...given, ...bases, ...(config === undefined ? [] : [asInput(config)])];
   // Two spellings of one path count as one input.
   const isFirst = (one: OpenedCheckpoint, index: number) =>
     opened.findIndex(({ checkpoint }) => sameInput(checkpoint, one.checkpoint)) === index;
@@ -73,6 +80,22 @@ export const openInputs = async (...recipes: readonly Recipe[]): Promise<OpenedI
     session: new PlanningSession(),
   };
 };
+
+/** @throws LayerloomError INVALID_PARAMETER if recipes differ in it, since each model is opened once */
+const configOf = async (recipes: readonly Recipe[]): Promise<GivenConfig | undefined> => {
+  const [config, other] = new Set(recipes.flatMap((recipe) => recipe.config ?? []));
+  if (other !== undefined)
+    throw invalidSetting(['config'], other, `${config}, as in the other merges that are planned with this`);
+  return config === undefined ? undefined : await readGivenConfig(config);
+};
+
+/** Lists a given configuration with the inputs, so that records name it and notice its changes. */
+const asInput = ({ given, index: checkpoint }: GivenConfig): OpenedCheckpoint => ({
+  role: 'config',
+  model: given,
+  checkpoint,
+  architecture: describeArchitecture(checkpoint),
+});
 
 const namesBase = (recipe: Recipe): boolean => referencesOf(recipe).some(({ role }) => role === 'base');
 

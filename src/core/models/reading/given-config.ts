@@ -1,0 +1,158 @@
+import { createHash } from 'node:crypto';
+import { stat } from 'node:fs/promises';
+import { basename, dirname, join } from 'node:path';
+import { LayerloomError } from '../../base/errors/errors.js';
+import { parseAddress } from '../address/address.js';
+import { originOf } from '../address/found-model.js';
+import { describeArchitecture } from '../architecture/architecture.js';
+import type { Role } from '../architecture/role.js';
+import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
+import { configName } from '../checkpoint/files/file-names.js';
+import { isObject, parseJsonObject } from '../checkpoint/files/json.js';
+import { readSideFile } from '../checkpoint/files/small-file.js';
+import { isTokenizerFile, listSideFiles } from '../checkpoint/side-files.js';
+import { locate } from '../sources/locate.js';
+
+type Config = Readonly<Record<string, unknown>>;
+
+/** A `config.json` that a user gives for models without one, with the side files beside it. */
+export interface GivenConfig {
+  /** The user's text. */
+  readonly given: string;
+  readonly file: string;
+  /** `config.json` and the side files as a checkpoint without tensors. */
+  readonly index: CheckpointIndex & { readonly config: Config; readonly folder: string };
+  /** Texts of the configurations, without the tokenizer. */
+  readonly texts: ReadonlyMap<string, string>;
+}
+
+/**
+ * Reads a directory with `config.json`, or such a file. A file is read alone, without what stands beside it.
+ *
+ * @throws LayerloomError CONFIG_INVALID, MODEL_NOT_FOUND, READ_FAILED
+ */
+export const readGivenConfig = async (given: string): Promise<GivenConfig> => {
+  const found = await locate(await parseAddress(given));
+  const isFolder = (await stat(found.path)).isDirectory();
+  const file = isFolder ? join(found.path, configName) : found.path;
+  const folder = dirname(file);
+  const sideFiles = isFolder ? await listSideFiles(folder) : [configName];
+  if (!sideFiles.includes(configName) || (!isFolder && !basename(file).endsWith('.json')))
+    throw new LayerloomError('CONFIG_INVALID', {
+      file,
+      reason: isFolder
+        ? 'is not there; give a directory that has it, or the file itself'
+        : `is no ${configName}; give that, or its directory`,
+    });
+  const configurations = sideFiles.filter((name) => name.endsWith('.json') && !isTokenizerFile(name));
+  const texts = new Map<string, string>();
+  for (const name of configurations)
+    texts.set(name, (await readSideFile(isFolder ? join(folder, name) : file)).toString());
+  const text = texts.get(configName) ?? '';
+  const config = parseJsonObject(Buffer.from(text), file);
+  if (typeof config['model_type'] !== 'string')
+    throw new LayerloomError('CONFIG_INVALID', {
+      file,
+      reason: 'names no model_type; give the config.json of a model',
+    });
+  const { size, mtimeNs } = await stat(file, { bigint: true });
+  const header = createHash('sha256').update(text).digest('hex');
+  const index = {
+    name: found.name,
+    path: found.path,
+    ...originOf(found),
+    folder,
+    files: [{ path: file, bytes: Number(size), mtimeNs: String(mtimeNs), header }],
+    metadata: [{}],
+    tensors: new Map(),
+    config,
+    sideFiles,
+    ...(isFolder ? {} : { carried: new Map([[configName, text]]) }),
+    warnings: [],
+  };
+  return { given, file, index, texts };
+};
+
+/**
+ * Returns a checkpoint with the given configuration, if it has none. A tokenizer beside the weights is kept:
+ * training may have added tokens.
+ */
+export const withConfig = (checkpoint: CheckpointIndex, { index, texts }: GivenConfig): CheckpointIndex => {
+  if (checkpoint.config !== undefined) return checkpoint;
+  const { config, folder, sideFiles, carried } = index;
+  if (!checkpoint.sideFiles.some(isTokenizerFile))
+    return { ...checkpoint, config, folder, sideFiles, ...(carried === undefined ? {} : { carried }) };
+  const own = new Set([...checkpoint.sideFiles]);
+  const added = new Map([...texts].filter(([name]) => !own.has(name)));
+  return {
+    ...checkpoint,
+    config,
+    sideFiles: [...own, ...added.keys()].sort(),
+    carried: new Map([...(checkpoint.carried ?? []), ...added]),
+  };
+};
+
+/** Sizes of a configuration: a number, and the tensors one of whose dimensions has it. */
+const sizes: readonly {
+  readonly keys: readonly string[];
+  readonly of: RegExp;
+  readonly role: Role;
+  readonly dimension: number;
+  readonly sizeOf?: (config: Config, size: number) => number | undefined;
+}[] = [
+  {
+    keys: ['vocab_size'],
+    of: /(^|\.)(embed_tokens|embed_in|word_embeddings|wte|shared)\.weight$/,
+    role: 'embedding',
+    dimension: 0,
+  },
+  { keys: ['hidden_size', 'n_embd', 'd_model'], of: /norm\w*\.weight$/, role: 'blockNorm', dimension: 0 },
+  {
+    keys: ['intermediate_size'],
+    of: /(^|\.)mlp\.(gate_proj|up_proj)\.weight$/,
+    role: 'feedForward',
+    dimension: 0,
+  },
+  {
+    keys: ['num_key_value_heads'],
+    of: /(^|\.)self_attn\.k_proj\.weight$/,
+    role: 'attention',
+    dimension: 0,
+    sizeOf: ({ head_dim: given, hidden_size: hidden, num_attention_heads: heads }, count) => {
+      if (typeof given === 'number') return count * given;
+      return typeof hidden === 'number' && typeof heads === 'number' ? (count * hidden) / heads : undefined;
+    },
+  },
+];
+
+/**
+ * Refuses a configuration that is of another model: other numbers of layers, or sizes that no tensor has.
+ *
+ * @throws LayerloomError CONFIG_INVALID
+ */
+export const checkFit = (checkpoint: CheckpointIndex, { file, index }: GivenConfig): void => {
+  const text = isObject(index.config['text_config']) ? index.config['text_config'] : index.config;
+  const architecture = describeArchitecture(checkpoint);
+  const refuse = (claim: string, found: string) => {
+    throw new LayerloomError('CONFIG_INVALID', {
+      file,
+      reason: `says ${claim}, and ${checkpoint.path} has ${found}; give the config.json of its base`,
+    });
+  };
+  const layers = [text['num_hidden_layers'], text['n_layer'], text['num_layers']].find(
+    (value) => typeof value === 'number',
+  );
+  if (layers !== undefined && architecture.stacks.length === 1 && architecture.layers !== layers)
+    refuse(`${layers} layers`, `${architecture.layers}`);
+  for (const { keys, of, role, dimension, sizeOf = (_: Config, size: number) => size } of sizes) {
+    const key = keys.find((one) => typeof text[one] === 'number');
+    const size = key === undefined ? undefined : sizeOf(text, Number(text[key]));
+    if (size === undefined) continue;
+    const found = [...checkpoint.tensors].filter(
+      ([name]) => of.test(name) && architecture.places.get(name)?.role === role,
+    );
+    const [first] = found;
+    if (first !== undefined && !found.some(([, { shape }]) => shape[dimension] === size))
+      refuse(`${key} ${String(text[String(key)])}`, `${first[0]} [${first[1].shape.join(', ')}]`);
+  }
+};

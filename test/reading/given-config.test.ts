@@ -1,0 +1,122 @@
+import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { expect, it } from 'vitest';
+import { analyze, diff, merge, planMerge, relayout, soup, verify } from '../../src/index.js';
+import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
+import { weightsIn } from '../fixtures/contents.js';
+import { writeDistributed } from '../fixtures/distributed-files.js';
+
+const written = () => {
+  const root = temporaryDirectory();
+  const model = (seed: number) => llama({ seed, layers: 2 });
+  const base = writeCheckpoint(join(root, 'base'), model(1));
+  writeFileSync(join(base, 'tokenizer_config.json'), '{"of": "base"}');
+  writeFileSync(join(base, 'README.md'), '# The base');
+  const [a = '', b = ''] = [2, 3].map((seed) =>
+    writeDistributed(join(root, `run-${seed}`), { tensors: model(seed).tensors }),
+  );
+  const [wholeA = '', wholeB = ''] = [2, 3].map((seed) =>
+    writeCheckpoint(join(root, `whole-${seed}`), model(seed)),
+  );
+  return { root, base, a, b, wholeA, wholeB, config: model(1).config };
+};
+
+const configWith = (root: string, config: object): string => {
+  const file = join(root, 'other.json');
+  writeFileSync(file, JSON.stringify(config));
+  return file;
+};
+
+it('gives models without config.json that of a directory, and its tokenizer', async () => {
+  const { root, base, a, b, wholeA, wholeB } = written();
+  const [out, same] = [join(root, 'out'), join(root, 'same')];
+  await soup({ models: [a, b] }, { out, config: base, checksums: true });
+  await soup({ models: [wholeA, wholeB] }, { out: same });
+  expect(weightsIn(out).equals(weightsIn(same))).toBe(true);
+  for (const name of ['config.json', 'tokenizer_config.json'])
+    expect(readFileSync(join(out, name), 'utf8')).toBe(readFileSync(join(base, name), 'utf8'));
+  const card = readFileSync(join(out, 'README.md'), 'utf8');
+  expect(card).toContain('config: ./base');
+  const again = join(root, 'again');
+  await merge(join(out, 'README.md'), { out: again });
+  expect(weightsIn(again).equals(weightsIn(out))).toBe(true);
+  expect((await verify(out, { againstInputs: true })).intact).toBe(true);
+  writeFileSync(join(base, 'config.json'), JSON.stringify({ model_type: 'llama' }));
+  await expect(merge(join(out, 'layerloom.json'), { out: join(root, 'third') })).rejects.toMatchObject({
+    code: 'INPUT_NOT_AS_RECORDED',
+  });
+});
+
+it('takes it from a recipe, relative to its file, and for nested recipes', async () => {
+  const { root, a, b } = written();
+  const file = join(root, 'recipe.yaml');
+  writeFileSync(
+    file,
+    'method: soup\nmodels: [{method: soup, models: [./run-2, ./run-3]}, ./run-3]\nconfig: ./base\n',
+  );
+  const { files, warnings } = await planMerge(file);
+  expect(files.map(({ name }) => name)).toContain('config.json');
+  expect(warnings).toEqual([]);
+  expect((await planMerge({ method: 'soup', models: [a, b] })).warnings.join()).toContain('name its base by');
+});
+
+it('takes a file alone, without what is beside it', async () => {
+  const { root, base, a, b } = written();
+  const out = join(root, 'out');
+  await soup({ models: [a, b] }, { out, config: join(base, 'config.json') });
+  expect(readdirSync(out)).toContain('config.json');
+  expect(readdirSync(out)).not.toContain('tokenizer_config.json');
+});
+
+it('keeps a tokenizer beside the weights, to which training may have added tokens', async () => {
+  const { root, base, a } = written();
+  writeFileSync(join(a, 'tokenizer_config.json'), '{"of": "a"}');
+  const out = join(root, 'out');
+  await relayout({ model: a }, { out, config: base });
+  expect(readFileSync(join(out, 'tokenizer_config.json'), 'utf8')).toBe('{"of": "a"}');
+  expect(readFileSync(join(out, 'config.json'), 'utf8')).toBe(
+    readFileSync(join(base, 'config.json'), 'utf8'),
+  );
+  expect(readdirSync(out)).not.toContain('README.md');
+});
+
+it('says that it is not read if each model has one', async () => {
+  const { base, wholeA, wholeB } = written();
+  const { warnings } = await planMerge({ method: 'soup', models: [wholeA, wholeB] }, { config: base });
+  expect(warnings).toEqual([`\`config\` ${base} is not read, because each model has a config.json`]);
+});
+
+it('is read by analyze and diff', async () => {
+  const { root, base, a, wholeA } = written();
+  const { equal, sideFiles } = await diff(a, wholeA, { config: base });
+  expect(equal).toBe(true);
+  expect(sideFiles.find(({ name }) => name === 'config.json')?.state).toBe('equal');
+  const { experts } = await analyze({ base, experts: [a], config: base }, { out: join(root, 'analysis') });
+  expect(experts).toHaveLength(1);
+});
+
+it.each([
+  ['num_hidden_layers', 3, /says 3 layers, and .*run-2 has 2/],
+  ['hidden_size', 48, /says hidden_size 48, and .* has model\.layers\.0\.\w+norm\.weight \[/],
+  ['vocab_size', 999, /says vocab_size 999, and .* has model\.embed_tokens\.weight \[/],
+  ['intermediate_size', 999, /says intermediate_size 999, and .* has model\.layers\.0\.mlp\.\w+\.weight \[/],
+  ['num_key_value_heads', 64, /says num_key_value_heads 64, and .* has .*k_proj\.weight \[/],
+])('is refused if its %s is not the tensors’', async (key, value, message) => {
+  const { root, a, b, config } = written();
+  const heads = { hidden_size: 4, num_attention_heads: 2, ...config };
+  const other = configWith(root, { ...heads, [key]: value, head_dim: 2 });
+  await expect(planMerge({ method: 'soup', models: [a, b] }, { config: other })).rejects.toThrow(message);
+});
+
+it('is refused if it is no config.json', async () => {
+  const { root, a, b, base } = written();
+  const recipe = { method: 'soup', models: [a, b] } as const;
+  mkdirSync(join(root, 'empty'));
+  for (const [config, message] of [
+    [join(base, 'tokenizer_config.json'), /names no model_type/],
+    [join(root, 'empty'), /config\.json: is not there; give a directory that has it/],
+    [join(base, 'README.md'), /is no config\.json/],
+    [join(root, 'nowhere'), /no such model/],
+  ] as const)
+    await expect(planMerge(recipe, { config })).rejects.toThrow(message);
+});
