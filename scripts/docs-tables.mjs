@@ -14,6 +14,7 @@ import {
 import { spelt } from '../dist/core/methods/recipe/block.js';
 import { families, usualStacks } from '../dist/core/models/architecture/families.js';
 import { hubVariables } from '../dist/core/models/sources/hub/variables.js';
+import { benchmarks, dataOf } from '../dist/study/evaluation/data/benchmarks.js';
 import { evaluationSchema } from '../dist/study/evaluation/evaluation-block.js';
 import { experimentSchema, furtherReference } from '../dist/study/experiment/file/blocks/experiment-block.js';
 import { searchSchema } from '../dist/study/experiment/file/blocks/search-block.js';
@@ -100,6 +101,9 @@ const training = table(
 /** @param {readonly string[]} names */
 const code = (names) => names.map((name) => `\`${name}\``).join(', ');
 
+/** Benchmarks whose data are on no hub. */
+const localOnly = new Set(['flores', 'mgsm-rev2', 'mgsm-pro']);
+
 const knownFamilies = table(
   ['family', '`model_type`', 'form', 'layers'],
   families.map(({ title, types, form, stacks = usualStacks }) => [
@@ -108,6 +112,32 @@ const knownFamilies = table(
     form,
     stacks === usualStacks ? 'usual' : code(stacks.map((stack) => `${stack}.N`)),
   ]),
+);
+
+const measured = table(
+  ['`--benchmarks`', 'measures', 'task', 'judged by', 'shots', 'languages', 'data'],
+  Object.entries(benchmarks).map(([name, benchmark]) => {
+    const { title, measures, forms, languages } = benchmark;
+    const [{ name: task, metrics, shots }] = forms;
+    const data = dataOf(benchmark) === undefined ? 'hub' : localOnly.has(name) ? '`data:`' : 'hub, `data:`';
+    return [
+      `\`${name}\``,
+      `${title}: ${measures}`,
+      `\`${name === 'flores' ? 'layerloom_flores_SRC_TGT' : task}\``,
+      `\`${metrics[0]}\``,
+      shots === null ? '–' : `${shots}`,
+      languages.length === 1 ? 'English' : `${languages.length}`,
+      data,
+    ];
+  }),
+);
+
+const localData = table(
+  ['benchmark', 'files in `DIR`', 'columns'],
+  Object.values(benchmarks).flatMap((benchmark) => {
+    const data = dataOf(benchmark);
+    return data === undefined ? [] : [[benchmark.title, `\`${data.files}\``, data.rows]];
+  }),
 );
 
 /** The tables by name. */
@@ -145,6 +175,8 @@ export const tables = new Map([
     ),
   ],
   ['families', knownFamilies],
+  ['benchmarks', measured],
+  ['local-data', localData],
   ['train-init', settings('option', trainingSettings, (key) => `\`${longOf(key)}\``)],
   ['training', training],
   ['recipe', settings('key', commonSettings.extend(outputSettings.shape))],

@@ -3,8 +3,7 @@ import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
 import { LayerloomError } from '../core/base/errors/errors.js';
 import { orNearPath } from '../core/base/files/near-path.js';
-import { type BenchmarkTasks, benchmarks } from '../study/evaluation/data/benchmarks.js';
-import { mgsmLanguages } from '../study/evaluation/data/local/languages.js';
+import { benchmarks, dataOf as neededOf, tasksOf } from '../study/evaluation/data/benchmarks.js';
 import { localTaskOf } from '../study/evaluation/data/local/local-data.js';
 
 /** A directory's data for one task. */
@@ -49,19 +48,22 @@ export const checkTaskData = async (directory: string): Promise<TaskDataReport> 
   const into = await mkdtemp(join(tmpdir(), 'layerloom-data-'));
   try {
     const tasks: TaskData[] = [];
-    for (const { title, tasksOf } of Object.values<BenchmarkTasks>(benchmarks))
-      for (const language of mgsmLanguages)
-        for (const task of tasksOf(language)) {
+    for (const benchmark of Object.values(benchmarks))
+      for (const language of benchmark.languages)
+        for (const task of tasksOf(benchmark, language)) {
           const found = await dataOf(task, data, into);
-          if (found !== undefined) tasks.push({ benchmark: title, language: language.name, task, ...found });
+          if (found === undefined) continue;
+          tasks.push({ benchmark: benchmark.title, language: language.name, task, ...found });
         }
     const there = new Set(tasks.filter(({ state }) => state !== 'missing').map(({ benchmark }) => benchmark));
     return {
       directory: data,
       tasks,
-      absent: Object.values<BenchmarkTasks>(benchmarks).flatMap(({ title, data: needed }) =>
-        needed === undefined || there.has(title) ? [] : [{ benchmark: title, ...needed }],
-      ),
+      absent: Object.values(benchmarks).flatMap((benchmark) => {
+        const needed = neededOf(benchmark);
+        if (needed === undefined || there.has(benchmark.title)) return [];
+        return [{ benchmark: benchmark.title, ...needed }];
+      }),
     };
   } finally {
     await rm(into, { recursive: true, force: true });

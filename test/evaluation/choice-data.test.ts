@@ -32,7 +32,7 @@ describe('multiple-choice tasks of the harness', () => {
     expect([failures.size, notes]).toEqual([0, []]);
     expect(environment).toMatchObject({ HF_DATASETS_OFFLINE: '1' });
     const belebele = fileOf(into, 'belebele_swh_Latn');
-    expect(belebele.include).toBe(join(shippedTasks, 'local_belebele_template'));
+    expect(belebele.include).toBe(join(shippedTasks, 'local_template'));
     expect(linesOf(belebele.dataset_kwargs.data_files['test'])).toHaveLength(8);
     for (const group of ['mmlu', 'global_mmlu_full_sw']) {
       const { data_files: files } = fileOf(into, `${group}_virology`).dataset_kwargs;

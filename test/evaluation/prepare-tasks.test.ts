@@ -55,7 +55,7 @@ describe('with local data, tasks', () => {
     const { data, into } = folders();
     await prepareTasks(['mgsm_direct_ja'], { data }, into);
     expect(taskFile(into, 'mgsm_direct_ja')).toMatchObject({
-      include: join(shippedTasks, 'local_mgsm_template'),
+      include: join(shippedTasks, 'local_template'),
       task: 'mgsm_direct_ja',
     });
   });

@@ -1,5 +1,10 @@
 import { describe, expect, it } from 'vitest';
-import { headlineMetric, runsCode, taskOf } from '../../src/study/evaluation/data/task-facts.js';
+import {
+  generatesNothing,
+  headlineMetric,
+  runsCode,
+  taskOf,
+} from '../../src/study/evaluation/data/task-facts.js';
 
 describe('a task is known by its name', () => {
   it.each([
@@ -10,25 +15,50 @@ describe('a task is known by its name', () => {
     ['layerloom_mgsm_ppl_bn', 'perplexity', 'bengali', null, false],
     ['belebele_swh_Latn', 'BELEBELE', 'swahili', 5, true],
     ['belebele_jpn_Jpan', 'BELEBELE', 'japanese', 5, true],
-    ['belebele_zul_Latn', 'BELEBELE', 'zul_Latn', 5, true],
+    ['belebele_zul_Latn', 'BELEBELE', 'zulu', 5, true],
+    ['belebele_acm_Arab', 'BELEBELE', 'acm_Arab', 5, true],
     ['global_mmlu_full_te', 'MMLU', 'telugu', 5, true],
-    ['global_mmlu_full_fil', 'MMLU', 'fil', 5, true],
+    ['global_mmlu_full_fil', 'MMLU', 'tagalog', 5, true],
+    ['global_mmlu_sw', 'Global-MMLU-Lite', 'swahili', 0, true],
+    ['mmlu_prox_sw', 'MMLU-ProX', 'swahili', 5, true],
+    ['mmlu_prox_lite_sw', 'MMLU-ProX-Lite', 'swahili', 5, true],
+    ['afrimgsm_swa_prompt_1', 'AfriMGSM', 'swahili', 0, true],
+    ['afrimgsm_cot_orm_prompt_3', 'afrimgsm_cot_prompt_3', 'oromo', 0, true],
+    ['afrimmlu_direct_ibo_prompt_1', 'AfriMMLU', 'igbo', 0, true],
+    ['afrixnli_yor_prompt_1', 'AfriXNLI', 'yoruba', 0, true],
+    ['afrixnli_en_direct_yor', 'afrixnli_en_direct', 'yoruba', 0, true],
+    ['xnli_sw', 'XNLI', 'swahili', 0, true],
+    ['include_base_44_north_macedonian', 'INCLUDE', 'macedonian', 0, true],
+    ['include_base_44_greek_few_shot_en', 'include_base_44_few_shot_en', 'greek', 0, true],
+    ['aime24', 'AIME 2024', 'english', 0, true],
+    ['aime25', 'AIME 2025', 'english', 0, true],
+    ['gpqa_diamond_zeroshot', 'GPQA diamond', 'english', 0, true],
+    ['gpqa_diamond_cot_zeroshot', 'gpqa_diamond_cot_zeroshot', 'english', 0, true],
+    ['humaneval', 'HumanEval', 'english', 0, true],
+    ['layerloom_mgsm_rev2_sw', 'MGSM-Rev2', 'swahili', 8, true],
+    ['layerloom_mgsm_pro_sw', 'MGSM-Pro', 'swahili', 8, true],
     ['mmlu', 'MMLU', 'english', 5, true],
     ['mbpp', 'MBPP', 'english', 0, true],
     ['layerloom_mbpp_sw', 'MBPP', 'swahili', 0, true],
     ['layerloom_flores_eng_tel', 'FLORES', 'telugu', 0, true],
     ['layerloom_flores_tel_eng', 'FLORES', 'telugu', 0, true],
-  ])('%s', (task, benchmark, language, paperShots, higherIsBetter) => {
-    expect(taskOf(task)).toMatchObject({ benchmark, language, paperShots, higherIsBetter });
+  ])('%s', (task, benchmark, language, shots, higherIsBetter) => {
+    expect(taskOf(task)).toMatchObject({ benchmark, language, shots, higherIsBetter });
   });
 
-  it.each(['mmlu_anatomy', 'global_mmlu_full_sw_virology', 'layerloom_flores_eng_eng', 'hellaswag'])(
-    'no benchmark of the paper: %s',
-    (task) => expect(taskOf(task)).toBeUndefined(),
-  );
+  it.each([
+    'mmlu_anatomy',
+    'global_mmlu_full_sw_virology',
+    'global_mmlu_sw_stem',
+    'mmlu_prox_sw_law',
+    'xnli_eu',
+    'layerloom_mgsm_pro_te',
+    'layerloom_flores_eng_eng',
+    'hellaswag',
+  ])('no declared benchmark: %s', (task) => expect(taskOf(task)).toBeUndefined());
 
   it('which says whether it runs what models write', () => {
-    const tasks = ['mbpp', 'mbpp_plus_instruct', 'layerloom_mbpp_en', 'layerloom_mbpp_te', 'mmlu'];
+    const tasks = ['mbpp', 'mbpp_plus_instruct', 'layerloom_mbpp_en', 'humaneval', 'mmlu', 'aime24'];
     expect(tasks.filter(runsCode)).toEqual(tasks.slice(0, 4));
   });
 
@@ -37,6 +67,12 @@ describe('a task is known by its name', () => {
     expect(taskOf('layerloom_flores_tel_eng')?.direction).toBe('to English');
     expect(taskOf('mmlu')?.direction).toBeNull();
   });
+});
+
+it('a task asks for answers, or for log-likelihoods alone', () => {
+  const choices = ['gpqa_main_zeroshot', 'xnli_sw', 'afrimmlu_direct_swa_prompt_1', 'global_mmlu_sw', 'mmlu'];
+  const answers = ['gpqa_main_cot_zeroshot', 'mmlu_prox_sw', 'aime25', 'afrimgsm_swa_prompt_1', 'humaneval'];
+  expect([...choices, ...answers].filter(generatesNothing)).toEqual(choices);
 });
 
 describe('the metric a task is judged by', () => {

@@ -150,7 +150,7 @@ describe('a preset', () => {
     });
     const shotsOf = (task: string) => parseEvaluation(evaluate, '/').fewshotOf(task);
     for (const task of Object.values(evaluate?.tasks ?? {}).flat())
-      expect([task, shotsOf(task) ?? 0]).toEqual([task, taskOf(task)?.paperShots]);
+      expect([task, shotsOf(task) ?? 0]).toEqual([task, taskOf(task)?.shots]);
   });
 
   it('leaves out benchmarks without data, and languages that a benchmark does not have', async () => {

@@ -88,6 +88,7 @@ describe('texts of strangers', () => {
     // Each is made of constants of the same file.
     const own = [
       ...['cli/text/painted-bar.ts', 'study/evaluation/data/local/local-data.ts'],
+      'study/evaluation/data/task-facts.ts',
       ...[
         'core/models/adapters/tensor-names.ts',
         'core/models/architecture/stacks.ts',

@@ -1,22 +1,7 @@
 import { groupBy } from '../../core/base/errors/lookup.js';
-import { type Benchmark, taskOf } from './data/task-facts.js';
+import { taskOf } from './data/task-facts.js';
 import type { ResultSummary } from './result-files.js';
 import type { Rows } from './settings.js';
-
-/** Published numbers of problems. */
-const published: Partial<Record<Benchmark, number>> = {
-  MGSM: 250,
-  perplexity: 250,
-  BELEBELE: 900,
-  FLORES: 1012,
-  MBPP: 500,
-};
-
-const publishedSize = (task: string): number | undefined => {
-  const facts = taskOf(task);
-  // MBPP+ has other problems.
-  return facts === undefined || task.startsWith('mbpp_plus') ? undefined : published[facts.benchmark];
-};
 
 /** Durations of the harness's runs, by task. */
 export interface Pace {
@@ -49,7 +34,7 @@ export const paceOf = (results: readonly ResultSummary[]): Pace => {
   );
   const sizes = new Map(results.flatMap(({ task, rows, n }) => (rows === null ? [[task, n]] : [])));
   const problemsIn: Pace['problemsIn'] = (task, rows) => {
-    const all = sizes.get(task) ?? publishedSize(task);
+    const all = sizes.get(task) ?? taskOf(task)?.problems;
     if (rows === null) return all;
     const [from, to] = rows;
     return Math.max(0, Math.min(to, all ?? to) - from);

@@ -2,8 +2,13 @@ import { layerloomCommand } from '../../core/base/errors/command-line.js';
 import { LayerloomError } from '../../core/base/errors/errors.js';
 import { invalidParameter } from '../../core/base/errors/invalid-parameter.js';
 import { optionName } from '../../core/base/errors/option-name.js';
-import { type BenchmarkName, type BenchmarkTasks, benchmarks } from '../evaluation/data/benchmarks.js';
-import { type EvaluationLanguage, mgsmLanguages } from '../evaluation/data/local/languages.js';
+import type { BenchmarkTasks } from '../evaluation/data/benchmark.js';
+import { type BenchmarkName, benchmarks, tasksOf } from '../evaluation/data/benchmarks.js';
+import {
+  languages as allLanguages,
+  type EvaluationLanguage,
+  mgsmLanguages,
+} from '../evaluation/data/local/languages.js';
 import { isLocalOnly } from '../evaluation/data/local/local-data.js';
 import { isZeroShot, taskOf } from '../evaluation/data/task-facts.js';
 
@@ -54,17 +59,19 @@ export const presetEvaluation = (
   // A range replaces the limit of a preset.
   const limit = problems === undefined ? choices.limit : undefined;
   const chosen = chosenOf(choices);
-  const tasksOf = (language: EvaluationLanguage) => tasksIn(language, choices);
-  const measured = mgsmLanguages
-    .filter((language) => tasksOf(language).length > 0)
+  const ownTasks = (language: EvaluationLanguage) => tasksIn(language, choices);
+  const measured = allLanguages
+    .filter((language) => ownTasks(language).length > 0)
     .toSorted((a, b) => (a.name < b.name ? -1 : 1));
   const own = languages.flatMap((name) => measured.filter((language) => language.name === name));
   if (own.length === 0) return [];
   const others = measured.filter(({ name }) => !languages.includes(name));
   const english = others.filter(({ name }) => name === 'english');
   // The paper's means over ten languages omit Thai (Tables 2 and 5).
-  const rest = others.filter(({ name }) => name !== 'english' && name !== 'thai');
-  const line = (language: EvaluationLanguage) => `${language.name}: ${listed(tasksOf(language))}`;
+  const rest = others.filter(
+    (language) => mgsmLanguages.includes(language) && !['english', 'thai'].includes(language.name),
+  );
+  const line = (language: EvaluationLanguage) => `${language.name}: ${listed(ownTasks(language))}`;
   return [
     '',
     `# Scores, by ${layerloomCommand('evaluate', 'DIR')}: ${titleOf(choices)}`,
@@ -83,7 +90,7 @@ export const presetEvaluation = (
           "    # The rest of the paper's ten languages, for the mean over all; every model is measured in each.",
         ]),
     ...rest.map((language) => `    # ${line(language)}`),
-    ...shotLines([...own, ...english].flatMap(tasksOf), choices.fewshot),
+    ...shotLines([...own, ...english].flatMap(ownTasks), choices.fewshot),
     '  # Measures every model in every language above, not only in its own; the mean over all needs it.',
     '  # every_language: true',
     ...(data === undefined
@@ -134,7 +141,7 @@ const chosenOf = ({ benchmarks: names = ['mgsm'] }: EvaluationChoices): Benchmar
 /** Returns the tasks of the chosen benchmarks in a language; without local data only those on the hub. */
 const tasksIn = (language: EvaluationLanguage, choices: EvaluationChoices): string[] =>
   chosenOf(choices)
-    .flatMap((each) => each.tasksOf(language))
+    .flatMap((each) => tasksOf(each, language))
     .filter((task) => choices.data !== undefined || !isLocalOnly(task));
 
 /** Returns the experiment's languages without a task in any chosen benchmark. */
@@ -142,7 +149,7 @@ export const languagesWithoutTasks = (
   languages: readonly string[],
   choices: EvaluationChoices,
 ): readonly string[] => {
-  const measured = mgsmLanguages.filter((language) => tasksIn(language, choices).length > 0);
+  const measured = allLanguages.filter((language) => tasksIn(language, choices).length > 0);
   return languages.filter((name) => !measured.some((language) => language.name === name));
 };
 
@@ -150,11 +157,15 @@ export const languagesWithoutTasks = (
 const leftOut = ({ benchmarks: names = [], data }: EvaluationChoices): string[] =>
   names.flatMap((name) => {
     if (data !== undefined) return [];
-    const { title, tasksOf }: BenchmarkTasks = benchmarks[name];
-    const ofHub = mgsmLanguages.filter((language) => tasksOf(language).some((task) => !isLocalOnly(task)));
+    const benchmark = benchmarks[name];
+    const { title } = benchmark;
+    const own = benchmark.languages.map((language) => tasksOf(benchmark, language));
+    const ofHub = benchmark.languages.filter((language) =>
+      tasksOf(benchmark, language).some((task) => !isLocalOnly(task)),
+    );
     if (ofHub.length === 0)
       return [`# ${title} is left out: its data are on no hub, and are named by data: under evaluate.`];
-    const needy = mgsmLanguages.some((language) => tasksOf(language).some(isLocalOnly));
+    const needy = own.flat().some(isLocalOnly);
     const those = ofHub.map((language) => language.name).join(', ');
     return needy
       ? [`# ${title} is in ${those} alone: other languages are on no hub, and need data: under evaluate.`]
@@ -174,7 +185,7 @@ const shotLines = (tasks: readonly string[], fewshot: number | undefined): strin
   const shots = new Map(
     tasks
       .filter((task) => !isZeroShot(task))
-      .map((task): [string, number] => [task, fewshot ?? taskOf(task)?.paperShots ?? 0]),
+      .map((task): [string, number] => [task, fewshot ?? taskOf(task)?.shots ?? 0]),
   );
   const [first, ...others] = new Set(shots.values());
   if (first === undefined) return [];

@@ -2,8 +2,7 @@ import { checkTaskData, type TaskDataReport } from '../../../api/task-data.js';
 import { LayerloomError } from '../../../core/base/errors/errors.js';
 import { groupBy } from '../../../core/base/errors/lookup.js';
 import { plainTable } from '../../../core/base/table.js';
-import { type BenchmarkTasks, benchmarks } from '../../../study/evaluation/data/benchmarks.js';
-import { mgsmLanguages } from '../../../study/evaluation/data/local/languages.js';
+import { benchmarks, tasksOf } from '../../../study/evaluation/data/benchmarks.js';
 import type { OutputOptions } from '../../options/output.js';
 import { show } from '../running/show.js';
 
@@ -18,13 +17,13 @@ export const tasksListCommand = (options: OutputOptions): void =>
   show({ benchmarks: listed() }, options, describeList);
 
 const listed = (): ListedBenchmark[] =>
-  Object.entries<BenchmarkTasks>(benchmarks).map(([name, { title, measures, tasksOf }]) => ({
+  Object.entries(benchmarks).map(([name, benchmark]) => ({
     name,
-    title,
-    measures,
+    title: benchmark.title,
+    measures: benchmark.measures,
     tasks: Object.fromEntries(
-      mgsmLanguages.flatMap((language): [string, readonly string[]][] => {
-        const tasks = tasksOf(language);
+      benchmark.languages.flatMap((language): [string, readonly string[]][] => {
+        const tasks = tasksOf(benchmark, language);
         return tasks.length === 0 ? [] : [[language.name, tasks]];
       }),
     ),

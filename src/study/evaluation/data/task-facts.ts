@@ -1,110 +1,88 @@
-import { type EvaluationLanguage, mgsmLanguages } from './local/languages.js';
-
-export type Benchmark = 'MGSM' | 'BELEBELE' | 'FLORES' | 'MBPP' | 'MMLU' | 'perplexity';
+import type { Asks, BenchmarkTasks, TaskForm } from './benchmark.js';
+import { benchmarks, spelled } from './benchmarks.js';
+import { type EvaluationLanguage, languages } from './local/languages.js';
 
 /** Facts derived from a task's name. */
 export interface TaskFacts {
-  readonly benchmark: Benchmark;
-  /** The name, `swahili`. For FLORES the language other than English. A code for languages outside MGSM. */
+  /** The name in tables: `MGSM`. A mean over languages is of tasks with the same one. */
+  readonly benchmark: string;
+  /** The name, `swahili`. For FLORES the language other than English. A code for unknown languages. */
   readonly language: string;
   /** Null except for FLORES. */
   readonly direction: 'from English' | 'to English' | null;
   /** Metrics, as `metric,filter`, that judge the task. The first one that a result has is taken. */
   readonly headline: readonly string[];
   readonly higherIsBetter: boolean;
-  /** Few-shot examples in the paper's Table 5; null for tasks outside it. */
-  readonly paperShots: number | null;
+  /** Few-shot examples in the paper's Table 5, else the harness's number; null for perplexity. */
+  readonly shots: number | null;
+  readonly asks: Asks;
+  /** The published number of problems. */
+  readonly problems: number | undefined;
+  /** Shown under tables of the benchmark. */
+  readonly caveat: string | undefined;
 }
 
-interface TaskFamily extends Omit<TaskFacts, 'language' | 'direction'> {
-  /** The group `language` is the language's code; without it the task is English. */
-  readonly name: RegExp;
+/** A task's form, and its language; null for a task without languages. */
+export interface TaskMatch {
+  readonly benchmark: BenchmarkTasks;
+  readonly form: TaskForm;
+  readonly code: string | null;
+  readonly language: EvaluationLanguage | undefined;
 }
 
-const accuracy = ['acc,none'];
+/** Codes of languages that no benchmark is declared to have; FLORES' codes are distinct from words. */
+const anyCode: Readonly<Record<string, string>> = { flores: '[a-z]{3}_[A-Z][a-z]{3}' };
 
-const families: readonly TaskFamily[] = [
-  {
-    name: /^layerloom_mgsm_ppl_(?<language>[a-z]{2})$/,
-    benchmark: 'perplexity',
-    headline: ['byte_perplexity,none'],
-    higherIsBetter: false,
-    paperShots: null,
-  },
-  {
-    name: /^layerloom_mgsm_(?<language>[a-z]{2})$/,
-    benchmark: 'MGSM',
-    headline: ['exact_match,last-number', 'exact_match,flexible-extract'],
-    higherIsBetter: true,
-    paperShots: 8,
-  },
-  {
-    name: /^mgsm_(?:direct|native_cot|en_cot)_(?<language>[a-z]{2})$/,
-    benchmark: 'MGSM',
-    headline: ['exact_match,flexible-extract', 'exact_match,remove_whitespace'],
-    higherIsBetter: true,
-    paperShots: 8,
-  },
-  {
-    name: /^belebele_(?<language>[a-z]{3}_[A-Z][a-z]{3})$/,
-    benchmark: 'BELEBELE',
-    headline: accuracy,
-    higherIsBetter: true,
-    paperShots: 5,
-  },
-  {
-    name: /^global_mmlu_(?:full_)?(?<language>[a-z]{2,3})$/,
-    benchmark: 'MMLU',
-    headline: accuracy,
-    higherIsBetter: true,
-    paperShots: 5,
-  },
-  { name: /^mmlu$/, benchmark: 'MMLU', headline: accuracy, higherIsBetter: true, paperShots: 5 },
-  {
-    name: /^layerloom_flores_(?:eng_)?(?<language>(?!eng)[a-z]{3})(?:_eng)?$/,
-    benchmark: 'FLORES',
-    // Judges by BLEU over characters if a task has it; BLEU over words says little then.
-    headline: ['bleu_char,none', 'bleu,none'],
-    higherIsBetter: true,
-    paperShots: 0,
-  },
-  {
-    name: /^layerloom_mbpp_(?<language>[a-z]{2})$/,
-    benchmark: 'MBPP',
-    headline: ['pass_at_1,none'],
-    higherIsBetter: true,
-    paperShots: 0,
-  },
-  {
-    name: /^mbpp(?:_plus)?(?:_instruct)?$/,
-    benchmark: 'MBPP',
-    headline: ['pass_at_1,none', 'pass_at_1,extract_code', 'pass@1,create_test'],
-    higherIsBetter: true,
-    paperShots: 0,
-  },
-];
+let patterns: (readonly [RegExp, BenchmarkTasks, TaskForm])[] | undefined;
 
-const hasCode =
-  (code: string) =>
-  (language: EvaluationLanguage): boolean =>
-    [language.code, language.flores, language.flores.slice(0, 3)].includes(code);
+const patternsOf = (): NonNullable<typeof patterns> => {
+  patterns ??= Object.values<BenchmarkTasks>(benchmarks).flatMap((benchmark) => {
+    const { spelling = 'code', languages: own, forms } = benchmark;
+    const codes = anyCode[spelling] ?? own.map((language) => spelled(language, spelling)).join('|');
+    return forms.map(
+      (form) =>
+        [new RegExp(`^${form.name.replace('LANG', `(?<language>${codes})`)}$`), benchmark, form] as const,
+    );
+  });
+  return patterns;
+};
 
-const languageOf = (code: string | undefined): string =>
-  code === undefined ? 'english' : (mgsmLanguages.find(hasCode(code))?.name ?? code);
+/** Returns undefined for tasks of no declared benchmark. */
+export const matchTask = (task: string): TaskMatch | undefined => {
+  for (const [pattern, benchmark, form] of patternsOf()) {
+    const match = pattern.exec(task);
+    if (match === null) continue;
+    const code = match.groups?.['language'] ?? null;
+    const language = languages.find((one) =>
+      [one.code, one.flores, one.flores.slice(0, 3), one.iso3, spelled(one, 'name')].includes(code ?? 'en'),
+    );
+    return { benchmark, form, code, language };
+  }
+  return undefined;
+};
 
 const directionOf = (task: string): TaskFacts['direction'] => {
   if (!task.startsWith('layerloom_flores_')) return null;
   return task.endsWith('_eng') ? 'to English' : 'from English';
 };
 
-/** Returns undefined for tasks outside the paper's tables. */
+/** Returns undefined for tasks of no declared benchmark. */
 export const taskOf = (task: string): TaskFacts | undefined => {
-  for (const { name, ...facts } of families) {
-    const match = name.exec(task);
-    if (match)
-      return { ...facts, language: languageOf(match.groups?.['language']), direction: directionOf(task) };
-  }
-  return undefined;
+  const match = matchTask(task);
+  if (match === undefined) return undefined;
+  const { benchmark, form, code, language } = match;
+  const { title, inTables = title, asks, problems, caveat } = benchmark;
+  return {
+    benchmark: form.isApart ? task.replace(`_${code}`, '') : inTables,
+    language: language?.name ?? code ?? 'english',
+    direction: directionOf(task),
+    headline: form.metrics,
+    higherIsBetter: asks !== 'likelihoods',
+    shots: form.shots,
+    asks: form.asks ?? asks,
+    problems: form.isApart ? undefined : problems,
+    caveat,
+  };
 };
 
 /** True if the task's file fixes 0 worked examples; the harness ignores other numbers. */
@@ -112,12 +90,12 @@ export const isZeroShot = (task: string): boolean => /^layerloom_(mgsm_ppl|flore
 
 /** True for tasks known to need log-likelihoods only. */
 export const generatesNothing = (task: string): boolean => {
-  const benchmark = taskOf(task)?.benchmark;
-  return benchmark === 'BELEBELE' || benchmark === 'MMLU' || benchmark === 'perplexity';
+  const asks = taskOf(task)?.asks;
+  return asks === 'choices' || asks === 'likelihoods';
 };
 
 /** True for tasks known to run generated code. The harness refuses others. */
-export const runsCode = (task: string): boolean => taskOf(task)?.benchmark === 'MBPP';
+export const runsCode = (task: string): boolean => taskOf(task)?.asks === 'programs';
 
 /** Metrics of tasks that `taskOf` does not know, the most quoted ones first. */
 const usual = [

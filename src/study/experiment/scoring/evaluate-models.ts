@@ -3,8 +3,8 @@ import { argument, layerloomCommand } from '../../../core/base/errors/command-li
 import { invalidParameter } from '../../../core/base/errors/invalid-parameter.js';
 import { splitName } from '../../../core/models/address/name.js';
 import { hasRecord } from '../../batch/planning/record-names.js';
-import { type BenchmarkName, benchmarks } from '../../evaluation/data/benchmarks.js';
-import { type EvaluationLanguage, mgsmLanguages } from '../../evaluation/data/local/languages.js';
+import { type BenchmarkName, benchmarks, tasksOf as tasksIn } from '../../evaluation/data/benchmarks.js';
+import { type EvaluationLanguage, languages as known } from '../../evaluation/data/local/languages.js';
 import type { Evaluation } from '../../evaluation/evaluation-block.js';
 import { checkHarness, harnessCommand } from '../../evaluation/harness/harness-command.js';
 import type { ExperimentInput } from '../file/blocks/experiment-block.js';
@@ -146,7 +146,7 @@ const tasksOf = ({
   if (tasks.length > 0) measured[ownTasks] = [...new Set(tasks)];
   if (names.length > 0)
     for (const language of languages.map(languageNamed)) {
-      const own = names.flatMap((name) => benchmarks[name].tasksOf(language));
+      const own = names.flatMap((name) => tasksIn(benchmarks[name], language));
       if (own.length > 0) measured[language.name] = own;
     }
   if (Object.keys(measured).length > 0) return measured;
@@ -164,9 +164,9 @@ const tasksOf = ({
 };
 
 const languageNamed = (given: string): EvaluationLanguage => {
-  const found = mgsmLanguages.find(({ name, code }) => name === given.toLowerCase() || code === given);
+  const found = known.find(({ name, code }) => name === given.toLowerCase() || code === given);
   if (found === undefined)
-    throw invalidParameter('languages', given, mgsmLanguages.map(({ name }) => name).join(', '));
+    throw invalidParameter('languages', given, known.map(({ name }) => name).join(', '));
   return found;
 };
 

@@ -1,4 +1,5 @@
 import { groupBy } from '../../../core/base/errors/lookup.js';
+import { taskOf } from '../../evaluation/data/task-facts.js';
 import type { Board, Subject } from '../boards/board.js';
 import { type Group, groupsOf, undecidedIn } from '../boards/groups.js';
 import { summarise } from '../boards/summaries.js';
@@ -28,6 +29,7 @@ export const benchmarkNotes = (
   );
   return [
     `Metric ${metrics.join(', ')}; ${[`${counts.join(', ')} problems`, ...drawn].join('; ')}.`,
+    ...new Set(subjects.flatMap(({ task }) => taskOf(task)?.caveat ?? [])),
     ...undecidedNotes(board, subjects),
     ...languages.flatMap((language) => choiceNotes(board, benchmark, language, groups)),
     ...languages.flatMap((language) => missingNotes(board, benchmark, language, groups)),

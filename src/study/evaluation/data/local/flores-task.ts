@@ -1,9 +1,8 @@
 import { join } from 'node:path';
 import { readFlores } from './flores-data.js';
+import { codeOf, directionsOf, taskOfDirection } from './flores-directions.js';
 import { type EvaluationLanguage, mgsmLanguages } from './languages.js';
 import { type LocalTask, requiredFile, writeRows } from './local-task.js';
-
-const codeOf = ({ flores }: EvaluationLanguage): string => flores.slice(0, 3);
 
 /** Languages without spaces between words. Tasks into them also have BLEU over characters. */
 const unspaced: readonly string[] = ['jpn', 'tha', 'zho'];
@@ -11,26 +10,8 @@ const unspaced: readonly string[] = ['jpn', 'tha', 'zho'];
 /** The language's name in prompts: `Swahili`. */
 const nameOf = ({ name }: EvaluationLanguage): string => `${name.charAt(0).toUpperCase()}${name.slice(1)}`;
 
-type Direction = readonly [source: EvaluationLanguage, target: EvaluationLanguage];
-
-const taskOf = ([source, target]: Direction): string =>
-  `layerloom_flores_${codeOf(source)}_${codeOf(target)}`;
-
-const english = mgsmLanguages.filter(({ code }) => code === 'en');
-
-/** Returns the tasks from English into a language and back. */
-export const floresTasksOf = (language: EvaluationLanguage): string[] => directionsOf(language).map(taskOf);
-
-const directionsOf = (language: EvaluationLanguage): Direction[] =>
-  language.code === 'en'
-    ? []
-    : english.flatMap((other): Direction[] => [
-        [other, language],
-        [language, other],
-      ]);
-
 const directions = new Map(
-  mgsmLanguages.flatMap(directionsOf).map((direction) => [taskOf(direction), direction]),
+  mgsmLanguages.flatMap(directionsOf).map((direction) => [taskOfDirection(direction), direction]),
 );
 
 export const floresTaskNames: readonly string[] = [...directions.keys()];

@@ -1,47 +1,72 @@
 import { join } from 'node:path';
 import { LayerloomError } from '../../../../core/base/errors/errors.js';
-import { localChoiceTask } from './choice-data.js';
+import { itemAt, propertyAt } from '../../../../core/base/errors/lookup.js';
+import { benchmarks, tasksOf } from '../benchmarks.js';
+import { matchTask } from '../task-facts.js';
 import { floresTaskNames, localFloresTask } from './flores-task.js';
-import { mgsmLanguages } from './languages.js';
+import { localHarnessTask } from './harness-rows.js';
+import { mgsmLanguages, spelledBy } from './languages.js';
 import { firstThere, type LocalTask, requiredFile, type WrittenRows, writeRows } from './local-task.js';
 import { localMbppTask, mbppTaskNames } from './mbpp-data.js';
-import { readExemplars, readProblems } from './mgsm-data.js';
+import { readExemplars, readProblems, readVariants } from './mgsm-data.js';
 
 const mgsmCodes = mgsmLanguages.map(({ code }) => code).join('|');
 const mgsmNames = new RegExp(
-  `^(?:(?<own>layerloom_mgsm(?<ppl>_ppl)?)|mgsm_(?:direct|native_cot|en_cot))_(?<code>${mgsmCodes})$`,
+  `^(?:(?<own>layerloom_mgsm(?:_(?<kind>ppl|rev2|pro))?)|mgsm_(?:direct|native_cot|en_cot))_(?<code>${mgsmCodes})$`,
 );
 
-const mgsm = (task: string, code: string, withExemplars: boolean): LocalTask['write'] => {
+/** Sets of problems like MGSM's, with the files of their rows, also in `DIR` as MGSM's are. */
+const sets: Readonly<Record<string, (code: string) => readonly [string, ...string[]]>> = {
+  mgsm: (code) => [`mgsm_${code}.tsv`, `mgsm/mgsm_${code}.tsv`],
+  rev2: (code) => [`mgsm_rev2/mgsm_${code}.tsv`, `MGSM-Rev2/mgsm_${code}.tsv`],
+  pro: (code) => {
+    const name = itemAt(spelledBy('code', code), 0).name;
+    return [`mgsm_pro/symbolic/${name}.jsonl`];
+  },
+};
+
+const mgsm = (task: string, code: string, set: string, withExemplars: boolean): LocalTask['write'] => {
   const filesIn = async (data: string, into: string, shots: number | undefined): Promise<WrittenRows> => {
-    const placesOf = (name: string): [string, string] => [name, `mgsm/${name}`];
-    const required = (name: string) => requiredFile(task, data, placesOf(name));
-    const problems = await readProblems(await required(`mgsm_${code}.tsv`));
-    const test = await writeRows(join(into, `mgsm_${code}.test.jsonl`), problems);
+    const exemplarsAt = ['exemplars.json', 'mgsm/exemplars.json'] as const;
+    const from = await requiredFile(task, data, propertyAt(sets, set)(code));
+    const problems = from.endsWith('.jsonl') ? await readVariants(from) : await readProblems(from);
+    const test = await writeRows(join(into, `${set}_${code}.test.jsonl`), problems);
     if (!withExemplars) return { files: { test }, problems: problems.length };
     // The harness opens the split of worked examples even if it takes none of them.
-    if (shots === 0 && (await firstThere(data, placesOf('exemplars.json'))) === undefined)
+    if (shots === 0 && (await firstThere(data, exemplarsAt)) === undefined)
       return { files: { train: test, test }, problems: problems.length };
-    const file = await required('exemplars.json');
+    const file = await requiredFile(task, data, exemplarsAt);
     const exemplars = await readExemplars(file, code);
     if (exemplars === undefined)
       throw new LayerloomError('DATA_INVALID', { file, reason: `no exemplars of ${code}` });
-    const train = await writeRows(join(into, `mgsm_${code}.train.jsonl`), exemplars);
+    const train = await writeRows(join(into, `${set}_${code}.train.jsonl`), exemplars);
     return { files: { train, test }, problems: problems.length };
   };
   return async (data, into, shots) => new Map([[task, await filesIn(data, into, shots)]]);
 };
 
+/** MGSM-Pro lacks languages of MGSM. */
+const isDeclared = (task: string): boolean => matchTask(task) !== undefined;
+
 /** Returns undefined if only the hub has the task's data. */
 export const localTaskOf = (task: string): LocalTask | undefined => {
-  const { own, ppl, code } = mgsmNames.exec(task)?.groups ?? {};
-  if (code !== undefined)
+  const { own, kind, code } = mgsmNames.exec(task)?.groups ?? {};
+  if (code !== undefined && isDeclared(task)) {
+    const set = kind !== undefined && kind !== 'ppl' ? kind : 'mgsm';
     return {
-      benchmark: 'MGSM',
-      template: own === undefined ? 'local_mgsm_template' : `${task}.yaml`,
-      write: mgsm(task, code, ppl === undefined),
+      benchmark: set === 'mgsm' ? 'MGSM' : set === 'rev2' ? 'MGSM-Rev2' : 'MGSM-Pro',
+      template:
+        own === undefined
+          ? 'local_template'
+          : set === 'mgsm'
+            ? `${task}.yaml`
+            : `layerloom_mgsm_${code}.yaml`,
+      ...(set === 'mgsm' ? {} : { needed: itemAt(propertyAt(sets, set)(code), 0) }),
+      ...(own === undefined ? { settingsFor: () => ({ metadata: { layerloom_folder: 'mgsm' } }) } : {}),
+      write: mgsm(task, code, set, kind !== 'ppl'),
     };
-  return localFloresTask(task) ?? localMbppTask(task) ?? localChoiceTask(task);
+  }
+  return localFloresTask(task) ?? localMbppTask(task) ?? localHarnessTask(task);
 };
 
 /** True if the task may be one of the harness's own. */
@@ -49,8 +74,8 @@ export const isHarnessTask = (task: string): boolean =>
   !mgsmNames.test(task) && !floresTaskNames.includes(task) && !mbppTaskNames.includes(task);
 
 const ownTasks: readonly string[] = [
-  ...['layerloom_mgsm', 'layerloom_mgsm_ppl'].flatMap((kind) =>
-    mgsmLanguages.map(({ code }) => `${kind}_${code}`),
+  ...(['mgsm', 'perplexity', 'mgsm-rev2', 'mgsm-pro'] as const).flatMap((name) =>
+    benchmarks[name].languages.flatMap((language) => tasksOf(benchmarks[name], language)),
   ),
   ...floresTaskNames,
   ...mbppTaskNames,

@@ -3,6 +3,7 @@ import * as z from 'zod';
 import { LayerloomError, reasonOf } from '../../../../core/base/errors/errors.js';
 import { itemAt } from '../../../../core/base/errors/lookup.js';
 import { parseJson } from '../../../../core/texts/json.js';
+import { readJsonRows } from './json-rows.js';
 
 /**
  * A row of MGSM with the fields of `juletxara/mgsm`. Problems have no worked answer. `equation_solution` is
@@ -35,6 +36,24 @@ export const readProblems = async (file: string): Promise<readonly MgsmRow[]> =>
     return { question, answer: null, answer_number: Number(digits), equation_solution: null };
   });
 };
+
+const variant = z.object({
+  question: z.string().min(1),
+  answer: z.union([z.int(), z.string().regex(/^-?\d{1,3}(,?\d{3})*$/, 'a whole number')]),
+});
+
+/**
+ * Reads variants of problems: JSON lines with the columns `question` and `answer` of `McGill-NLP/mgsm-pro`.
+ *
+ * @throws LayerloomError DATA_INVALID for the first invalid line
+ */
+export const readVariants = async (file: string): Promise<readonly MgsmRow[]> =>
+  (await readJsonRows(file, variant)).map(({ question, answer }) => ({
+    question,
+    answer: null,
+    answer_number: Number(String(answer).replaceAll(',', '')),
+    equation_solution: null,
+  }));
 
 const exemplar = z.object({ q: z.string().min(1), a: z.string().regex(/\d/, 'an answer has a number') });
 const exemplars = z.record(z.string(), z.record(z.string().regex(/^\d+$/), exemplar));

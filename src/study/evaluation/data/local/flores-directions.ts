@@ -1,0 +1,25 @@
+import { type EvaluationLanguage, mgsmLanguages } from './languages.js';
+
+/** A direction of translation. */
+export type Direction = readonly [source: EvaluationLanguage, target: EvaluationLanguage];
+
+/** The language's code in names of tasks: `swh`. */
+export const codeOf = ({ flores }: EvaluationLanguage): string => flores.slice(0, 3);
+
+export const taskOfDirection = ([source, target]: Direction): string =>
+  `layerloom_flores_${codeOf(source)}_${codeOf(target)}`;
+
+const english = mgsmLanguages.filter(({ code }) => code === 'en');
+
+/** Returns the directions from English into a language and back. */
+export const directionsOf = (language: EvaluationLanguage): readonly Direction[] =>
+  language.code === 'en'
+    ? []
+    : english.flatMap((other): Direction[] => [
+        [other, language],
+        [language, other],
+      ]);
+
+/** Returns the tasks from English into a language and back. */
+export const floresTasksOf = (language: EvaluationLanguage): string[] =>
+  directionsOf(language).map(taskOfDirection);
