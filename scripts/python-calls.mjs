@@ -174,7 +174,7 @@ const stubModuleOf = (isAsync) => {
 from collections.abc import Sequence
 from typing import Literal, overload
 
-from ._call import Experiment, Layers, Numbers, Progress, Recipe
+from ._call import Experiment, Layers, Numbers, Progress, Recipe, Settings
 from ._merged import Merged, StrPath
 from ._model import ModelLike
 from ._plain import Dtype

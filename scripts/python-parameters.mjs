@@ -43,6 +43,7 @@ const typesByWord = {
   t: 'str | float',
   size: 'str | int',
   n: 'str | int',
+  key: 'Settings',
   // Words for several values that commas separate.
   names: 'StrPath | Sequence[StrPath]',
 };
@@ -65,7 +66,7 @@ const typeOf = (option) => {
           ? 'float'
           : 'int'
         : (typesByWord[word] ?? 'StrPath');
-  return repeatable || option.variadic ? `${one} | Sequence[${one}]` : one;
+  return (repeatable || option.variadic) && one !== 'Settings' ? `${one} | Sequence[${one}]` : one;
 };
 
 /** @param {string} type @param {boolean} isRequired */

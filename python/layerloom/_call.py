@@ -29,6 +29,9 @@ Numbers: TypeAlias = str | Sequence[float] | Array
 Layers: TypeAlias = str | int | Sequence[int] | Array
 """Layers by their numbers: `[0, 1, 30]`, `"0-4,30"`, an array."""
 
+Settings: TypeAlias = str | Sequence[str] | Mapping[str, Any]
+"""Settings of an experiment's `evaluate:`: `{"fewshot": 8}`, `"fewshot=8"`, or a list of such texts."""
+
 Progress: TypeAlias = Callable[[dict[str, Any]], object] | bool | None
 """A function that is given `{"phase", "done", "total", …}` and the events of experiments; True: a bar of tqdm."""
 
@@ -156,7 +159,15 @@ def spelt(parameter: Parameter, value: Any) -> Any:
         return dtype_of(value) or value
     if of == "Experiment" and isinstance(value, Mapping):
         return text_of_experiment(cast("Mapping[str, Any]", value))
+    if of.startswith("Settings") and isinstance(value, Mapping):
+        return settings_of(cast("Mapping[str, Any]", value))
     return recipe_of(value) if of == "Recipe" else value
+
+
+def settings_of(settings: Mapping[str, Any]) -> Sequence[str]:
+    """Spells each setting as KEY=VALUE, the value as JSON."""
+    plain: dict[str, Any] = json.loads(text_of_experiment(settings))
+    return [f"{key}={json.dumps(value, ensure_ascii=False)}" for key, value in plain.items()]
 
 
 def each_model(value: ModelLike | Sequence[ModelLike], name: str) -> Sequence[StrPath | Held]:

@@ -90,9 +90,9 @@ def check_value(place: str, value: object, parameter: Parameter) -> None:
         raise TypeError(f"{place} must be given, and is None")
     elif isinstance(value, (bytes, bytearray)) or (isinstance(value, bool) and not of.startswith("Progress")):
         raise TypeError(f"{place} must be {expected(of)}, not {value!r}")
-    elif isinstance(value, Mapping) and not of.startswith(("ModelLike", "Recipe", "Experiment")):
+    elif isinstance(value, Mapping) and not of.startswith(("ModelLike", "Recipe", "Experiment", "Settings")):
         raise TypeError(f"{place} must be {expected(of)}, not a mapping")
-    elif isinstance(value, (list, tuple)) and "Sequence" not in of and not of.startswith(("Numbers", "Layers")):
+    elif isinstance(value, (list, tuple)) and "Sequence" not in of and not of.startswith(("Numbers", "Layers", "Settings")):
         raise TypeError(f"{place} must be {expected(of)}, not a list")
     elif of == "Recipe" and isinstance(value, str) and "\n" in value.strip() and not value.startswith("{"):
         raise TypeError(f"{place} must be a path or a dictionary; of a text, it is yaml.safe_load(text)")
@@ -108,6 +108,8 @@ def expected(of: str) -> str:
         return "a path, a name of the hub or a model in memory"
     if of.startswith(("Recipe", "Experiment")):
         return "a path or a dictionary"
+    if of.startswith("Settings"):
+        return "a dictionary, or texts KEY=VALUE"
     if of.startswith(("Numbers", "Layers")):
         return "numbers, or a text of them"
     return "a number" if of.startswith(("int", "float")) else "a text or a path"

@@ -101,6 +101,17 @@ class Calls(Workplace):
         self.assertFalse(layerloom.diff("a", "b", only="model.layers.0.*")["equal"])
         self.assertIn("layers", json.dumps(layerloom.inspect("a")))
 
+    def test_settings_are_a_dictionary_of_python_values(self) -> None:
+        settings = {"fewshot": 0, "data": Path("nowhere"), "every_language": False, "model_args": {"dtype": "float32"}}
+        with self.assertRaisesRegex(layerloom.LayerloomError, "nowhere"):
+            layerloom.evaluate(["a"], tasks="layerloom_mgsm_sw", set=settings, dry_run=True, out="scores")
+        with self.assertRaisesRegex(layerloom.LayerloomError, "fewshots.*did you mean fewshot"):
+            layerloom.evaluate(["a"], tasks="layerloom_mgsm_sw", set={"fewshots": 1}, dry_run=True, out="scores")
+        with self.assertRaisesRegex(ValueError, "set: fewshot: expected a finite number"):
+            layerloom.evaluate(["a"], tasks="layerloom_mgsm_sw", set={"fewshot": float("nan")}, out="scores")
+        with self.assertRaisesRegex(TypeError, "set must be a dictionary, or texts KEY=VALUE"):
+            layerloom.evaluate(["a"], tasks="layerloom_mgsm_sw", set=7, out="scores")  # type: ignore[arg-type]
+
     def test_wrong_calls_are_refused_as_wrong_commands_are(self) -> None:
         self.assertGreaterEqual(len(WRONG), 100)
         for command, arguments, options in WRONG:
