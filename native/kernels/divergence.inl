@@ -13,7 +13,7 @@ namespace {
 template <int N>
 [[gnu::always_inline]] inline double over(double x) {
 #if defined(__AVX512F__) || defined(__ARM_FEATURE_FMA)
-    // For a small N, one correction is enough. Its error before rounding is below 2⁻⁵² units in the last
+    // For a small N, one correction is enough. Before rounding, it errs by less than 2⁻⁵² units in the last
     // place, and a quotient is at least 1/(2N) units from a tie.
     constexpr double inverse = 1.0 / N;
     const double guess = x * inverse;

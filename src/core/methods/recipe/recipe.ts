@@ -41,7 +41,7 @@ export interface Recipe {
   /** Layout of a mixture's experts, unless options override it. */
   readonly experts: ExpertLayout | undefined;
   readonly quantize: WrittenName | undefined;
-  /** Where models without `config.json` get one; nested recipes have their outer recipe's. */
+  /** Gives models a `config.json` if they have none; nested recipes have their outer recipe's. */
   readonly config: string | undefined;
   readonly dtype: ArithmeticDtype | undefined;
   /** For merges of adapters: the highest rank of a sum. */
