@@ -4,7 +4,7 @@
  */
 export const notRun: Readonly<Record<string, readonly string[]>> = {
   'builds, installs or tests the clone that it stands in': [
-    'npm run demo    # about two minutes on two cores, build included',
+    'npm run demo    # about a minute on two cores, build included',
     'npm link        # puts `layerloom` on the PATH',
     'npm cit         # installs, builds, tests',
     'npm run build',
