@@ -4,7 +4,7 @@
  * models.
  */
 const wholes = new Set([
-  ...['model', 'transformer', 'language_model', 'backbone', 'gpt_neox', 'rwkv', 'biogpt'],
+  ...['model', 'transformer', 'language_model', 'text_model', 'backbone', 'gpt_neox', 'rwkv', 'biogpt'],
   ...['bert', 'roberta', 'electra', 'distilbert', 'mpnet', 'deberta', 'albert', 'longformer', 'rembert'],
   ...['roformer', 'convbert', 'mobilebert', 'ernie', 'esm', 'layoutlm', 'nystromformer', 'luke'],
 ]);

@@ -280,6 +280,15 @@ export const families: readonly Family[] = [
   },
 ];
 
+/**
+ * Language models within multimodal models, and the text models whose names and arithmetic they have for
+ * text. Others have the text model's own type, such as LLaVA's `llama`.
+ */
+const textModels: Readonly<Record<string, string>> = {
+  ...{ qwen2_vl: 'qwen2', qwen2_vl_text: 'qwen2', qwen2_5_vl: 'qwen2', qwen2_5_vl_text: 'qwen2' },
+  ...{ qwen3_vl_text: 'qwen3', qwen3_vl_moe_text: 'qwen3_moe' },
+};
+
 const byType = new Map(families.flatMap((family) => family.types.map((type) => [type, family])));
 
 export const familyOfType = (type: string): Family | undefined => byType.get(type);
@@ -293,4 +302,23 @@ export const typesIn = (config: CheckpointIndex['config']): string[] => {
     isObject(text) ? text['model_type'] : undefined,
   ];
   return found.filter((type) => typeof type === 'string');
+};
+
+/** The settings of a model's language model, and its type; the type is undefined without `config.json`. */
+export interface LanguageModel {
+  readonly settings: Readonly<Record<string, unknown>>;
+  readonly type: string | undefined;
+  /** True if the model also has towers, for pictures or sound. */
+  readonly hasTowers: boolean;
+}
+
+export const languageModelOf = (config: CheckpointIndex['config'] = {}): LanguageModel => {
+  const text = config['text_config'];
+  const settings = isObject(text) ? text : config;
+  const type = settings['model_type'];
+  return {
+    settings,
+    type: typeof type === 'string' ? (textModels[type] ?? type) : undefined,
+    hasTowers: ['vision_config', 'audio_config'].some((key) => isObject(config[key])),
+  };
 };

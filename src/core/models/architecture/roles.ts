@@ -16,6 +16,7 @@ const usualOutside: Rules = [
   ],
   [/(^|\.)(norm|norm_f|final_layer_?norm|ln_f)\.(weight|bias)$/, 'finalNorm'],
   [/(^|\.)(lm_head|embed_out|output)\.(weight|bias)$/, 'head'],
+  [/^(score|qa_outputs)\.(weight|bias)$/, 'head'],
 ];
 
 /** Constant tables that models compute, and that older exports store. */

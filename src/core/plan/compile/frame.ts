@@ -90,7 +90,7 @@ const makeFrame = async (
   const {
     warnings: found,
     omitted,
-    ownHead,
+    own,
   } = await checkAll(
     recipe,
     models.filter(({ inPart }) => !inPart),
@@ -111,7 +111,7 @@ const makeFrame = async (
         place: places.get(name) ?? { layer: undefined, role: 'other', module: name },
       }),
     );
-  const isOwn = new Set(ownHead);
+  const isOwn = new Set(own);
   const shared = [...first.checkpoint.tensors.keys()].filter(
     (name) => !omitted.has(name) && !isOwn.has(name),
   );
@@ -130,7 +130,7 @@ const makeFrame = async (
     };
   };
   const made = sharedBy(likeFirst(shared), make);
-  const kept = likeFirst(ownHead).map((output) => make(output, { kind: 'copy', source: { model: 0 } }));
+  const kept = likeFirst(own).map((output) => make(output, { kind: 'copy', source: { model: 0 } }));
   return {
     ...opened,
     first,

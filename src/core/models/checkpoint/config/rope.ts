@@ -4,6 +4,9 @@ import { isObject } from '../files/json.js';
 type Config = Readonly<Record<string, unknown>>;
 type Parameters = Readonly<Record<string, unknown>>;
 
+/** Former spellings; for text, the positions of `mrope` are the usual ones. */
+const spellings: Readonly<Record<string, string>> = { su: 'longrope', mrope: 'default' };
+
 /** RoPE parameters in transformers 5's spelling: `rope_type` for `type`, and version 4's top-level keys. */
 const normalise = ({ type, rope_type, ...rest }: Parameters, config: Config): Parameters => {
   const name = rope_type ?? type ?? 'default';
@@ -11,7 +14,7 @@ const normalise = ({ type, rope_type, ...rest }: Parameters, config: Config): Pa
     original_max_position_embeddings: config['original_max_position_embeddings'],
     partial_rotary_factor: config['partial_rotary_factor'] ?? config['rotary_pct'],
     ...rest,
-    rope_type: name === 'su' ? 'longrope' : name,
+    rope_type: spellings[String(name)] ?? name,
   };
 };
 

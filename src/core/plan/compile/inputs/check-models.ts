@@ -60,8 +60,8 @@ const idOf = ({ checkpoint, configEdits, vocabulary }: OpenedModel): unknown[] =
 /**
  * Checks every model against the first.
  *
- * @returns warnings; `omitted`: redundant tensors that some merged model lacks; `ownHead`: tensors of a head
- *   that only the first model has
+ * @returns warnings; `omitted`: redundant tensors that some merged model lacks; `own`: tensors of a
+ *   head or tower that only the first model has
  * @throws LayerloomError the codes of `checkCompatible`; TENSOR_NAMES_DIFFER if only some models have the
  *   head
  */
@@ -74,7 +74,7 @@ export const checkAll = async (
 ): Promise<{
   readonly warnings: readonly string[];
   readonly omitted: ReadonlySet<string>;
-  readonly ownHead: readonly string[];
+  readonly own: readonly string[];
 }> => {
   const [first] = models;
   const heads = new Map<OpenedModel, readonly string[]>();
@@ -99,30 +99,34 @@ export const checkAll = async (
     warnings.push(...open.map(warningOf));
     if (companions.includes(other)) continue;
     for (const name of fit.redundant) omitted.add(name);
-    heads.set(other, fit.ownHead);
+    heads.set(other, fit.own);
   }
-  const ownHead = [...new Set([...heads.values()].flat())];
-  refuseSharedHead(ownHead, models, heads);
+  const own = [...new Set([...heads.values()].flat())];
+  refuseSharedHead(own, models, heads);
   const left = [...omitted].sort();
   if (left.length > 0)
     warnings.push(
       `not every model stores ${left.slice(0, 3).join(', ')}${left.length > 3 ? ', …' : ''}: left out, as loaders compute ${left.length === 1 ? 'it' : 'them'}`,
     );
-  return { warnings, omitted, ownHead };
+  return { warnings, omitted, own };
 };
 
-/** Refuses a head that the first model shares with only some others: the merged head would lack the rest. */
+/**
+ * Refuses a head that the first model shares with only some others: the merged head would lack the rest. If
+ * the base has none, there are no changes of the head to add, and the first model's is kept.
+ */
 const refuseSharedHead = (
   names: readonly string[],
   [first, ...others]: readonly OpenedModel[],
   lacking: ReadonlyMap<OpenedModel, readonly string[]>,
 ): void => {
-  for (const other of others) {
+  const experts = others.filter(({ role }) => role !== 'base');
+  for (const other of experts) {
     const missing = lacking.get(other) ?? [];
     if (
       first !== undefined &&
       missing.length > 0 &&
-      others.some((one) => lacking.get(one)?.length !== names.length)
+      experts.some((one) => lacking.get(one)?.length !== names.length)
     )
       throw at(
         new LayerloomError('TENSOR_NAMES_DIFFER', {

@@ -2,7 +2,9 @@ import { LayerloomError } from '../../../base/errors/errors.js';
 import type { Architecture } from '../../../models/architecture/architecture.js';
 import { canonicalName } from '../../../models/architecture/canonical-names.js';
 import { classesIn, isOfTask, stemOfClass } from '../../../models/architecture/classes.js';
+import { languageModelOf } from '../../../models/architecture/families.js';
 import { saysByLayer } from '../../../models/architecture/layer-settings/keys.js';
+import type { Role } from '../../../models/architecture/role.js';
 import { isTokenHead } from '../../../models/architecture/roles.js';
 import type { CheckpointIndex } from '../../../models/checkpoint/checkpoint.js';
 import { configDifferences } from '../../../models/checkpoint/config/config.js';
@@ -34,8 +36,8 @@ export interface Fit {
   readonly differences: readonly Difference[];
   /** Tensors without information that one model lacks: constant tables, and the head of tied embeddings. */
   readonly redundant: readonly string[];
-  /** The first model's head, if the other model is of another class on the same base, without a head. */
-  readonly ownHead: readonly string[];
+  /** The first model's head or towers, if the other model is of another class on the same base. */
+  readonly own: readonly string[];
 }
 
 /** Differences that the merge resolves. */
@@ -62,18 +64,18 @@ export const checkCompatible = async (
 ): Promise<Fit> => {
   checkArchitecture(first, other, stacks);
   // If layers are stacked, bind.ts compares each combination of tensors.
-  const names = stacks ? { redundant: [], ownHead: [], foreignHead: [] } : checkNames(first, other);
-  if (!stacks) checkTensors(first.checkpoint, other.checkpoint);
+  const names = stacks ? { redundant: [], own: [], foreign: [] } : checkNames(first, other);
+  if (!stacks) checkTensors(first.checkpoint, other.checkpoint, new Set(names.own));
   const differences = checkConfig(first, other, stacks);
   if (!tokensAreDecided) await checkTokens(first.checkpoint, other.checkpoint, tokenizers);
   return {
     differences: [
       ...differences,
-      ...headDifferences(first, other, names),
+      ...partDifferences(first, other, names),
       ...(await sideFileDifferences(first.checkpoint, other.checkpoint)),
     ],
     redundant: names.redundant,
-    ownHead: names.ownHead,
+    own: names.own,
   };
 };
 
@@ -119,29 +121,34 @@ const checkArchitecture = (first: Model, other: Model, stacks: boolean): void =>
 
 const familyOf = ({ checkpoint }: Model): unknown => checkpoint.config?.['model_type'];
 
-interface NameDifferences extends Pick<Fit, 'redundant' | 'ownHead'> {
-  /** The other model's head, if the first model has none. */
-  readonly foreignHead: readonly string[];
+interface NameDifferences extends Pick<Fit, 'redundant' | 'own'> {
+  /** The other model's head or towers, which the output does not get. */
+  readonly foreign: readonly string[];
 }
 
 const checkNames = (first: Model, other: Model): NameDifferences => {
   const tied = [first.architecture.tied, other.architecture.tied];
   const headIsRedundant = tied.includes(true) && !tied.includes(false);
   const isOtherClass = classesDiffer(first, other);
+  const isTextBesideTowers = towersDiffer(first, other);
+  const isOfClass = (name: string, role: Role | undefined) =>
+    (isOtherClass && (role === 'head' || isOfTask(canonicalName(name)))) ||
+    (isTextBesideTowers && role === 'tower');
   const onlyIn = (one: Model, another: Model) => {
-    const found = { redundant: [] as string[], head: [] as string[], missing: [] as string[] };
+    const found = { redundant: [] as string[], own: [] as string[], missing: [] as string[] };
     for (const name of [...one.checkpoint.tensors.keys()].sort()) {
-      if (another.checkpoint.tensors.has(name)) continue;
       const role = one.architecture.places.get(name)?.role;
+      if (another.checkpoint.tensors.has(name)) {
+        // Heads of two tasks have one name, and nothing in common.
+        if (isOtherClass && isOfTask(canonicalName(name))) found.own.push(name);
+        continue;
+      }
       const isRedundant =
         role === 'buffer' ||
         one.checkpoint.copies?.has(name) === true ||
         (isTokenHead(name, role) && headIsRedundant);
       if (isRedundant) found.redundant.push(name);
-      else
-        found[isOtherClass && (role === 'head' || isOfTask(canonicalName(name))) ? 'head' : 'missing'].push(
-          name,
-        );
+      else found[isOfClass(name, role) ? 'own' : 'missing'].push(name);
     }
     return found;
   };
@@ -156,8 +163,8 @@ const checkNames = (first: Model, other: Model): NameDifferences => {
     });
   return {
     redundant: [...inFirst.redundant, ...inOther.redundant],
-    ownHead: inFirst.head,
-    foreignHead: inOther.head,
+    own: inFirst.own,
+    foreign: inOther.own,
   };
 };
 
@@ -168,20 +175,26 @@ const classesDiffer = (first: Model, other: Model): boolean => {
   return stemOfClass(a) !== undefined && stemOfClass(a) === stemOfClass(b);
 };
 
-const headDifferences = (
-  first: Model,
-  other: Model,
-  { ownHead, foreignHead }: NameDifferences,
-): Difference[] => {
-  const some = ([one = '', ...more]: readonly string[]) => `${one}${more.length === 0 ? '' : ', …'}`;
+/** True for a multimodal model and a text model of the family of its language model. */
+const towersDiffer = (first: Model, other: Model): boolean => {
+  const [a, b] = [languageModelOf(first.checkpoint.config), languageModelOf(other.checkpoint.config)];
+  return a.hasTowers !== b.hasTowers && a.type !== undefined && a.type === b.type;
+};
+
+const partDifferences = (first: Model, other: Model, { own, foreign }: NameDifferences): Difference[] => {
   const [a, b] = [first.checkpoint.name, other.checkpoint.name];
+  const say = ({ architecture }: Model, names: readonly string[], words: (names: string) => Difference) =>
+    (['towers', 'head'] as const).flatMap((part) => {
+      const [one, ...more] = names.filter(
+        (name) => (architecture.places.get(name)?.role === 'tower') === (part === 'towers'),
+      );
+      return one === undefined ? [] : [words(`${one}${more.length === 0 ? '' : ', …'}, of the ${part} of`)];
+    });
   return [
-    ...(ownHead.length === 0
-      ? []
-      : [{ words: `${b} has no ${some(ownHead)}, of the head of ${a}`, kept: a }]),
-    ...(foreignHead.length === 0
-      ? []
-      : [{ words: `${a} has no ${some(foreignHead)}, of the head of ${b}, which the output does not get` }]),
+    ...say(first, own, (what) => ({ words: `${b} has no ${what} ${a}`, kept: a })),
+    ...say(other, foreign, (what) => ({
+      words: `${a} has no ${what} ${b}, which the output does not get`,
+    })),
   ];
 };
 
@@ -192,13 +205,13 @@ const refuseUnread = ({ checkpoint }: Model, names: readonly string[]): void => 
   if (tensor !== undefined) throw new LayerloomError('QUANTISED_WEIGHTS', { model: checkpoint.path, tensor });
 };
 
-const checkTensors = (first: CheckpointIndex, other: CheckpointIndex): void => {
+const checkTensors = (first: CheckpointIndex, other: CheckpointIndex, own: ReadonlySet<string>): void => {
   const pair = pathsOf(first, other);
   const shapes: string[] = [];
   const dtypes: string[] = [];
   for (const [name, a] of first.tensors) {
     const b = other.tensors.get(name);
-    if (b === undefined) continue;
+    if (b === undefined || own.has(name)) continue;
     if (a.shape.join() !== b.shape.join())
       shapes.push(`${name} [${b.shape.join(', ')}] against [${a.shape.join(', ')}]`);
     if (a.dtype !== b.dtype && !(isFloating(a.dtype) && isFloating(b.dtype)))
@@ -215,12 +228,20 @@ const checkConfig = (
 ): Difference[] => {
   if (first.config === undefined || other.config === undefined) return [];
   const isOtherClass = !stacks && classesDiffer({ checkpoint: first, ...a }, { checkpoint: other, ...b });
-  const ignored = stacks ? saysByLayer : isOtherClass ? new Set(['architectures']) : undefined;
-  const { errors, warnings } = configDifferences(first.config, other.config, ignored);
+  const isTextBesideTowers = towersDiffer({ checkpoint: first, ...a }, { checkpoint: other, ...b });
+  const ignored = stacks
+    ? saysByLayer
+    : new Set([
+        ...(isOtherClass || isTextBesideTowers ? ['architectures'] : []),
+        ...(isTextBesideTowers ? ['model_type'] : []),
+      ]);
+  const settingsOf = ({ config }: CheckpointIndex) =>
+    isTextBesideTowers ? languageModelOf(config).settings : (config ?? {});
+  const { errors, warnings } = configDifferences(settingsOf(first), settingsOf(other), ignored);
   if (errors.length > 0)
     throw new LayerloomError('CONFIG_MISMATCH', { ...pathsOf(first, other), differences: errors });
   const classes = `architectures ${classesIn(first.config).join()} against ${classesIn(other.config).join()}`;
-  return [...(isOtherClass ? [classes] : []), ...warnings].map((difference) => ({
+  return [...(isOtherClass || isTextBesideTowers ? [classes] : []), ...warnings].map((difference) => ({
     words: `config.json of ${first.name} and ${other.name}: ${difference}`,
     kept: first.name,
   }));
