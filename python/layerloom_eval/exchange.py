@@ -30,10 +30,13 @@ _NOT_OF_THE_MODEL = ("layerloom.json", "README.md", "model.safetensors.index.jso
 """Small files of a checkpoint that do not affect the model."""
 
 
-_Kept = namedtuple("_Kept", "key model keys state")
-"""This process's model, by its sources; the key of each tensor in it; the random state after the model was made."""
+_Kept = namedtuple("_Kept", "key model keys")
+"""This process's model, by its sources; the key of each tensor in it."""
 
 _kept = None
+_drawings = {}
+"""The random numbers that making a model draws, by its sources."""
+
 _run = None
 
 
@@ -61,13 +64,17 @@ class ExchangingLM(HFLM):
         global _kept
         weights, there = _run["weights"], _run["there"]
         key = _key_of(pretrained, self._device, options) if weights is not None else None
-        if key is not None and _kept is not None and _kept.key == key:
+        before = kept.random_state()
+        drawing = _drawings.setdefault(key, kept.Drawing())
+        if key is not None and _kept is not None and _kept.key == key and drawing.is_known(before):
             places = _places_of(_kept.model, weights)
             if places is not None:
                 self._model = _exchanged(pretrained, weights, places)
+                drawing.repeat(before)
                 return
         forget()
         super()._create_model(pretrained, **options)
+        drawing.note(before)
         places = None if key is None else _places_of(self._model, weights)
         if places is None:
             # transformers has loaded the right model, unless its files are another model's.
@@ -75,7 +82,7 @@ class ExchangingLM(HFLM):
                 raise ValueError("the tensors of this model cannot be exchanged by name: score it without in place")
             return
         there = weights if there is None else there
-        own = _Kept(key, self._model, {each["name"]: each["key"] for each in there}, kept.random_state())
+        own = _Kept(key, self._model, {each["name"]: each["key"] for each in there})
         changed = _load_differing(own, weights, places)
         _compare(weights, places, [*there, *changed], whole=True)
         _kept = own
@@ -89,7 +96,6 @@ def _exchanged(pretrained, weights, places):
     changed = _load_differing(own, weights, places)
     model.config._name_or_path = pretrained
     model.name_or_path = pretrained
-    kept.set_random_state(own.state)
     _compare(weights, places, changed, whole=False)
     _kept = own
     return model

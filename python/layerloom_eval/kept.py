@@ -1,7 +1,7 @@
 """Shared parts of one process's runs: the index of tasks, tasks, their requests, the description of the machine.
 
 Each part is made once for each set of settings that it depends on. Making it may draw random numbers. A later user
-finds the generators in the same state as after making it, as in a separate process.
+finds the generators in the state as after making it from its own seeds, as in a separate process.
 
 Uses of lm_eval 0.4.13: `lm_eval.tasks.TaskManager` as `EvaluatorConfig.process_tasks` calls it, `TaskManager.load`,
 `Task.build_all_requests`, `lm_eval.evaluator.add_env_info`, `lm_eval.api.model.CachingLM.dbdict`.
@@ -28,14 +28,37 @@ _settings = None
 _pieces = {}
 
 
+class Drawing:
+    """Random numbers that making a part draws: the state after it, by the state before it."""
+
+    def __init__(self):
+        self._after = {}
+        self._draws = True
+
+    def note(self, before):
+        """Call after making the part, with the state of before."""
+        after = random_state()
+        self._draws = _key(after) != _key(before)
+        self._after[_key(before)] = after
+
+    def is_known(self, before):
+        return not self._draws or _key(before) in self._after
+
+    def repeat(self, before):
+        """Leaves the generators as making the part from a known state would."""
+        set_random_state(self._after[_key(before)] if self._draws else before)
+
+
 def once(kind, key, make):
-    """Returns the part of a kind and key; calls `make` if it is missing."""
-    if (kind, key) not in _pieces:
-        piece = make()
-        _pieces[kind, key] = (piece, random_state())
+    """Returns the part of a kind and key; calls `make` if it is missing, or if it may draw from other seeds."""
+    before = random_state()
+    piece, drawing = _pieces.get((kind, key), (None, Drawing()))
+    if (kind, key) in _pieces and drawing.is_known(before):
+        drawing.repeat(before)
         return piece
-    piece, state = _pieces[kind, key]
-    set_random_state(state)
+    piece = make()
+    drawing.note(before)
+    _pieces[kind, key] = (piece, drawing)
     return piece
 
 
@@ -49,6 +72,11 @@ def set_random_state(state):
     numpy.random.set_state(state[1])
     if state[2] is not None:
         sys.modules["torch"].set_rng_state(state[2])
+
+
+def _key(state):
+    python, numbers, torch = state
+    return repr((python, numbers[0], numbers[1].tobytes(), *numbers[2:])), None if torch is None else bytes(torch.tolist())
 
 
 @contextmanager

@@ -55,7 +55,13 @@ export class Walk {
     }
   }
 
-  async #run(line: string, killAfter?: number): Promise<Ended> {
+  /** Starts a line, and kills it with all its processes within seconds after a condition holds. */
+  async killAfter(line: string, isDue: () => boolean, seconds: number): Promise<void> {
+    const { killed } = await this.#run(line, this.#random() * seconds, isDue);
+    if (killed) this.kills++;
+  }
+
+  async #run(line: string, killAfter?: number, isDue = () => true): Promise<Ended> {
     const started = performance.now();
     const child = spawn('bash', ['-c', line], {
       cwd: this.#directory,
@@ -76,10 +82,13 @@ export class Walk {
       stream.setEncoding('utf8').on('data', (chunk: string) => {
         text += chunk;
       });
-    const timer =
-      killAfter === undefined || child.pid === undefined
-        ? undefined
-        : setTimeout((group: number) => process.kill(-group, 'SIGKILL'), killAfter * 1000, child.pid);
+    let timer: NodeJS.Timeout | undefined;
+    const wait = (group: number, seconds: number) => {
+      timer = isDue()
+        ? setTimeout(() => process.kill(-group, 'SIGKILL'), seconds * 1000)
+        : setTimeout(wait, 50, group, seconds);
+    };
+    if (killAfter !== undefined && child.pid !== undefined) wait(child.pid, killAfter);
     const [status, signal] = await new Promise<[number | null, string | null]>((resolve, reject) => {
       child.on('error', reject);
       child.on('close', (...ended) => resolve(ended));
