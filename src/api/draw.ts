@@ -13,5 +13,5 @@ export const draw = async (directory: string, options: DrawOptions): Promise<Dra
   requireOut(options);
   const { loadScores } = await import('../study/scores/reading/load-scores.js');
   const { drawStudy } = await import('../study/pages/report/draw-study.js');
-  return await drawStudy(await loadScores(directory), options);
+  return await drawStudy(await loadScores(directory, { responses: false }), options);
 };

@@ -49,7 +49,7 @@ export const scoreTables = async (
   const { readSummaries } = await import('../study/scores/reading/read-summaries.js');
   const { loadScores } = await import('../study/scores/reading/load-scores.js');
   const [only] = directories;
-  const experiment = only === undefined ? nothing : await loadScores(only);
+  const experiment = only === undefined ? nothing : await loadScores(only, { responses: false });
   const summaries = (await Promise.all(files.map(readSummaries))).flat();
   const all = { ...experiment, summaries: [...experiment.summaries, ...summaries] };
   return { tables: tablesOf(all, layouts, options), warnings: experiment.warnings };

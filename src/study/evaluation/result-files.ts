@@ -10,6 +10,8 @@ import { isUnreadable, namesIn, unlessMissing } from '../../core/base/files/unle
 import { readFailed, writing } from '../../core/base/files/writing.js';
 import { makeDirectories, replaceFile, syncDirectory } from '../../core/engine/output/durable.js';
 import { readJsonFile } from '../../core/models/checkpoint/files/json-file.js';
+import { readSmallFile } from '../../core/models/checkpoint/files/small-file.js';
+import { KnownProblems } from './known-problems.js';
 import type { EvaluationResult, ProblemResult, ProblemTexts, ResultIdentity } from './result.js';
 
 export type ResultSummary = Omit<EvaluationResult, 'problems' | 'samples'>;
@@ -52,6 +54,8 @@ export class ResultFiles {
   /** Results as of the last look. */
   readonly #known = new Map<string, FoundResult>();
   #byWeights = new Map<string, FoundResult[]>();
+  /** By task and prompts. */
+  readonly #problems = new Map<string, KnownProblems>();
 
   constructor(experiment: string) {
     this.directory = join(experiment, evaluationsName);
@@ -125,6 +129,24 @@ export class ResultFiles {
    */
   async problemsOf({ file }: FoundResult): Promise<readonly ProblemResult[]> {
     return await readAs(problemsSchema, this.#problemsAt(file));
+  }
+
+  /**
+   * Like `problemsOf`, for a result whose responses are not needed: they may be empty.
+   *
+   * @throws LayerloomError RESULTS_INVALID, READ_FAILED
+   */
+  async scoresOf(found: FoundResult): Promise<readonly ProblemResult[]> {
+    const { task, promptHash, n } = found.result;
+    const key = JSON.stringify([task, promptHash, n]);
+    const known = this.#problems.get(key);
+    const bytes = known && (await readSmallFile(this.#problemsAt(found.file)).catch(() => undefined));
+    const read = bytes && known?.read(bytes, (value) => problemsSchema.safeParse(value).success);
+    if (read !== undefined) return read;
+    const problems = await this.problemsOf(found);
+    const scores = problems.map((problem) => ({ ...problem, response: '' }));
+    if (known === undefined) this.#problems.set(key, new KnownProblems(scores));
+    return scores;
   }
 
   #problemsAt(file: string): string {

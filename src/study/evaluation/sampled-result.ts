@@ -33,15 +33,10 @@ const notFound = ['', '[invalid]'];
 export const ofSamples = (results: readonly EvaluationResult[]): EvaluationResult | undefined => {
   const first = itemAt(results, 0);
   if (results.length === 1) return first;
-  const byId = results.map(({ problems }) => new Map(problems.map((problem) => [problem.id, problem])));
-  if (byId.some(({ size }) => size !== first.problems.length)) return undefined;
-  const answers = first.problems.map(({ id }) => byId.flatMap((of) => of.get(id) ?? []));
-  for (const [at, { document, prompt }] of first.problems.entries()) {
-    const own = itemAt(answers, at);
-    const areSame = own.every((answer) => answer.document === document && answer.prompt === prompt);
-    if (own.length < results.length || !areSame) return undefined;
-  }
-  const binary = binaryMetrics(answers.flat());
+  const samples = results.flatMap((result) => inOrderOf(first, result) ?? []);
+  if (samples.length < results.length) return undefined;
+  const answers = first.problems.map((_, at) => samples.map(({ problems }) => itemAt(problems, at)));
+  const binary = binaryMetrics(samples);
   const problems = answers.map((own): ProblemResult => {
     const answer = itemAt(own, 0);
     const means = Object.keys(answer.scores).flatMap((metric): [string, ProblemScore][] => {
@@ -55,16 +50,34 @@ export const ofSamples = (results: readonly EvaluationResult[]): EvaluationResul
     ...first,
     metrics: { ...meanMetrics(results.map(({ metrics }) => metrics)), ...figuresOf(problems, binary) },
     problems,
-    samples: results,
+    samples,
     seconds: results.reduce((sum, { seconds }) => sum + seconds, 0),
   };
 };
 
+/** Puts a result's problems in the order of the first's; undefined if they are others. */
+const inOrderOf = (first: EvaluationResult, result: EvaluationResult): EvaluationResult | undefined => {
+  const isSame = (one: ProblemResult | undefined, { id, document, prompt }: ProblemResult): boolean =>
+    one?.id === id && one.document === document && one.prompt === prompt;
+  if (result.problems.length !== first.problems.length) return undefined;
+  if (first.problems.every((problem, at) => isSame(result.problems[at], problem))) return result;
+  const byId = new Map(result.problems.map((problem) => [problem.id, problem]));
+  const problems = first.problems.map((problem) => {
+    const own = byId.get(problem.id);
+    return own !== undefined && isSame(own, problem) ? own : undefined;
+  });
+  return problems.includes(undefined)
+    ? undefined
+    : { ...result, problems: problems.filter((problem) => problem !== undefined) };
+};
+
 /** Returns the metrics whose scores are all 0 or 1: the first of each filter. */
-const binaryMetrics = (answers: readonly ProblemResult[]): string[] => {
+const binaryMetrics = (samples: readonly EvaluationResult[]): string[] => {
   const byFilter = new Map<string, string>();
-  for (const metric of Object.keys(answers[0]?.scores ?? {})) {
-    const isBinary = answers.every(({ scores }) => scores[metric] === 0 || scores[metric] === 1);
+  for (const metric of Object.keys(samples[0]?.problems[0]?.scores ?? {})) {
+    const isBinary = samples.every(({ problems }) =>
+      problems.every(({ scores }) => scores[metric] === 0 || scores[metric] === 1),
+    );
     if (isBinary && !byFilter.has(filterOf(metric))) byFilter.set(filterOf(metric), metric);
   }
   return [...byFilter.values()];

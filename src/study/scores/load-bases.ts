@@ -42,7 +42,11 @@ export const loadBases = async (directories: readonly string[]): Promise<LoadedB
       continue;
     }
     try {
-      loaded.set(directory, { given, directory: rest, experiment: await loadScores(rest) });
+      loaded.set(directory, {
+        given,
+        directory: rest,
+        experiment: await loadScores(rest, { responses: false }),
+      });
     } catch (error) {
       if (!(error instanceof LayerloomError)) throw error;
       errors.push(error);

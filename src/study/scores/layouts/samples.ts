@@ -4,6 +4,7 @@ import type { Board, Subject } from '../boards/board.js';
 import { modelCell, numberCell, textCell } from '../boards/cells.js';
 import { spreadOf } from '../intervals/crossed.js';
 import { alignResults, whyUnpaired } from '../reading/align.js';
+import { aggregateOf } from '../reading/metrics.js';
 import { type ModelScore, scoreOf } from '../reading/model-score.js';
 import type { Cell, ScoreTable, TableRow } from '../reading/score-table.js';
 import { meanOf } from '../statistics/mean.js';
@@ -93,18 +94,24 @@ interface Variances {
   readonly k: number;
 }
 
-/** Undefined with one answer to each problem, or without scores by problem. */
+/** Undefined without scores by problem. */
 const varianceOf = (result: EvaluationResult, metric: string): Variances | undefined => {
   const { samples: runs = [result] } = result;
   if (whyUnpaired([result, ...runs], metric) !== undefined) return undefined;
-  const { columns, n, aggregate } = alignResults([result, ...runs], metric);
-  const [whole, ...each] = columns.map(({ sums }) => sums);
-  if (whole === undefined || n < 2 || !aggregate.isMean) return undefined;
+  // Answers that are joined in one result are to the same problems in the same order.
+  const [whole, ...each] = [result, ...runs].map((of) => plainScores(of, metric));
+  if (whole === undefined || whole.length < 2 || !aggregateOf(metric, true).isMean) return undefined;
   const drawing = whole.map((mean, at) => {
     const squares = each.reduce((sum, scores) => sum + (itemAt(scores, at) - mean) ** 2, 0);
     return each.length < 2 ? Number.NaN : squares / (each.length - 1);
   });
   return { whole: varianceIn(whole), drawing: meanOf(drawing), k: each.length };
+};
+
+/** Empty if a score has a weight. */
+const plainScores = ({ problems }: EvaluationResult, metric: string): number[] => {
+  const scores = problems.map(({ scores: of }) => of[metric]).filter((score) => typeof score === 'number');
+  return scores.length === problems.length ? scores : [];
 };
 
 const varianceIn = (values: ArrayLike<number>): number => values.length * spreadOf(values).variance;

@@ -18,16 +18,21 @@ import { ownLanguages } from '../../experiment/scoring/requests/models-to-score.
 import type { ScoredExperiment, ScoredModel } from './scored-experiment.js';
 import { selectionCaveats } from './selected.js';
 
+export interface Loading {
+  /** False leaves responses empty, which is faster. Default: true. */
+  readonly responses?: boolean;
+}
+
 /**
  * Reads an experiment with all results that its `experiment.json` names.
  *
  * @param directory an experiment's directory, evaluated or not
  * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID. An unreadable result is a warning
  */
-export const loadScores = async (directory: string): Promise<ScoredExperiment> => {
+export const loadScores = async (directory: string, loading: Loading = {}): Promise<ScoredExperiment> => {
   const place = resolve(directory);
   const record = await readRecord(place);
-  const results = new Results(place);
+  const results = new Results(place, loading);
   const models: ScoredModel[] = [];
   for (const reference of record.references)
     models.push({ ...referenceOf(reference), results: await results.of(reference.scores) });
@@ -78,16 +83,21 @@ const versionWarnings = (models: readonly ScoredModel[], directory: string): str
   });
 };
 
+/** Results that are read at once. */
+const atOnce = 16;
+
 /** Reads each result file once; merges with equal weights share it. */
 class Results {
   readonly warnings: string[] = [];
   texts: ProblemTexts = {};
   readonly #files: ResultFiles;
+  readonly #responses: boolean;
   readonly #read = new Map<string, EvaluationResult | undefined>();
   readonly #textFiles = new Set<string>();
 
-  constructor(directory: string) {
+  constructor(directory: string, { responses = true }: Loading) {
     this.#files = new ResultFiles(directory);
+    this.#responses = responses;
   }
 
   async of(scores: Scores = {}): Promise<Map<string, EvaluationResult>> {
@@ -103,29 +113,36 @@ class Results {
   /** Reads the results of all answers to a task's problems. */
   async #join(files: readonly string[]): Promise<EvaluationResult | undefined> {
     const results: EvaluationResult[] = [];
-    for (const file of files) {
-      const result = await this.#load(file);
-      if (result === undefined) return undefined;
-      results.push(result);
+    for (let from = 0; from < files.length; from += atOnce) {
+      const batch = files.slice(from, from + atOnce).map((file) => this.#load(file));
+      for (const result of await Promise.all(batch)) {
+        if (typeof result === 'string') {
+          this.warnings.push(result);
+          return undefined;
+        }
+        results.push(result);
+      }
     }
     const joined = ofSamples(results);
     if (joined === undefined) this.warnings.push(`${files.join(', ')}: they are not of the same problems`);
     return joined;
   }
 
-  async #load(file: string): Promise<EvaluationResult | undefined> {
+  /** Returns a warning for an unreadable result. */
+  async #load(file: string): Promise<EvaluationResult | string> {
     try {
       const found = await this.#files.read(file.slice(file.lastIndexOf('/') + 1));
       const { texts } = found.result;
       if (texts !== null && !this.#textFiles.has(texts)) {
         this.#textFiles.add(texts);
-        this.texts = { ...this.texts, ...(await this.#files.textsOf(found.result)) };
+        const own = await this.#files.textsOf(found.result);
+        this.texts = { ...this.texts, ...own };
       }
-      return { ...found.result, problems: await this.#files.problemsOf(found) };
+      const problems = this.#responses ? this.#files.problemsOf(found) : this.#files.scoresOf(found);
+      return { ...found.result, problems: await problems };
     } catch (error) {
       if (!(error instanceof LayerloomError)) throw error;
-      this.warnings.push(error.message);
-      return undefined;
+      return error.message;
     }
   }
 }
