@@ -25,6 +25,9 @@ describe('a preset', () => {
     ['figure-3-min', 4 * 9 * 3],
     ['modular', 3],
     ['middle', 4 * 9 * 3],
+    ['reasoning', 4 * 9 * 2],
+    ['buffer', 4 * 9 * 3],
+    ['levels', 4 * 9 * 5],
     ['checkpoints', 0],
     ['ablation', 4 * 9 * 4 * 2],
     ['choices', 4 * 9 * 5],
@@ -112,6 +115,9 @@ describe('a preset', () => {
       tasks: { swahili: 'layerloom_mgsm_sw', english: 'layerloom_mgsm_en' },
       fewshot: 8,
       ...(preset === 'smoke' ? { fewshot: 1, limit: 10, max_tokens: 16, device: 'cpu', batch_size: 10 } : {}),
+      ...(preset === 'reasoning'
+        ? { fewshot: 0, max_tokens: 8192, sampling: { temperature: 0.6, top_p: 0.95 }, repeats: 10 }
+        : {}),
     });
     const count = expandExperiment(experiment).length;
     expect(count > 0).toBe(preset !== 'checkpoints');

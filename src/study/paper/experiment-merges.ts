@@ -13,6 +13,8 @@ export interface Preset {
   /** A comment on the references of the comparison, used if none are given. */
   readonly references?: string;
   readonly evaluation?: EvaluationChoices;
+  /** Further lines of `evaluate:`. */
+  readonly scoring?: string;
 }
 
 /** The 81 configurations of §4.2's ranges. */
@@ -31,6 +33,15 @@ const revertedLayers = 'method: revert, model: task, bottom: 5, top: 2';
 
 /** Suffix of experts that trained only a part of the model. */
 const frozen = '-frozen';
+
+const middle = `\
+  # Layers 13 to 22 of 36 (Qwen3-8B) from the task expert, an English reasoner; all else is the language expert's, what is
+  # outside the layers too. For another number of layers: 13 / 36 and 23 / 36 of it.
+  - name: middle
+    method: layer_swap
+    parts:
+      - {model: task, layers: 13-22}
+      - {model: language, layers: rest}`;
 
 const modularMerges = ({ tasks, languages }: PresetExperts): string => {
   const named = (names: readonly string[], isFrozen: boolean) =>
@@ -174,17 +185,40 @@ ${gridOfBothWeights}
   middle: {
     title:
       'The middle layers of a task expert in a language expert (arXiv 2605.26735), beside the default swap.',
-    merges: `\
-  # Layers 13 to 22 of 36 (Qwen3-8B) from the task expert, an English reasoner; all else is the language expert's, what is
-  # outside the layers too. For another number of layers: 13 / 36 and 23 / 36 of it.
-  - name: middle
-    method: layer_swap
-    parts:
-      - {model: task, layers: 13-22}
-      - {model: language, layers: rest}
+    merges: `${middle}
   # The paper's default (arXiv 2410.01335, §4.2), and the average of both experts.
   - {name: default, method: layer_swap}
   - {name: soup, method: soup}`,
+  },
+  reasoning: {
+    title:
+      'The middle layers of an English reasoner in native experts, by sampled answers (arXiv 2605.26735).',
+    merges: `${middle}
+  # The average of both experts.
+  - {name: soup, method: soup}`,
+    evaluation: { fewshot: 0, maxTokens: 8192 },
+    scoring: `\
+  # Ten answers to each problem, drawn by other seeds; tables have means and standard deviations over these runs.
+  # 30 runs of AIME, in English: add aime25 to the tasks, and 30 for it here. Temperature and top_p are ours.
+  sampling: {temperature: 0.6, top_p: 0.95}
+  repeats: 10
+  # Reasoners answer chats.
+  # arguments: [--apply_chat_template]`,
+  },
+  buffer: {
+    title: 'Do longer runs need transition layers (§4.2)? Task experts are checkpoints of one run.',
+    merges: `\
+  # Name the run's checkpoints under tasks, such as math-5k: ./run/checkpoint-5000. Averaged layers on either side:
+  - {name: none, method: layer_swap}
+  - {name: one, method: layer_swap, bottom_transition: 1, top_transition: 1}
+  - {name: two, method: layer_swap, bottom_transition: 2, top_transition: 2}`,
+  },
+  levels: {
+    title: 'Merging by layers, by whole models and by single weights (§6).',
+    merges: `\
+  - {name: layers, method: layer_swap}
+  - {name: models, method: soup, weights: [uniform, magnitude]}
+  - {name: weights, method: [ties, dare_ties], density: 0.5}`,
   },
   checkpoints: {
     title: 'Scores of models alone, without merges: checkpoints of training runs, to choose from.',

@@ -52,11 +52,17 @@ export const experimentPreset = (
   const isPlaceholder = [models.base, models.tasks, models.languages].includes(undefined);
   const placeholders = placeholdersOf(preset);
   const { base = './llama-3.1-8b', tasks = placeholders.tasks, languages = placeholders.languages } = models;
-  const { title, merges: entries, references, evaluation }: Preset = presets[preset];
+  const { title, merges: entries, references, evaluation, scoring }: Preset = presets[preset];
   const merges =
     typeof entries === 'string'
       ? entries
       : entries({ tasks: Object.keys(tasks), languages: Object.values(languages).flatMap(Object.keys) });
+  const scores = presetEvaluation(
+    Object.keys(languages),
+    { ...evaluation, ...given(choices) },
+    models.selectedBy ?? {},
+    scalar,
+  );
   return [
     `# ${title}`,
     `# Run it: ${layerloomCommand('batch', 'FILE', '-o', 'DIR', '--dry-run')} (what it costs), then without that option.`,
@@ -77,12 +83,8 @@ export const experimentPreset = (
       : referenceLines(models.references)),
     '',
     ...(merges === '' ? ['merges: []'] : ['merges:', merges]),
-    ...presetEvaluation(
-      Object.keys(languages),
-      { ...evaluation, ...given(choices) },
-      models.selectedBy ?? {},
-      scalar,
-    ),
+    ...scores,
+    ...(scores.length === 0 || scoring === undefined ? [] : [scoring]),
     '',
   ].join('\n');
 };
