@@ -16,7 +16,7 @@ struct Narrow {
 template <class V>
 struct Broad {
     using Vector = typename V::Wide;
-    static constexpr std::size_t rows = V::lanes >= 16 ? 4 : 2;
+    static constexpr std::size_t rows = V::lanes >= 16 ? 4 : V::lanes >= 8 ? 3 : 2;
     static Vector all(double x) { return V::wides(x); }
     static Vector load(const double* at) { return V::loadWide(at); }
     static Vector widen(Vector x) { return x; }
