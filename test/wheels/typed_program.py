@@ -42,7 +42,7 @@ def refused() -> None:
     layerloom.swap(task="./math-1", lang="./swh-1", others="avrage")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
     layerloom.swap(task=5, lang="./swh-1")  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
     layerloom.diff("./math-1", "./merged")["nothing"]  # type: ignore[call-overload]  # pyright: ignore[reportCallIssue, reportArgumentType]
-    layerloom.diff("./math-1", "./merged").nothing  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue]
+    layerloom.diff("./math-1", "./merged").nothing  # type: ignore[attr-defined]  # pyright: ignore[reportAttributeAccessIssue, reportUnknownMemberType]
     layerloom.swap(task="./math-1", lang="./swh-1", threads=1.5)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
 
 
@@ -62,3 +62,9 @@ def failures() -> str:
     finally:
         layerloom.close()
     return ""
+
+
+def settings() -> None:
+    layerloom.evaluate("./math-1", tasks="arc_easy", set={"fewshot": 0, "data": "./rows"})
+    layerloom.evaluate("./math-1", tasks="arc_easy", set=["fewshot=0"])
+    layerloom.evaluate("./math-1", tasks="arc_easy", set=7)  # type: ignore[call-overload]  # pyright: ignore[reportArgumentType]
