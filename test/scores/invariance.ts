@@ -352,7 +352,7 @@ export const saidOf = ({
           },
         ]),
     ),
-    ...(isOneLanguage ? {} : { notes: notes.toSorted(), derived }),
+    ...(isOneLanguage ? {} : { notes: notes.map(read).toSorted(), derived }),
   });
   const grids = gridsOf(board, pages).map(({ axes, cells, best, usual, ...grid }) => {
     const placeOf = (index: number | null) =>

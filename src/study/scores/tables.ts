@@ -5,9 +5,11 @@ import { ablationLayers, ablationTransition } from './layouts/ablations.js';
 import { alpha } from './layouts/alpha.js';
 import { comparisons } from './layouts/comparisons.js';
 import { gains, wins } from './layouts/gains.js';
+import { equivalence, surpass } from './layouts/grid.js';
 import { intervals } from './layouts/intervals.js';
 import { models } from './layouts/models.js';
 import { patterns } from './layouts/patterns.js';
+import { ranks } from './layouts/ranks.js';
 import { regressions } from './layouts/regressions.js';
 import { reverted } from './layouts/reverted.js';
 import { plan, samples } from './layouts/samples.js';
@@ -21,6 +23,9 @@ export type Layouts = Readonly<Record<string, (board: Board) => ScoreTable[]>>;
 export const generalLayouts = {
   'ablation-layers': ablationLayers,
   'ablation-transition': ablationTransition,
+  equivalence,
+  surpass,
+  ranks,
   reverted,
   alpha,
   windows,

@@ -43,6 +43,24 @@ export const orderOfProblems = (sides: readonly (readonly RowScores[])[]): numbe
   return Array.from(problems, (_, at) => at).sort((a, b) => colourAt(a) - colourAt(b) || a - b);
 };
 
+/**
+ * Orders the problems of rows of numbers, such as differences, by these alone. Rounds the numbers to ten
+ * digits, because sums in another order differ in the last.
+ *
+ * @param rows of one length
+ */
+export const inOwnOrder = (rows: readonly Float64Array[]): Float64Array[] => {
+  const rounded = rows.map((row) => row.map((value) => Number(value.toPrecision(10))));
+  const order = orderOfProblems([
+    rounded.map((sums) => ({
+      columns: [{ sums, weights: new Float64Array(sums.length).fill(1) }],
+      models: 1,
+      aggregate: { of: (sum, weight) => sum / weight, isMean: true },
+    })),
+  ]);
+  return rounded.map((row) => Float64Array.from(order, (at) => row[at] as number));
+};
+
 class Coloured {
   kind: number;
   colour: number;

@@ -185,7 +185,7 @@ const modelsOf = (board: Board, language: string, reference: Reference): readonl
 const pairOf = ({ task, languageExpert }: ScoredModel): string => `${task}+${languageExpert}`;
 
 /** Restricts both sides to pairs with scores on both. Undefined if the sides are the same merges. */
-const ofSamePairs = (
+export const ofSamePairs = (
   a: readonly ScoredModel[],
   b: readonly ScoredModel[],
   task: string,

@@ -3,9 +3,10 @@ import { differenceCell, numberCell, textCell } from '../boards/cells.js';
 import { judged } from '../boards/judged.js';
 import { type Conclusion, isUnsaid } from '../comparing/conclusion.js';
 import { type Equivalence, equivalenceOf } from '../comparing/equivalence.js';
-import { compareRows, meanOfComparisons, type PairedComparison } from '../comparing/paired.js';
+import { compareRows, holm, meanOfComparisons, type PairedComparison } from '../comparing/paired.js';
 import { meanOfPaired, type PairedScores, pairRows } from '../intervals/paired-scores.js';
 import { rowOf } from '../intervals/rows.js';
+import { level } from '../intervals/shares.js';
 import { type Cell, fixed, pText, type ScoreTable, type TableRow } from '../reading/score-table.js';
 import type { ScoredModel } from '../reading/scored-experiment.js';
 
@@ -25,6 +26,8 @@ export interface Contrasts {
   readonly caption: string;
   readonly subjects: readonly Subject[];
   readonly contrasts: readonly Contrast[];
+  /** True if p-values of equivalence are adjusted for the rows of a language too. */
+  readonly adjustsEquivalence?: boolean;
 }
 
 interface Compared {
@@ -47,7 +50,7 @@ interface Family {
  */
 export const differences = (
   board: Board,
-  { of, title, caption, subjects, contrasts }: Contrasts,
+  { of, title, caption, subjects, contrasts, adjustsEquivalence = false }: Contrasts,
 ): ScoreTable => {
   const own = subjects.map((subject): Family => {
     const compared = contrasts.flatMap((contrast) => compare(board, subject, contrast) ?? []);
@@ -56,14 +59,14 @@ export const differences = (
   const families = [...own, ...meanFamily(contrasts, own)];
   const isTested = board.margin !== undefined && subjects.every(({ scale }) => scale.unit === 'percent');
   return {
-    id: `${of}/differences`,
+    id: adjustsEquivalence ? of : `${of}/differences`,
     title,
     caption,
     notes: [
       'The two sides have the same problems and the same experts; a positive difference is a higher score.',
       'Adjusted p: Holm, for the rows of a language in this table; the verdict is of it.',
       ...(own.filter(({ compared }) => compared.length > 0).length > 1 ? [meanNote] : []),
-      ...marginNotes(board, isTested),
+      ...marginNotes(board, isTested, adjustsEquivalence),
     ],
     derived: [],
     columns: [
@@ -79,18 +82,25 @@ export const differences = (
           ] as const)
         : []),
     ],
-    rows: families.flatMap(({ id, label, compared }) =>
-      judged(compared).map(
-        (one): TableRow => ({
+    rows: families.flatMap(({ id, label, compared }) => {
+      const found = isTested ? compared.map((one) => equivalenceIn(one, board.margin as number)) : [];
+      const adjusted = adjustsEquivalence ? holm(found.map((one) => one?.p)) : [];
+      return judged(compared).map(
+        (one, at): TableRow => ({
           id: `${id}/${one.contrast.id}`,
           label: `${label}: ${one.contrast.label}`,
           cells: [
             ...testCells(one, one.adjusted, one.conclusion.words),
-            ...(isTested ? equivalenceCells(one, one.conclusion, board.margin as number) : []),
+            ...(isTested
+              ? equivalenceCells(one, one.conclusion, board.margin as number, {
+                  found: found[at],
+                  adjusted: adjusted[at],
+                })
+              : []),
           ],
         }),
-      ),
-    ),
+      );
+    }),
     refusals: [],
   };
 };
@@ -98,14 +108,14 @@ export const differences = (
 const meanNote =
   'Mean: over the languages, each counted once. Problems of the same place in their tasks and shared task experts go together; the p is about these languages.';
 
-const marginNotes = ({ margin }: Board, isTested: boolean): string[] => {
+const marginNotes = ({ margin }: Board, isTested: boolean, isAdjusted: boolean): string[] => {
   if (margin === undefined) return [];
   if (!isTested)
     return [
       'The margin is in points of a share of problems, which this metric is not: equivalence is not tested.',
     ];
   return [
-    `Equivalence within ±${margin} points: two one-sided tests (Schuirmann 1987), each at 5 %; p is the larger one, not adjusted.`,
+    `Equivalence within ±${margin} points: two one-sided tests (Schuirmann 1987), each at 5 %; p is the larger one, ${isAdjusted ? 'adjusted for the rows of a language (Holm)' : 'not adjusted'}.`,
     'Smallest margin: within which the same results pass. A difference that is not significant is no equivalence.',
   ];
 };
@@ -164,23 +174,28 @@ const testCells = (
   textCell(words),
 ];
 
+const equivalenceIn = ({ subject, paired }: Compared, margin: number): Equivalence | undefined =>
+  paired === undefined ? undefined : equivalenceOf(paired, margin / subject.scale.factor);
+
 const equivalenceCells = (
-  { subject, result, paired }: Compared,
+  { subject, result }: Compared,
   { verdict, words }: Pick<Conclusion, 'verdict' | 'words'>,
   margin: number,
+  { found, adjusted }: { readonly found: Equivalence | undefined; readonly adjusted: number | undefined },
 ): (Cell | null)[] => {
   const { factor, digits } = subject.scale;
   if (isUnsaid(verdict)) return [textCell(words), null, null];
-  const found = paired === undefined ? undefined : equivalenceOf(paired, margin / factor);
   if (found === undefined)
     return [
       textCell(result.reason === undefined ? 'not tested' : `not tested: ${result.reason}`),
       null,
       null,
     ];
+  const p = adjusted ?? found.p;
+  const isShown = found.verdict === 'equivalent' && p >= level ? 'not shown' : found.verdict;
   return [
-    textCell(equivalenceWords(found, margin, { factor, digits })),
-    numberCell(found.p, 4),
+    textCell(equivalenceWords({ ...found, p, verdict: isShown }, margin, { factor, digits })),
+    numberCell(p, 4),
     numberCell(found.smallest * factor, digits),
   ];
 };

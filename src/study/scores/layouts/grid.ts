@@ -1,0 +1,182 @@
+import type { Board, Subject } from '../boards/board.js';
+import { idOf, isMoreBetter, numberCell } from '../boards/cells.js';
+import { configurationsIn, type Group, groupsOf, isMerged } from '../boards/groups.js';
+import { pairRows } from '../intervals/paired-scores.js';
+import { inOwnOrder } from '../intervals/problem-order.js';
+import { rowOf } from '../intervals/rows.js';
+import { type Configuration, defaultOf, distinctConfigurations } from '../reading/configurations.js';
+import type { ScoreTable, TableRow } from '../reading/score-table.js';
+import { defaultResampling, resamplesOf } from '../statistics/resample.js';
+import { ofSamePairs } from './ablations.js';
+import { type Contrast, differences } from './differences.js';
+
+const swapsIn = (board: Board, language: string): readonly Configuration[] =>
+  distinctConfigurations(configurationsIn(board, language).filter(({ method }) => method === 'layer_swap'));
+
+/**
+ * Whether the configurations of the grid are "largely equivalent within this range" (§4.1): each one against
+ * the default, within the margin, with p adjusted over all of them. Only made for a margin.
+ */
+export const equivalence = (board: Board): ScoreTable[] =>
+  board.margin === undefined
+    ? []
+    : board.benchmarks.map((benchmark) => {
+        const subjects = board.languages.flatMap((language) => board.subject(benchmark, language) ?? []);
+        const variants = new Set(
+          subjects.flatMap(({ language }) => swapsIn(board, language).map(({ variant }) => variant)),
+        );
+        const table = differences(board, {
+          of: idOf('equivalence', benchmark),
+          title: `${benchmark}: configurations against the default`,
+          caption: 'Each layer swap less the default: mean over the same pairs, with 95 % interval.',
+          subjects,
+          contrasts: [...variants].map((variant): Contrast => contrastOf(board, variant)),
+          adjustsEquivalence: true,
+        });
+        return { ...table, notes: [...table.notes, ...countNotes(table)] };
+      });
+
+const contrastOf = (board: Board, variant: string): Contrast => ({
+  id: variant,
+  label: `${variant} less the default`,
+  sides: ({ language, task }) => {
+    const own = swapsIn(board, language).find((of) => of.variant === variant);
+    const usual = defaultOf(configurationsIn(board, language), 'layer_swap');
+    if (own === undefined || usual === undefined) return undefined;
+    return ofSamePairs(own.models, usual.models, task);
+  },
+});
+
+/** Says how many rows of each language are equivalent. */
+const countNotes = ({ rows, columns }: ScoreTable): string[] => {
+  const at = columns.findIndex(({ id }) => id === 'equivalence');
+  const places = new Set(rows.map(({ id }) => id.slice(0, id.indexOf('/'))));
+  if (at < 0) return [];
+  return [...places].map((place) => {
+    const own = rows.filter(({ id }) => id.startsWith(`${place}/`));
+    const shown = own.filter(({ cells }) => String(cells[at]?.value).startsWith('equivalent'));
+    return `${place}: ${shown.length} of ${own.length} configurations are equivalent to the default.`;
+  });
+};
+
+/**
+ * How many configurations are above base, experts and default, and how many would be by chance if all were
+ * as good as these. Configurations share problems and experts, so chance alone may put most of them above.
+ */
+export const surpass = (board: Board): ScoreTable[] =>
+  board.benchmarks.map((benchmark) => {
+    const subjects = board.languages.flatMap((language) => board.subject(benchmark, language) ?? []);
+    return {
+      id: idOf('surpass', benchmark),
+      title: `${benchmark}: configurations above experts and default`,
+      caption:
+        'Numbers of layer swaps whose mean over the pairs is above a row, and numbers that chance puts above.',
+      notes: [
+        'By chance: each configuration’s differences are shifted to a mean of 0, and the problems drawn again. The mean number above, and the number that 95 % of the draws do not exceed. p: the share of draws with at least as many above.',
+        'The experts stand for themselves alone; p is not adjusted.',
+      ],
+      derived: [],
+      columns: [
+        { id: 'configurations', label: 'configurations', kind: 'number' },
+        { id: 'above', label: 'above', kind: 'number' },
+        { id: 'chance', label: 'by chance', kind: 'number' },
+        { id: 'chance-most', label: '95 % of chance', kind: 'number' },
+        { id: 'p', label: 'p', kind: 'number' },
+      ],
+      rows: subjects.flatMap((subject) => surpassedIn(board, subject, isMoreBetter(board, benchmark))),
+      refusals: [],
+    };
+  });
+
+const surpassedIn = (board: Board, subject: Subject, isHigherBetter: boolean): TableRow[] => {
+  const configurations = swapsIn(board, subject.language);
+  if (configurations.length < 2) return [];
+  return groupsOf(board, subject)
+    .filter((group) => !isMerged(group) || group.id === 'swap-default')
+    .flatMap((group): TableRow[] => {
+      const others = configurations.filter(({ models }) =>
+        models.some((model) => !group.models.includes(model)),
+      );
+      const values = others.flatMap(
+        (own) => board.attempt(() => differencesOf(group, own, subject, isHigherBetter)) ?? [],
+      );
+      const found = countAbove(values, { ...defaultResampling, ...defined(board.resampling) });
+      if (found === undefined) return [];
+      return [
+        {
+          id: `${subject.language}/${group.id}`,
+          label: `${subject.language}: above ${group.label}`,
+          cells: [
+            numberCell(values.length, 0),
+            numberCell(found.above, 0),
+            numberCell(found.mean, 1),
+            numberCell(found.most, 0),
+            numberCell(found.p, 4),
+          ],
+        },
+      ];
+    });
+};
+
+const defined = ({ resamples, seed }: Board['resampling']) => ({
+  ...(resamples === undefined ? {} : { resamples }),
+  ...(seed === undefined ? {} : { seed }),
+});
+
+/** Returns the configuration's differences from a group by problem, positive if it is better. */
+const differencesOf = (
+  group: Group,
+  { models }: Configuration,
+  { task, metric }: Subject,
+  isHigherBetter: boolean,
+): Float64Array[] => {
+  const [own, other] = [rowOf(models, task), rowOf(group.models, task)];
+  if (own.results.length === 0 || other.results.length === 0) return [];
+  const paired = pairRows(own, other, metric);
+  if (paired === undefined) return [];
+  return [isHigherBetter ? paired.byProblem.values : paired.byProblem.values.map((value) => -value)];
+};
+
+/** A number of rows above 0, and that number under the hypothesis that all means are 0. */
+export interface CountAbove {
+  readonly above: number;
+  readonly mean: number;
+  /** The number that 95 % of the draws do not exceed. */
+  readonly most: number;
+  readonly p: number;
+}
+
+/**
+ * Counts rows whose sum is above 0. Draws problems again for all rows together, after shifting each row to a
+ * mean of 0 (bootstrap under the hypothesis), so that the rows' correlation counts.
+ *
+ * @param rows differences by problem; returns undefined for none, or rows of different lengths
+ */
+export const countAbove = (
+  rows: readonly Float64Array[],
+  resampling: { readonly resamples: number; readonly seed: number },
+): CountAbove | undefined => {
+  const n = rows[0]?.length ?? 0;
+  if (n === 0 || rows.some(({ length }) => length !== n)) return undefined;
+  const ordered = inOwnOrder(rows);
+  const sums = ordered.map((row) => row.reduce((sum, value) => sum + value, 0));
+  const above = sums.filter((sum) => sum > 1e-9).length;
+  const counts: number[] = [];
+  for (const drawn of resamplesOf(n, resampling)) {
+    let count = 0;
+    for (const [at, row] of ordered.entries()) {
+      let sum = 0;
+      for (let problem = 0; problem < n; problem += 1)
+        sum += (drawn[problem] as number) * (row[problem] as number);
+      if (sum - (sums[at] as number) > 1e-9) count += 1;
+    }
+    counts.push(count);
+  }
+  const sorted = counts.toSorted((a, b) => a - b);
+  return {
+    above,
+    mean: counts.reduce((sum, count) => sum + count, 0) / counts.length,
+    most: sorted[Math.ceil(0.95 * sorted.length) - 1] ?? 0,
+    p: (1 + counts.filter((count) => count >= above).length) / (1 + counts.length),
+  };
+};
