@@ -1,10 +1,10 @@
-/** Returns the largest acceptable edit distance: a third of the longer word, at most three. */
+/** The largest acceptable edit distance. */
 const reach = (a: string, b: string): number => Math.min(3, Math.floor(Math.max(a.length, b.length) / 3));
 
 /** Longer words are not compared, because no key is as long. */
 const longest = 64;
 
-/** Returns the candidate most similar to a misspelt word, if similar enough. Ignores case, `_` and `-`. */
+/** Undefined if no candidate is similar enough. Ignores case, `_` and `-`. */
 export const nearest = (word: string, candidates: Iterable<string>): string | undefined => {
   if (word.length > longest) return undefined;
   const wanted = plain(word);
@@ -22,7 +22,7 @@ export const nearest = (word: string, candidates: Iterable<string>): string | un
 
 const plain = (word: string): string => word.toLowerCase().replace(/[_-]/g, '');
 
-/** Returns the optimal string alignment distance: insertions, deletions, substitutions and swaps. */
+/** Optimal string alignment: insertions, deletions, substitutions and swaps. */
 const editDistance = (a: string, b: string): number => {
   let [former, row] = [[] as number[], Array.from({ length: b.length + 1 }, (_, j) => j)];
   for (let i = 1; i <= a.length; i++) {

@@ -14,7 +14,6 @@ const mostRows = 4000;
 const shortened = (rows: readonly (readonly string[])[]): readonly (readonly string[])[] =>
   rows.length <= mostRows ? rows : [...rows.slice(0, mostRows / 2), ['⋮'], ...rows.slice(-mostRows / 2)];
 
-/** Number of spaces before each line and between columns. */
 const gap = 2;
 
 /** Splits a table wider than `width` into blocks of the first column and at least one other. */
@@ -40,8 +39,7 @@ const blocksOf = (rows: readonly (readonly string[])[], width: number): (readonl
 };
 
 /**
- * Formats a table without lines. Columns from index `rightFrom` on are right-aligned. Above 4000 rows, shows
- * only the first and last.
+ * Columns from index `rightFrom` on are right-aligned. Above 4000 rows, shows only the first and last.
  *
  * @param width of the terminal; a wider table continues below
  */
@@ -99,10 +97,9 @@ export interface ShardLine {
 
 export const countTensors = (count: number): string => `${count} ${count === 1 ? 'tensor' : 'tensors'}`;
 
-/** Matches a shard's name: prefix, number, and rest. */
 const shardName = /^(.{0,100}?)(\d{1,9})(-of-\d+\..*)$/;
 
-/** Formats a range of shards: `model-00002 … 00031-of-00032.safetensors`. */
+/** `model-00002 … 00031-of-00032.safetensors`. */
 const rangeOfFiles = (first: string, last: string): string => {
   const [, before, , total] = shardName.exec(first) ?? [];
   const [, , number, rest] = shardName.exec(last) ?? [];
@@ -110,7 +107,7 @@ const rangeOfFiles = (first: string, last: string): string => {
   return `${first.slice(0, -total.length)} … ${number}${rest}`;
 };
 
-/** Returns rows of file, tensors and size; equal neighbours share a row. */
+/** Rows of file, tensors and size; equal neighbours share one. */
 export const shardRows = (shards: readonly ShardLine[], sizeOf: (bytes: number) => string): string[][] =>
   joinRuns(
     shards,

@@ -3,14 +3,13 @@ import { relative, resolve } from 'node:path';
 /** A folder for models that a caller has in memory; removed after the call. */
 const scratch = /\/\.layerloom-scratch-[0-9a-f]{32}\//;
 
-/** Returns a path for records; a temporary one becomes `./NAME`. */
+/** A temporary path becomes `./NAME`. */
 export const keptPath = (path: string): string => {
   const [before = '', name] = path.split(scratch, 2);
-  // The path may be in `NAME=PATH`.
   return name === undefined ? path : `${before.slice(0, before.lastIndexOf('=') + 1)}./${name}`;
 };
 
-/** A replacer for `JSON.stringify` of a record. */
+/** A replacer for `JSON.stringify`. */
 export const keptValue = (_key: string, value: unknown): unknown =>
   typeof value === 'string' ? keptPath(value) : value;
 

@@ -1,7 +1,7 @@
 /** Matches spaces at which no line may break: after numbers and colons, and around arrows. */
 const fixed = /(?<=[\d:→]) (?=\S)| (?=[→%])/g;
 
-/** Breaks a text into lines of at most `width` characters, except for longer words. */
+/** Words longer than `width` stay whole. */
 export const wrap = (text: string, width: number): string[] => {
   const lines: string[] = [];
   for (const word of text.replace(fixed, '\u00a0').split(' ')) {

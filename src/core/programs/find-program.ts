@@ -3,7 +3,7 @@ import { access } from 'node:fs/promises';
 import { delimiter, isAbsolute, join, resolve } from 'node:path';
 
 /**
- * Finds an executable as a shell would; undefined if there is no such program.
+ * Searches as a shell would.
  *
  * @param name a name with a slash is itself a path
  * @param path the PATH to search for other names

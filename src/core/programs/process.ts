@@ -14,7 +14,7 @@ exec 3<&-
 
 interface GroupOptions {
   readonly output: number;
-  /** True to connect pipes to standard input and output. Default false. */
+  /** Connects pipes to standard input and output. */
   readonly piped?: boolean;
   readonly env: NodeJS.ProcessEnv;
 }
@@ -23,7 +23,7 @@ export const notStarted = (command: string, cause: unknown): LayerloomError =>
   new LayerloomError('PROCESS_UNAVAILABLE', { command, reason: reasonOf(cause) }, { cause });
 
 /**
- * Starts a shell command in a process group of its own, which `endGroup` ends.
+ * Starts a shell command in a process group of its own.
  *
  * @param words the command's `"$@"`
  * @param first shell code to run before the command
@@ -42,7 +42,7 @@ export const startShell = (
 };
 
 /**
- * Like `startShell`, but the command ends when this process ends, however it ends.
+ * The command ends when this process ends, however it ends.
  *
  * @throws LayerloomError PROCESS_UNAVAILABLE
  */
@@ -64,7 +64,7 @@ export const spawnGroup = (
 };
 
 /**
- * Ends a process and its descendants: SIGTERM to its group, later SIGKILL.
+ * SIGTERM to its group, later SIGKILL.
  *
  * @param child the leader of its process group
  */
@@ -78,7 +78,7 @@ export const endGroup = async ({ pid }: Pick<ChildProcess, 'pid'>): Promise<void
   }
 };
 
-/** True if a group has running processes. Only Linux tells zombies, which may stay for ever, apart. */
+/** Only Linux tells zombies, which may stay for ever, from running processes. */
 const hasLiving = async (group: number): Promise<boolean> => {
   if (process.platform !== 'linux') return true;
   const processes = (await readdir('/proc')).filter((name) => /^\d+$/.test(name));
@@ -104,7 +104,7 @@ const signalGroup = (pid: number, signal: NodeJS.Signals | 0): boolean => {
   }
 };
 
-/** Describes how a process ended, with the last line of its output. */
+/** How a process ended, with the last line of its output. */
 export const endingOf = (
   { code, by }: { readonly code: number | null; readonly by: NodeJS.Signals | null },
   printed: string,

@@ -3,16 +3,15 @@ import { shellWord } from '../base/errors/command-line.js';
 import { readBlock } from '../models/checkpoint/files/read-block.js';
 import { findProgram } from './find-program.js';
 
-/** Programs that run a command in a Python environment, with input and output passed through. */
+/** They run a command in a Python environment, with input and output passed through. */
 const launchers = new Set(['uv', 'uvx', 'poetry', 'pdm', 'pixi', 'rye', 'hatch', 'pipenv']);
 
 const isPython = (word: string): boolean => /(^|\/)(python|pypy)[\d.]*$/.test(word);
 const isHarness = (word: string): boolean => /(^|\/)lm[_-]eval$/.test(word);
 
 /**
- * Returns the command of the harness's Python. `python -m lm_eval` names python; `lm_eval` names an
- * interpreter in its first line; `uv run lm_eval` and the like become `uv run python`. Undefined for other
- * commands, such as a container.
+ * `python -m lm_eval` names python; `lm_eval` names an interpreter in its first line; `uv run lm_eval` and
+ * the like become `uv run python`. Undefined for other commands, such as a container.
  *
  * @param path the PATH to search for the command
  */
@@ -34,10 +33,10 @@ export const pythonOfHarness = async (command: string, path: string): Promise<st
 
 const isLauncher = ([first]: readonly string[]): boolean => first === undefined || launchers.has(first);
 
-/** Bytes to read of a script, which include its interpreter. */
+/** They include the interpreter. */
 const headBytes = 1024;
 
-/** Returns a script's Python from `#!/usr/bin/python3`, or from pip's `'''exec' PYTHON "$0"`. */
+/** From `#!/usr/bin/python3`, or from pip's `'''exec' PYTHON "$0"`. */
 const interpreterOf = async (script: string): Promise<string | undefined> => {
   const file = await open(script);
   try {

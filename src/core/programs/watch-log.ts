@@ -4,7 +4,7 @@ import { open } from 'node:fs/promises';
 const [lookEveryMs, mostBytes] = [1000, 1 << 20];
 
 /**
- * Watches a growing log. An unreadable log counts as unchanged, because the run itself reports the error.
+ * An unreadable log counts as unchanged, because the run itself reports the error.
  *
  * @param begin size of the log before the run
  * @param onGrown called about once a second with the new text, perhaps empty; each byte is one character

@@ -1,6 +1,6 @@
 import Papa from 'papaparse';
 
-/** Limit on a table, 50,000 rows of scores: with quotes, the library takes a second for a megabyte. */
+/** Room for 50,000 rows of scores: with quotes, the library takes a second for a megabyte. */
 export const mostCsvBytes = 4 * 1024 * 1024;
 
 export interface CsvTable {
@@ -9,7 +9,7 @@ export interface CsvTable {
   readonly fault: { readonly row: number; readonly reason: string } | undefined;
 }
 
-/** Parses a table. The library detects commas or another delimiter; rows may differ in length. */
+/** The library detects commas or another delimiter; rows may differ in length. */
 export const parseCsv = (text: string, { skipsEmpty = false } = {}): CsvTable => {
   const { data, errors } = Papa.parse<string[]>(text.replace(/^\ufeff/, ''), { skipEmptyLines: skipsEmpty });
   const fault = errors.find(({ type }) => type === 'Quotes');

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { keyOf } from './json.js';
 import { walkJson } from './walk-json.js';
 
-/** A new value for a key of the outermost object, or of an object inside it; undefined removes the key. */
+/** For a key of the outermost object, or of an object inside it; undefined removes the key. */
 export interface JsonEdit {
   readonly path: readonly [key: string] | readonly [key: string, inner: string];
   readonly value: unknown;
@@ -15,7 +15,6 @@ export interface ObjectPlace {
   readonly properties: readonly number[];
 }
 
-/** Finds the outermost object, and the objects that are values of `keys`. */
 export const objectPlaces = (
   text: string,
   keys: ReadonlySet<string>,
@@ -55,7 +54,7 @@ export const objectPlaces = (
   return { root, inner };
 };
 
-/** Returns the text of a value; undefined if the path does not exist. */
+/** Undefined if the path does not exist. */
 export const textAt = (text: string, [key, innerKey]: JsonEdit['path']): string | undefined => {
   const { root, inner } = objectPlaces(text, new Set([key]));
   const { properties = [] } = (innerKey === undefined ? root : inner.get(key)) ?? {};
@@ -66,7 +65,7 @@ export const textAt = (text: string, [key, innerKey]: JsonEdit['path']): string 
   return undefined;
 };
 
-/** A number or another value that is written exactly as spelt. */
+/** Written exactly as spelt. */
 export class SpeltNumber {
   readonly spelling: string;
 
@@ -78,8 +77,8 @@ export class SpeltNumber {
 type Piece = readonly [begin: number, end: number, content: string];
 
 /**
- * Changes values of a JSON object in the object's own style. Leaves everything else, so that numbers keep
- * their spelling (`1e-05`, `10000.0`). Takes one pass.
+ * Leaves everything but the edited values, so that numbers keep their spelling (`1e-05`, `10000.0`). Takes
+ * one pass.
  *
  * @param edits distinct paths, none within another; ignored inside a key that holds no object
  */
@@ -108,7 +107,7 @@ export const editJson = (text: string, edits: readonly JsonEdit[]): string => {
 };
 
 interface Style {
-  /** White space before a key; undefined if the first key is on its object's line. */
+  /** Undefined if the first key is on its object's line. */
   readonly indent: string | undefined;
   /** Text between a comma and the next key; `colon` is the text between a key and its value. */
   readonly behindComma: string;
@@ -170,7 +169,7 @@ const changesOf = (
   return pieces;
 };
 
-/** Formats a value in the style of its surroundings. */
+/** In the style of the surroundings. */
 const spelt = (value: unknown, { indent, behindComma }: Style, unit: string): string => {
   const numbers: string[] = [];
   const mark = randomUUID();

@@ -2,7 +2,6 @@ import { fileURLToPath } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { withCode } from '../base/files/writing.js';
 
-/** Thrown if a library exceeds its time for a text. */
 export class TookTooLong extends Error {}
 
 const program = `
@@ -23,16 +22,14 @@ type Answer = { readonly value: unknown } | { readonly reason: string } | { read
 
 const everyMs = 50;
 
-/** Limit on the thread's memory, several times the need of the largest tokenizers. */
+/** Several times the need of the largest tokenizers. */
 const mostMegabytes = 2048;
 
-/** A thread for a library that reads texts from outside. A call that exceeds its time ends the thread. */
+/** For a library that reads texts from outside. A call that exceeds its time ends the thread. */
 export class LibraryThread {
   readonly #worker: Worker;
   #left = 0;
-  /** Receives the answer of the current call. */
   #answer: (answer: Answer) => void = () => undefined;
-  /** Set when the thread has ended; later calls get this answer. */
   #ended: Answer | undefined;
 
   /** @param module a CommonJS module */
@@ -53,7 +50,7 @@ export class LibraryThread {
   }
 
   /**
-   * Calls a function of the module. Calls must not overlap.
+   * Calls must not overlap.
    *
    * @param seconds CPU time of the process, added to the time that earlier calls left; unlike wall time, it
    *   does not run out on a busy machine
@@ -85,7 +82,7 @@ export class LibraryThread {
     }
   }
 
-  /** Ends the thread, even during a call. */
+  /** Works even during a call. */
   async end(): Promise<void> {
     await this.#worker.terminate();
   }

@@ -14,7 +14,6 @@ export const ownFile: JsonReading = { mostValues: 64_000_000 };
 
 /** A duplicate key in an object: readers take the first or the last. */
 export class KeyTwice extends TextRefused {
-  /** The keys that lead to the duplicate, and the duplicate itself. */
   readonly path: readonly string[];
 
   constructor(path: readonly string[], place: string) {
@@ -24,7 +23,7 @@ export class KeyTwice extends TextRefused {
 }
 
 /**
- * Parses JSON from outside. Time and memory are limited, and linear in the text.
+ * Time and memory are limited, and linear in the text.
  *
  * @param source bytes are UTF-8
  * @throws TextRefused, also for duplicate keys
@@ -55,7 +54,7 @@ export const parseJson = (
   return value;
 };
 
-/** Like `parseJson`, but undefined for refused text, which no schema accepts. */
+/** Undefined for refused text, which no schema accepts. */
 export const jsonOrNone = (source: string | Uint8Array, reading?: JsonReading): unknown => {
   try {
     return parseJson(source, reading);
@@ -128,7 +127,7 @@ const keyTwice = (text: string): KeyTwice | undefined => {
   return found;
 };
 
-/** Returns the key in a range of the text; the range includes quotes. */
+/** The range includes quotes. */
 export const keyOf = (text: string, begin: number, end: number): string => {
   const key = text.slice(begin, end);
   return key.includes('\\') ? (JSON.parse(key) as string) : key.slice(1, -1);

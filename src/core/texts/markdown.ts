@@ -8,7 +8,7 @@ export interface FencedBlock {
   readonly end: number;
 }
 
-/** Returns lines with their positions, without line ends. */
+/** Without line ends. */
 function* linesOf(
   text: string,
 ): Generator<{ readonly line: string; readonly begin: number; readonly next: number }> {
@@ -21,7 +21,7 @@ function* linesOf(
   }
 }
 
-/** Returns the text between the `---` lines at the start of a card, if any. */
+/** Between the `---` lines at the start. */
 export const frontMatterOf = (card: string): string | undefined => {
   let from: number | undefined;
   for (const { line, begin, next } of linesOf(card)) {
@@ -35,7 +35,7 @@ export const frontMatterOf = (card: string): string | undefined => {
 
 const opening = /^ {0,3}(?<fence>`{3,}|~{3,})[ \t]*\{?\.?(?<language>[^\s`}]*)/;
 
-/** Returns the closed fenced blocks as CommonMark defines them, outside lists and quotations. */
+/** As CommonMark defines them, outside lists and quotations. */
 export const fencedBlocks = (card: string): FencedBlock[] => {
   const blocks: FencedBlock[] = [];
   let open: { readonly fence: string; readonly language: string; readonly begin: number } | undefined;
@@ -51,7 +51,7 @@ export const fencedBlocks = (card: string): FencedBlock[] => {
   return blocks;
 };
 
-/** True for a closing fence: at least as many marks as the opening fence, and nothing after them. */
+/** It has at least as many marks as the opening fence, and nothing after them. */
 const closes = (line: string, fence: string): boolean => {
   const marks = line.replace(/^ {0,3}/, '').trimEnd();
   return marks.length >= fence.length && marks === fence.charAt(0).repeat(marks.length);

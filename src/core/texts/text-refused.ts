@@ -1,2 +1,2 @@
-/** Thrown for a refused text. Completes a sentence about the file: `is not JSON (line 2, column 5)`. */
+/** Completes a sentence about the file: `is not JSON (line 2, column 5)`. */
 export class TextRefused extends Error {}

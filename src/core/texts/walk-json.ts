@@ -1,19 +1,17 @@
 import { TextRefused } from './text-refused.js';
 
-/** Limit on nesting, as in Python's reader, so that recursive code stays within its stack. */
+/** As in Python's reader, so that recursive code stays within its stack. */
 const deepest = 1000;
 
-/** Limit on values, twice the number in any configuration, list of tokens or index. */
+/** Twice the number in any configuration, list of tokens or index. */
 const usualValues = 2_000_000;
 
 /** Each key counts as this many values, because it takes longer to read. */
 const valuesOfKey = 6;
 
-/** Called during a walk with positions in the text. Brackets and quotes belong to their values. */
+/** Positions are in the text. Brackets and quotes belong to their values. */
 export interface JsonEvents {
-  /** @param at position of the bracket */
   open?(at: number, isObject: boolean): void;
-  /** @param end position after the bracket */
   close?(end: number): void;
   /** A key of the innermost open object. */
   key?(begin: number, end: number): void;
@@ -28,8 +26,7 @@ const isHexDigit = (code: number): boolean =>
   isDigit(code) || ((code | 0x20) >= 0x61 && (code | 0x20) <= 0x66);
 
 /**
- * Walks over a JSON text once, without recursion. Accepts `NaN`, `Infinity` and `-Infinity`, as Python writes
- * them.
+ * Does not recurse. Accepts `NaN`, `Infinity` and `-Infinity`, as Python writes them.
  *
  * @throws TextRefused at the first fault, and beyond the limits
  */
@@ -103,7 +100,7 @@ export const walkJson = (text: string, events: JsonEvents = {}, mostValues = usu
     if (skipSpace() !== 0x3a) refuse();
     at += 1;
   };
-  /** Reads a scalar, or the start of a list or object; returns true if the value is complete. */
+  /** Returns true if the value is complete. */
   const value = (): boolean => {
     values += 1;
     if (values > mostValues) throw new TextRefused(`has more than ${mostValues} values`);
@@ -147,7 +144,7 @@ export const walkJson = (text: string, events: JsonEvents = {}, mostValues = usu
   if (at < text.length) refuse();
 };
 
-/** Returns line and column of a position, from 1. */
+/** From 1. */
 export const placeIn = (text: string, at: number): string => {
   let line = 1;
   let begin = 0;

@@ -44,8 +44,8 @@ interface YamlReading {
 type FaultPlace = number | readonly [number, ...number[]] | { readonly offset: number };
 
 /**
- * Parses documents by YAML 1.2's core schema. Callers must detect duplicate keys: the library would compare
- * each key with all others.
+ * Follows YAML 1.2's core schema. Callers must detect duplicate keys: the library would compare each key with
+ * all others.
  *
  * @throws YamlRefused
  */
@@ -78,7 +78,7 @@ export const yamlDocuments = (
   }
 };
 
-/** Stops at a value that is nested too deep. The parser's stack holds the document, then the open values. */
+/** Stops at too deep nesting. The parser's stack holds the document, then the open values. */
 function* tokensOf(text: string): Generator<CST.Token> {
   const parser = new Parser();
   let lexemes = lineEnds(text);
@@ -103,7 +103,7 @@ const lineEnds = (text: string): number => {
 export type Repeated = 'none' | 'last';
 
 /**
- * Returns the value of a text with one document. Objects have no prototype.
+ * The text holds one document. Objects have no prototype.
  *
  * @throws YamlRefused
  */
@@ -119,7 +119,7 @@ interface Pair {
 
 const plain = (root: YamlNode | null, repeated: Repeated): unknown => {
   const anchors = new Map<string, { readonly value: unknown; readonly size: number }>();
-  /** Number of values so far, and how many of them came from aliases. */
+  /** How many values, and how many of them from aliases. */
   let [read, aliased] = [0, 0];
   const refused = (reason: string, { range }: YamlNode) => new YamlRefused(reason, range?.[0] ?? 0);
   const convert = (node: YamlNode | null): unknown => {

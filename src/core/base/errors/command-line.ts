@@ -17,14 +17,13 @@ export interface Argument {
 /** Marks a text as coming from outside, so that no program can read it as an option. */
 export const argument = (text: string): Argument => ({ argument: text });
 
-/** Words of all commands made so far, by the command's text. */
 export const madeCommands = new Map<string, readonly (string | Argument)[]>();
 
 /**
- * Returns a layerloom command, quoted for the shell, for a reader to type. Every command in messages and
- * pages is made here, so that tests can find and run them all.
+ * Returns a layerloom command, quoted for the shell. Every command in messages and pages is made here, so
+ * that tests can find and run them all.
  *
- * @param words command name, arguments and options; placeholders are in capitals: `DIR`
+ * @param words placeholders are in capitals: `DIR`
  */
 export const layerloomCommand = <const Words extends readonly (string | Argument)[]>(
   // A plain `string` is a type error: only literals and `Argument`s are accepted.

@@ -22,7 +22,7 @@ import {
   usage,
 } from './sentence.js';
 
-/** NaN and infinity in weights: a number of elements, or the place of one. */
+/** NaN and infinity: the number of elements, or the place of one. */
 export type NonFinite =
   | { readonly tensor: string; readonly model: string; readonly count: number }
   | {
@@ -117,7 +117,6 @@ const problems = (d: { findings: readonly { subject: string; mark: string; text:
 
 /** All errors: each code has an exit code and a sentence that says what is wrong, where, and what to do. */
 export const catalogue = {
-  // Requests that are invalid, whatever files contain.
   USAGE: usage`${'reason'}`,
   INVALID_PARAMETER: usage`${'parameter'}${expectation}${nearest}`,
   RECIPE_INVALID: usage`${maybe('file', (file) => `${file}: `)}${maybe('key', (key) => `${key}: `)}${'reason'}${maybe('expected', (expected) => `; expected ${expected}`)}${nearest}${also<{ excerpt?: string }>()}`,

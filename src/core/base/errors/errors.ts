@@ -10,7 +10,7 @@ import { visible, visibleLine } from './visible.js';
 /** Details that are not escaped: texts composed of escaped ones, and values shown as JSON. */
 const shownAsTheyAre = ['excerpt', 'message', 'value'];
 
-/** Escapes details for a message, so that untrusted names become one line without control characters. */
+/** Untrusted names become one line without control characters. */
 const shown = (value: unknown, key = ''): unknown => {
   if (shownAsTheyAre.includes(key)) return value;
   if (typeof value === 'string') return visibleLine(cut(value));
@@ -59,7 +59,7 @@ export interface ContextDetails {
   readonly warnings?: readonly string[];
 }
 
-/** Adds the context to `details`. The place in a recipe overrides `file`, but `path` in `details` stays. */
+/** The place in a recipe overrides `file`, but `path` in `details` stays. */
 const withContext = <Details>(
   details: Details,
   { recipePath, place, merge, keptIn, warnings = [] }: ErrorContext,
@@ -149,7 +149,6 @@ export const codeOf = (error: unknown): string | undefined => {
   return unnamedErrors.get(errno)?.replace(/:.*/, '') ?? code ?? /^(E[A-Z\d]+): /.exec(message)?.[1];
 };
 
-/** Adds the path to an error from a call on a file descriptor. */
 export const withPath = (error: unknown, path: string): unknown => {
   if (!(error instanceof Error) || error instanceof LayerloomError) return error;
   const system = error as NodeJS.ErrnoException;
@@ -157,7 +156,7 @@ export const withPath = (error: unknown, path: string): unknown => {
   return error;
 };
 
-/** Reasons that users can remove, in plain words. Others keep the system's words for administrators. */
+/** Only reasons that users can remove. Others keep the system's words for administrators. */
 const plainReasons: Readonly<Record<string, string>> = {
   ENOENT: 'no such file or directory',
   ENOTDIR: 'a part of its path is a file, not a directory',
@@ -171,8 +170,8 @@ const plainReasons: Readonly<Record<string, string>> = {
 };
 
 /**
- * Returns a system error's reason in plain words, without Node's path and call: `no space left on device
- * (ENOSPC)`. For a missing path, adds the nearest name; for a limit on open files, the remedy.
+ * Returns a system error's reason without Node's path and call: `no space left on device (ENOSPC)`. For a
+ * missing path, adds the nearest name; for a limit on open files, the remedy.
  */
 export const reasonOf = (error: unknown): string => {
   if (!(error instanceof Error)) return String(error);

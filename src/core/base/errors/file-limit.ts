@@ -4,7 +4,6 @@ import { closeSync, openSync } from 'node:fs';
 const isModuleMissing = ({ code }: NodeJS.ErrnoException): boolean =>
   code === 'MODULE_NOT_FOUND' || code === 'ERR_MODULE_NOT_FOUND';
 
-/** Returns the limit on open files, if this process has reached it. */
 const reachedLimit = (): string | undefined => {
   try {
     closeSync(openSync('/', 'r'));
@@ -14,13 +13,11 @@ const reachedLimit = (): string | undefined => {
   }
 };
 
-/**
- * Returns the limit's name, preferably from the error's code: a path in the message may contain the name too.
- */
+/** Prefers the error's code: a path in the message may contain the name too. */
 const nameIn = ({ errno, code, message }: NodeJS.ErrnoException): string | undefined =>
   /\bE[MN]FILE\b/.exec(errno === undefined ? message : (code ?? ''))?.[0];
 
-/** Explains an error that the limit on open files caused; undefined for other errors. */
+/** Undefined for errors that the limit on open files did not cause. */
 export const fileLimitOf = (error: Error): string | undefined => {
   const name = nameIn(error) ?? (isModuleMissing(error) ? reachedLimit() : undefined);
   return name === undefined

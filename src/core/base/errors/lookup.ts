@@ -1,42 +1,30 @@
-/**
- * Returns `items[index]`.
- *
- * @throws RangeError if absent: this is a bug, which a default would hide
- */
+/** @throws RangeError if absent: this is a bug, which a default would hide */
 export const itemAt = <T>(items: ArrayLike<T>, index: number): T => {
   if (!(index >= 0 && index < items.length))
     throw new RangeError(`there is no item ${index} of ${items.length}`);
   return items[index] as T;
 };
 
-/**
- * Returns `record[key]`.
- *
- * @throws RangeError if the record has no such key of its own
- */
+/** @throws RangeError if the record has no such key of its own */
 export const propertyAt = <V>(record: Readonly<Record<string, V>>, key: string): V => {
   if (!Object.hasOwn(record, key)) throw new RangeError(`there is no value of ${key}`);
   return record[key] as V;
 };
 
-/** Returns `record[key]`; undefined for inherited keys such as `toString`. */
+/** Undefined for inherited keys such as `toString`. */
 export const ownValue = <V>(record: Readonly<Record<string, V>>, key: string): V | undefined =>
   Object.hasOwn(record, key) ? record[key] : undefined;
 
-/** Returns an object without a prototype, so that keys from outside, such as `__proto__`, are plain keys. */
+/** An object without a prototype, so that keys from outside, such as `__proto__`, are plain keys. */
 export const emptyTable = <V>(): Record<string, V> => Object.create(null) as Record<string, V>;
 
-/**
- * Returns the value of a key.
- *
- * @throws RangeError if the map has no such key
- */
+/** @throws RangeError if the map has no such key */
 export const valueAt = <K, V>(map: { has(key: K): boolean; get(key: K): V | undefined }, key: K): V => {
   if (!map.has(key)) throw new RangeError(`there is no value of ${String(key)}`);
   return map.get(key) as V;
 };
 
-/** Groups items by a key, in the order of the groups' first items. */
+/** Keeps the order of the groups' first items. */
 export const groupBy = <Item, Key>(items: Iterable<Item>, keyOf: (item: Item) => Key): Map<Key, Item[]> => {
   const groups = new Map<Key, Item[]>();
   for (const item of items) {

@@ -1,4 +1,3 @@
-/** @param name the option's name in TypeScript functions */
 export type OptionSpelling = (name: string, value?: string) => string;
 
 /** Spells options as in function calls: `force`, `as: 'full'`, `top: 0`. */
@@ -10,16 +9,12 @@ const ofFunctions: OptionSpelling = (name, value) => {
 let spelling = ofFunctions;
 
 /**
- * Names an option in a message as the reader would write it: `--as full` on the command line, `as: 'full'` in
- * a function call. The code that makes the message does not know which interface was used.
+ * Names an option as the reader would write it: `--as full` on the command line, `as: 'full'` in a function
+ * call. The code that makes the message does not know which interface was used.
  */
 export const optionName: OptionSpelling = (name, value) => spelling(name, value);
 
-/**
- * Sets the spelling of options.
- *
- * @returns a function that restores the previous spelling
- */
+/** @returns a function that restores the previous spelling */
 export const spellBy = (by: OptionSpelling): (() => void) => {
   const former = spelling;
   spelling = by;

@@ -2,7 +2,6 @@ import { gigabytes } from './gigabytes.js';
 
 // An error's message is a sentence with gaps, which the error's details fill.
 
-/** Exit codes of the command line for each kind of failure. */
 export const exitCodes = { failed: 1, usage: 2, input: 3, partial: 4, interrupted: 130 } as const;
 
 export type ExitCode = (typeof exitCodes)[keyof typeof exitCodes];
@@ -48,7 +47,6 @@ export const input = sentence(exitCodes.input);
 export const partial = sentence(exitCodes.partial);
 export const interrupted = sentence(exitCodes.interrupted);
 
-/** Joins the first names; says how many more there are. */
 export const some = (names: readonly string[], shown = 5): string =>
   names.slice(0, shown).join(', ') + (names.length > shown ? `, … (${names.length} in all)` : '');
 
@@ -88,7 +86,7 @@ export const each =
   (details: { [N in Name]: readonly Item[] }): string =>
     some(details[name].map(words), shown);
 
-/** A failure among several, with the name of what failed. */
+/** A failure among several. */
 type Failure<Key extends string> = { readonly [K in Key]: string } & { readonly message: string };
 
 /** Reports each cause once, after the names of everything that failed for it. */
@@ -126,7 +124,6 @@ export const maybe =
     return value === undefined ? '' : words(value);
   };
 
-/** Shows the detail; `usual` if it is absent. */
 export const or =
   <Name extends string>(name: Name, usual: string | (() => string)) =>
   (details: { [N in Name]?: string | undefined }): string =>

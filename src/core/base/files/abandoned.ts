@@ -5,11 +5,10 @@ import { basename, dirname, join } from 'node:path';
 const abandonedMs = 120_000;
 
 /**
- * Removes a path's partial files that this user's killed processes left. Ignores failures.
+ * Removes partial files that this user's killed processes left. Ignores failures.
  *
  * @param begin start of the partial files' names
  * @param end end of those names
- * @param ageMs minimum time since their last change
  */
 export const removeAbandoned = async (
   path: string,

@@ -3,7 +3,7 @@ import { isAbsolute, resolve } from 'node:path';
 import { isForbidden, unlessMissing } from './unless-missing.js';
 
 /**
- * True if a path exists. Throws if the system cannot tell: "no" could lead to another model.
+ * Throws if the system cannot tell: "no" could lead to another model.
  *
  * @throws LayerloomError READ_FAILED
  */
@@ -26,8 +26,8 @@ export const allWithinReach = (paths: readonly string[]): Promise<boolean> =>
   });
 
 /**
- * Like `exists`, for a path relative to a folder. False if this user may not search the folder (such as a
- * service's working directory), because the user cannot mean a path in it.
+ * False if this user may not search the folder (such as a service's working directory), because the user
+ * cannot mean a path in it.
  *
  * @throws LayerloomError READ_FAILED
  */

@@ -1,6 +1,6 @@
 import { pathToFileURL } from 'node:url';
 
-/** Imports a module by its path. Stays outside the bundle, whose cached code cannot `import()`. */
+/** Stays outside the bundle, whose cached code cannot `import()`. */
 export const importFile = async (file: string): Promise<void> => {
   await import(pathToFileURL(file).href);
 };

@@ -3,11 +3,10 @@ import { resolve } from 'node:path';
 import { nearest } from '../nearest.js';
 
 /**
- * Returns a missing path with its first missing part replaced by the most similar name there; undefined if no
- * name is similar. Synchronous, because messages are made synchronously.
+ * Returns a missing path with its first missing part replaced by the most similar name there. Synchronous,
+ * because messages are.
  *
  * @param spelling as the user wrote the path
- * @param from the directory to which a relative path refers
  */
 export const nearPath = (spelling: string, from = process.cwd()): string | undefined => {
   const path = spelling.replace(/\/+$/, '');

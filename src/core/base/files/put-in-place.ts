@@ -5,7 +5,7 @@ import { removeAbandoned } from './abandoned.js';
  * Creates a file or link atomically: `make` writes it under a unique name, then it is renamed. A failure
  * leaves nothing; leftovers of killed processes are removed.
  *
- * @param isOnlyWriter true if the caller holds a lock on the path: removes leftovers of any age
+ * @param isOnlyWriter true if the caller holds a lock: removes leftovers of any age
  */
 export const putInPlace = async (
   path: string,

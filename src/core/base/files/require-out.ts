@@ -1,10 +1,6 @@
 import { LayerloomError } from '../errors/errors.js';
 
-/**
- * Checks that `out` is given, before anything is read.
- *
- * @throws LayerloomError INVALID_PARAMETER
- */
+/** @throws LayerloomError INVALID_PARAMETER */
 export const requireOut = (options: { readonly out: string } | undefined): void => {
   if (typeof options?.out !== 'string')
     throw new LayerloomError('INVALID_PARAMETER', {

@@ -4,11 +4,11 @@ import { join } from 'node:path';
 /** Matches a tilde that a shell would expand: at the start of a path, or after `NAME=` or `BASE+`. */
 const tilde = /(?<=^|[=+])~(?<user>[a-z_][\w-]*)?(?<rest>\/.*)?$/;
 
-/** Matches a variable that a shell would expand in these places. */
+/** A variable that a shell would expand in these places. */
 const variable = /(?<=^|[=+])\$(?:\{(?<braced>[A-Z][A-Z\d_]+)\}|(?<bare>[A-Z][A-Z\d_]+))(?<rest>\/.*)?$/;
 
 /**
- * Returns a message about a tilde that a shell left unexpanded, as in `--out=~/merged` or in quotes.
+ * Returns a message about a tilde that a shell left unexpanded, as in `--out=~/merged`.
  *
  * @param by who should have expanded it, as a phrase: ` by your shell`
  */
@@ -23,7 +23,7 @@ export const tildeIn = (text: string, by = ''): string | undefined => {
   return `\`~\` was not expanded${by}; ${remedy}`;
 };
 
-/** Like `tildeIn`, but also finds `$HOME` and other variables, which shells leave in single quotes. */
+/** Also finds `$HOME` and other variables, which shells leave in single quotes. */
 export const unexpandedIn = (text: string, by = ''): string | undefined => {
   const { braced, bare, rest = '' } = variable.exec(text)?.groups ?? {};
   const name = braced ?? bare;

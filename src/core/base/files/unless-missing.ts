@@ -15,18 +15,17 @@ export const unlessMissing = <T>(file: string, reading: Promise<T>): Promise<T |
     throw readFailed(file, cause);
   });
 
-/** True if the system failed to read an existing file; false if a text was read but refused. */
+/** False if a text was read but refused. */
 export const isUnreadable = (cause: unknown): boolean =>
   cause instanceof Error && 'errno' in cause && !isMissing(cause);
 
-/** True for a READ_FAILED whose cause is missing permission. */
 export const isForbidden = (error: unknown): boolean =>
   error instanceof LayerloomError &&
   error.code === 'READ_FAILED' &&
   ['EACCES', 'EPERM'].includes(codeOf(error.cause) ?? '');
 
 /**
- * Returns the names in a directory; empty if it is missing.
+ * Empty if the directory is missing.
  *
  * @throws LayerloomError READ_FAILED
  */

@@ -9,10 +9,9 @@ const failureOf =
       ? cause
       : new LayerloomError(code, { file, reason: reasonOf(cause) }, { cause });
 
-/** Returns READ_FAILED for `file`, or the cause if it is a LayerloomError. */
+/** Returns the cause if it is a LayerloomError. */
 export const readFailed = failureOf('READ_FAILED');
 
-/** Returns WRITE_FAILED for `file`, or the cause if it is a LayerloomError. */
 export const writeFailed = failureOf('WRITE_FAILED');
 
 const attempting =
@@ -27,7 +26,6 @@ const attempting =
 
 export const reading = attempting(readFailed);
 
-/** Runs `action`, and converts its errors to WRITE_FAILED for `file`. */
 export const writing = attempting(writeFailed);
 
 /** Matches system calls that write. `open` writes if it fails for lack of room. */
@@ -35,7 +33,7 @@ const writes =
   /^(chmod|close|copyfile|fchmod|fdatasync|fsync|ftruncate|futime|link|mkdir|mkdtemp|rename|rm|rmdir|symlink|unlink|utime|write)$/;
 const needsRoom = /^(EDQUOT|EEXIST|ENOSPC|EROFS)$/;
 
-/** Converts a system error about a file to a LayerloomError. Returns other errors unchanged. */
+/** Returns other errors unchanged. */
 export const withCode = (error: unknown): unknown => {
   if (error instanceof LayerloomError || !(error instanceof Error)) return error;
   const { syscall, path, dest, code } = error as NodeJS.ErrnoException & { readonly dest?: string };
