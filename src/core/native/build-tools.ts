@@ -7,7 +7,7 @@ const toolAdvice =
 
 const oldestCMake = [3, 20] as const;
 
-/** Returns the output of `command --version`; undefined on failure. */
+/** Undefined on failure. */
 const versionText = (command: string, env: NodeJS.ProcessEnv): string | undefined => {
   const { status, stdout } = spawnSync(command, ['--version'], { env, encoding: 'utf8' });
   return status === 0 ? stdout : undefined;

@@ -11,7 +11,6 @@ import { hasSources } from './load-failure.js';
 import { addonFile, currentHost, targetOf } from './prebuilt.js';
 
 export interface BuildOptions {
-  /** Receives the output of CMake and the compiler. */
   readonly onOutput?: ((text: string) => void) | undefined;
   readonly signal?: AbortSignal | undefined;
 }
@@ -68,7 +67,7 @@ const makeDirectory = (directory: string): void => {
 };
 
 /**
- * Returns the folder of Node-API's headers. Only builds need headers, so the package does not depend on them.
+ * Only builds need headers, so the package does not depend on them.
  *
  * @throws LayerloomError BUILD_FAILED if headers or node-addon-api are not installed
  */
@@ -91,7 +90,7 @@ const headersIn = (): string => {
   }
 };
 
-/** Settings of CMakeLists.txt, named as cmake-js names them. cmake-js itself would need a network. */
+/** Named as cmake-js names them. cmake-js itself would need a network. */
 const definitions = (target: string, headers: string): string[] => {
   const values = {
     CMAKE_BUILD_TYPE: 'Release',
@@ -139,7 +138,7 @@ const firstError = (printed: string): string | undefined =>
     .find((line) => /\berror\b/i.test(line))
     ?.trim();
 
-/** Loads the addon in another process, because it may crash, and cannot be unloaded. */
+/** Uses another process: the addon may crash, and cannot be unloaded. */
 const checkLoads = (file: string): void => {
   try {
     execFileSync(process.execPath, ['-e', 'require(process.argv[1])', file], { stdio: 'pipe' });

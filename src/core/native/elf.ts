@@ -1,6 +1,6 @@
 import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
 
-/** Maps ELF's `e_machine` values to Node's names. */
+/** ELF's `e_machine` values. */
 const machines = new Map([
   [62, 'x64'],
   [183, 'arm64'],
@@ -12,11 +12,11 @@ const machines = new Map([
 const headerBytes = 64;
 
 /**
- * Returns why a file is not a whole 64-bit ELF file for `arch`; otherwise undefined. Call before loading: the
- * dynamic loader does not check the length, and a truncated file ends the process by SIGBUS.
+ * Returns why a file is not a whole 64-bit ELF file for `arch`. Call before loading: the dynamic loader does
+ * not check the length, and a truncated file ends the process by SIGBUS.
  *
  * @param arch as in `process.arch`
- * @throws the system's error if the file is missing or unreadable
+ * @throws the system's error if the file is unreadable
  */
 export const elfProblem = (file: string, arch: string): string | undefined => {
   const fd = openSync(file, 'r');

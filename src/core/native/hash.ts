@@ -14,7 +14,7 @@ export interface HashedRange {
   readonly last: boolean;
 }
 
-/** Number of words in the SHA-256 state that is kept between parts of a message. */
+/** Words of the SHA-256 state that is kept between parts. */
 export const stateWords = 8;
 
 export const hexOf = (state: Uint32Array): string =>

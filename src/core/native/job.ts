@@ -54,7 +54,7 @@ export interface Election {
   readonly tie: 'positive' | 'negative';
 }
 
-/** A node's operation; a struct of the same name is in native/jobs/program.hpp. */
+/** native/jobs/program.hpp has a struct of the same name for each. */
 export type NodeOperation =
   | { readonly kind: 'linear'; readonly weights: readonly number[] }
   /** Like `linear`, with weights for each row: `weights[row · inputs + input]`. */
@@ -131,7 +131,7 @@ export type NodeOperation =
   | ({ readonly kind: 'unpack' } & BlockLayout)
   | ({ readonly kind: 'quantise'; readonly codes: boolean } & Quantisation);
 
-/** A matrix: its elements or, if `rank` is above 0, those of factors [rows, rank] and [rank, columns]. */
+/** A matrix: its elements or, if `rank` is above 0, factors [rows, rank] and [rank, columns]. */
 export interface SmallMatrix {
   readonly rows: number;
   readonly columns: number;
@@ -147,7 +147,6 @@ export interface CodesInRows {
   readonly stride: number;
 }
 
-/** `Dequantise` in native/jobs/program.hpp explains the fields. */
 export interface Dequantisation extends CodesInRows {
   readonly scales: 'floats' | 'exponents' | 'nested';
   readonly factor: FactorKind | 'none';
@@ -169,7 +168,6 @@ export interface Quantisation {
   readonly largest: number;
 }
 
-/** Schemes; `Quantise` in native/jobs/program.hpp defines them. */
 export type QuantisingScheme = 'float8' | 'int8' | 'int4' | 'mxfp4' | 'nvfp4';
 
 /** A value of a program, rounded to `dtype`. Inputs are numbered: first sources, then earlier nodes. */
@@ -178,13 +176,13 @@ export type ProgramNode = NodeOperation & {
   readonly inputs: readonly number[];
 };
 
-/** A program for elements [first, first + count) of a tensor. */
+/** For elements [first, first + count) of a tensor. */
 export interface NativeProgram {
   readonly sources: readonly StoredSource[];
   readonly nodes: readonly ProgramNode[];
   readonly first: number;
   readonly count: number;
-  /** Number of elements in a row: the last dimension's extent. */
+  /** The last dimension's extent. */
   readonly columns: number;
   /** Values to check for NaN and infinity. */
   readonly watched: readonly number[];
@@ -192,9 +190,7 @@ export interface NativeProgram {
   readonly scattered?: true;
 }
 
-/**
- * A program's value and its output tensor. A source may go to several tensors unchanged, a node to one only.
- */
+/** A source may go to several tensors unchanged, a node to one only. */
 export interface ProgramOutput extends Location {
   readonly value: number;
   readonly dtype: ArithmeticDtype;
@@ -202,7 +198,7 @@ export interface ProgramOutput extends Location {
   readonly scales?: true;
 }
 
-/** A native job for a slice of output tensors; copies give the slice in bytes. */
+/** For a slice of output tensors; copies give the slice in bytes. */
 export type Job =
   | {
       readonly kind: 'copy';
@@ -211,7 +207,7 @@ export type Job =
       readonly first: number;
       readonly count: number;
     }
-  /** Copies the first source, if all others have equal bytes. */
+  /** Copies the first source if all are equal. */
   | {
       readonly kind: 'same';
       readonly sources: readonly Location[];
@@ -219,12 +215,12 @@ export type Job =
       readonly first: number;
       readonly count: number;
     }
-  /** Computes several outputs from common sources, which are read once. */
+  /** Common sources are read once. */
   | {
       readonly kind: 'compute';
       readonly program: NativeProgram;
       readonly outputs: readonly ProgramOutput[];
-      /** Shared memory for the tallies of the program's only vote (`tally.ts`). */
+      /** In shared memory, for the program's only vote (`tally.ts`). */
       readonly tally?: BigInt64Array;
     };
 
@@ -241,14 +237,14 @@ export interface NonFiniteElement {
   readonly watched: number;
   /** The origin: a source, or the first node that is not finite although its inputs are. */
   readonly cause: number;
-  /** Index of the element in the tensor. */
+  /** Index in the tensor. */
   readonly element: number;
   readonly number: number;
 }
 
 export interface JobStatus {
   readonly outcome: Outcome;
-  /** Index of the source, for `inputShrank`, `readFailed` and `notEqual`. */
+  /** For `inputShrank`, `readFailed` and `notEqual`. */
   readonly source: number;
   readonly reason: string;
   /** For `done`: watched values that are not finite. Measurements check only if sums are not finite. */

@@ -11,13 +11,12 @@ export interface SoughtAddon {
   readonly target: string | undefined;
 }
 
-/** True in a clone of the repository. */
 const isCheckout = (root: string): boolean => existsSync(join(root, 'src', 'core', 'native', 'addon.ts'));
 
-/** True if the package has C++ sources; a Python wheel has none. */
+/** A Python wheel has no C++ sources. */
 export const hasSources = (root: string): boolean => existsSync(join(root, 'CMakeLists.txt'));
 
-/** Returns the command that builds the addon, and its requirements. */
+/** The command that builds the addon, and its requirements. */
 export const buildAdvice = (root = packageRoot): string => {
   const build = `\`npx ${layerloomCommand('build')}\``;
   const command = isCheckout(root)
@@ -28,7 +27,7 @@ export const buildAdvice = (root = packageRoot): string => {
   return `${command} (needs CMake 3.20 and a C++20 compiler)`;
 };
 
-/** Returns ADDON_MISSING or ADDON_BROKEN. Recognises an old glibc by the dynamic loader's message. */
+/** Recognises an old glibc by the dynamic loader's message. */
 export const loadFailure = ({ file, target }: SoughtAddon, cause: unknown): LayerloomError => {
   const reason = reasonOf(cause).split('\n')[0] ?? '';
   if (target === undefined)

@@ -54,7 +54,7 @@ export type Measure =
       readonly equalBlocks: boolean;
     };
 
-/** Results of `difference`, as `DifferenceNumber` in native/jobs/measure.hpp. */
+/** In the order of `DifferenceNumber` in native/jobs/measure.hpp. */
 export const differenceNumbers = [
   'otherBits',
   'unequal',

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { LayerloomError } from '../base/errors/errors.js';
 import { packageRoot } from '../base/files/shipped.js';
 
-/** Targets whose addons the package contains. `layerloom build` builds others. */
+/** The package contains the addons for these. `layerloom build` builds others. */
 export const shippedTargets = [
   'linux-x64',
   'linux-arm64',
@@ -17,10 +17,10 @@ export const shippedTargets = [
 /** Oldest glibc for the shipped Linux addons: RHEL 8's, older than Debian 10's and Ubuntu 20.04's. */
 export const oldestGlibc = '2.28';
 
-/** The oldest supported Node.js; `bin/layerloom.cjs` also checks it, before importing anything. */
+/** `bin/layerloom.cjs` also checks it, before importing anything. */
 const oldestNode = 20;
 
-/** Returns why a version of Node.js is too old, with a remedy; otherwise undefined. */
+/** Returns why a version of Node.js is too old, with a remedy. */
 export const nodeProblem = (version: string): { reason: string; remedy: string } | undefined =>
   Number.parseInt(version, 10) < oldestNode
     ? {
@@ -31,9 +31,9 @@ export const nodeProblem = (version: string): { reason: string; remedy: string }
 
 export interface Host {
   readonly platform: string;
-  /** Node's architecture, which under emulation differs from the machine's. */
+  /** Under emulation, it differs from the machine's. */
   readonly arch: string;
-  /** True for Linux with musl, which cannot load addons for glibc. */
+  /** musl cannot load addons for glibc. */
   readonly musl: boolean;
   readonly endianness: 'BE' | 'LE';
   readonly node: string;
@@ -53,7 +53,7 @@ export const currentHost = (): Host => {
   return { platform, arch, musl, endianness: endianness(), node: process.versions.node };
 };
 
-/** Returns the version of Linux's C library, such as `2.36`, if known. */
+/** Linux's C library, such as `2.36`, if known. */
 export const libcVersion = (): string | undefined =>
   process.platform === 'linux' ? (detectLibc().versionSync() ?? undefined) : undefined;
 
@@ -77,7 +77,7 @@ const unsupported = ({
 };
 
 /**
- * Returns a host's target, which names its folder in `prebuilds/`: `<platform>-<arch>[-musl]`.
+ * Names the folder in `prebuilds/`: `<platform>-<arch>[-musl]`.
  *
  * @throws LayerloomError PLATFORM_UNSUPPORTED if native code cannot run there at all
  */
@@ -90,9 +90,8 @@ export const targetOf = (host: Host): string => {
 
 export const isShipped = (target: string): boolean => (shippedTargets as readonly string[]).includes(target);
 
-/** @param root the package's directory */
 export const addonFile = (target: string, root = packageRoot): string =>
   join(root, 'prebuilds', target, 'layerloom.node');
 
-/** Returns the path of the SHA-256 sums of a release's addons; other packages lack the file. */
+/** Only releases have the file. */
 export const checksumsFile = (root = packageRoot): string => join(root, 'prebuilds', 'SHA256SUMS');

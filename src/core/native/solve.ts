@@ -8,14 +8,13 @@ export type FactorDtype = (typeof factorDtypes)[number];
 
 export const mostChosen = 4096;
 
-/** Solvers; their structs are in native/jobs/solve.hpp. Each returns `sizeOfSolution` float64 numbers. */
+/** Structs are in native/jobs/solve.hpp. Each returns `sizeOfSolution` float64 numbers. */
 export type Solver =
-  /** Approximates a program's value by two factors. */
   | {
       readonly kind: 'factorise';
       readonly program: NativeProgram;
       readonly value: number;
-      /** Limit on the rank, from 1 to the matrix's smaller extent. */
+      /** From 1 to the matrix's smaller extent. */
       readonly rank: number;
       readonly share: number;
       readonly key: bigint;
@@ -49,7 +48,7 @@ export type Solver =
       readonly program: NativeProgram;
       readonly base: number;
       readonly sources: readonly number[];
-      /** Factor of the change that is added to the base. */
+      /** Factor of the change. */
       readonly scale: number;
       readonly dtype: ArithmeticDtype;
       readonly to: Location;
@@ -61,11 +60,11 @@ export type Solver =
       readonly atoms: NativeProgram;
       /** A single source of rows of equal length; some are to be approximated. */
       readonly targets: NativeProgram;
-      /** Limit on the rows in a sum, at most the number of atoms and `mostChosen`. */
+      /** At most the number of atoms and `mostChosen`. */
       readonly k: number;
     };
 
-/** Names of the numbers that solvers return, in the order of the enumerations in native/jobs. */
+/** In the order of the enumerations in native/jobs. */
 export const solutionNumbers = {
   /** Then follow the singular values. */
   factorise: ['rank', 'squares', 'error', 'nonFinite'],

@@ -1,7 +1,6 @@
 // A tally's words, as in native/jobs/job.hpp: the number of tallied elements, then for each term three words
 // for its lower bound and three for its upper bound.
 
-/** Elements near a bound, in the order of magnitudes. */
 export interface Tally {
   readonly above: number;
   /** The smallest magnitude above the bound, and the largest of the others, as float32 bits. */
@@ -11,17 +10,17 @@ export interface Tally {
 
 const ofBound = 3;
 
-/** Returns an empty tally for a vote of `terms` terms, in shared memory. */
+/** An empty tally for a vote of `terms` terms, in shared memory. */
 export const newTally = (terms: number): BigInt64Array => {
   const words = new BigInt64Array(new SharedArrayBuffer(8 * (1 + 2 * terms * ofBound)));
   for (let word = 2; word < words.length; word += ofBound) words[word] = 0xffff_ffffn;
   return words;
 };
 
-/** Returns the number of elements whose votes had finite inputs and results. */
+/** Counts elements whose votes had finite inputs and results. */
 export const talliedElements = (words: BigInt64Array): number => Number(words[0]);
 
-/** Returns the tally of a bound: term t has its lower bound at 2t, and its upper bound at 2t + 1. */
+/** Term t has its lower bound at 2t, and its upper bound at 2t + 1. */
 export const tallyAt = (words: BigInt64Array, bound: number): Tally => {
   const [above = 0, least = 0, most = 0] = Array.from(
     words.subarray(1 + bound * ofBound, 1 + (bound + 1) * ofBound),

@@ -1,4 +1,4 @@
-/** GGUF types that layerloom reads: elements of a block, and bytes. */
+/** Elements of a block, and bytes. */
 const types = {
   F32: [1, 4],
   F16: [1, 2],
@@ -17,13 +17,13 @@ export type BlockType = keyof typeof types;
 
 export const blockTypes = Object.keys(types) as readonly BlockType[] as readonly [BlockType, ...BlockType[]];
 
-/** Returns the bytes of a row of `width` elements; undefined if whole blocks do not fill the row. */
+/** Undefined if whole blocks do not fill the row. */
 export const bytesOfRow = (type: BlockType, width: number): number | undefined => {
   const [elements, bytes] = types[type];
   return width % elements === 0 ? (width / elements) * bytes : undefined;
 };
 
-/** How GGUF stores a tensor: in blocks along rows, perhaps with permuted rows. */
+/** GGUF stores a tensor in blocks along rows, perhaps with permuted rows. */
 export interface BlockLayout {
   readonly type: BlockType;
   readonly width: number;

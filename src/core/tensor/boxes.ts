@@ -1,7 +1,7 @@
 import { itemAt } from '../base/errors/lookup.js';
 import { elementsOf, type Shape } from './reference.js';
 
-/** A box of a tensor's elements: its first index in each dimension, and its sizes. */
+/** First index in each dimension, and sizes. */
 export interface Box {
   readonly at: Shape;
   readonly sizes: Shape;
@@ -14,7 +14,7 @@ export const mostPieces = 1024;
 const mostRuns = 1 << 22;
 
 /**
- * Returns why boxes do not hold each element of a shape exactly once; undefined if they do.
+ * Returns why boxes do not hold each element of a shape exactly once.
  *
  * @param shape of a checked number of elements
  */
@@ -62,7 +62,7 @@ const groupsAlong = (boxes: readonly Box[], dimension: number): readonly (readon
   return groups;
 };
 
-/** Returns the dimension along which a box's runs are cut: the last that the box does not fill. */
+/** The last dimension that the box does not fill; runs are cut there. */
 const cutOf = (shape: Shape, { sizes }: Box): number =>
   Math.max(
     0,
@@ -72,7 +72,7 @@ const cutOf = (shape: Shape, { sizes }: Box): number =>
 const runsIn = (shape: Shape, box: Box): number =>
   box.sizes.slice(0, cutOf(shape, box)).reduce((product, extent) => product * extent, 1);
 
-/** A run of consecutive elements: the first in the tensor, the first in the box, and their number. */
+/** Consecutive elements: the first in the tensor, the first in the box, and their number. */
 export type Run = readonly [to: number, from: number, count: number];
 
 const strideOf = (shape: Shape, dimension: number): number => elementsOf(shape.slice(dimension + 1));

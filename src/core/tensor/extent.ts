@@ -1,10 +1,9 @@
-/** A range of a file's bytes, or of a tensor's elements. */
 export interface Extent {
   readonly begin: number;
   readonly end: number;
 }
 
-/** Sorts extents and joins those that overlap or touch. */
+/** Joins those that overlap or touch. */
 export const joinExtents = (extents: readonly Extent[]): Extent[] => {
   const joined: Extent[] = [];
   for (const { begin, end } of [...extents].sort((a, b) => a.begin - b.begin)) {
@@ -17,7 +16,7 @@ export const joinExtents = (extents: readonly Extent[]): Extent[] => {
   return joined;
 };
 
-/** Returns the parts of `extents` that `present` does not cover, ascending and without overlaps. */
+/** The result is ascending and without overlaps. */
 export const subtractExtents = (extents: readonly Extent[], present: readonly Extent[]): Extent[] => {
   const rest: Extent[] = [];
   const taken = joinExtents(present);

@@ -1,6 +1,6 @@
 import { itemAt } from '../base/errors/lookup.js';
 
-/** Encodes rows (each 1 or 0) as a bit set in base64, lowest bit first. */
+/** Rows are 1 or 0. The bit set is in base64, lowest bit first. */
 export const encodeKept = (kept: Uint8Array): string => {
   const bits = new Uint8Array(Math.ceil(kept.length / 8));
   for (const [row, keeps] of kept.entries())
@@ -8,7 +8,7 @@ export const encodeKept = (kept: Uint8Array): string => {
   return Buffer.from(bits).toString('base64');
 };
 
-/** Decodes a bit set to one byte for each row; rows beyond the end of the text are 0. */
+/** Returns one byte for each row; rows beyond the end of the text are 0. */
 export const decodeKept = (text: string, rows: number): Uint8Array => {
   const bits = Buffer.from(text, 'base64');
   return Uint8Array.from({ length: rows }, (_, row) => ((bits[row >> 3] ?? 0) >> (row & 7)) & 1);

@@ -1,4 +1,4 @@
-/** Kinds of codes. U8 has an offset of 128, U4 of 8; NF4 and FP4 index tables of bitsandbytes. */
+/** U8 has an offset of 128, U4 of 8; NF4 and FP4 index tables of bitsandbytes. */
 export const codeKinds = ['F8_E4M3', 'F8_E5M2', 'I8', 'U8', 'E2M1', 'U4', 'NF4', 'FP4'] as const;
 
 export type CodeKind = (typeof codeKinds)[number];
@@ -6,12 +6,12 @@ export type CodeKind = (typeof codeKinds)[number];
 export const bitsOfCode = (codes: CodeKind): number =>
   codes === 'E2M1' || codes === 'U4' || codes === 'NF4' || codes === 'FP4' ? 4 : 8;
 
-/** Orders of codes, as `Codes::Order` in native/jobs/program.hpp. */
+/** As `Codes::Order` in native/jobs/program.hpp. */
 export const codeOrders = ['across', 'swapped', 'interleaved', 'down'] as const;
 
 export type CodeOrder = (typeof codeOrders)[number];
 
-/** Layout of the codes of consecutive matrices. */
+/** Layout of codes in consecutive matrices. */
 export interface CodesInRows {
   readonly codes: CodeKind;
   /** Default: `across`. */
@@ -23,7 +23,7 @@ export interface CodesInRows {
   readonly stride: number;
 }
 
-/** Returns the bytes of the codes of `matrices` matrices; not an integer if rows do not fill whole bytes. */
+/** Not an integer if rows do not fill whole bytes. */
 export const bytesOfCodes = (
   { codes, order, rows, stride }: Omit<CodesInRows, 'width'>,
   matrices: number,
@@ -36,9 +36,9 @@ export const factorKinds = ['times', 'divisor'] as const;
 
 export type FactorKind = (typeof factorKinds)[number];
 
-/** Layout of a quantised tensor's elements and scales, in consecutive matrices. */
+/** Layout of codes in consecutive matrices. */
 export interface QuantisedBlocks extends CodesInRows {
-  /** Size of a block, whose elements share a scale. Each matrix starts a new block. */
+  /** Elements of a block share a scale. Each matrix starts a new block. */
   readonly block: readonly [rows: number, columns: number];
   /** True if the tensor is the transpose of each stored matrix. */
   readonly transposed: boolean;
@@ -84,6 +84,6 @@ export const gridOf = ({
   Math.ceil(width / block[1]),
 ];
 
-/** Returns the number of input features, which `groups` assigns to groups. */
+/** `groups` assigns input features to groups. */
 export const inputFeatures = ({ rows, width, transposed }: QuantisedBlocks): number =>
   transposed ? rows : width;

@@ -33,7 +33,6 @@ export interface TensorReference {
   readonly pieces?: readonly TensorPiece[];
 }
 
-/** Bytes in files. */
 export const storedBytes = ({
   begin,
   end,
@@ -49,7 +48,7 @@ export interface TensorChange {
   readonly kind: string;
 }
 
-/** Returns the number of elements; undefined above 2⁵³ − 1, or if a partial product reaches 2⁶⁴. */
+/** Undefined above 2⁵³ − 1, or if a partial product reaches 2⁶⁴. */
 export const elementCount = (shape: Shape): number | undefined => {
   // A product that float64 holds exactly was computed exactly.
   const small = shape.reduce((product, extent) => product * extent, 1);
@@ -62,28 +61,20 @@ export const elementCount = (shape: Shape): number | undefined => {
   return count <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(count) : undefined;
 };
 
-/** Returns the length in bytes; undefined above 2⁵³ − 1, or if elements do not fill whole bytes. */
+/** Undefined above 2⁵³ − 1, or if elements do not fill whole bytes. */
 export const byteLength = (dtype: Dtype, elements: number): number | undefined => {
   const bytes = (elements * bitsOf(dtype)) / 8;
   return Number.isSafeInteger(bytes) ? bytes : undefined;
 };
 
-/**
- * Returns the number of elements in a checked shape.
- *
- * @throws RangeError if no tensor has this shape
- */
+/** @throws RangeError if no tensor has this shape */
 export const elementsOf = (shape: Shape): number => {
   const elements = elementCount(shape);
   if (elements === undefined) throw new RangeError(`no tensor has the shape [${shape.join(', ')}]`);
   return elements;
 };
 
-/**
- * Returns the bytes of a tensor with a checked shape.
- *
- * @throws RangeError if no file can hold the tensor
- */
+/** @throws RangeError if no file can hold the tensor */
 export const bytesOfTensor = (dtype: Dtype, shape: Shape): number => {
   const bytes = byteLength(dtype, elementsOf(shape));
   if (bytes === undefined) throw new RangeError(`no tensor of ${dtype} has the shape [${shape.join(', ')}]`);

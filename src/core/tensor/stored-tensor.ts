@@ -1,7 +1,7 @@
 import { itemAt } from '../base/errors/lookup.js';
 import { bitsOf, type Dtype } from './dtype.js';
 
-/** The key of an operand's kind. A symbol, so that a plan's JSON does not contain it. */
+/** A symbol, so that a plan's JSON does not contain it. */
 export const operandKind: unique symbol = Symbol('kind of operand');
 
 /** Bytes of a plan's input: `inputs[input].files[file]` from `begin` to `end`. */
@@ -29,14 +29,14 @@ export const storedTensor = (
   return { [operandKind]: 'stored', input, file, begin, end, dtype };
 };
 
-/** Returns a key for a byte range; equal keys mean equal bytes. */
+/** Equal keys mean equal bytes. */
 export const sourceId = ({ input, file, begin, end }: StoredTensor): string =>
   `${input} ${file} ${begin} ${end}`;
 
-/** Returns a key for a byte range; of several ranges with one key, only one is read. */
+/** Ranges with equal keys are read once. */
 export type IdOfSource = (source: StoredTensor) => string;
 
-/** Returns keys by path, so that a file of several inputs (the base of adapters) counts once. */
+/** A file of several inputs (the base of adapters) counts once. */
 export const idByPath =
   (inputs: readonly { readonly files: readonly { readonly path: string }[] }[]): IdOfSource =>
   ({ input, file, begin, end }) =>
