@@ -142,14 +142,13 @@ const stagedPlan = (checkpoint: CheckpointIndex, type: GgufType): Parameters<typ
   };
 };
 
-/** Returns approximate bytes; for quantised types, an upper bound. */
 const bytesIn = (checkpoint: CheckpointIndex, type: GgufType): number =>
   Math.ceil(elementsIn(checkpoint) * bytesPerElement(type));
 
 const elementsIn = ({ tensors }: CheckpointIndex): number =>
   [...tensors.values()].reduce((sum, { shape }) => sum + elementsOf(shape), 0);
 
-/** Returns an upper bound on bytes of output and intermediate file together. */
+/** An upper bound: output and intermediate file together. */
 const mostBytes = (checkpoint: CheckpointIndex, type: GgufType): number =>
   (isConvertedType(type) ? 0 : bytesIn(checkpoint, between(checkpoint))) + bytesIn(checkpoint, type);
 
@@ -160,8 +159,7 @@ interface Making {
 }
 
 /**
- * For quantised types, the converter first writes a file in the checkpoint's dtype, which llama-quantize then
- * converts.
+ * For quantised types, the converter first writes a file in the checkpoint's dtype.
  *
  * @returns the programs, in order
  */
@@ -190,11 +188,7 @@ const writeWeights = async (
   return [{ program: converter }, { program: quantizer, version }];
 };
 
-/**
- * Syncs a file.
- *
- * @returns the file's size in bytes
- */
+/** @returns the file's size in bytes */
 const madeDurable = async (path: string): Promise<number> => {
   const file = await open(path, 'r+');
   try {

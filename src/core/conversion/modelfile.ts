@@ -8,10 +8,10 @@ const parameters: Readonly<Record<string, string>> = {
 };
 
 /**
- * Returns an Ollama Modelfile: the weights' file, and sampling as in `generation_config.json`. The chat
- * template is in the GGUF file as Jinja, and is not translated to Ollama's TEMPLATE language.
+ * Takes sampling from `generation_config.json`. The chat template is in the GGUF file as Jinja, and is not
+ * translated to Ollama's TEMPLATE language.
  *
- * @param file name of the GGUF file: letters, digits, dots and dashes
+ * @param file letters, digits, dots and dashes
  */
 export const modelfile = (file: string, generation: Readonly<Record<string, unknown>> = {}): string =>
   [

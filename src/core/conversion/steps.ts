@@ -8,18 +8,18 @@ import { findLlamaProgram, type Program, type ProgramPlaces } from './programs.j
 import { runProgram } from './run-program.js';
 
 export interface StepContext {
-  /** Name of the model, for messages. */
+  /** The model's name, for messages. */
   readonly model: string;
-  /** The log, to which programs' output is appended. */
+  /** Programs' output is appended. */
   readonly log: string;
-  /** Directory for temporary files. */
+  /** For temporary files. */
   readonly directory: string;
   readonly signal?: AbortSignal | undefined;
 }
 
 type OnDone = (done: number, total: number) => void;
 
-/** Returns a function that finds the last match in each piece of the log. */
+/** Finds the last match in each piece of the log. */
 const lastMatch =
   (pattern: RegExp, onDone: (done: string, total: string) => void) =>
   (text: string): void => {
@@ -29,7 +29,7 @@ const lastMatch =
 
 const units: Readonly<Record<string, number>> = { '': 1, k: 1e3, M: 1e6, G: 1e9, T: 1e12 };
 
-/** Parses a size as tqdm prints it: `133M`, `1.08G`. */
+/** As tqdm prints it: `133M`, `1.08G`. */
 const size = (text: string): number =>
   Number.parseFloat(text) * (units[text.replace(/[\d.]/g, '')] ?? Number.NaN);
 
@@ -41,7 +41,7 @@ interface Conversion {
 }
 
 /**
- * Converts a checkpoint; `onDone` receives bytes.
+ * `onDone` receives bytes.
  *
  * @throws LayerloomError EXPORT_FAILED
  */
@@ -95,7 +95,7 @@ interface Quantisation {
 }
 
 /**
- * Quantises a file; `onDone` receives numbers of tensors.
+ * `onDone` receives numbers of tensors.
  *
  * @returns the program's version, if it prints it
  * @throws LayerloomError EXPORT_FAILED
@@ -119,7 +119,7 @@ export const quantize = async (
 
 const [prompt, tokens] = ['Once upon a time', '8'];
 
-/** Programs that load a file and generate. The first one found is used. */
+/** The first program found is used. */
 const loaders: Readonly<Record<string, (file: string) => readonly string[]>> = {
   'llama-completion': (file) => [
     '-m',

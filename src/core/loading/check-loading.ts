@@ -59,7 +59,6 @@ export const checkLoading = async (folder: string, options: LoadingOptions): Pro
   return verdictOf(answer);
 };
 
-/** Returns Python as a shell command. */
 const findPython = async (given: string | undefined): Promise<string> => {
   const path = process.env['PATH'] ?? '';
   if (given !== undefined) {
@@ -81,7 +80,7 @@ const missing = (programs: string[]): LayerloomError =>
     remedy: `name a Python that has transformers and torch with ${optionName('python')}`,
   });
 
-/** Limit on an answer, which names a few hundred tensors. */
+/** An answer names a few hundred tensors. */
 const mostBytes = 2 ** 24;
 
 const ask = async (

@@ -5,7 +5,7 @@ import type { ParameterSpec } from '../methods/framework/declaration/settings.js
 import { spelt } from '../methods/recipe/block.js';
 import { expertSchema } from '../methods/swaps/mixture.js';
 
-/** A JSON Schema (draft 7, which editors support best). */
+/** Draft 7, which editors support best. */
 export type JsonSchema = Readonly<Record<string, unknown>>;
 
 /** Properties by their names in files. */
@@ -24,7 +24,7 @@ export const strict = (properties: Properties, required: readonly string[] = [])
   additionalProperties: false,
 });
 
-/** Describes a parameter's values: `a share above 0, at most 1. Default 1.` */
+/** Such as `a share above 0, at most 1. Default 1.` */
 const valuesOf = ({ expected, default: preset }: ParameterSpec): string =>
   `${expected.charAt(0).toUpperCase()}${expected.slice(1)}.${preset === undefined ? '' : ` Default ${preset}.`}`;
 
@@ -33,7 +33,7 @@ export const oneValueOf = (spec: ParameterSpec): JsonSchema => ({
   ...(spec.json ?? { type: ['number', 'boolean', 'string'] }),
 });
 
-/** Returns the schema of a value, a gradient over layers, or values with filters. */
+/** A value, a gradient over layers, or values with filters. */
 export const settingOf = (spec: ParameterSpec): JsonSchema => {
   const value = spec.json ?? { type: ['number', 'boolean', 'string'] };
   const values = { anyOf: [value, listOf(value)] };
@@ -44,13 +44,13 @@ export const settingOf = (spec: ParameterSpec): JsonSchema => {
   };
 };
 
-/** Returns the text for editors, which show no Markdown. */
+/** Editors show no Markdown. */
 const description = ({ meaning, otherwise }: SettingWords): string => {
   const text = `${meaning}${otherwise === undefined ? '' : ` Default ${otherwise}.`}`;
   return text.replace(/\[([^\]]*)\]\([^)]*\)/g, '$1').replaceAll('`', '');
 };
 
-/** Converts a zod schema: models become `$ref`s, and keys are spelt as in files. */
+/** Models become `$ref`s, and keys are spelt as in files. */
 export const converted = (schema: z.ZodType): JsonSchema => {
   const { $schema: _schema, ...json } = z.toJSONSchema(schema, {
     io: 'input',
@@ -79,7 +79,7 @@ export const converted = (schema: z.ZodType): JsonSchema => {
 export const propertiesOf = (block: z.ZodObject): Properties =>
   (converted(block) as { properties: Properties }).properties;
 
-/** Selects a schema by a key's value, so that an editor reports a mistake against one method only. */
+/** An editor then reports a mistake against one method only. */
 export const byKey = (key: string, cases: ReadonlyMap<string, JsonSchema>): readonly JsonSchema[] =>
   [...cases].map(([value, then]) => ({
     if: { properties: { [key]: { const: value } }, required: [key] },

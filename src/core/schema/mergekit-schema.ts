@@ -4,7 +4,7 @@ import { type JsonSchema, listOf, type Properties, reference, strict, text } fro
 // The schema of mergekit's dialect as src/core/methods/recipe/mergekit/mergekit.ts reads it. A key with a
 // null value counts as absent.
 
-/** Returns a schema with the keys that layerloom reads; other keys are ignored with a warning. */
+/** Allows other keys: they are ignored with a warning. */
 const known = (properties: Properties, required: readonly string[] = []): JsonSchema => ({
   ...strict(properties, required),
   additionalProperties: { description: 'Not a key that mergekit reads: ignored.' },
@@ -17,7 +17,7 @@ const orEmpty = (schema: JsonSchema): JsonSchema => ({
   anyOf: [schema, { enum: [null, ''] }, { type: 'array', maxItems: 0 }, { type: 'object', maxProperties: 0 }],
 });
 
-/** A whole number, which mergekit also accepts as text. */
+/** mergekit also accepts it as text. */
 const wholeNumber: JsonSchema = {
   anyOf: [
     { type: 'integer', minimum: 0 },
@@ -94,10 +94,7 @@ const token: JsonSchema = known({
   force: { type: 'boolean', description: 'Also for models that have the token.' },
 });
 
-/**
- * @param methods names of methods
- * @param names parameters of all methods, in snake case
- */
+/** @param names parameters of all methods, in snake case */
 export const mergekitSchema = (methods: readonly string[], names: readonly string[]): JsonSchema => {
   const parameters = parametersOf(names);
   const contents = contentsOf(parameters);
@@ -139,7 +136,7 @@ const expert = known(
   ['source_model'],
 );
 
-/** A mergekit-moe file; layerloom's own keys, which mergekit-moe ignores, are included. */
+/** Includes layerloom's own keys, which mergekit-moe ignores. */
 export const mergekitMoeSchema: JsonSchema = known(
   {
     base_model: modelReference,

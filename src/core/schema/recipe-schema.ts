@@ -81,7 +81,7 @@ const layerRange: JsonSchema = {
 export const shapeOf = ({ schema }: Method<never>): Readonly<Record<string, z.ZodType>> =>
   schema.shape as Readonly<Record<string, z.ZodType>>;
 
-/** Also allows keys under `parameters`, as both dialects do. */
+/** Keys may also stand under `parameters`, as in each dialect. */
 const withParameters = (
   properties: Properties,
   settings: Properties,
@@ -99,7 +99,6 @@ const withParameters = (
   };
 };
 
-/** A method's parameters, by their names in files. */
 const settingsOf = (method: Method<never>): Properties =>
   Object.fromEntries(
     Object.entries(shapeOf(method)).flatMap(([parameter, schema]) => {
@@ -110,7 +109,6 @@ const settingsOf = (method: Method<never>): Properties =>
 
 const definitionOf = (method: string, parameter: string): string => `${method}.${parameter}`;
 
-/** Returns the schema for methods that merge each tensor of several models. */
 const tensorRecipe = (method: Method<never>, named: JsonSchema): JsonSchema => {
   const shape = shapeOf(method);
   const settingsWhere = (isWanted: (facts: ParameterFacts) => boolean): Properties =>
@@ -165,7 +163,7 @@ const recipeOf = (method: Method<never>): JsonSchema => {
   return withParameters({ method: named, ...recipeProperties, name: text }, properties, alternatives);
 };
 
-/** Returns the JSON Schema of recipe files in both dialects, derived from the methods' schemas. */
+/** Covers both dialects; derived from the methods' schemas. */
 export const recipeSchema = (): JsonSchema => {
   const known = [...methods.values()];
   const recipes = new Map(known.map((method) => [method.name, reference(method.name)]));
