@@ -19,7 +19,6 @@ import {
 } from '../framework/files-of-models.js';
 import type { Expression } from '../operations/expression.js';
 
-/** Parameters of `fisher`. */
 export interface FisherParameters {
   /** Two or more models to average. The first gives names, dtypes and side files. */
   models: readonly ModelInput[];
@@ -62,7 +61,7 @@ const schema = schemaOf<FisherParameters>()(
 
 type Parameters = z.output<typeof schema>;
 
-/** Fisher-weighted averaging (Matena and Raffel 2022): an element's importance multiplies the weight. */
+/** Fisher-weighted averaging (Matena and Raffel 2022). */
 export const fisher: Method<Parameters> = {
   name: 'fisher',
   title: 'Fisher merging',

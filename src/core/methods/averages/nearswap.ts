@@ -3,15 +3,14 @@ import { anyNumber, type SettingInput } from '../framework/declaration/settings.
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
-/** Parameters of `nearswap` besides its models. */
 export interface NearswapParameters {
   /** Elements that differ by at most t become the model's; others move by t towards it. Required. */
   t: SettingInput<number>;
 }
 
 /**
- * NearSwap (alchemonaut 2024; mergekit's `nearswap`): moves the base towards the model where the two are
- * near. w·b + (1−w)·a with w = clamp(t / |a − b|, 0, 1) and |a − b| at least 1e-6.
+ * NearSwap (alchemonaut 2024; mergekit's `nearswap`): w·b + (1−w)·a with w = clamp(t / |a − b|, 0, 1) and |a
+ * − b| at least 1e-6.
  */
 export const nearswap: TensorMethod<'required', NearswapParameters> = tensorMethod({
   name: 'nearswap',

@@ -20,7 +20,6 @@ import {
 } from '../framework/files-of-models.js';
 import type { Expression } from '../operations/expression.js';
 
-/** Parameters of `regmean`. */
 export interface RegmeanParameters {
   /** Two or more models to merge. The first gives names, dtypes and side files. */
   models: readonly ModelInput[];
@@ -30,11 +29,11 @@ export interface RegmeanParameters {
   weights?: readonly number[] | undefined;
   /** The models' common base: checked against the models and named in the card, but not merged. */
   base?: ModelInput | undefined;
-  /** Factor of Gram matrices' off-diagonal elements, 0 to 1. Default 0.9. */
+  /** Factor of off-diagonal elements, 0 to 1. Default 0.9. */
   scaling?: number | undefined;
   /**
-   * Added to the diagonal of the summed Gram matrices, as a share of the diagonal's mean, 0 to 1e6. Pulls
-   * towards the plain average; inputs that are 0 in all rows get the plain average. Default 0.
+   * Added to the diagonal of the summed Gram matrices, as a share of its mean, 0 to 1e6. Default 0. Pulls
+   * towards the plain average, which inputs that are 0 in all rows get.
    */
   ridge?: number | undefined;
 }
@@ -72,8 +71,8 @@ const schema = schemaOf<RegmeanParameters>()(
 type Parameters = z.output<typeof schema>;
 
 /**
- * RegMean (Jin et al. 2023): each merged linear layer minimises the summed squared distance to the outputs of
- * the models' layers, on the models' inputs. Other tensors are averaged.
+ * RegMean (Jin et al. 2023): merged linear layers minimise the summed squared distance to the outputs of the
+ * models' layers, on the models' inputs. Other tensors are averaged.
  */
 export const regmean: Method<Parameters> = {
   name: 'regmean',

@@ -3,16 +3,14 @@ import { anyNumber, type SettingInput } from '../framework/declaration/settings.
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
-/** Parameters of `slerp` besides its models. */
 export interface SlerpParameters {
   /** Position between the base (0) and the model (1): any number. Required. */
   t: SettingInput<number>;
 }
 
 /**
- * Spherical interpolation between the base (t = 0) and the model (t = 1), on flattened tensors (Shoemake
- * 1985; mergekit's `slerp`): (sin((1−t)θ)·x₀ + sin(tθ)·x₁) / sin θ with the angle θ between them. Linear if
- * |cos θ| > 0.9995.
+ * Spherical interpolation of flattened tensors (Shoemake 1985; mergekit's `slerp`): (sin((1−t)θ)·x₀ +
+ * sin(tθ)·x₁) / sin θ with the angle θ between base x₀ and model x₁. Linear if |cos θ| > 0.9995.
  */
 export const slerp: TensorMethod<'required', SlerpParameters> = tensorMethod({
   name: 'slerp',

@@ -27,14 +27,13 @@ import {
 } from '../framework/declaration/schedules.js';
 import type { Expression } from '../operations/expression.js';
 
-/** Parameters of `soup` (paper §5). */
 export interface SoupParameters {
   /**
    * Models to average; the first gives names, dtypes and side files. With a `schedule`: a run's checkpoints,
    * oldest first, or the run's folder.
    */
   models: readonly ModelInput[];
-  /** The common base: checked and named in the card, not merged. Required for `weights: 'magnitude'`. */
+  /** Checked and named in the card, not merged. Required for `weights: 'magnitude'`. */
   base?: ModelInput | undefined;
   /** A weight for each model, divided by their sum; or `magnitude`: 1 / mean MAV. Default: all 1. */
   weights?: readonly number[] | 'magnitude' | undefined;
@@ -103,7 +102,7 @@ const usedSettings = ({ decay, alpha }: Parameters): ScheduleSettings => ({
   alpha: alpha ?? defaultSettings.alpha,
 });
 
-/** Returns a schedule's weights, with its setting, as results record them. */
+/** A schedule's weights and setting, as results record them. */
 const resolvedSchedule = (schedule: Schedule, used: readonly number[], settings: ScheduleSettings) => {
   const setting = settingOf(schedule);
   return {
