@@ -22,7 +22,7 @@ export const bySingularValues = {
   companions: (): ModelReference[] => [],
 } as const;
 
-/** Merges the layers' matrices by a rule for singular values; other tensors get the mean task vector. */
+/** Tensors other than matrices in layers get the mean task vector. */
 export const spectralOf = (
   rule: SpectralRule,
   scale: number,

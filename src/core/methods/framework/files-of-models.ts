@@ -6,11 +6,11 @@ import { normalise, weightsSchema } from './declaration/parameters.js';
 import type { ModelInput } from './declaration/recipe-input.js';
 import { invalidSetting } from './declaration/settings.js';
 
-/** A parameter that lists a file of tensors for each model, such as importances. */
+/** A file of tensors for each model, such as importances. */
 export interface FilesOfModels {
   readonly key: string;
   readonly role: string;
-  /** The files' content in messages, such as `importances`. */
+  /** The content in messages, such as `importances`. */
   readonly what: string;
   readonly program: string;
 }
@@ -20,7 +20,7 @@ export const filesSchema = ({ program }: FilesOfModels) =>
     error: `a file for each model, in their order, which \`python -m ${program}\` makes`,
   });
 
-/** Weights of 0 or more; models of weight 0 are left out. */
+/** 0 or more; models of weight 0 are left out. */
 export const sharesSchema = weightsSchema.refine((weights) => weights.every((weight) => weight >= 0), {
   error: 'weights of 0 or more',
 });
@@ -41,7 +41,7 @@ export const oneForEach =
     require(weights, 'weights', 'weight');
   };
 
-/** Returns a recipe's models, followed by their files. */
+/** The recipe's models, followed by their files. */
 export const withFiles = (
   { key, role }: FilesOfModels,
   models: readonly ModelInput[],
@@ -60,7 +60,7 @@ export interface ModelWithFile {
   readonly name: string;
 }
 
-/** Returns models with weights above 0, normalised; neither the other models nor their files are read. */
+/** Weights are above 0, and normalised; neither the other models nor their files are read. */
 export const modelsWithFiles = (
   { key }: FilesOfModels,
   files: readonly string[],
@@ -79,7 +79,7 @@ export const modelsWithFiles = (
     .filter(({ weight }) => weight > 0);
 
 /**
- * True if all files have the tensor, false if none does.
+ * False if no file has the tensor.
  *
  * @throws LayerloomError INVALID_PARAMETER if only some files have it, or its dtype is an integer
  */
@@ -105,11 +105,7 @@ export const haveTensor = (
   return true;
 };
 
-/**
- * Returns those of `tensors` that no file contains.
- *
- * @throws LayerloomError INVALID_PARAMETER if no file contains any
- */
+/** @throws LayerloomError INVALID_PARAMETER if no file contains any of `tensors` */
 export const inNoFile = (
   { what }: FilesOfModels,
   models: readonly ModelWithFile[],

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { mostLayers } from '../../models/architecture/layer-numbers.js';
 
-/** Layer numbers: a number, a text such as `0-4,30,31`, or a list of both. */
+/** A number, a text such as `0-4,30,31`, or a list of both. */
 export type LayerSet = number | string | readonly (number | string)[];
 
 const highest = mostLayers - 1;
@@ -10,7 +10,7 @@ const expected = `layers as numbers and ranges, such as 0-4,30,31, each named on
 
 const numberSchema = z.int({ error: expected }).nonnegative({ error: expected });
 
-/** Parses `7` or `0-4`; also accepts an en dash. Returns undefined for other text. */
+/** `7` or `0-4`; also accepts an en dash. */
 const rangeOf = (text: string): readonly number[] | undefined => {
   const groups = /^\s*(?<first>\d{1,5})(\s*[-–]\s*(?<last>\d{1,5}))?\s*$/.exec(text)?.groups;
   if (groups === undefined) return undefined;
@@ -20,7 +20,7 @@ const rangeOf = (text: string): readonly number[] | undefined => {
   return Array.from({ length: last - first + 1 }, (_, index) => first + index);
 };
 
-/** Returns layers in ascending order; undefined for malformed or repeated ones. */
+/** In ascending order; undefined for malformed or repeated ones. */
 export const parseLayers = (set: LayerSet): readonly number[] | undefined => {
   const entries = (typeof set === 'object' ? set : [set]).flatMap((entry) => String(entry).split(','));
   const found: number[] = [];
@@ -34,7 +34,7 @@ export const parseLayers = (set: LayerSet): readonly number[] | undefined => {
   return layers.length === found.length ? layers : undefined;
 };
 
-/** Formats layers as a text such as `0-4,30-31`. */
+/** `0-4,30-31`. */
 export const formatLayers = (layers: readonly number[]): string => {
   const runs: [number, number][] = [];
   for (const layer of layers) {

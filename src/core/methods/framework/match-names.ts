@@ -1,4 +1,4 @@
-/** True if the name matches a pattern in which `*` stands for any text, dots and slashes included. */
+/** `*` stands for any text, dots and slashes included. */
 export const matches = (name: string, pattern: string): boolean => {
   const [first = '', ...rest] = pattern.split('*');
   if (rest.length === 0) return name === pattern;

@@ -18,7 +18,7 @@ export interface Expert {
   readonly noiseScale: number;
 }
 
-/** A mixture to make. Models in order: base, experts, shared experts, and the file of routers if given. */
+/** Models in order: base, experts, shared experts, and the file of routers if given. */
 export interface MixtureRequest {
   readonly experts: readonly Expert[];
   readonly shared: readonly Expert[];
@@ -188,7 +188,7 @@ const checkRouter = ({ tensors }: ModelView, name: string, shape: Shape, file: u
   );
 };
 
-/** Checks that each layer has an MLP of three matrices without biases, and the base's activation. */
+/** Each layer must have an MLP of three matrices without biases, and the base's activation. */
 const checkDense = ({ name, tensors, config }: ModelView, path: RecipePath, base: ModelView): void => {
   const wanted = new Set(
     Array.from({ length: base.layers }, (_, layer) =>
@@ -211,7 +211,7 @@ const checkDense = ({ name, tensors, config }: ModelView, path: RecipePath, base
 };
 
 /**
- * Returns the family that a recipe names, or the first that can hold the recipe's models.
+ * The family that a recipe names, or the first that can hold its models.
  *
  * @throws LayerloomError INVALID_PARAMETER with a reason for each family
  */
@@ -245,9 +245,7 @@ const layoutFor = (request: MixtureRequest, models: readonly ModelView[]): Mixtu
   );
 };
 
-/**
- * Returns why a family cannot hold the mixture, as the end of a sentence that begins with the family's name.
- */
+/** The end of a sentence that begins with the family's name; undefined if the family can hold the mixture. */
 const refusalOf = (
   layout: MixtureLayout,
   { shared, drawn, gateMode }: MixtureRequest,
@@ -271,7 +269,7 @@ const remedyFor = ({ family }: MixtureLayout): string => {
   return `try another architecture (${others.join(', ')}), or merge models of another base`;
 };
 
-/** Returns the parameters as used, except prompts. */
+/** Leaves prompts out. */
 const resolvedOf = (
   { gateMode, expertsPerToken, seed, drawn, experts, shared }: MixtureRequest,
   { title }: MixtureLayout,

@@ -3,7 +3,6 @@ export type PartName = 'language' | 'task' | 'both' | 'neither';
 
 export const partNames: readonly PartName[] = ['language', 'task', 'both', 'neither'];
 
-/** A training to which a partition assigns parameters. */
 export type Side = 'language' | 'task';
 
 export const sides: readonly Side[] = ['language', 'task'];

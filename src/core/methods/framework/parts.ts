@@ -8,12 +8,12 @@ import { modelSchema, normalise, weightsSchema } from './declaration/parameters.
 import type { ModelInput } from './declaration/recipe-input.js';
 import { formatLayers, type LayerSet, layerSetSchema, parseLayers } from './layer-set.js';
 
-/** Groups of modules to which a part may be limited. */
+/** Modules to which a part may be limited. */
 export const moduleNames = ['attention', 'feed_forward', 'norms', 'embeddings', 'head'] as const;
 
 export type ModuleName = (typeof moduleNames)[number];
 
-/** A part of an output: a set of tensors and their source. */
+/** A set of tensors and their source. */
 export interface PartParameters {
   /** The source: a model, or `task`, `language` or `base` of the recipe. */
   model?: ModelInput | undefined;
@@ -66,16 +66,15 @@ export const partSchema: z.ZodType<PartParameters, PartParameters> = z
 
 export interface Share {
   readonly of: ModelInput;
-  /** All weights of a part sum to 1. */
+  /** A part's weights sum to 1. */
   readonly weight: number;
 }
 
 export interface Part {
   readonly shares: readonly Share[];
-  /** Undefined for all tensors, in layers and outside. */
+  /** Undefined: all tensors, in layers and outside. */
   readonly layers: ReadonlySet<number> | 'rest' | 'outside' | undefined;
   readonly modules: readonly ModuleName[] | undefined;
-  /** The part's name in messages, such as `part 2`. */
   readonly name: string;
   readonly path: RecipePath;
 }
@@ -115,10 +114,10 @@ const takes = ({ layers, modules }: Part, { layer, role }: Place): boolean => {
   return layers === 'outside' ? layer === undefined : layer !== undefined && layers.has(layer);
 };
 
-/** Returns a part's rank; the lowest takes a tensor: layers, `rest` within modules, `rest`. */
+/** The lowest rank takes a tensor: layers, `rest` within modules, `rest`. */
 const rankOf = ({ layers, modules }: Part): number => (layers !== 'rest' ? 0 : modules !== undefined ? 1 : 2);
 
-/** Returns the parts that take a place: several if parts overlap, none in a gap. */
+/** Several if parts overlap, none in a gap. */
 export const claimsOf = (parts: readonly Part[], place: Place): readonly Part[] => {
   const found = parts.filter((part) => takes(part, place));
   const first = Math.min(...found.map(rankOf));
@@ -126,11 +125,11 @@ export const claimsOf = (parts: readonly Part[], place: Place): readonly Part[] 
 };
 
 /**
- * Returns a function that maps a place to its part.
+ * Maps a place to its part.
  *
  * @param places of the output's tensors; each must be in exactly one part
  * @throws LayerloomError PARTS_INVALID for an unknown layer, a place in several parts or in none, and a part
- *   without tensors
+ * without tensors
  */
 export const divide = (
   parts: readonly Part[],
@@ -212,7 +211,7 @@ const invalidParts = (
 const layersText = (layers: readonly number[]): string =>
   `${layers.length === 1 ? 'layer' : 'layers'} ${formatLayers(layers)}`;
 
-/** Describes places for messages: `layers 3-4 (attention) and embeddings outside the layers`. */
+/** `layers 3-4 (attention) and embeddings outside the layers`. */
 const whereOf = (places: readonly Place[]): Where => {
   const inside = places.filter(({ layer }) => layer !== undefined);
   const layers = [...new Set(inside.map(({ layer }) => Number(layer)))].sort((a, b) => a - b);
@@ -225,7 +224,7 @@ const whereOf = (places: readonly Place[]): Where => {
   return { text: texts.join(' and '), layers };
 };
 
-/** Returns the module's group; the module's own name if it is in no group. */
+/** The module's own name if it is in no group. */
 const nameOf = ({ role, module }: Place): string =>
   moduleNames.find((name) => rolesOf[name].includes(role)) ?? module;
 
@@ -236,7 +235,7 @@ const wordsOf = ({ layers, modules }: Part): string => {
   return [inModules, layersText([...layers])].filter(Boolean).join(' of ');
 };
 
-/** Returns a part as written in YAML; `nameOfModel` names its models. */
+/** As in YAML; `nameOfModel` names its models. */
 export const spellPart = (
   { shares, layers, modules }: Part,
   nameOfModel: (of: ModelInput) => unknown,

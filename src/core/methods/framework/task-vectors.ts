@@ -10,12 +10,12 @@ import {
   type SettingInput,
 } from './declaration/settings.js';
 
-// Building blocks of methods that add task vectors to their base: b + λ · Σ wᵢδ′ᵢ / divisor, where δ′ᵢ is the
-// sparsified task vector δᵢ = xᵢ − b (mergekit's generalised task arithmetic).
+// b + λ · Σ wᵢδ′ᵢ / divisor, where δ′ᵢ is the sparsified task vector δᵢ = xᵢ − b (mergekit's generalised task
+// arithmetic).
 
-/** Parameters of every method that adds task vectors. */
+/** Shared by all methods that add task vectors. */
 export interface TaskVectorParameters {
-  /** Weight of a model's task vector: given here, in the model's entry or in `weights`. Required. */
+  /** Given here, in the model's entry or in `weights`. Required. */
   weight?: SettingInput<number> | undefined;
   /** Divide each element's sum by the weights summed there. Default: true for `ties` and `della`. */
   normalize?: SettingInput<boolean> | undefined;
@@ -81,10 +81,10 @@ export const sparseChanges = { weight, density };
 export const changesWithoutOutliers = { weight, density, gamma };
 export const rankedChanges = { weight, density, epsilon };
 
-/** Returns specs of shared parameters, with a default for `normalize`. */
+/** With a default for `normalize`. */
 export const sumOf = (normalize: boolean) => ({ normalize: flag(normalize), lambda, int8Mask });
 
-/** Like `sumOf`, for methods that sparsify, with a default for `rescale`. */
+/** For methods that sparsify, with a default for `rescale`. */
 export const sparseSumOf = (normalize: boolean, rescaled: boolean) => ({
   normalize: flag(normalize),
   rescale: rescale(rescaled),
@@ -92,7 +92,7 @@ export const sparseSumOf = (normalize: boolean, rescaled: boolean) => ({
   int8Mask,
 });
 
-/** Like `sparseSumOf`, for methods that sparsify at random and rescale by default. */
+/** For methods that sparsify at random and rescale by default. */
 export const randomSumOf = (normalize: boolean) => ({ ...sparseSumOf(normalize, true), seed });
 
 interface TaskVectorInput<Own, Shared> {
@@ -115,13 +115,13 @@ interface Drawn extends Rescaled {
   readonly seed: number;
 }
 
-/** Returns a model's pruning. `draw` makes the seed's random numbers different for each model. */
+/** `draw` makes the seed's random numbers different for each model. */
 type Prune<Own, Shared> = (own: Own, shared: Shared, draw: string) => Pruning | null;
 
 /** Drops every element, as all sparsifiers do at density 0 (mergekit). */
 const nothing: Pruning = { sparsifier: { by: 'magnitude', density: 0, least: 0 }, rescale: null };
 
-/** Returns null for density 1, since every element is kept. */
+/** Null for density 1, which keeps every element. */
 const pruned = (sparsifier: Pruning['sparsifier'] & Sparse, { rescale: given }: Rescaled): Pruning | null =>
   sparsifier.density >= 1
     ? null
@@ -129,7 +129,7 @@ const pruned = (sparsifier: Pruning['sparsifier'] & Sparse, { rescale: given }: 
       ? nothing
       : { sparsifier, rescale: given === 'density' ? 'density' : given === false ? null : 'norm' };
 
-/** @param least the fewest elements to keep, at any density */
+/** @param least fewest elements to keep, at any density */
 export const byMagnitude =
   (least: number): Prune<Sparse, Rescaled> =>
   (own, shared) =>
@@ -157,7 +157,7 @@ export const byRank: Prune<Sparse & { readonly epsilon: number }, Drawn> = (own,
   return pruned({ by: 'rank', density: own.density, epsilon: own.epsilon, seed: seeded }, shared);
 };
 
-/** Returns the terms of a `consensus` formula. */
+/** The terms of a `consensus` formula. */
 export const changesOf = <Own extends { readonly weight: number }, Shared>(
   { tensor, models, perModel, shared }: TaskVectorInput<Own, Shared>,
   prune: Prune<Own, Shared> = () => null,
@@ -174,7 +174,8 @@ interface Combination {
 }
 
 /**
- * At each element, sums only changes with the sign of the weighted sum; `normalize` divides by their weights.
+ * Sums only changes with the sign of the weighted sum, element by element; `normalize` divides by their
+ * weights.
  */
 export const elected = <Own extends { readonly weight: number }, Shared extends Combination>(
   input: TaskVectorInput<Own, Shared>,
@@ -188,9 +189,7 @@ export const elected = <Own extends { readonly weight: number }, Shared extends 
   scale: input.shared.lambda,
 });
 
-/**
- * Sums all changes; `normalize` divides by all weights. Without pruning, the result is a linear combination.
- */
+/** `normalize` divides by all weights. Without pruning, the result is a linear combination. */
 export const summed = <Own extends { readonly weight: number }, Shared extends Combination>(
   input: TaskVectorInput<Own, Shared>,
   prune?: Prune<Own, Shared>,

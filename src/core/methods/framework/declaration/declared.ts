@@ -7,7 +7,7 @@ type Given<T> = Listed<Exclude<T, undefined>>;
 
 type Equal<A, B> = [A] extends [B] ? ([B] extends [A] ? true : false) : false;
 
-/** Returns names of parameters that only one type has, or whose types differ; otherwise `never`. */
+/** Names parameters that only one type has, or whose types differ; otherwise `never`. */
 export type Drift<A, B> =
   | Exclude<keyof A, keyof B>
   | Exclude<keyof B, keyof A>
@@ -16,7 +16,7 @@ export type Drift<A, B> =
     }[keyof A & keyof B];
 
 /**
- * Returns the schema. Does not compile if it differs from its interface; the error names the parameter.
+ * Does not compile if the schema differs from its interface; the error names the parameter.
  *
  * @example const schema = schemaOf<SoupParameters>()(z.strictObject({ … }));
  */

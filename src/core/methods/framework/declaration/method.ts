@@ -12,12 +12,12 @@ import type { ModelInput } from './recipe-input.js';
 
 /** A model as a recipe refers to it. */
 export interface ModelReference {
-  /** The model's role in the recipe: `task`, `language`, `base`, `model` and others. */
+  /** `task`, `language`, `base`, `model` and others. */
   readonly role: string;
   readonly model: ModelInput;
-  /** The model's path in the recipe, for errors. Default: the role. */
+  /** For errors. Default: the role. */
   readonly path?: RecipePath;
-  /** True if the method takes, and checks, only some tensors. The model may then be given several times. */
+  /** True if the method takes, and checks, only some tensors; the model may then be given several times. */
   readonly inPart?: boolean;
 }
 
@@ -29,9 +29,9 @@ export interface NeededStatistics {
   readonly base: ModelInput;
   readonly experts: readonly ModelInput[];
   /**
-   * `rows`: MAVs of the task vectors' rows: of each row if `eachRow`, otherwise means. `thresholds`: for each
-   * task vector, the magnitude that a share (`densities`) of its elements reaches; and the prevailing sign
-   * among these elements.
+   * `rows`: MAVs of the task vectors' rows, each if `eachRow`, otherwise means. `thresholds`: for each task
+   * vector, the magnitude that a share (`densities`) of its elements reaches; and the prevailing sign among
+   * these elements.
    */
   readonly what:
     | { readonly kind: 'rows'; readonly rows: Rows; readonly eachRow: boolean }
@@ -54,25 +54,25 @@ export interface TaskVectorStatistics {
       }
     >
   >;
-  /** MAV of each row; NaN if the row contains NaN or infinity. */
+  /** NaN if the row contains NaN or infinity. */
   readonly vectors: ReadonlyMap<string, Float32Array>;
 }
 
-/** The statistics that `NeededStatistics` asks for, in the order of its experts. */
+/** As `NeededStatistics` asks, in the order of its experts. */
 export interface Statistics {
   readonly taskVectors: readonly TaskVectorStatistics[];
-  /** Magnitudes, if `thresholds` were asked for. */
+  /** For `thresholds`: magnitudes. */
   readonly thresholds: readonly number[];
-  /** For `thresholds`: the sign of most sums of changes that reach their thresholds, element by element. */
+  /** For `thresholds`: the sign of most sums of changes that reach them. */
   readonly majoritySign: MajoritySign;
 }
 
-/** A whole model's prevailing sign; 0 for a tie. */
+/** 0 for a tie. */
 export type MajoritySign = -1 | 0 | 1;
 
 export const noStatistics: Statistics = { taskVectors: [], thresholds: [], majoritySign: 0 };
 
-/** A merged model's names and configuration, without weights. */
+/** Names and configuration, without weights. */
 export interface ModelView {
   readonly name: string;
   /** The recipe that makes the model; absent for a checkpoint. */
@@ -84,18 +84,17 @@ export interface ModelView {
   readonly config?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** The merged models and their statistics, as a method compiles against them. */
+/** The merged models and their statistics. */
 export interface CompileContext extends Statistics {
-  /** The first model's number of layers. */
+  /** The first model's. */
   readonly layers: number;
-  /** The merged models, in the order of `models`. */
   readonly models: readonly ModelView[];
 }
 
 /** An output tensor, for outputs whose tensors differ from the first model's. */
 export interface OutputTensor {
   readonly name: string;
-  /** The model's tensor that gives dtype and shape. */
+  /** Gives dtype and shape. */
   readonly like: ModelTensorPlace;
   /** Default: the shape of `like`. */
   readonly shape?: Shape;
@@ -107,33 +106,32 @@ export interface ModelTensorPlace {
   readonly tensor: string;
 }
 
-/** A method with resolved parameters, which maps a tensor's place to an expression without I/O. */
+/** A method with resolved parameters. Maps a tensor's place to an expression without I/O. */
 export interface Compiled {
-  /** Parameters as used, in YAML's spelling, for `layerloom.json` and the card. */
+  /** As used, in YAML's spelling, for `layerloom.json` and the card. */
   readonly resolved: Readonly<Record<string, unknown>>;
-  /** Parameters that reproduce the merge, if some are computed, such as weights. Default: the recipe's. */
+  /** Reproduce the merge, if some parameters are computed, such as weights. Default: the recipe's. */
   readonly again?: Readonly<Record<string, unknown>>;
-  /** @throws LayerloomError INVALID_PARAMETER if the parameters give the tensor no expression */
+  /** @throws LayerloomError INVALID_PARAMETER if the tensor has no expression */
   expressionOf(place: Place, tensor: string): Expression;
-  /** Parameters as used for the tensor, for `--explain`. */
+  /** As used for the tensor, for `--explain`. */
   parametersOf?(place: Place, tensor: string): Readonly<Record<string, unknown>>;
-  /** The output's tensors, if they differ from the first model's. */
+  /** If they differ from the first model's tensors. */
   readonly outputs?: readonly OutputTensor[];
   /** If layers are rearranged: for each output layer, the layer it is like, and layers combined with it. */
   readonly layersLike?: readonly Origin[];
   /** True if layers of multi-token prediction are left out, because the number of other layers changed. */
   readonly leavesDraftsOut?: boolean;
-  /** Keys of `config.json` that differ from the first model's. */
+  /** They differ from the first model's `config.json`. */
   readonly configEdits?: Readonly<Record<string, unknown>>;
-  /** For a mixture of experts from dense models: its `model_type`, and the layout of its experts. */
+  /** For a mixture of experts from dense models: its `model_type`, and its experts' layout. */
   readonly mixture?: { readonly family: string; readonly form: ExpertLayout };
-  /** Warnings about results that users probably do not want. */
+  /** About results that users probably do not want. */
   readonly warnings?: readonly string[];
   /** Filters that matched no tensor; complete after `expressionOf` was called for all tensors. */
   unused?(): readonly { readonly what: string; readonly path: RecipePath }[];
 }
 
-/** Which models a method takes. */
 export interface Takes {
   /** `required`: every recipe needs a base. `optional`: a recipe may name one. `none`: no such parameter. */
   readonly base: 'required' | 'optional' | 'none';
@@ -171,7 +169,7 @@ export interface Kept {
   readonly parametersKept: number;
 }
 
-/** Figures that a method adds to a merge's result and to `layerloom.json`. */
+/** Figures for a merge's result and `layerloom.json`. */
 export interface MethodReport {
   /** For all tensors together, and for each. */
   readonly kept?: { readonly all: Kept; readonly tensors: Readonly<Record<string, Kept>> };
@@ -198,45 +196,41 @@ export interface Citation {
 
 /** A merge method, with its own file under src/core/methods/ and an entry in src/core/methods/index.ts. */
 export interface Method<Parameters> {
-  /** The name in recipes, in snake_case. */
+  /** In snake_case. */
   readonly name: string;
   readonly title: string;
-  /** Checks parameters and fills in defaults; `shape` has a key for each parameter. */
+  /** Fills in defaults; `shape` has a key for each parameter. */
   readonly schema: z.ZodType<Parameters> & { readonly shape: object };
   readonly tags: readonly string[];
-  /** Sources of the method for the model card; they may depend on the parameters. */
+  /** For the model card; they may depend on the parameters. */
   readonly citations?: readonly Citation[] | ((parameters: Parameters) => readonly Citation[]);
   readonly takes: Takes;
-  /** Returns models in the order of terms. The first gives names, dtypes, side files and configuration. */
+  /** In the order of terms. The first gives names, dtypes, side files and configuration. */
   models(parameters: Parameters): readonly ModelReference[];
-  /** Returns models that are checked against the others but not merged, such as a base. */
+  /** Checked against the others but not merged, such as a base. */
   companions(parameters: Parameters): readonly ModelReference[];
-  /** True if the output keeps the first model's card. */
   readonly keepsCard: boolean;
-  /** True if the models must have layers numbered 0 to L−1. */
+  /** True if layers must be numbered 0 to L−1. */
   readonly needsLayers: boolean | ((parameters: Parameters) => boolean);
-  /** True if the models may have different numbers of layers. */
+  /** True if numbers of layers may differ. */
   stacksLayers?(parameters: Parameters): boolean;
-  /** True if the output cannot be an input of a merge, so that such recipes cannot be nested. */
+  /** True if recipes cannot be nested: the output is no input of a merge. */
   readonly standsAlone?: boolean;
   /** The parameter that lists a file for each model. Experiments do not run methods with such files. */
   readonly filesOfModels?: string;
-  /** Alternative sets of required parameters. Default: read from the schema. */
+  /** Alternative sets. Default: read from the schema. */
   readonly required?: readonly (readonly string[])[];
   /** True if these unchecked parameters need the base, although `takes` says `optional`. */
   needsBase?(parameters: Readonly<Record<string, unknown>>): boolean;
-  /**
-   * Returns parameters that have no effect beside the given unchecked ones; experiments do not record them.
-   */
+  /** Parameters that have no effect beside the given unchecked ones; experiments do not record them. */
   idle?(parameters: Readonly<Record<string, unknown>>): readonly string[];
-  /** Returns how the first model gets the second's tokenizer; absent for other methods. */
+  /** How the first model gets the second's tokenizer. */
   transplant?(parameters: Parameters): TransplantRequest;
-  /** Returns the statistics that `compile` needs; undefined if headers suffice. */
+  /** Undefined if headers suffice. */
   statistics?(parameters: Parameters): NeededStatistics | undefined;
   /** @throws LayerloomError if the parameters do not fit the models */
   compile(parameters: Parameters, context: CompileContext): Compiled;
-  /** Returns lines about values derived from the models, which are printed before the merge. */
+  /** Lines about values derived from the models, printed before the merge. */
   notes?(plan: ReportedPlan): readonly string[];
-  /** Returns figures for the merge's result and `layerloom.json`. */
   report?(plan: ReportedPlan): MethodReport;
 }

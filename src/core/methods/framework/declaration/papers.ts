@@ -1,6 +1,6 @@
 import type { Citation } from './method.js';
 
-// Citations by several methods; a method may have two.
+// A method may cite two of these.
 
 export const layerSwapping: Citation = {
   key: 'bandarkar2024layerswapping',
@@ -150,7 +150,7 @@ export const tokenizerTransplantation: Citation = {
   source: { arxiv: '2506.06607' },
 };
 
-/** Cited by methods that have no publication of their own. */
+/** For methods without a publication of their own. */
 export const mergekit: Citation = {
   key: 'goddard2024mergekit',
   title: "Arcee's MergeKit: A Toolkit for Merging Large Language Models",

@@ -7,13 +7,13 @@ export interface ParameterFacts {
   readonly perModel: boolean;
 }
 
-/** Returns the facts about a tensor method's parameter; undefined for other schemas. */
+/** Undefined for schemas of other methods. */
 export const factsOf = (schema: z.ZodType): ParameterFacts | undefined => {
   const facts = z.globalRegistry.get(schema);
   return facts !== undefined && 'spec' in facts ? (facts as unknown as ParameterFacts) : undefined;
 };
 
-/** Returns a tensor method's parameters by camel-case name; undefined for other methods. */
+/** By camel-case name; undefined for other methods. */
 export const tensorParameters = ({
   schema,
 }: Pick<Method<never>, 'schema'>): ReadonlyMap<string, ParameterFacts> | undefined => {

@@ -20,7 +20,7 @@ const named = (value: ModelInput): unknown => {
   return typeof model === 'string' && typeof name === 'string' ? `${name}=${model}` : model;
 };
 
-/** A model: its location, or a nested recipe. */
+/** A location, or a nested recipe. */
 export const modelSchema = z.preprocess(
   named,
   z.custom<ModelInput>(isModel, {
@@ -37,11 +37,11 @@ export const countSchema = countOf('layers');
 
 const sum = (weights: readonly number[]): number => weights.reduce((total, weight) => total + weight, 0);
 
-/** True if weights sum to 0 within rounding, so that no division by the sum is possible. */
+/** Within rounding, so that no division by the sum is possible. */
 const sumsToZero = (weights: readonly number[]): boolean =>
   Math.abs(sum(weights)) <= 1e-8 * Math.max(...weights.map(Math.abs));
 
-/** A weight for each model. Weights may be negative, but must not sum to 0. */
+/** They may be negative, but must not sum to 0. */
 export const weightsSchema = z
   .array(z.number({ error: 'finite numbers' }), { error: 'a list of numbers' })
   .min(1, { error: 'a weight for each model' })
@@ -49,13 +49,12 @@ export const weightsSchema = z
     error: 'weights whose sum is finite and not 0, since they are normalised',
   });
 
-/** Weights as numbers, or `magnitude` for `magnitudeWeights`. */
 export const weightingSchema = z.union([z.literal('magnitude'), weightsSchema], {
   error: 'numbers, or magnitude',
 });
 
 /**
- * Returns, for each expert, 1 / its mean MAV (mean absolute value of a row of the task vector; paper §5).
+ * For each expert, 1 / its mean MAV (mean absolute value of a row of the task vector; paper §5).
  *
  * @throws LayerloomError MAV_UNDEFINED for an expert that equals its base
  */
@@ -79,7 +78,7 @@ export const magnitudeStatistics = (
   return { base, experts, what: { kind: 'rows', rows: 'input', eachRow: false } };
 };
 
-/** Returns lines about computed weights: `magnitude weights: math-1 0.5112, swh-1 0.4888`. */
+/** `magnitude weights: math-1 0.5112, swh-1 0.4888`. */
 export const weightNotes = ({ recipe, inputs }: ReportedPlan): string[] => {
   const found: readonly (readonly [kind: unknown, weights: unknown])[] = [
     ['magnitude', recipe['magnitude_weights']],
@@ -93,31 +92,31 @@ export const weightNotes = ({ recipe, inputs }: ReportedPlan): string[] => {
   });
 };
 
-/** Returns the merged models in a plan's recipe; undefined if all are checkpoints. */
+/** Undefined if all are checkpoints. */
 const mergedIn = ({ models, task, language, model }: Readonly<Record<string, unknown>>) => {
   if (Array.isArray(models)) return models as readonly unknown[];
   if (task !== undefined) return [task, language];
   return model === undefined ? undefined : [model];
 };
 
-/** Returns a model's name; `soup(math-1, math-2)` for a recipe. */
+/** `soup(math-1, math-2)` for a recipe. */
 const nameOf = (model: unknown): string =>
   isObject(model) ? `${model['method']}(${(mergedIn(model) ?? []).map(nameOf).join(', ')})` : String(model);
 
-/** Returns weights for records: as given and, for `magnitude`, also the computed numbers. */
+/** As given and, for `magnitude`, also the computed numbers. */
 export const resolvedWeights = (
   weights: readonly number[] | 'magnitude',
   used: readonly number[],
 ): Record<string, unknown> =>
   weights === 'magnitude' ? { weights, magnitude_weights: normalise(used) } : { weights };
 
-/** Returns weights that give equal shares again: the shares, if normalising them changes no bit. */
+/** Returns shares if normalising them changes no bit, so that a repeated merge is equal. */
 export const repeatableWeights = (used: readonly number[]): readonly number[] => {
   const shares = normalise(used);
   return normalise(shares).every((share, index) => share === shares[index]) ? shares : used;
 };
 
-/** Returns the mean MAV of all rows of all tensors, except rows with NaN or infinity. */
+/** Over all rows of all tensors, except rows with NaN or infinity. */
 export const meanMavOf = (
   tensors: readonly { readonly rows: number; readonly meanMav: number; readonly nonFiniteRows: number }[],
 ): number => {
@@ -130,7 +129,7 @@ export const meanMavOf = (
   return sum / rows;
 };
 
-/** Returns w / Σw in float64; kernels round the results to their precision. */
+/** w / Σw in float64; kernels round the results to their precision. */
 export const normalise = (weights: readonly number[]): number[] => {
   const total = sum(weights);
   return weights.map((weight) => weight / total);

@@ -1,35 +1,34 @@
 import type { z } from 'zod';
 import type { commonSettings, outputSettings } from './common-settings.js';
 
-/** Parameters of layerloom's methods by name. methods/recipes.ts adds members, to avoid imports here. */
+/** methods/recipes.ts adds members, to avoid imports here. */
 // biome-ignore lint/suspicious/noEmptyInterface: filled by declaration merging
 export interface RecipesByMethod {}
 
 /**
- * Parameters of plugins' methods by name, which type the recipes of `merge`. A module adds its own:
+ * Types plugins' methods by name for `merge`. A module adds its own:
  *
  * @example declare module 'layerloom' { interface CustomMethods { expo: MethodParameters<typeof expo> } }
  */
 // biome-ignore lint/suspicious/noEmptyInterface: filled by declaration merging
 export interface CustomMethods {}
 
-/** The tokenizer and vocabulary of a merge's output. */
 export interface TokenizerParameters {
   /**
-   * - `auto` (default): the union of vocabularies, with at least as many rows as the largest model. An error if a
-   * shared token has different ids.
+   * - `auto` (default): the union of vocabularies, with at least as many rows as the largest model. An error
+   * if a shared token has different ids.
    * - `strict`: an error if vocabularies differ.
-   * - `union`: all tokens, the base's first; `base`: tokens of the base, or of the first model; a model written as in
-   * the recipe: its tokens. As many rows as tokens, as in mergekit.
+   * - `union`: all tokens, the base's first; `base`: tokens of the base, or of the first model; a model: its
+   * tokens. As many rows as tokens, as in mergekit.
    */
   source?: ModelInput | undefined;
   /** Tokens whose embeddings come from elsewhere than `source`. */
   tokens?: readonly TokenParameters[] | undefined;
-  /** Pads to a multiple of this number of rows; each new row is the mean of the others. */
+  /** The new rows are the mean of the others. */
   padToMultipleOf?: number | undefined;
 }
 
-/** The source of a token's embedding. A token that no model has is added to the vocabulary. */
+/** A token that no model has is added to the vocabulary. */
 export interface TokenParameters {
   token: string;
   /** A model that has the token; another token of a model; or zeros. Default: the tokenizer's `source`. */
@@ -43,11 +42,10 @@ export interface TokenParameters {
   force?: boolean | undefined;
 }
 
-/** Parameters of every recipe; common-settings.ts has more. */
+/** common-settings.ts has more. */
 export interface CommonParameters extends z.input<typeof commonSettings>, z.input<typeof outputSettings> {
   /** Short for a `tokenizer` that has only `source`. */
   tokenizerSource?: ModelInput | undefined;
-  /** The output's tokenizer and vocabulary, if models differ. */
   tokenizer?: TokenizerParameters | undefined;
 }
 

@@ -23,7 +23,7 @@ interface FilteredValue<Value extends Scalar = Scalar> {
 export interface ParameterSpec<Value extends Scalar = Scalar> {
   /** Completes the sentence "PARAMETER: expected …". */
   readonly expected: string;
-  /** Returns true if the value is allowed. */
+  /** True if the value is allowed. */
   accepts(value: unknown): value is Value;
   /** Absent if the recipe must give a value. */
   readonly default?: Value;
@@ -37,10 +37,10 @@ export type ParameterSpecs<Values> = {
 };
 
 /**
- * Specifies a parameter that is a finite number.
+ * Specifies a finite number.
  *
  * @param expected completes the sentence "PARAMETER: expected …"
- * @param preset the default; without a default, recipes must give a value
+ * @param preset without a default, recipes must give a value
  * @param json bounds in JSON Schema
  */
 export const numberParameter = (
@@ -74,7 +74,7 @@ export const flag = (preset: boolean): ParameterSpec<boolean> => ({
   default: preset,
 });
 
-/** A parameter that is one of a few values. */
+/** A parameter that has one of a few values. */
 export const oneOf = <const Value extends Scalar>(
   expected: string,
   values: readonly Value[],
@@ -91,7 +91,7 @@ const isScalar = (value: unknown): value is Scalar => ['number', 'boolean', 'str
 const isFiltered = (value: unknown): value is FilteredValue =>
   typeof value === 'object' && value !== null && 'value' in value;
 
-/** A parameter's values for all tensors. Remembers which filters have matched. */
+/** Values for all tensors. Remembers which filters have matched. */
 export class Setting {
   readonly path: RecipePath;
   readonly input: SettingInput;
@@ -115,10 +115,8 @@ export class Setting {
   }
 
   /**
-   * Returns the value for a tensor.
-   *
    * @param t position of the tensor's layer in its slice, from 0 (the first layer, and tensors outside the
-   *   layers) to 1 (the last layer)
+   * layers) to 1 (the last layer)
    * @returns undefined if no filter matches
    */
   at(tensor: string, t: number): Scalar | undefined {
@@ -129,7 +127,7 @@ export class Setting {
     return interpolate(found.values, t);
   }
 
-  /** Returns filters that have matched no tensor so far. */
+  /** Filters that have matched no tensor so far. */
   unused(): { what: string; path: RecipePath }[] {
     return this.#cases.flatMap(({ filter, path }, index) =>
       filter === undefined || this.#matched.has(index) ? [] : [{ what: `filter ${filter}`, path }],
@@ -160,7 +158,7 @@ const checkValues = (
   return values as readonly Scalar[];
 };
 
-/** Returns the value at `t` (0 to 1) in equidistant values. Only numbers are interpolated. */
+/** At `t` (0 to 1) in equidistant values. Only numbers are interpolated. */
 const interpolate = (values: readonly Scalar[], t: number): Scalar => {
   const scaled = t * (values.length - 1);
   const index = Math.floor(scaled);
@@ -178,7 +176,7 @@ export const invalidSetting = (path: RecipePath, value: unknown, expected: strin
   );
 
 /**
- * Returns a parameter's value for a tensor, from the first setting that has one; otherwise the default.
+ * The first setting that has a value for the tensor counts; otherwise the default.
  *
  * @param settings the most specific first
  * @throws LayerloomError INVALID_PARAMETER if there is neither value nor default

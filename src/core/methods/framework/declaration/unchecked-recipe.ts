@@ -1,4 +1,3 @@
-/** A recipe whose parameters have not been checked. */
 export interface UncheckedRecipe {
   readonly method: string;
   readonly [parameter: string]: unknown;

@@ -4,7 +4,7 @@ import { matches } from '../match-names.js';
 
 const expected = 'parts of tensors\' names, such as q_proj,k_proj or "*.mlp.*"';
 
-/** Filters as a list, or a text with commas: parts of names or, with `*`, patterns for whole names. */
+/** A list, or a text with commas: parts of names or, with `*`, patterns for whole names. */
 export const filtersSchema = z
   .union([z.string(), z.array(z.string())], { error: expected })
   .transform((given) => (typeof given === 'string' ? given.split(',') : given).map((each) => each.trim()))
@@ -30,7 +30,6 @@ export class TensorFilter {
     return found.length > 0;
   }
 
-  /** Returns filters that have matched no tensor so far. */
   unused(): { what: string; path: RecipePath }[] {
     return (this.#filters ?? [])
       .filter((filter) => !this.#matched.has(filter))

@@ -5,7 +5,7 @@ import type { ModelInput } from '../declaration/recipe-input.js';
 import { invalidSetting } from '../declaration/settings.js';
 import type { LayerSlice, TensorRecipe } from './tensor-recipe.js';
 
-/** A layer of the output: its slice, its index in the slice, and its position there from 0 to 1. */
+/** The slice, the index in it, and the position there from 0 to 1. */
 export interface Layer {
   readonly slice: LayerSlice;
   readonly offset: number;
@@ -30,9 +30,7 @@ export const layersOf = (slice: LayerSlice): Layer[] => {
   }));
 };
 
-/**
- * Returns a tensor's slice and position: outside the layers, the first (embeddings) or last slice's start.
- */
+/** Outside the layers: the first slice's start (embeddings) or the last's. */
 export const placeIn = (
   slices: readonly LayerSlice[],
   layers: readonly Layer[],
@@ -70,7 +68,7 @@ const namesOf = (view: CompileContext['models'][number]): ReadonlyMap<string, st
   return names;
 };
 
-/** Returns the name of the tensor that belongs to a module in another layer. */
+/** The tensor of the same module in another layer. */
 export const nameIn = (
   view: CompileContext['models'][number] | undefined,
   layer: number,
@@ -138,14 +136,14 @@ export const stacked = (
   };
 };
 
-/** Returns the prefix of layer names, such as `model.layers.`. */
+/** The prefix of layer names: `model.layers.`. */
 const stackOf = ({ places }: CompileContext['models'][number]): string | undefined => {
   for (const [name, { layer, module }] of places)
     if (layer !== undefined) return name.slice(0, name.length - module.length - String(layer).length - 1);
   return undefined;
 };
 
-/** True for a tensor outside the layers whose name has a layer number: multi-token prediction. */
+/** True outside the layers if the name has a layer number: multi-token prediction. */
 const isNumbered = (name: string, stack: string): boolean =>
   name.startsWith(stack) && /^\d+\./.test(name.slice(stack.length));
 

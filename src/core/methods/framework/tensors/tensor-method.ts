@@ -18,7 +18,7 @@ import {
 } from './tensor-recipe.js';
 import type { BaseUse, ModelCount, TensorInput, TensorMethodSpec, Values } from './tensor-spec.js';
 
-/** Converts a plain model to an entry; in `{ model, name }`, `name` belongs to the model. */
+/** In `{ model, name }`, `name` belongs to the model. */
 const asEntry = (value: unknown): unknown => {
   if (typeof value !== 'object' || value === null || !('model' in value) || 'method' in value)
     return { model: value };
@@ -33,7 +33,7 @@ const rangeSchema = z.tuple([z.int().nonnegative(), z.int().nonnegative()], {
   error: '[first layer, the one after the last]',
 });
 
-/** Returns schemas that accept anything: `Setting` checks the values later. */
+/** Accept anything: `Setting` checks the values later. */
 const unknowns = (
   specs: Readonly<Record<string, ParameterSpec>>,
   perModel: boolean,
@@ -148,7 +148,7 @@ export const tensorMethod = <
   };
 };
 
-/** Returns a model's parameter as a constant, because a statistic of the whole model needs it. */
+/** A constant: a statistic of the whole model needs it. */
 const constantOf = (
   name: string,
   { name: by, perModel = {} }: TensorMethodSpec,
@@ -168,7 +168,7 @@ const constantOf = (
   return preset;
 };
 
-/** Returns each model once: the donor first, and the base last unless the base is the donor. */
+/** Each model once: the donor first, and the base last unless it is the donor. */
 const distinctModels = (recipe: TensorRecipe): readonly ModelReference[] => {
   const references: ModelReference[] = [];
   const add = (role: string, model: ModelInput | undefined, path: RecipePath) => {

@@ -4,15 +4,15 @@ import type { Scalar, SettingInput } from '../declaration/settings.js';
 import type { TensorRecipe } from './tensor-recipe.js';
 import type { BaseUse } from './tensor-spec.js';
 
-/** Parameters as recipes give them, all optional: the types do not tell which have defaults. */
+/** As recipes give them, all optional: the types do not tell which have defaults. */
 export type Settings<Values> = { [Name in keyof Values]?: SettingInput<Values[Name] & Scalar> | undefined };
 
-/** Makes all parameters required, so that two types can be compared. */
+/** All required, so that two types can be compared. */
 type Given<Parameters> = { [Name in keyof Parameters]-?: Exclude<Parameters[Name], undefined> };
 
 /**
- * A method that makes each tensor from the models' tensors of that name. A model's entry may override the
- * parameters named in `PerModel`.
+ * Makes each tensor from the models' tensors of that name. A model's entry may override the parameters named
+ * in `PerModel`.
  */
 export interface TensorMethod<
   Base extends BaseUse,
@@ -35,7 +35,7 @@ export type ModelEntry<Own> =
       name?: string | undefined;
     } & Partial<Own>);
 
-/** Consecutive layers of the output, and the layers from which they are merged. */
+/** Consecutive layers of the output, and their sources. */
 export type SliceEntry<Parameters, PerModel extends keyof Parameters> = {
   sources: readonly ({
     model: ModelInput;
@@ -84,7 +84,7 @@ type TensorParameters<Base extends BaseUse, Parameters, PerModel extends keyof P
     dialect?: 'mergekit' | Dialect | undefined;
   };
 
-/** Parameters of a tensor method's recipes, for `CustomMethods` (docs/methods.md). */
+/** For `CustomMethods` (docs/methods.md). */
 export type MethodParameters<M> =
   M extends TensorMethod<infer Base, infer Parameters, infer PerModel, infer Dialect>
     ? TensorParameters<Base, Parameters, PerModel & keyof Parameters, Dialect>

@@ -5,7 +5,7 @@ import type { RecipePath } from '../declaration/method.js';
 import { matches } from '../match-names.js';
 import { type PartName, partNames } from '../part-names.js';
 
-/** The tensors of each part, as names or patterns of whole names with `*`. */
+/** Names, or patterns of whole names with `*`. */
 export interface TensorParts {
   language?: readonly string[] | undefined;
   task?: readonly string[] | undefined;
@@ -20,12 +20,12 @@ const names = z
 
 const parts = z.strictObject({ language: names, task: names, both: names, neither: names });
 
-/** A partition's parts, which replace a `partition.json`'s path before recipes are checked. */
+/** Replace a `partition.json`'s path before recipes are checked. */
 export const partitionSchema = z.union([z.string(), parts], {
   error: `the file that \`${layerloomCommand('partition')}\` wrote, or its parts: language, task, both, neither`,
 });
 
-/** Returns the part of each tensor, and remembers which patterns matched. */
+/** Remembers which patterns matched. */
 export class PartOfTensor {
   readonly #parts: readonly { readonly part: PartName; readonly pattern: string }[];
   readonly #used = new Set<string>();
@@ -50,7 +50,6 @@ export class PartOfTensor {
     return part;
   }
 
-  /** Returns patterns that have matched no tensor so far. */
   unused(): { what: string; path: RecipePath }[] {
     return this.#parts
       .filter(({ pattern }) => !this.#used.has(pattern))

@@ -23,7 +23,7 @@ export interface LayerSlice {
   readonly path: RecipePath;
 }
 
-/** A tensor method's recipe. Everything that can be checked without opening models has been checked. */
+/** Everything that can be checked without opening models has been checked. */
 export interface TensorRecipe {
   readonly base: ModelInput | undefined;
   readonly models: readonly ModelSettings[];
@@ -31,11 +31,11 @@ export interface TensorRecipe {
   readonly slices: readonly LayerSlice[] | undefined;
   readonly settings: Settings;
   readonly dialect: string;
-  /** The model that gives names, dtypes and side files: the first. */
+  /** Gives names, dtypes and side files: the first. */
   readonly donor: ModelInput;
 }
 
-/** A recipe accepted by its schema: models are checked, settings are not. */
+/** Models are checked, settings are not. */
 export interface RawTensorRecipe {
   readonly base?: ModelInput;
   readonly models?: readonly RawModel[];
@@ -62,7 +62,7 @@ export const settingsOf = (
       .map(([name, spec]) => [name, new Setting(spec, raw[name], [...path, name])]),
   );
 
-/** True for equal texts, and for nested recipes of equal content. */
+/** Nested recipes are equal by content. */
 export const same = (a: unknown, b: unknown): boolean =>
   a !== undefined && (a === b || (typeof a === 'object' && typeof b === 'object' && isDeepStrictEqual(a, b)));
 

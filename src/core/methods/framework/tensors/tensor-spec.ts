@@ -6,10 +6,10 @@ import type { ParameterSpecs, Scalar } from '../declaration/settings.js';
 /** Parameter values for one tensor, by name. */
 export type Values = Readonly<Record<string, Scalar>>;
 
-/** How a method uses the base. `ignored`: mergekit's dialect merges it as a model, ours only checks it. */
+/** `ignored`: mergekit's dialect merges the base as a model, ours only checks it. */
 export type BaseUse = 'required' | 'optional' | 'ignored';
 
-/** Limits on the number of models, without the base. Unlimited if `most` is absent. */
+/** Without the base. Unlimited if `most` is absent. */
 export interface ModelCount {
   readonly least: number;
   readonly most?: number;
@@ -21,7 +21,7 @@ type BaseTensor<Base extends BaseUse> = {
   ignored: undefined;
 }[Base];
 
-/** A list with an item for each model: a tuple for exactly one or two, otherwise of the least length. */
+/** An item for each model: a tuple for exactly one or two, otherwise of the least length. */
 export type EachModel<Count extends ModelCount, Item> = number extends Count['least']
   ? readonly Item[]
   : Count extends { readonly least: 1; readonly most: 1 }
@@ -34,7 +34,7 @@ export type EachModel<Count extends ModelCount, Item> = number extends Count['le
           ? readonly [Item, ...Item[]]
           : readonly [Item, Item, ...Item[]];
 
-/** A method's input for an output tensor: the models' tensors, and the parameters for this tensor. */
+/** The models' tensors, and the parameters for this tensor. */
 export interface TensorInput<
   Base extends BaseUse = BaseUse,
   Count extends ModelCount = ModelCount,
@@ -43,30 +43,25 @@ export interface TensorInput<
 > {
   readonly tensor: string;
   readonly base: BaseTensor<Base>;
-  /** The other models' tensors, in the recipe's order. */
+  /** In the recipe's order. */
   readonly models: EachModel<Count, ModelTensor>;
   readonly perModel: EachModel<Count, PerModel>;
-  /** Parameters that all models share. */
   readonly shared: Shared;
-  /**
-   * Each model's magnitude from `statistics`; and the prevailing sign of the summed changes that reach it.
-   */
+  /** By model, from `statistics`; and the prevailing sign of the summed changes that reach it. */
   readonly thresholds: readonly number[];
   readonly majoritySign: MajoritySign;
-  /** The models' path in the recipe, for errors. */
+  /** In the recipe, for errors. */
   readonly path: RecipePath;
 }
 
-/** A recipe as passed to `statistics`. */
+/** As passed to `statistics`. */
 export interface WholeModels<PerModel = Values, Dialect extends string = string> {
   readonly base: ModelInput;
   readonly models: readonly ModelInput[];
   readonly dialect: Dialect;
   /**
-   * Returns a model's parameter.
-   *
    * @throws LayerloomError INVALID_PARAMETER if the parameter varies over tensors, or has neither value nor
-   *   default
+   * default
    */
   constant<Name extends keyof PerModel & string>(model: number, parameter: Name): PerModel[Name];
 }
@@ -82,20 +77,20 @@ export interface TensorMethodSpec<
   readonly name: string;
   readonly title: string;
   readonly tags?: readonly string[];
-  /** Sources of the method, for the model card. */
+  /** For the model card. */
   readonly citations?: readonly Citation[];
   readonly base: Base;
-  /** True if the merge starts from the base instead of a common ancestor. */
+  /** True if no common ancestor is the start, but the base. */
   readonly startsFromBase?: boolean;
   /** Limits without the base. Default: one model or more. */
   readonly models?: Count;
   readonly shared?: ParameterSpecs<Shared>;
-  /** Parameters that each model's entry may override. */
+  /** Each model's entry may override these. */
   readonly perModel?: ParameterSpecs<PerModel>;
   /** Dialects besides mergekit's, which is the default. */
   readonly dialects?: readonly Dialect[];
-  /** Returns statistics for `expression`; called only for recipes in `dialects`. */
+  /** Called only for recipes in `dialects`. */
   statistics?(recipe: WholeModels<PerModel, Dialect>): NeededStatistics | undefined;
-  /** Returns the output tensor's expression. Must be pure: calls come in any order. */
+  /** Must be pure: calls come in any order. */
   expression(input: TensorInput<Base, Count, Shared, PerModel>, dialect: 'mergekit' | Dialect): Expression;
 }
