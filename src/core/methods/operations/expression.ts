@@ -1,7 +1,7 @@
 import type { Formula } from './formula.js';
 import type { Same } from './rows/same.js';
 
-/** A tensor of a recipe's model. Default for `tensor`: the output tensor's name. */
+/** Default for `tensor`: the output tensor's name. */
 export interface ModelTensor {
   readonly model: number;
   readonly tensor?: string;

@@ -60,10 +60,10 @@ type WholeKind = {
   [K in FormulaKind]: (typeof operations)[K] extends { readonly isWhole: true } ? K : never;
 }[FormulaKind];
 
-/** A formula for which a solver makes the whole tensor. */
+/** A solver makes the whole tensor. */
 export type MadeWhole<T> = Formulas<T>[WholeKind];
 
-/** An operation called with any formula. Types cannot express that it must be the operation's own kind. */
+/** Types cannot express that the formula must be of the operation's own kind. */
 interface AnyOperation extends Operation<Formula<unknown>, Formula<string>, Formula<Value>> {
   map<T, U>(formula: Formula<T>, to: (operand: T) => U): Formula<U>;
   statistics?<T>(formula: Formula<T>): readonly Statistic<T>[];
@@ -76,7 +76,7 @@ export const formulaKinds = Object.keys(operations) as readonly FormulaKind[];
 
 export const formulaSchemas = Object.values(operations).map(({ schema }) => schema);
 
-/** Replaces each operand by `to(operand)`, called in the order of operands. */
+/** Calls `to` in the order of operands. */
 export const mapOperands = <T, U>(formula: Formula<T>, to: (operand: T) => U): Formula<U> =>
   operationOf(formula).map(formula, to);
 
@@ -86,14 +86,13 @@ export const operandsOf = <T>(formula: Formula<T>): readonly T[] => {
   return operands;
 };
 
-/** True if random numbers decide elements of the formula itself. */
 export const draws = (formula: Formula<unknown>): boolean => operationOf(formula).draws?.(formula) ?? false;
 
-/** Returns private bytes that a thread needs to make a tensor, besides its tile. */
+/** Private bytes of a thread, besides its tile. */
 export const threadBytesOf = (formula: Formula<unknown>, shape: Shape): number =>
   operationOf(formula).threadBytes?.(formula, shape) ?? 0;
 
-/** Returns an option that takes less memory, for formulas that need more than tiles. */
+/** Names an option that takes less memory, if the formula needs more than tiles. */
 export const lighterThan = (formula: Formula<unknown>): string | undefined =>
   operationOf(formula).lighter?.(formula);
 
@@ -109,6 +108,6 @@ export const isMove = <T>(formula: Formula<T>): formula is Copy<T> | Same<T> =>
 export const isWhole = <T>(formula: Formula<T>): formula is MadeWhole<T> =>
   operationOf(formula).isWhole === true;
 
-/** True for a part of a matrix: a factor, codes or scales. */
+/** A factor, codes or scales. */
 export const isPart = <T>(formula: Formula<T>): formula is Factor<T> | Quantise<T> =>
   formula.kind === 'factor' || formula.kind === 'quantise';

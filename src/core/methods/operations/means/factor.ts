@@ -18,16 +18,14 @@ export interface Factor<T> {
   readonly terms: readonly {
     readonly source: T;
     readonly coefficient: number;
-    /** Weight of the term's model; only for descriptions. */
+    /** Only for descriptions. */
     readonly weight: number;
   }[];
 }
 
 const extent = z.int().positive();
 
-/**
- * Returns the columns of the sketch: 1.5 times the rank, in panels of 16, as in native/jobs/factorise.cpp.
- */
+/** Columns of the sketch: 1.5 times the rank, in panels of 16, as in native/jobs/factorise.cpp. */
 const sketchOf = (rank: number, most: number): number =>
   16 * Math.ceil(Math.min(rank + Math.max(10, Math.floor(rank / 2)), most) / 16);
 
@@ -70,7 +68,7 @@ export const factor = {
       return 'it is no factor of its matrix';
     return rank >= 1 && rank <= Math.min(rows, columns) ? undefined : `its rank is ${rank}`;
   },
-  // Weights only serve descriptions, so the key leaves them out.
+  // Weights only serve descriptions.
   key: ({ of, side, shape, terms }) =>
     `${side} of ${of} ${shape.join('×')} ${terms.map(({ source, coefficient }) => `${coefficient} ${source}`).join(' ')}`,
   describe: ({ terms }) => describeSum(terms.map(({ source, weight }) => [weight, source])),

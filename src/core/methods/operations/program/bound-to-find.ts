@@ -3,9 +3,8 @@ import type { Value } from './program.js';
 
 export interface BoundToFind {
   readonly value: Value;
-  /** How many elements lie above the bound. */
   readonly kept: number;
-  /** True if, among equal magnitudes, lower indexes count as above; false if higher ones do. */
+  /** Among equal magnitudes, lower indexes count as above if true, higher ones if false. */
   readonly early: boolean;
   /** True if all elements with the bound's magnitude count as above. */
   readonly threshold?: boolean;

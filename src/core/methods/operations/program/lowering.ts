@@ -15,11 +15,9 @@ export interface Lowering {
   readonly tensor: string;
   readonly program: Program;
   readonly measurer: Measurer;
-  /**
-   * Allows guesses for the bounds of the program's only vote. After wrong guesses, the caller must recompute.
-   */
+  /** Allows guesses for the program's only vote. After wrong guesses, the caller must recompute. */
   readonly guessed?: GuessedBounds | undefined;
-  /** Receives how much of a quantised matrix's change survives, which is measured only if this is set. */
+  /** Receives how much of a quantised matrix's change survives, which is then measured. */
   readonly onKept?: ((sums: KeptSums) => void) | undefined;
 }
 
@@ -27,11 +25,7 @@ export interface Lowering {
 export const difference = ({ program }: Lowering, x: Value, base: Value): Value =>
   program.linear([x, base], [1, -1]);
 
-/**
- * Sets the dimension along which the program's rows run.
- *
- * @throws LayerloomError MERGE_UNDEFINED if a nested formula uses another dimension
- */
+/** @throws LayerloomError MERGE_UNDEFINED if a nested formula uses another dimension */
 export const takeRows = (
   { program, tensor }: Lowering,
   dimension: 'first' | 'last',
@@ -41,6 +35,6 @@ export const takeRows = (
     throw undefinedMerge(tensor, method, 'a recipe in it takes rows along another dimension');
 };
 
-/** Returns the error for a tensor on which a method has no result. */
+/** The error for a tensor on which a method has no result. */
 export const undefinedMerge = (tensor: string, method: string, reason: string): LayerloomError =>
   new LayerloomError('MERGE_UNDEFINED', { tensor, method, reason });

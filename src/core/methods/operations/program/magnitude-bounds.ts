@@ -11,7 +11,7 @@ export const nothing: MagnitudeBound = { bits: 0xffff_ffff, cutoff: 0, early: tr
 const everything: MagnitudeBound = { bits: 0, cutoff: Number.MAX_SAFE_INTEGER, early: true };
 
 /**
- * Finds for each value the bound above which exactly `kept` elements lie; the index breaks ties.
+ * Exactly `kept` elements lie above each bound; the index breaks ties.
  *
  * @param guessed allows guesses, if a sample is clear enough
  */
@@ -55,7 +55,7 @@ export const boundsOf = async (
     const { bits, above, equal, ofBlocks } = itemAt(statistics, position);
     const rest = kept - above;
     bounds[index] = { bits, cutoff: early ? elements : 0, early };
-    // Ties among zeros need no cutoff, because kept and dropped zeros are both 0.
+    // Ties among zeros need no cutoff: kept and dropped zeros are equal.
     if (rest < equal && threshold !== true && bits > 0)
       tied.push({ index, value, early, bits, ordinal: early ? rest : equal - rest + 1, ofBlocks });
   }
@@ -68,21 +68,21 @@ export const boundsOf = async (
   return bounds;
 };
 
-/** Returns a bound above a share of one magnitude's elements, if spread evenly. Cuts between rows. */
+/** A share of one magnitude's elements lies above, if spread evenly. Cuts between rows. */
 const boundAt = (
   { elements, columns }: Program,
   bits: number,
   share: number,
   early: boolean,
 ): MagnitudeBound => {
-  // Kept and dropped zeros are both 0, so any cutoff will do.
+  // Kept and dropped zeros are equal, so any cutoff will do.
   if (bits === 0) return { bits, cutoff: 0, early: true };
   const rows = elements / columns;
   const above = Math.min(rows, Math.round(share * rows)) * columns;
   return { bits, cutoff: early ? above : elements - above, early };
 };
 
-/** Returns the largest magnitude; 0 for an empty tensor, NaN and infinity. */
+/** Returns 0 for an empty tensor, NaN and infinity. */
 export const largestMagnitude = async (to: Lowering, value: Value): Promise<number> => {
   if (to.program.elements === 0) return 0;
   const bounds = await boundsOf(to, [{ value, kept: 1, early: true, threshold: true }]);

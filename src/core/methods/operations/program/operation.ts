@@ -10,16 +10,16 @@ export interface Target {
   readonly shape: Shape;
 }
 
-/** A statistic of whole tensors, measured in one pass over the operands. */
+/** Measured on whole tensors, in one pass over the operands. */
 export interface Statistic<T> {
   readonly what: string;
   readonly operands: readonly T[];
 }
 
-/** A parameter that recipes may vary over layers and modules, for charts. */
+/** Recipes may vary it over layers and modules; for charts. */
 export interface Figure<T> {
   readonly name: string;
-  /** The operand to which the number belongs; null for the whole formula. */
+  /** The operand of the number; null for the whole formula. */
   readonly of: T | null;
   readonly value: number;
 }
@@ -31,7 +31,7 @@ export interface Figure<T> {
 export interface Operation<Unparsed, Worded, Valued> {
   /** Structure of the plan's JSON; check-expression.ts parses operands. */
   readonly schema: z.ZodType<Unparsed>;
-  /** Replaces each operand by `to(operand)`, in order. The generic types are declared in index.ts. */
+  /** In order. index.ts declares the generic types. */
   readonly map: (formula: never, to: never) => unknown;
   readonly statistics?: (formula: never) => readonly Statistic<unknown>[];
   /**
@@ -43,24 +43,23 @@ export interface Operation<Unparsed, Worded, Valued> {
   readonly isMove?: true;
   /** True if a solver makes the whole tensor. Such a tensor cannot be an operand. */
   readonly isWhole?: true;
-  /** True if random numbers decide elements. Default: false. */
+  /** True if random numbers decide elements. */
   draws?(formula: Unparsed): boolean;
-  /** Returns private bytes, besides a tile, of the thread that makes the tensor. Default: 0. */
+  /** Private bytes of the thread, besides a tile. Default: 0. */
   threadBytes?(formula: Unparsed, shape: Shape): number;
-  /** Returns an option that takes less memory. */
   lighter?(formula: Unparsed): string;
   operandShapes?(formula: Unparsed, shape: Shape): readonly Shape[];
-  /** Returns the number of rows in a group; slices end between groups. Default: slices may end anywhere. */
+  /** Slices end between groups of so many rows. Default: slices may end anywhere. */
   rowsTogether?(formula: Unparsed): number;
-  /** Returns why the formula cannot compute `target`, or undefined. Plans may come from other programs. */
+  /** Why the formula cannot compute `target`. Plans may come from other programs. */
   refusal?(formula: Unparsed, target: Target): string | undefined;
   describe(formula: Worded): string;
-  /** Returns the parameters that recipes set; `shape` is the result's. Default: none. */
+  /** As recipes set them; `shape` is the result's. */
   figures?(formula: Worded, shape: Shape): readonly Figure<string>[];
-  /** Returns the text for shard keys; default: JSON. Changing it invalidates such shards in every store. */
+  /** The text for shard keys; default: JSON. Changing it invalidates such shards in every store. */
   key?(formula: Worded): string;
   /**
-   * Measures the formula's statistics, computes scalars from them, and appends nodes to the program.
+   * Measures statistics, computes scalars from them, and appends nodes to the program.
    *
    * @returns the value, rounded to `dtype`
    * @throws LayerloomError MERGE_UNDEFINED
@@ -68,7 +67,7 @@ export interface Operation<Unparsed, Worded, Valued> {
   lower(formula: Valued, dtype: ArithmeticDtype, to: Lowering): Value | Promise<Value>;
 }
 
-/** Members of operations whose tensors a solver makes (`src/core/native/solve.ts`). */
+/** For operations whose tensors a solver makes (`src/core/native/solve.ts`). */
 export const madeWhole = {
   isWhole: true,
   lower: (): Value => {

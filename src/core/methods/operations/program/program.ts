@@ -26,7 +26,7 @@ interface Node {
   readonly dtype: ArithmeticDtype;
 }
 
-/** A stored tensor, and how slices of it are cut if not element by element. */
+/** Says how slices are cut if not element by element. */
 export interface ProgramSource extends StoredTensor {
   readonly sliced?: RowSlicing | WholeSlicing;
 }
@@ -38,22 +38,22 @@ export interface RowSums {
   readonly terms: ArrayLike<number>;
 }
 
-/** A program for workers, reduced to what the wanted values need. */
+/** Reduced to what the wanted values need, for workers. */
 export interface Emitted {
   readonly sources: readonly ProgramSource[];
   readonly nodes: readonly ProgramNode[];
   readonly values: readonly number[];
-  /** Values to check for NaN and infinity. `watchedOf[i]` lists those on which wanted value i depends. */
+  /** Checked for NaN and infinity. `watchedOf[i]` lists those on which wanted value i depends. */
   readonly watched: readonly number[];
   readonly watchedOf: readonly (readonly number[])[];
   readonly columns: number;
-  /** Slices are multiples of this number of rows, except at the tensor's end. */
+  /** Slices are multiples of so many rows, except at the tensor's end. */
   readonly rowsTogether: number;
 }
 
 /**
- * Builds a program for tensors of one shape. Methods append a node (native/jobs/program.hpp) and return its
- * value, in float32 unless a dtype is given.
+ * All tensors have one shape. Methods append a node (native/jobs/program.hpp) and return its value, in
+ * float32 unless a dtype is given.
  */
 export class Program {
   readonly shape: readonly number[];
@@ -72,7 +72,7 @@ export class Program {
     this.elements = shape.reduce((product, extent) => product * extent, 1);
   }
 
-  /** Returns a row's number of elements: the last dimension's extent, or the product of all but the first. */
+  /** The last dimension's extent, or the product of all but the first. */
   get columns(): number {
     const [first = 1] = this.shape;
     return Math.max(1, (this.#rows === 'first' ? this.elements / first : this.shape.at(-1)) ?? 1);
@@ -89,7 +89,7 @@ export class Program {
     return this.#rows === dimension;
   }
 
-  /** Adds a source; equal byte ranges of one dtype share it. */
+  /** Equal byte ranges of one dtype share a source. */
   source(source: StoredTensor): Value {
     return this.#source(source);
   }
@@ -109,7 +109,7 @@ export class Program {
     return this.#source({ ...source, sliced: { slicing: 'rows', width, runs: numbers } });
   }
 
-  /** Appends B · A or its transpose; `a` is [rank, in], `b` is [out, rank]. */
+  /** B · A or its transpose; `a` is [rank, in], `b` is [out, rank]. */
   product(
     a: StoredTensor,
     b: StoredTensor,
@@ -156,7 +156,7 @@ export class Program {
     return this.#add({ kind: 'unpack', type, width, head, plus }, [this.#whole(source)]);
   }
 
-  /** Appends a quantised value: decoded to float32, or codes as bytes labelled F8_E4M3. */
+  /** Decoded to float32, or codes as bytes labelled F8_E4M3. */
   quantise(value: Value, how: Quantisation, as: 'values' | 'codes' = 'values'): Value {
     const codes = as === 'codes';
     return this.#add({ kind: 'quantise', codes, ...how }, [value], codes ? 'F8_E4M3' : 'F32');
@@ -181,12 +181,12 @@ export class Program {
       : itemAt(this.#nodes, value.node).dtype;
   }
 
-  /** Appends Σ weightᵢ · valueᵢ in float32, in the order of values, rounded once to `dtype`. */
+  /** Σ weightᵢ · valueᵢ in float32, in the order of values, rounded once to `dtype`. */
   linear(values: readonly Value[], weights: readonly number[], dtype: ArithmeticDtype = 'F32'): Value {
     return this.#add({ kind: 'linear', weights }, values, dtype);
   }
 
-  /** Like `linear`, with weights for each row: `weights[row · values.length + value]`. */
+  /** Weights are by row: `weights[row · values.length + value]`. */
   rowLinear({
     values,
     rows,
@@ -231,7 +231,7 @@ export class Program {
     return this.#add({ kind: 'drop', key, probability, scale }, [value]);
   }
 
-  /** Like `drop`, with probabilities by the magnitude's rank in its row. */
+  /** Probabilities depend on the magnitude's rank in its row. */
   dropRanked({
     value,
     key,
@@ -257,7 +257,7 @@ export class Program {
     return this.#add({ kind: 'random', ...how }, [], dtype);
   }
 
-  /** Appends a vote; `vote` in `src/core/native/job.ts` describes the settings. */
+  /** `vote` in `src/core/native/job.ts` describes the settings. */
   vote({
     base,
     changes,
@@ -377,7 +377,7 @@ export class Program {
     return this.#add({ kind: 'fillRows', from, values: sharedNumbers(values) }, [value], dtype);
   }
 
-  /** Marks a nested recipe's result, so that it is checked like a written one. */
+  /** A nested recipe's result is then checked like a written one. */
   markResult(value: Value): void {
     this.#results.push(value);
   }
@@ -387,10 +387,10 @@ export class Program {
   }
 
   /**
-   * Returns a program for the wanted values, without unneeded nodes and sources.
+   * Omits unneeded nodes and sources.
    *
    * @param watch which values to check for NaN and infinity. `results`: written values, except copies of
-   *   stored ones. `all`: stored values too, because measurements compute with them
+   * stored ones. `all`: stored values too, because measurements compute with them
    */
   emit(wanted: readonly Value[], watch: 'results' | 'all' | 'nothing' = 'nothing'): Emitted {
     const [sources, nodes] = [new Set<number>(), new Set<number>()];

@@ -5,20 +5,19 @@ import { pairIndex } from '../../../tensor/pair-index.js';
 /** The dot products of vectors. */
 export interface Gram {
   readonly count: number;
-  /** Returns Σ xᵢxⱼ. */
   of(i: number, j: number): number;
 }
 
-/** Returns the Gram matrix whose pairs i ≤ j start at `pairs[at]`, in the order of `pairIndex`. */
+/** Pairs i ≤ j start at `pairs[at]`, in the order of `pairIndex`. */
 export const gramOf = (pairs: Float64Array, at: number, count: number): Gram => ({
   count,
   of: (i, j) => itemAt(pairs, at + pairIndex(Math.min(i, j), Math.max(i, j), count)),
 });
 
-/** Parameters of a rule, part of the plan. */
+/** A rule's parameters, part of the plan. */
 export type RuleParameters = Readonly<Record<string, number | boolean | string | readonly number[]>>;
 
-/** Returns the coefficients of a linear combination, or why they are undefined. Must be pure. */
+/** Returns coefficients of a linear combination, or why they are undefined. Must be pure. */
 export type GramRule = (gram: Gram, parameters: RuleParameters) => readonly number[] | string;
 
 const number = (parameters: RuleParameters, name: string): number => Number(parameters[name]);
@@ -31,7 +30,7 @@ const normsOf = (gram: Gram): number[] => Array.from({ length: gram.count }, (_,
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, x) => total + x, 0);
 
-/** Returns sin((1−t)θ)/sin θ and sin(tθ)/sin θ. */
+/** sin((1−t)θ)/sin θ and sin(tθ)/sin θ. */
 const spherical = (cosine: number, t: number): [number, number] => {
   const theta = Math.acos(cosine);
   return [Math.sin((1 - t) * theta) / Math.sin(theta), Math.sin(t * theta) / Math.sin(theta)];
@@ -45,7 +44,7 @@ const slerp: GramRule = (gram, parameters) => {
   return Math.abs(cosine) > 0.9995 ? [1 - t, t] : spherical(cosine, t);
 };
 
-/** Like `slerp`, but linear only if 1 − cos² ≤ 1e-16, to avoid dividing by sin θ (mergekit's `nuslerp`). */
+/** Linear only if 1 − cos² ≤ 1e-16, to avoid dividing by sin θ (mergekit's `nuslerp`). */
 const nuslerp: GramRule = (gram, parameters) => {
   const t = number(parameters, 't');
   const [a, b] = normsOf(gram).map((norm) => Math.max(norm, 1e-7)) as [number, number];
@@ -53,7 +52,7 @@ const nuslerp: GramRule = (gram, parameters) => {
   return 1 - cosine * cosine <= 1e-16 ? [1 - t, t] : spherical(cosine, t);
 };
 
-/** Returns the dot product of two combinations of normalised vectors: Σ xᵢyⱼGᵢⱼ / (byᵢ·byⱼ). */
+/** The dot product of two combinations of normalised vectors: Σ xᵢyⱼGᵢⱼ / (byᵢ·byⱼ). */
 const product = (gram: Gram, by: readonly number[], x: readonly number[], y: readonly number[]): number => {
   let total = 0;
   for (let i = 0; i < gram.count; i += 1)
@@ -147,11 +146,11 @@ const modelStock: GramRule = (gram) => {
 
 interface NamedRule {
   readonly coefficients: GramRule;
-  /** Checks a plan's parameters, since plans may come from other programs. */
+  /** Plans may come from other programs. */
   readonly accepts: (parameters: RuleParameters, count: number) => boolean;
 }
 
-/** Limit on iterations: rules run on the main thread, where they cannot be cancelled. */
+/** Rules run on the main thread, where they cannot be cancelled. */
 export const mostIterations = 10_000;
 
 const isNumber = (value: unknown): value is number => typeof value === 'number';
@@ -181,7 +180,7 @@ const rules = new Map<string, NamedRule>([
 ]);
 
 /**
- * Registers a rule for this process. The rule must check its own parameters.
+ * For this process. The rule must check its own parameters.
  *
  * @throws LayerloomError USAGE if the name is taken
  */
@@ -192,9 +191,7 @@ export const registerRule = (name: string, rule: GramRule): void => {
 };
 
 /**
- * Returns a rule by name.
- *
- * @param tensor name of the tensor, for the error
+ * @param tensor for the error
  * @throws LayerloomError MERGE_UNDEFINED if this process has no such rule
  */
 export const ruleNamed = (name: string, tensor: string): NamedRule => {

@@ -2,7 +2,7 @@ import { itemAt } from '../../../base/errors/lookup.js';
 import { mostCandidates, type Window } from '../../../native/measure.js';
 import type { Counted } from './measurer.js';
 
-/** Asks for the magnitude of the `rank`-th largest element, from 1 to n. */
+/** The magnitude of the `rank`-th largest element, from 1 to n. */
 export interface WantedRank {
   readonly rank: number;
 }
@@ -12,12 +12,12 @@ export interface OrderStatistic {
   readonly bits: number;
   readonly above: number;
   readonly equal: number;
-  /** Numbers of equal elements by block, if counted. */
+  /** By block, if counted. */
   readonly ofBlocks?: readonly number[];
 }
 
 /**
- * Counts magnitudes of values in windows.
+ * Counts magnitudes in windows.
  *
  * @param indexes of the values, as many as `windows`
  * @param bins length of each histogram, enough for the longest window
@@ -37,7 +37,7 @@ const sampleBins = 2 ** 16;
 /** The largest bits of a magnitude, NaN included, plus 1. */
 const end = 2 ** 31;
 
-/** A search for a statistic between `low` and `high` (exclusive), as float32 bits. */
+/** Between `low` and `high` (exclusive), as float32 bits. */
 interface Search {
   low: number;
   high: number;
@@ -62,7 +62,7 @@ export interface Sampled {
  *
  * @param wanted one rank for each value
  * @param size n, the number of elements in each value
- * @param sample number of elements in a sample; 0 for no sampling
+ * @param sample elements in a sample; 0 for no sampling
  * @param sampled results of sampling, if known
  */
 export const selectMagnitudes = async (
@@ -90,16 +90,16 @@ export const selectMagnitudes = async (
   }
 };
 
-/** Returns the number of bins; a small tensor needs few. */
+/** A small tensor needs few bins. */
 const binsFor = (size: number): number =>
   Math.min(mostBins, Math.max(2 ** 10, 2 ** Math.ceil(Math.log2(Math.max(1, size / 4)))));
 
 /**
- * Analyses a sample. The window for a rank is a confidence interval of six standard deviations, and the most
- * frequent magnitudes there are candidates. If many elements tie, as in differences of 16-bit numbers, the
- * statistic is most likely a candidate. The guess uses half the interval.
+ * The window for a rank is a confidence interval of six standard deviations, and the most frequent magnitudes
+ * there are candidates. If many elements tie, as in differences of 16-bit numbers, the statistic is most
+ * likely a candidate. The guess uses half the interval.
  *
- * @param elements number of elements in the sample
+ * @param elements in the sample
  */
 export const sampleMagnitudes = async (
   wanted: readonly WantedRank[],
@@ -147,7 +147,7 @@ export const sampleMagnitudes = async (
   });
 };
 
-/** Returns the window over magnitudes in [low, high) except 0, with bins as narrow as `bins` allows. */
+/** Over magnitudes in [low, high) except 0, with bins as narrow as `bins` allows. */
 const windowOver = (low: number, high: number, bins: number): Window => {
   const from = Math.max(1, low);
   let shift = 0;
@@ -169,7 +169,7 @@ const binAt = (
   return { bin, larger };
 };
 
-/** Narrows a search to the bin with its statistic, or ends the search at a single magnitude. */
+/** To the bin with the statistic; the search ends at a single magnitude. */
 const narrow = (search: Search, rank: number, size: number, counted: Counted, position: number): void => {
   const { low, last, shift, candidates } = search.window;
   const above = itemAt(counted.above, position);

@@ -3,7 +3,7 @@ import type { ProgramNode } from '../../../native/job.js';
 
 const movesBits: ReadonlySet<ProgramNode['kind']> = new Set(['select', 'assemble', 'fillRows']);
 
-/** Operations whose inputs are whole tensors: their elements do not correspond to the output's. */
+/** Inputs are whole tensors, whose elements do not correspond to the output's. */
 const ofWhole: ReadonlySet<ProgramNode['kind']> = new Set(['product', 'combineRows']);
 
 /** True if the node's result is NaN or infinite wherever this input is. */
@@ -13,9 +13,9 @@ const passesOn = (node: ProgramNode, input: number): boolean => {
 };
 
 /**
- * Returns the values to check so that every NaN and infinity in a result or its computation is found. A sum
- * passes on NaN and infinity of its terms, so checking the sum suffices; a value that may be pruned must be
- * checked itself. Call this for each result, since another result may not contain these terms.
+ * Every NaN and infinity in a result or its computation is found by checking these values. A sum passes on
+ * NaN and infinity of its terms, so checking the sum suffices; a value that may be pruned must be checked
+ * itself. Call this for each result, since another result may not contain these terms.
  *
  * @param result a value that is written
  * @param results values that are written, or rounded as if they were
@@ -59,7 +59,6 @@ export const watchedFor = (
   return [...watched];
 };
 
-/** Returns a value and all values from which it is computed. */
 const partsOf = (nodes: readonly ProgramNode[], sources: number, value: number): ReadonlySet<number> => {
   const parts = new Set([value]);
   // Iterating over a set includes elements added meanwhile.

@@ -4,7 +4,7 @@ import type { Value } from '../program/program.js';
 import { type QuantisedMatrix, quantisedValue } from './quantised-value.js';
 
 export interface KeptChange {
-  /** Euclidean norm ‖δ‖ of the change before quantisation. */
+  /** ‖δ‖ of the change before quantisation. */
   readonly norm: number;
   /** ‖δ'‖ / ‖δ‖; null if nothing changed. Below 1, changes are lost; above 1, rounding adds noise. */
   readonly share: number | null;
@@ -41,6 +41,6 @@ export const keptOf = (sums: readonly KeptSums[]): KeptChange => {
   return { norm, share: kept / norm, cosine: kept === 0 ? 0 : total('products') / norm / kept };
 };
 
-/** True if less than half of a change survives, or if the change points in another direction. */
+/** True if less than half of a change survives, or if it points in another direction. */
 export const isLost = ({ share, cosine }: KeptChange): boolean =>
   share !== null && cosine !== null && (share < 0.5 || cosine < 0.5);

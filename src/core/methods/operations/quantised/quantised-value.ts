@@ -7,12 +7,12 @@ export interface QuantisedMatrix {
   readonly scheme: QuantisingScheme;
   /** [rows, columns] */
   readonly shape: readonly [number, number];
-  /** Size of the blocks; each block has one scale. */
+  /** Each block has one scale. */
   readonly block: readonly [number, number];
 }
 
 /**
- * Quantises a value and returns the result, decoded to numbers or as codes.
+ * Decoded to numbers, or as codes.
  *
  * @param matrix blocks may extend beyond its edges
  */

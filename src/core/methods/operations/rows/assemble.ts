@@ -4,12 +4,10 @@ import { elementsOf, type Shape } from '../../../tensor/reference.js';
 import type { Operation } from '../program/operation.js';
 import type { Value } from '../program/program.js';
 
-/** Rows of a matrix that come from one operand; ranges ascend without overlaps. */
+/** Ranges of one operand ascend without overlaps. */
 export type RowRange = readonly [first: number, count: number];
 
-/**
- * Copies rows (dimension 0) of operands, each to its own index; other rows are 0. The first part is largest.
- */
+/** Copies rows (dimension 0), each to its own index; other rows are 0. The first part is largest. */
 export interface Assemble<T> {
   readonly kind: 'assemble';
   readonly parts: readonly { readonly source: T; readonly rows: readonly RowRange[] }[];
@@ -17,13 +15,13 @@ export interface Assemble<T> {
 
 export const rowWidth = (shape: Shape): number => elementsOf(shape.slice(1));
 
-/** Returns runs [first row, part, rows] in ascending order. */
+/** [first row, part, rows] in ascending order. */
 const runsOf = ({ parts }: Assemble<unknown>): (readonly [to: number, part: number, count: number])[] =>
   parts
     .flatMap(({ rows }, part) => rows.map(([first, count]) => [first, part, count] as const))
     .sort(([a], [b]) => a - b);
 
-/** Returns why ranges of rows are invalid: a range is empty, or two overlap. */
+/** Refuses an empty range, and two that overlap. */
 export const refuseRanges = (
   ranges: readonly (readonly [first: number, ...rest: unknown[], count: number])[],
   rows: number,

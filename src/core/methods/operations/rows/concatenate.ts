@@ -18,15 +18,15 @@ export interface Concatenate<T> {
   readonly along: 'rows' | 'columns';
   readonly parts: readonly {
     readonly source: T;
-    /** Number of rows or columns in the part. */
+    /** Rows or columns in the part. */
     readonly count: number;
     readonly factor: number;
-    /** Weight of the change; only for descriptions and charts. */
+    /** Only for descriptions and charts. */
     readonly weight: number;
   }[];
 }
 
-/** Returns the greatest common divisor of the parts' columns, a width that divides all rows. */
+/** The greatest common divisor of the parts' columns divides all rows. */
 export const commonWidth = (counts: readonly number[]): number =>
   counts.reduce((a, b) => {
     while (b > 0) [a, b] = [b, a % b];
@@ -36,7 +36,7 @@ export const commonWidth = (counts: readonly number[]): number =>
 const totalOf = ({ parts }: Concatenate<unknown>): number =>
   parts.reduce((total, { count }) => total + count, 0);
 
-/** Returns runs that interleave `counts` columns of each part in each row, in units of `width`. */
+/** Interleaves `counts` columns of each part in each row, in units of `width`. */
 const runsOf = (rows: number, counts: readonly number[], width: number): number[] => {
   const runs: number[] = [];
   let to = 0;

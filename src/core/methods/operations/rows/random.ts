@@ -8,8 +8,8 @@ import { randomKey } from './random-key.js';
 export type Distribution = 'normal' | 'uniform';
 
 /**
- * `scale` · a random number for each element, in float32, plus `weight` · source if given; rounded once.
- * Numbers depend only on seed and index. With scale 0 and no source, all elements are 0.
+ * `scale` · a random number, in float32, plus `weight` · source if given; rounded once. Numbers depend only
+ * on seed and index. With scale 0 and no source, all elements are 0.
  */
 export interface Random<T> {
   readonly kind: 'random';

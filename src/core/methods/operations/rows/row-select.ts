@@ -7,7 +7,7 @@ import type { Rows } from '../../../tensor/rows.js';
 import type { Operation } from '../program/operation.js';
 import type { Value } from '../program/program.js';
 
-/** Copies each row from `source` if its bit in `kept` (base64, tensor/kept.ts) is 1, else from `base`. */
+/** Copies rows from `source` if their bit in `kept` (base64, tensor/kept.ts) is 1, else from `base`. */
 export interface RowSelect<T> {
   readonly kind: 'rowSelect';
   readonly source: T;

@@ -9,7 +9,7 @@ import type { Value } from '../program/program.js';
 import { decimals, describeSum } from '../program/words.js';
 import { kindOf, type Sparsifier, sparsifierSchema } from './sparsifiers.js';
 
-/** The pruning of a task vector, which comes before weighting. */
+/** Comes before weighting. */
 export interface Pruning {
   readonly sparsifier: Sparsifier;
   /** `norm` restores the task vector's L1 norm; `density` divides by the density; null does neither. */
@@ -35,7 +35,7 @@ export interface Consensus<T> {
   readonly scale: number;
 }
 
-/** Limit on task vectors, as in native code. */
+/** As in native code. */
 export const mostTaskVectors = 64;
 
 export const tooManyTaskVectors = `it combines more than ${mostTaskVectors} task vectors`;
@@ -119,7 +119,7 @@ export const consensus = {
   },
 } satisfies Operation<Consensus<unknown>, Consensus<string>, Consensus<Value>>;
 
-/** True if bounds may be guessed: restored norms depend on the exact choice of elements. */
+/** Restored norms depend on the exact choice of elements, so their bounds may not be guessed. */
 export const mayGuessBounds = ({ terms }: Pick<Consensus<unknown>, 'terms'>): boolean => {
   const hasBounds = ({ sparsifier }: Pruning) => kindOf(sparsifier).cuts !== undefined;
   return (
@@ -131,7 +131,7 @@ export const mayGuessBounds = ({ terms }: Pick<Consensus<unknown>, 'terms'>): bo
 /** Smaller norms are not restored, as in mergekit. */
 const leastNorm = 1e-7;
 
-/** Appends pruned task vectors, with one search for all bounds and one pass for all norms. */
+/** Searches all bounds together, and sums all norms in one pass. */
 const prune = async (
   all: readonly { readonly change: Value; readonly pruning: Pruning | null }[],
   to: Lowering,

@@ -5,9 +5,7 @@ import { boundsOf, nothing } from '../program/magnitude-bounds.js';
 import type { Operation } from '../program/operation.js';
 import type { Value } from '../program/program.js';
 
-/**
- * Arcee Fusion (vectors/arcee-fusion.ts): elements of high importance from the source, others from the base.
- */
+/** Arcee Fusion (vectors/arcee-fusion.ts). */
 export interface Fusion<T> {
   readonly kind: 'fusion';
   readonly base: T;

@@ -24,10 +24,9 @@ export interface Ram<T> {
 /** A vote needs two inputs for each task vector. */
 const most = mostTaskVectors / 2;
 
-/** A bound that keeps |v| > x and drops |v| ≤ x. */
+/** Keeps |v| > x. */
 const above = (x: number) => ({ bits: bitsOfFloat(x), cutoff: 0, early: true }) as const;
 
-/** A bound that keeps every element. */
 const everything = { bits: 0, cutoff: Number.MAX_SAFE_INTEGER, early: true } as const;
 
 export const ram = {
@@ -86,8 +85,8 @@ export const ram = {
 } satisfies Operation<Ram<unknown>, Ram<string>, Ram<Value>>;
 
 /**
- * Returns inputs for a vote that counts each nonzero change once. Each change is paired with its negative, so
- * that signs cancel; the vote then elects the positive one of each pair.
+ * Inputs for a vote that counts each nonzero change once. Each change is paired with its negative, so that
+ * signs cancel; the vote then elects the positive one of each pair.
  *
  * @param sign weight of the negatives: −1 sums the changes, 1 their magnitudes
  */
@@ -100,7 +99,7 @@ const counted = (program: Program, changes: readonly Value[], sign: 1 | -1) =>
     least: 0,
   }) as const;
 
-/** Returns 0 at elements with at most one nonzero change, and a positive number at all others. */
+/** 0 at elements with at most one nonzero change, positive at all others. */
 const sharedBy = (program: Program, changes: readonly Value[]): Value => {
   const [first] = changes;
   if (first === undefined) throw new RangeError('ram has a source');

@@ -36,7 +36,7 @@ export interface ByRank {
   readonly seed: string;
 }
 
-/** Keeps elements of at least this magnitude, which is found over the whole model. */
+/** The magnitude is found over the whole model. */
 export interface ByThreshold {
   readonly by: 'threshold';
   readonly atLeast: number;
@@ -45,16 +45,15 @@ export interface ByThreshold {
 /** A rule that keeps some elements of a task vector and sets the others to 0. */
 export type Sparsifier = ByMagnitude | ByOutliers | ByRandom | ByRank | ByThreshold;
 
-/** Defines one kind of sparsifier for the rest of the tree. */
+/** A kind of sparsifier, as the rest of the tree sees it. */
 interface SparsifierKind<S> {
   readonly schema: z.ZodType<S>;
-  /** True if the program must rank elements within whole rows. */
   readonly needsRows?: true;
-  /** True if random numbers decide which elements are kept. Default: false. */
+  /** True if random numbers decide which elements are kept. */
   draws?(sparsifier: S): boolean;
-  /** Returns the magnitude bounds that `append` needs. */
+  /** The magnitude bounds that `append` needs. */
   cuts?(sparsifier: S, elements: number): readonly Omit<BoundToFind, 'value' | 'tallied'>[];
-  /** Appends the sparsified value times `scale`; `bounds` are the bounds found for `cuts`, in order. */
+  /** The sparsified value times `scale`; `bounds` are those found for `cuts`, in order. */
   append(
     program: Program,
     value: Value,
@@ -62,7 +61,7 @@ interface SparsifierKind<S> {
     bounds: readonly MagnitudeBound[],
     scale: number,
   ): Value;
-  /** Describes the sparsifier: `50 % by magnitude`. */
+  /** `50 % by magnitude`. */
   describe(sparsifier: S): string;
 }
 
@@ -74,7 +73,7 @@ const describeDensity = ({ by, density }: { by: string; density: number }): stri
 const keepAbove = (program: Program, value: Value, lower: MagnitudeBound, scale: number): Value =>
   program.keep({ value, by: value, lower, upper: nothing, scale });
 
-/** Keeps elements whose magnitude is `atLeast` or more, times `scale`. */
+/** Keeps elements of at least this magnitude, times `scale`. */
 export const keepReaching = (program: Program, value: Value, atLeast: number, scale: number): Value =>
   keepAbove(program, value, { bits: bitsOfFloat(atLeast), cutoff: program.elements, early: true }, scale);
 
@@ -151,7 +150,7 @@ type SparsifiersByKind = {
 
 const sparsifiers: SparsifiersByKind = { magnitude, outliers, random, rank, threshold };
 
-/** Returns a sparsifier's kind. Types cannot express that a kind takes only its own sparsifiers. */
+/** Types cannot express that a kind takes only its own sparsifiers. */
 export const kindOf = (sparsifier: Sparsifier): SparsifierKind<Sparsifier> =>
   sparsifiers[sparsifier.by] as SparsifierKind<Sparsifier>;
 
