@@ -6,13 +6,13 @@ import { isObject } from '../../models/checkpoint/files/json.js';
 import { toCamelCase, toSnakeCase } from './document/case.js';
 import { unknownKeyOf } from './document/invalid.js';
 
-// Checks of settings that were read as plain values, such as blocks of an experiment.
+// For settings that were read as plain values, such as blocks of an experiment.
 
 export const spelt = (key: string): string => toSnakeCase(key) ?? key;
 
 export const keysOf = ({ shape }: z.ZodObject): string[] => Object.keys(shape).map(spelt);
 
-/** Returns a setting's allowed values, in words and as names. */
+/** In words and as names. */
 const valuesOf = (value: z.core.$ZodType): { expected: string; names: readonly string[] } => {
   const { type, minimum, enum: listed = [] } = z.toJSONSchema(value, { io: 'input', unrepresentable: 'any' });
   const { expected, names = listed.map(String) } = wordsOf(value) ?? {};
@@ -31,7 +31,7 @@ interface SettingFault {
   readonly nearest?: string | undefined;
 }
 
-/** @param block the block's name; undefined for the whole file */
+/** @param block undefined for the whole file */
 export const faultIn = (
   block: string | undefined,
   path: readonly (string | number)[],
@@ -72,9 +72,9 @@ const check = <Block extends z.ZodObject>(schema: Block, values: Readonly<Record
 };
 
 /**
- * Checks a block of settings with keys in snake case.
+ * Keys are in snake case.
  *
- * @param block the block's name for errors; undefined for a whole file
+ * @param block for errors; undefined for a whole file
  * @throws LayerloomError RECIPE_INVALID with the value's path
  */
 export const parseSettings = <Block extends z.ZodObject>(
@@ -102,7 +102,7 @@ export const parseSettings = <Block extends z.ZodObject>(
 };
 
 /**
- * Checks settings with names in camel case.
+ * Names are in camel case.
  *
  * @param at the settings' path in a recipe
  * @throws LayerloomError INVALID_PARAMETER

@@ -6,8 +6,7 @@ import { invalidSetting } from '../framework/declaration/settings.js';
 import { same } from '../framework/tensors/tensor-recipe.js';
 
 /**
- * Checks a recipe's tokenizer. Default source: `auto` in our own dialect; in mergekit's, rows are merged by
- * number.
+ * Default source: `auto` in our own dialect; in mergekit's, rows are merged by number.
  *
  * @param references models, then companions; the request refers to their indexes
  * @throws LayerloomError INVALID_PARAMETER

@@ -5,10 +5,10 @@ export type WrittenModel = string | UncheckedRecipe;
 
 type Replace = (model: WrittenModel) => unknown;
 
-/** Replaces the models in a value. Leaves other values to the recipe's check. */
+/** Leaves other values to the recipe's check. */
 type Walk = (value: unknown, replace: Replace) => unknown;
 
-/** Words by which a swap's parts name the recipe's own models. */
+/** Words by which parts name the recipe's own models. */
 export const partWords: ReadonlySet<unknown> = new Set(['task', 'language', 'base']);
 
 /** Words for a tokenizer's source that are not models. */
@@ -20,14 +20,14 @@ const plain: Walk = (value, replace) =>
 const isEntry = (value: unknown): value is Readonly<Record<string, unknown>> =>
   isObject(value) && 'model' in value && !isUncheckedRecipe(value);
 
-/** Replaces a model; converts `{ model, name }` to `NAME=MODEL`. */
+/** Converts `{ model, name }` to `NAME=MODEL`. */
 const model: Walk = (value, replace) => {
   if (!isEntry(value)) return plain(value, replace);
   const { model: inner, name } = value;
   return plain(typeof inner === 'string' && typeof name === 'string' ? `${name}=${inner}` : inner, replace);
 };
 
-/** Replaces an entry's model and keeps its other keys. */
+/** Keeps the other keys. */
 const entry: Walk = (value, replace) => {
   const replaced = model(value, replace);
   if (!isEntry(value)) return replaced;
@@ -68,7 +68,7 @@ const embedding: Walk = (value, replace) =>
   isEntry(value) ? inKeys(value, { model: plain }, replace) : plain(value, replace);
 const ofPart = unless(partWords, model);
 
-/** All keys of a recipe that hold models, in camel case and in YAML's spelling. */
+/** In camel case and in YAML's spelling. */
 const places: Readonly<Record<string, Walk>> = {
   ...{ task: model, language: model, model, base: model, donor: model, gates: model, config: model },
   models: listOf(entry),
@@ -80,20 +80,20 @@ const places: Readonly<Record<string, Walk>> = {
   tokenizer: mapping({ source, tokens: listOf(mapping({ source: embedding })) }),
 };
 
-/** Replaces all models of a recipe. A nested recipe is passed to `replace` as a whole. */
+/** A nested recipe is passed to `replace` as a whole. */
 export const replaceModels = <Recipe extends Readonly<Record<string, unknown>>>(
   recipe: Recipe,
   replace: Replace,
 ): Recipe => inKeys(recipe, places, replace);
 
-/** Returns a recipe's own models, without those inside nested recipes. */
+/** Without those inside nested recipes. */
 export const modelsOf = (recipe: Readonly<Record<string, unknown>>): WrittenModel[] => {
   const found: WrittenModel[] = [];
   replaceModels(recipe, (each) => found.push(each));
   return found;
 };
 
-/** Replaces models one after another. Returns the same object if no model changes. */
+/** Replaces models in turn. Returns the same object if no model changes. */
 export const mapModels = async (
   recipe: UncheckedRecipe,
   replace: (model: WrittenModel) => WrittenModel | Promise<WrittenModel>,

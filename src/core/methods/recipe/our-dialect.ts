@@ -27,8 +27,8 @@ import { partWords } from './model-places.js';
 import { ourSource, ourTokenizer } from './tokenizer-block.js';
 
 /**
- * Reads a recipe in our own dialect (`method:`). Resolves relative paths against the file's folder. A model
- * may be a nested recipe, inline or by the name of a document or file. Parameters are checked elsewhere.
+ * Reads `method:`. Relative paths start in the file's folder. A model may be a nested recipe, inline or by
+ * the name of a document or file. Parameters are checked elsewhere.
  *
  * @throws LayerloomError RECIPE_INVALID, READ_FAILED
  */
@@ -87,7 +87,7 @@ const methodName: Field = async (value) => {
   throw invalidRecipe(value.mark, { key: 'method', reason: 'no method', expected: 'its name' });
 };
 
-/** Moves the entries of `parameters` up a level. */
+/** Moves entries of `parameters` up a level. */
 const flattened = ({ mark, entries }: Mapping, place: string): Mapping => {
   const flat = inCamelCase(entries, place);
   const parameters = flat.get('parameters');

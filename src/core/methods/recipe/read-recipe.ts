@@ -11,16 +11,15 @@ export type { Path } from './document/tree.js';
 export type { RecipeWarning } from './document/warning.js';
 export type { MergekitValue } from './settings.js';
 
-/** The result of reading a recipe's file. */
 export interface ReadRecipe {
-  /** The recipe in our dialect, not yet checked by its method. Models may be nested recipes. */
+  /** In our dialect, not yet checked by its method. Models may be nested recipes. */
   readonly recipe: UncheckedRecipe;
   readonly text: string;
-  /** Inputs recorded in the file, if the file is a merge's output. */
+  /** Only if the file is a merge's output. */
   readonly recorded?: RecordedInputs;
-  /** Warnings about keys of mergekit's dialect that are ignored; in our own dialect, such keys are errors. */
+  /** About keys of mergekit's dialect that are ignored; in our own dialect, such keys are errors. */
   readonly warnings: readonly RecipeWarning[];
-  /** Returns where the value or key at a path was written; if absent, the innermost existing value. */
+  /** The place of the value or key at a path; if absent, of the innermost existing value. */
   locate(path: Path, part?: 'key' | 'value'): Location;
 }
 
@@ -49,13 +48,13 @@ export const readRecipe = async (given: string): Promise<ReadRecipe> => {
   };
 };
 
-/** Adds a file's warnings to a LayerloomError; leaves other errors unchanged. */
+/** Leaves other errors unchanged. */
 export const withWarnings = (error: unknown, warnings: readonly RecipeWarning[]): unknown =>
   error instanceof LayerloomError && warnings.length > 0
     ? error.with({ warnings: warnings.map(({ text }) => text) })
     : error;
 
-/** Adds the place of `context.recipePath` to an error: the key's for USAGE, otherwise the value's. */
+/** For `context.recipePath`: the key's place for USAGE, otherwise the value's. */
 export const withPlace = (error: LayerloomError, read: Pick<ReadRecipe, 'locate'>): LayerloomError => {
   const { recipePath } = error.context;
   if (recipePath === undefined) return error;

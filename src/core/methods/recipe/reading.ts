@@ -25,10 +25,10 @@ import {
 import type { RecordedInputs } from './recorded-inputs.js';
 import type { RecordedRecipe } from './recorded-recipe.js';
 
-/** Limit on expanded recipes. Documents that use other documents twice double the number at each level. */
+/** Documents that use other documents twice double the number at each level. */
 const mostMerges = 1000;
 
-/** A recipe that is being read. The same link twice in a chain is a cycle. */
+/** The same link twice in a chain is a cycle. */
 interface Link {
   readonly id: string;
   readonly label: string;
@@ -37,10 +37,9 @@ interface Link {
 interface Surroundings {
   readonly file: string;
   readonly documents: ReadonlyMap<string, RecipeDocument>;
-  /** Names of documents that others use. */
   readonly used: Set<string>;
   readonly find: (model: string) => Promise<string>;
-  /** True for a model in the file's record of inputs. */
+  /** True for a model in the file's record. */
   readonly isRecorded: (word: string) => boolean;
 }
 
@@ -50,7 +49,7 @@ interface Finished {
   readonly recipe: Mapping;
 }
 
-/** Reads a recipe and the recipes it uses, one after another, each once. */
+/** Reads a recipe and those it uses, one after another, each once. */
 export class Reading {
   recorded: RecordedInputs | undefined;
   readonly warnings: RecipeWarning[] = [];
@@ -58,7 +57,7 @@ export class Reading {
   #merges = 0;
 
   /**
-   * Reads the user's argument: a file, or a recipe as text.
+   * A file, or a recipe as text.
    *
    * @throws LayerloomError RECIPE_INVALID
    */
@@ -69,8 +68,6 @@ export class Reading {
   }
 
   /**
-   * Reads a file's recipe.
-   *
    * @param mark the place that names the file; undefined if the user named it
    * @throws LayerloomError RECIPE_INVALID
    */
@@ -78,7 +75,7 @@ export class Reading {
     return this.#file(file, () => documentsOf(file, mark), chain, mark);
   }
 
-  /** @param file the recipe's relative paths start in this file's folder */
+  /** @param file relative paths start in this file's folder */
   #file(
     file: string,
     read: () => RecipeFile | Promise<RecipeFile>,
@@ -159,7 +156,7 @@ export class Reading {
     return readers[dialectOf(recipe)](recipe, scope);
   }
 
-  /** Reads a link's recipe once, and refuses a recipe that uses itself. */
+  /** Refuses a recipe that uses itself. */
   async #once(
     link: Link,
     chain: readonly Link[],
@@ -195,7 +192,7 @@ export class Reading {
 const isFolder = async (path: string): Promise<boolean> =>
   (await unlessMissing(path, stat(path)))?.isDirectory() === true;
 
-/** Returns a function that finds a model in a folder, or for an output at the recorded path. */
+/** Searches a folder or, for an output, the recorded path. */
 const finderIn =
   (folder: string, { recorded, recordedFirst = false }: Partial<RecordedRecipe> = {}) =>
   async (model: string): Promise<string> => {
@@ -210,7 +207,7 @@ const finderIn =
     return isThere ? found : ((await recorded.find(model)) ?? found);
   };
 
-/** Reads a file's documents. If a recipe names the file (at `mark`), errors point to the recipe. */
+/** If a recipe names the file (at `mark`), errors point to the recipe. */
 const documentsOf = async (file: string, mark: Mark | undefined): Promise<RecipeFile> => {
   try {
     return await readRecipeFile(file);
@@ -246,7 +243,7 @@ const dialectOf = ({ entries, mark }: Mapping): keyof typeof readers => {
   });
 };
 
-/** Returns the document without a name, or the only document that no other uses. */
+/** The document without a name, or the only one that no other uses. */
 const resultOf = (finished: readonly [Finished, ...Finished[]], used: ReadonlySet<string>): Mapping => {
   const free = finished.filter(({ name }) => name === undefined || !used.has(name));
   // At least one document is unused, because cycles have been refused.

@@ -18,7 +18,7 @@ export interface RecipeDocument {
   readonly recipe: Mapping;
 }
 
-/** True for a recipe as text: a mapping in YAML's flow style, such as JSON. */
+/** A mapping in YAML's flow style, such as JSON. */
 export const isRecipeText = (given: string): boolean => given.startsWith('{');
 
 /** Every recipe, in either dialect, has at least one of these keys. */
@@ -27,16 +27,16 @@ export const recipeKeys = [
   ...['merge_method', 'base_model', 'experts'],
 ];
 
-/** Limit on a recipe's bytes, in case a user names a checkpoint. */
+/** In case a user names a checkpoint. */
 const largest = 1_000_000;
 
-/** Limit on the bytes of a layerloom.json, which has lines for each shard and perhaps each tensor. */
+/** It has lines for each shard and perhaps each tensor. */
 const largestProvenance = 256 * largest;
 
 export interface RecipeFile {
   readonly documents: readonly [RecipeDocument, ...RecipeDocument[]];
   readonly recorded?: Pick<RecordedRecipe, 'recorded' | 'recordedFirst'>;
-  /** Duplicate keys in mergekit's dialect, where the last one counts. */
+  /** In mergekit's dialect, where the last one counts. */
   readonly repeated: readonly RepeatedKey[];
 }
 
@@ -49,7 +49,7 @@ export const readRecipeFile = async (file: string): Promise<RecipeFile> =>
   recipeFileOf(await recipeIn(file), file);
 
 /**
- * Reads a recipe from text; messages call the text `name`.
+ * Messages call the text `name`.
  *
  * @throws LayerloomError RECIPE_INVALID
  */
@@ -99,7 +99,7 @@ const documentsIn = ([first, ...others]: readonly [Mapping, ...Mapping[]]): [
 };
 
 /**
- * @param what the kind of file, for errors
+ * @param what for errors
  *
  * @throws LayerloomError RECIPE_INVALID if the file is unreadable, not text, or too large
  */
@@ -113,7 +113,7 @@ export const readText = async (file: string, what = 'a recipe', most = largest):
   }
 };
 
-/** Returns why a file cannot be read, and what to give in its place. */
+/** Also says what to give in its place. */
 const whyUnread = (
   file: string,
   what: string,

@@ -27,18 +27,18 @@ import { checkOptions } from './block.js';
 import { checkTokenizer } from './check-tokenizer.js';
 import { toSnakeCase } from './document/case.js';
 
-/** A checked recipe, before any model is opened. Later code trusts its values. */
+/** Checked before any model is opened. Later code trusts its values. */
 export interface Recipe {
   readonly method: string;
   readonly title: string;
   readonly tags: readonly string[];
   readonly citations: readonly Citation[];
-  /** The recipe as given, whose settings a complete recipe repeats. */
+  /** As given; a complete recipe repeats its settings. */
   readonly given: UncheckedRecipe;
-  /** Layout of shards, unless options override it. */
+  /** Options override it. */
   readonly layout: Layout | undefined;
   readonly maxShardSize: string | number | undefined;
-  /** Layout of a mixture's experts, unless options override it. */
+  /** For a mixture; options override it. */
   readonly experts: ExpertLayout | undefined;
   readonly quantize: WrittenName | undefined;
   /** Gives models a `config.json` if they have none; nested recipes have their outer recipe's. */
@@ -50,15 +50,14 @@ export interface Recipe {
   readonly allowNonFinite: boolean;
   /** The request refers to models by index: `models`, then `companions`. */
   readonly tokenizer: TokenizerRequest;
-  /** Present if the first model gets the second model's tokenizer. */
+  /** The first model gets the second model's tokenizer. */
   readonly transplant: TransplantRequest | undefined;
   /** `auto`, or a template's text. */
   readonly chatTemplate: string | undefined;
-  /** Name of the stack of layers; undefined for models with a single stack. */
+  /** Undefined for models with a single stack. */
   readonly stack: string | undefined;
   readonly models: readonly ModelReference[];
   readonly companions: readonly ModelReference[];
-  /** Nested recipes after their own checks. */
   readonly nested: ReadonlyMap<RecipeInput, Recipe>;
   readonly keepsCard: boolean;
   readonly needsLayers: boolean;
@@ -69,11 +68,7 @@ export interface Recipe {
 
 const mostNesting = 16;
 
-/**
- * Returns the method of an object that may be a recipe.
- *
- * @throws LayerloomError INVALID_PARAMETER with the `path`
- */
+/** @throws LayerloomError INVALID_PARAMETER with the `path` */
 export const withMethod = (
   input: unknown,
   path: RecipePath = [],
@@ -98,7 +93,7 @@ export const withMethod = (
 };
 
 /**
- * Checks a recipe before any file is read.
+ * Reads no file.
  *
  * @throws LayerloomError INVALID_PARAMETER, USAGE for an unknown parameter, both with the `path`
  */
@@ -156,8 +151,8 @@ export const parseRecipe = (input: unknown, path: RecipePath = [], outerConfig?:
   const decided = <T>(value: T | ((parameters: never) => T) | undefined, otherwise: T): T =>
     typeof value === 'function' ? (value as (parameters: never) => T)(parameters) : (value ?? otherwise);
   return {
-    // A setting that this function does not read fails to compile here; otherwise recipes with it would be
-    // accepted and the setting ignored.
+    // A setting that this function does not read fails to compile here; otherwise it would be accepted and
+    // ignored.
     ...({ ...otherCommon, ...otherOutput } satisfies Record<string, never>),
     method: method.name,
     title: method.title,
@@ -191,11 +186,7 @@ export const parseRecipe = (input: unknown, path: RecipePath = [], outerConfig?:
   };
 };
 
-/**
- * Refuses layout settings in a recipe that writes no shards.
- *
- * @throws LayerloomError INVALID_PARAMETER
- */
+/** @throws LayerloomError INVALID_PARAMETER for layout settings in a recipe that writes no shards */
 export const refuseLayout = ({ given }: Recipe, where: string): void =>
   refuse(given, Object.keys(layoutSettings), [], where);
 
@@ -205,13 +196,13 @@ const refuse = (given: UncheckedRecipe, keys: readonly string[], path: RecipePat
       throw invalidSetting([...path, key], given[key], `no such key of a recipe ${where}`);
 };
 
-/** Returns a recipe's nested recipes, then the recipe. */
+/** Nested recipes, then the recipe. */
 export const allRecipes = (recipe: Recipe): Recipe[] => [
   ...[...recipe.nested.values()].flatMap(allRecipes),
   recipe,
 ];
 
-/** Returns texts of models; a nested recipe is replaced by the models it merges. */
+/** A nested recipe is replaced by the models it merges. */
 export const mergedModels = (recipe: Recipe, models: readonly ModelInput[]): string[] =>
   models.flatMap((model) => {
     if (typeof model === 'string') return [model];
@@ -224,7 +215,7 @@ export const mergedModels = (recipe: Recipe, models: readonly ModelInput[]): str
         );
   });
 
-/** Runs `work`, and prefixes errors with the path of the nested recipe. */
+/** Prefixes errors with the path of the nested recipe. */
 const within = <T>(path: RecipePath, work: () => T): T => {
   try {
     return work();

@@ -9,7 +9,7 @@ const text = z.string();
 
 const found = z.object({ name: text, path: text, ...recordedOriginShape });
 
-/** An input recorded in `layerloom.json`; unknown keys are dropped. */
+/** From `layerloom.json`; unknown keys are dropped. */
 const inputSchema = found.extend({
   role: text,
   adapted: z.object({ base: found, adapter: found, config: text }).exactOptional(),
@@ -26,7 +26,7 @@ const inputSchema = found.extend({
 
 export const inputsSchema = z.array(inputSchema);
 
-/** A file of a recorded input, with values that show whether the file changed. */
+/** With values that show whether the file changed. */
 export interface RecordedFile {
   readonly file: string;
   readonly bytes: number;
@@ -36,7 +36,7 @@ export interface RecordedFile {
   readonly sha256?: string;
 }
 
-/** A merge's input as recorded, with its path on the machine that merged. */
+/** With its path on the machine that merged. */
 export interface RecordedInput extends FoundModel {
   readonly role: string;
   /** Present for a base with an adapter. */
@@ -44,11 +44,11 @@ export interface RecordedInput extends FoundModel {
   readonly files: readonly RecordedFile[];
 }
 
-/** A merge's recorded inputs, used to find the models of its recipe. */
+/** For finding the models of a recipe. */
 export class RecordedInputs {
   readonly file: string;
   readonly inputs: readonly RecordedInput[];
-  /** Records of the models found, keyed by the text that the recipe then uses. */
+  /** Keyed by the text that the recipe then uses. */
   readonly found = new Map<string, RecordedInput>();
   readonly #byText: ReadonlyMap<string, RecordedInput>;
 
@@ -57,22 +57,21 @@ export class RecordedInputs {
     this.inputs = inputs;
     this.#byText = byPortableText(inputs);
   }
-  /** Returns true if the record has the model. */
 
   has(model: string): boolean {
     return this.#byText.has(model);
   }
 
   /**
-   * Finds a model at its recorded path.
+   * At the recorded path.
    *
    * @returns the path, after `NAME=` if the folder has another name; undefined if the model is not there
    * @throws LayerloomError READ_FAILED
    */
   async find(model: string): Promise<string | undefined> {
     const input = modelOfText(this.#byText, model);
-    // The recorded paths belong to whoever merged, so this user may not be allowed to read them. A model
-    // found elsewhere is compared with the record.
+    // The paths belong to whoever merged, so this user may not be allowed to read them. A model found
+    // elsewhere is compared with the record.
     if (input === undefined || !(await allWithinReach(foundModels(input).map(({ path }) => path))))
       return undefined;
     const found = localText(this.#byText, model, input);
@@ -80,7 +79,6 @@ export class RecordedInputs {
     return found;
   }
 
-  /** Notes the address at which a model was found. */
   note(model: string, found: string): void {
     const input = modelOfText(this.#byText, model);
     if (input !== undefined) this.found.set(found, input);

@@ -21,16 +21,16 @@ import { type Oddity, warnOfUnknown } from './document/warning.js';
 
 type Scalar = boolean | number | string;
 
-/** A value for tensors whose names contain `filter`; without a filter, for all tensors. */
+/** Applies to tensors whose names contain `filter`; without a filter, to all. */
 interface Conditional {
   readonly filter?: string;
   readonly value: Scalar | readonly Scalar[];
 }
 
-/** A value, a gradient over layers, or values with filters, where the first match applies. */
+/** The first filter that matches applies; a list is a gradient over layers. */
 export type MergekitValue = Scalar | readonly Scalar[] | Conditional | readonly Conditional[];
 
-/** Names that no parameter may have, because this reader uses them. */
+/** Names that this reader uses itself. */
 const reserved = new Set([
   'method',
   'dialect',
@@ -50,19 +50,18 @@ const reserved = new Set([
   'stack',
 ]);
 
-/** The place of a `parameters` block: which parameters are valid there, and how to warn of others. */
+/** Which parameters are valid there, and how to warn of others. */
 export interface ParameterPlace {
   readonly method: string;
-  /** Known parameters by camel-case name; undefined if the method checks parameters itself. */
+  /** By camel-case name; undefined if the method checks parameters itself. */
   readonly known: ReadonlyMap<string, ParameterFacts> | undefined;
-  /** True if only parameters of single models are valid here. */
   readonly ofModel: boolean;
   readonly warn: (oddity: Oddity) => void;
 }
 
 /**
- * Reads mergekit's `parameters` by the rules of YAML 1.1 and mergekit: quoted numbers are numbers; bare `yes`
- * and `off` are booleans; 1 and 0 are booleans for boolean parameters. Warns of unknown parameters.
+ * Follows YAML 1.1 and mergekit: quoted numbers are numbers; bare `yes` and `off` are booleans; 1 and 0 are
+ * booleans for boolean parameters. Warns of unknown parameters.
  *
  * @throws LayerloomError RECIPE_INVALID
  */
@@ -87,7 +86,7 @@ export const readParameters = (
   return read;
 };
 
-/** Reads parameters for a method that checks them itself. */
+/** For a method that checks its parameters itself. */
 const unchecked = (entries: Entries, { warn }: ParameterPlace): Map<string, MappingEntry> => {
   for (const [key, { key: mark }] of entries)
     if (reserved.has(toCamelCase(key)))
@@ -126,7 +125,6 @@ const unusedParameter = (
 interface SettingPlace {
   readonly warn: (oddity: Oddity) => void;
   readonly spec?: ParameterSpec;
-  /** For warnings. */
   readonly name?: string;
 }
 
@@ -142,7 +140,7 @@ const readSetting = (tree: Tree, place: SettingPlace): Tree => {
     : readValue(tree, place);
 };
 
-/** Reads a value with a filter. `*` matches all tensors, as does no filter. */
+/** `*` matches all tensors, as does no filter. */
 const readConditional = (tree: Mapping, place: SettingPlace): Mapping => {
   warnOfUnknown(tree, 'the setting', ['filter', 'value'], place.warn);
   const filter = tree.entries.get('filter');
@@ -170,7 +168,7 @@ const readValue = (tree: Tree, { spec, warn, name }: SettingPlace): Tree => {
   });
 };
 
-/** Limits a share to its maximum and warns: a density of 1.5 drops nothing. */
+/** Warns: a density of 1.5 drops nothing. */
 const atMost = (
   read: Leaf,
   { json: { maximum } = {} }: Partial<ParameterSpec> = {},
@@ -184,7 +182,7 @@ const atMost = (
   return leaf(mark, maximum);
 };
 
-/** Matches Python's numbers, with single underscores between digits; limited in length. */
+/** Python's numbers, with single underscores between digits; limited in length. */
 const number = /^(?=.{1,100}$)\s*[-+]?(\d(_?\d)*\.?(\d(_?\d)*)?|\.\d(_?\d)*)(e[-+]?\d+)?\s*$/is;
 const truth = /^(yes|on|Yes|On|YES|ON)$/;
 const falsehood = /^(no|off|No|Off|NO|OFF)$/;
@@ -205,7 +203,7 @@ const readScalar = (given: Leaf, spec: ParameterSpec | undefined): Leaf => {
   return converted === value ? given : leaf(mark, converted);
 };
 
-/** Converts between numbers and booleans as mergekit (pydantic) does. */
+/** As mergekit (pydantic) does. */
 const convert = (value: Leaf['value'], { json = {} }: ParameterSpec): Leaf['value'] => {
   const { type, enum: values } = json as { type?: string; enum?: readonly unknown[] };
   const isFlag = type === 'boolean' || values?.includes(true) === true;
@@ -217,7 +215,7 @@ const convert = (value: Leaf['value'], { json = {} }: ParameterSpec): Leaf['valu
   return type === 'number' && typeof value === 'boolean' ? Number(value) : value;
 };
 
-/** Adds the outer scope's parameters. If no filter of an inner one matches, the outer value applies. */
+/** If no filter of an inner parameter matches, the outer value applies. */
 export const overlay = (inner: Entries, outer: Entries): Map<string, MappingEntry> => {
   const joined = new Map([...outer, ...inner]);
   for (const [name, { key, value }] of inner) {

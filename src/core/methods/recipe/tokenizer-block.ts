@@ -24,7 +24,7 @@ import { sourceWords } from './model-places.js';
 
 // Reads `tokenizer:` of either dialect as `TokenizerParameters`.
 
-/** Handles unknown keys. Default: an error. */
+/** Default: an error. */
 export type OnUnknown = (given: Mapping, place: string, known: readonly string[]) => void;
 
 const refuseUnknown: OnUnknown = ({ entries }, place, known) => checkKeys(entries, place, known);
@@ -63,7 +63,7 @@ export const readMergekitTokenizer = async (
   return [['tokenizer', { key: block.key, value }]];
 };
 
-/** Reads a number, quoted or not, as pydantic does; 0 means no padding. */
+/** Quoted or not, as pydantic does; 0 means no padding. */
 const multipleOf = (given: MappingEntry | undefined): MappingEntry | undefined => {
   if (given?.value.kind !== 'leaf') return given;
   const { key, value } = given;
@@ -76,7 +76,7 @@ const sourceField =
   async (value) =>
     isText(value) && (value.value === 'base' || value.value === 'union') ? value : model(value);
 
-/** Converts mergekit's mapping of tokens to a list of `{ token, source, force }`. */
+/** To a list of `{ token, source, force }`. */
 const mergekitTokens = async (value: Tree, model: Field, unknown: OnUnknown): Promise<Tree> => {
   const { mark, entries } = expectMapping(value, 'tokens', 'tokens, each with source or force');
   const tokens: Tree[] = [];
@@ -91,7 +91,7 @@ const mergekitTokens = async (value: Tree, model: Field, unknown: OnUnknown): Pr
   return list(mark, tokens);
 };
 
-/** Reads a model, `kind: zero`, or `kind: model_token`. */
+/** A model, `kind: zero`, or `kind: model_token`. */
 const mergekitEmbedding = async (value: Tree, model: Field, unknown: OnUnknown): Promise<Tree> => {
   const kind = value.kind === 'mapping' ? value.entries.get('kind') : undefined;
   if (value.kind !== 'mapping' || kind === undefined) return model(value);
@@ -120,8 +120,6 @@ const mergekitEmbedding = async (value: Tree, model: Field, unknown: OnUnknown):
 };
 
 /**
- * Reads `tokenizer` of our own dialect.
- *
  * @param model finds a model, or reads a nested recipe
  * @throws LayerloomError RECIPE_INVALID
  */
@@ -143,7 +141,7 @@ export const ourTokenizer =
     });
   };
 
-/** Reads `tokenizer_source` of our own dialect: a word or a model. */
+/** A word or a model. */
 export const ourSource =
   (model: Field): Field =>
   async (value) => {

@@ -19,11 +19,11 @@ export type TextPart = readonly [begin: number, end: number];
 
 export interface DocumentKind {
   readonly name: string;
-  /** The expected content of a document, as the end of "expected …". */
+  /** Completes the sentence "expected …". */
   readonly document: string;
-  /** Keys, at least one in each such file. Messages do not quote other files, which may be private. */
+  /** At least one is in each such file. Messages do not quote other files, which may be private. */
   readonly keys?: readonly string[];
-  /** Called for a document with duplicate keys; the last one counts. Default: an error. */
+  /** Called for duplicate keys; the last one counts. Default: an error. */
   readonly onRepeated?: (document: Mapping, keys: readonly RepeatedKey[]) => void;
 }
 
@@ -37,10 +37,10 @@ export const recipeKind: DocumentKind = {
   document: 'a mapping with method (or merge_method, as mergekit has it)',
 };
 
-/** Returns an error's text for a file without any of the kind's keys. */
+/** The error for a file without any of the kind's keys. */
 const foreignTo = ({ name, document, keys }: DocumentKind, text: string): RecipeText['foreign'] => {
   if (keys === undefined) return undefined;
-  // Finds keys at the start of a line, or after a bracket or comma.
+  // At the start of a line, or after a bracket or comma.
   const key = new RegExp(`(?:^|[{,\\n])[ \\t]*["']?(?:${keys.join('|')})["']?[ \\t]*:`);
   return text.trim() === '' || key.test(text)
     ? undefined
@@ -48,13 +48,13 @@ const foreignTo = ({ name, document, keys }: DocumentKind, text: string): Recipe
 };
 
 /**
- * Parses the documents of a recipe's file, each a mapping; skips empty documents. As recipes for Python
- * expect, uses YAML 1.2's core schema, in which `1e-5` is a number, with anchors and `<<`.
+ * Parses the documents of a recipe's file, each a mapping; skips empty ones. As recipes for Python expect,
+ * uses YAML 1.2's core schema, in which `1e-5` is a number, with anchors and `<<`.
  *
  * @param file name in messages
  * @param part range of the text to parse; marks refer to the whole text
  * @throws LayerloomError RECIPE_INVALID with line and column: not YAML, a duplicate key (unless `onRepeated`
- *   is given), a document that is not a mapping, no document
+ * is given), a document that is not a mapping, no document
  */
 export const parseDocuments = (
   text: string,
@@ -85,9 +85,9 @@ const documentsOf = (source: RecipeText): readonly YamlDocument[] => {
   }
 };
 
-/** Converts a document to a tree, with aliases replaced by their anchors' values. */
+/** Replaces aliases by their anchors' values. */
 class Reader {
-  /** Each anchor's value, and the number of values inside. */
+  /** With the number of values inside. */
   readonly #anchors = new Map<string, { readonly tree: Tree; readonly size: number }>();
   readonly #source: RecipeText;
   readonly #what: DocumentKind;
@@ -185,7 +185,7 @@ class Reader {
     return typeof node.value === 'string' ? node.value : (node.source ?? String(node.value));
   }
 
-  /** Converts a value. An empty value has its key's mark. */
+  /** An empty value has its key's mark. */
   #value(node: YamlNode | null, key: Mark): Tree {
     if (node === null) return { kind: 'leaf', mark: key, value: null, bare: true };
     const isEmpty = node.range?.[0] === node.range?.[1];
@@ -198,7 +198,7 @@ export const refuseRepeated = (_document: Mapping, [first]: readonly RepeatedKey
     throw invalidRecipe(first.mark, { key: first.key, reason: 'this key stands twice in one mapping' });
 };
 
-/** Returns the mappings that `<<` merges; earlier ones override later ones. */
+/** `<<` merges these; earlier ones override later ones. */
 const mergedMappings = (value: Tree): Mapping[] =>
   (value.kind === 'list' ? value.items : [value]).map((each) => {
     if (each.kind === 'mapping') return each;

@@ -13,21 +13,21 @@ import {
 } from './tree.js';
 import type { Oddity } from './warning.js';
 
-/** A recipe's file, with the functions that its dialect's reader needs. */
+/** With the functions that the dialect's reader needs. */
 export interface Scope {
   readonly folder: string;
-  /** Returns a model's address; relative paths start in the file's folder. */
+  /** Relative paths start in the file's folder. */
   find(model: string): Promise<string>;
-  /** Reads a nested recipe written in place of a model. */
+  /** Written in place of a model. */
   nested(recipe: Mapping): Promise<Mapping>;
   /**
-   * Reads the recipe that a word names: another document of the file, or another file.
+   * The word names another document of the file, or another file.
    *
    * @param folder start of relative file names
    * @returns undefined if the word is a model
    */
   named(word: string, mark: Mark, folder: string): Promise<Mapping | undefined>;
-  /** Warns of input that is accepted but probably unintended. */
+  /** The input is accepted but probably unintended. */
   warn(oddity: Oddity): void;
 }
 
@@ -36,7 +36,7 @@ export type Field = (value: Tree) => Promise<Tree>;
 export const isRecipe = ({ entries }: Mapping): boolean =>
   entries.has('method') || entries.has('merge_method');
 
-/** Drops entries whose value is null: they count as absent. */
+/** A null value counts as absent. */
 export const present = (entries: Entries): Entries =>
   new Map([...entries].filter(([, { value }]) => value.kind !== 'leaf' || value.value !== null));
 
@@ -70,7 +70,7 @@ export const notAModel = ({ kind, mark }: Tree): Error =>
     expected: 'a directory, org/name, a file or a recipe',
   });
 
-/** Reads items one after another, so that the first mistake is reported. */
+/** Reads items in turn, so that the first mistake is reported. */
 export const eachOf =
   (key: string, expected: string, item: Field): Field =>
   async (value) => {
@@ -106,7 +106,7 @@ export const readFields = async (
   return mapping(mark, read);
 };
 
-/** Converts keys to camel case. Refuses other spellings, because `int8-mask` could equal `int8Mask`. */
+/** Refuses other spellings, because `int8-mask` could equal `int8Mask`. */
 export const inCamelCase = (entries: Entries, place: string): Map<string, MappingEntry> =>
   new Map([...entries].map(([key, entry]) => [camelKey(key, entry.key, place), entry]));
 
@@ -120,7 +120,7 @@ const camelKey = (key: string, mark: Mark, place: string): string => {
   });
 };
 
-/** Reads a range of layers: the first layer, and the layer after the last. */
+/** The first layer, and the layer after the last. */
 export const layerRange: Field = async (value) => {
   const [first, end, ...more] = value.kind === 'list' ? value.items.map(wholeNumber) : [];
   if (first !== undefined && end !== undefined && more.length === 0 && first < end) return value;

@@ -4,14 +4,13 @@ import { locationOf, type Mark } from './source.js';
 import type { Entries } from './tree.js';
 
 interface RecipeFault {
-  /** The wrong word, if there is one. */
   readonly key?: string;
   readonly reason: string;
   readonly expected?: string;
   readonly nearest?: string | undefined;
 }
 
-/** Shortens a quotation to one line. */
+/** Quotes one line. */
 export const shown = (word: string): string =>
   /^[\p{L}\p{N}\p{P}\p{S} ]{1,80}$/u.test(word)
     ? word
@@ -43,7 +42,7 @@ export const unknownKey = (
   });
 };
 
-/** Returns the error for an unknown key in settings that were read as plain values. */
+/** For settings that were read as plain values. */
 export const unknownKeyOf = (block: string, key: string, known: readonly string[]): LayerloomError =>
   new LayerloomError(
     'RECIPE_INVALID',

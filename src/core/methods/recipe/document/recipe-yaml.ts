@@ -1,6 +1,6 @@
 import { Document, isScalar, isSeq, visit } from 'yaml';
 
-/** Formats a recipe as YAML without a final newline. Lists of numbers stay on one line. */
+/** Without a final newline. Lists of numbers stay on one line. */
 export const recipeYaml = (recipe: Readonly<Record<string, unknown>>): string => {
   // Lines are not folded, because spaces in templates matter.
   const document = new Document(recipe, { aliasDuplicateObjects: false });

@@ -1,7 +1,7 @@
 import { LineCounter } from 'yaml';
 import { itemAt } from '../../../base/errors/lookup.js';
 
-/** A place as editors show it: lines and columns, in UTF-16 units, from 1. */
+/** As editors show it: lines and columns, in UTF-16 units, from 1. */
 export interface Location {
   readonly file: string;
   readonly line: number;
@@ -17,11 +17,11 @@ export interface RecipeText {
   readonly begin: number;
   readonly end: number;
   readonly lines: LineCounter;
-  /** Present if the text has none of the expected keys. It may be any file, so messages do not quote it. */
+  /** The text has none of the expected keys. It may be any file, so messages do not quote it. */
   readonly foreign?: { readonly reason: string; readonly expected: string };
 }
 
-/** A place as an offset in a text. Only messages need a `Location`. */
+/** An offset in a text. Only messages need a `Location`. */
 export interface Mark {
   readonly source: RecipeText;
   readonly offset: number;
@@ -48,11 +48,10 @@ export const locationOf = ({ source: { file, text, lines, foreign }, offset }: M
   return { file, line, column, excerpt: excerptOf(end < 0 ? shown : shown.slice(0, end), column) };
 };
 
-/** Number of characters shown before and after the column. */
 const before = 60;
 const after = 60;
 
-/** Replaces control characters by spaces, since a terminal would interpret them. */
+/** A terminal would interpret control characters. */
 const excerptOf = (line: string, column: number): string => {
   const from = line.length > before + after ? Math.max(0, column - 1 - before) : 0;
   const shown = line

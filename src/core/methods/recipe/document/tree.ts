@@ -1,6 +1,6 @@
 import { type Location, locationOf, type Mark } from './source.js';
 
-/** A value's path in a recipe: keys of mappings and indexes of lists. */
+/** Keys of mappings and indexes of lists. */
 export type Path = readonly (string | number)[];
 
 /** A value with the place where it was written. Immutable; parts may come from different files. */
@@ -39,7 +39,6 @@ export const list = (mark: Mark, items: readonly Tree[]): List => ({ kind: 'list
 
 export const mapping = (mark: Mark, entries: Entries): Mapping => ({ kind: 'mapping', mark, entries });
 
-/** Drops undefined entries. */
 export const entriesOf = (
   given: Readonly<Record<string, MappingEntry | undefined>>,
 ): Map<string, MappingEntry> =>
@@ -49,7 +48,7 @@ export type Text = Leaf & { readonly value: string };
 
 export const isText = (tree: Tree): tree is Text => tree.kind === 'leaf' && typeof tree.value === 'string';
 
-/** Converts a tree to a plain value; one object for each tree, so that aliases do not multiply memory. */
+/** Makes one object for each tree, so that aliases do not multiply memory. */
 export const toPlain = (tree: Tree, made: Map<Tree, unknown> = new Map()): unknown => {
   if (tree.kind === 'leaf') return tree.value;
   const former = made.get(tree);
@@ -62,7 +61,7 @@ export const toPlain = (tree: Tree, made: Map<Tree, unknown> = new Map()): unkno
   return value;
 };
 
-/** Returns the place of the value or key (`part`) at a path; if absent, of the innermost existing value. */
+/** If the path is absent, the place of the innermost existing value. */
 export const locate = (root: Tree, path: Path, part: 'key' | 'value' = 'value'): Location => {
   let found: { readonly value: Tree; readonly key?: Mark } = { value: root };
   for (const step of path) {

@@ -6,12 +6,12 @@ import { invalidRecipe, shown } from './invalid.js';
 import { type Location, locationOf, type Mark } from './source.js';
 import type { Mapping } from './tree.js';
 
-/** A warning about input that is accepted but probably unintended. */
+/** About input that is accepted but probably unintended. */
 export interface RecipeWarning {
-  /** A line with file, line, column, the ignored input, and the nearest known key. */
+  /** File, line, column, the ignored input, and the nearest known key. */
   readonly text: string;
   readonly place: Location;
-  /** The error to throw if warnings are errors (`strict`). */
+  /** Thrown if warnings are errors (`strict`). */
   readonly error: LayerloomError<'RECIPE_INVALID'>;
 }
 
@@ -19,7 +19,7 @@ export interface Oddity {
   readonly mark: Mark;
   readonly key: string;
   readonly reason: string;
-  /** The consequence. Default: the input is ignored, as in mergekit. */
+  /** Default: the input is ignored, as in mergekit. */
   readonly effect?: string;
   readonly expected?: string | undefined;
   readonly nearest?: string | undefined;
@@ -50,7 +50,7 @@ export const warningOf = ({
 };
 
 /**
- * Warns about unknown keys of a mapping in mergekit's dialect.
+ * In mergekit's dialect.
  *
  * @param parameters names that belong under the mapping's `parameters`
  */

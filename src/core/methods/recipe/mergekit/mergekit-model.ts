@@ -13,9 +13,7 @@ import { invalidRecipe, unknownKey } from '../document/invalid.js';
 import { isText, leaf, type Mapping, type MappingEntry, type Tree } from '../document/tree.js';
 import { warnOfUnknown } from '../document/warning.js';
 
-/**
- * Returns a required key's value. If the key is missing, the error names a similar key as its misspelling.
- */
+/** If the key is missing, the error names a similar key as its misspelling. */
 export const expectNamed = (of: Mapping, key: string, place: string): MappingEntry => {
   if (!of.entries.has(key))
     for (const [other, { key: mark }] of of.entries)
@@ -43,7 +41,7 @@ export const mergekitModel = (scope: Scope): Field => {
     });
   };
 
-  /** Drops `@revision` from a local path, because only hub models have revisions. */
+  /** Only hub models have revisions. */
   const withoutRevision = async (path: string, { mark }: Tree): Promise<string> => {
     const { folder, revision } = /^(?<folder>.+)@(?<revision>[^@+]+)$/.exec(path)?.groups ?? {};
     const isHere = (at: string) => existsIn('.', at);

@@ -13,12 +13,12 @@ import { expectNamed, mergekitModel } from './mergekit-model.js';
 
 const telling = ['experts', 'gate_mode', 'experts_per_token', 'shared_experts'];
 
-/** True for a mergekit-moe file, which has neither models nor slices. */
+/** Such a file has neither models nor slices. */
 export const isMergekitMoe = (entries: Entries): boolean =>
   telling.some((key) => entries.has(key)) &&
   !['models', 'slices', 'modules', 'method'].some((key) => entries.has(key));
 
-/** mergekit-moe's keys of an expert, with our names. */
+/** With our names. */
 const ofExpert = {
   positive_prompts: 'positivePrompts',
   negative_prompts: 'negativePrompts',
@@ -26,7 +26,7 @@ const ofExpert = {
   noise_scale: 'noiseScale',
 };
 
-/** mergekit-moe's keys of a recipe, with our names. mergekit ignores the last two. */
+/** With our names. mergekit ignores the last two. */
 const ofRecipe = {
   gate_mode: 'gateMode',
   experts_per_token: 'expertsPerToken',
