@@ -35,7 +35,7 @@ import { tsvM } from './vectors/tsv-m.js';
 
 const registered = new Map<string, Method<never>>();
 
-/** All methods by the names that recipes use. */
+/** All methods, by the names that recipes use. */
 export const methods: ReadonlyMap<string, Method<never>> = registered;
 
 /**

@@ -30,8 +30,7 @@ import type { taskArithmetic } from './vectors/task-arithmetic.js';
 import type { ties } from './vectors/ties.js';
 import type { TsvMParameters } from './vectors/tsv-m.js';
 
-// This table extends an interface declared elsewhere, because parameters contain models, and models may be
-// recipes.
+// Extends an interface declared elsewhere, because parameters contain models, and models may be recipes.
 declare module './framework/declaration/recipe-input.js' {
   // Compilation fails unless this table and methods/index.ts have equal names.
   interface RecipesByMethod {

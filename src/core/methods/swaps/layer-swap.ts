@@ -28,18 +28,18 @@ import { partsOf, positionsOf, swapModels, takesFromBase } from './swap-parts.js
 import { repeatable, repeatedWeights, resolve } from './swap-record.js';
 
 /**
- * Parameters of `layer_swap` (paper, Algorithm 1). Default counts are those of §4.2, for 32 layers; their sum
- * must not exceed the model's layers. Alternatives to counts: `langLayers` and `baseLayers` name any layers;
- * `parts` name any layers and modules of any models.
+ * Paper, Algorithm 1. Default counts are those of §4.2, for 32 layers; their sum must not exceed the model's
+ * layers. Alternatives to counts: `langLayers` and `baseLayers` name any layers; `parts` name any layers and
+ * modules of any models.
  */
 export interface LayerSwapParameters {
-  /** The task expert, which gives all remaining layers and the output's side files. */
+  /** Gives all remaining layers and the output's side files. */
   task: ModelInput;
-  /** The language expert, which gives the bottom and top layers. */
+  /** Gives the bottom and top layers. */
   language: ModelInput;
   /**
-   * The common base: checked and named in the card; merged only by `baseLayers` and parts. Required for these
-   * and for `weights: 'magnitude'`.
+   * Checked and named in the card; merged only by `baseLayers` and parts. Required for these and for
+   * `weights: 'magnitude'`.
    */
   base?: ModelInput | undefined;
   /** Layers from the language expert next to the embeddings. Default 5 (§4.2). */
@@ -71,13 +71,13 @@ export interface LayerSwapParameters {
   /** Layers from the base. Default: none. */
   baseLayers?: LayerSet | undefined;
   /**
-   * Parts of the output, in place of all other settings of layers. Each tensor must be in exactly one part.
-   * `task`, `language` and `base` mean the recipe's models; a part may also name another model.
+   * In place of all other settings of layers. Each tensor must be in exactly one part. `task`, `language` and
+   * `base` mean the recipe's models; a part may also name another model.
    */
   parts?: readonly PartParameters[] | undefined;
 }
 
-/** A swap of `parts` that all name their models. */
+/** The parts name all models. */
 export interface SwapOfParts {
   /** The model that gives names, dtypes and side files. Default: that of the part `rest`, or of the first. */
   task?: ModelInput | undefined;
@@ -86,7 +86,7 @@ export interface SwapOfParts {
   parts: readonly PartParameters[];
 }
 
-/** A swap by counts or by parts, as one type for checks. */
+/** By counts or by parts, as one type for checks. */
 type AnySwap = Omit<LayerSwapParameters, 'task' | 'language'> & Pick<SwapOfParts, 'task' | 'language'>;
 
 const isMagnitudeOrPair = (weights: 'magnitude' | number[]): weights is 'magnitude' | [number, number] =>
@@ -133,7 +133,7 @@ const schema = schemaOf<AnySwap>()(
 
 type Parameters = z.output<typeof schema>;
 
-// Parameters that `parts`, `partition` or lists of layers replace.
+// `parts`, `partition` or lists of layers replace these.
 const counted = ['bottom', 'top', 'bottomTransition', 'topTransition', 'scaled'] as const;
 const allButPartition = [...counted, 'others', 'norms', 'langLayers', 'baseLayers', 'parts'] as const;
 const allButParts = [...counted, 'others', 'norms', 'langLayers', 'baseLayers', 'weights'] as const;
@@ -225,7 +225,7 @@ const expressionOf = (shares: readonly Share[], position: (of: ModelInput) => nu
 const outsideIfNorm = (place: Place): Place =>
   place.role === 'blockNorm' ? { ...place, layer: undefined } : place;
 
-/** The source of each part. Tensors that neither expert trained are equal in both. */
+/** Tensors that neither expert trained are equal in both. */
 const expertOf: Readonly<Record<PartName, 'task' | 'language' | 'average'>> = {
   language: 'language',
   task: 'task',

@@ -15,7 +15,7 @@ export const gateModes = [
   'uniform_random',
 ] as const;
 
-/** A dense model whose MLPs become one expert in each layer. */
+/** A dense model, whose MLPs become one expert in each layer. */
 export interface MixtureExpert {
   model: ModelInput;
   /** Texts that should be routed to this expert; and texts that should not. */
@@ -27,13 +27,12 @@ export interface MixtureExpert {
   noiseScale?: number | undefined;
 }
 
-/** Parameters of `mixture`. */
 export interface MixtureParameters {
-  /** The dense model that gives attention, norms, embeddings and tokenizer. */
+  /** Gives attention, norms, embeddings and tokenizer. */
   base: ModelInput;
-  /** The experts that routers choose among. */
+  /** Routers choose among these. */
   models: readonly (ModelInput | MixtureExpert)[];
-  /** The expert that processes every token; at most one. */
+  /** It processes every token; at most one. */
   sharedExperts?: readonly (ModelInput | MixtureExpert)[] | undefined;
   /**
    * Source of the routers. `random` (normal) and `uniform_random` draw numbers. The others read the file
@@ -41,13 +40,12 @@ export interface MixtureParameters {
    * last token; `hidden_avg`, their mean) or embeddings (`cheap_embed`). Default `hidden`.
    */
   gateMode?: (typeof gateModes)[number] | undefined;
-  /** The file of the routers. */
   gates?: string | undefined;
-  /** Number of experts that a router chooses for a token. Default 2. */
+  /** For each token. Default 2. */
   expertsPerToken?: number | undefined;
   /** The start of `Mixtral`, `DeepSeek MoE`, `Qwen MoE` or `Qwen3 MoE`. Default: the first that fits. */
   architecture?: string | undefined;
-  /** Seed of random routers and noise. Default 0. */
+  /** For random routers and noise. Default 0. */
   seed?: number | undefined;
 }
 
@@ -127,8 +125,8 @@ const schema = schemaOf<MixtureParameters>()(
 type Parameters = z.output<typeof schema>;
 
 /**
- * A mixture of experts from dense models, as mergekit-moe makes it. Attention, norms and embeddings come from
- * the base, experts from the models' MLPs, and routers from random numbers or a file.
+ * Makes experts as mergekit-moe does. Attention, norms and embeddings come from the base, experts from the
+ * models' MLPs, and routers from random numbers or a file.
  */
 export const mixture: Method<Parameters> = {
   name: 'mixture',

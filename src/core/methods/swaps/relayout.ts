@@ -4,9 +4,8 @@ import type { Method } from '../framework/declaration/method.js';
 import { modelSchema } from '../framework/declaration/parameters.js';
 import type { ModelInput } from '../framework/declaration/recipe-input.js';
 
-/** Parameters of `relayout`. */
 export interface RelayoutParameters {
-  /** The checkpoint to write in other shards. */
+  /** To be written in other shards. */
   model: ModelInput;
 }
 
@@ -14,7 +13,7 @@ const schema = schemaOf<RelayoutParameters>()(z.strictObject({ model: modelSchem
 
 type Parameters = z.output<typeof schema>;
 
-/** Rewrites a checkpoint in other shards, so that later merges can link to shards of whole layers. */
+/** Later merges can then link to shards of whole layers. */
 export const relayout: Method<Parameters> = {
   name: 'relayout',
   title: 'Relayout',

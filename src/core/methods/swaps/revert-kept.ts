@@ -4,7 +4,7 @@ import { elementsOf } from '../../tensor/reference.js';
 import type { Rows } from '../../tensor/rows.js';
 import type { Kept, MethodReport, ReportedPlan } from '../framework/declaration/method.js';
 
-/** Counts what a `revert` plan keeps from the expert, in all and for each tensor. */
+/** Counts what a plan keeps from the expert, in all and for each tensor. */
 export const keptOf = ({ inputs, shards, recipe }: ReportedPlan): NonNullable<MethodReport['kept']> => {
   const sense: Rows = recipe['rows'] === 'output' ? 'output' : 'input';
   // If the expert is a nested recipe, no input has the role `expert`.

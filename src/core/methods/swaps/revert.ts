@@ -17,18 +17,17 @@ import { keptOf } from './revert-kept.js';
 import { thresholdThatKeeps, type WeighedRows } from './threshold-that-keeps.js';
 
 /**
- * Parameters of `revert` (paper §3.3). Three ways to choose: by location (`bottom`, `top`, `keep`, `others`,
- * `norms`), by rows (`threshold` or `targetKept`, and `rows`), or by a partition (`partition`, `side`).
- * `modules` limits the first two.
+ * Paper §3.3. Three ways to choose: by location (`bottom`, `top`, `keep`, `others`, `norms`), by rows
+ * (`threshold` or `targetKept`, and `rows`), or by a partition (`partition`, `side`). `modules` limits the
+ * first two.
  */
 export interface RevertParameters {
-  /** The expert's base. */
   base: ModelInput;
-  /** The expert to revert in part. */
+  /** To be reverted in part. */
   model: ModelInput;
-  /** Number of layers at the bottom. Default 5. */
+  /** Default 5. */
   bottom?: number | undefined;
-  /** Number of layers at the top. Default 2. */
+  /** Default 2. */
   top?: number | undefined;
   /**
    * Layers that keep the expert's weights: `middle` for a task expert (§3.3), or bottom and top for a
@@ -124,7 +123,6 @@ const schema = schemaOf<RevertParameters>()(
 
 type Parameters = z.output<typeof schema>;
 
-/** Indexes of the models. */
 const EXPERT = 0;
 const BASE = 1;
 
@@ -249,7 +247,7 @@ const compileByRows = (parameters: Parameters, statistics: TaskVectorStatistics)
   };
 };
 
-/** Returns the rows of tensors that the filter matches. */
+/** Only tensors that the filter matches. */
 const weighedRows = ({ tensors, vectors }: TaskVectorStatistics, filter: TensorFilter): WeighedRows[] =>
   [...vectors].flatMap(([name, vector]) =>
     filter.matches(name) ? [{ vector, parameters: tensors[name]?.parametersPerRow ?? 0 }] : [],

@@ -2,7 +2,7 @@ import { LayerloomError } from '../../base/errors/errors.js';
 import { optionName } from '../../base/errors/option-name.js';
 import { paperCounts, paperLayers, scaledCount } from '../framework/counts.js';
 
-/** A swap's numbers of layers (paper, Algorithm 1). */
+/** Numbers of layers (paper, Algorithm 1). */
 export interface Counts {
   readonly bottom: number;
   readonly top: number;
@@ -16,7 +16,7 @@ export const arePaperCounts = ({ bottom, top, bottomTransition, topTransition }:
 export const countsFor = (parameters: Counts & { readonly scaled: boolean }, layers: number): Counts =>
   parameters.scaled ? scale(parameters, layers) : parameters;
 
-/** Warns if default counts, meant for 32 layers, take most layers of a smaller model. */
+/** Default counts, meant for 32 layers, may take most layers of a smaller model. */
 export const ofFewLayers = (counts: Counts, layers: number): string[] => {
   const { bottom, top } = counts;
   if (!arePaperCounts(counts) || bottom + top <= layers / 2) return [];
@@ -55,6 +55,6 @@ export const checkCounts = (
     );
 };
 
-/** True if an experiment's recorded parameters describe a swap by counts. */
+/** As an experiment records them. */
 export const isByCounts = (configuration: Readonly<Record<string, unknown>>): boolean =>
   ['partition', 'langLayers', 'baseLayers', 'parts'].every((name) => configuration[name] === undefined);

@@ -7,15 +7,15 @@ import { partsOf } from './swap-parts.js';
 
 /** The source of a group of modules, in one layer or outside the layers. */
 export interface SwapOrigin {
-  /** Name of the group, such as `attention` or `embeddings`. */
+  /** Such as `attention` or `embeddings`. */
   readonly module: string;
   /** Shares of `task`, `language` and `base`. */
   readonly shares: readonly Share[];
 }
 
 /**
- * Returns the sources of each layer, from 0, and of tensors outside the layers; reads only the parameters. If
- * counts exceed the number of layers, earlier counts win.
+ * By layer, from 0, and for tensors outside the layers; reads only the parameters. If counts exceed the
+ * number of layers, earlier counts win.
  *
  * @param parameters of a swap whose models are `task`, `language` and `base`
  * @throws LayerloomError INVALID_PARAMETER

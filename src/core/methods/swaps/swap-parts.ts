@@ -8,14 +8,14 @@ import { type Part, type PartParameters, partOf, type Share } from '../framework
 import { same } from '../framework/tensors/tensor-recipe.js';
 import type { Counts } from './swap-counts.js';
 
-/** Words by which parts name the recipe's own models. */
+/** Parts name the recipe's own models so. */
 const roles = ['task', 'language', 'base'] as const;
 
 type Role = (typeof roles)[number];
 
 const isRole = (of: ModelInput): of is Role => roles.some((role) => role === of);
 
-/** Parameters, besides counts, that divide a swap's output. */
+/** Besides counts, these divide a swap's output. */
 export interface Dividing {
   readonly task?: ModelInput | undefined;
   readonly language?: ModelInput | undefined;
@@ -34,9 +34,9 @@ const range = (first: number, end: number): readonly number[] =>
 const named = (of: Role): readonly Share[] => [{ of, weight: 1 }];
 
 /**
- * Returns a swap's parts: the recipe's, or those that lists of layers imply; the rest is the task expert's.
+ * The recipe's parts, or those that lists of layers imply; the rest is the task expert's.
  *
- * @param average the average of both experts
+ * @param average of both experts
  */
 export const partsOf = (
   { others, langLayers, baseLayers, parts }: Dividing,
@@ -87,7 +87,7 @@ export const partsOf = (
 const listed = (set: LayerSet | undefined): readonly number[] =>
   set === undefined ? [] : (parseLayers(set) ?? []);
 
-/** True if the base is merged, not only checked. */
+/** False if the base is only checked. */
 export const takesFromBase = (parameters: Readonly<Record<string, unknown>>): boolean => {
   const { baseLayers, parts } = parameters;
   const names = (part: unknown): boolean =>
@@ -97,8 +97,8 @@ export const takesFromBase = (parameters: Readonly<Record<string, unknown>>): bo
 };
 
 /**
- * Returns a swap's models. The first gives names, dtypes and side files: the task expert; otherwise the model
- * of the part `rest`, or of the first part.
+ * The first gives names, dtypes and side files: the task expert; otherwise the model of the part `rest`, or
+ * of the first part.
  *
  * @throws LayerloomError INVALID_PARAMETER for a part whose model the recipe does not name
  */
@@ -149,7 +149,7 @@ const referenceOf = (
   return { role: of, model };
 };
 
-/** Returns a function that maps a part's model to its index in `swapModels`. */
+/** Maps a part's model to its index in `swapModels`. */
 export const positionsOf = (parameters: SwapModels): ((of: ModelInput) => number) => {
   const models = swapModels(parameters);
   return (of) => {

@@ -40,11 +40,11 @@ export const repeatable = ({ parameters, counts, used }: Described): Record<stri
   };
 };
 
-/** Returns weights that give equal shares when used again. */
+/** They give equal shares when used again. */
 export const repeatedWeights = ({ weights }: Pick<SwapRecord, 'weights'>, used: readonly number[]) =>
   weights === 'magnitude' ? repeatableWeights(used) : weights;
 
-/** Returns the parameters as used, in YAML's spelling. */
+/** As used, in YAML's spelling. */
 export const resolve = ({
   parameters,
   counts,

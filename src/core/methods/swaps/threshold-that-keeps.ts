@@ -1,6 +1,6 @@
 import { itemAt } from '../../base/errors/lookup.js';
 
-/** A tensor's rows: the MAV of each (NaN if not finite), and the number of parameters in a row. */
+/** MAV of each row (NaN if not finite), and a row's number of parameters. */
 export interface WeighedRows {
   readonly vector: Float32Array;
   readonly parameters: number;
@@ -22,7 +22,7 @@ export const thresholdThatKeeps = (share: number, tensors: readonly WeighedRows[
   for (const { vector, parameters } of tensors)
     for (const mav of vector) if (!Number.isFinite(mav)) kept += parameters;
   if (kept > 0 && kept >= wanted) return 0;
-  /** Returns the lowest half word that must be kept, and the number of parameters kept above it. */
+  /** The lowest half word that must be kept, and the number of parameters above it. */
   const lastOf = (
     above: number,
     halfOf: (bits: number) => number | undefined,

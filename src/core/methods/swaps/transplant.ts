@@ -9,16 +9,15 @@ import { modelSchema } from '../framework/declaration/parameters.js';
 import type { ModelInput } from '../framework/declaration/recipe-input.js';
 import { transplantedRows, transplantNotes } from './transplanted.js';
 
-/** Parameters of `transplant`. */
 export interface TransplantParameters {
-  /** The model that gets another tokenizer. */
+  /** Gets another tokenizer. */
   model: ModelInput;
-  /** The model that gives the tokenizer. The layers are not used, and may have any size. */
+  /** Gives the tokenizer. The layers are not used, and may have any size. */
   donor: ModelInput;
   /**
-   * Source of embedding rows for tokens that the model lacks. `omp`: sums of shared tokens' rows, found in
-   * the donor's embeddings by orthogonal matching pursuit. `subword`: the mean of the rows of the tokens into
-   * which the model's tokenizer splits the text. `mean`: the mean of all rows. `zero`: zeros. Default `omp`.
+   * For tokens that the model lacks. `omp`: sums of shared tokens' rows, found in the donor's embeddings by
+   * orthogonal matching pursuit. `subword`: the mean of the rows of the tokens into which the model's
+   * tokenizer splits the text. `mean`: the mean of all rows. `zero`: zeros. Default `omp`.
    */
   rows?: (typeof newRows)[number] | undefined;
   /** For `omp`: the largest number of rows in a sum, 1 to 4096. Default 64. */
@@ -46,8 +45,8 @@ type Parameters = z.output<typeof schema>;
 const requestOf = ({ rows, k = 64 }: Parameters) => ({ rows, k });
 
 /**
- * A model with another's tokenizer (Goddard and Fernandes Neto 2025): copies shared tokens' rows, computes
- * new ones, and leaves other tensors unchanged.
+ * Copies shared tokens' rows, computes new ones, and leaves other tensors unchanged (Goddard and Fernandes
+ * Neto 2025).
  */
 export const transplant: Method<Parameters> = {
   name: 'transplant',

@@ -3,7 +3,7 @@ import type { Formula } from '../operations/formula.js';
 
 type Rows = NonNullable<MethodReport['transplanted']>;
 
-/** Counts a plan's embedding rows by source; undefined if the plan transplants none. */
+/** By source; undefined if the plan transplants none. */
 export const transplantedRows = ({ shards }: ReportedPlan): Rows | undefined => {
   for (const { shape, expression } of shards.flatMap(({ tensors }) => tensors)) {
     const [rows = 0, ...columns] = shape;
@@ -32,9 +32,7 @@ export const transplantNotes = (plan: ReportedPlan): string[] => {
   ];
 };
 
-/**
- * Returns the number of rows from the first operand, and from others; undefined unless rows are assembled.
- */
+/** From the first operand, and from others; undefined unless rows are assembled. */
 const countsIn = (inside: unknown): readonly number[] | undefined => {
   const formula = formulaIn(inside);
   if (formula?.kind === 'assemble')
@@ -43,7 +41,7 @@ const countsIn = (inside: unknown): readonly number[] | undefined => {
   return runs && countsOf([runs]);
 };
 
-/** Counts rows by source. Copied rows may be gathered in another order; rows that no run covers are 0. */
+/** Copied rows may be gathered in another order; rows that no run covers are 0. */
 const countsOf = (parts: readonly (readonly (readonly number[])[])[]): number[] => {
   const [first = 0, ...others] = parts.map((runs) =>
     runs.reduce((total, run) => total + (run.at(-1) as number), 0),
@@ -56,7 +54,7 @@ const runsIn = (operand: unknown): readonly (readonly [number, number, number])[
     ? (operand.runs as readonly (readonly [number, number, number])[])
     : undefined;
 
-/** Returns a tensor's own formula, or a nested operand's. */
+/** Also searches nested operands. */
 const formulaIn = (of: unknown): Formula<unknown> | undefined => {
   if (typeof of !== 'object' || of === null) return undefined;
   if ('kind' in of) return of as Formula<unknown>;

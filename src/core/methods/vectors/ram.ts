@@ -3,13 +3,12 @@ import { numberParameter, type SettingInput } from '../framework/declaration/set
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
-/** Parameters of `ram` besides its models. */
 export interface RamParameters {
   /** Changes of at most this size count as 0. At least 0; default 1e-5. */
   epsilon?: SettingInput<number> | undefined;
 }
 
-/** Spec of `epsilon`, which `ramplus_tl` shares. */
+/** `ramplus_tl` shares it. */
 export const smallestChange = numberParameter('a number, 0 or more', (value) => value >= 0, 1e-5, {
   minimum: 0,
 });

@@ -13,7 +13,6 @@ import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 import type { Expression, ModelTensor } from '../operations/expression.js';
 import type { Consensus } from '../operations/votes/consensus.js';
 
-/** Parameters of `ties` besides its models. */
 export type TiesParameters = SparseParameters;
 
 /**
@@ -58,7 +57,7 @@ export const ties: TensorMethod<'required', TiesParameters, 'weight' | 'density'
     },
   });
 
-/** Returns the unweighted mean over the models with the elected sign. */
+/** Unweighted, over the models with the elected sign. */
 const counted = (
   base: ModelTensor,
   terms: Consensus<ModelTensor>['terms'],
