@@ -1,8 +1,8 @@
 import { tableFormats } from '../../study/pages/score-table/formats.js';
 import { argument, command } from '../framework/command.js';
-import { optionGroups, printsByDefault } from '../framework/help.js';
 import { option } from '../framework/option.js';
 import { toOneOf } from '../options/parse.js';
+import { tableOutput } from '../options/table-output.js';
 
 const matches = ['first', 'last'] as const;
 const formats = tableFormats.filter((format) => format !== 'parquet');
@@ -35,16 +35,7 @@ export const rescore = command({
       '--sensitivity',
       'leave out each problem in turn, and list those that alone decide a verdict',
     ),
-    format: option('--format <format>', 'format of the tables', {
-      choices: formats,
-      parse: toOneOf('format', formats),
-      default: 'text',
-      group: optionGroups.output,
-    }),
-    out: option('-o, --out <file>', 'file to write', {
-      default: printsByDefault,
-      group: optionGroups.output,
-    }),
+    ...tableOutput(formats, 'format of the tables'),
   },
   examples: [
     ['layerloom rescore ./study --filter strict-match', 'scores and verdicts by the stricter extraction'],

@@ -1,8 +1,8 @@
 import { tableFormats } from '../../study/pages/score-table/formats.js';
 import { argument, command } from '../framework/command.js';
-import { optionGroups, printsByDefault } from '../framework/help.js';
 import { option } from '../framework/option.js';
-import { toNumber, toOneOf } from '../options/parse.js';
+import { toNumber } from '../options/parse.js';
+import { tableOutput } from '../options/table-output.js';
 
 export const table = command({
   name: 'table',
@@ -33,16 +33,7 @@ export const table = command({
       '--summaries <file...>',
       'CSV files of published figures, which fill cells without results',
     ),
-    format: option('--format <format>', 'format of the tables; latex uses booktabs', {
-      choices: tableFormats,
-      parse: toOneOf('format', tableFormats),
-      default: 'text',
-      group: optionGroups.output,
-    }),
-    out: option('-o, --out <file>', 'file to write', {
-      default: printsByDefault,
-      group: optionGroups.output,
-    }),
+    ...tableOutput(tableFormats, 'format of the tables; latex uses booktabs'),
   },
   examples: [
     ['layerloom table ./study', 'print all tables'],

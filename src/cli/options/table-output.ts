@@ -1,0 +1,16 @@
+import { optionGroups, printsByDefault } from '../framework/help.js';
+import { option } from '../framework/option.js';
+import { toOneOf } from './parse.js';
+
+const group = optionGroups.output;
+
+/** Options of commands that print or write tables. */
+export const tableOutput = <Format extends string>(formats: readonly Format[], words: string) => ({
+  format: option('--format <format>', words, {
+    choices: formats,
+    parse: toOneOf('format', formats),
+    default: 'text',
+    group,
+  }),
+  out: option('-o, --out <file>', 'file to write', { default: printsByDefault, group }),
+});
