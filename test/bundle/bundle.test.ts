@@ -124,6 +124,22 @@ describe('a bundle', () => {
     );
   });
 
+  it('keeps the texts of a rebuilt study that somebody edited, and writes the others again', async () => {
+    const out = join(temporaryDirectory(), 'study');
+    await rebuild(file, { out });
+    const own = `${readFileSync(join(out, 'README.md'), 'utf8')}\nOur paper explains the study.\n`;
+    writeFileSync(join(out, 'README.md'), own);
+    const record = JSON.parse(readFileSync(join(out, 'experiment.json'), 'utf8')) as { references: object[] };
+    const references = record.references.map((reference) => ({ ...reference, model: './elsewhere' }));
+    writeFileSync(join(out, 'experiment.json'), JSON.stringify({ ...record, references }));
+    const again = join(temporaryDirectory(), 'again.tar');
+    await bundle(out, { out: again });
+    const textOf = (name: string) =>
+      execFileSync('tar', ['-xOf', again, `study/${name}`], { encoding: 'utf8' });
+    expect(textOf('README.md')).toBe(own);
+    expect(textOf('LICENSE.md')).toContain('./elsewhere');
+  });
+
   it('is refused with links out of the study, and replaces no file', async () => {
     const copy = copyOfStudy();
     const out = join(copy, 'study.tar');

@@ -8,7 +8,7 @@ import { citationName, experimentName, type licenseNames, sumsName } from './nam
 
 // Texts for readers who find the bundle in an archive. A file of the same name in the study takes their place.
 
-/** Begins a text that layerloom wrote, which a later bundle writes again. */
+/** Begins a text that layerloom wrote. A later bundle writes it again, unless it was edited. */
 export const writtenMark = 'Written when the study was bundled';
 
 export interface AboutStudy {
@@ -81,7 +81,7 @@ ${references.map(({ name, role, model }) => `| ${cell(name)} | ${cell(role)} | \
 const citationOf = ({ record }: AboutStudy): string =>
   stringify({
     'cff-version': '1.2.0',
-    message: `${writtenMark}. Name the authors before you publish it, and write another message: with this one, a later bundle writes the file again.`,
+    message: `${writtenMark}. Name the authors before you publish it: a later bundle keeps a file that was edited.`,
     type: 'dataset',
     title: visibleLine(titleOf(record)),
     authors: [{ name: 'The authors of this study' }],

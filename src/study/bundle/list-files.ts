@@ -1,13 +1,22 @@
+import { createHash } from 'node:crypto';
 import { lstat, readdir, realpath, stat } from 'node:fs/promises';
 import { join, posix, sep } from 'node:path';
 import { LayerloomError } from '../../core/base/errors/errors.js';
 import { namesIn, unlessMissing } from '../../core/base/files/unless-missing.js';
 import { readFailed, reading } from '../../core/base/files/writing.js';
-import { readSmallFile } from '../../core/models/checkpoint/files/small-file.js';
+import { readFileIfAny, readSmallFile } from '../../core/models/checkpoint/files/small-file.js';
 import { evaluationsName } from '../evaluation/result-files.js';
 import { type ExperimentRecord, readRecord } from '../experiment/record/experiment-record.js';
 import { aboutTexts, writtenMark } from './about.js';
-import { byBytes, citationName, kindOfEntry, licenseNames, mergeFiles, sharedFolders } from './names.js';
+import {
+  byBytes,
+  citationName,
+  kindOfEntry,
+  licenseNames,
+  mergeFiles,
+  sharedFolders,
+  sumsName,
+} from './names.js';
 
 /** A file of a bundle: one of the study, or a text about it. */
 export type BundleFile = { readonly name: string; readonly bytes: number } & (
@@ -95,13 +104,21 @@ const fileIn = async (root: string, name: string): Promise<(BundleFile & { path:
   return { name, bytes: found.size, path: real };
 };
 
+/** True if a text that layerloom wrote differs from the one that the study's sums name. */
+const isEdited = async (root: string, name: string, content: Buffer): Promise<boolean> => {
+  const sums = await readFileIfAny(join(root, sumsName)).catch(() => undefined);
+  const sum = createHash('sha256').update(content).digest('hex');
+  return sums === undefined || !sums.toString().split('\n').includes(`${sum}  ${name}`);
+};
+
 /** Returns the user's own file of one of these names. */
 const firstOwn = async (root: string, names: readonly string[]): Promise<BundleFile | undefined> => {
   for (const name of names) {
     const file = await fileIn(root, name);
     if (file === undefined) continue;
     const content = await reading(file.path, () => readSmallFile(file.path));
-    if (!content.subarray(0, 1000).includes(writtenMark)) return file;
+    const isWritten = content.subarray(0, 1000).includes(writtenMark);
+    if (!isWritten || (await isEdited(root, name, content))) return file;
   }
   return undefined;
 };
