@@ -80,6 +80,25 @@ describe('several answers to each problem', () => {
     expect(joined?.metrics[`maj@${texts.length},last`]).toBeCloseTo(expected, 12);
   });
 
+  it.each([
+    ['mgsm_direct_sw', 1],
+    ['layerloom_mgsm_sw', 1],
+    // Two texts with a vote each, and two equal ones that are wrong.
+    ['riddles', 0],
+  ])('count answers of %s that its metric calls equal as one', (task, expected) => {
+    const right = { [metric]: 1 };
+    const joined = ofSamples(
+      ['$18', '18.', '20', '20', '1,8'].map((text, at) => {
+        const of = resultOf([text]);
+        const problems = of.problems.map((problem) =>
+          at === 2 || at === 3 ? problem : { ...problem, scores: right },
+        );
+        return { ...of, task, problems };
+      }),
+    );
+    expect(joined?.metrics['maj@5,last']).toBe(expected);
+  });
+
   it('are of the same problems and prompts', () => {
     const [one, two] = [resultOf(['yes', 'no']), resultOf(['yes', 'no'])];
     const [first, ...others] = two.problems as [ProblemResult, ...ProblemResult[]];

@@ -1,4 +1,6 @@
 import { itemAt } from '../../core/base/errors/lookup.js';
+import { withoutMarks } from './data/foldings.js';
+import { taskOf } from './data/task-facts.js';
 import type { EvaluationResult, ProblemResult, ProblemScore } from './result.js';
 
 type Metrics = EvaluationResult['metrics'];
@@ -26,6 +28,7 @@ const notFound = ['', '[invalid]'];
  * answers, so the figures are avg@k, and their intervals include the variance of drawing. Metrics of 0 and 1
  * also get `pass@j` for j = 2, 4, 8, … and k (Chen et al. 2021, the unbiased estimate), and, where answers were
  * extracted, `maj@k` (Wang et al. 2023): the score of the most frequent answer, the mean score of several such.
+ * Answers that the task's metric calls equal are one.
  *
  * @param results k results of one model in one task, at least one
  * @returns the result itself for k = 1; undefined if the results are not of the same problems
@@ -37,13 +40,14 @@ export const ofSamples = (results: readonly EvaluationResult[]): EvaluationResul
   if (samples.length < results.length) return undefined;
   const answers = first.problems.map((_, at) => samples.map(({ problems }) => itemAt(problems, at)));
   const binary = binaryMetrics(samples);
+  const fold = taskOf(first.task)?.ignoresMarks ? withoutMarks : (text: string) => text;
   const problems = answers.map((own): ProblemResult => {
     const answer = itemAt(own, 0);
     const means = Object.keys(answer.scores).flatMap((metric): [string, ProblemScore][] => {
       const scores = own.flatMap(({ scores: of }) => of[metric] ?? []);
       return scores.length < own.length ? [] : [[metric, meanScore(scores)]];
     });
-    const more = binary.flatMap((metric) => [...passes(metric, own), ...majority(metric, own)]);
+    const more = binary.flatMap((metric) => [...passes(metric, own), ...majority(metric, own, fold)]);
     return { ...answer, scores: Object.fromEntries([...means, ...more]) };
   });
   return {
@@ -110,13 +114,18 @@ export const passAt = (k: number, n: number, c: number): number => {
   return 1 - none;
 };
 
-const majority = (metric: string, answers: readonly ProblemResult[]): [string, number][] => {
+const majority = (
+  metric: string,
+  answers: readonly ProblemResult[],
+  fold: (text: string) => string,
+): [string, number][] => {
   const filter = filterOf(metric).slice(1);
   const votes = new Map<string, { count: number; score: number }>();
   for (const { answers: texts, scores } of answers) {
-    const text = texts[filter];
-    if (text === undefined) return [];
-    if (notFound.includes(text)) continue;
+    const answer = texts[filter];
+    if (answer === undefined) return [];
+    if (notFound.includes(answer)) continue;
+    const text = fold(answer);
     votes.set(text, { count: (votes.get(text)?.count ?? 0) + 1, score: Number(scores[metric]) });
   }
   const most = Math.max(0, ...[...votes.values()].map(({ count }) => count));

@@ -1,3 +1,4 @@
+import { withoutMarks } from '../evaluation/data/foldings.js';
 import type { ProblemResult } from '../evaluation/result.js';
 
 // How lm_eval compares an answer with the expected one (`exact_match`). Results do not state it, so the way is
@@ -6,12 +7,10 @@ import type { ProblemResult } from '../evaluation/result.js';
 /** Makes texts that count as equal the same. */
 export type Folding = (text: string) => string;
 
-const punctuation = /[!-/:-@[-`{-~]/g;
-
 /** lm_eval 0.4's ways, by the tasks that use them. */
 export const foldings: Readonly<Record<string, Folding>> = {
   /** `ignore_case`, `ignore_punctuation`. */
-  mgsm: (text) => text.toLowerCase().replace(punctuation, ''),
+  mgsm: withoutMarks,
   /** `regexes_to_ignore`, then `ignore_case`. */
   gsm8k: (text) =>
     text

@@ -111,6 +111,7 @@ const mmluProX = (lite: string, problems: number): BenchmarkTasks => ({
     {
       name: `mmlu_prox_${lite}LANG`,
       metrics: ['exact_match,custom-extract'],
+      ignoresMarks: true,
       shots: 5,
       rows: {
         harness: 'mmlu_prox',
@@ -175,6 +176,7 @@ const gpqa = (set: 'diamond' | 'main', problems: number): BenchmarkTasks => {
       {
         name: `gpqa_${set}_(?:cot_zeroshot|cot_n_shot|generative_n_shot)`,
         metrics: extracted,
+        ignoresMarks: true,
         shots: 0,
         isApart: true,
         asks: 'answers',
@@ -192,10 +194,11 @@ const declared = {
     title: 'MGSM',
     measures: 'school mathematics, exact match',
     forms: [
-      { name: 'layerloom_mgsm_LANG', metrics: mgsmMetrics, shots: 8 },
+      { name: 'layerloom_mgsm_LANG', metrics: mgsmMetrics, ignoresMarks: true, shots: 8 },
       {
         name: 'mgsm_(?:direct|native_cot|en_cot)_LANG',
         metrics: [...extracted, 'exact_match,remove_whitespace'],
+        ignoresMarks: true,
         shots: 8,
       },
     ],
@@ -298,7 +301,7 @@ const declared = {
   'mgsm-rev2': {
     title: 'MGSM-Rev2',
     measures: 'MGSM with corrected problems, exact match',
-    forms: [{ name: 'layerloom_mgsm_rev2_LANG', metrics: mgsmMetrics, shots: 8 }],
+    forms: [{ name: 'layerloom_mgsm_rev2_LANG', metrics: mgsmMetrics, ignoresMarks: true, shots: 8 }],
     languages: mgsmCodes,
     problems: 250,
     asks: 'answers',
@@ -310,7 +313,7 @@ const declared = {
   'mgsm-pro': {
     title: 'MGSM-Pro',
     measures: 'variants of MGSM with other names and numbers, exact match',
-    forms: [{ name: 'layerloom_mgsm_pro_LANG', metrics: mgsmMetrics, shots: 8 }],
+    forms: [{ name: 'layerloom_mgsm_pro_LANG', metrics: mgsmMetrics, ignoresMarks: true, shots: 8 }],
     languages: spelledBy('code', 'en|fr|ja|sw|zh'),
     asks: 'answers',
     data: {
@@ -324,10 +327,17 @@ const declared = {
     title: 'AfriMGSM',
     measures: 'school mathematics in African languages, exact match',
     forms: [
-      { name: 'afrimgsm_LANG_prompt_1', metrics: extracted, shots: 0, rows: afriMgsmRows },
+      {
+        name: 'afrimgsm_LANG_prompt_1',
+        metrics: extracted,
+        ignoresMarks: true,
+        shots: 0,
+        rows: afriMgsmRows,
+      },
       {
         name: 'afrimgsm_(?:cot_)?LANG_prompt_[1-5]',
         metrics: extracted,
+        ignoresMarks: true,
         shots: 0,
         isApart: true,
         rows: afriMgsmRows,
@@ -335,6 +345,7 @@ const declared = {
       {
         name: 'afrimgsm_(?:cot_)?translate_LANG_prompt_[1-5]',
         metrics: extracted,
+        ignoresMarks: true,
         shots: 0,
         isApart: true,
       },

@@ -16,6 +16,8 @@ export interface TaskFacts {
   /** Few-shot examples in the paper's Table 5, else the harness's number; null for perplexity. */
   readonly shots: number | null;
   readonly asks: Asks;
+  /** True if its metric ignores case and ASCII punctuation. */
+  readonly ignoresMarks: boolean;
   /** The published number of problems. */
   readonly problems: number | undefined;
   /** Shown under tables of the benchmark. */
@@ -80,6 +82,7 @@ export const taskOf = (task: string): TaskFacts | undefined => {
     higherIsBetter: asks !== 'likelihoods',
     shots: form.shots,
     asks: form.asks ?? asks,
+    ignoresMarks: form.ignoresMarks ?? false,
     problems: form.isApart ? undefined : problems,
     caveat,
   };
