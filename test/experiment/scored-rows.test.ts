@@ -114,7 +114,7 @@ describe('the problems that an experiment states', () => {
 });
 
 describe('problems that a model was trained on', () => {
-  it('are named where they are scored, and others are not', async () => {
+  it('are named when scored, in tables and report, and others are not', async () => {
     const root = temporaryDirectory();
     const at = (...names: string[]) => join(root, ...names);
     for (const [seed, name] of ['base', 'swh'].entries())
@@ -146,6 +146,17 @@ describe('problems that a model was trained on', () => {
       /5 of 10 problems of mgsm_direct_sw that were scored are among the rows of .*training/,
     );
     expect(await warningsOf('20-29')).not.toContain('are among the rows');
+    for (const [problems, isSaid] of [
+      ['15-24', true],
+      ['20-29', false],
+    ] as const) {
+      const told = /5 of 10 problems of mgsm_direct_sw that were scored are among the rows of/;
+      const { tables, warnings } = await scoreTables(at(problems));
+      expect(told.test(warnings.join('\n'))).toBe(isSaid);
+      expect(tables.some(({ notes }) => notes.some((note) => told.test(note)))).toBe(isSaid);
+      const report = await writeReport(at(problems), { out: at(`${problems}.html`) });
+      expect(told.test(readFileSync(report.out, 'utf8'))).toBe(isSaid);
+    }
   });
 });
 

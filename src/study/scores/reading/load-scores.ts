@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path';
 import { argument, layerloomCommand } from '../../../core/base/errors/command-line.js';
 import { LayerloomError } from '../../../core/base/errors/errors.js';
-import { groupBy } from '../../../core/base/errors/lookup.js';
+import { groupBy, ownValue } from '../../../core/base/errors/lookup.js';
 import { splitName } from '../../../core/models/address/name.js';
 import type { EvaluationResult, ProblemTexts, Scores } from '../../evaluation/result.js';
 import { ResultFiles } from '../../evaluation/result-files.js';
@@ -15,6 +15,7 @@ import {
 import { describeProgress } from '../../experiment/scoring/progress/study-progress.js';
 import { describeLeft } from '../../experiment/scoring/requests/left-results.js';
 import { ownLanguages } from '../../experiment/scoring/requests/models-to-score.js';
+import { describeTrained } from '../../experiment/scoring/requests/trained-problems.js';
 import type { ScoredExperiment, ScoredModel } from './scored-experiment.js';
 import { selectionCaveats } from './selected.js';
 
@@ -39,7 +40,10 @@ export const loadScores = async (directory: string, loading: Loading = {}): Prom
   for (const merge of record.merges)
     models.push({ ...mergeOf(merge, place), results: await results.of(merge.scores) });
   const lost = (record.left ?? []).filter(({ reason }) => reason === 'weights');
-  const caveats = selectionCaveats(record);
+  const caveats = [
+    ...selectionCaveats(record),
+    ...(await describeTrained(record, textsByTask(models, results.texts))),
+  ];
   return {
     directory: place,
     languages: ownLanguages(record),
@@ -56,6 +60,31 @@ export const loadScores = async (directory: string, loading: Loading = {}): Prom
       ...(await describeProgress(directory, record)),
     ],
   };
+};
+
+/** Returns the texts of the scored problems of each task. */
+const textsByTask = (
+  models: readonly ScoredModel[],
+  texts: ProblemTexts,
+): ReadonlyMap<string, ProblemTexts> => {
+  const documents = new Map<string, Set<string>>();
+  for (const { results } of models)
+    for (const [task, { problems }] of results) {
+      const own = documents.get(task) ?? new Set();
+      for (const { document } of problems) own.add(document);
+      documents.set(task, own);
+    }
+  return new Map(
+    [...documents].map(([task, own]) => [
+      task,
+      Object.fromEntries(
+        [...own].flatMap((document) => {
+          const text = ownValue(texts, document);
+          return text === undefined ? [] : [[document, text] as const];
+        }),
+      ),
+    ]),
+  );
 };
 
 const mostNamed = 5;
