@@ -3,7 +3,7 @@ import type { Drawn, DrawOptions } from '../study/pages/report/draw-study.js';
 
 /**
  * Draws pictures of an evaluated experiment for papers: SVG files in the style of the report, each with a CSV of
- * its numbers. Gains by language and method, and grids of configurations.
+ * its numbers. Layers of swaps, gains, curves, grids, and the changes and overlaps of its analysis.
  *
  * @example await draw('./study', { out: './figures' })
  * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID also without scores,

@@ -14,7 +14,10 @@ export const draw = command({
     force: option('--force', 'replace files', { group }),
   },
   examples: [
-    ['layerloom draw ./study -o ./figures', 'gains by language and method, and grids of configurations'],
+    [
+      'layerloom draw ./study -o ./figures',
+      'layers, gains, curves, grids; changes and overlaps of an analysis',
+    ],
     ['layerloom draw ./study -o ./figures --force', 'again, after further scores'],
   ],
   run: async (given) => (await import('../work/studies/draw.js')).drawCommand(given),

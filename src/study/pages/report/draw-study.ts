@@ -1,25 +1,33 @@
 import { join, resolve } from 'node:path';
 import type { ComponentType } from 'preact';
 import { LayerloomError } from '../../../core/base/errors/errors.js';
+import { itemAt, valueAt } from '../../../core/base/errors/lookup.js';
 import { recordName } from '../../batch/planning/record-names.js';
 import { Board } from '../../scores/boards/board.js';
+import { alpha } from '../../scores/layouts/alpha.js';
 import { gains } from '../../scores/layouts/gains.js';
 import { hasCells, type ScoreTable } from '../../scores/reading/score-table.js';
 import type { ScoredExperiment } from '../../scores/reading/scored-experiment.js';
+import { readAnalysis } from '../analysis/analysis-data.js';
 import { methodsOf } from '../components/charts/gains.js';
 import { layOut, placeOf, short } from '../components/charts/grids.js';
-import type { PageGrid, PageTask } from '../components/data/data.js';
+import type { Band, PageGrid, PageOverlap, PageTask, PageTopOverlap } from '../components/data/data.js';
 import { showScore } from '../components/data/numbers.js';
 import { named } from '../components/data/results.js';
 import { ConfigurationsPicture } from '../pictures/configurations.js';
+import { CurvesPicture, linesOf } from '../pictures/curves.js';
 import { drawPicture } from '../pictures/draw-picture.js';
 import { GainsPicture } from '../pictures/gains.js';
+import { describeRows, HeatMap } from '../pictures/heat-map.js';
+import { OverlapPicture, TopOverlapPicture } from '../pictures/overlap.js';
+import { StacksPicture } from '../pictures/stacks.js';
 import { csvScores } from '../score-table/csv.js';
 import { gridsOf } from './grid-data.js';
-import { gridTable } from './picture-tables.js';
+import { bandsOf } from './layer-bands.js';
+import { analysisTables, gridTable, layersTable } from './picture-tables.js';
 import { tasksOf } from './result-data.js';
 import { StringPool } from './string-pool.js';
-import { writePage } from './write-report.js';
+import { layersOf, rolesIn, writePage } from './write-report.js';
 
 /** Options of `draw`. */
 export interface DrawOptions {
@@ -59,8 +67,9 @@ const made = <Props extends { readonly title: string }>(
 ): Made => ({ name, title: props.title, svg: drawPicture(Drawing, props), table });
 
 /**
- * Draws a study's pictures as SVG, each with a CSV of its numbers: gains over the base and over the best single
- * expert, and each grid of configurations.
+ * Draws a study's pictures as SVG, each with a CSV of its numbers: layers of swaps, gains over the base and over
+ * the best single expert, scores along task vectors, grids of configurations; from an analysis in the study,
+ * changes of experts and their overlaps.
  *
  * @throws LayerloomError EXPERIMENT_INVALID without scores; OUTPUT_EXISTS, WRITE_FAILED
  */
@@ -72,13 +81,16 @@ export const drawStudy = async (
   const tasks = tasksOf(board, 0, new StringPool()).map(({ page }) => page);
   const grids = gridsOf(board, tasksOf(board, 0, new StringPool()));
   const pictures = [
+    ...(await layerPictures(experiment)),
     ...gains(board).filter(hasCells).flatMap(gainPictures),
+    ...alpha(board).filter(hasCells).flatMap(curvePictures),
     ...grids.flatMap((grid) => gridPicture(grid, tasks[grid.task])),
+    ...(await analysisPictures(experiment)),
   ];
   if (pictures.length === 0)
     throw new LayerloomError('EXPERIMENT_INVALID', {
       file: join(experiment.directory ?? '', recordName),
-      reason: 'names no scores, so there is nothing to draw',
+      reason: 'names no scores and no swap, and has no analysis, so there is nothing to draw',
     });
   const written: DrawnPicture[] = [];
   for (const { name, title, svg, table } of pictures) {
@@ -151,4 +163,86 @@ const gridPicture = (grid: PageGrid, task: PageTask | undefined): Made[] => {
       })),
     }),
   ];
+};
+
+/** Most swaps in the picture of layers. */
+const mostStacks = 8;
+
+/** Draws the swaps of the first pair: all if they are few, else the default and those that swap least and most. */
+const layerPictures = async ({ directory, models }: ScoredExperiment): Promise<Made[]> => {
+  if (directory === null) return [];
+  const swaps = models.filter(({ role, method }) => role === 'merge' && method === 'layer_swap');
+  const paths = swaps.flatMap(({ path }) => path ?? []);
+  const layers = await layersOf(directory, paths);
+  const [first] = swaps;
+  const stacks = swaps
+    .filter((swap) => swap.task === first?.task && swap.languageExpert === first?.languageExpert)
+    .map((swap) => ({ name: swap.variant ?? swap.name, swap, ...bandsOf(swap, layers) }))
+    .filter(({ bands }) => bands.some(({ from }) => from !== 'mixed'));
+  const shown = stacks.length > mostStacks ? endsOf(stacks) : stacks;
+  if (shown.length === 0) return [];
+  const title = 'Layers of swaps';
+  const pair = [first?.task, first?.languageExpert].filter((name) => name !== null).join(' and ');
+  const left = stacks.length - shown.length;
+  const subtitle = `${pair}${left === 0 ? '' : `; the default, the least and the most of ${stacks.length}`}`;
+  return [made('layers', layersTable({ models: shown }), StacksPicture, { title, subtitle, stacks: shown })];
+};
+
+const endsOf = <Stack extends { readonly name: string; readonly bands: readonly Band[] }>(
+  stacks: readonly Stack[],
+): Stack[] => {
+  const own = ({ bands }: Stack) =>
+    bands.reduce((sum, { first, last, from }) => sum + (from === 'task' ? 0 : last - first + 1), 0);
+  const ordered = stacks.toSorted((a, b) => own(a) - own(b));
+  const usual = stacks.filter(({ name }) => name === 'default').slice(0, 1);
+  return [...new Set([...usual, ...ordered.slice(0, 1), ...ordered.slice(-1)])];
+};
+
+const curvePictures = (table: ScoreTable): Made[] =>
+  table.id.endsWith('/differences')
+    ? []
+    : [...linesOf(table)].map(([language, lines]) => {
+        const rows = table.rows.filter(({ id }) => id.split('/')[0] === language);
+        const title = `${named(language)}: scores along task vectors`;
+        const subtitle = 'base + α·τ; straight lines: gains in proportion to α';
+        return made(fileName(...table.id.split('/'), language), { ...table, rows }, CurvesPicture, {
+          ...{ title, subtitle, lines },
+        });
+      });
+
+const analysisPictures = async (experiment: ScoredExperiment): Promise<Made[]> => {
+  const { directory } = experiment;
+  const analysis =
+    directory === null ? null : await readAnalysis(join(directory, 'analysis'), rolesIn(experiment));
+  if (analysis === null) return [];
+  const { experts, overlaps, topOverlaps, stops, rows, base } = analysis;
+  const tables = new Map(analysisTables(analysis).map((table) => [table.id, table]));
+  const shares = experts.map(({ cells, analysed }) =>
+    cells.map((row) => row.map((cell) => cell && itemAt(cell.above, analysed) / cell.rows)),
+  );
+  const most = Math.max(1e-6, ...shares.flat(2).map((share) => share ?? 0));
+  return [
+    ...experts.map(({ name, columns, analysed }, at) =>
+      made(fileName('changes', name), valueAt(tables, `experts/${name}`), HeatMap, {
+        title: name,
+        subtitle: describeRows({ rows, base, threshold: itemAt(stops, analysed) }),
+        columns: columns.map(({ label }) => label),
+        cells: itemAt(shares, at),
+        most,
+      }),
+    ),
+    ...overlaps.map((overlap) => ofPair('overlaps', OverlapPicture, overlap, tables)),
+    ...topOverlaps.map((overlap) => ofPair('top-overlaps', TopOverlapPicture, overlap, tables)),
+  ];
+};
+
+const ofPair = <Overlap extends PageOverlap | PageTopOverlap>(
+  kind: string,
+  Drawing: ComponentType<{ overlap: Overlap }>,
+  overlap: Overlap,
+  tables: ReadonlyMap<string, ScoreTable>,
+): Made => {
+  const table = valueAt(tables, `${kind}/${overlap.experts.join('+')}`);
+  const svg = drawPicture(Drawing, { overlap });
+  return { name: fileName(kind, ...overlap.experts), title: table.title, svg, table };
 };

@@ -6,6 +6,7 @@ import type {
   PageCell,
   PageExpert,
   PageGrid,
+  PageModel,
   PageTable,
   PageTask,
   ReportData,
@@ -80,7 +81,11 @@ const costTable = ({ costs, models }: ReportData): ScoreTable =>
       })),
   });
 
-const layersTable = ({ models }: ReportData): ScoreTable =>
+export const layersTable = ({
+  models,
+}: {
+  readonly models: readonly Pick<PageModel, 'name' | 'bands' | 'outside'>[];
+}): ScoreTable =>
   tableOf({
     id: 'layers',
     title: 'Origin of the layers of each merge',
@@ -163,7 +168,7 @@ const overlapTable = <Key extends string>(
   return tableOf({ id, title, columns: numbers(labels), rows });
 };
 
-const analysisTables = ({
+export const analysisTables = ({
   experts,
   stops,
   opening,

@@ -65,7 +65,7 @@ const isOurs = (former: Buffer): boolean =>
   former.subarray(0, csvScoresStart.length).toString() === csvScoresStart;
 
 /** Reads the number of layers from the first existing merge; all merges of an experiment have as many. */
-const layersOf = async (directory: string, paths: readonly string[]): Promise<number | undefined> => {
+export const layersOf = async (directory: string, paths: readonly string[]): Promise<number | undefined> => {
   for (const path of paths) {
     const text = await readSmallFile(join(resolve(directory, path), provenanceName)).catch(() => undefined);
     if (text === undefined) continue;
@@ -166,5 +166,5 @@ export const writeReportOf = async (
   };
 };
 
-const rolesIn = ({ models }: ScoredExperiment): ExpertRoles =>
+export const rolesIn = ({ models }: ScoredExperiment): ExpertRoles =>
   new Map(models.flatMap(({ name, role }) => (role === 'task' || role === 'language' ? [[name, role]] : [])));
