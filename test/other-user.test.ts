@@ -1,11 +1,12 @@
 import { spawnSync } from 'node:child_process';
-import { chmodSync, cpSync, mkdirSync, writeFileSync } from 'node:fs';
+import { chmodSync, cpSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { describe, expect, it, onTestFinished } from 'vitest';
-import { merge } from '../src/index.js';
+import { bundle, evaluateExperiment, formatTables, merge, runExperiment, scoreTables } from '../src/index.js';
 import { lora, writeAdapter } from './fixtures/adapters.js';
 import { temporaryDirectory } from './fixtures/checkpoints.js';
+import { stubHarness } from './fixtures/evaluation-errors.js';
 import { writeFamily } from './fixtures/family.js';
 
 const main = fileURLToPath(new URL('../bin/layerloom.cjs', import.meta.url));
@@ -65,6 +66,46 @@ describe.skipIf(asOther('/', ['--version']).status !== 0)(
         `is of the base ${base}, which is needed: ${base} cannot be read: permission denied`,
       );
       expect(stderr).toContain('give the base with --base');
+    });
+
+    it('rebuilds a bundle of the other in a directory of its own, with the same merges and tables', async () => {
+      const { own, shared, close } = folders();
+      const { base, a, b } = writeFamily({ layers: 4 });
+      const experts = join(shared, 'experts');
+      for (const [name, from] of Object.entries({ base, 'math-1': a, 'swh-1': b }))
+        cpSync(from, join(experts, name), { recursive: true });
+      const file = join(own, 'study.yaml');
+      writeFileSync(
+        file,
+        `base: ${experts}/base
+tasks: {math-1: ${experts}/math-1}
+languages: {swahili: {swh-1: ${experts}/swh-1}}
+merges: [{name: default, method: layer_swap, bottom: 1, top: 1}, {name: soup, method: soup}]
+evaluate: {tasks: {swahili: mgsm_direct_sw}}
+`,
+      );
+      const study = join(own, 'study');
+      await runExperiment(file, { out: study });
+      expect((await evaluateExperiment(study, { lmEval: stubHarness })).failed).toEqual([]);
+      await bundle(study, { out: join(shared, 'study.tar') });
+      const tables = formatTables((await scoreTables(study)).tables, 'csv');
+      const place = join(shared, 'new');
+      mkdirSync(place);
+      chmodSync(place, 0o777);
+      close();
+      const words = ['rebuild', '../study.tar', '-o', 'again', '--experts', '../experts', '--quiet'];
+      expect(asOther(place, words)).toEqual({ status: 0, stderr: '' });
+      const made = ['table', 'again', '--format', 'csv', '-o', 'tables.csv'];
+      expect(asOther(place, made)).toEqual({ status: 0, stderr: '' });
+      expect(readFileSync(join(place, 'tables.csv'), 'utf8').trim()).toBe(tables.trim());
+      const weights = (root: string) =>
+        ['default', 'soup'].flatMap((name) => {
+          const merged = join(root, 'swahili/math-1+swh-1', name);
+          const shards = readdirSync(merged).filter((file) => file.endsWith('.safetensors'));
+          return shards.sort().map((shard) => [shard, readFileSync(join(merged, shard))]);
+        });
+      chmodSync(own, 0o700);
+      expect(weights(join(place, 'again'))).toEqual(weights(study));
     });
 
     // A service started by root has such a working directory.
