@@ -25,17 +25,17 @@ export interface TensorToBind {
 }
 
 /**
- * Returns a function that binds a method's expression over models' tensors to byte ranges.
+ * Binds expressions over models' tensors to byte ranges.
  *
- * - The output's dtype is that of `like`; if `dtype` is given, every floating-point tensor gets `dtype`, copies too.
- * Operands of bit operations are converted to the output's dtype first.
+ * - The output's dtype is that of `like`; if `dtype` is given, every floating-point tensor gets `dtype`,
+ * copies too. Operands of bit operations are converted to the output's dtype first.
  * - Integer tensors that a formula would average must be equal (`same`).
  * - Quantised weights and their scales may only be copied, unconverted.
  *
  * The function throws LayerloomError QUANTISED_WEIGHTS, SHAPE_MISMATCH, DTYPE_MISMATCH (bit operations on
  * integer dtypes).
  *
- * @param models the merged models, by whose indices expressions refer to tensors
+ * @param models expressions refer to them by index
  */
 export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | undefined) => {
   const quantised = models.map(({ checkpoint }) => quantisedTensors(checkpoint.tensors.keys()));
@@ -62,7 +62,7 @@ export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | 
       : stored;
   };
 
-  /** Refuses arithmetic and conversion of quantised tensors. */
+  /** Quantised tensors take neither arithmetic nor conversion. */
   const checkQuantised = ({ name, like }: TensorToBind, over: readonly ModelTensor[]): void => {
     for (const { model, tensor = name } of [...over, like])
       if (itemAt(quantised, model).has(tensor))
@@ -82,7 +82,7 @@ export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | 
     });
   };
 
-  /** Refuses bit operations unless operands have the output's dtype, or are floating-point. */
+  /** Operands must have the output's dtype, or be floating-point. */
   const checkBits = (wanted: TensorToBind, output: Dtype, over: readonly ModelTensor[]) => {
     for (const { model, tensor = wanted.name } of over) {
       const { dtype: found } = referenceOf({ model, tensor });
@@ -135,7 +135,7 @@ export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | 
   };
 };
 
-/** Returns the source tensor of a copy, or of a single term of weight 1. */
+/** The source of a copy, or of a single term of weight 1. */
 const soleCopy = (expression: Expression): ModelTensor | undefined => {
   if (expression.kind === 'copy') return expression.source;
   if (expression.kind !== 'linear') return undefined;

@@ -8,8 +8,8 @@ import { observePath } from '../../models/checkpoint/same/identity.js';
 import type { OpenedInputs } from './inputs/opened-inputs.js';
 
 /**
- * Compares inputs with the record in `layerloom.json`: size, header and modification time. If times differ,
- * compares SHA-256. Hub models at the recorded commit may have any time.
+ * Compares size, header and modification time with `layerloom.json`. If times differ, compares SHA-256. Hub
+ * models at the recorded commit may have any time.
  *
  * @throws LayerloomError INPUT_NOT_AS_RECORDED
  */

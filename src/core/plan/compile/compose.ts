@@ -29,7 +29,7 @@ import { inOneLayout } from './quantised-output.js';
 import { configOfStack } from './stacked-config.js';
 
 /**
- * Compiles a recipe after its nested recipes: checks models, and binds output tensors to byte ranges.
+ * Compiles nested recipes first, checks models, and binds output tensors to byte ranges.
  *
  * @throws LayerloomError the codes of a recipe's method, of `checkCompatible` and of `binder`
  */
@@ -47,7 +47,7 @@ export const compose = async (
   return experts === undefined ? whole : inExpertLayout(whole, inputs, experts);
 };
 
-/** Compiles a recipe over dequantised values, before the output is quantised again. */
+/** Over dequantised values, before the output is quantised again. */
 const composeValues = async (
   recipe: Recipe,
   inputs: OpenedInputs,
@@ -135,7 +135,7 @@ const inNames = ({ taskVectors, ...others }: Statistics, { checkpoint }: OpenedM
 });
 
 /**
- * Refuses importances for another vocabulary: their rows belong to their own model's tokens.
+ * Importances for another vocabulary are refused: their rows belong to their own model's tokens.
  *
  * @throws LayerloomError INVALID_PARAMETER
  */
@@ -150,7 +150,7 @@ const checkVocabularies = (models: readonly OpenedModel[]): void => {
     );
 };
 
-/** Opens a recipe of bare adapters, and the base if available; undefined for other recipes. */
+/** Also opens the base if available; undefined unless the recipe is of bare adapters. */
 const asAdapters = async (
   recipe: Recipe,
   inputs: OpenedInputs,
@@ -168,7 +168,7 @@ const asAdapters = async (
   return { recipe, opened, base };
 };
 
-/** Returns a model's name, or a nested recipe in complete form. */
+/** A name, or a nested recipe in complete form. */
 const textIn = (
   { models, companions }: Recipe,
   opened: readonly OpenedModel[],

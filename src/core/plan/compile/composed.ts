@@ -13,9 +13,9 @@ import type { Edits, TokenizerSource } from './vocabularies/tokenizer-source.js'
 export interface Composed {
   readonly recipe: Recipe;
   readonly compiled: Compiled;
-  /** Parameters after defaults and normalisation. Models are left out unless a recipe is nested. */
+  /** After defaults and normalisation. Models are left out unless a recipe is nested. */
   readonly settled: Readonly<Record<string, unknown>>;
-  /** A recipe that reproduces this merge, models included. */
+  /** Reproduces this merge, models included. */
   readonly complete: CompleteRecipe;
   readonly models: readonly OpenedModel[];
   readonly companions: readonly OpenedModel[];
@@ -24,14 +24,14 @@ export interface Composed {
   readonly tensors: readonly UnplacedTensor[];
   readonly layers: number;
   readonly adapter?: ComposedAdapter;
-  /** Changed keys of the first model's `config.json`; undefined removes a key. */
+  /** In the first model's `config.json`; undefined removes a key. */
   readonly configEdits: Readonly<Record<string, unknown>>;
-  /** The output's dtype, for a quantised first model whose output is not quantised. */
+  /** For a quantised first model whose output is not quantised. */
   readonly storedDtype?: ArithmeticDtype;
-  /** Returns the changed keys of the first model's `generation_config.json`. */
+  /** In the first model's `generation_config.json`. */
   readonly generationEdits: (config: Edits) => Edits;
   readonly tokenizer: TokenizerSource;
-  /** Filters that match no tensor, including those of nested recipes. */
+  /** They match no tensor; includes nested recipes. */
   readonly unmatched: readonly Unmatched[];
   readonly warnings: readonly string[];
 }
@@ -42,12 +42,10 @@ export interface ComposedAdapter {
   readonly base: string | undefined;
 }
 
-/** Measured before compilation, if a recipe needs measurements. */
+/** Measured before compilation, if needed. */
 export type StatisticsByRecipe = ReadonlyMap<Recipe, Statistics>;
 
-/**
- * @throws LayerloomError INVALID_PARAMETER if a filter of the recipe or of a nested recipe matches no tensor
- */
+/** @throws LayerloomError INVALID_PARAMETER if a filter, also of a nested recipe, matches no tensor */
 export const requireMatches = ({ unmatched: [first] }: Composed): void => {
   if (first !== undefined)
     throw new LayerloomError(

@@ -11,9 +11,9 @@ export interface Explanation {
   readonly layer: number | null;
   readonly dtype: string;
   readonly shape: readonly number[];
-  /** Parameters for this tensor, with gradients and filters resolved. */
+  /** With gradients and filters resolved. */
   readonly parameters: Readonly<Record<string, unknown>>;
-  /** The expression with the names of models. */
+  /** The expression with names of models. */
   readonly words: string;
   readonly expression: PlannedExpression;
 }

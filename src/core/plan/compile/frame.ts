@@ -13,19 +13,19 @@ import { openRecipeModels, type RecipeModels } from './inputs/recipe-models.js';
 import { sameModelWarnings } from './inputs/same-model.js';
 import type { Cached } from './inputs/session.js';
 
-/** Opened models and checks that all recipes over these models share. */
+/** All recipes over these models share them. */
 export interface Frame extends RecipeModels {
   readonly first: OpenedModel;
   readonly warnings: readonly string[];
   /**
-   * Returns the output's tensors; a tensor with an equal expression is one object for all merges.
+   * A tensor with an equal expression is one object for all merges.
    *
    * @throws LayerloomError the codes of the method's expressions and of `binder`
    */
   tensorsOf(compiled: Compiled): UnplacedTensor[];
 }
 
-/** Selects the recipe keys that determine a frame: all of an output except its weights. */
+/** An output's keys, except its weights, determine a frame. */
 const framedOf = ({
   models,
   companions,
@@ -53,7 +53,7 @@ type Framed = ReturnType<typeof framedOf>;
 const frames: Cached<Promise<Frame>> = { most: 512 };
 
 /**
- * Returns a recipe's frame, cached in the inputs' session.
+ * Cached in the inputs' session.
  *
  * @throws LayerloomError the codes of `openRecipeModels` and `checkAll`
  */
@@ -64,7 +64,7 @@ export const frameOf = (
 ): Promise<Frame> => {
   const { session } = inputs;
   const framed = framedOf(recipe);
-  // Keys nested recipes by identity, because their text does not determine everything they compute.
+  // A nested recipe's text does not determine everything it computes, so identity is the key.
   const byId = ({ role, model, path, inPart }: ModelReference) => [
     role,
     inPart,
@@ -145,13 +145,13 @@ const makeFrame = async (
   };
 };
 
-/** Limit on cached tensors, in multiples of the number of output tensors. */
+/** In multiples of the number of output tensors. */
 const mostMade = 4;
 
 /** Longer expressions, such as lists of rows, are not cached. */
 const mostText = 4096;
 
-/** Returns a function that makes tensors, and caches them by output and expression. */
+/** Makes tensors, and caches them by output and expression. */
 const sharedBy = (
   outputs: readonly OutputTensor[],
   make: (output: OutputTensor, expression: Expression) => UnplacedTensor,

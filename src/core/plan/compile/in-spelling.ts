@@ -4,11 +4,11 @@ import type { CheckpointIndex } from '../../models/checkpoint/checkpoint.js';
 import type { Model } from './inputs/compatible.js';
 import type { OpenedModel } from './inputs/models.js';
 
-/** Renames tensors as in `first`, since a head or another version of transformers changes names. */
+/** A head or another version of transformers changes names. */
 export const inSpelling = <M extends Model>(first: Model, other: M): M =>
   respelt(other, spellingsOf(first, other));
 
-/** Renames an opened model's tensors and operands as in `first`. */
+/** Renames tensors and operands as in `first`. */
 export const inSpellingOf = (first: OpenedModel, other: OpenedModel): OpenedModel => {
   const spellings = spellingsOf(first, other);
   if (spellings.size === 0) return other;

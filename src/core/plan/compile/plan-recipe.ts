@@ -50,16 +50,16 @@ export interface PlanOptions {
   /** Overrides the recipe's setting. */
   experts?: ExpertLayout | undefined;
   cardNotes?: readonly string[] | undefined;
-  /** True to refuse filters that match no tensor, and keys that mergekit ignores. */
+  /** Refuses filters that match no tensor, and keys that mergekit ignores. */
   strict?: boolean | undefined;
 }
 
 /**
- * Plans a merge: opens the recipe's models (headers and small files, no weights), checks that they are
- * compatible, and fixes every byte range of the output.
+ * Opens the recipe's models (headers and small files, no weights), checks that they are compatible, and fixes
+ * every byte range of the output.
  *
  * @param statistics measurements that the recipe and its nested recipes need
- * @param inputs opened inputs; by default opens the recipe's
+ * @param inputs default: opens the recipe's
  * @throws LayerloomError the codes of recipes, checkpoints and incompatible models
  */
 export const planRecipe = async (
@@ -123,7 +123,7 @@ export const planRecipe = async (
   return { ...plan, files: [...plan.files, ...card] };
 };
 
-/** Writes the model card. Lists only models in the output, not those merely checked against. */
+/** Lists only models in the output, not those merely checked against. */
 const planCard = async (
   plan: MergePlan,
   { recipe, models, adapter }: Composed,
@@ -166,7 +166,7 @@ export const parseLayout = ({ layout = 'layer', maxShardSize = defaultShardSize 
   return { layout, maxShardBytes: parseShardSize(maxShardSize) };
 };
 
-/** Returns recipe keys for layout options that differ from the defaults. */
+/** Only options that differ from the defaults. */
 const layoutKeys = ({ layout, maxShardBytes }: LayoutOptions): Record<string, unknown> => ({
   ...(layout === 'layer' ? {} : { layout }),
   ...(maxShardBytes === parseShardSize(defaultShardSize) ? {} : { max_shard_size: maxShardBytes }),
@@ -193,7 +193,7 @@ const withoutConfig = ({ checkpoint }: OpenedModel): string[] => {
   ];
 };
 
-/** Returns a function that finds a source's file, if loaders accept the file as an output shard. */
+/** Undefined if loaders would not accept the source's file as an output shard. */
 export const inputFiles = (
   models: readonly OpenedCheckpoint[],
 ): ((source: StoredTensor) => InputFile | undefined) => {
@@ -252,7 +252,7 @@ const keptCard = async (checkpoint: CheckpointIndex): Promise<PlannedFile[]> => 
   return [{ name: cardName, copyOf: file }];
 };
 
-/** Warns of files beside the first model that the output will lack. */
+/** The output will lack files beside the first model. */
 const leftBehind = async ({ checkpoint }: OpenedModel): Promise<string[]> => {
   const { adapted, name, path, folder = path, sideFiles, unread = [] } = checkpoint;
   // Files beside a single weight file may be unrelated, and those beside an adapter come from training.
@@ -273,7 +273,7 @@ const leftBehind = async ({ checkpoint }: OpenedModel): Promise<string[]> => {
   ];
 };
 
-/** Returns `pytorch_model-*-of-00030.bin`, the pattern of numbered files. */
+/** `pytorch_model-*-of-00030.bin`. */
 const withoutNumber = (file: string): string => file.replace(/-\d{5}(?=-of-\d{5}\.)/, '-*');
 
 const mostShown = 8;
@@ -285,7 +285,7 @@ const ofDiffusers = ({ checkpoint }: OpenedModel): string[] =>
       ]
     : [];
 
-/** Warns of a family that is known only by patterns in tensor names. */
+/** Only patterns in tensor names tell the family. */
 const unfamiliar = ({ architecture, checkpoint }: OpenedModel, { needsLayers }: Recipe): string[] => {
   const { unrecognised, family, stacks, layers } = architecture;
   if (!needsLayers || unrecognised.length === 0) return [];

@@ -23,7 +23,7 @@ import { unquantised } from './quantised-output.js';
 
 interface Written {
   readonly scales: string;
-  /** The key of `settings` that lists unquantised modules. */
+  /** Lists unquantised modules. */
   readonly unconverted: string;
   settings(block: BlockSize): Readonly<Record<string, unknown>>;
 }
@@ -57,8 +57,8 @@ const written: Readonly<Record<WrittenName, Written>> = {
 };
 
 /**
- * Quantises the layers' matrices from the method's unrounded values. If the recipe names a base, the plan
- * also reads the base's matrices, to measure how much of the change survives.
+ * Quantises the method's unrounded values. If the recipe names a base, the plan also reads the base's
+ * matrices, to measure how much of the change survives.
  *
  * @throws LayerloomError INVALID_PARAMETER if nothing can be quantised, or the output is an adapter
  */

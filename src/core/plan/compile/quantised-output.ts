@@ -45,7 +45,7 @@ export const inOneLayout = (composed: Composed, { checkpoints, session }: Opened
   };
 };
 
-/** Dequantises the output and removes the quantisation keys of `config.json`. */
+/** Also removes the quantisation keys of `config.json`. */
 export const unquantised = (composed: Composed): Composed => {
   const edits = Object.fromEntries(configKeysOf(composed).map((key) => [key, undefined]));
   return {
@@ -58,7 +58,7 @@ export const unquantised = (composed: Composed): Composed => {
 const configKeysOf = ({ models }: Composed): readonly string[] =>
   models[0]?.checkpoint.quantisation?.keys ?? [];
 
-/** Returns the common quantisation and the unquantised modules; undefined if the output is dequantised. */
+/** With the unquantised modules; undefined if the output is dequantised. */
 const copiedIn = (
   composed: Composed,
   models: readonly CheckpointIndex[],
@@ -93,7 +93,7 @@ const copiedIn = (
   return first.unconvertedKey === undefined && unconverted.length > 0 ? undefined : { first, unconverted };
 };
 
-/** Serialises the settings on which models must agree. */
+/** The settings on which models must agree. */
 const wayOf = ({ settings, unconvertedKey, origins }: Quantisation): string => {
   const without = new Set([...origins, 'version', unconvertedKey]);
   return JSON.stringify(
@@ -105,7 +105,7 @@ const wayOf = ({ settings, unconvertedKey, origins }: Quantisation): string => {
   );
 };
 
-/** True if settings name layers by number or pattern. Ignores the list of unquantised modules. */
+/** By number or pattern. Ignores the list of unquantised modules. */
 const namesLayers = ({ settings, unconvertedKey }: Quantisation): boolean =>
   Object.entries(settings).some(
     ([key, value]) =>
@@ -134,7 +134,7 @@ const asStored = (
   });
 };
 
-/** Caches each model's quantised tensors by file and position of their codes. */
+/** By file and position of the codes. */
 const forms: Cached<ReadonlyMap<string, QuantisationLayout<TensorReference>>> = { most: 256 };
 
 const placeOf = ({ file, begin }: { readonly file: number; readonly begin: number }): string =>
@@ -160,8 +160,8 @@ const formOf = (
 };
 
 /**
- * Returns the unquantised modules for `config.json`: the models' entries, except those that may name a
- * quantised module, and modules that only some models quantise.
+ * For `config.json`: the models' entries, except those that may name a quantised module, and modules that
+ * only some models quantise.
  *
  * Untrusted patterns are never matched. Instead they are dropped if a module that is unquantised in their
  * model is quantised in the output. For stacked layers, all modules are named.
@@ -197,6 +197,6 @@ const unconvertedIn = (
   return [...new Set([...entries, ...elsewhere])];
 };
 
-/** True if the entry may match the module: a pattern, or a plain name at the module's beginning or end. */
+/** The entry is a pattern, or a plain name at the module's beginning or end. */
 const mayName = (entry: string, module: string): boolean =>
   !/^[\w.-]+$/.test(entry) || module === entry || module.startsWith(`${entry}.`) || module.endsWith(entry);

@@ -1,5 +1,5 @@
 /**
- * Ends of names that only quantised modules have: scales, zero points and packed weights of
+ * Only quantised modules have names with these ends: scales, zero points and packed weights of
  * compressed-tensors, ModelOpt, FP8, GPTQ, AWQ, EETQ, MXFP4 and bitsandbytes. An exception is a learnt scale
  * of Gemma 3n.
  */
@@ -11,7 +11,7 @@ const markedModule = (name: string): string | undefined => {
   return found === null || found.index === 0 ? undefined : name.slice(0, found.index);
 };
 
-/** Returns all tensors of quantised modules except biases; averages without scales are meaningless. */
+/** Includes all tensors of quantised modules except biases; averages without scales are meaningless. */
 export const quantisedTensors = (names: Iterable<string>): ReadonlySet<string> => {
   const all = [...names];
   const modules = new Set(all.flatMap((name) => markedModule(name) ?? []));

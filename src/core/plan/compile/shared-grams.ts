@@ -5,8 +5,8 @@ import { isObject } from '../../models/checkpoint/files/json.js';
 import { jsonOrNone } from '../../texts/json.js';
 
 /**
- * Adds shared Gram matrices under each layer's name. Queries, keys and values have one input, so the file
- * stores one matrix; metadata key `shared` is JSON `{"LAYER": "LAYER WITH A MATRIX"}`.
+ * Queries, keys and values have one input, so the file stores one matrix, which each layer gets; metadata key
+ * `shared` is JSON `{"LAYER": "LAYER WITH A MATRIX"}`.
  *
  * @throws LayerloomError INVALID_PARAMETER if `shared` is other JSON, or names a missing matrix
  */

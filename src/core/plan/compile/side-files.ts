@@ -18,11 +18,11 @@ import type { Cached, PlanningSession } from './inputs/session.js';
 const tokenizerFile =
   /^(tokenizer(_config)?\.json|tokenizer\.model(\.v\d+)?|special_tokens_map\.json|added_tokens\.json|vocab\.(json|txt)|merges\.txt|spiece\.model|sentencepiece\.bpe\.model|tekken\.json|chat_template\.(jinja|json))$/;
 
-/** True for ModelOpt's `hf_quant_config.json`, which could contradict the output's `config.json`. */
+/** ModelOpt's `hf_quant_config.json` could contradict the output's `config.json`. */
 const isToldInConfig = ({ quantisation }: CheckpointIndex, name: string): boolean =>
   quantisation !== undefined && name === 'hf_quant_config.json';
 
-/** Returns the first model's side files, with tokenizer files from the model that the recipe chooses. */
+/** The first model's, with tokenizer files from the model that the recipe chooses. */
 const sideFilesOf = (composed: Composed): (readonly [CheckpointIndex, string])[] => {
   const donor = itemAt(composed.models, 0).checkpoint;
   const { checkpoint: tokenizer, files } = composed.tokenizer;
@@ -39,8 +39,7 @@ const sideFilesOf = (composed: Composed): (readonly [CheckpointIndex, string])[]
 };
 
 /**
- * Returns the chat template that the recipe asks for. `auto` takes the commonest; the tokenizer's model wins
- * ties.
+ * `auto` takes the commonest template; the tokenizer's model wins ties.
  *
  * @throws LayerloomError TEMPLATE_INVALID
  */
@@ -59,7 +58,7 @@ const chatTemplateFor = async (composed: Composed): Promise<string | undefined> 
 const sound: Cached<Promise<void>> = { most: 4096 };
 
 /**
- * Refuses unreadable side files and invalid chat templates before weights are read.
+ * Called before weights are read.
  *
  * @throws LayerloomError READ_FAILED, TEMPLATE_INVALID
  */
@@ -105,7 +104,7 @@ export const planSideFiles = async (composed: Composed, session: PlanningSession
 
 const configurations = ['config.json', 'generation_config.json'];
 
-/** Edits configurations to the output's values. Compares with the file: the object may be edited. */
+/** Compares with the file: the object may be edited. */
 const editedConfig = (
   { recipe, configEdits, storedDtype, generationEdits }: Composed,
   checkpoint: CheckpointIndex,

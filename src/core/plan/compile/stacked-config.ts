@@ -8,7 +8,7 @@ import type { OpenedModel } from './inputs/models.js';
 const unchanged: StackedConfig = { edits: {}, warnings: [] };
 
 /**
- * Returns edits of `config.json` that give each stacked layer the settings of its own model.
+ * Edits of `config.json` give each stacked layer the settings of its own model.
  *
  * @throws LayerloomError STACK_UNSUPPORTED for a key that cannot express this order of layers
  */

@@ -5,7 +5,7 @@ import type { AdapterModel } from './adapter-model.js';
 import type { TargetModule } from './adapter-tensors.js';
 
 export interface AdapterConfigOf {
-  /** The first adapter supplies settings on which all adapters agree. */
+  /** The first one supplies settings on which all agree. */
   readonly adapters: readonly Adapter[];
   readonly merged: Omit<AdapterModel, 'adapters'>;
   readonly targets: readonly TargetModule[];
@@ -13,7 +13,7 @@ export interface AdapterConfigOf {
   readonly base: string | undefined;
 }
 
-/** Returns `adapter_config.json`: the commonest rank and alpha as defaults, others as patterns of names. */
+/** The commonest rank and alpha are defaults of `adapter_config.json`, others are patterns of names. */
 export const mergedConfigText = ({ adapters, merged, targets, rsLora, base }: AdapterConfigOf): string => {
   const configs = adapters.map(({ config }) => config);
   const first = itemAt(configs, 0);
@@ -59,7 +59,7 @@ export const mergedConfigText = ({ adapters, merged, targets, rsLora, base }: Ad
 
 const endsWith = (name: string, end: string): boolean => name === end || name.endsWith(`.${end}`);
 
-/** Returns the most frequent number; the first one wins ties. */
+/** The first number wins ties. */
 const commonest = (numbers: readonly number[]): number => {
   const counts = new Map<number, number>();
   for (const number of numbers) counts.set(number, (counts.get(number) ?? 0) + 1);
@@ -67,11 +67,11 @@ const commonest = (numbers: readonly number[]): number => {
   return [...counts].find(([, count]) => count === most)?.[0] ?? Number.NaN;
 };
 
-/** Anchors a name that another name ends with, since PEFT matches the ends of names. */
+/** PEFT matches the ends of names, so a name that another ends with is anchored. */
 const asPattern = (name: string, names: readonly string[]): string =>
   names.some((other) => other.endsWith(`.${name}`)) ? `^${name}` : name;
 
-/** Returns the adapters' `target_modules` if all agree and have all modules; otherwise full names. */
+/** The adapters' `target_modules` if all agree and have all modules; otherwise full names. */
 const targetModules = (
   adapters: readonly Adapter[],
   modules: readonly string[],
@@ -94,7 +94,7 @@ const isUnset = (value: unknown): boolean =>
 const biasOf = (configs: readonly AdapterConfig[]): AdapterConfig['bias'] =>
   (['all', 'lora_only'] as const).find((kind) => configs.some(({ bias }) => bias === kind)) ?? 'none';
 
-/** Returns the saved modules, except those with factors, which already contain their saved tensors. */
+/** Modules with factors already contain their saved tensors. */
 const savedModules = (
   configs: readonly AdapterConfig[],
   { whole }: Pick<AdapterModel, 'whole'>,

@@ -5,20 +5,20 @@ import { storedTensor } from '../../../tensor/stored-tensor.js';
 import type { Operand } from '../../plan.js';
 import { type Change, changeOf } from './change.js';
 
-/** An adapter's tensor that replaces the base's tensor. */
+/** It replaces the base's tensor. */
 export interface WholeTensor {
   readonly reference: TensorReference;
   readonly operand: Operand;
 }
 
-/** A bias that a module with `lora_bias` adds: Σ coefficient · tensor; coefficients include scales. */
+/** From a module with `lora_bias`: Σ coefficient · tensor; coefficients include scales. */
 export interface AddedBias {
   readonly name: string;
   readonly reference: TensorReference;
   readonly terms: readonly { readonly coefficient: number; readonly operand: Operand }[];
 }
 
-/** An adapter, or a nested merge of adapters: changes of a base, keyed by the base's parameter names. */
+/** An adapter, or a nested merge of adapters: changes by the base's parameter names. */
 export interface AdapterModel {
   readonly adapters: readonly Adapter[];
   readonly changes: ReadonlyMap<string, Change>;
@@ -26,7 +26,7 @@ export interface AdapterModel {
   readonly added: ReadonlyMap<string, AddedBias>;
 }
 
-/** @param input index of the adapter in the plan's inputs */
+/** @param input index in the plan's inputs */
 export const adapterModel = (adapter: Adapter, input: number): AdapterModel => {
   const { pairs, replaced, added, config, checkpoint } = adapter;
   const stored = (tensor: TensorReference) => storedTensor(input, tensor);
@@ -55,7 +55,7 @@ export const parametersOf = (models: readonly AdapterModel[]): string[] => [
   ),
 ];
 
-/** Renames the model's parameters as in `first`, since versions of transformers use different names. */
+/** Versions of transformers use different names: takes those of `first`. */
 export const inSpellingOfAdapter = (first: AdapterModel, model: AdapterModel): AdapterModel => {
   const spellings = spellingsLike(parametersOf([model]), parametersOf([first]));
   if (spellings.size === 0) return model;

@@ -10,7 +10,7 @@ import type { AdapterModel, AddedBias } from './adapter-model.js';
 import { type FactorOptions, factorsOf } from './factors.js';
 
 export interface TargetModule {
-  /** The module's name without PEFT's prefix. */
+  /** Without PEFT's prefix. */
   readonly module: string;
   readonly parameter: string;
   readonly rank: number;
@@ -22,7 +22,7 @@ export interface AdapterTensors {
   readonly targets: readonly TargetModule[];
 }
 
-/** Plans a merged adapter's tensors. Beside factors, PEFT expects a replaced tensor in `base_layer`. */
+/** Beside factors, PEFT expects a replaced tensor in `base_layer`. */
 export const adapterTensors = (
   { changes, whole, added }: Omit<AdapterModel, 'adapters'>,
   places: ReadonlyMap<string, Place>,
@@ -73,7 +73,7 @@ const split = (parameter: string): readonly [module: string, last: string] => {
   return [parameter.slice(0, dot), parameter.slice(dot + 1)];
 };
 
-/** Returns the bias of B, divided by the scale that PEFT will apply. */
+/** For B, divided by the scale that PEFT will apply. */
 const biasOf = (
   { reference: { shape }, terms }: AddedBias,
   scale: number,

@@ -25,16 +25,16 @@ export interface Term {
   readonly rsLora: boolean;
 }
 
-/** The change of one base parameter: a sum of products, or a formula over such sums. */
+/** The change of a base parameter: a sum of products, or a formula over such sums. */
 export interface Change {
   readonly names: LowRankPair['names'];
   readonly transposed: boolean;
-  /** Number of experts in each pair, stacked by rows in A and by columns in B. */
+  /** For each pair, stacked by rows in A and by columns in B. */
   readonly experts?: number;
   readonly terms: readonly Term[];
   /** A float32 formula over `terms`, for changes that are not sums of products, as in TIES. */
   readonly formula?: PlannedExpression;
-  /** Path of the first adapter, for errors. */
+  /** The first adapter's, for errors. */
   readonly path: string;
 }
 
@@ -56,9 +56,9 @@ export const changeOf = (
 });
 
 /**
- * Returns Σ weight · change. Joins terms of one pair, and drops terms of weight 0; undefined if none remains.
+ * Σ weight · change. Joins terms of one pair, and drops terms of weight 0; undefined if none remains.
  *
- * @param parameter name of the base's parameter, for errors
+ * @param parameter of the base, for errors
  * @throws LayerloomError SHAPE_MISMATCH, ADAPTERS_DIFFER
  */
 export const sumOfChanges = (
@@ -85,7 +85,7 @@ export const sumOfChanges = (
   return { ...sum, formula: { kind: 'linear', terms: summed } };
 };
 
-/** Returns a change as a float32 matrix [rows of B, columns of A]. */
+/** Float32 [rows of B, columns of A]. */
 export const operandOfChange = ({ terms, formula }: Change): Operand =>
   computedTensor('F32', formula ?? { kind: 'linear', terms: terms.map(productOf) });
 
@@ -102,7 +102,7 @@ const shapeOf = ({ terms, experts }: Change): string => {
   return `[${[...(experts === undefined ? [] : [experts]), b.rows, a.columns].join(', ')}]`;
 };
 
-/** Checks that shapes, storage order and factor names agree. */
+/** Shapes, storage order and factor names must agree. */
 const checkSame = (first: Change, other: Change, parameter: string): void => {
   const pair = { first: first.path, other: other.path };
   if (shapeOf(first) !== shapeOf(other))

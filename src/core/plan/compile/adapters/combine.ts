@@ -15,7 +15,7 @@ import type { OpenedModel } from '../inputs/models.js';
 import type { AdapterModel, AddedBias, WholeTensor } from './adapter-model.js';
 import { type Change, noChange, operandOfChange, sumOfChanges } from './change.js';
 
-/** A model to combine; only the base has no `adapter`. */
+/** Only the base has no `adapter`. */
 export interface MergedModel extends OpenedModel {
   readonly adapter?: AdapterModel;
 }
@@ -25,11 +25,10 @@ interface Share {
   readonly weight: number;
 }
 
-/** Tolerance for weights that should add up to 1. */
+/** For weights that should add up to 1. */
 const mostMissing = 1e-6;
 
 export interface CombineOptions {
-  /** Name of the method, for errors. */
   readonly method: string;
   readonly dtype: ArithmeticDtype | undefined;
   readonly places: ReadonlyMap<string, Place>;
@@ -38,8 +37,8 @@ export interface CombineOptions {
 }
 
 /**
- * Applies a compiled method to changes of a base: evaluates each parameter's expression over B · A, and over
- * tensors that replace the base's. A model without a change counts as the base.
+ * Evaluates each parameter's expression over B · A, and over tensors that replace the base's. A model without
+ * a change counts as the base.
  *
  * @throws LayerloomError NO_ADAPTER_FORM, BASE_NEEDED, ADAPTERS_DIFFER, SHAPE_MISMATCH
  */
@@ -95,11 +94,11 @@ const sumOfBiases = (
 
 type OfDifferences = Consensus<ModelTensor> | Sce<ModelTensor>;
 
-/** True for formulas that, applied to changes with base 0, give the merged change. */
+/** Such formulas, applied to changes with base 0, give the merged change. */
 const isOfDifferences = (expression: Expression): expression is OfDifferences =>
   expression.kind === 'consensus' || expression.kind === 'sce';
 
-/** Replaces models by their changes, and by zeros if a model has none. */
+/** A model without a change becomes zeros. */
 const overChanges = (
   formula: OfDifferences,
   like: Change,
@@ -113,7 +112,7 @@ const overChanges = (
 const notInForm = (method: string, reason: string): LayerloomError =>
   new LayerloomError('NO_ADAPTER_FORM', { method, reason });
 
-/** Returns the formula's models with the base last, as in sums; the formula has the base first. */
+/** The base is last, as in sums; the formula has it first. */
 const modelsIn = (formula: OfDifferences, parameter: string, method: string): readonly Share[] => {
   const over = operandsOf<ModelTensor>(formula);
   for (const { tensor } of over)
@@ -123,7 +122,7 @@ const modelsIn = (formula: OfDifferences, parameter: string, method: string): re
   return [...others, ...(base === undefined ? [] : [base])].map((model) => ({ model, weight: 1 }));
 };
 
-/** Returns each model's weight. Weights must add up to 1, because an adapter cannot scale its base. */
+/** They must add up to 1, because an adapter cannot scale its base. */
 const sharesOf = (expression: Expression, parameter: string, method: string): readonly Share[] => {
   const refuse = (reason: string): never => {
     throw notInForm(method, `${parameter} ${reason}`);
@@ -145,7 +144,7 @@ const sharesOf = (expression: Expression, parameter: string, method: string): re
     .map(({ source: { model }, weight }) => ({ model, weight }));
 };
 
-/** Returns a function that combines saved tensors. A model that did not save one uses the base's. */
+/** A model that did not save a tensor uses the base's. */
 const wholeCombiner = (models: readonly MergedModel[], { dtype, base, places }: CombineOptions) => {
   const ofBase = (parameter: string): WholeTensor | undefined => {
     const [reference, operand] = [base?.checkpoint.tensors.get(parameter), base?.operandOf(parameter)];

@@ -21,18 +21,18 @@ import { combine } from './combine.js';
 
 export interface AdapterRecipe {
   readonly recipe: Recipe;
-  /** Merged models, then models that are only read, such as the base. */
+  /** Merged ones, then those that are only read, such as the base. */
   readonly opened: readonly OpenedModel[];
-  /** The base from the recipe, or the one that the adapters name, if available. */
+  /** From the recipe, or as the adapters name it, if available. */
   readonly base: OpenedModel | undefined;
   readonly statistics: Statistics | undefined;
-  /** True for a nested recipe, whose adapter is not written. */
+  /** A nested recipe's adapter is not written. */
   readonly isNested: boolean;
   readonly complete: (again: CompleteRecipe | undefined) => CompleteRecipe;
 }
 
 /**
- * Compiles a recipe over bare adapters into an adapter: merges base parameters that any adapter changes.
+ * Merges base parameters that any adapter changes.
  *
  * @throws LayerloomError FORMS_MIXED, ADAPTERS_DIFFER, and the codes of the method and of `combine`
  */
@@ -126,7 +126,7 @@ export const composeAdapters = async ({
   };
 };
 
-/** Refuses whole models beside adapters, except the base. */
+/** Only the base may be a whole model. */
 const refuseMixed = (opened: readonly OpenedModel[]): void => {
   const full = opened.filter(({ adapter, role }) => adapter === undefined && role !== 'base');
   if (full.length > 0)
@@ -148,7 +148,7 @@ const inOneSpelling = (opened: readonly OpenedModel[]): readonly OpenedModel[] =
   );
 };
 
-/** Refuses another vocabulary, because an adapter keeps its base's. */
+/** An adapter keeps its base's vocabulary. */
 const refuseTokenizers = ({
   tokenizer: { source, tokens, padToMultipleOf },
   transplant,
@@ -159,7 +159,7 @@ const refuseTokenizers = ({
     throw new LayerloomError('NO_ADAPTER_FORM', { method, reason: 'another vocabulary is asked for' });
 };
 
-/** Returns the places of adapted parameters. Without a base, assumes their last layer is the last one. */
+/** Places of adapted parameters. Without a base, assumes their last layer is the last one. */
 const architectureOf = (
   merged: readonly AdapterModel[],
   models: readonly OpenedModel[],
@@ -196,7 +196,7 @@ const architectureOf = (
   };
 };
 
-/** True if any model is a bare adapter, including models of nested recipes. */
+/** Includes models of nested recipes. */
 export const isOfAdapters = (recipe: Recipe, isAdapter: (model: string) => boolean): boolean =>
   [...recipe.models, ...recipe.companions].some(({ model }) =>
     typeof model === 'string' ? isAdapter(model) : isOfAdapters(valueAt(recipe.nested, model), isAdapter),

@@ -5,7 +5,7 @@ import { checkCompatible, type Fit, warningOf } from './compatible.js';
 import { at, type OpenedModel } from './models.js';
 import type { Cached, PlanningSession } from './session.js';
 
-/** Refuses a model given twice in one role. */
+/** A model may not be given twice in one role. */
 export const refuseTwins = (models: readonly OpenedModel[]): void => {
   for (const [index, { role, checkpoint, operandOf, path }] of models.entries()) {
     // Comparing one tensor is enough: models differ in its byte range or formula.
@@ -31,7 +31,7 @@ export const refuseTwins = (models: readonly OpenedModel[]): void => {
 };
 
 /**
- * Checks that configurations agree for each layer, because a merge keeps only one configuration.
+ * A merge keeps only one configuration, so layers must agree.
  *
  * @throws LayerloomError CONFIG_MISMATCH
  */
@@ -49,7 +49,7 @@ const checkLayers = (
 
 const fits: Cached<Promise<Fit>> = { most: Number.POSITIVE_INFINITY };
 
-/** Returns the cache key of a comparison. */
+/** Cache key of a comparison. */
 const idOf = ({ checkpoint, configEdits, vocabulary }: OpenedModel): unknown[] => [
   checkpoint.path,
   checkpoint.name,
@@ -63,7 +63,7 @@ const idOf = ({ checkpoint, configEdits, vocabulary }: OpenedModel): unknown[] =
  * @returns warnings; `omitted`: redundant tensors that some merged model lacks; `own`: tensors of a
  *   head or tower that only the first model has
  * @throws LayerloomError the codes of `checkCompatible`; TENSOR_NAMES_DIFFER if only some models have the
- *   head
+ * head
  */
 export const checkAll = async (
   recipe: Pick<Recipe, 'stacksLayers' | 'chatTemplate'>,

@@ -15,17 +15,17 @@ import { tokenDifferences } from '../../../models/tokenizer/files/tokenizer.js';
 import { isFloating } from '../../../tensor/dtype.js';
 import { quantisedTensors } from '../quantised.js';
 
-/** An opened checkpoint, with the architecture that its tensor names imply. */
+/** A checkpoint, with the architecture that tensor names imply. */
 export interface Model {
   readonly checkpoint: CheckpointIndex;
   readonly architecture: Architecture;
 }
 
-/** A difference in words, and the name of the model whose value the output keeps. */
+/** In words, with the name of the model whose value the output keeps. */
 export interface Difference {
   readonly words: string;
   readonly kept?: string;
-  /** The recipe key that decides the difference, so that no warning is needed. */
+  /** This recipe key decides the difference, so that no warning is needed. */
   readonly decidedBy?: 'chatTemplate';
 }
 
@@ -34,27 +34,28 @@ export const warningOf = ({ words, kept }: Difference): string =>
 
 export interface Fit {
   readonly differences: readonly Difference[];
-  /** Tensors without information that one model lacks: constant tables, and the head of tied embeddings. */
+  /**
+   * They carry no information, and one model lacks them: constant tables, and the head of tied embeddings.
+   */
   readonly redundant: readonly string[];
   /** The first model's head or towers, if the other model is of another class on the same base. */
   readonly own: readonly string[];
 }
 
-/** Differences that the merge resolves. */
 export interface Tolerated {
-  /** True to allow different numbers of layers. */
+  /** Allows different numbers of layers. */
   readonly stacks?: boolean;
-  /** True to skip the comparison of tokens. */
+  /** Skips the comparison of tokens. */
   readonly tokensAreDecided?: boolean;
 }
 
 /**
- * Checks that `first` and `other` may be fine-tuned from one base: names, family, layers, tying, tensors,
- * shapes, configuration and token ids. Reports a difference between whole models before the differences of
- * tensors that follow from it.
+ * `first` and `other` must be able to share a base: names, family, layers, tying, tensors, shapes,
+ * configuration and token ids. Reports a difference between whole models before the differences of tensors
+ * that follow from it.
  *
  * @throws LayerloomError NAMING_MISMATCH, LAYER_COUNT_MISMATCH, TIED_MISMATCH, TENSOR_NAMES_DIFFER,
- *   SHAPE_MISMATCH, DTYPE_MISMATCH, CONFIG_MISMATCH, TOKENIZER_MISMATCH, READ_FAILED, QUANTISED_WEIGHTS
+ * SHAPE_MISMATCH, DTYPE_MISMATCH, CONFIG_MISMATCH, TOKENIZER_MISMATCH, READ_FAILED, QUANTISED_WEIGHTS
  */
 export const checkCompatible = async (
   first: Model,
@@ -80,10 +81,10 @@ export const checkCompatible = async (
 };
 
 /**
- * Checks architecture and tensor names; vocabularies are compared afterwards.
+ * Vocabularies are compared afterwards.
  *
  * @throws LayerloomError NAMING_MISMATCH, CONFIG_MISMATCH for another family, LAYER_COUNT_MISMATCH,
- *   TIED_MISMATCH, TENSOR_NAMES_DIFFER, QUANTISED_WEIGHTS
+ * TIED_MISMATCH, TENSOR_NAMES_DIFFER, QUANTISED_WEIGHTS
  */
 export const checkStructure = (first: Model, other: Model, stacks: boolean): void => {
   checkArchitecture(first, other, stacks);
@@ -168,7 +169,7 @@ const checkNames = (first: Model, other: Model): NameDifferences => {
   };
 };
 
-/** True for two classes on one base, such as a language model and a classifier. */
+/** Two classes on one base, such as a language model and a classifier. */
 const classesDiffer = (first: Model, other: Model): boolean => {
   const [[a], [b]] = [classesIn(first.checkpoint.config), classesIn(other.checkpoint.config)];
   if (a === undefined || b === undefined || a === b || familyOf(first) !== familyOf(other)) return false;
@@ -198,7 +199,7 @@ const partDifferences = (first: Model, other: Model, { own, foreign }: NameDiffe
   ];
 };
 
-/** Refuses extra tensors of an unsupported quantisation, rather than report missing weights. */
+/** Extra tensors may be those of an unsupported quantisation, which explains missing weights. */
 const refuseUnread = ({ checkpoint }: Model, names: readonly string[]): void => {
   const quantised = quantisedTensors(checkpoint.tensors.keys());
   const tensor = names.find((name) => quantised.has(name));

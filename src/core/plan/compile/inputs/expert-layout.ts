@@ -20,11 +20,11 @@ const fusedTensors: Cached<UnplacedTensor> = { most: 1 << 20 };
 const fusedFrames: Cached<object> = { most: 512 };
 
 /**
- * Stores experts of mixtures separately or fused, as wanted or as in the first model's files. Matrices of a
- * fused tensor are planned separately, and written one after another.
+ * As wanted, or as in the first model's files. Matrices of a fused tensor are planned separately, and written
+ * one after another.
  *
  * @throws LayerloomError INVALID_PARAMETER if the matrices differ in shape or dtype, or the output is an
- *   adapter
+ * adapter
  */
 export const inExpertLayout = (
   composed: Composed,
@@ -89,7 +89,7 @@ export const inExpertLayout = (
   };
 };
 
-/** Refuses to split fused experts that no file stores separately: [in, out] matrices, and quantised ones. */
+/** No file stores them separately: [in, out] matrices, and quantised ones. */
 const refuseWhole = (tensors: readonly UnplacedTensor[]): void => {
   const whole = tensors.find(({ name, shape }) => fusedParameter.test(name) && shape.length === 3);
   if (whole !== undefined)
@@ -100,7 +100,7 @@ const refuseWhole = (tensors: readonly UnplacedTensor[]): void => {
     );
 };
 
-/** Refuses to fuse experts that have tensors besides matrices, such as scales. */
+/** Experts with tensors besides matrices, such as scales, cannot be fused. */
 const refuseParts = (tensors: readonly UnplacedTensor[], names: ExpertNames): void => {
   const part = tensors.find(({ name }) => ofOneExpert.test(name) && fusedNameOf(names, name) === undefined);
   if (part !== undefined)

@@ -24,23 +24,21 @@ import type { Model } from './compatible.js';
 /** A checkpoint, or a compiled nested recipe. */
 export interface OpenedModel extends Model {
   readonly role: string;
-  /** Present for a bare adapter, and for a nested recipe over bare adapters. */
+  /** For a bare adapter, and for a nested recipe over bare adapters. */
   readonly adapter?: AdapterModel;
-  /** Returns a byte range of an input, or the formula that computes the tensor. */
+  /** A byte range of an input, or the formula that computes the tensor. */
   operandOf(name: string): Operand | undefined;
   readonly path?: RecipePath | undefined;
-  /** True if the method takes only some of the model's tensors. */
+  /** True if the method takes only some tensors. */
   readonly inPart?: boolean;
-  /**
-   * Index of the merged vocabulary that the model's rows follow; absent if the rows follow the model's own.
-   */
+  /** The merged vocabulary that the rows follow; absent if they follow the model's own. */
   readonly vocabulary?: number;
-  /** This and later fields are for nested recipes. Returns changed keys of `generation_config.json`. */
+  /** This and later fields are for nested recipes. Changed keys of `generation_config.json`. */
   readonly generationEdits?: (config: Edits) => Edits;
   readonly tokenizer?: TokenizerSource;
-  /** The nested recipe, with the parameters it uses. */
+  /** With the parameters it uses. */
   readonly recipe?: Readonly<Record<string, unknown>>;
-  /** A recipe that reproduces this model. */
+  /** Reproduces this model. */
   readonly complete?: CompleteRecipe;
   readonly unmatched?: readonly Unmatched[];
   readonly warnings?: readonly string[];
@@ -53,7 +51,7 @@ export interface Unmatched {
   readonly path: RecipePath;
 }
 
-/** A checkpoint, and its name in a recipe. */
+/** A checkpoint and its name in a recipe. */
 export interface CheckpointReference {
   readonly role: string;
   readonly model: string;
@@ -63,7 +61,7 @@ export interface CheckpointReference {
 export type OpenedCheckpoint = Model & CheckpointReference & { readonly adapter?: Adapter };
 
 /**
- * Opens checkpoints that outputs will name, so names must be distinct within a role.
+ * Outputs will name them, so names must be distinct within a role.
  *
  * @throws LayerloomError NAME_CLASH, and the codes of `openModel`
  */
@@ -76,7 +74,7 @@ export const openModels = async (
   return tellApart(opened);
 };
 
-/** Returns the checkpoint as merges see it: dequantised, with separate experts. */
+/** Dequantised, with separate experts. */
 const asMerged = (checkpoint: CheckpointIndex): CheckpointIndex => separated(dequantised(checkpoint));
 
 const openWhole = async (model: ModelAddress, config?: GivenConfig): Promise<Reading> => ({
@@ -94,9 +92,9 @@ export const openModelOrAdapter = async (model: ModelAddress, config?: GivenConf
 };
 
 /**
- * Opens checkpoints; reports all missing ones in one error.
+ * Reports all missing ones in one error.
  *
- * @param open opens a checkpoint; the default refuses bare adapters
+ * @param open the default refuses bare adapters
  * @throws LayerloomError the codes of `openModel`
  */
 export const openEach = async (
@@ -126,7 +124,7 @@ export const openEach = async (
   return opened.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
 };
 
-/** Roles of files that are not models, and how to make each file. */
+/** How to make each file that is not a model, by role. */
 const madeInPython: Readonly<Record<string, string>> = {
   gates: 'the file of the routers that `python -m layerloom_gates` makes',
   gram: 'the file of Gram matrices that `python -m layerloom.train.grams` makes',
@@ -136,7 +134,7 @@ const madeInPython: Readonly<Record<string, string>> = {
 /** True for a file that is not a model but that a merge needs. */
 export const isNoModel = ({ role }: { readonly role: string }): boolean => Object.hasOwn(madeInPython, role);
 
-/** Joins all errors of missing models into one; otherwise returns the first error. */
+/** If all are of missing models, joins them; otherwise returns the first. */
 const allMissing = (errors: readonly unknown[]): unknown => {
   const [first, ...others] = errors.filter((error) => isMissingModel(error));
   if (first === undefined) return errors[0];
@@ -154,7 +152,7 @@ const isMissingModel = (error: unknown): error is LayerloomError<'MODEL_NOT_FOUN
   error instanceof LayerloomError && error.code === 'MODEL_NOT_FOUND';
 
 /**
- * Makes names distinct by adding parent folders.
+ * Adds parent folders.
  *
  * @throws LayerloomError NAME_CLASH if a name given as `NAME=PATH` is shared by two models of one role
  */
@@ -163,7 +161,7 @@ export const settleNames = (opened: readonly OpenedCheckpoint[]): OpenedCheckpoi
   return tellApart(opened);
 };
 
-/** @param counts true for a model whose name must be unique in its role; default: all */
+/** @param counts true if the name must be unique in its role; default: all */
 const refuseSameNames = (
   models: readonly OpenedCheckpoint[],
   counts: (model: OpenedCheckpoint) => boolean = () => true,
@@ -183,7 +181,7 @@ const refuseSameNames = (
 };
 
 /**
- * Makes shared names distinct: adds a hub model's commit, or parent folders (`math/final`).
+ * Adds a hub model's commit, or parent folders (`math/final`).
  *
  * @param given the models with unprefixed names
  * @throws LayerloomError NAME_CLASH if no folder tells two models apart
@@ -233,7 +231,7 @@ export const plannedInput = ({
   };
 };
 
-/** Adds a position in the recipe to an error that has none. */
+/** Leaves an error that has a position in the recipe. */
 export const at = (error: unknown, path: RecipePath | undefined): unknown => {
   if (!(error instanceof LayerloomError) || error.context.recipePath !== undefined) return error;
   return path === undefined ? error : error.with({ recipePath: path });

@@ -13,21 +13,21 @@ import { portableText } from '../../../models/sources/found-text.js';
 import { type OpenedCheckpoint, openEach, openModelOrAdapter, settleNames } from './models.js';
 import { type Cached, PlanningSession } from './session.js';
 
-/** The distinct checkpoints of recipes, including nested ones. */
+/** Distinct checkpoints of recipes, nested ones included. */
 export interface OpenedInputs {
   /** In the order of a plan's `inputs`. */
   readonly checkpoints: readonly OpenedCheckpoint[];
   /**
-   * Returns the index in `checkpoints` of a model as spelt in a recipe.
+   * The model's index in `checkpoints`, by its spelling in a recipe.
    *
    * @throws RangeError if the model was not opened
    */
   indexOf(model: string): number;
-  /** Returns the model's name for complete recipes; each spelling has a distinct name. */
+  /** For complete recipes; each spelling has a distinct name. */
   textOf(model: string): string;
-  /** Returns the index of the base that an adapter's configuration names, if available. */
+  /** The index of the base that an adapter's configuration names, if available. */
   baseNamed(base: string | undefined): number | undefined;
-  /** Cache for planning over these inputs. */
+  /** For planning over these inputs. */
   readonly session: PlanningSession;
 }
 
@@ -39,7 +39,6 @@ const referencesOf = (recipe: Recipe): ModelReference[] =>
     return inner === undefined ? [] : referencesOf(inner);
   });
 
-/** Returns the models that recipes name, including nested recipes. */
 export const modelsIn = (...recipes: readonly Recipe[]): ReadonlySet<string> =>
   new Set([
     ...recipes.flatMap(referencesOf).flatMap(({ model }) => (typeof model === 'string' ? [model] : [])),
@@ -47,7 +46,7 @@ export const modelsIn = (...recipes: readonly Recipe[]): ReadonlySet<string> =>
   ]);
 
 /**
- * Opens the checkpoints of recipes, including nested ones. Reads headers and small files, but no weights.
+ * Reads headers and small files, but no weights; includes nested recipes.
  *
  * @throws LayerloomError NAME_CLASH, and the codes of `openCheckpoint`
  */
@@ -99,7 +98,7 @@ const asInput = ({ given, index: checkpoint }: GivenConfig): OpenedCheckpoint =>
 
 const namesBase = (recipe: Recipe): boolean => referencesOf(recipe).some(({ role }) => role === 'base');
 
-/** Opens bases that adapters name. Ignores missing or invalid ones, because few merges need them. */
+/** Ignores missing or invalid bases, because few merges need them. */
 const basesNamed = async (opened: readonly OpenedCheckpoint[]): Promise<OpenedCheckpoint[]> => {
   const names = new Set(opened.flatMap(({ adapter }) => adapter?.config.base ?? []));
   const found = await Promise.all(
@@ -114,8 +113,7 @@ const basesNamed = async (opened: readonly OpenedCheckpoint[]): Promise<OpenedCh
 };
 
 /**
- * Records the inputs' files before weights are read for a plan: the engine refuses the plan if a file changes
- * later.
+ * Call before weights are read for a plan: the engine refuses the plan if a file changes later.
  *
  * @param hashOf `samples` hashes parts of each file, `bytes` the whole file
  * @throws LayerloomError INPUT_CHANGED, READ_FAILED
@@ -140,7 +138,7 @@ export const observeInputs = async (
 
 const subsets: Cached<OpenedInputs> = { most: 64 };
 
-/** Returns the opened inputs that one recipe uses, numbered from 0. Results are cached in the session. */
+/** Inputs that one recipe uses, numbered from 0; cached in the session. */
 export const inputsOf = (recipe: Recipe, inputs: OpenedInputs): OpenedInputs => {
   const wanted = referencesOf(recipe).map(({ model }) => inputs.indexOf(String(model)));
   const bases = namesBase(recipe)
@@ -167,9 +165,7 @@ const subsetOf = (inputs: OpenedInputs, kept: readonly number[]): OpenedInputs =
   };
 };
 
-/**
- * Returns a distinct name for each spelling, because methods take two spellings of one path for two models.
- */
+/** Spellings have distinct names, because methods take two spellings of one path for two models. */
 const modelTexts = (
   checkpoints: readonly OpenedCheckpoint[],
   indexes: ReadonlyMap<string, number>,
@@ -191,7 +187,7 @@ const modelTexts = (
   );
 };
 
-/** Returns `NAME-2`, `NAME-3`, … */
+/** `NAME-2`, `NAME-3`, … */
 const freeName = (name: string, taken: ReadonlySet<string>): string => {
   let count = 2;
   while (taken.has(`${name}-${count}`)) count += 1;

@@ -17,7 +17,7 @@ export interface RecipeModels {
 }
 
 /**
- * Opens a recipe's models in the output's vocabulary.
+ * In the output's vocabulary.
  *
  * @param open opens a checkpoint, or compiles a nested recipe
  * @throws LayerloomError NAME_CLASH, and the codes of `inOneVocabulary`
@@ -70,11 +70,7 @@ export const openRecipeModels = async (
   };
 };
 
-/**
- * Restricts a model to one stack of layers.
- *
- * @throws LayerloomError INVALID_PARAMETER if the model has no such stack
- */
+/** @throws LayerloomError INVALID_PARAMETER if the model has no such stack of layers */
 const inStack = (model: OpenedModel, stack: string | undefined): OpenedModel => {
   if (stack === undefined) return model;
   try {

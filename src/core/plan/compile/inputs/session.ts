@@ -1,10 +1,10 @@
 import { keep } from '../../../base/errors/lookup.js';
 import { TokenizerReader } from '../../../models/tokenizer/files/read-tokenizer.js';
 
-/** A kind of cached results, limited to `most` entries. */
+/** At most `most` entries are cached. */
 export interface Cached<T> {
   readonly most: number;
-  /** Never set: holds the type of the results. */
+  /** Never set: holds the results' type. */
   readonly result?: T;
 }
 
@@ -15,7 +15,7 @@ export class PlanningSession {
   #counted = 0;
   readonly #results = new Map<Cached<unknown>, Map<string, unknown>>();
 
-  /** Returns a number for an object, unique within the session, for cache keys. */
+  /** Unique within the session, for cache keys. */
   idOf(value: object): number {
     const id = this.#ids.get(value) ?? this.#counted++;
     this.#ids.set(value, id);
@@ -23,7 +23,7 @@ export class PlanningSession {
   }
 
   /**
-   * Returns the result for `key` from an LRU cache, or makes it.
+   * Makes the result unless the LRU cache has it.
    *
    * @param key plain data and maps; other objects by their `idOf`
    */

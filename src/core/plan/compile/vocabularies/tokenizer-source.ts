@@ -1,10 +1,10 @@
 import type { CheckpointIndex } from '../../../models/checkpoint/checkpoint.js';
 import type { MergedVocabulary } from '../../../models/tokenizer/vocabulary.js';
 
-/** Changed keys of a JSON configuration. */
+/** Changed keys of a configuration. */
 export type Edits = Readonly<Record<string, unknown>>;
 
-/** A checkpoint's tokenizer; `files` replace files of equal names. */
+/** `files` replace the checkpoint's files of equal names. */
 export interface TokenizerSource {
   readonly checkpoint: CheckpointIndex;
   readonly files: MergedVocabulary['files'];

@@ -32,11 +32,10 @@ import {
 } from './vocabulary.js';
 
 /**
- * Gives a model the donor's tokenizer: embeddings and head get a row for each donor token, and `config.json`
- * the donor's ids.
+ * Embeddings and head get a row for each donor token, and `config.json` the donor's ids.
  *
  * @throws LayerloomError VOCABULARY_UNMERGEABLE; INVALID_PARAMETER if fewer than `k` tokens are shared; and
- *   the codes of `transplantRows` and of reading tokenizers
+ * the codes of `transplantRows` and of reading tokenizers
  */
 export const transplanted = async (
   model: OpenedModel,
@@ -101,7 +100,7 @@ export const transplanted = async (
   };
 };
 
-/** Returns ids of special tokens: the donor's configuration overrides its tokenizer. */
+/** The donor's configuration overrides its tokenizer. */
 const donorIds = ({ checkpoint: { config = {} } }: OpenedModel, { tokenizer }: ModelTokens): Edits => {
   const text = config['text_config'];
   const ofTokenizer = tokenizer.uses.map(([use, token]) => [`${use}_id`, tokenizer.ids.get(token) ?? null]);
@@ -167,7 +166,7 @@ const pursuit = ({
   return { kind: 'omp', k, of: (name) => donorTensor(model, donor, ofDonor, name) };
 };
 
-/** Returns the donor's tensor for the same role; for a head that the donor does not store, its embeddings. */
+/** For the same role; for a head that the donor does not store, its embeddings. */
 const donorTensor = (
   model: OpenedModel,
   donor: OpenedModel,
@@ -190,7 +189,7 @@ const donorTensor = (
   return storedTensor(donor, found);
 };
 
-/** Warns if the model's chat template is lost. */
+/** The model's chat template is lost. */
 const otherTemplate = async (model: OpenedModel, donor: OpenedModel): Promise<string[]> => {
   const [own, theirs] = [await readChatTemplate(model.checkpoint), await readChatTemplate(donor.checkpoint)];
   if (own === undefined || own === theirs) return [];
@@ -200,7 +199,7 @@ const otherTemplate = async (model: OpenedModel, donor: OpenedModel): Promise<st
   ];
 };
 
-/** Warns of tokens whose new rows are 0. */
+/** New rows of some tokens are 0. */
 const rowless = ({ name, rows }: ModelTokens, { lacking }: TransplantedRows, made: NewRows): string[] => {
   const split = new Set(made.kind === 'subword' ? made.means.map(([id]) => id) : []);
   const without = lacking.filter(({ id }) =>

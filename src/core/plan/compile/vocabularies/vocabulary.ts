@@ -27,20 +27,20 @@ import type { Edits, TokenizerSource } from './tokenizer-source.js';
 
 export interface InVocabulary {
   readonly models: readonly OpenedModel[];
-  /** True if tokens were compared, so that later checks can skip them. */
+  /** Later checks need not compare tokens. */
   readonly isDecided: boolean;
   readonly tokenizer: TokenizerSource;
   readonly warnings: readonly string[];
-  /** Returns changed keys of the first model's `config.json`, given earlier edits. */
+  /** Changed keys of the first model's `config.json`, after earlier edits. */
   readonly configEdits: (edits: Edits) => Edits;
-  /** Returns changed keys of the first model's `generation_config.json`. */
+  /** Changed keys of the first model's `generation_config.json`. */
   readonly generationEdits: (config: Edits) => Edits;
 }
 
 const vocabularies: Cached<Promise<MergedVocabulary | undefined>> = { most: 256 };
 
 /**
- * Decides the output's vocabulary, and gives every model its rows and its ids in `config.json`.
+ * Gives every model the output's rows and ids in `config.json`.
  *
  * @param models the merged models, then companions
  * @throws LayerloomError VOCABULARY_UNMERGEABLE, and the codes of `mergeVocabularies`
@@ -117,7 +117,7 @@ export const inOneVocabulary = async (
   };
 };
 
-/** Returns edits of special token ids, for `config.json` and `generation_config.json`. */
+/** Edits of special token ids, for both configuration files. */
 const donatedIds = async (
   { checkpoint }: OpenedModel,
   move: TokenMove,
@@ -127,7 +127,7 @@ const donatedIds = async (
   return { donated, generated: { ...donated, ...idsOfUses(movedIds(inGeneration, move)) } };
 };
 
-/** @throws LayerloomError VOCABULARY_UNMERGEABLE for a tensor whose tokens are not rows */
+/** @throws LayerloomError VOCABULARY_UNMERGEABLE if tokens are not rows */
 export const refuseUnmovable = (
   model: string,
   { unmovable: [tensor], rows }: VocabularyTensors,
@@ -149,7 +149,7 @@ export const withoutToken = (name: string, config: Edits, edits: Edits): string[
 const baseOf = ({ source, base = 0 }: TokenizerRequest): number =>
   source === 'base' || source === 'union' ? base : 0;
 
-/** Returns the model that supplies the tokenizer: the donor, or the first with one and as many rows. */
+/** The donor, or the first model with a tokenizer and as many rows. */
 const ownerOf = (
   models: readonly OpenedModel[],
   donor: number,
@@ -175,7 +175,7 @@ const haveTokenizers = async (
   return found.some((files) => files !== undefined);
 };
 
-/** True if all nested recipes write equal tokenizer files. */
+/** True if nested recipes write equal tokenizer files. */
 const haveOneTokenizer = (models: readonly OpenedModel[]): boolean => {
   const [first, ...others] = models.map(({ tokenizer }) => tokenizer?.files ?? []);
   return (
@@ -192,7 +192,7 @@ const ofRecipe = (model: OpenedModel): LayerloomError =>
       'is a recipe in the recipe whose vocabulary is not that of the other models; merge it first, in a step of its own',
   });
 
-/** Returns a map from a model's token ids to the output's. */
+/** Maps a model's token ids to the output's. */
 export const moveOf = (own: readonly RowRun[], from: number, to: number): TokenMove => ({
   from,
   to,
@@ -248,7 +248,7 @@ const withVocabulary = (
 };
 
 /**
- * Returns a stored tensor with the rows of its model's own vocabulary.
+ * With the rows of its model's own vocabulary.
  *
  * @throws LayerloomError VOCABULARY_UNMERGEABLE for a computed tensor
  */
