@@ -32,7 +32,7 @@ const productOf = (
 
 type Kinds = { readonly [Change in AdapterChange as Change['kind']]: Change };
 
-/** The term that a kind adds to the base; undefined for a kind that is not a sum. */
+/** Undefined for a kind that is not a sum. */
 const additions: {
   readonly [Kind in keyof Kinds]: (input: number, change: Kinds[Kind]) => Operand | undefined;
 } = {
@@ -50,7 +50,7 @@ const additions: {
   rows: () => undefined,
 };
 
-/** Returns the term that a change adds to the base's tensor; undefined for other changes. */
+/** Undefined for changes that are not sums. */
 export const additionOf = <Kind extends keyof Kinds>(
   input: number,
   change: Kinds[Kind] & { readonly kind: Kind },
@@ -122,9 +122,8 @@ const unchanged = (input: number, reference: TensorReference): Operand => {
 };
 
 /**
- * Returns an input's tensor as an operand: float32 if it is quantised or in blocks. A tensor with an adapter
- * is rounded to its dtype, so that merges give the same bits as if the adapter had been applied and written
- * first.
+ * An operand is float32 if its tensor is quantised or in blocks. A tensor with an adapter is rounded to its
+ * dtype, so that merges give the same bits as if the adapter had been applied and written first.
  *
  * @param input index of the model in the plan's inputs
  */

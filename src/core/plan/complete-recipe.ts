@@ -5,12 +5,12 @@ import { replaceModels, type WrittenModel } from '../methods/recipe/model-places
 import type { Recipe } from '../methods/recipe/recipe.js';
 import { torchName } from '../tensor/dtype.js';
 
-/** A recipe with method, models and all parameters; keys as in YAML. */
+/** With method, models and all parameters; keys as in YAML. */
 export type CompleteRecipe = Readonly<Record<string, unknown>>;
 
 type Setting = keyof typeof commonSettings.shape | keyof typeof outputSettings.shape;
 
-/** Settings that a complete recipe repeats; `dtype` is left out, because the output's is added. */
+/** `dtype` is left out, because the output's is added. */
 const settings: Readonly<Record<Setting, 'repeated' | 'left out'>> = {
   dtype: 'left out',
   outDtype: 'left out',
@@ -27,10 +27,10 @@ const settings: Readonly<Record<Setting, 'repeated' | 'left out'>> = {
 };
 
 /**
- * Returns the recipe that reproduces the merge: models by `textOf`, found values, the output's dtype.
+ * Reproduces the merge: models by `textOf`, found values, the output's dtype.
  *
  * @param again `Compiled.again`
- * @param textOf returns a model's name, or a nested recipe's complete form
+ * @param textOf a model's name, or a nested recipe's complete form
  */
 export const completeRecipe = (
   { given, dtype }: Pick<Recipe, 'given' | 'dtype'>,

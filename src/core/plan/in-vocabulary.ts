@@ -27,11 +27,11 @@ export const isUnmoved = (
 };
 
 /**
- * Returns a model's tensor with the output's rows. Moves the model's own rows; fills missing tokens with
- * another model's row, or with a mean of several models' rows.
+ * Moves the model's own rows; fills missing tokens with another model's row, or with a mean of several
+ * models' rows.
  *
  * @param like the model's own tensor, which gives the dtype
- * @param tensorOf returns another model's tensor of the same role
+ * @param tensorOf another model's tensor of the same role
  * @throws LayerloomError VOCABULARY_UNMERGEABLE
  */
 export const inVocabulary = (
@@ -74,7 +74,7 @@ export const inVocabulary = (
   return computedTensor(dtype, { kind: 'padRows', source: assembled, from: padFrom });
 };
 
-/** Returns an operand with rows in another order. Reads one range, from the first used row to the last. */
+/** Reads one range, from the first used row to the last. */
 export const gathered = (
   { shape, stored }: VocabularyTensor,
   runs: readonly RowRun[],

@@ -13,7 +13,7 @@ import { nameInFile, placedInFile, tensorsInFile } from './tensors-in-file.js';
 
 export interface LayoutOptions {
   readonly layout: Layout;
-  /** Limit on a shard's bytes of tensors; a larger tensor gets a shard of its own. */
+  /** Bytes of tensors; a larger tensor gets a shard of its own. */
   readonly maxShardBytes: number;
 }
 
@@ -36,8 +36,7 @@ const units: Readonly<Record<string, number>> = {
 };
 
 /**
- * Parses a size in bytes: `5GB`, `500MB`, `5GiB`, `5e9` or `5000000000`. As in mergekit, `5B` is five
- * billion.
+ * `5GB`, `500MB`, `5GiB`, `5e9` or `5000000000`. As in mergekit, `5B` is five billion.
  *
  * @throws LayerloomError INVALID_PARAMETER
  */
@@ -57,15 +56,15 @@ export const parseShardSize = (size: string | number): number => {
 /** An input file that may become an output shard unchanged. */
 export interface InputFile {
   readonly bytes: number;
-  /** Each tensor's offset in bytes. */
+  /** By tensor, in bytes. */
   readonly tensors: ReadonlyMap<string, number>;
 }
 
-/** Returns a source's file; undefined if loaders would refuse the file as an output shard. */
+/** Undefined if loaders would refuse the source's file as an output shard. */
 export type InputFileOf = (source: StoredTensor) => InputFile | undefined;
 
 /**
- * Assigns tensors to files and positions.
+ * Assigns files and positions.
  *
  * @param form an adapter is always one file
  */
@@ -82,7 +81,7 @@ export interface UnplacedShard<T extends UnplacedTensor = UnplacedTensor> {
   readonly tensors: readonly T[];
 }
 
-/** Assigns tensors to files; expressions are ignored. */
+/** Ignores expressions. */
 export const divide = <T extends UnplacedTensor>(
   tensors: readonly T[],
   { layout, maxShardBytes }: LayoutOptions,
@@ -102,7 +101,7 @@ export const divide = <T extends UnplacedTensor>(
   ];
 };
 
-/** Returns the module's folder; '' for a tensor of the model itself. */
+/** '' for a tensor of the model itself. */
 const folderOf = ({ name }: Named): string => moduleOf(name)?.folder ?? '';
 
 export const placeIn = (
@@ -111,7 +110,7 @@ export const placeIn = (
   inputFileOf: InputFileOf,
 ): PlannedShard => asInputFile(tensors, file, inputFileOf) ?? placeInFile(tensors, file);
 
-/** Returns the rank in model order: embeddings, layers from the bottom, other tensors, final norm, head. */
+/** Embeddings, layers from the bottom, other tensors, final norm, head. */
 const orderOf = ({ layer, role }: Place): number => {
   if (role === 'embedding') return -1;
   if (layer !== undefined) return layer;
@@ -122,7 +121,7 @@ const orderOf = ({ layer, role }: Place): number => {
 const inModelOrder = <T extends UnplacedTensor>(tensors: readonly T[]): T[] =>
   [...tensors].sort((a, b) => orderOf(a.place) - orderOf(b.place) || compareInFile(a, b));
 
-/** Compares names as in a file. Parts of one tensor compare as equal, so sorting keeps their order. */
+/** By name as in a file. Parts of one tensor compare as equal, so sorting keeps their order. */
 const compareInFile = (a: Named, b: Named): number =>
   writer.compare({ ...a, name: nameInFile(a) }, { ...b, name: nameInFile(b) });
 
@@ -153,7 +152,7 @@ const fill = <T extends UnplacedTensor>(tensors: readonly T[], maxShardBytes: nu
   return shards;
 };
 
-/** Returns the shard as an unchanged input file, if it copies exactly one file's tensors. */
+/** Undefined unless the shard copies exactly one file's tensors. */
 const asInputFile = (
   tensors: readonly UnplacedTensor[],
   file: string,
@@ -209,7 +208,7 @@ const placeAfterHeader = (
 export const partOfShard = (tensors: readonly PlannedTensor[]): Pick<PlannedShard, 'bytes' | 'tensors'> =>
   placeAfterHeader(tensors.map((tensor) => ({ ...tensor, bytes: tensor.end - tensor.begin })));
 
-/** Returns the text of the shards' index; undefined for a single file. */
+/** Undefined for a single file. */
 export const indexTextOf = (planned: readonly PlannedShard[]): string | undefined => {
   const shards = planned.filter(({ file }) => !isModuleWeights(file));
   if (shards.length < 2) return undefined;

@@ -60,7 +60,7 @@ const kinds: {
 const kindOf = (operand: Operand): OperandKind<Operand, PlannedExpression> =>
   kinds[operand[operandKind]] as OperandKind<Operand, PlannedExpression>;
 
-/** Parses an operand's JSON; a unique key determines the kind. */
+/** A unique key determines the kind. */
 export const parseOperand = (value: unknown, context: ParseContext<PlannedExpression>): Operand => {
   const kind =
     typeof value === 'object' && value !== null
@@ -69,7 +69,7 @@ export const parseOperand = (value: unknown, context: ParseContext<PlannedExpres
   return (kind ?? kinds.computed).parse(value, context);
 };
 
-/** Returns the stored tensor that a formula adapts (`operandOf`), for descriptions and weights. */
+/** The one in `operandOf`, for descriptions and weights. */
 export const adaptedIn = (formula: Formula<Operand>): StoredTensor | undefined => {
   if (formula.kind !== 'linear' || formula.terms.length > 2) return undefined;
   const [tensor, change] = formula.terms;
@@ -89,32 +89,32 @@ export const isStored = (operand: Operand): operand is StoredTensor => operand[o
 
 const isComputed = (operand: Operand): boolean => operand[operandKind] === 'computed';
 
-/** Returns the quantised tensors that a formula reads, including nested formulas. */
+/** Includes nested formulas. */
 export const quantisedIn = (formula: Formula<Operand>): readonly QuantisedTensor[] => [
   ...nestedOf(formula).flatMap(quantisedIn),
   ...operandsOf(formula).flatMap((operand) => (operand[operandKind] === 'quantised' ? [operand] : [])),
 ];
 
-/** Returns the quantised tensor that the formula copies, if any. */
+/** Undefined unless the formula copies it. */
 export const quantisedCopy = (formula: Formula<Operand>): QuantisedTensor | undefined => {
   if (formula.kind !== 'linear' || formula.terms.length !== 1) return undefined;
   const [{ source, weight }] = formula.terms as [(typeof formula.terms)[number]];
   return weight === 1 && source[operandKind] === 'quantised' ? source : undefined;
 };
 
-/** Returns the model's tensor behind an operand: the stored tensor, or the tensor that an adapter changes. */
+/** The stored tensor, or the tensor that an adapter changes. */
 export const tensorOf = (operand: Operand): StoredTensor | undefined => {
   const formula = formulaOf(operand);
   return formula === undefined ? kindOf(operand).tensor?.(operand) : adaptedIn(formula);
 };
 
-/** Returns a matrix product's rank; undefined for other operands. */
+/** For a matrix product; undefined for other operands. */
 export const rankOf = (operand: Operand): number | undefined => kindOf(operand).rank?.(operand);
 
 export const formulaOf = (operand: Operand): PlannedExpression | undefined =>
   kindOf(operand).formula?.(operand);
 
-/** Returns each input's weight in an operand without a formula. */
+/** By input, in an operand without a formula. */
 export const weightsOf = (operand: Operand): Weights => kindOf(operand).weights?.(operand) ?? new Map();
 
 const asSum = (operand: Operand): PlannedExpression => ({
@@ -122,36 +122,36 @@ const asSum = (operand: Operand): PlannedExpression => ({
   terms: [{ source: operand, weight: 1 }],
 });
 
-/** Returns an output expression for the operand: a byte copy if dtypes agree, otherwise a conversion. */
+/** A byte copy if dtypes agree, otherwise a conversion. */
 export const expressionOf = (operand: Operand, dtype: Dtype): PlannedExpression =>
   (operand.dtype === dtype ? kindOf(operand).move?.(operand) : undefined) ?? asSum(operand);
 
-/** Returns the operand in a dtype, rounded once if the dtypes differ. */
+/** Rounded once if the dtypes differ. */
 export const inDtype = (operand: Operand, dtype: Dtype): Operand =>
   operand.dtype === dtype ? operand : computedTensor(dtype, asSum(operand));
 
 export const sourcesOfOperand = (operand: Operand): readonly StoredTensor[] =>
   kindOf(operand).sources(operand);
 
-/** Returns byte ranges in order, with repetitions. */
+/** Byte ranges in order, with repetitions. */
 export const sourcesOf = (formula: Formula<Operand>): readonly StoredTensor[] =>
   operandsOf(formula).flatMap(sourcesOfOperand);
 
 /**
- * Returns the byte ranges read to compute an output. Quantised codes read their source; the base is read only
- * to measure. Scales read nothing, because the pass that makes codes also makes scales.
+ * Read to compute an output. Quantised codes read their source; the base is read only to measure. Scales read
+ * nothing, because the pass that makes codes also makes scales.
  */
 export const sourcesRead = (formula: Formula<Operand>): readonly StoredTensor[] => {
   if (formula.kind !== 'quantise') return sourcesOf(formula);
   return formula.part === 'scales' ? [] : sourcesOfOperand(formula.source);
 };
 
-/** Returns the tensors' byte ranges in order, with repetitions. */
+/** Byte ranges in order, with repetitions. */
 export const sourcesOfTensors = (
   tensors: readonly { readonly expression: Formula<Operand> }[],
 ): StoredTensor[] => tensors.flatMap(({ expression }) => sourcesOf(expression));
 
-/** Describes a formula: `0.5 math-1 + 0.5 jpn-1`. */
+/** `0.5 math-1 + 0.5 jpn-1`. */
 export const describe = (formula: Formula<Operand>, nameOf: Words): string => {
   const adapted = adaptedIn(formula);
   if (adapted !== undefined) return nameOf(adapted);
@@ -160,7 +160,7 @@ export const describe = (formula: Formula<Operand>, nameOf: Words): string => {
   );
 };
 
-/** Returns a formula's text for shard keys; `identify` names files by content. */
+/** The text for shard keys; `identify` names files by content. */
 export const keyOf = (formula: Formula<Operand>, identify: Words): string => {
   const worded = mapOperands(formula, (operand) => kindOf(operand).keyText(operand, identify));
   return operationOf(formula).key?.(worded) ?? JSON.stringify(worded);
@@ -169,7 +169,7 @@ export const keyOf = (formula: Formula<Operand>, identify: Words): string => {
 const nestedOf = (formula: Formula<Operand>): readonly Formula<Operand>[] =>
   operandsOf(formula).flatMap((operand) => formulaOf(operand) ?? []);
 
-/** Returns adapter matrices, at any depth, that must be finite: products would spread NaN and infinity. */
+/** At any depth; they must be finite: products would spread NaN and infinity. */
 export const factorsIn = (formula: Formula<Operand>): readonly StoredTensor[] => [
   ...nestedOf(formula).flatMap(factorsIn),
   ...(formula.kind === 'concatenate'
@@ -177,7 +177,7 @@ export const factorsIn = (formula: Formula<Operand>): readonly StoredTensor[] =>
     : operandsOf(formula).flatMap((operand) => kindOf(operand).factors?.(operand) ?? [])),
 ];
 
-/** Returns the number of adjacent rows that a slice must not separate; 0 if slices may begin anywhere. */
+/** A slice must not separate so many adjacent rows; 0 if slices may begin anywhere. */
 export const rowsTogether = (formula: Formula<Operand>): number =>
   Math.max(
     operationOf(formula).rowsTogether?.(formula) ?? 0,
@@ -185,7 +185,7 @@ export const rowsTogether = (formula: Formula<Operand>): number =>
     ...nestedOf(formula).map(rowsTogether),
   );
 
-/** True if the output consists of unchanged stored elements of any dtype, rather than computed numbers. */
+/** True if stored elements of any dtype are unchanged, false for computed numbers. */
 export const keepsBits = (formula: Formula<Operand>): boolean =>
   operationOf(formula).takesBits === true &&
   operandsOf(formula).every((operand) => kindOf(operand).keepsBits);
@@ -195,7 +195,7 @@ export const movesRows = (formula: Formula<Operand>): boolean =>
   operandsOf(formula).some((operand) => kindOf(operand).movesRows) ||
   nestedOf(formula).some(movesRows);
 
-/** Returns the formula's passes over the data: a check of factors, then one for each statistic. */
+/** A check of factors, then one pass for each statistic. */
 export const passesOf = (formula: Formula<Operand>): readonly Pass[] => [
   ...checksOf(formula),
   ...statisticPassesOf(formula),
@@ -216,9 +216,9 @@ const statisticPassesOf = (formula: Formula<Operand>): readonly Pass[] => [
 ];
 
 /**
- * Appends a formula to a program, after its operands. Operands are appended one by one, because each may
- * await statistics, and timing must not change the order of nodes. A nested result is rounded to its dtype
- * before its statistics are measured, as if it had been written to a file.
+ * Operands come first, one by one, because each may await statistics, and timing must not change the order of
+ * nodes. A nested result is rounded to its dtype before its statistics are measured, as if it had been
+ * written to a file.
  *
  * @returns the value, rounded to `dtype`
  * @throws LayerloomError MERGE_UNDEFINED

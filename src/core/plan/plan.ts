@@ -22,7 +22,8 @@ import type { QuantisedTensor } from './operands/quantised.js';
 export type { StoredTensor };
 
 /**
- * A nested recipe's result, rounded to its dtype before use, so that merging in two steps gives equal bits.
+ * A nested recipe's result. It is rounded to its dtype before use, so that merging in two steps gives equal
+ * bits.
  */
 export interface ComputedTensor {
   readonly [operandKind]: 'computed';
@@ -30,7 +31,7 @@ export interface ComputedTensor {
   readonly expression: PlannedExpression;
 }
 
-/** An operand of a plan's formula; operands/ has a file for each kind. */
+/** operands/ has a file for each kind. */
 export type Operand =
   | StoredTensor
   | ComputedTensor
@@ -46,25 +47,23 @@ export type Operand =
   | BlockTensor
   | TensorInPieces;
 
-/** An output tensor as a copy, or as a computation over byte ranges. */
+/** A copy, or a computation over byte ranges. */
 export type PlannedExpression = Copy<StoredTensor> | Same<StoredTensor> | Computation<Operand>;
 
-/** A tensor of the output. */
 export interface PlannedTensor {
   readonly name: string;
   readonly dtype: Dtype;
   readonly shape: Shape;
-  /** Byte offset in the shard's file. */
+  /** In the shard's file. */
   readonly begin: number;
   readonly end: number;
-  /** Null for a tensor outside the layers. */
+  /** Null outside the layers. */
   readonly layer: number | null;
   readonly expression: PlannedExpression;
   /** The whole tensor in the file, if this is a part; parts are contiguous. */
   readonly part?: { readonly name: string; readonly shape: Shape } | undefined;
 }
 
-/** A file of the output. */
 export interface PlannedShard {
   readonly file: string;
   readonly bytes: number;
@@ -80,7 +79,7 @@ export interface PlannedInput extends Origin {
   readonly role: string;
   readonly name: string;
   readonly path: string;
-  /** Present for a base with an adapter; `path` then joins both paths with a plus. */
+  /** For a base with an adapter; `path` then joins both paths with a plus. */
   readonly adapted?: Pick<AdaptedFrom, 'base' | 'adapter' | 'config'>;
   readonly files: readonly FileIdentity[];
 }
@@ -90,47 +89,47 @@ export type PlannedFile =
   | { readonly name: string; readonly text: string }
   | { readonly name: string; readonly copyOf: string };
 
-/** The cost of a merge, computed from its plan. */
+/** Computed from the plan. */
 export interface Cost {
   /** Input bytes. Headers count only for shards that are unchanged input files. */
   readonly bytesToRead: number;
-  /** Input bytes read again to measure tensors, one pass for each statistic, mostly from the page cache. */
+  /** Input bytes read again, one pass for each statistic, mostly from the page cache. */
   readonly bytesToMeasure: number;
   readonly bytesToWrite: number;
   /** Output bytes of tensors that are copied unchanged. */
   readonly bytesCopied: number;
   readonly bytesComputed: number;
-  /** Bytes of unchanged input files among the shards; `--link hard` and `symbolic` write none of them. */
+  /** Unchanged input files among the shards; `--link hard` and `symbolic` write none of them. */
   readonly bytesVerbatim: number;
   readonly parameters: number;
 }
 
-/** Weights of hub models that a plan reads but this machine lacks. */
+/** A plan reads weights of hub models that this machine lacks. */
 export interface PlannedDownload {
   readonly bytes: number;
-  /** Models with missing weights, in the order of the plan's inputs. */
+  /** In the order of the plan's inputs. */
   readonly models: readonly {
     /** `org/name@COMMIT`. */
     readonly model: string;
     readonly bytes: number;
-    /** Bytes of the model's weight files, present or missing. */
+    /** The model's weight files, present or missing. */
     readonly of: number;
   }[];
 }
 
 /** A merge in plain JSON: the source of every output byte. The engine executes plans. */
 export interface MergePlan {
-  /** The version of layerloom that made the plan. */
+  /** The version that made the plan. */
   readonly layerloom: string;
   readonly method: string;
   readonly title: string;
-  /** Present if the output is a LoRA adapter: one file and `adapter_config.json`. */
+  /** For a LoRA adapter: one file and `adapter_config.json`. */
   readonly form?: 'adapter';
-  /** Present if NaN and infinity are allowed. */
+  /** NaN and infinity are allowed. */
   readonly allowNonFinite?: true;
   /** The method's parameters as used. */
   readonly recipe: Readonly<Record<string, unknown>>;
-  /** The recipe in YAML's spelling that reproduces the output; hub models are `org/name@COMMIT`. */
+  /** In YAML's spelling. Reproduces the output; hub models are `org/name@COMMIT`. */
   readonly completeRecipe: CompleteRecipe;
   readonly architecture: { readonly family: string; readonly naming: string; readonly layers: number };
   /** The merged models in the order of terms, then companions. */
@@ -138,12 +137,12 @@ export interface MergePlan {
   readonly shards: readonly PlannedShard[];
   readonly files: readonly PlannedFile[];
   readonly cost: Cost;
-  /** Weights that were missing when the plan was made. */
+  /** Missing when the plan was made. */
   readonly download?: PlannedDownload;
   readonly warnings: readonly string[];
 }
 
-/** Returns the path of the input file that a shard equals; undefined for other shards. */
+/** The shard equals this input file; undefined for other shards. */
 export const verbatimPath = (
   { verbatim }: PlannedShard,
   inputs: readonly PlannedInput[],

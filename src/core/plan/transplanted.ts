@@ -11,7 +11,7 @@ import { pursuedTensor } from './operands/pursued.js';
 import { inDtype } from './operands.js';
 import type { Operand } from './plan.js';
 
-/** Specifies how to make rows for tokens that a model lacks. */
+/** How to make rows for tokens that a model lacks. */
 export type NewRows =
   | { readonly kind: 'zero' }
   | { readonly kind: 'mean' }
@@ -20,10 +20,10 @@ export type NewRows =
   | { readonly kind: 'omp'; readonly k: number; readonly of: (name: string) => VocabularyTensor };
 
 /**
- * Returns a model's tensor in a donor's vocabulary: own rows for shared tokens, new rows for others. Tensors
- * with one number a token, such as a bias, get 0 for other tokens.
+ * Keeps rows of shared tokens, makes others. Tensors with one number a token, such as a bias, get 0 for other
+ * tokens.
  *
- * @param donorRows rows of the donor's tensors
+ * @param donorRows of the donor's tensors
  * @throws LayerloomError VOCABULARY_UNMERGEABLE
  */
 export const transplantedTensor = (

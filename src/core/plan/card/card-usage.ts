@@ -4,7 +4,7 @@ import { fenced } from './markdown.js';
 
 type Config = Readonly<Record<string, unknown>>;
 
-/** The transformers auto class for each ending of an architecture's name. */
+/** By the ending of an architecture's name. */
 const autoClasses: readonly (readonly [RegExp, string])[] = [
   [/(ForCausalLM|LMHeadModel)$/, 'AutoModelForCausalLM'],
   [/ForSequenceClassification$/, 'AutoModelForSequenceClassification'],
@@ -35,7 +35,7 @@ export const usageFrontMatter = (config: Config | undefined): Record<string, str
         ...(autoClassOf(config) === 'AutoModelForCausalLM' ? { pipeline_tag: 'text-generation' } : {}),
       };
 
-/** Returns the card's section on loading; empty if the model has no `config.json`. */
+/** Empty if the model has no `config.json`. */
 export const usageText = (config: Config | undefined, sideFiles: readonly string[]): string[] => {
   if (config === undefined) return [];
   const autoClass = autoClassOf(config);
@@ -51,7 +51,7 @@ export const usageText = (config: Config | undefined, sideFiles: readonly string
   return ['## Use', '', ...fenced('python', code.join('\n')), ''];
 };
 
-/** Returns the base's hub id; undefined for a local path, which must not be published. */
+/** A local path must not be published: undefined. */
 const publicBase = (base: string | null): string | undefined =>
   base !== null && parseHubId(base) !== undefined ? base : undefined;
 

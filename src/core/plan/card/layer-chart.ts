@@ -6,30 +6,30 @@ import { roleInside } from '../../models/architecture/roles.js';
 import type { MergePlan, PlannedInput, PlannedTensor } from '../plan.js';
 import { figuresOf } from './layer-figures.js';
 
-/** A line of a chart: one parameter over the layers, for a group of modules. */
+/** A parameter over the layers, for a group of modules. */
 export interface ChartRow {
-  /** The model that the parameter belongs to; null for the whole formula, as slerp's `t`. */
+  /** Null for the whole formula, as slerp's `t`. */
   readonly model: string | null;
   /** `weight`, `density`, `t`, or `rows kept` (the share of rows from the expert). */
   readonly figure: string;
   /** `self_attn`, `mlp`, `norms` or single modules; null if all modules have equal values. */
   readonly modules: string | null;
-  /** True if modules of one layer differ; `values` then holds means weighted by bytes. */
+  /** True if modules of one layer differ; `values` are then means weighted by bytes. */
   readonly isMean: boolean;
-  /** Indexed by layer; null if a layer does not have this parameter. */
+  /** By layer; null if a layer lacks this parameter. */
   readonly values: readonly (number | null)[];
 }
 
 const keptRows = 'rows kept';
 
-/** Above this number of groups, draws means of attention, feed-forward and norms. */
+/** Above it, draws means of attention, feed-forward and norms. */
 const mostGroups = 6;
 
 interface Module {
   readonly name: string;
   readonly role: Role;
   readonly bytes: number;
-  /** Maps each parameter to its values by layer. */
+  /** By layer. */
   readonly values: ReadonlyMap<string, readonly (number | null)[]>;
 }
 
@@ -106,7 +106,7 @@ const moduleOf = (name: string, layer: number): string => {
   return at === -1 ? name : name.slice(at + number.length);
 };
 
-/** True if the chart should show this figure: not a density of 1, nor a constant of the whole formula. */
+/** False for a density of 1, and for a constant of the whole formula. */
 const isTelling = (
   { name, of }: Omit<Figure<string>, 'value'>,
   modules: readonly Module[],
@@ -124,7 +124,7 @@ interface Group {
   readonly members: readonly Module[];
 }
 
-/** Groups modules with equal values, attention first; with too many groups, groups by kind of module. */
+/** Modules with equal values form a group, attention first; with too many groups, kinds of module do. */
 const groupsOf = (modules: readonly Module[], key: string): readonly Group[] => {
   const exact = groupBy(modules, ({ values }) => `${values.get(key)}`);
   const groups =
@@ -140,11 +140,11 @@ const groupsOf = (modules: readonly Module[], key: string): readonly Group[] => 
 
 const roles: readonly Role[] = ['attention', 'feedForward', 'blockNorm'];
 
-/** Returns the module's kind, such as `self_attn` or `mlp`; `norms` for norms. */
+/** `self_attn`, `mlp` or `norms`. */
 const partOf = ({ name, role }: Module): string =>
   role === 'blockNorm' ? 'norms' : (name.split('.')[0] ?? name);
 
-/** The label of a group whose list of module names is too long. */
+/** Replaces a list of module names that is too long. */
 const otherModules = 'others';
 const longestLabel = 16;
 

@@ -11,10 +11,10 @@ export interface LayerPicture {
   readonly chart: readonly ChartRow[] | null;
 }
 
-/** Above this number of runs of layers, draws a chart, unless all layers are copies. */
+/** Above it, draws a chart, unless all layers are copies. */
 const mostRuns = 10;
 
-/** Above this number of formulas in one layer, draws a chart. */
+/** Above it, draws a chart. */
 const mostFormulas = 2;
 
 export const pictureOf = ({

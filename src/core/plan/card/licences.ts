@@ -7,20 +7,20 @@ import { frontMatterOf } from '../../texts/markdown.js';
 import { YamlRefused, yamlValue } from '../../texts/yaml.js';
 import { tableRow } from './markdown.js';
 
-/** A licence as in a card's front matter; `other` has a name and a link. */
+/** As in a card's front matter; `other` has a name and a link. */
 interface Licence {
   readonly license: string;
   readonly license_name?: string;
   readonly license_link?: string;
 }
 
-/** The shared licence as front matter, or else a table of each model's licence. */
+/** A shared licence as front matter, or else a table of each model's. */
 export interface MergedLicence {
   readonly frontMatter: Partial<Licence>;
   readonly text: readonly string[];
 }
 
-/** Returns the licence that all cards share, or lists them: a program cannot decide which terms apply. */
+/** Lists licences that differ: a program cannot decide which terms apply. */
 export const mergedLicence = async (inputs: readonly CheckpointIndex[]): Promise<MergedLicence> => {
   const licences = await Promise.all(inputs.map(licenceOf));
   const [first, ...others] = licences;

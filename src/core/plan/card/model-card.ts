@@ -18,23 +18,23 @@ export interface CardContent {
   readonly method: string;
   readonly tags: readonly string[];
   readonly citations: readonly Citation[];
-  /** Names of methods that plugins define. */
+  /** Methods that plugins define. */
   readonly plugins: readonly string[];
-  /** Names of models in the output; for nested recipes, those of the models they merge. */
+  /** Names of models in the output; for nested recipes, of the models they merge. */
   readonly names: readonly string[];
-  /** Checkpoints whose weights are in the output, including those of nested recipes. */
+  /** The output contains weights of these; includes inputs of nested recipes. */
   readonly inputs: readonly CheckpointIndex[];
   readonly recipe: CompleteRecipe;
-  /** Lines that the method reports about the models. */
+  /** From the method, about the models. */
   readonly notes: readonly string[];
   readonly picture: LayerPicture;
   readonly config: Readonly<Record<string, unknown>> | undefined;
   readonly sideFiles: readonly string[];
-  /** Present for an adapter: the base that its configuration names, or null. */
+  /** For an adapter: the base that its configuration names, or null. */
   readonly adapterOf?: string | null;
 }
 
-/** Returns a merged checkpoint's README.md, which may be published: it contains no local path. */
+/** The card may be published: it contains no local path. */
 export const writeModelCard = async (content: CardContent): Promise<string> => {
   const { title, names, inputs, picture, config, sideFiles, adapterOf } = content;
   const { frontMatter: licence, text: licences } = await mergedLicence(inputs);

@@ -6,7 +6,7 @@ import { describe } from '../operands.js';
 import type { MergePlan, PlannedExpression, PlannedInput, PlannedTensor } from '../plan.js';
 
 export interface Origin {
-  /** First and last layer; null for tensors outside the layers. */
+  /** First and last; null outside the layers. */
   readonly layers: readonly [number, number] | null;
   /** Distinct expressions, most bytes first: `jpn-1`, `0.5 math-1 + 0.5 jpn-1`. */
   readonly from: readonly string[];
@@ -16,7 +16,7 @@ export interface Origin {
   readonly sourceLayers?: readonly [number, number];
 }
 
-/** Above this number of tensors outside the layers, names none. */
+/** Above it, tensors outside the layers are not named. */
 const mostNamed = 3;
 
 const kinds: Partial<Record<Role, string>> = {
@@ -25,22 +25,21 @@ const kinds: Partial<Record<Role, string>> = {
   blockNorm: 'norms',
 };
 
-/** Formats an origin: `jpn-1 (its layers 8–23)`, or `embed_tokens: math-1; norm, lm_head: jpn-1`. */
+/** `jpn-1 (its layers 8–23)`, or `embed_tokens: math-1; norm, lm_head: jpn-1`. */
 export const wordsOf = ({ from, tensors, sourceLayers }: Origin): string =>
   `${from.map((words, index) => (tensors === undefined ? words : `${itemAt(tensors, index).join(', ')}: ${words}`)).join('; ')}${sourceLayers === undefined ? '' : ` (its ${sourceLayers[0] === sourceLayers[1] ? 'layer' : 'layers'} ${rangeText(sourceLayers)})`}`;
 
-/** Formats `3–7`, or `3` for a single layer. */
+/** `3–7`, or `3` for a single layer. */
 export const rangeText = ([first, last]: readonly [number, number]): string =>
   first === last ? `${first}` : `${first}–${last}`;
 
-/** Describes an expression with the names of models. */
 export const describeExpression = (expression: PlannedExpression, inputs: readonly PlannedInput[]): string =>
   describe(expression, ({ input }) => itemAt(inputs, input).name);
 
 /**
- * Returns origins of the layers from the bottom, with equal neighbours joined; then those of other tensors.
+ * Layers come from the bottom, with equal neighbours joined; then other tensors.
  *
- * @param recipe the plan's recipe, whose `slices` say which layers are stacked
+ * @param recipe of the plan: `slices` say which layers are stacked
  */
 export const describeOrigins = (
   tensors: readonly PlannedTensor[],
@@ -97,14 +96,14 @@ export const describeOrigins = (
   return [...origins, { layers: null, from, tensors: from.map((words) => [...new Set(namesOf(words))]) }];
 };
 
-/** Returns the kind of a tensor's module, or the tensor's name in its layer. */
+/** The module's, or the tensor's name in its layer. */
 const kindOf = (tensor: string, layer: number | null): string => {
   const at = tensor.indexOf(`.${layer}.`);
   const module = at === -1 ? tensor : tensor.slice(at + `.${layer}.`.length);
   return kinds[roleInside(undefined, module)] ?? module;
 };
 
-/** Returns each expression's kinds of modules; undefined for a single expression, or if two share a kind. */
+/** By expression; undefined for a single expression, or if two share a kind. */
 const kindsOf = (
   from: readonly string[],
   found: ReadonlyMap<string, ReadonlySet<string>>,
@@ -115,13 +114,13 @@ const kindsOf = (
   return new Set(all).size === all.length ? named : undefined;
 };
 
-/** Returns `embed_tokens` for `model.embed_tokens.weight`. */
+/** `embed_tokens` for `model.embed_tokens.weight`. */
 const lastName = (tensor: string): string => {
   const parts = tensor.replace(/(\.lora_(embedding_)?[AB])?(\.(weight|bias))?$/, '').split('.');
   return itemAt(parts, parts.length - 1);
 };
 
-/** Maps each output layer to its layer in the slice's first model. */
+/** By output layer: its layer in the slice's first model. */
 const sourceLayersOf = ({ slices }: MergePlan['recipe']): number[] =>
   (Array.isArray(slices) ? slices : []).flatMap((slice: unknown) => {
     const sources = isObject(slice) ? slice['sources'] : undefined;

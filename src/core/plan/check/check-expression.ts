@@ -15,13 +15,13 @@ import { parseBy, type Refuse } from '../parse.js';
 import type { Operand, PlannedExpression, PlannedInput } from '../plan.js';
 import { formulaSchema } from './plan-schema.js';
 
-/** Limits on nesting and operands, which also stop cyclic objects. */
+/** They also stop cyclic objects. */
 const mostLevels = 64;
 const mostOperands = 65_536;
 
 /**
- * Parses and copies a tensor's expression. Calls `refuse` unless every operand has the right number of
- * elements, a dtype that its formula takes, and lies within its file.
+ * Copies what it parses. Calls `refuse` unless every operand has the right number of elements, a dtype that
+ * its formula takes, and lies within its file.
  *
  * @throws LayerloomError MERGE_UNDEFINED if a formula's rule is not registered in this process
  */
@@ -37,7 +37,7 @@ interface Context {
   readonly target: Target;
   readonly inputs: readonly PlannedInput[];
   readonly refuse: Refuse;
-  /** Operands parsed so far at all levels of nesting. */
+  /** At all levels of nesting. */
   readonly count: { operands: number };
 }
 

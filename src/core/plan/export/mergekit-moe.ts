@@ -4,8 +4,7 @@ import { cannotSay } from './mergekit-unsupported.js';
 type Json = Readonly<Record<string, unknown>>;
 
 /**
- * Returns the recipe as a mergekit-moe file. Keeps layerloom's keys `gates` and `seed`, since mergekit-moe
- * ignores unknown keys.
+ * Keeps layerloom's keys `gates` and `seed`, since mergekit-moe ignores unknown keys.
  *
  * @param complete the plan's recipe without `method`, with keys spelt as in YAML
  * @throws LayerloomError EXPORT_UNSUPPORTED for `experts`, and for a nested recipe

@@ -17,14 +17,14 @@ export interface MergekitRecipe {
   readonly notes: readonly string[];
 }
 
-/** Methods that average whole tensors, as mergekit's `linear` does. */
+/** They average whole tensors, as mergekit's `linear` does. */
 const averages: ReadonlySet<string> = new Set(['layer_swap', 'soup', 'revert']);
 
-/** Methods that draw random numbers; mergekit's numbers differ. */
+/** mergekit's random numbers differ. */
 const drawing: ReadonlySet<string> = new Set(['dare_ties', 'dare_linear', 'della', 'della_linear']);
 
 /**
- * Returns a plan's recipe for mergekit, with float32 arithmetic and the plan's output dtype.
+ * Arithmetic is float32; the dtype is the plan's.
  *
  * @param complete the plan's recipe in YAML's spelling, with models as mergekit finds them
  * @throws LayerloomError EXPORT_UNSUPPORTED naming a feature that mergekit lacks
@@ -83,7 +83,7 @@ export const mergekitRecipe = (plan: MergePlan, complete: Json): MergekitRecipe 
 const unitesVocabularies = ({ shards }: MergePlan): boolean =>
   shards.some(({ tensors }) => tensors.some(({ expression }) => movesRows(expression)));
 
-/** True if an average of three or more models adds them in another order than the inputs. */
+/** For three or more models, in another order than the inputs. */
 const addsInOtherOrder = ({ shards }: MergePlan): boolean =>
   shards.some(({ tensors }) =>
     tensors.some(({ expression }) => {
@@ -96,7 +96,7 @@ const addsInOtherOrder = ({ shards }: MergePlan): boolean =>
 const drawsNumbers = ({ shards }: MergePlan): boolean =>
   shards.some(({ tensors }) => tensors.some(({ expression: { kind } }) => kind === 'random'));
 
-/** Methods in which mergekit's `base_model` is a merged model, or only supplies the tokenizer. */
+/** mergekit's `base_model` is a merged model, or only supplies the tokenizer. */
 const ignoresBase: ReadonlySet<string> = new Set(['linear', 'passthrough', 'karcher']);
 
 const tensorRecipe = (
@@ -146,7 +146,7 @@ const tensorRecipe = (
   };
 };
 
-/** Rewrites a setting that layerloom extends, or refuses values that mergekit cannot express. */
+/** layerloom extends some settings; refuses values that mergekit cannot express. */
 const setting = ([key, value]: [string, unknown]): [string, unknown] => {
   if (key !== 'rescale') return [key, value];
   const text = JSON.stringify(value);

@@ -10,22 +10,22 @@ import { cannotSay } from './mergekit-unsupported.js';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Indexed like the merged models. */
+/** By merged model. */
 type Weights = readonly number[];
 
-/** Consecutive layers whose averages are equal. */
+/** Layers with equal averages. */
 interface Run {
   readonly first: number;
   end: number;
   /** Weights of most tensors in these layers. */
   readonly weights: Weights;
-  /** Weights of the other tensors, keyed by a part of their names. */
+  /** Weights of the other tensors, by a part of their names. */
   readonly others: Map<string, Weights>;
 }
 
 /**
- * Expresses copies and weighted averages as mergekit's `linear`: whole models, or slices with weights. If
- * every slice is a copy, uses `passthrough`, which copies bits.
+ * Copies and weighted averages become mergekit's `linear`: whole models, or slices with weights. If every
+ * slice is a copy, `passthrough` copies bits.
  *
  * @param complete the plan's recipe, with models as mergekit finds them
  * @throws LayerloomError EXPORT_UNSUPPORTED
@@ -68,14 +68,14 @@ const soup = ({ models, weights }: Json): Json => {
   };
 };
 
-/** Returns a model's weight: a number, or a list of filters if tensors differ. */
+/** A number, or a list of filters if tensors differ. */
 const weightOf = (index: number, weights: Weights, others: Run['others']): unknown => {
   const value = itemAt(weights, index);
   if (others.size === 0) return value;
   return [...[...others].map(([filter, of]) => ({ filter, value: itemAt(of, index) })), { value }];
 };
 
-/** Returns the merged models, first the donor of configuration and tokenizer. */
+/** First the donor of configuration and tokenizer. */
 const modelsIn = ({ inputs, shards }: MergePlan, complete: Json): unknown[] => {
   const used = shards.flatMap(({ tensors }) =>
     tensors.flatMap(({ name, expression }) => termsOf(name, expression).map(({ input }) => input)),

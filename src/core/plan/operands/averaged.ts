@@ -7,7 +7,7 @@ import { count, isCount, parseBy } from '../parse.js';
 import type { OperandKind } from './kind.js';
 import { keyOfStored, parseSource } from './stored.js';
 
-/** An output row, and the source rows whose mean it is; a source row may occur repeatedly. */
+/** An output row, and the source rows whose mean it is; they may repeat. */
 export type RowMean = readonly [to: number, ...of: readonly number[]];
 
 /** A float32 matrix of row means; rows that `means` lacks are 0; `'all'` sets each to the mean of all. */

@@ -20,7 +20,6 @@ export interface DoraTensor {
   readonly tensor: StoredTensor;
   readonly product: LowRankTensor;
   readonly scale: number;
-  /** Magnitudes m, [out]. */
   readonly magnitudes: StoredTensor;
 }
 

@@ -59,7 +59,7 @@ const schema = z.strictObject({
     .max(2),
 });
 
-/** Throws unless a piece lies within its source, and both are small. */
+/** A piece must lie within its source, and both must be small. */
 const checkPiece = ({ form, rows, columns, stride, source }: Piece, refuse: Refuse): void => {
   const stored = elementsIn(source);
   const [down, across] = form === 'transposed' ? [columns, rows] : [rows, columns];
@@ -197,7 +197,7 @@ const matrixOf = (pieces: readonly Dense[]): SmallMatrix => {
   return { rows, columns, rank, numbers: sharedNumbers(numbers) };
 };
 
-/** Returns all numbers of a matrix, also of a diagonal one. */
+/** Also for a diagonal matrix. */
 const wholeOf = ({ rows, columns, isDiagonal, numbers }: Dense): Float64Array => {
   if (!isDiagonal) return numbers;
   const whole = new Float64Array(rows * columns);

@@ -7,7 +7,7 @@ import type { Shape } from '../../tensor/reference.js';
 import type { StoredTensor } from '../../tensor/stored-tensor.js';
 import type { Refuse } from '../parse.js';
 
-/** Returns a stored tensor's name, for descriptions and keys. */
+/** For descriptions and keys. */
 export type Words = (stored: StoredTensor) => string;
 
 export interface Target {
@@ -17,7 +17,7 @@ export interface Target {
   readonly elements: number;
 }
 
-/** Passed to an operand's parser; `F` is the type of nested formulas. */
+/** `F` is the type of nested formulas. */
 export interface ParseContext<F> {
   readonly target: Target;
   readonly inputs: readonly { readonly files: readonly { readonly bytes: number }[] }[];
@@ -25,7 +25,7 @@ export interface ParseContext<F> {
   nested(formula: unknown, dtype: Dtype): F;
 }
 
-/** Functions on nested formulas, for kinds that contain formulas. */
+/** For kinds that contain formulas. */
 export interface FormulaReadings<F> {
   sourcesOf(formula: F): readonly StoredTensor[];
   describe(formula: F, nameOf: Words): string;
@@ -33,50 +33,46 @@ export interface FormulaReadings<F> {
   lower(formula: F, dtype: ArithmeticDtype, to: Lowering): Promise<Value>;
 }
 
-/** Reads sources to measure one statistic before a tensor is computed. */
+/** It measures one statistic before a tensor is computed. */
 export interface Pass {
-  /** The statistic's name in reports, such as `Gram matrices`. */
+  /** For reports, such as `Gram matrices`. */
   readonly what: string;
   readonly sources: readonly StoredTensor[];
 }
 
-/** Weights by input index. */
+/** By input index. */
 export type Weights = ReadonlyMap<number, number>;
 
 /**
- * Defines one kind of operand for the rest of the tree. A kind lists byte ranges, and appends nodes to a
- * program that computes on float32 tiles of the output's shape. Operands have their kind under `operandKind`;
- * in JSON, the key `key` identifies the kind. Constructors write keys in JSON's order.
+ * A kind lists byte ranges, and appends nodes to a program that computes on float32 tiles of the output's
+ * shape. Operands have their kind under `operandKind`; in JSON, the key `key` identifies the kind.
+ * Constructors write keys in JSON's order.
  */
 export interface OperandKind<O, F = never> {
-  /** A JSON key that no other kind has. */
+  /** No other kind has it in JSON. */
   readonly key: string;
-  /** Parses and copies an operand; checks the number of elements and the bounds of its file. */
+  /** Copies what it parses; checks the number of elements and the bounds of its file. */
   parse(value: unknown, context: ParseContext<F>): O;
-  /** Returns byte ranges in order. */
   sources(operand: O): readonly StoredTensor[];
   describe(operand: O, nameOf: Words): string;
-  /** Returns the operand's text for shard keys. Changing this text invalidates such shards in every store. */
+  /** For shard keys. Changing this text invalidates such shards in every store. */
   keyText(operand: O, identify: Words): string;
-  /** Returns weights by input, for kinds without a formula. */
+  /** By input, for kinds without a formula. */
   weights?(operand: O): Weights;
-  /** Appends the operand to a program. `asBits` moves bits, so that dtypes without arithmetic work. */
+  /** `asBits` moves bits, so that dtypes without arithmetic work. */
   lower(operand: O, to: Lowering, asBits: boolean): Promise<Value>;
   formula?(operand: O): F;
-  /** Returns the expression that moves the operand to an output of its dtype. Default: a one-term sum. */
+  /** To an output of the operand's dtype. Default: a one-term sum. */
   move?(operand: O): Copy<StoredTensor> | Assemble<O> | F;
-  /** True if values are unchanged stored elements, of any dtype. */
+  /** True if stored elements of any dtype are unchanged. */
   readonly keepsBits?: true;
   readonly movesRows?: true;
   /** True if tensors may be sliced between rows only. */
   readonly needsRows?: true;
-  /**
-   * Returns sources that must be finite: a product would spread NaN and infinity over whole rows and columns.
-   */
+  /** They must be finite: a product would spread NaN and infinity over whole rows and columns. */
   factors?(operand: O): readonly StoredTensor[];
-  /** Returns the rank, for products of matrices. */
   rank?(operand: O): number;
   statistics?(operand: O): readonly Pass[];
-  /** Returns the model's tensor: the operand itself, or the tensor that an adapter changes. */
+  /** The operand itself, or the tensor that an adapter changes. */
   tensor?(operand: O): StoredTensor;
 }

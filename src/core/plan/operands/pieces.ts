@@ -14,7 +14,7 @@ export interface Piece extends Box {
   readonly source: StoredTensor;
 }
 
-/** A tensor in several byte ranges: boxes that together contain each element once. */
+/** The boxes together contain each element once. */
 export interface TensorInPieces {
   readonly [operandKind]: 'pieces';
   readonly dtype: Dtype;

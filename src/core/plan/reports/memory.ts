@@ -1,15 +1,15 @@
 import { lighterThan, threadBytesOf } from '../../methods/operations/index.js';
 import type { PlannedTensor } from '../plan.js';
 
-/** Private bytes of a Node process, measured by bench/memory.mjs. */
+/** Measured by bench/memory.mjs. */
 const nodeBytes = 27e6;
 
-/** Private bytes of a thread (heap, stack, one tile), measured by bench/memory.mjs. */
+/** Heap, stack, one tile; measured by bench/memory.mjs. */
 const threadBytes = 9e6;
 
 export interface MemoryNeed {
   readonly ofThread: number;
-  /** The most demanding tensor and an option that needs less memory, if tiles are not enough. */
+  /** The most demanding tensor, and an option that needs less memory. */
   readonly matrix?: { readonly tensor: string; readonly lighter: string };
 }
 
@@ -26,6 +26,6 @@ export const memoryOf = (
   return most;
 };
 
-/** Returns a run's private memory in bytes. */
+/** A run's private bytes. */
 export const memoryWith = ({ ofThread }: MemoryNeed, threads: number): number =>
   nodeBytes + threads * ofThread;

@@ -3,7 +3,7 @@ import { methods } from '../../methods/index.js';
 import { sourcesOf } from '../operands.js';
 import type { MergePlan } from '../plan.js';
 
-/** Returns the method's report; empty if this process does not know the method. */
+/** Empty if this process does not know the method. */
 export const reportOf = (plan: MergePlan): MethodReport =>
   methods.get(plan.method)?.report?.(reported(plan)) ?? {};
 

@@ -14,7 +14,7 @@ export interface MissingWeights extends PlannedDownload {
 }
 
 /**
- * Returns the byte ranges that a run would download. Reads records of the cache of ranges, without network.
+ * A run would download these. Reads records of the cache of ranges, without network.
  *
  * @param linked paths of input files that are read whole, with headers
  */

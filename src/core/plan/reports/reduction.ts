@@ -10,7 +10,7 @@ export type PlannedDifference =
   /** The expert's bytes equal the base's. */
   | { readonly kind: 'none' };
 
-/** A matrix whose differences are summed by row. A 1-D parameter counts as one row, [1, n]. */
+/** Differences are summed by row. A 1-D parameter counts as one row, [1, n]. */
 export interface PlannedReduction {
   readonly name: string;
   readonly shape: readonly [number, number];
@@ -20,7 +20,7 @@ export interface PlannedReduction {
   readonly experts: readonly PlannedDifference[];
 }
 
-/** Returns the byte ranges that a reduction reads, with repetitions. */
+/** Byte ranges, with repetitions. */
 export const sourcesOfReduction = ({ base, experts }: PlannedReduction): StoredTensor[] => {
   const read = experts.flatMap((expert): Operand[] => {
     if (expert.kind === 'none') return [];
@@ -29,16 +29,15 @@ export const sourcesOfReduction = ({ base, experts }: PlannedReduction): StoredT
   return [...(base === null ? [] : [base]), ...read].flatMap(sourcesOfOperand);
 };
 
-/** The plan of an analysis, in plain JSON. */
 export interface ReductionPlan {
   /** The base, then the experts. */
   readonly inputs: readonly PlannedInput[];
   readonly tensors: readonly PlannedReduction[];
-  /** True to compare each pair of experts. */
+  /** True to compare each pair. */
   readonly pairs: boolean;
 }
 
-/** Returns the number of rows, and of parameters in each row. */
+/** With the number of parameters in each row. */
 export const rowsOf = ({
   shape,
   rows,
