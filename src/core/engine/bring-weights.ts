@@ -13,7 +13,7 @@ export const requireWeights = (
 };
 
 /**
- * Fetches missing weights, continuing interrupted downloads. Verifies complete files by hash.
+ * Continues interrupted downloads. Verifies complete files by hash.
  *
  * @throws LayerloomError DOWNLOAD_NEEDED unless weights may be fetched; the codes of `bringRanges`
  */

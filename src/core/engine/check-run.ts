@@ -17,7 +17,7 @@ import { checkThreads } from './run.js';
 import type { RunOptions } from './run-plan.js';
 import { fitThreads } from './threads/fit-threads.js';
 
-/** Options of a check. Without `out`, only inputs are checked. */
+/** Without `out`, only inputs are checked. */
 export interface CheckedOptions
   extends Pick<RunOptions, 'download' | 'force' | 'resume' | 'link' | 'threads'> {
   readonly out?: string | undefined;
@@ -30,10 +30,10 @@ export interface Checked {
 }
 
 /**
- * Makes the checks of a run, without reading weights or writing. Does not test for reflinks.
+ * Neither reads weights nor writes. Does not test for reflinks.
  *
  * @returns `wanted`: errors that an option or more space would avoid (OUTPUT_EXISTS without `force`,
- *   DOWNLOAD_NEEDED without `download`, MEMORY_NEEDED, DISK_SPACE); `warnings`: that fewer threads will run
+ * DOWNLOAD_NEEDED without `download`, MEMORY_NEEDED, DISK_SPACE); `warnings`: that fewer threads will run
  * @throws LayerloomError the other codes that `runPlan` may throw before it reads weights
  */
 export const checkRun = async (
@@ -59,7 +59,7 @@ export const checkRun = async (
 };
 
 /**
- * Computes how many threads fit into memory; adds MEMORY_NEEDED to `wanted` if none does.
+ * Adds MEMORY_NEEDED to `wanted` if memory is too small for one thread.
  *
  * @returns a warning if fewer threads fit than wanted
  */
@@ -74,7 +74,7 @@ export const checkMemory = async (
   return fitting?.warning === undefined ? [] : [fitting.warning];
 };
 
-/** Runs `work`. Adds an error with this code to `wanted`, and throws others. */
+/** Adds an error with this code to `wanted`, and throws others. */
 export const orWanted = async <T>(
   code: ErrorCode,
   wanted: LayerloomError[],
@@ -99,7 +99,7 @@ const targetOf = async (
   return output?.path ?? (await realPathOf(resolve(out)));
 };
 
-/** Returns the inputs with their files' states; unchanged if weights are missing. */
+/** The inputs are unchanged if weights are missing. */
 const observed = async (
   plan: MergePlan,
   download: RunOptions['download'],

@@ -10,17 +10,17 @@ import type { IdOfSource, StoredTensor } from '../tensor/stored-tensor.js';
 interface OpenInput {
   readonly file: FileIdentity;
   readonly handle: FileHandle;
-  /** The file's state when the run began, or when its content was last verified. */
+  /** When the run began, or when the content was last verified. */
   state: FileState;
-  /** Number of running operations that make or remove hard links to the file. */
+  /** Running operations that make or remove hard links to the file. */
   linking: number;
 }
 
-/** A plan's open input files. Results computed from them are valid if `verify` passes after the last read. */
+/** Results computed from these files are valid if `verify` passes after the last read. */
 export class InputFiles {
   readonly #inputs: readonly PlannedInput[];
   readonly #open: Map<string, OpenInput>;
-  /** Paths of files opened to be linked whole. */
+  /** Opened to be linked whole. */
   readonly linked: readonly string[];
 
   private constructor(
@@ -34,9 +34,8 @@ export class InputFiles {
   }
 
   /**
-   * Opens the files of `sources` and `linked`, and compares them with the plan. A file with a recorded state
-   * (`seen`) must be unchanged since its weights were measured. Other files must agree in size, modification
-   * time and header.
+   * A file with a recorded state (`seen`) must be unchanged since its weights were measured. Other files must
+   * agree with the plan in size, modification time and header.
    *
    * @throws LayerloomError READ_FAILED, INPUT_CHANGED
    */
@@ -75,7 +74,7 @@ export class InputFiles {
     throw failure.reason;
   }
 
-  /** Returns the plan's inputs with the open files' states. */
+  /** With the open files' states. */
   get observed(): readonly PlannedInput[] {
     return this.#inputs.map((input) => ({
       ...input,
@@ -92,12 +91,12 @@ export class InputFiles {
     return fd;
   };
 
-  /** Returns the file's descriptor; undefined if the plan does not read the file. */
+  /** Undefined if the plan does not read the file. */
   fdOfPath(path: string): number | undefined {
     return this.#open.get(path)?.handle.fd;
   }
 
-  /** Returns an identity that is equal for equal ranges of one file. */
+  /** Equal for equal ranges of one file. */
   readonly idOf: IdOfSource = (source) => `${this.pathOf(source)} ${source.begin} ${source.end}`;
 
   readonly pathOf = (source: StoredTensor): string => identityOf(this.#inputs, source).path;
@@ -107,7 +106,7 @@ export class InputFiles {
   }
 
   /**
-   * Verifies that files are unchanged since before the first weight was read.
+   * Files must be unchanged since before the first weight was read.
    *
    * @param paths default: all open files; other paths are skipped
    * @throws LayerloomError INPUT_CHANGED, READ_FAILED
@@ -129,7 +128,7 @@ export class InputFiles {
   }
 
   /**
-   * Verifies that an open file is unchanged, and that its path still leads to the same file.
+   * The path must still lead to the open file, and the file be unchanged.
    *
    * @throws LayerloomError INPUT_CHANGED, READ_FAILED
    */
@@ -147,8 +146,8 @@ export class InputFiles {
   }
 
   /**
-   * Runs `work`, which makes or removes hard links to input files and so changes their ctime. Meanwhile a new
-   * ctime is accepted if the content's hash is unchanged.
+   * `work` makes or removes hard links to input files and so changes their ctime. Meanwhile a new ctime is
+   * accepted if the content's hash is unchanged.
    *
    * @throws LayerloomError INPUT_CHANGED, READ_FAILED
    */

@@ -28,7 +28,7 @@ import { type Progress, Run, type RunControls, type RunCost, resumable } from '.
 export interface RunOptions extends RunControls {
   /** The directory to create. */
   out: string;
-  /** Output bytes of a task: a multiple of 8, at least 4096. Default 8 MiB. Results do not depend on it. */
+  /** Output bytes of a task: a multiple of 8, at least 4096. Default 8 MiB. Does not change results. */
   sliceBytes?: number | undefined;
   /** Replace a checkpoint that layerloom wrote. Default false: throws OUTPUT_EXISTS. */
   force?: boolean | undefined;
@@ -47,12 +47,12 @@ export interface MergeResult extends RunCost, MethodReport {
   readonly out: string;
   readonly method: string;
   readonly recipe: Readonly<Record<string, unknown>>;
-  /** For an output adapter with a given rank: the sums that were truncated. */
+  /** For an output adapter with a given rank. */
   readonly truncated?: readonly TruncatedProduct[];
   /** For a quantised output, if the recipe names a base: how much of the change from the base survives. */
   readonly quantised?: QuantisedOutput;
   readonly shards: readonly ShardRecord[];
-  /** Bytes that an interrupted run had written and this run kept. */
+  /** Written by an interrupted run, and kept. */
   readonly bytesResumed: number;
   readonly warnings: readonly string[];
 }
@@ -119,7 +119,7 @@ const carriedOut = async (given: MergePlan, options: RunOptions): Promise<MergeR
   }
 };
 
-/** Hashes inputs and shards; for a statement also the shards' tensors, while inputs are hashed. */
+/** For a statement, also hashes the shards' tensors, while inputs are hashed. */
 const hashed = async (
   plan: MergePlan,
   { checkpoint }: Staging,
@@ -186,7 +186,7 @@ const merge = async (
   return { resumed, factors: sink.factors, changes: sink.changes };
 };
 
-/** Keeps the staging directory if `--resume` can continue after this error; otherwise removes it. */
+/** Keeps the directory if `--resume` can continue after this error. */
 const giveUp = async (error: unknown, staging: Staging, resume: boolean): Promise<unknown> => {
   if (!(resume && error instanceof LayerloomError && resumable.includes(error.code))) {
     await staging.discard();

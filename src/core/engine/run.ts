@@ -25,13 +25,13 @@ export interface Progress {
    */
   readonly done: number;
   readonly total: number;
-  /** Finished merges and all merges, in a batch. */
+  /** In a batch: finished ones and all. */
   readonly merges?: { readonly done: number; readonly total: number };
-  /** Input bytes read so far, in a batch. */
+  /** In a batch: input bytes so far. */
   readonly bytesRead?: number;
 }
 
-/** Options of all runs that read weights. */
+/** For all runs that read weights. */
 export interface RunControls {
   /** Fetch missing parts of hub models: headers, then byte ranges in use. Default false: no network. */
   download?: Download | undefined;
@@ -43,9 +43,8 @@ export interface RunControls {
   onProgress?: ((progress: Progress) => void) | undefined;
 }
 
-/** Cost of a run. */
 export interface RunCost {
-  /** Input bytes read, without headers; and shard bytes written. */
+  /** Input bytes, without headers; and shard bytes written. */
   readonly bytesRead: number;
   readonly bytesWritten: number;
   readonly threads: number;
@@ -80,7 +79,7 @@ export class Run {
   }
 
   /**
-   * Uses fewer threads, with a warning, if memory is short. Call before the first task.
+   * If memory is short, fewer threads run, with a warning. Call before the first task.
    *
    * @throws LayerloomError MEMORY_NEEDED
    */
@@ -91,7 +90,7 @@ export class Run {
   }
 
   /**
-   * Fetches missing byte ranges and opens the input files, which are closed after the run's threads end.
+   * Fetches missing byte ranges. Files are closed after the run's threads end.
    *
    * @throws LayerloomError the codes of `InputFiles.open` and `bringWeights`
    */
@@ -112,7 +111,7 @@ export class Run {
     return inputs;
   }
 
-  /** Reports progress. If the caller's function throws, the run ends. */
+  /** If the caller's function throws, the run ends. */
   report(progress: Progress): void {
     try {
       this.#onProgress?.(progress);
@@ -121,7 +120,7 @@ export class Run {
     }
   }
 
-  /** Reports progress about ten times a second while `work` runs, and once when it ends or fails. */
+  /** About ten times a second while `work` runs, and once when it ends or fails. */
   async reporting<T>(progress: () => Progress, work: () => Promise<T>): Promise<T> {
     const timer = setInterval(() => this.report(progress()), 100);
     let result: T;
@@ -140,9 +139,7 @@ export class Run {
     return { ...this.pool.counters, threads: this.pool.threads, seconds };
   }
 
-  /**
-   * Returns the run's error: INTERRUPTED if the caller's signal is aborted; otherwise `error`, with a code.
-   */
+  /** INTERRUPTED if the caller's signal is aborted; otherwise `error`, with a code. */
   reasonOf(error: unknown, details: ErrorDetails<'INTERRUPTED'>): unknown {
     return this.signal.aborted
       ? new LayerloomError('INTERRUPTED', details, { cause: error })
@@ -156,7 +153,7 @@ export class Run {
 }
 
 /**
- * Runs `work`, which only reads, over open inputs, and verifies them afterwards. Progress counts bytes read.
+ * `work` only reads; inputs are verified afterwards. Progress counts bytes read.
  *
  * @param sources everything that `work` reads
  * @throws LayerloomError INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, INVALID_PARAMETER, INTERRUPTED

@@ -19,21 +19,18 @@ export interface GuessedSlab<S> extends GuessedBounds {
   bounds: readonly MagnitudeBound[] | undefined;
   wanted: GuessedBounds['wanted'];
   readonly tally: BigInt64Array;
-  /** Number of elements not yet computed. */
+  /** Elements not yet computed. */
   left: number;
   /**
    * Tasks with pieces of this slab. A task's bytes are final once all slabs in `unsettled` have exact bounds.
    */
   readonly tasks: { readonly task: Task<S>; readonly unsettled: Set<GuessedSlab<S>> }[];
-  /** True once the bounds are exact. */
   isSettled: boolean;
-  /** The program to which the values in `wanted` belong. */
+  /** The values in `wanted` belong to this program. */
   lowered: { readonly program: Program; readonly measurer: BlockMeasurer } | undefined;
 }
 
-/**
- * Returns a slab's state if guessing is worthwhile: bfloat16, because other dtypes' differences rarely tie.
- */
+/** Undefined unless guessing is worthwhile: bfloat16, because other dtypes' differences rarely tie. */
 export const guessedSlab = <S>({ outputs: [output, more] }: Slab<S>): GuessedSlab<S> | undefined => {
   if (output === undefined || more !== undefined) return undefined;
   const { expression, dtype, shape } = output.tensor;
@@ -52,10 +49,10 @@ export const guessedSlab = <S>({ outputs: [output, more] }: Slab<S>): GuessedSla
 };
 
 /**
- * Replaces a slab's guessed bounds by exact ones, once all elements were computed.
+ * Called once all elements were computed.
  *
  * @returns ranges that include all wrongly computed elements; if they are unknown or costly to find,
- *   undefined, and bounds are undefined too
+ * undefined, and bounds are undefined too
  */
 export const correctBounds = async <S>(slab: GuessedSlab<S>): Promise<Extent[] | undefined> => {
   const { lowered, bounds = [] } = slab;
@@ -80,7 +77,7 @@ export const correctBounds = async <S>(slab: GuessedSlab<S>): Promise<Extent[] |
   return joinExtents(ranges);
 };
 
-/** Returns the bound above which exactly `kept` elements lie, and the elements between bound and guess. */
+/** Exactly `kept` elements lie above the bound. Also returns elements between bound and guess. */
 const correctBound = async (
   { program, measurer }: NonNullable<GuessedSlab<unknown>['lowered']>,
   bound: MagnitudeBound,

@@ -15,8 +15,6 @@ export interface OpenFiles<S> {
 }
 
 /**
- * Returns a piece's native job.
- *
  * @param program of the piece's slab; undefined if the slab is copied
  * @param tally receives counts at the bounds of the program's vote
  */

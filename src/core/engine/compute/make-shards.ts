@@ -28,32 +28,29 @@ import {
   tasksOf,
 } from './tasks.js';
 
-/** Receives finished shards: a merge's directory with a journal, or a store. */
+/** A merge's directory with a journal, or a store. */
 export interface ShardSink<S> extends ProgramSink<S>, WholeSink<S> {
-  /** Opens the shard's file at full size, with header; undefined if the shard need not be made. */
+  /** Gives the file its full size and header; undefined if the shard need not be made. */
   begin(shard: S): Promise<number | undefined>;
   /** True if an earlier run has written these bytes. */
   has?(shard: S, extent: Extent): boolean;
-  /** True if an earlier run wrote some of the shard's bytes. */
   isBegun?(shard: S): boolean;
   wrote?(shard: S, extents: readonly Extent[]): void;
   /**
-   * Publishes the complete shard.
-   *
    * @param nonFinite the first NaN or infinity read or computed
    * @throws LayerloomError NON_FINITE, unless the sink continues with other shards
    */
   finish(shard: S, nonFinite: NonFiniteValue | undefined): Promise<void>;
-  /** Abandons the shard. Errors thrown here stop the run. */
+  /** Errors thrown here stop the run. */
   fail(shard: S, error: unknown): Promise<void>;
 }
 
-/** Limit on shards that are hashed, synced and published at once, so that slow disks slow the computation. */
+/** Limit on shards that are hashed, synced and published at once: slow disks then slow the computation. */
 const mostEnding = 8;
 
 interface OpenGroup<S> {
   readonly files: OpenFiles<S>;
-  /** Tasks in reverse order, because `pop` takes the last. */
+  /** In reverse order, because `pop` takes the last. */
   readonly remaining: Task<S>[];
   outstanding: number;
   lanes: number;
@@ -61,8 +58,8 @@ interface OpenGroup<S> {
 }
 
 /**
- * Makes shards group by group. In a merge, each shard is a group and the sink keeps a journal; in a batch,
- * the sink is a store. Each input byte of a group is read once for all its outputs.
+ * In a merge, each shard is a group and the sink keeps a journal; in a batch, the sink is a store. Each input
+ * byte of a group is read once for all its outputs.
  *
  * The kernel serialises writes to one file, so a group gets as many lanes as it has files; further lanes
  * begin the next group. When all groups have begun, lanes help the group with the most tasks left, so that a
@@ -114,7 +111,7 @@ export const makeShards = async <S>(
     endings.add(ending);
   };
 
-  /** Ends a group's shards concurrently, so that threads hash different shards and fsyncs overlap. */
+  /** Shards end concurrently, so that threads hash different shards and fsyncs overlap. */
   const end = async ({ files, failure }: OpenGroup<S>): Promise<void> => {
     await Promise.all(
       [...files.outputs.keys()].map((shard) =>
@@ -126,7 +123,7 @@ export const makeShards = async <S>(
     );
   };
 
-  /** Chooses a group with fewer lanes than files; otherwise a new group, or the one with most tasks left. */
+  /** A group with fewer lanes than files; otherwise a new group, or the one with most tasks left. */
   const choose = async (): Promise<OpenGroup<S> | undefined> => {
     const withTasks = () => [...open].filter(({ remaining }) => remaining.length > 0);
     do {
@@ -182,7 +179,7 @@ export const makeShards = async <S>(
   pool.throwIfStopped();
 };
 
-/** True if an earlier run wrote the whole task. Factors and measured codes are always made again. */
+/** Factors and measured codes are always made again. */
 export const isDone = <S>(task: Task<S>, sink: ShardSink<S>): boolean =>
   sink.has !== undefined &&
   !task.pieces.some(({ slab }) => isFactorised(slab) || isMeasured(slab)) &&
@@ -195,7 +192,7 @@ export interface Means<S> extends WholeMeans<S> {
   readonly sink: WholeSink<S> & Pick<ShardSink<S>, 'wrote'>;
 }
 
-/** Computes and writes a task. If a slab with guessed bounds is then complete, writes its corrections. */
+/** If a slab with guessed bounds is then complete, writes its corrections. */
 export const carryOut = async <S>(task: Task<S>, means: Means<S>): Promise<void> => {
   const { programs, sink } = means;
   const isWhole = await compute(task, means);
@@ -225,7 +222,7 @@ export const carryOut = async <S>(task: Task<S>, means: Means<S>): Promise<void>
 };
 
 /**
- * Settles a slab's guessed bounds and computes wrong elements again.
+ * Computes wrong elements again.
  *
  * @returns true if no NaN or infinity was read or computed
  */

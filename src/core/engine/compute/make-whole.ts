@@ -24,7 +24,7 @@ import { computedOf, type Slab } from './tasks.js';
 
 export interface WholeSink<S> {
   nameOf(shard: S): string;
-  /** Receives the numbers of a matrix whose factors were written. */
+  /** Called for a matrix whose factors were written. */
   factorised?(matrix: string, factors: Factors): void;
 }
 
@@ -36,26 +36,25 @@ export interface WholeMeans<S> {
   readonly sink: WholeSink<S>;
 }
 
-/** A tensor to make, or a matrix whose factors are made. */
+/** A tensor, or a matrix whose factors are made. */
 interface Target extends Lowerer {
   readonly measurer: BlockMeasurer;
-  /** The first of `outputs`. */
   readonly output: PlannedTensor;
-  /** Returns a factor's place in its file; without `side`, the tensor's. */
+  /** The factor's place in its file; without `side`, the tensor's. */
   at(side?: 'left' | 'right'): Location;
 }
 
 interface Making extends Solving {
-  /** Throws if the solver's numbers show that there is no result. */
+  /** Throws if the solver's numbers show no result. */
   readonly check?: (found: Float64Array) => void;
 }
 
 /**
- * Makes a slab's tensors with a solver.
+ * Uses a solver.
  *
  * @returns true if no NaN or infinity was read or computed
  * @throws LayerloomError NON_FINITE for factors and Gram matrices, MERGE_UNDEFINED if there is no result, and
- *   the codes of `solve`
+ * the codes of `solve`
  */
 export const makeWhole = async <S>(
   { outputs }: Slab<S>,
@@ -87,7 +86,7 @@ export const makeWhole = async <S>(
   return false;
 };
 
-/** Returns the solver for a formula. A new kind of whole formula does not compile without a case here. */
+/** A new kind of whole formula does not compile without a case here. */
 const makingOf = (formula: MadeWhole<Operand>, target: Target): Promise<Making> => {
   switch (formula.kind) {
     case 'factor':

@@ -17,15 +17,14 @@ import { computedOf, isMadeWhole, isMoved, isScales, type Slab, type SlabOutput 
 const mostKept = 64;
 
 export interface ProgramSink<S> {
-  /** True if the shard may contain NaN and infinity. */
   allowsNonFinite(shard: S): boolean;
   /** Receives how much of its change a quantised matrix keeps. */
   kept?(codes: PlannedTensor, sums: KeptSums): void;
 }
 
 /**
- * An LRU cache of slabs' programs. A program is lowered when the engine reaches its slab: statistics are
- * measured over whole tensors, then slices are computed while inputs are in the page cache.
+ * An LRU cache. A program is lowered when the engine reaches its slab: statistics are measured over whole
+ * tensors, then slices are computed while inputs are in the page cache.
  */
 export class Programs<S> {
   readonly #pool: WorkerPool;
@@ -43,7 +42,7 @@ export class Programs<S> {
     this.#nonFinite = nonFinite;
   }
 
-  /** Returns the slab's program; undefined if the slab is copied (`isMoved`), or made by a solver. */
+  /** Undefined if the slab is copied (`isMoved`), or made by a solver. */
   of(slab: Slab<S>): Promise<Emitted> | undefined {
     if (isMoved(slab) || isMadeWhole(slab)) return undefined;
     const program = this.#kept.get(slab) ?? this.#lower(slab);
@@ -54,20 +53,20 @@ export class Programs<S> {
     return program;
   }
 
-  /** Allows guessed bounds for a slab. Bytes are final once all pieces are computed and corrected. */
+  /** Bytes are final once all pieces are computed and corrected. */
   mayGuess(slab: Slab<S>): void {
     const guessed = guessedSlab(slab);
     if (guessed !== undefined) this.#guessed.set(slab, guessed);
   }
 
-  /** Returns the slab's state while bounds are guesses; otherwise undefined. */
+  /** Undefined once bounds are exact. */
   guessedOf(slab: Slab<S>): GuessedSlab<S> | undefined {
     const guessed = this.#guessed.get(slab);
     return guessed?.bounds === undefined || guessed.isSettled ? undefined : guessed;
   }
 
   /**
-   * Corrects a slab's bounds once all pieces are computed.
+   * Called once all pieces are computed.
    *
    * @returns ranges of elements to compute again
    */
@@ -107,14 +106,14 @@ export class Programs<S> {
     );
   }
 
-  /** Returns the key of a quantised tensor's matrix, so that codes and scales share a node. */
+  /** Codes and scales of a matrix share a node by this key. */
   #matrixOf({ expression }: PlannedTensor): string | undefined {
     if (expression.kind !== 'quantise') return undefined;
     return keyOf({ ...expression, part: 'codes' }, (source) => this.#inputs.idOf(source));
   }
 }
 
-/** Makes a value once for each key; without a key, every time. */
+/** Without a key, makes the value every time. */
 const once = async <T>(
   known: Map<string, T>,
   key: string | undefined,

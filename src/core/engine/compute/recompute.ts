@@ -18,13 +18,13 @@ import { openScratch } from './scratch.js';
 import { bytesOf, extentsOf, groupOfOne, type Task, tasksOf } from './tasks.js';
 
 export interface Sample {
-  /** Probability with which each tile is recomputed: above 0, at most 1. */
+  /** Probability of each tile: above 0, at most 1. */
   readonly share: number;
   /** Equal seeds select equal tiles. */
   readonly seed: number;
 }
 
-/** An output's tensor, or file header, that differs from the merge computed again. */
+/** A tensor, or a file header, that differs from the merge computed again. */
 export interface DifferentTensor {
   readonly file: string;
   /** Null for a header. */
@@ -41,7 +41,7 @@ export interface Recomputed extends RunCost {
   readonly warnings: readonly string[];
 }
 
-/** Smaller than a merge's tasks, so that even a small share of a small model covers several tiles. */
+/** Less than a merge's tasks, so that even a small share of a small model covers several tiles. */
 const sampledBytes = 1024 * 1024;
 
 interface Tile {
@@ -50,9 +50,9 @@ interface Tile {
 }
 
 /**
- * Computes tiles of a plan's shards again and compares them with an output's files; always compares headers.
- * Tiles are the engine's tasks, of about 8 MiB (1 MiB in a sample), so that the comparison is with what a
- * merge would write. Tiles are written to unlinked temporary files.
+ * Compares tiles of a plan's shards, computed again, with an output's files; always compares headers. Tiles
+ * are the engine's tasks, of about 8 MiB (1 MiB in a sample), so that the comparison is with what a merge
+ * would write. Tiles are written to unlinked temporary files.
  *
  * @param directory contains the plan's shards
  * @throws LayerloomError READ_FAILED, WRITE_FAILED, and the codes of computing in `runPlan`
@@ -133,11 +133,11 @@ export const recompute = async (
 
 const fileOf = ({ file }: PlannedShard): string => file;
 
-/** True if the draw selects a tile. The order of computation does not matter. */
+/** Does not depend on the order of computation. */
 export const isChosen = ({ share, seed }: Sample, tile: number): boolean =>
   share >= 1 || createHash('sha256').update(`${seed} ${tile}`).digest().readUIntBE(0, 6) < share * 2 ** 48;
 
-/** Returns a task's byte ranges, each within one tensor. */
+/** Each lies within one tensor. */
 const rangesOf = ({ pieces }: Task<PlannedShard>): Extent[] =>
   pieces.flatMap((piece) =>
     piece.slab.outputs.flatMap((output) =>
@@ -148,7 +148,7 @@ const rangesOf = ({ pieces }: Task<PlannedShard>): Extent[] =>
 const tensorAt = ({ tensors }: PlannedShard, at: number): string | null =>
   tensors.find(({ begin, end }) => begin <= at && at < end)?.name ?? null;
 
-/** An output's shards, open for reading, and unlinked files for recomputed tiles. */
+/** Open for reading, with unlinked files for recomputed tiles. */
 class OpenOutput {
   readonly #directory: string;
   readonly #shards: ReadonlyMap<PlannedShard, FileHandle>;
@@ -188,7 +188,7 @@ class OpenOutput {
     return itemAt(this.#scratch, this.#taken - 1);
   }
 
-  /** Returns the offset of the first difference between a shard's header and the plan's. */
+  /** The offset of the first difference from the plan's header. */
   async headerDifference(shard: PlannedShard): Promise<number | undefined> {
     const wanted = headerOf(shard);
     const read = readBlock(valueAt(this.#shards, shard), Buffer.alloc(wanted.length), 0);

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { writing } from '../../base/files/writing.js';
 
 /**
- * Opens an unlinked temporary file, so that nothing is left however the process ends.
+ * The file is unlinked, so that nothing is left however the process ends.
  *
  * @throws LayerloomError WRITE_FAILED
  */

@@ -11,7 +11,7 @@ import { storedTensor } from '../../tensor/stored-tensor.js';
 /** A few milliseconds of work, so that threads finish at about the same time. */
 export const defaultSliceBytes = 8 * 1024 * 1024;
 
-/** Factor by which slices grow if several outputs share reads of their inputs. */
+/** Slices grow by this factor if several outputs share reads of their inputs. */
 const sharedSlices = 4;
 
 export interface SlabOutput<S> {
@@ -19,42 +19,42 @@ export interface SlabOutput<S> {
   readonly tensor: PlannedTensor;
 }
 
-/** Output tensors of one shape that share inputs, which are read once. A copied tensor has its own slab. */
+/** Outputs of one shape that share inputs, which are read once. A copied tensor has its own slab. */
 export interface Slab<S> {
   readonly outputs: readonly SlabOutput<S>[];
 }
 
-/** Shards that are written together, because their slabs share inputs. */
+/** Written together, because their slabs share inputs. */
 export interface Group<S> {
   readonly shards: readonly S[];
   readonly slabs: readonly Slab<S>[];
 }
 
-/** A part of a slab: `count` elements from element `first`; bytes if the slab is copied (`isMoved`). */
+/** `count` elements from element `first`; bytes if the slab is copied (`isMoved`). */
 export interface Piece<S> {
   readonly slab: Slab<S>;
   readonly first: number;
   readonly count: number;
 }
 
-/** Pieces for one call of a worker: one piece of a large slab, or many small slabs. */
+/** For one call of a worker: one piece of a large slab, or many small slabs. */
 export interface Task<S> {
   readonly pieces: readonly Piece<S>[];
 }
 
-/** True if the slab is one copied tensor. All other slabs have programs, even if some outputs are copies. */
+/** Any other slab has a program, even if some outputs are copies. */
 export const isMoved = ({ outputs: [first, more] }: Slab<unknown>): boolean =>
   first !== undefined && more === undefined && isMove(first.tensor.expression);
 
-/** True for a matrix's two factors, which one task makes. */
+/** A single task makes both factors of a matrix. */
 export const isFactorised = ({ outputs: [first] }: Slab<unknown>): boolean =>
   first?.tensor.expression.kind === 'factor';
 
-/** True if a solver makes the slab, not a program. */
+/** A solver makes the slab, not a program. */
 export const isMadeWhole = ({ outputs: [first] }: Slab<unknown>): boolean =>
   first !== undefined && isWhole(first.tensor.expression);
 
-/** True if the run measures how much of a change the slab's codes keep. */
+/** The run measures how much of a change the codes keep. */
 export const isMeasured = ({ outputs }: Slab<unknown>): boolean =>
   outputs.some(
     ({ tensor: { expression } }) => expression.kind === 'quantise' && expression.base !== undefined,
@@ -63,7 +63,7 @@ export const isMeasured = ({ outputs }: Slab<unknown>): boolean =>
 export const isScales = ({ expression }: PlannedTensor): boolean =>
   expression.kind === 'quantise' && expression.part === 'scales';
 
-/** Returns name and shape of the computed tensor; for a part of a matrix, those of the matrix. */
+/** Name and shape; for a part of a matrix, those of the matrix. */
 export const computedOf = ({
   name,
   shape,
@@ -71,20 +71,18 @@ export const computedOf = ({
 }: PlannedTensor): { readonly name: string; readonly shape: Shape } =>
   isPart(expression) ? { name: expression.of, shape: expression.shape } : { name, shape };
 
-/**
- * Returns a key that is equal for tensors that one program can compute: tensors of equal shape and slices.
- */
+/** Equal for tensors that one program can compute: tensors of equal shape and slices. */
 export const slicingOf = (tensor: PlannedTensor): string => {
   const { expression } = tensor;
   const blocks = expression.kind === 'quantise' ? ` in ${expression.block.join()}` : '';
   return `${computedOf(tensor).shape.join()}${blocks}`;
 };
 
-/** Returns the bytes of one unit of a piece's `first` and `count`. */
+/** Bytes of one unit of `first` and `count`. */
 const unitOf = (slab: Slab<unknown>, { dtype }: PlannedTensor): number =>
   isMoved(slab) ? 1 : bitsOf(dtype) / 8;
 
-/** Returns a tensor's bytes before a unit; scales have bytes for each row of blocks. */
+/** Scales have bytes for each row of blocks. */
 const bytesBefore = (slab: Slab<unknown>, tensor: PlannedTensor, unit: number): number => {
   const { expression, dtype } = tensor;
   if (expression.kind !== 'quantise' || expression.part === 'codes') return unit * unitOf(slab, tensor);
@@ -124,8 +122,8 @@ export const piecesWithin = <S>(slab: Slab<S>, { begin, end }: Extent): Piece<S>
 };
 
 /**
- * Cuts slabs into tasks of about `sliceBytes` of output, in slab order, so that shards are written front to
- * back. Small slabs share a task.
+ * Tasks have about `sliceBytes` of output, in slab order, so that shards are written front to back. Small
+ * slabs share a task.
  *
  * @param sliceBytes a multiple of 8, so that no element is cut
  */
@@ -149,7 +147,7 @@ export function* tasksOf<S>(slabs: readonly Slab<S>[], sliceBytes = defaultSlice
   if (pieces.length > 0) yield { pieces };
 }
 
-/** Returns the byte ranges that a task writes, with adjacent ranges joined. */
+/** A task writes these; adjacent ranges are joined. */
 export const extentsOf = <S>({ pieces }: Task<S>): ReadonlyMap<S, readonly Extent[]> => {
   const extents = new Map<S, Extent[]>();
   for (const { slab, first, count } of pieces)
@@ -170,9 +168,7 @@ export const extentsOf = <S>({ pieces }: Task<S>): ReadonlyMap<S, readonly Exten
 export const bytesOf = <S>(task: Task<S>): number =>
   [...extentsOf(task).values()].flat().reduce((total, { begin, end }) => total + end - begin, 0);
 
-/**
- * Returns a shard's group: a slab for each tensor, or one for a copied file, header included (`verbatim`).
- */
+/** A slab for each tensor, or one for a copied file, header included (`verbatim`). */
 export const groupOfOne = (shard: PlannedShard): Group<PlannedShard> => ({
   shards: [shard],
   slabs:
@@ -181,7 +177,7 @@ export const groupOfOne = (shard: PlannedShard): Group<PlannedShard> => ({
       : [{ outputs: [{ shard, tensor: wholeFile(shard, shard.verbatim) }] }],
 });
 
-/** Returns a shard's slabs. A matrix's factors, or its codes and scales, share a slab. */
+/** A matrix's factors, or its codes and scales, share a slab. */
 const slabsOf = (shard: PlannedShard): Slab<PlannedShard>[] => {
   const slabs = new Map<string, SlabOutput<PlannedShard>[]>();
   for (const tensor of shard.tensors) {

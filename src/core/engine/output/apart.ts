@@ -8,7 +8,7 @@ import { locateIfHere } from '../../models/sources/locate.js';
 
 // Keeps outputs apart from inputs. Compares paths with links and `..` resolved.
 
-/** Returns what a path leads to; a dangling symbolic link is `other`. */
+/** A dangling symbolic link is `other`. */
 export const kindOf = async (path: string): Promise<'absent' | 'directory' | 'other'> => {
   const named = await lstat(path).catch(() => undefined);
   if (named === undefined) return 'absent';
@@ -16,7 +16,7 @@ export const kindOf = async (path: string): Promise<'absent' | 'directory' | 'ot
   return found?.isDirectory() ? 'directory' : 'other';
 };
 
-/** Resolves a path that may not exist, using its nearest existing ancestor. */
+/** If the path does not exist, resolves its nearest existing ancestor. */
 export const realPathOf = async (path: string): Promise<string> => {
   try {
     return await realpath(path);
@@ -26,17 +26,13 @@ export const realPathOf = async (path: string): Promise<string> => {
   }
 };
 
-/** True if `path` is the directory or lies below it. */
+/** True for the directory itself. */
 export const isInside = (path: string, directory: string): boolean => {
   const way = relative(directory, path);
   return way === '' || !(way === '..' || way.startsWith(`..${sep}`));
 };
 
-/**
- * Refuses an output that is an input's directory or lies in one.
- *
- * @throws LayerloomError OUTPUT_INSIDE_INPUT
- */
+/** @throws LayerloomError OUTPUT_INSIDE_INPUT, also if `out` is an input's directory */
 export const checkApart = async (out: string, inputs: readonly FoundWithAdapter[]): Promise<void> => {
   const place = await realPathOf(resolve(out));
   for (const { path } of inputs.flatMap(foundModels))
@@ -45,9 +41,9 @@ export const checkApart = async (out: string, inputs: readonly FoundWithAdapter[
 };
 
 /**
- * Refuses an output that is a store or lies in one, because a store's collection removes files.
+ * A store's collection removes files.
  *
- * @throws LayerloomError OUTPUT_INVALID
+ * @throws LayerloomError OUTPUT_INVALID for a store, and for a path in one
  */
 export const checkOutsideStores = async (out: string): Promise<void> => {
   const place = await realPathOf(resolve(out));
@@ -61,7 +57,7 @@ export const checkOutsideStores = async (out: string): Promise<void> => {
   }
 };
 
-/** Like `checkApart`, for models given by name; skips models that are not found. */
+/** Models are given by name; skips those that are not found. */
 export const checkApartFrom = async (out: string, models: Iterable<string>): Promise<void> => {
   for (const model of new Set(models))
     for (const part of partsOf(await parseAddress(model))) {

@@ -12,8 +12,9 @@ import { withFile } from './durable.js';
 export type Checksums = ReadonlyMap<string, string>;
 
 /**
- * Hashes input files, through the merge's descriptors, and unless `hasShards` is false staged shards. Uses the hub's SHA-256 if stated; a
- * shard that equals an input gets the input's hash. If the pool is stopped, results are incomplete.
+ * Hashes input files, through the merge's descriptors, and unless `hasShards` is false staged shards. Uses
+ * the hub's SHA-256 if stated; a shard that equals an input gets the input's hash. If the pool is stopped,
+ * results are incomplete.
  *
  * @param report receives the numbers of hashed files and of all files
  * @throws LayerloomError READ_FAILED
@@ -61,7 +62,7 @@ export const computeChecksums = async (
   return checksums;
 };
 
-/** Hashes a single file on the calling thread. */
+/** On the calling thread. */
 export const hashHere = async (path: string): Promise<string> => {
   const hash = createHash('sha256');
   for await (const chunk of createReadStream(path, { highWaterMark: 1024 * 1024 }))
@@ -70,7 +71,7 @@ export const hashHere = async (path: string): Promise<string> => {
 };
 
 /**
- * Hashes an open file on a worker thread.
+ * On a worker thread.
  *
  * @returns undefined if the pool was stopped
  * @throws LayerloomError READ_FAILED

@@ -22,12 +22,12 @@ const unrecordedBytes = 256 * 1024 * 1024;
 interface OpenShard {
   readonly name: string;
   readonly file: FileHandle;
-  /** Paths of the shard's input files. */
+  /** Paths of input files. */
   readonly madeOf: ReadonlySet<string>;
   unrecorded: Extent[];
 }
 
-/** Writes a merge's shards to the staging directory, and journals their bytes once synced. */
+/** Bytes in the staging directory are journalled once synced. */
 export class JournalledShards implements ShardSink<PlannedShard> {
   readonly #directory: string;
   /** Extents that an earlier run wrote. */
@@ -65,10 +65,10 @@ export class JournalledShards implements ShardSink<PlannedShard> {
   }
 
   /**
-   * Opens a shard's file and returns the descriptor.
+   * Returns the descriptor.
    *
    * @throws LayerloomError WRITE_FAILED or INPUT_CHANGED, including those of a queued sync that failed since
-   *   the last call
+   * the last call
    */
   async begin(shard: PlannedShard): Promise<number> {
     this.#throwFailure();
@@ -120,7 +120,7 @@ export class JournalledShards implements ShardSink<PlannedShard> {
   }
 
   /**
-   * Journals a shard's remaining bytes and closes its file.
+   * Journals the remaining bytes.
    *
    * @throws LayerloomError the codes of `begin`, and NON_FINITE
    */
@@ -148,9 +148,7 @@ export class JournalledShards implements ShardSink<PlannedShard> {
     this.#throwFailure();
   }
 
-  /**
-   * Reopens a file with journalled extents. Removes any other file there, which may be a link to an input.
-   */
+  /** Any file there without journalled extents is removed: it may be a link to an input. */
   async #openFile(name: string): Promise<FileHandle> {
     const path = join(this.#directory, name);
     if (this.#done.has(name)) return await open(path, constants.O_RDWR | constants.O_NOFOLLOW);

@@ -8,7 +8,7 @@ import type { InputFiles } from '../input-files.js';
 import { withFile } from './durable.js';
 import type { Staging } from './staging.js';
 
-/** Ways to make a shard that equals an input file; `reflink` is a copy-on-write copy. */
+/** `reflink` is a copy-on-write copy. */
 export const links = ['copy', 'reflink', 'hard', 'symbolic'] as const;
 
 /** Ways to make a shard that equals a whole input file. */
@@ -42,7 +42,7 @@ export const linkRefused = (file: string, link: Link, cause: unknown): Layerloom
     { cause },
   );
 
-/** How each shard was linked, by file name; written shards are absent. */
+/** By file name; written shards are absent. */
 export type Linked = ReadonlyMap<string, Exclude<Link, 'copy'>>;
 
 export interface Linking {
@@ -50,11 +50,11 @@ export interface Linking {
   readonly warnings: readonly string[];
 }
 
-/** Error codes of file systems, kernels and pairs of files that cannot reflink. */
+/** From file systems, kernels and pairs of files that cannot reflink. */
 const cannotShare = ['ENOTSUP', 'EOPNOTSUPP', 'EXDEV', 'EINVAL', 'ENOSYS', 'ENOTTY'];
 
 /**
- * Links the plan's shards that equal input files. Never writes inputs or changes their mode.
+ * Never writes inputs or changes their mode.
  *
  * @param link default: reflink; if the file system cannot, links nothing and warns
  * @returns the linked shards; the engine copies the others
@@ -109,7 +109,7 @@ const linkEach = async (
 };
 
 /**
- * Verifies that symbolic links lead to the files that were read. Call before the output is renamed.
+ * Symbolic links must lead to the files that were read. Call before the output is renamed.
  *
  * @throws LayerloomError INPUT_CHANGED, READ_FAILED
  */
@@ -124,14 +124,14 @@ const notShared = ({ cost, shards }: MergePlan): string =>
   `${shards.filter(({ verbatim }) => verbatim !== undefined).length} shards equal to whole input files (${(cost.bytesVerbatim / 1e9).toFixed(2)} GB) ` +
   `are copied, since this file system cannot reflink them; ${optionName('link', 'hard')} or symbolic would avoid the copies`;
 
-/** Copies a file durably with the default mode; `how` is a COPYFILE_FICLONE flag. */
+/** Durable, with the default mode; `how` is a COPYFILE_FICLONE flag. */
 const copyBy = (how: number) => async (from: string, to: string) => {
   await copyFile(from, to, how | constants.COPYFILE_EXCL);
   await chmod(to, 0o666 & ~process.umask());
   await withFile(to, 'r', (file) => file.sync());
 };
 
-/** Functions that link a file; `to` must not exist. Throw the system's errors. */
+/** `to` must not exist. Throw the system's errors. */
 export const linkFileBy: Readonly<Record<Link, (from: string, to: string) => Promise<void>>> = {
   copy: copyBy(constants.COPYFILE_FICLONE),
   reflink: copyBy(constants.COPYFILE_FICLONE_FORCE),

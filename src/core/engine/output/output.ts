@@ -13,21 +13,19 @@ import { jsonOrNone, ownFile } from '../../texts/json.js';
 import { checkApart, checkOutsideStores, isInside, kindOf, realPathOf } from './apart.js';
 import { hashHere } from './checksums.js';
 
-/** An output directory that has been checked before anything is written. */
+/** An output directory, checked before anything is written. */
 export interface Output {
   /** Absolute, with symbolic links resolved. */
   readonly path: string;
-  /** True if the directory contains a checkpoint that layerloom wrote. */
+  /** The directory contains a checkpoint that layerloom wrote. */
   readonly replaces: boolean;
   /** Repeats the check. Call under the staging lock, when no other run can replace the output. */
   readonly again: () => Promise<Output>;
 }
 
 /**
- * Checks that a merge may write to `out`.
- *
  * @throws LayerloomError INVALID_PARAMETER, OUTPUT_INVALID, OUTPUT_INSIDE_INPUT, OUTPUT_EXISTS,
- *   OUTPUT_NOT_OURS
+ * OUTPUT_NOT_OURS
  */
 export const checkOutput = async (
   plan: Pick<MergePlan, 'inputs'>,
@@ -60,7 +58,7 @@ export const checkOutput = async (
   return { path, replaces: true, again };
 };
 
-/** Also refuses an input inside the output, because replacing the output would delete it. */
+/** Replacing an output with an input inside would delete the input. */
 const checkAgainstInputs = async ({ inputs }: Pick<MergePlan, 'inputs'>, out: string): Promise<void> => {
   await checkApart(out, inputs);
   for (const file of inputs.flatMap((input) => [...foundModels(input), ...input.files]))
@@ -71,7 +69,7 @@ const checkAgainstInputs = async ({ inputs }: Pick<MergePlan, 'inputs'>, out: st
       });
 };
 
-/** Lists files that `layerloom.json` does not list, or that changed since; without a valid one, all. */
+/** Not in `layerloom.json`, or changed since; without a valid one, all. */
 export const foreignFiles = async (directory: string): Promise<string[]> => {
   for (;;) {
     const { ino } = await stat(directory);
@@ -99,14 +97,14 @@ const foreignFilesNow = async (directory: string): Promise<string[]> => {
   return foreign;
 };
 
-/** A file's record: `link` for shards; `bytes` and `sha256` for side files. */
+/** `link` is for shards; `bytes` and `sha256` are for side files. */
 interface Recorded {
   readonly link?: unknown;
   readonly bytes?: unknown;
   readonly sha256?: unknown;
 }
 
-/** True if a file is not newer than the record or, if it is newer, has the recorded content. */
+/** A file that is newer than the record must have the recorded content. */
 const isAsWritten = async (
   path: string,
   { link, bytes, sha256 }: Recorded,
@@ -123,7 +121,7 @@ const isAsWritten = async (
   return Number(found.size) === bytes && (await hashHere(path)) === sha256;
 };
 
-/** Returns recorded files by name; undefined if layerloom wrote no `layerloom.json` here. */
+/** By name; undefined if layerloom wrote no `layerloom.json` here. */
 const readProvenance = async (directory: string): Promise<ReadonlyMap<string, Recorded> | undefined> => {
   // The file may be missing, or another program's.
   const text = await readSmallFile(join(directory, provenanceName)).catch(() => '');

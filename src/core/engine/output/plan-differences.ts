@@ -4,10 +4,10 @@ import type { FileIdentity } from '../../models/checkpoint/checkpoint.js';
 import { adapterConfigName } from '../../models/checkpoint/files/file-names.js';
 import type { MergePlan, PlannedInput } from '../../plan/plan.js';
 
-/** The parts of a plan that must agree to continue a staging directory. */
+/** Parts of a plan that must agree to continue a staging directory. */
 export type StagedPlan = Pick<MergePlan, 'layerloom' | 'method' | 'recipe' | 'inputs' | 'shards' | 'files'>;
 
-/** Returns a file's properties that depend on content; excludes ctime, which hard links change. */
+/** Excludes ctime, which hard links change. */
 const contentOf = (file: FileIdentity | undefined) =>
   file === undefined
     ? undefined
@@ -18,13 +18,13 @@ const contentOf = (file: FileIdentity | undefined) =>
         seen: file.seen?.hash,
       };
 
-/** Identifies a model by path or, since a hub model may be in either of two caches, by origin. */
+/** A hub model may be in either of two caches, so its origin identifies it; other models' paths do. */
 const placeOf = (input: PlannedInput) => [
   input.role,
   ...foundModels(input).map((part) => (isLocal(part) ? part.path : originOf(part))),
 ];
 
-/** Returns side files; those copied from a hub model are identified by name only. */
+/** A hub model's side files are identified by name only. */
 const sideFilesOf = ({ files, inputs }: StagedPlan) => {
   const folders = inputs.flatMap(foundModels).flatMap((part) => (isLocal(part) ? [] : [part.path]));
   return files.map((file) =>
@@ -34,7 +34,7 @@ const sideFilesOf = ({ files, inputs }: StagedPlan) => {
   );
 };
 
-/** Lists the differences that keep a plan from continuing another plan's staging directory. */
+/** They keep a plan from continuing another plan's staging directory. */
 export const planDifferences = (former: StagedPlan, plan: StagedPlan): string[] => {
   const differs = (part: (plan: StagedPlan) => unknown) =>
     JSON.stringify(part(former)) !== JSON.stringify(part(plan));

@@ -5,11 +5,11 @@ import { tensorsInFile } from '../../plan/tensors-in-file.js';
 
 type Shard = Pick<PlannedShard, 'bytes' | 'tensors' | 'verbatim'>;
 
-/** Returns a shard's header; empty for an unchanged input file, whose header is copied. */
+/** Empty for an unchanged input file, whose header is copied. */
 export const headerOf = ({ tensors, verbatim }: Shard): Uint8Array =>
   verbatim === undefined ? writer.encodeHeader(tensorsInFile(tensors)) : new Uint8Array();
 
-/** Extends a file to full size and writes the header. */
+/** Gives the file its full size and header. */
 export const beginShardFile = async (file: FileHandle, shard: Shard): Promise<void> => {
   await file.truncate(shard.bytes);
   const header = headerOf(shard);

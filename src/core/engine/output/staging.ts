@@ -40,8 +40,8 @@ export const nameBeside = (out: string, what: string): string =>
 export const stagingPath = (out: string): string => nameBeside(out, 'partial');
 
 /**
- * Opens and locks an output's staging directory. Refuses one that a running merge has locked. Removes a dead
- * run's leftovers or, with `resume`, continues them if plan and inputs agree.
+ * Refuses a directory that a running merge has locked. Removes a dead run's leftovers or, with `resume`,
+ * continues them if plan and inputs agree.
  *
  * @throws LayerloomError OUTPUT_BUSY, RESUME_MISMATCH, WRITE_FAILED, and the codes of `checkOutput`
  */
@@ -92,7 +92,7 @@ export const openStaging = async (output: Output, plan: StagedPlan, resume: bool
 };
 
 /**
- * Throws the errors that `openStaging` would throw, without writing.
+ * Throws as `openStaging` would, without writing.
  *
  * @returns bytes of an earlier run that `openStaging` would keep
  * @throws LayerloomError OUTPUT_BUSY, RESUME_MISMATCH, READ_FAILED
@@ -108,7 +108,7 @@ export const checkStaging = async (out: string, plan: StagedPlan, resume: boolea
   return [...done.values()].reduce((total, extents) => total + bytesOf(extents), 0);
 };
 
-/** True if another process holds the file's lock. */
+/** True if another process holds the lock. */
 export const isLocked = async (path: string): Promise<boolean> => {
   const file = await open(path, 'r+').catch(() => undefined);
   if (file === undefined) return false;
@@ -120,9 +120,9 @@ export const isLocked = async (path: string): Promise<boolean> => {
 };
 
 /**
- * Creates and locks the staging directory. Refuses a link or another user's directory, because the content
- * will be removed, and anyone can make these in a shared folder. Retries if the former holder removed the
- * lock file before it was locked here: the path then leads to another inode or nowhere.
+ * Refuses a link or another user's directory, because the content will be removed, and anyone can make these
+ * in a shared folder. Retries if the former holder removed the lock file before it was locked here: the path
+ * then leads to another inode or nowhere.
  *
  * @throws LayerloomError OUTPUT_BUSY, WRITE_FAILED
  */
@@ -154,7 +154,7 @@ const acquire = async (directory: string, out: string): Promise<{ lock: FileHand
   }
 };
 
-/** Makes only the output's parents durable: the staging directory need not survive a crash. */
+/** Only the output's parents are durable: the staging directory need not survive a crash. */
 const makeStaging = async (directory: string): Promise<void> => {
   await makeDirectories(dirname(directory), true);
   await makeDirectories(directory);
@@ -186,7 +186,7 @@ const requireSamePlan = (former: Buffer, plan: StagedPlan, staging: string): voi
   if (differences.length > 0) throw new LayerloomError('RESUME_MISMATCH', { staging, differences });
 };
 
-/** Returns journalled extents of intact shards; removed or linked shards are written again. */
+/** Journalled extents of intact shards; removed or linked shards are written again. */
 const validExtents = async (
   paths: { checkpoint: string; journal: string },
   plan: StagedPlan,
@@ -201,10 +201,9 @@ const validExtents = async (
 };
 
 /**
- * Renames the checkpoint into place. An earlier output by layerloom is exchanged atomically; if the file
- * system cannot exchange, it is renamed first. The earlier output is removed last, unless it contains foreign
- * files. The plan is removed first, durably: otherwise, after a crash, `--resume` would take the earlier
- * output's shards for the merge's.
+ * An earlier output by layerloom is exchanged atomically; if the file system cannot exchange, it is renamed
+ * first. The earlier output is removed last, unless it contains foreign files. The plan is removed first,
+ * durably: otherwise, after a crash, `--resume` would take the earlier output's shards for the merge's.
  *
  * @returns warnings about a former checkpoint that was kept or could not be removed
  * @throws LayerloomError WRITE_FAILED
@@ -234,13 +233,13 @@ const publish = async (
   return await removeAs(former, path);
 };
 
-/** Renames `directory` to `path`, and the directory there to `former`. */
+/** The directory at `path` becomes `former`. */
 export const takePlace = async (directory: string, path: string, former: string): Promise<void> => {
   if (exchange(directory, path)) await rename(directory, former);
   else await setAside(path, former, directory);
 };
 
-/** Renames twice, and undoes the first rename if the second fails. */
+/** Undoes the first rename if the second fails. */
 const setAside = async (path: string, former: string, checkpoint: string): Promise<void> => {
   await rename(path, former);
   try {
@@ -257,7 +256,7 @@ const token = /^[0-9a-f]{8}$/;
 /**
  * Completes removals by killed runs.
  *
- * @returns warnings about former checkpoints, which the user may remove
+ * @returns warnings about former checkpoints
  */
 const leftovers = async (out: string): Promise<string[]> => {
   const [former, removed] = [basename(nameBeside(out, 'former-')), basename(nameBeside(out, 'removed-'))];
@@ -275,7 +274,7 @@ const leftovers = async (out: string): Promise<string[]> => {
   return warnings;
 };
 
-/** Renames a directory before removing it, so that a later run can complete an interrupted removal. */
+/** Renames first, so that a later run can complete an interrupted removal. */
 const removeAs = async (
   directory: string,
   out: string,
@@ -290,9 +289,7 @@ const removeAs = async (
   return await tryRemove(renamed ? doomed : directory);
 };
 
-/**
- * Renames and removes the staging directory. Closes the lock first: NFS keeps directories with open files.
- */
+/** Closes the lock first: NFS keeps directories with open files. */
 const remove = (directory: string, out: string, lock: FileHandle): Promise<string[]> =>
   removeAs(directory, out, () => lock.close());
 

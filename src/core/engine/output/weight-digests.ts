@@ -11,7 +11,7 @@ import type { WorkerPool } from '../threads/pool.js';
 import { withFile } from './durable.js';
 
 /**
- * Hashes an output's files of weights and each tensor in them. Reads each file once.
+ * Hashes files of weights and each tensor in them. Reads each file once.
  *
  * @param files names of safetensors files in `directory`
  * @param report receives the numbers of hashed files and of all files

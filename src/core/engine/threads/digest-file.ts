@@ -14,7 +14,7 @@ const partBytes = 16 * 1024 * 1024;
 
 const wholeBlocks = (bytes: number): number => bytes - (bytes % blockBytes);
 
-/** Hashes a file and ranges of it on a worker thread, reading it once. */
+/** Hashes a file and ranges of it, reading it once. */
 export const digestFile = (file: FileToDigest, shared: BigInt64Array): DigestResult => {
   try {
     const isCancelled = () => Atomics.load(shared, control.cancel) !== 0n;

@@ -5,22 +5,18 @@ import { type UsableMemory, usableMemory } from './memory.js';
 
 export interface FittingThreads {
   readonly threads: number;
-  /** Why fewer threads are used than wanted, or why they may still be too many. */
+  /** Fewer threads are used than wanted, or they may still be too many. */
   readonly warning?: string;
 }
 
-/** Returns how many threads, up to `wanted`, fit into free memory; at least one. */
+/** Threads, up to `wanted`, that fit into free memory; at least one. */
 export const mostThreads = (need: MemoryNeed, wanted: number, { now } = usableMemory()): number => {
   let threads = wanted;
   while (threads > 1 && memoryWith(need, threads) > now) threads -= 1;
   return threads;
 };
 
-/**
- * Like `mostThreads`, with a warning.
- *
- * @throws LayerloomError MEMORY_NEEDED if the machine or cgroup has too little memory for one thread
- */
+/** @throws LayerloomError MEMORY_NEEDED if the machine or cgroup has too little memory for one thread */
 export const fitThreads = (
   need: MemoryNeed,
   wanted: number,

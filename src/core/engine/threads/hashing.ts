@@ -3,11 +3,11 @@ import { hexOf, stateWords } from '../../native/hash.js';
 import type { ChecksumResult, HashResult, PartOfFile } from './task.js';
 
 export interface HashingThreads {
-  /** Returns the number of cores without a task, at two threads a core; negative if there are more tasks. */
+  /** Cores without a task, at two threads a core; negative if there are more tasks. */
   idle(): number;
-  /** Hashes the next part of one file, or of two together; undefined if the pool is stopped. */
+  /** For one file, or two together; undefined if the pool is stopped. */
   hash(files: readonly PartOfFile[]): Promise<HashResult | undefined>;
-  /** Hashes a file without native code; undefined if the pool is stopped. */
+  /** Without native code; undefined if the pool is stopped. */
   checksum(fd: number): Promise<ChecksumResult | undefined>;
 }
 
@@ -33,7 +33,7 @@ export class Hashing {
   }
 
   /**
-   * Hashes a file; if the pool is stopped, returns no hash and no error.
+   * If the pool is stopped, returns no hash and no error.
    *
    * @param mayWait false to begin at once, without a second file
    */
@@ -45,7 +45,7 @@ export class Hashing {
     });
   }
 
-  /** Begins the next parts of waiting files. Call whenever another task has ended. */
+  /** Call whenever another task has ended. */
   start(): void {
     while (this.#waiting.length > 0) {
       const idle = this.#threads.idle();

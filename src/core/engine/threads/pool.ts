@@ -15,15 +15,15 @@ import type {
 } from './task.js';
 import { Threads, tasksOfThread } from './threads.js';
 
-/** Totals over all threads, updated while threads run. */
+/** Totals over all threads, updated meanwhile. */
 export interface Counters {
   readonly bytesRead: number;
   readonly bytesWritten: number;
 }
 
 /**
- * Worker threads that run native jobs, with a cancel flag and counters in shared memory. The first reason to
- * stop, a failure or the caller's signal, is the one reported.
+ * A cancel flag and counters are in shared memory. The first reason to stop, a failure or the caller's
+ * signal, is the one reported.
  *
  * Terminating a thread inside the addon would crash the process, so threads are terminated only when all
  * tasks have ended. Callers may leave promises unawaited, as `Promise.all` does after a failure.
@@ -37,7 +37,7 @@ export class WorkerPool {
   #started: Promise<Threads> | undefined;
   /** Tasks that have not ended. */
   readonly #tasks = new Set<Promise<unknown>>();
-  /** Number of tasks that run or wait for a slot. */
+  /** Tasks that run or wait for a slot. */
   #begun = 0;
   readonly #hashing = new Hashing({
     idle: () => Math.ceil(this.threads / 2) - this.#begun,
@@ -45,7 +45,7 @@ export class WorkerPool {
     checksum: (fd) => this.#carryOut('checksum', fd),
   });
   #room: number;
-  /** Resolvers of tasks that wait for a slot; not in piscina, so that a stopped pool can drop them. */
+  /** Not in piscina, so that a stopped pool can drop tasks that wait for a slot. */
   readonly #waiting: (() => void)[] = [];
   #stopped: { readonly reason: unknown } | undefined;
   #disposal: Promise<void> | undefined;
@@ -62,14 +62,14 @@ export class WorkerPool {
     return this.#threads;
   }
 
-  /** Sets the number of threads. Call before the first task. */
+  /** Call before the first task. */
   useThreads(threads: number): void {
     if (this.#started !== undefined) throw new Error('the threads have been started');
     this.#threads = threads;
     this.#room = threads * tasksOfThread;
   }
 
-  /** Stops running jobs at their next tile, and lanes before their next task. The first reason is kept. */
+  /** Jobs stop at their next tile, lanes before their next task. The first reason is kept. */
   stop(reason: unknown): void {
     this.#stopped ??= { reason };
     Atomics.store(this.#control, control.cancel, 1n);
@@ -80,8 +80,8 @@ export class WorkerPool {
   }
 
   /**
-   * Runs `work` in two concurrent lanes for each thread, so that one task runs and one is queued. A lane that
-   * throws stops the pool. Returns, or throws the reason to stop, when no task is running.
+   * Each thread has two lanes, so that one task runs and one is queued. A lane that throws stops the pool.
+   * Returns, or throws the reason to stop, when no task is running.
    */
   async inLanes(work: () => Promise<void>): Promise<void> {
     const lane = () => work().catch((error: unknown) => this.stop(error));
@@ -90,7 +90,7 @@ export class WorkerPool {
     this.throwIfStopped();
   }
 
-  /** Works on items in lanes, in order. */
+  /** In order. */
   eachInLanes<T>(items: Iterable<T>, work: (item: T) => Promise<void>): Promise<void> {
     const waiting = items[Symbol.iterator]();
     return this.inLanes(async () => {
@@ -103,8 +103,8 @@ export class WorkerPool {
     if (this.#stopped !== undefined) throw this.#stopped.reason;
   }
 
-  // If the pool was stopped, or the cancel flag ended the job, these methods throw the reason to stop. A job
-  // that ended before it saw the flag returns its result.
+  // In a stopped pool, or if the cancel flag ended the job, throws the reason to stop. A job that ended
+  // before it saw the flag returns its result.
 
   run(jobs: readonly Job[]): Promise<Results['run']> {
     return this.#computed('run', jobs);
@@ -119,16 +119,16 @@ export class WorkerPool {
   }
 
   /**
-   * Hashes a file. If the pool is stopped, the result has no hash and no error.
+   * If the pool is stopped, the result has no hash and no error.
    *
-   * @param mayWait true to wait for another file to hash together, while cores are busy
+   * @param mayWait for another file to hash together, while cores are busy
    */
   checksum(fd: number, mayWait = true): Promise<ChecksumResult> {
     return this.#tracked(this.#hashing.add(fd, mayWait));
   }
 
   /**
-   * Hashes a file and ranges of it, reading it once. Undefined in a stopped pool.
+   * Reads the file once. Undefined in a stopped pool.
    *
    * @throws LayerloomError READ_FAILED
    */
@@ -150,7 +150,7 @@ export class WorkerPool {
     return { bytesRead: read(control.bytesRead), bytesWritten: read(control.bytesWritten) };
   }
 
-  /** Stops tasks, waits until they end (within a tile), and releases the threads. */
+  /** Tasks end within a tile; then the threads are released. */
   [Symbol.asyncDispose](): Promise<void> {
     this.#disposal ??= this.#dispose();
     return this.#disposal;
@@ -175,7 +175,7 @@ export class WorkerPool {
     return result;
   }
 
-  /** Runs a task; undefined if the pool is stopped before a slot is free. */
+  /** Undefined if the pool is stopped before a slot is free. */
   #task<N extends TaskName>(name: N, task: Tasks[N]): Promise<Results[N] | undefined> {
     return this.#tracked(this.#carryOut(name, task));
   }

@@ -5,14 +5,14 @@ import type { Extent } from '../../tensor/extent.js';
 
 // Messages between the engine and its workers. They are plain data, because structured clone drops classes.
 
-/** Tasks of a worker, by name. */
+/** A worker's tasks, by name. */
 export interface Tasks {
-  /** Jobs for contiguous slices of a shard. */
+  /** Contiguous slices of a shard. */
   run: readonly Job[];
   measure: Measurement;
   solve: Solver;
   hash: readonly PartOfFile[];
-  /** The descriptor of an open file. */
+  /** An open file's descriptor. */
   checksum: number;
   digest: FileToDigest;
   compare: Comparison;
@@ -37,13 +37,13 @@ export interface Message<N extends TaskName = TaskName> {
   readonly shared: SharedArrayBuffer;
 }
 
-/** NaN and infinity among a job's watched values. */
+/** Among a job's watched values. */
 export interface FoundNonFinite {
   readonly job: number;
   readonly elements: readonly NonFiniteElement[];
 }
 
-/** `job` is the index of the failed job. */
+/** `job` is the failed job's index. */
 export type RunResult =
   | { readonly ok: true; readonly nonFinite: readonly FoundNonFinite[] }
   | { readonly ok: false; readonly job: number; readonly status: JobStatus };
@@ -57,7 +57,7 @@ export type ChecksumResult =
   | { readonly ok: true; readonly sha256: string | undefined }
   | { readonly ok: false; readonly reason: string };
 
-/** A file hashed up to `begin`, with the hash's state. */
+/** Hashed up to `begin`, with the hash's state. */
 export interface PartOfFile {
   readonly fd: number;
   readonly begin: number;
@@ -69,14 +69,14 @@ export interface HashResult {
   readonly hashed: readonly { readonly next: PartOfFile; readonly isLast: boolean }[] | undefined;
 }
 
-/** An open file, and ranges of it by their begin, without overlap. */
+/** Ranges by their begin, without overlap. */
 export interface FileToDigest {
   readonly fd: number;
   readonly bytes: number;
   readonly ranges: readonly Extent[];
 }
 
-/** SHA-256 in hexadecimal of a file, and of each range. */
+/** In hexadecimal, for the file and each range. */
 export interface FileDigests {
   readonly sha256: string;
   readonly ranges: readonly string[];

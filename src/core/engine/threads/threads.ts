@@ -15,17 +15,16 @@ export const tasksOfThread = 2;
 
 const keptMs = 2000;
 
-/** Idle threads for the next run, and the timer that ends them. */
+/** Idle threads for the next run; the timer ends them. */
 let kept: { readonly threads: Threads; readonly timer: NodeJS.Timeout } | undefined;
 
 /**
- * Worker threads for one run at a time. Afterwards they are kept briefly for the next run with as many
- * threads, because starting takes longer than a small merge. They do not keep the process alive.
+ * Serve one run at a time. Afterwards they are kept briefly for the next run with as many threads, because
+ * starting takes longer than a small merge. They do not keep the process alive.
  */
 export class Threads {
   readonly #count: number;
   readonly #piscina: Piscina;
-  /** Receives fatal errors for the current run. */
   #onError: (error: unknown) => void;
   #failed = false;
 
@@ -40,7 +39,7 @@ export class Threads {
   }
 
   /**
-   * Returns kept threads, or starts new ones.
+   * Takes kept threads, if any.
    *
    * @throws LayerloomError THREADS_UNAVAILABLE
    */
@@ -78,7 +77,7 @@ export class Threads {
     }
   }
 
-  /** Runs a task. Without piscina's `signal`, which would terminate a thread in the middle of a write. */
+  /** Without piscina's `signal`, which would terminate a thread in the middle of a write. */
   async run<N extends TaskName>(message: Message<N>): Promise<Results[N]> {
     try {
       return (await this.#piscina.run(message)) as Results[N];
@@ -88,7 +87,7 @@ export class Threads {
     }
   }
 
-  /** Keeps the threads for the next run, unless one failed or others are kept. No task may be running. */
+  /** Threads are kept unless one failed or others are kept. No task may be running. */
   async release(): Promise<void> {
     if (this.#failed || kept !== undefined) {
       await this.end();
@@ -99,7 +98,7 @@ export class Threads {
     kept = { threads: this, timer };
   }
 
-  /** Terminates the threads. No task may be running. */
+  /** No task may be running. */
   async end(): Promise<void> {
     await this.#piscina.destroy();
   }

@@ -10,7 +10,7 @@ import type { Extent } from '../../tensor/extent.js';
 import { digestFile } from './digest-file.js';
 import type { Computed, FoundNonFinite, Message, Results, TaskName, Tasks } from './task.js';
 
-// A task's synchronous native call. `shared` holds words that all threads share.
+// A synchronous native call. `shared` holds words that all threads share.
 
 type Work<N extends TaskName> = (task: Tasks[N], shared: BigInt64Array) => Results[N];
 
@@ -34,7 +34,7 @@ const measure: Work<'measure'> = (measurement, shared) => {
   return computed(found, addon.measure(measurement, found, shared));
 };
 
-/** Writes matrices to files and returns a few numbers. */
+/** Returns a few numbers; matrices go to files. */
 const solve: Work<'solve'> = (solver, shared) => {
   const found = new Float64Array(sizeOfSolution(solver));
   return computed(found, addon.solve(solver, found, shared));
@@ -69,7 +69,7 @@ const compare: Work<'compare'> = ({ a, b, extents }, shared) => {
   }
 };
 
-/** Reads until the buffer has `wanted` bytes or the file ends. */
+/** Ends if the buffer has `wanted` bytes or the file ends. */
 const fill = (fd: number, buffer: Buffer, wanted: number, position: number): number => {
   let filled = 0;
   while (filled < wanted) {

@@ -7,9 +7,7 @@ import { failureOf } from '../../threads/errors.js';
 import type { WorkerPool } from '../../threads/pool.js';
 import { nativeProgram } from './native-program.js';
 
-/**
- * Elements in a block. Results depend on this number, because sums are taken within blocks, then over blocks.
- */
+/** Results depend on this number, because sums are taken within blocks, then over blocks. */
 const blockElements = 4 * 1024 * 1024;
 
 /** A range of elements that consists of whole rows. */
@@ -20,8 +18,6 @@ export interface ElementRange extends Pick<NativeProgram, 'scattered'> {
 }
 
 /**
- * Divides a tensor into blocks of whole rows.
- *
  * @param most limit on a block's elements, unless a single row has more
  * @param rowsTogether blocks are multiples of this number of rows
  */
@@ -53,14 +49,14 @@ export const inParts = (blocks: readonly ElementRange[], most: number): ElementR
   return parts;
 };
 
-/** Measures whose results are by row; results of others are summed. */
+/** Results of other measures are summed. */
 const ofRows: ReadonlySet<Measure['kind']> = new Set(['rowGram', 'rowMagnitudes', 'divergence']);
 
 /**
  * Sums block results in block order, in whichever order workers finish, so that all runs give equal totals.
  */
 export class BlockSums {
-  /** Sums for each measure. */
+  /** By measure. */
   readonly found: readonly Float64Array[];
   readonly #measures: readonly Measure[];
   readonly #elements: number;
@@ -118,17 +114,13 @@ export interface TensorMeasures {
 }
 
 export interface Measured {
-  /** Results for each measure. */
+  /** By measure. */
   readonly found: readonly Float64Array[];
-  /** NaN and infinity among the watched values. */
+  /** Among the watched values. */
   readonly nonFinite: readonly NonFiniteElement[];
 }
 
-/**
- * Measures a block in a worker thread.
- *
- * @throws LayerloomError INPUT_SHRANK, READ_FAILED; and the reason why the pool was stopped
- */
+/** @throws LayerloomError INPUT_SHRANK, READ_FAILED; and the reason why the pool was stopped */
 export const measureBlock = async (
   pool: WorkerPool,
   inputs: InputFiles,

@@ -13,7 +13,7 @@ import { blocksOf, type ElementRange, measureBlock, type TensorMeasures } from '
 import { BlockMeasurer } from './measure.js';
 
 export interface ComparedTensor extends Readonly<Record<DifferenceNumber, number>> {
-  /** True if both tensors have one dtype, so that bits were compared. Quantised tensors count as float32. */
+  /** False if bits were not compared. Quantised tensors count as float32. */
   readonly isOneDtype: boolean;
 }
 
@@ -25,15 +25,14 @@ export interface Compared extends RunCost {
 interface Comparing {
   readonly planned: PlannedComparison;
   readonly blocks: readonly ElementRange[];
-  /** Results by block. */
   readonly found: Float64Array[];
   isOneDtype: boolean;
 }
 
 /**
- * Compares tensors on all threads. Byte ranges that the models share (hard links) are not read, and equal
- * bytes need no arithmetic. If only some blocks of a tensor differ, equal blocks are read again for the norm.
- * Results do not depend on the number of threads.
+ * Byte ranges that the models share (hard links) are not read, and equal bytes need no arithmetic. If only
+ * some blocks of a tensor differ, equal blocks are read again for the norm. Results do not depend on the
+ * number of threads.
  *
  * @throws LayerloomError INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, INVALID_PARAMETER, INTERRUPTED
  */
@@ -93,7 +92,7 @@ export const runComparisons = async (plan: ComparisonPlan, controls: RunControls
   };
 };
 
-/** Ignores NaN and infinity, which comparisons count instead of refusing. */
+/** Comparisons count NaN and infinity instead of refusing them. */
 const leaveAlone = (): void => undefined;
 
 const sourcesOf = ({ sources, reads }: PlannedComparison): readonly StoredTensor[] =>
@@ -101,7 +100,7 @@ const sourcesOf = ({ sources, reads }: PlannedComparison): readonly StoredTensor
 
 const bytesOf = (planned: PlannedComparison): number => bytesOfSources(sourcesOf(planned));
 
-/** Makes a program of a single column, so that blocks may begin at any element. */
+/** Has a single column, so that blocks may begin at any element. */
 const programFor = ({ elements, shape, sources }: PlannedComparison): Program =>
   new Program(sources.every(isStored) ? [elements, 1] : shape);
 
@@ -128,7 +127,7 @@ const measuresOf = async (
   };
 };
 
-/** Returns a predicate that is true if both sources are one range of one inode. */
+/** True if both sources are one range of one inode. */
 const sharing = async (inputs: InputFiles) => {
   const known = new Map<string, Promise<string>>();
   const fileOf = (source: StoredTensor): Promise<string> => {
@@ -151,7 +150,7 @@ const inodeOf = async (fd: number): Promise<string> => {
   return `${dev} ${ino}`;
 };
 
-/** Returns the equal blocks of a floating-point tensor that differs elsewhere. */
+/** Equal blocks of a floating-point tensor that differs elsewhere. */
 const blocksWithoutNorm = ({ planned, blocks, found, isOneDtype }: Comparing): ElementRange[] => {
   if (!planned.numbers || !isOneDtype) return [];
   const isEqual = ({ index }: ElementRange) => numberOf(itemAt(found, index), 'otherBits') === 0;
@@ -164,7 +163,7 @@ const bytesOfBlock = ({ planned, blocks }: Comparing, { count }: ElementRange): 
 const numberOf = (found: Float64Array, number: DifferenceNumber): number =>
   itemAt(found, differenceNumbers.indexOf(number));
 
-/** Sums results in block order. */
+/** In block order. */
 const together = (blocks: readonly Float64Array[]): Readonly<Record<DifferenceNumber, number>> => {
   const combine = (number: DifferenceNumber): number => {
     const values = blocks.map((found) => numberOf(found, number));

@@ -9,12 +9,12 @@ import { BlockMeasurer } from './measure.js';
 import { type Lowerer, lowerMatrices, type Solving, solve } from './solve.js';
 
 export interface FactorTarget {
-  /** The tensor's name for errors. With the seed, also selects the random numbers. */
+  /** For errors. With the seed, also selects the random numbers. */
   readonly tensor: string;
   readonly seed: string;
   readonly shape: readonly [number, number];
   readonly matrix: Operand;
-  /** Maximum rank, from 1 to the smaller extent. */
+  /** From 1 to the smaller extent. */
   readonly rank: number;
   /** Take the smallest rank up to `rank` that keeps this share of ‖Δ‖²_F. Default: `rank`. */
   readonly share?: number | undefined;
@@ -33,13 +33,13 @@ export interface Factors {
   readonly squares: number;
   /** ‖Δ − left · right‖²_F, with rounded factors. */
   readonly error: number;
-  /** Number of NaN and infinite elements in Δ. */
+  /** NaN and infinite elements in Δ. */
   readonly nonFinite: number;
   /** The `rank` largest singular values of Δ, descending. */
   readonly singularValues: readonly number[];
 }
 
-/** Plans a truncated SVD by a randomised range finder; each factor is multiplied by √σ. */
+/** A truncated SVD by a randomised range finder; each factor is multiplied by √σ. */
 export const factorisation = async (
   { seed, shape, matrix, share = 1, tensor, ...how }: FactorTarget,
   lowerer: Lowerer,
@@ -58,8 +58,6 @@ export const factorsOf = (found: Float64Array): Factors => {
 };
 
 /**
- * Factorises a matrix.
- *
  * @param file for errors
  * @throws LayerloomError MERGE_UNDEFINED, and the codes of `solve`
  */

@@ -9,7 +9,7 @@ import { overInputs, type RunControls, type RunCost } from '../../run.js';
 import { BlockMeasurer, type OnNonFinite } from './measure.js';
 import { refusedNonFinite } from './non-finite.js';
 
-/** Plans measurements of how much of a change from the base (source 0) survives quantisation. */
+/** How much of a change from the base (source 0) survives quantisation. */
 export interface KeptChangesPlan {
   readonly inputs: readonly PlannedInput[];
   readonly scheme: QuantisingScheme;
@@ -22,13 +22,13 @@ export interface KeptChanges extends RunCost {
   readonly tensors: readonly KeptSums[];
 }
 
-/** Refuses NaN and infinity, for which quantisation schemes have no codes. */
+/** Quantisation schemes have no codes for NaN and infinity. */
 const refuse: OnNonFinite = (value) => {
   throw refusedNonFinite(value, 'mend the checkpoint, or leave the tensor out of what is compared');
 };
 
 /**
- * Measures how much of the changes between two models survives quantisation of both.
+ * Quantises both models.
  *
  * @throws LayerloomError NON_FINITE, INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, INVALID_PARAMETER, INTERRUPTED
  */

@@ -27,10 +27,10 @@ import {
 import { describeNonFinite, firstOf, type NonFiniteValue, refusedNonFinite } from './non-finite.js';
 import { pursueRows } from './pursue.js';
 
-/** Returns measures; `ids` are the values' indexes in the emitted program. */
+/** `ids` are the values' indexes in the emitted program. */
 type MeasuresOf = (ids: readonly number[]) => readonly Measure[];
 
-/** Receives the first NaN or infinity of a tensor. */
+/** Called for the first NaN or infinity of a tensor. */
 export type OnNonFinite = (value: NonFiniteValue, element: NonFiniteElement, remedy?: string) => void;
 
 const refuse: OnNonFinite = (value, _, remedy) => {
@@ -41,11 +41,11 @@ const refuse: OnNonFinite = (value, _, remedy) => {
 const samplePieces = 32;
 const pieceElements = 32 * 1024;
 const sampled = 1 / 64;
-/** Number of elements searched first for a tie near a bound; doubled each time. */
+/** For a tie near a bound; doubled each time. */
 const searchedFirst = 2 ** 16;
-/** Limit of the 32-bit counts in histograms. */
+/** Histograms have 32-bit counts. */
 const mostCounted = 2 ** 32 - 1;
-/** Smaller tensors are measured whole, since a sample would save little. */
+/** Smaller tensors are measured whole: a sample would save little. */
 const leastSampled = 2 ** 20;
 
 export class BlockMeasurer implements Measurer {
@@ -55,8 +55,7 @@ export class BlockMeasurer implements Measurer {
   readonly #onNonFinite: OnNonFinite;
 
   /**
-   * @param tensor name for errors
-   *
+   * @param tensor for errors
    * @param onNonFinite receives the first element that makes a sum NaN or infinite; by default throws
    */
   constructor(pool: WorkerPool, inputs: InputFiles, tensor: string, onNonFinite: OnNonFinite = refuse) {
@@ -82,9 +81,7 @@ export class BlockMeasurer implements Measurer {
     return await this.#sumOf(program, [value], (ids) => [{ kind: 'columnSums', value: itemAt(ids, 0) }]);
   }
 
-  /**
-   * @throws LayerloomError NON_FINITE for NaN or infinity in the matrix, which would spread to all products
-   */
+  /** @throws LayerloomError NON_FINITE, because NaN and infinity would spread to all products */
   async pursue(pursued: Pursued): Promise<Pursuits> {
     const { matrix, width } = pursued;
     const program = new Program([elementsIn(matrix) / width, width]);
@@ -197,9 +194,7 @@ export class BlockMeasurer implements Measurer {
     );
   }
 
-  /**
-   * Finds the `ordinal`-th element of a magnitude, from a range's beginning or end; undefined without one.
-   */
+  /** From a range's beginning or end; undefined without an `ordinal`-th element. */
   async findAmong(
     program: Program,
     { value, bits, ordinal }: Pick<TiedElement, 'value' | 'bits' | 'ordinal'>,
@@ -240,11 +235,7 @@ export class BlockMeasurer implements Measurer {
     await this.checkFinite(source, [elementsIn(source)], remedy);
   }
 
-  /**
-   * Refuses NaN and infinity in a tensor.
-   *
-   * @throws LayerloomError NON_FINITE
-   */
+  /** @throws LayerloomError NON_FINITE */
   async checkFinite(source: StoredTensor, shape: Shape, remedy: string): Promise<void> {
     const program = new Program(shape);
     await this.#sums(
@@ -263,7 +254,7 @@ export class BlockMeasurer implements Measurer {
     return itemAt(await this.#sums(program, values, measuresOf), 0);
   }
 
-  /** Measures one number for each value. */
+  /** A measure gives one number for each value. */
   async #numbersOf(
     program: Program,
     values: readonly Value[],
@@ -298,7 +289,7 @@ export class BlockMeasurer implements Measurer {
     return sums.found;
   }
 
-  /** Returns each block's results, in block order. */
+  /** In block order. */
   async #over(
     blocks: readonly ElementRange[],
     program: Program,
@@ -319,7 +310,7 @@ export class BlockMeasurer implements Measurer {
   }
 }
 
-/** Returns equally spaced pieces of the whole tensor. */
+/** Equally spaced pieces of the whole tensor. */
 const sampleOf = (program: Program): ElementRange[] => {
   const most = Math.min(pieceElements, (program.elements * sampled) / samplePieces);
   const pieces = blocksOf(program, most);
@@ -330,6 +321,6 @@ const sampleOf = (program: Program): ElementRange[] => {
   );
 };
 
-/** Returns a sample's number of elements, even for a tensor too small to be sampled. */
+/** Also for a tensor too small to be sampled. */
 export const sampleElements = (program: Program): number =>
   sampleOf(program).reduce((total, { count }) => total + count, 0);

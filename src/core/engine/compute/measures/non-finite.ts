@@ -7,7 +7,7 @@ import type { NonFiniteElement } from '../../../native/job.js';
 import type { PlannedTensor } from '../../../plan/plan.js';
 import { elementsOf, type Shape } from '../../../tensor/reference.js';
 
-/** A NaN or infinity in a tensor or in one of the tensor's inputs. */
+/** In a tensor, or in one of its inputs. */
 export type NonFiniteValue = Extract<NonFinite, { readonly index: readonly number[] }>;
 
 const indexOf = (element: number, shape: Shape): number[] => {
@@ -35,18 +35,18 @@ export const describeNonFinite = (
   };
 };
 
-/** Returns the first element; at one index, the program's first value. */
+/** At one index, the program's first value. */
 export const firstOf = (elements: readonly NonFiniteElement[]): NonFiniteElement | undefined =>
   elements.toSorted((a, b) => a.element - b.element || a.cause - b.cause)[0];
 
-/** Returns the NaN and infinite elements on which a program's value depends. */
+/** The program's value depends on these. */
 export const elementsOfValue = (
   index: number,
   { watchedOf }: Emitted,
   elements: readonly NonFiniteElement[],
 ): NonFiniteElement[] => elements.filter(({ watched }) => itemAt(watchedOf, index).includes(watched));
 
-/** Each shard's first NaN or infinity, whatever the order in which slices are computed. */
+/** Keeps each shard's first one, whatever the order in which slices are computed. */
 export class NonFiniteShards<S> {
   readonly #found = new Map<S, { begin: number; found: NonFiniteElement; value: NonFiniteValue }>();
 

@@ -11,7 +11,7 @@ const mostTargets = 256;
 const mostNumbers = 8 * 1024 * 1024;
 
 /**
- * Approximates rows in worker threads; a row's result does not depend on other rows.
+ * A row's result does not depend on other rows.
  *
  * @param tensor for errors
  * @throws LayerloomError INPUT_SHRANK, READ_FAILED; and the reason why the pool was stopped

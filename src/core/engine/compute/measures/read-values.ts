@@ -11,7 +11,7 @@ import { openScratch } from '../scratch.js';
 import { BlockMeasurer } from './measure.js';
 import { nativeProgram } from './native-program.js';
 
-/** Elements [first, first + count) of a tensor; whole rows, unless the tensor is stored. */
+/** Elements [first, first + count); whole rows, unless the tensor is stored. */
 export interface ElementSlice {
   readonly first: number;
   readonly count: number;
@@ -21,8 +21,8 @@ export interface ElementSlice {
 const mostKept = 64;
 
 /**
- * Reads elements of operands as float32, NaN and infinity included. Native jobs compute slices into unlinked
- * files, so that numbers equal a merge's.
+ * Values are float32, NaN and infinity included. Native jobs compute slices into unlinked files, so that
+ * numbers equal a merge's.
  */
 export class ValueReader {
   readonly #pool: WorkerPool;
@@ -78,7 +78,7 @@ export class ValueReader {
     const program = new Program(isStored(operand) ? [elementsOf(shape), 1] : shape, this.#inputs.idOf);
     const measurer = new BlockMeasurer(this.#pool, this.#inputs, 'a tensor', () => undefined);
     const value = await lowerOperand(operand, { tensor: 'a tensor', program, measurer });
-    // Widens to float32, which changes no number of a shorter dtype.
+    // This changes no number of a shorter dtype.
     return program.emit([program.linear([value], [1])]);
   }
 }

@@ -18,11 +18,11 @@ import { BlockMeasurer } from './measure.js';
 export type ReduceOptions = RunControls;
 
 export interface ReducedTensor {
-  /** Each expert's Σ |expert − base| by row. */
+  /** Σ |expert − base| by row, for each expert. */
   readonly magnitudes: readonly Float64Array[];
   /** For each pair i ≤ j: Σ δᵢδⱼ, number of elements that both changed, number with equal signs. */
   readonly pairs: Float64Array;
-  /** Numbers of NaN and infinite elements in the base, then in each expert. */
+  /** In the base, then in each expert. */
   readonly nonFinite: readonly number[];
 }
 
@@ -39,7 +39,7 @@ interface Reducing {
   /** Supplies the numbers of elements and columns. */
   readonly program: Program;
   readonly isEmpty: boolean;
-  /** Computes the result from each measure's sums over all blocks. */
+  /** From each measure's sums over all blocks. */
   readonly resultOf: (found: readonly Float64Array[]) => ReducedTensor;
 }
 
@@ -52,10 +52,10 @@ interface BlockOf {
 
 interface Lowered {
   readonly base: Value | undefined;
-  /** Experts that differ from the base, in order. */
+  /** Experts that differ from the base. */
   readonly experts: readonly {
     readonly index: number;
-    /** The expert's tensor if it is read, otherwise its difference from the base. */
+    /** The tensor if it is read, otherwise its difference from the base. */
     readonly value: Value;
     readonly difference: Value;
   }[];
@@ -78,7 +78,7 @@ const lowerReduction = async ({ base, experts }: PlannedReduction, to: Lowering)
   return { base: ofBase, experts: lowered };
 };
 
-/** Prepares a reduction. Experts equal to the base are left out of its program. */
+/** The program leaves out experts equal to the base. */
 const reducing = async (
   reduction: PlannedReduction,
   pairs: boolean,
@@ -127,10 +127,10 @@ const reducing = async (
   };
 };
 
-/** Ignores NaN and infinity: they are counted, and the caller refuses them. */
+/** NaN and infinity are counted, and the caller refuses them. */
 const leaveAlone = (): void => undefined;
 
-/** Returns sums for all pairs of experts; 0 for an expert equal to the base. */
+/** For all pairs of experts; 0 for an expert equal to the base. */
 const pairsOf = (places: readonly number[], found: Float64Array | undefined): Float64Array => {
   const differing = places.filter((place) => place !== -1).length;
   const sums: number[] = [];
@@ -143,7 +143,7 @@ const pairsOf = (places: readonly number[], found: Float64Array | undefined): Fl
   return Float64Array.from(sums);
 };
 
-/** Yields blocks lazily, so that only tensors in progress hold sums. */
+/** Lazy, so that only tensors in progress hold sums. */
 const blocksInOrder = function* (tensors: readonly Reducing[]): Generator<BlockOf> {
   for (const [index, tensor] of tensors.entries()) {
     if (tensor.isEmpty) continue;
@@ -153,7 +153,7 @@ const blocksInOrder = function* (tensors: readonly Reducing[]): Generator<BlockO
 };
 
 /**
- * Runs reductions on all threads; reads every input byte once. Sums do not depend on the number of threads.
+ * Reads every input byte once. Sums do not depend on the number of threads.
  *
  * @param keep returns what to keep of a tensor: float64 sums of a large model's rows would take gigabytes
  * @throws LayerloomError INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, INVALID_PARAMETER, INTERRUPTED

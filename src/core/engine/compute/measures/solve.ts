@@ -11,17 +11,17 @@ import type { WorkerPool } from '../../threads/pool.js';
 import type { Results } from '../../threads/task.js';
 import { nativeProgram } from './native-program.js';
 
-/** Whole matrices of one shape, for a solver. */
+/** Whole matrices of one shape. */
 export interface Matrices {
   readonly program: NativeProgram;
-  /** Values in the order of operands. */
+  /** In the order of operands. */
   readonly values: readonly number[];
   readonly paths: readonly string[];
 }
 
-/** Lowers the operands of one tensor to a program. */
+/** Lowers operands of one tensor to a program. */
 export interface Lowerer {
-  /** Name of the tensor, for errors. */
+  /** For errors. */
   readonly tensor: string;
   readonly measurer: Measurer;
   readonly inputs: InputFiles;
@@ -50,7 +50,7 @@ export interface Solving {
 }
 
 /**
- * Solves in a worker thread. Bits depend neither on the instruction set nor on the number of threads.
+ * Bits depend neither on the instruction set nor on the number of threads.
  *
  * @throws LayerloomError INPUT_SHRANK, READ_FAILED, WRITE_FAILED; and the reason why the pool was stopped
  */

@@ -29,16 +29,15 @@ interface Written {
 }
 
 export interface WholeModelOptions extends RunControls {
-  /** True to allow NaN and infinity in sums, not throw NON_FINITE. Default false. */
+  /** Sums may then be NaN or infinite; otherwise throws NON_FINITE. */
   allowNonFinite?: boolean | undefined;
 }
 
 const leaveAlone = (): void => undefined;
 
-/** In models with fewer elements, a sample would not save a pass. */
+/** A sample of fewer elements would not save a pass. */
 const largeModel = 2 ** 26;
 
-/** Lowers all task vectors and passes them to `work`. */
 const overTaskVectors = async <T>(
   planned: readonly PlannedInput[],
   tensors: readonly ComparedTensor[],
@@ -62,18 +61,18 @@ const overTaskVectors = async <T>(
   return result;
 };
 
-/** Results for TIES as its authors implement it. */
+/** For TIES as its authors implement it. */
 export interface Trimming {
-  /** Each expert's smallest kept magnitude. */
+  /** By expert. */
   readonly thresholds: readonly number[];
   /** The sign of Σ sign(Σ kept changes) over all elements. */
   readonly majoritySign: MajoritySign;
 }
 
 /**
- * Finds each expert's trimming magnitude over all tensors together, and the majority sign after trimming. As
- * in the authors' code, the threshold is the (⌊share · n⌋ + 1)-th largest magnitude. All elements equal to
- * the threshold are kept, which may exceed the share.
+ * Covers all tensors together. As in the authors' code, an expert's threshold is the (⌊share · n⌋ + 1)-th
+ * largest magnitude. All elements equal to the threshold are kept, which may exceed the share. The majority
+ * sign is that after trimming.
  *
  * @param shares share of elements to keep, by expert
  * @throws LayerloomError INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, INTERRUPTED
@@ -122,7 +121,7 @@ const majoritySignOf = async (
 };
 
 /**
- * Returns each tensor's Σ |expert − base|, by expert.
+ * Σ |expert − base| of each tensor, by expert.
  *
  * @throws LayerloomError the codes of `findTrimming`, and NON_FINITE
  */

@@ -7,7 +7,7 @@ import {
 } from '../../../methods/operations/quantised/kept-change.js';
 import type { MergePlan } from '../../../plan/plan.js';
 
-/** How much of the change from a base a quantised output keeps, for `layerloom.json` and results. */
+/** How much of the change from a base survives, for `layerloom.json` and results. */
 export interface QuantisedOutput {
   readonly scheme: string;
   /** In plan order. */
@@ -16,7 +16,7 @@ export interface QuantisedOutput {
   readonly all: KeptChange;
 }
 
-/** Returns undefined if nothing was measured. */
+/** Undefined if nothing was measured. */
 export const describeKeptChanges = (
   plan: MergePlan,
   changes: ReadonlyMap<string, KeptSums>,

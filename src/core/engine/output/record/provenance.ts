@@ -21,12 +21,12 @@ import type { QuantisedOutput } from './kept-changes.js';
 import { sealedText } from './record-seal.js';
 import type { TruncatedProduct } from './truncated.js';
 
-/** A shard's record in `layerloom.json` and in results. */
+/** For `layerloom.json` and results. */
 export interface ShardRecord {
   readonly file: string;
   readonly bytes: number;
   readonly sha256?: string;
-  /** The shard's key in the store, in a batch. */
+  /** In the store, in a batch. */
   readonly key?: string;
   /** How the shard was linked to an input file or a store's shard; absent if written. */
   readonly link?: 'reflink' | 'hard' | 'symbolic';
@@ -63,12 +63,12 @@ export const recordOf = (file: string, content: string | Uint8Array): SideFileRe
 });
 
 export interface ProvenanceOptions {
-  /** Keys of shards in the store, in a batch. */
+  /** In the store, in a batch. */
   readonly keys?: ReadonlyMap<string, string>;
-  /** Sums of adapter products that were truncated to a lower rank. */
+  /** Truncated to a lower rank. */
   readonly truncated?: readonly TruncatedProduct[];
   readonly quantised?: QuantisedOutput | undefined;
-  /** Digests of the weights, for a statement. */
+  /** For a statement. */
   readonly digests?: WeightDigests | undefined;
 }
 
@@ -79,7 +79,7 @@ export const originsOf = (plan: MergePlan): readonly Origin[] =>
     plan.recipe,
   );
 
-/** Returns the content of `layerloom.json`; equal for equal merges of equal inputs. */
+/** Content of `layerloom.json`; equal for equal merges of equal inputs. */
 const provenanceOf = (
   plan: MergePlan,
   directory: string,
@@ -121,8 +121,8 @@ const provenanceOf = (
 };
 
 /**
- * Writes and syncs the side files; the caller syncs the directory. `layerloom.json` is written last, so that
- * files modified later are recognised as the user's.
+ * The caller syncs the directory. `layerloom.json` is written last, so that files modified later are
+ * recognised as the user's.
  *
  * @throws LayerloomError READ_FAILED, WRITE_FAILED
  */

@@ -3,9 +3,9 @@ import { rankOf } from '../../../plan/operands.js';
 import type { MergePlan } from '../../../plan/plan.js';
 import type { Factors } from '../../compute/measures/factorise.js';
 
-/** A sum of adapter products that was truncated to a lower rank, for `layerloom.json` and results. */
+/** A sum of adapter products, truncated to a lower rank. */
 export interface TruncatedProduct {
-  /** The base's parameter that the sum changes. */
+  /** The base's, which the sum changes. */
   readonly parameter: string;
   /** Null outside the layers. */
   readonly layer: number | null;
@@ -18,7 +18,7 @@ export interface TruncatedProduct {
   readonly error: number;
 }
 
-/** Returns the truncated sums in plan order. */
+/** In plan order. */
 export const describeTruncated = (
   plan: MergePlan,
   factors: ReadonlyMap<string, Factors>,
