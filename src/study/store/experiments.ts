@@ -13,7 +13,6 @@ import { absent } from './files/failures.js';
 import { isKey, type StorePaths } from './files/paths.js';
 import { moved } from './files/record.js';
 
-/** The shards of an experiment's merges. */
 export interface ExperimentShards {
   /** `path` is relative to the experiment's directory. */
   readonly merges: readonly { readonly path: string; readonly keys: readonly string[] }[];
@@ -37,9 +36,8 @@ export interface ExperimentFound {
 }
 
 /**
- * Registers an experiment's shards, replacing its former registration. `gc` keeps them as long as the
- * experiment's directory exists; of a finished experiment only those of existing merges. Call this before the
- * first lookup.
+ * Replaces the former registration. `gc` keeps the shards as long as the experiment's directory exists; of a
+ * finished experiment only those of existing merges. Call this before the first lookup.
  *
  * @throws LayerloomError WRITE_FAILED
  */
@@ -56,9 +54,9 @@ export const register = (paths: StorePaths, directory: string, shards: Experimen
   });
 
 /**
- * Remembers an experiment's registration, for a run that is refused later.
+ * For a run that is refused later.
  *
- * @returns a function that restores it
+ * @returns a function that restores the registration
  * @throws LayerloomError WRITE_FAILED
  */
 export const noteRegistration = (paths: StorePaths, directory: string): Promise<() => Promise<void>> =>
@@ -143,10 +141,7 @@ const keysNeeded = async (
   return needed;
 };
 
-/**
- * Removes the registration of a missing experiment. Renames it first and checks again, because a new one may
- * have registered.
- */
+/** The experiment is missing. Renames first and checks again, because a new one may have registered. */
 export const forget = async (paths: StorePaths, path: string): Promise<void> => {
   const aside = `${path}.${randomUUID()}.partial`;
   await writing(path, async () => {
@@ -155,7 +150,7 @@ export const forget = async (paths: StorePaths, path: string): Promise<void> => 
   });
 };
 
-/** Restores a renamed registration, unless its experiment is gone or has registered again. */
+/** Restores the registration, unless its experiment is gone or has registered again. */
 const settleAside = async (paths: StorePaths, aside: string, path: string): Promise<void> => {
   const registration = await readRegistration(paths, aside);
   const isNeeded =
@@ -168,7 +163,7 @@ const settleAside = async (paths: StorePaths, aside: string, path: string): Prom
 
 const partialName = /^(?<name>[0-9a-f]+\.json)\.[0-9a-f-]{36}\.partial$/;
 
-/** Settles partial registrations of killed processes, if older than `since` (milliseconds). */
+/** For killed processes' partial registrations, if older than `since` (milliseconds). */
 export const clearPartialRegistrations = async (paths: StorePaths, since: number): Promise<void> => {
   for (const partial of (await readdir(paths.experiments).catch(absent)) ?? []) {
     const { name } = partialName.exec(partial)?.groups ?? {};

@@ -77,7 +77,7 @@ const unclaimed = async (paths: StorePaths, entries: readonly StoreEntry[]): Pro
   return entries.filter((_, index) => states[index]?.state !== 'live');
 };
 
-/** @returns the removed entries; those claimed, linked or registered meanwhile are kept */
+/** @returns the removed entries; others were claimed, linked or registered meanwhile */
 const remove = async (paths: StorePaths, entries: readonly StoreEntry[]): Promise<StoreEntry[]> => {
   const now = clockAt(paths.clock);
   const open = new Map<StoreEntry, ClaimFile>();

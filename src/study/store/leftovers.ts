@@ -17,10 +17,7 @@ export interface Leftovers {
   readonly bytes: number;
 }
 
-/**
- * Removes the claims and partial files of dead processes. Restores the shards that these had set aside, for
- * `gc` to decide again.
- */
+/** Restores shards that dead processes had set aside, for `gc` to decide again. */
 export const clearLeftovers = async (paths: StorePaths, dryRun: boolean): Promise<Leftovers> => {
   const now = clockAt(paths.clock);
   const claims = await deadClaims(paths, now);
@@ -50,7 +47,7 @@ export const clearLeftovers = async (paths: StorePaths, dryRun: boolean): Promis
   return { claims: dead.size, partials, bytes };
 };
 
-/** Removes partial store markers older than `since` (milliseconds). */
+/** Older than `since` (milliseconds). */
 const clearPartialMarkers = async (paths: StorePaths, since: number): Promise<void> => {
   for (const name of await readdir(paths.root)) {
     const path = join(paths.root, name);
@@ -64,7 +61,7 @@ const partialMarker = /^layerloom-store\.json\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9
 /** Claims, and the claims `.next` for taking them over. */
 const claimName = /^[0-9a-f]{16,128}(\.next)*$/;
 
-/** Returns the tokens of dead claims by path. A claim without text has its name instead. */
+/** By path. A claim without text has its name instead. */
 const deadClaims = async (paths: StorePaths, now: StoreClock): Promise<ReadonlyMap<string, string>> => {
   const dead = new Map<string, string>();
   for (const name of (await readdir(paths.claims).catch(absent)) ?? []) {

@@ -45,19 +45,19 @@ export class ShardStore {
     return new ShardStore(await openStore(directory, create));
   }
 
-  /** Absolute, with symbolic links resolved. */
+  /** Symbolic links are resolved. */
   get directory(): string {
     return this.#paths.root;
   }
 
-  /** Returns the path of a shard's file, existing or not. */
+  /** The file may not exist. */
   pathOf(key: string): string {
     return this.#paths.shard(checkKey(key));
   }
 
   /**
-   * Returns the record of a published shard; undefined if it is absent, incomplete or damaged. Verifies the
-   * bytes first if the file has changed since.
+   * Undefined if the shard is absent, incomplete or damaged. Verifies the bytes first if the file has changed
+   * since.
    *
    * @param deep always verify the bytes; if they differ, mark the shard as damaged
    */
@@ -83,8 +83,7 @@ export class ShardStore {
   }
 
   /**
-   * Claims the right to compute a shard. Returns undefined if another process has it or has published the
-   * shard: then call `waitFor`.
+   * Returns undefined if another process has the claim or has published the shard: then call `waitFor`.
    *
    * @throws LayerloomError WRITE_FAILED
    */
@@ -109,7 +108,7 @@ export class ShardStore {
   }
 
   /**
-   * Waits until any of these shards is published or can be claimed, and returns those that are.
+   * Returns those that are published or can be claimed.
    *
    * @throws LayerloomError INTERRUPTED
    */
@@ -117,11 +116,7 @@ export class ShardStore {
     return waitForAny(this.#paths, keys.map(checkKey), signal);
   }
 
-  /**
-   * Links a published shard as `target`.
-   *
-   * @throws LayerloomError LINK_REFUSED; STORE_SHARD_MISSING if `gc` has removed it
-   */
+  /** @throws LayerloomError LINK_REFUSED; STORE_SHARD_MISSING if `gc` has removed the shard */
   async link(key: string, target: string, link: Link): Promise<LinkedShard> {
     checkKey(key);
     try {
@@ -137,9 +132,9 @@ export class ShardStore {
   }
 
   /**
-   * Registers an experiment's shards for `gc`, which otherwise counts hard links only. Replaces an earlier
-   * registration. Call it with all keys before the first lookup, and with `finished` at the end. From then on
-   * a merge's shards are kept as long as its directory exists.
+   * Without it, `gc` counts hard links only. Replaces an earlier registration. Call it with all keys before
+   * the first lookup, and with `finished` at the end. From then on a merge's shards are kept as long as its
+   * directory exists.
    *
    * @throws LayerloomError WRITE_FAILED
    */
@@ -157,7 +152,6 @@ export class ShardStore {
     return noteRegistration(this.#paths, directory);
   }
 
-  /** Lists shards, claims and leftovers of the store. */
   list(): Promise<StoreListing> {
     return listStore(this.#paths);
   }

@@ -40,7 +40,7 @@ export interface Verification {
   readonly warnings: readonly string[];
 }
 
-/** Returns a file's SHA-256 in hexadecimal; undefined if interrupted. */
+/** SHA-256 in hexadecimal; undefined if interrupted. */
 type Hash = (path: string) => Promise<string | undefined>;
 
 interface Verdict {
@@ -78,7 +78,6 @@ const judge = async (paths: StorePaths, record: StoredShard, hash: Hash): Promis
   return { ...seen, isFirst: record.sha256 === undefined, record: { ...sound, sha256, mtimeNs, inode } };
 };
 
-/** Records whether a shard contains NaN or infinity. */
 export const noteNonFinite = async (
   paths: StorePaths,
   record: StoredShard,
@@ -90,7 +89,7 @@ export const noteNonFinite = async (
 };
 
 /**
- * Updates the record, under a claim, so that no concurrent publication is overwritten.
+ * Under a claim, so that no concurrent publication is overwritten.
  *
  * @param file the file judged
  * @returns false if the record or file has changed since, or another process took the claim over
@@ -122,7 +121,7 @@ const note = async (
 };
 
 /**
- * Compares a shard's bytes with its record. A damaged shard is marked, and then counts as absent.
+ * A damaged shard is marked, and then counts as absent.
  *
  * @returns undefined if there is no record, or it changed meanwhile
  */
@@ -144,7 +143,7 @@ export const verifyShard = async (
 };
 
 /**
- * Verifies every shard on all threads, with a buffer of 1 MiB per thread.
+ * Uses all threads, with a buffer of 1 MiB each.
  *
  * @throws LayerloomError INVALID_PARAMETER, INTERRUPTED
  */

@@ -13,12 +13,12 @@ import type { StoreClock } from './clock.js';
 import { keepBeating, stopBeating } from './heartbeat.js';
 
 /**
- * Milliseconds without a heartbeat after which a claim of an unknown process is dead. It is many beats long,
- * because a thread may be busy for seconds, and NFS caches attributes for up to a minute.
+ * Without a heartbeat for so long, a claim of an unknown process is dead. It is many beats long, because a
+ * thread may be busy for seconds, and NFS caches attributes for up to a minute.
  */
 export const staleAfterMs = 120_000;
 
-/** Most attempts to acquire a claim that vanishes before it is read. */
+/** A claim may vanish before it is read. */
 const mostTurns = 100;
 
 export type ClaimState = 'live' | 'dead' | 'gone';
@@ -155,7 +155,7 @@ const opened = (path: string): number | undefined => {
 
 const isFull = (error: unknown): boolean => ['ENOSPC', 'EDQUOT'].includes(codeOf(error) ?? '');
 
-/** A claim that this process holds, with a heartbeat until release or loss. */
+/** This process holds the claim, with a heartbeat until release or loss. */
 export class ClaimFile {
   readonly path: string;
   readonly token: string;

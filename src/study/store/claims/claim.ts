@@ -16,7 +16,7 @@ import {
 } from '../files/record.js';
 import type { ClaimFile } from './claim-file.js';
 
-/** A shard that has been written to a claim's `partialPath`. */
+/** Written to a claim's `partialPath`. */
 export interface FinishedShard {
   readonly bytes: number;
   readonly sha256?: string | undefined;
@@ -42,10 +42,9 @@ export class Claim implements AsyncDisposable {
   }
 
   /**
-   * Publishes the shard: syncs the file, renames it into place, adds its record, and releases the claim. A
-   * shard exists once it has a record, so a crash leaves it published or absent. If this claim went stale and
-   * another process published first, that shard stays, because it may be linked already. On failure the claim
-   * is still held.
+   * Syncs the file, renames it into place, adds its record, and releases the claim. A shard exists once it
+   * has a record, so a crash leaves it published or absent. If this claim went stale and another process
+   * published first, that shard stays, because it may be linked already. On failure the claim is still held.
    *
    * @param written the open descriptor of the writer, if any; delayed write errors may appear only there
    * @returns undefined if another process took the claim over
@@ -125,7 +124,6 @@ export class Claim implements AsyncDisposable {
     await this.#file.release();
   }
 
-  /** Gives the claim back. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.release();
   }

@@ -55,7 +55,7 @@ export const lifeOf = async (claimant: Claimant): Promise<Life> => {
   return started === claimant.started ? 'alive' : 'dead';
 };
 
-/** Returns a process's start time: undefined if it is absent or hidden, empty for a zombie. */
+/** Undefined if the process is absent or hidden, empty for a zombie. */
 const startOf = process.platform === 'linux' ? startOnLinux : startElsewhere;
 
 /**

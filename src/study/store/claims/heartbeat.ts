@@ -10,7 +10,7 @@ const beating = new Set<Beating>();
 let timer: NodeJS.Timeout | undefined;
 let isBusy = false;
 
-/** Starts a claim's heartbeat. All claims share one timer, which does not keep the process alive. */
+/** All claims share one timer, which does not keep the process alive. */
 export const keepBeating = (claim: Beating): void => {
   beating.add(claim);
   timer ??= setInterval(beatAll, everyMs).unref();

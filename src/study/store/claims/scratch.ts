@@ -10,16 +10,16 @@ import { type Claimant, isClaimant, lifeOf, ownClaimant } from './claimant.js';
 
 const memory = '/dev/shm';
 
-/** Prefix of scratch directories, and the file in each that names its owner. */
+/** The file in each directory names its owner. */
 const [prefix, ownerName] = ['.layerloom-scratch-', 'owner.json'] as const;
 
-/** The name of a scratch directory, with random digits. A caller may choose it beforehand. */
+/** A caller may choose the random digits beforehand. */
 export const scratchName = /^\.layerloom-scratch-[0-9a-f]{32}$/;
 
-/** Milliseconds after which a directory without an owner was left by a killed process. */
+/** An older directory without an owner was left by a killed process. */
 const ownerlessMs = 60_000;
 
-/** Returns `/dev/shm` if `bytes` are at most half of its free space. */
+/** `/dev/shm` if `bytes` are at most half of its free space. */
 const inMemory = async (bytes: number): Promise<string | undefined> => {
   const found = await statfs(memory).catch(() => undefined);
   if (found === undefined) return undefined;
@@ -28,7 +28,7 @@ const inMemory = async (bytes: number): Promise<string | undefined> => {
   return bytes <= free / 2 ? memory : undefined;
 };
 
-/** Returns the place for this many bytes: memory if there is room, else `beside`. */
+/** In memory if there is room, else `beside`. */
 export const scratchPlace = async (beside: string, bytes: number): Promise<string> =>
   (await inMemory(bytes)) ?? beside;
 
@@ -41,7 +41,7 @@ export class Scratch implements AsyncDisposable {
   }
 
   /**
-   * Makes a directory, in memory or in `beside`, after removing those of killed processes.
+   * Removes directories of killed processes first.
    *
    * @param name matches `scratchName`
    * @throws LayerloomError DISK_SPACE, WRITE_FAILED
@@ -74,10 +74,7 @@ export class Scratch implements AsyncDisposable {
   }
 }
 
-/**
- * Removes directories of processes that ended. Skips links and other users' directories: anyone may write in
- * `root`.
- */
+/** Skips links and other users' directories: anyone may write in `root`. */
 const removeLeft = async (root: string): Promise<void> => {
   for (const name of await readdir(root).catch(() => [])) {
     const path = join(root, name);

@@ -8,8 +8,7 @@ import { clockAt } from './clock.js';
 const [firstMs, lastMs] = [10, 2000];
 
 /**
- * Waits until any of these shards is published or can be claimed. Polls, at growing intervals: a shared file
- * system does not notify hosts of each other's changes.
+ * Polls, at growing intervals: a shared file system does not notify hosts of each other's changes.
  *
  * @throws LayerloomError INTERRUPTED
  */

@@ -15,9 +15,8 @@ export interface LinkedShard {
 }
 
 /**
- * Links a published shard as `target`, replacing a file of that name. A hard link is the store's read-only
- * file itself. At the file system's limit of hard links (65,000 on ext4), copies the shard with a warning, as
- * a reflink if possible.
+ * Replaces a file at `target`. A hard link is the store's read-only file itself. At the file system's limit
+ * of hard links (65,000 on ext4), copies the shard with a warning, as a reflink if possible.
  *
  * @throws LayerloomError LINK_REFUSED; STORE_SHARD_MISSING if `gc` has removed the shard meanwhile
  */

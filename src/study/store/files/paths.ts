@@ -33,7 +33,7 @@ export const pathsOf = (root: string) => {
     shard: (key: string) => join(shardDirectory(key), `${key}${extension}`),
     record: (key: string) => join(shardDirectory(key), `${key}.json`),
     claim: (key: string) => join(root, 'claims', key),
-    /** Names of the files that the claim with this token writes. */
+    /** The claim with this token writes these. */
     partialShard: (key: string, token: string) => partial(key, token, extension),
     partialRecord: (key: string, token: string) => partial(key, token, '.json'),
     removedShard: (key: string, token: string) => partial(key, token, `.removed${extension}`),
@@ -62,13 +62,13 @@ const partialName = new RegExp(
   `^(?<key>[0-9a-f]{16,128})[.](?<token>[0-9a-f-]{36})(?<removed>[.]removed)?${ends}`,
 );
 
-/** Returns the key in the file name of a shard or record; undefined for other names. */
+/** Undefined for names of other files. */
 export const keyInName = (name: string): string | undefined => {
   const key = shardName.exec(name)?.groups?.['key'];
   return key !== undefined && isKey(key) ? key : undefined;
 };
 
-/** Parses a name in `partial/`; undefined for other names. */
+/** Undefined for other names. */
 export const parsePartialName = (
   name: string,
 ): { key: string; token: string; isRemoved: boolean } | undefined => {
@@ -79,7 +79,7 @@ export const parsePartialName = (
 };
 
 /**
- * Checks a key, which becomes a file name.
+ * A key becomes a file name.
  *
  * @throws LayerloomError INVALID_PARAMETER
  */

@@ -33,7 +33,7 @@ export interface StoredShard {
   readonly damaged?: string;
 }
 
-/** Returns undefined if the record is absent or invalid. */
+/** Undefined if the record is absent or invalid. */
 export const readRecord = async (paths: StorePaths, key: string): Promise<StoredShard | undefined> => {
   const text = (await readSmallFile(paths.record(key)).catch(absent))?.toString();
   const value = jsonOrNone(text ?? '');
@@ -92,7 +92,7 @@ interface FoundFile extends Stamp {
   readonly names: number;
 }
 
-/** A stamp that changes when the file is written or replaced. */
+/** It changes when the file is written or replaced. */
 type Stamp = Required<Pick<StoredShard, 'mtimeNs' | 'inode'>>;
 
 export const stampOf = ({ mtimeNs, ino }: BigIntStats): Stamp => ({
@@ -112,14 +112,14 @@ export const readEntry = async (paths: StorePaths, key: string): Promise<StoreEn
   };
 };
 
-/** Returns the record if the shard is complete, undamaged, and unchanged since it was published. */
+/** Undefined unless the shard is complete, undamaged, and unchanged since it was published. */
 export const wholeOf = (entry: StoreEntry): StoredShard | undefined =>
   hasItsSize(entry) && isUntouched(entry) ? entry.record : undefined;
 
 /** True if the size is right but the stamp is not: written through a hard link, or copied with the store. */
 export const isInDoubt = (entry: StoreEntry): boolean => hasItsSize(entry) && !isUntouched(entry);
 
-/** Returns the record if the size is right and no damage is known. The bytes may be in doubt. */
+/** Undefined if the size is wrong or damage is known. The bytes may be in doubt. */
 export const sizedOf = (entry: StoreEntry): StoredShard | undefined =>
   hasItsSize(entry) ? entry.record : undefined;
 
@@ -131,7 +131,7 @@ const isUntouched = ({ record, file }: StoreEntry): boolean =>
   (record?.mtimeNs === undefined || record.mtimeNs === file?.mtimeNs) &&
   (record?.inode === undefined || record.inode === file?.inode);
 
-/** Returns every key with a record or a file, sorted. */
+/** Keys with a record or a file, sorted. */
 export const storedKeys = async (paths: StorePaths): Promise<string[]> => {
   const keys = new Set<string>();
   for (const directory of (await readdir(paths.shards).catch(absent)) ?? [])

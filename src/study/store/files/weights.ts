@@ -8,20 +8,19 @@ import { readJsonObject } from '../../../core/models/checkpoint/files/json.js';
 import { observePath } from '../../../core/models/checkpoint/same/identity.js';
 import { openModel } from '../../../core/models/reading/read-model.js';
 
-/** Hashes a merge's weights: the keys of its shards, in file order. */
+/** The keys of the shards, in file order. */
 export const weightsOfShards = (keys: readonly string[]): string =>
   createHash('sha256')
     .update(`shards\n${keys.join('\n')}\n`)
     .digest('hex');
 
-/** A file of a merge, and the key of its content. */
 export interface KeyedShard {
   readonly file: string;
   readonly key: string;
 }
 
 /**
- * Returns the shards of a merge; undefined unless `directory` has a complete merge of a batch.
+ * Undefined unless `directory` has a complete merge of a batch.
  *
  * @throws LayerloomError READ_FAILED
  */
@@ -37,18 +36,14 @@ export const shardsOfMerge = async (directory: string): Promise<readonly KeyedSh
   return keyed.length > 0 && keyed.length === shards.length ? keyed : undefined;
 };
 
-/**
- * Like `shardsOfMerge`, but returns the hash of the weights.
- *
- * @throws LayerloomError READ_FAILED
- */
+/** @throws LayerloomError READ_FAILED */
 export const weightsOfMerge = async (directory: string): Promise<string | undefined> => {
   const shards = await shardsOfMerge(directory);
   return shards === undefined ? undefined : weightsOfShards(shards.map(({ key }) => key));
 };
 
 /**
- * Hashes a checkpoint's weights: the identities of its files.
+ * Hashes the identities of the files.
  *
  * @param identitiesOf default: their present identities
  * @throws LayerloomError the codes of `openModel` and of `identitiesOf`
@@ -62,7 +57,6 @@ export const weightsOfModel = async (model: string, identitiesOf = ownIdentities
   return hash.digest('hex');
 };
 
-/** Returns the identities of a checkpoint's files, in order. */
 export type IdentitiesOf = (files: readonly FileIdentity[]) => Promise<readonly string[]>;
 
 const ownIdentities: IdentitiesOf = (files) =>
