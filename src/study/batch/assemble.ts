@@ -26,12 +26,12 @@ export interface Assembled {
 }
 
 /**
- * Links shards that all exist into a staging directory, writes the side files, and renames the directory into
- * place. Replaces a former merge if layerloom wrote it and it contains no other files.
+ * Links shards that all exist, writes the side files, and renames the staging directory into place. Replaces
+ * a former merge if layerloom wrote it and it contains no other files.
  *
  * @returns warnings
  * @throws LayerloomError LINK_REFUSED, STORE_SHARD_MISSING, OUTPUT_NOT_OURS, OUTPUT_INVALID, INPUT_CHANGED,
- *   READ_FAILED, WRITE_FAILED
+ * READ_FAILED, WRITE_FAILED
  */
 export const assemble = async (
   merge: Assembled,
@@ -124,14 +124,13 @@ const replace = async (staging: string, path: string, replaces: boolean): Promis
   return former;
 };
 
-/** A shard's entry in `layerloom.json`. */
 interface FoundShard {
   readonly file: string;
   readonly key?: string;
   readonly link?: Link;
 }
 
-/** True if a merge consists of exactly these shards, linked to the store's current files. */
+/** Shards must be exactly these, linked to the store's current files. */
 export const isAssembled = async (
   out: string,
   shards: readonly MergeShard[],
@@ -174,7 +173,7 @@ const hasForeign = async (directory: string): Promise<boolean> =>
 
 const stagingName = /^\..+\.layerloom-batch-\d+(-former)?$/;
 
-/** Removes staging directories of killed runs. The caller must lock the experiment's directory. */
+/** The caller must lock the experiment's directory. */
 export const clearStaging = async (out: string, names: readonly string[]): Promise<void> => {
   for (const directory of new Set(names.map((name) => dirname(join(out, name)))))
     for (const name of await readdir(directory).catch(() => [])) {

@@ -30,7 +30,7 @@ export interface Begun {
 }
 
 /**
- * Checks a batch, then makes its store. A refused batch neither changes nor creates a store.
+ * A refused batch neither changes nor creates a store.
  *
  * @throws LayerloomError LINK_REFUSED, DISK_SPACE, MEMORY_NEEDED, DOWNLOAD_NEEDED, STORE_INVALID,
  * READ_FAILED, WRITE_FAILED, and the codes of `checkPlaces`

@@ -27,7 +27,6 @@ export interface MergeOutcome {
   /** Bytes read and written for its new shards. */
   readonly bytesRead: number;
   readonly bytesWritten: number;
-  /** True if an earlier run made the merge's directory. */
   readonly isKept?: true;
   /** SHA-256 of the weights, once done. */
   readonly weights?: string;
@@ -44,7 +43,6 @@ export const failureOf = ({ merge, error }: RefusedMerge<BatchMerge>): MergeOutc
 });
 
 export interface TrackerOptions extends PlanOptions {
-  /** The directory of the merges. */
   readonly out: string;
   /** Set for a part of an array job, which assembles no merge. */
   readonly range?: Part | undefined;
@@ -52,7 +50,7 @@ export interface TrackerOptions extends PlanOptions {
   readonly onMerge?: ((outcome: MergeOutcome) => void | Promise<void>) | undefined;
 }
 
-/** Returns the input bytes that each merge is the first to need. A stage counts each byte once. */
+/** Input bytes that each merge is the first to need. A stage counts each byte once. */
 export const readsOf = (
   { merges, inputs }: BatchPlan<BatchMerge>,
   stages: readonly Stage<BatchMerge>[],
@@ -82,7 +80,7 @@ export const readsOf = (
   return reads;
 };
 
-/** Codes of errors that stop the whole batch, because every other merge would fail the same way. */
+/** Every other merge would fail the same way. */
 const stopsAll: readonly string[] = ['WRITE_FAILED', 'LINK_REFUSED', 'DISK_SPACE', 'INPUT_CHANGED'];
 
 /** Assembles a merge once all its shards exist. */
@@ -146,7 +144,7 @@ export class MergeTracker {
     if (this.#stopped !== undefined) throw this.#stopped;
   }
 
-  /** Fails the merges that do not allow the NaN or infinity in a shard. */
+  /** Merges that do not allow a shard's NaN or infinity fail. */
   async #refuseNonFinite(key: string): Promise<void> {
     const refusing = [...(this.#needing.get(key) ?? [])].filter(
       (merge) => !merge.recipe.allowNonFinite && !this.#outcomes.has(merge),
@@ -168,7 +166,7 @@ export class MergeTracker {
     if (this.#stopped !== undefined) throw this.#stopped;
   }
 
-  /** Starts no more assemblies, and waits for running ones. */
+  /** Waits for running assemblies. */
   async stop(reason: unknown): Promise<void> {
     this.#stopped ??= reason;
     await Promise.all(this.#lanes);

@@ -52,11 +52,11 @@ export interface BatchResult extends RunCost {
 }
 
 /**
- * Makes many merges over one store. Makes each distinct shard once, in stages that read their inputs once,
- * and assembles each merge as soon as its shards exist. If a merge fails, the others continue.
+ * Makes each distinct shard once, in stages that read their inputs once, and assembles each merge as soon as
+ * its shards exist. If a merge fails, the others continue.
  *
  * @throws LayerloomError the codes of `planBatch` and `checkPlaces`; LINK_REFUSED, DISK_SPACE, MEMORY_NEEDED,
- *   STORE_INVALID, WRITE_FAILED, INTERRUPTED
+ * STORE_INVALID, WRITE_FAILED, INTERRUPTED
  */
 export const runBatch = async (
   merges: readonly BatchMerge[],
@@ -123,16 +123,13 @@ export const runBatch = async (
   };
 };
 
-/**
- * True if a rerun can use the shards made so far. After a change of one input, shards of other inputs stay
- * valid.
- */
+/** After a change of one input, shards of other inputs stay valid. */
 const mayContinue = ({ code }: LayerloomError): boolean =>
   code === 'INPUT_CHANGED' || resumable.includes(code);
 
 /**
- * Makes the remaining shards: first the shards of failed groups one by one, to find the faulty one, then the
- * shards that other processes did not finish.
+ * First come shards of failed groups, one by one, to find the faulty one; then those that other processes did
+ * not finish.
  */
 export const makeLeft = async (
   pool: WorkerPool,

@@ -24,7 +24,7 @@ interface Making {
   readonly file: FileHandle;
 }
 
-/** Writes shards into a store. Collects shards claimed by other processes in `elsewhere`. */
+/** Collects shards claimed by other processes in `elsewhere`. */
 export class StoreSink implements ShardSink<DistinctShard> {
   readonly #store: ShardStore;
   readonly #pool: WorkerPool;
@@ -33,7 +33,7 @@ export class StoreSink implements ShardSink<DistinctShard> {
   readonly #events: ShardEvents;
   readonly #making = new Map<DistinctShard, Making>();
   readonly elsewhere = new Set<DistinctShard>();
-  /** Shards of a failed group, which are made one by one to find the faulty one. */
+  /** Shards of a failed group: made one by one to find the faulty one. */
   readonly again = new Set<DistinctShard>();
   readonly #tried = new Set<DistinctShard>();
   /** Bytes of headers; workers count all other bytes. */
@@ -136,7 +136,7 @@ export class StoreSink implements ShardSink<DistinctShard> {
   }
 }
 
-/** Codes of errors that stop the whole batch, because every other shard would fail the same way. */
+/** Every other shard would fail the same way. */
 const stopsAll: readonly string[] = ['WRITE_FAILED', 'DISK_SPACE', 'INTERRUPTED'];
 
 const create = async (path: string, shard: DistinctShard): Promise<FileHandle> => {

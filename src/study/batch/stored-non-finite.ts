@@ -14,8 +14,8 @@ import type { ShardStore } from '../store/shard-store.js';
 import type { DistinctShard } from './planning/groups.js';
 
 /**
- * Returns the first NaN or infinity in a stored shard or its inputs; null if all are finite. A record of an
- * earlier version may lack this; then reads the computed tensors once and updates the record.
+ * Null if a stored shard and its inputs are finite. A record of an earlier version may lack this; then reads
+ * the computed tensors once and updates the record.
  *
  * @throws LayerloomError INPUT_SHRANK, READ_FAILED, WRITE_FAILED, and the reason why the pool stopped
  */
@@ -36,7 +36,6 @@ export const storedNonFinite = async (
   return found;
 };
 
-/** Returns the first NaN or infinity in tensors of a file. */
 const lookAt = async (
   path: string,
   tensors: readonly PlannedTensor[],

@@ -58,7 +58,7 @@ export interface BatchPlan<M extends BatchMerge> {
   readonly shards: ReadonlyMap<string, DistinctShard>;
   readonly inputs: readonly PlannedInput[];
   readonly opened: OpenedInputs;
-  /** Returns the identity of a byte range, for keys of shards. */
+  /** For keys of shards. */
   readonly identify: Identify;
   readonly bytesPlain: number;
   readonly bytesDistinct: number;
@@ -80,10 +80,7 @@ export interface BatchPlanOptions extends PlanOptions, StatisticsOptions {
    * the present identities. Unused with `checksums`, because moves change no content.
    */
   identitiesOf?: IdentitiesOf | undefined;
-  /**
-   * Returns the shards, with keys, of an equal merge that an earlier run made; undefined without such a
-   * merge.
-   */
+  /** Shards, with keys, of an equal merge that an earlier run made. */
   made?:
     | ((
         name: string,
@@ -95,11 +92,11 @@ export interface BatchPlanOptions extends PlanOptions, StatisticsOptions {
 }
 
 /**
- * Plans many merges together. Opens every checkpoint once, and identifies shards by a hash of formulas and
- * inputs, so that merges share them.
+ * Opens every checkpoint once, and identifies shards by a hash of formulas and inputs, so that merges share
+ * them.
  *
  * @throws LayerloomError the codes of recipes and checkpoints, with the merge in the details. Incompatible
- *   models and errors of methods throw only if every merge is refused; otherwise they are in `refused`.
+ * models and errors of methods throw only if every merge is refused; otherwise they are in `refused`.
  */
 export const planBatch = async <M extends BatchMerge>(
   merges: readonly M[],
@@ -243,9 +240,9 @@ export const narrowed = <M extends BatchMerge>(
 };
 
 /**
- * Returns the complete plan of a merge, with side files.
+ * Includes side files.
  *
- * @throws LayerloomError WRITE_FAILED if an earlier run made it and it has changed since
+ * @throws LayerloomError WRITE_FAILED if an earlier run made the merge and it has changed since
  */
 export const planOf = async <M extends BatchMerge>(
   { recipe, merge, isMade }: PlannedMerge<M>,
@@ -274,7 +271,7 @@ export const groupsOf = (
     idByPath(inputs),
   );
 
-/** Opens all checkpoints once. If one cannot be opened, the error names the first merge that needs it. */
+/** If a checkpoint cannot be opened, the error names the first merge that needs it. */
 const openAll = async (parsed: readonly ParsedMerge<BatchMerge>[]): Promise<OpenedInputs> => {
   try {
     return await openInputs(...parsed.map(({ recipe }) => recipe));
@@ -289,8 +286,8 @@ const openAll = async (parsed: readonly ParsedMerge<BatchMerge>[]): Promise<Open
 };
 
 /**
- * Refuses incompatible models before reading weights. Composes one merge for each method and list of models;
- * if that one is refused, the others too.
+ * Reads no weights. Composes one merge for each method and list of models; if that one is refused, the others
+ * are too.
  */
 const checkModels = async <M extends BatchMerge>(
   parsed: readonly ParsedMerge<M>[],

@@ -29,7 +29,7 @@ export interface CheckedBatch {
 }
 
 /**
- * Checks a batch, except the merges themselves, before it reads weights. Writes nothing.
+ * Checks all but the merges, before weights are read. Writes nothing.
  *
  * @param present keys of existing shards
  * @returns MEMORY_NEEDED, DISK_SPACE, and OUTPUT_EXISTS without `resume`, as errors in `wanted`; a warning if
@@ -107,8 +107,6 @@ export interface DiskNeed {
 }
 
 /**
- * Returns the disk space that a run needs and has.
- *
  * @param present keys of existing shards
  * @throws LayerloomError STORE_INVALID, WRITE_FAILED
  */
@@ -147,7 +145,7 @@ export const checkDevices = async (store: string, out: string, link: Link): Prom
 };
 
 /**
- * Opens a store, if it exists.
+ * Undefined without a store.
  *
  * @throws LayerloomError STORE_INVALID, WRITE_FAILED
  */

@@ -10,7 +10,6 @@ import type { ShardGroup } from './groups.js';
 import { passOf } from './measure-merges.js';
 import type { Stage } from './stages.js';
 
-/** The cost of a batch. */
 export interface BatchCost {
   readonly merges: number;
   /** Bytes of all merges, each written separately. */
@@ -38,10 +37,10 @@ export interface BatchCost {
   readonly seconds: number;
 }
 
-/** Bytes per second that the assumed disk writes; it reads twice as fast. */
+/** Disks write so many bytes a second, and read twice as fast. */
 const assumedRate = 1e9;
 
-/** @param analysis the saved analysis with statistics of whole models, if any */
+/** @param analysis saved statistics of whole models, if any */
 export const costOf = (
   plan: BatchPlan<BatchMerge>,
   stages: readonly Stage<BatchMerge>[],

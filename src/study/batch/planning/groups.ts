@@ -23,12 +23,12 @@ export interface CostedSlab extends Slab<DistinctShard> {
   readonly bytesToRead: number;
 }
 
-/** Shards that are written together, because their tensors share inputs. */
+/** Written together, because their tensors share inputs. */
 export interface ShardGroup extends Group<DistinctShard> {
   readonly slabs: readonly CostedSlab[];
 }
 
-/** Limit on files written together. A larger group is cut; each piece reads shared inputs again. */
+/** A larger group is cut; each piece reads shared inputs again. */
 const mostShards = 256;
 
 /** Union-find over small integers, with path compression. The root of a set is its smallest member. */
@@ -92,8 +92,8 @@ export const groupShards = (shards: readonly DistinctShard[], idOf: IdOfSource =
 };
 
 /**
- * Returns slabs of tensors of one shape that share a source, directly or through others. A tensor that is
- * copied or has no arithmetic is a slab of its own.
+ * Tensors of one shape share a source, directly or through others. A tensor that is copied or has no
+ * arithmetic is a slab of its own.
  */
 const slabsOf = (shards: readonly DistinctShard[], idOf: IdOfSource): CostedSlab[] => {
   const components = new Components();
@@ -125,7 +125,7 @@ const slabsOf = (shards: readonly DistinctShard[], idOf: IdOfSource): CostedSlab
   return [...slabs.values()].map((of) => ({ outputs: of, bytesToRead: bytesOf(of, idOf) }));
 };
 
-/** True if a program with several outputs may produce the tensor. */
+/** A program with several outputs may produce the tensor. */
 const isShareable = ({ dtype, expression }: PlannedTensor): boolean =>
   !isWhole(expression) &&
   (isFloating(dtype) || expression.kind === 'quantise') &&

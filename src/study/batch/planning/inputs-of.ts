@@ -8,7 +8,6 @@ import type { Part } from './part.js';
 export const sourcesIn = (groups: readonly ShardGroup[]): StoredTensor[] =>
   groups.flatMap(({ shards }) => shards.flatMap(({ tensors }) => sourcesOfTensors(tensors)));
 
-/** Returns the input files that merges link as shards. */
 export const linkedIn = ({ merges }: BatchPlan<BatchMerge>, range?: Part): ReadonlySet<string> =>
   new Set(
     range === undefined

@@ -34,8 +34,8 @@ export const measureEach = async <M extends BatchMerge>(
 };
 
 /**
- * Like `measureEach`, but with one pass over all task vectors against one base. After an error, measures
- * recipe by recipe, to find the merge at fault.
+ * Makes one pass over all task vectors against one base. After an error, measures recipe by recipe, to find
+ * the merge at fault.
  */
 export const measureTogether = async <M extends BatchMerge>(
   merges: readonly ParsedMerge<M>[],
@@ -65,13 +65,13 @@ const keyOfNeed = ({ statistics, models, companions, tokenizer }: Recipe): strin
 
 export const needsStatistics = (recipe: Recipe): boolean => needingIn(recipe).length > 0;
 
-/** Returns a recipe and its nested ones that need statistics, inner ones first. */
+/** Nested recipes come first. */
 const needingIn = (recipe: Recipe): readonly Recipe[] =>
   allRecipes(recipe).filter(({ statistics }) => statistics !== undefined);
 
 /**
- * Returns equal keys for recipes that can be measured together. Undefined for nested recipes, and for
- * statistics of anything but task vectors.
+ * Recipes with equal keys can be measured together. Undefined for nested recipes, and for statistics of
+ * anything but task vectors.
  */
 const statisticsKey = ({ statistics }: Recipe): string | undefined => {
   if (statistics?.what.kind !== 'rows') return undefined;
@@ -81,7 +81,6 @@ const statisticsKey = ({ statistics }: Recipe): string | undefined => {
     : undefined;
 };
 
-/** Recipes with the same key share a measuring pass. */
 export const passOf = (recipe: Recipe): string => statisticsKey(recipe) ?? keyOfNeed(recipe);
 
 const taskVectorsOf = async (

@@ -38,8 +38,8 @@ interface Files {
 }
 
 /**
- * Decides the shards of merges. Merges over the same models share each shard's layout, key and object, so
- * that a plan is little more than lists of references.
+ * Merges over the same models share each shard's layout, key and object, so that a plan is little more than
+ * lists of references.
  */
 export class MergeShards {
   readonly #rules: ShardRules;

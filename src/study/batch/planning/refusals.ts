@@ -2,13 +2,13 @@ import { LayerloomError } from '../../../core/base/errors/errors.js';
 import { itemAt } from '../../../core/base/errors/lookup.js';
 import type { BatchMerge, ParsedMerge, RefusedMerge } from './batch-merge.js';
 
-/** Codes of planning errors that end the run, not only a merge. */
+/** They end the run, not only a merge. */
 const endsRun: readonly string[] = ['INTERRUPTED', 'INPUT_CHANGED'];
 
 export const isRefusal = (error: unknown): error is LayerloomError =>
   error instanceof LayerloomError && !endsRun.includes(error.code);
 
-/** Collects refused merges. A refusal fails only its merge, unless all are refused. */
+/** A refusal fails only its merge, unless all are refused. */
 export class Refusals<M extends BatchMerge> {
   readonly #all: readonly ParsedMerge<M>[];
   readonly #errors = new Map<ParsedMerge<M>, LayerloomError>();
@@ -22,7 +22,7 @@ export class Refusals<M extends BatchMerge> {
   }
 
   /**
-   * Does work for a merge; an error refuses the merge.
+   * An error refuses the merge.
    *
    * @throws the error, if it ends the run or no merge is left
    */
@@ -50,6 +50,5 @@ export class Refusals<M extends BatchMerge> {
   }
 }
 
-/** Adds the merge's name to an error. */
 export const named = ({ name }: BatchMerge, error: unknown): unknown =>
   error instanceof LayerloomError ? error.with({ merge: name }) : error;

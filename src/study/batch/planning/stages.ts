@@ -17,9 +17,8 @@ export interface Stage<M extends BatchMerge> {
 }
 
 /**
- * Orders the shards so that some merges are done early. First come the merges that `first` names. Then, by
- * entry and language, come merges of mostly copied layers and shared averages. Soups and the like follow
- * together. A stage reads each input byte once.
+ * First come the merges that `first` names. Then, by entry and language, come merges of mostly copied layers
+ * and shared averages. Soups and the like follow together. A stage reads each input byte once.
  *
  * @param isWanted selects the shards to make; does not change the order
  * @param first patterns of names, in which `*` stands for any text, most urgent first
@@ -79,8 +78,8 @@ const ordered = <M extends BatchMerge>(
 };
 
 /**
- * Returns a predicate of merges whose layers are mostly copied or shared. Other tensors do not count, because
- * every merge of two models averages them.
+ * Layers must be mostly copied or shared. Other tensors do not count, because every merge of two models
+ * averages them.
  */
 const lightIn = <M extends BatchMerge>({ shards }: Pick<BatchPlan<M>, 'shards'>) => {
   const layers = new Map([...shards].map(([key, shard]) => [key, layerBytes(shard)]));
@@ -101,7 +100,7 @@ const lightIn = <M extends BatchMerge>({ shards }: Pick<BatchPlan<M>, 'shards'>)
   };
 };
 
-/** Returns the bytes of all layers, and of the layers made from several models. */
+/** All layers, and layers made from several models. */
 const layerBytes = ({ tensors }: DistinctShard): { readonly blended: number; readonly all: number } => {
   let [blended, all] = [0, 0];
   for (const { layer, begin, end, expression } of tensors) {
