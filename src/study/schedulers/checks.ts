@@ -13,7 +13,7 @@ export const checkCount = (parameter: string, value: number, least = 1): void =>
 export const isPlain = (text: string): boolean => !/[\p{Cc}\p{Cs}\u2028\u2029\ufeff\ufffe\uffff]/u.test(text);
 
 /**
- * @param prefix of the parameters' names in messages
+ * @param prefix of the parameters' names
  * @throws LayerloomError INVALID_PARAMETER for empty texts, and texts that are not plain
  */
 export const checkTexts = (texts: Readonly<Record<string, string | undefined>>, prefix = ''): void => {
@@ -27,8 +27,8 @@ export const checkTexts = (texts: Readonly<Record<string, string | undefined>>, 
 };
 
 /**
- * Returns the seconds of a time limit in sbatch's notation: `MINUTES`, `MINUTES:SECONDS`,
- * `HOURS:MINUTES:SECONDS`, `DAYS-HOURS`, `DAYS-HOURS:MINUTES` or `DAYS-HOURS:MINUTES:SECONDS`.
+ * In sbatch's notation: `MINUTES`, `MINUTES:SECONDS`, `HOURS:MINUTES:SECONDS`, `DAYS-HOURS`,
+ * `DAYS-HOURS:MINUTES` or `DAYS-HOURS:MINUTES:SECONDS`.
  *
  * @throws LayerloomError INVALID_PARAMETER
  */
@@ -48,7 +48,7 @@ export const secondsOf = (parameter: string, text: string): number => {
 };
 
 /**
- * Returns the MiB of a memory size in sbatch's notation: `32G`, `500M`; the default unit is MiB.
+ * In sbatch's notation: `32G`, `500M`; the default unit is MiB.
  *
  * @throws LayerloomError INVALID_PARAMETER
  */

@@ -74,7 +74,7 @@ export interface Job {
   readonly isArray: boolean;
   readonly gpus: number;
   readonly limits: JobLimits;
-  /** First part of the names of limits in messages. */
+  /** Start of limits' names in messages. */
   readonly prefix: string;
 }
 
@@ -83,11 +83,11 @@ export interface Jobs {
   readonly file: string;
   /** The output directory; logs and markers are beside it. */
   readonly out: string;
-  /** The file that the last job writes and a rerun must keep, if any. */
+  /** The last job writes it and a rerun must keep it. */
   readonly record: string | undefined;
   /** All paths given to the jobs, by parameter name. */
   readonly paths: Readonly<Record<string, string | undefined>>;
-  /** Words for comments in the written files. */
+  /** For comments in the written files. */
   readonly about: {
     /** The experiment's file, or the training's directory. */
     readonly subject: string;
@@ -105,10 +105,10 @@ type ExperimentParameters = JobParameters &
   JobLimits & { readonly evaluation?: (EvaluationJobs & JobLimits) | undefined };
 
 /**
- * Returns the jobs of an experiment or a training as data, for each scheduler's writer to format.
+ * As data, for each scheduler's writer to format.
  *
  * @throws LayerloomError INVALID_PARAMETER for counts below 1, empty texts, and control characters, which
- *   cannot be quoted safely
+ * cannot be quoted safely
  */
 export const jobsOf = (parameters: ExperimentParameters | TrainingParameters): Jobs => {
   if (parameters.cpus !== undefined) checkCount('cpus', parameters.cpus);

@@ -171,7 +171,7 @@ const usage = (
 ${steps.map((step) => `#   ${step}\n`).join('')}`;
 };
 
-/** Returns a valid Kubernetes name from the last name of a path. */
+/** From the last name of a path. */
 const nameOf = (out: string): string => {
   const last = out.replace(/\/+$/, '').replace(/^.*\//, '').toLowerCase();
   const name = last

@@ -87,7 +87,7 @@ echo "scores: job $scores (${rangeOf(evaluation)})"
 }`;
 };
 
-/** Returns the lines that submit a job and store its number in a variable. */
+/** Submits a job and stores its number in a variable. */
 const submission = (
   job: Job,
   variable: string,

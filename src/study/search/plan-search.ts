@@ -24,7 +24,7 @@ export interface PlanSearchOptions
   readonly inPlace?: boolean | undefined;
 }
 
-/** The plan of a search, which ignores existing results. */
+/** Ignores existing results. */
 export interface SearchPlan {
   readonly language: string;
   readonly task: string;
@@ -55,14 +55,12 @@ export interface SearchPlan {
   /** Cost, weights to download and impossible merges of the first step. */
   readonly cost: BatchCost;
   readonly download: PlannedDownload;
-  /** Cost of scoring the first step's merges in place. */
   readonly inPlace: CostInPlace;
   readonly refused: readonly { readonly merge: string; readonly code: string; readonly message: string }[];
 }
 
 /**
- * Plans a search: the number of its merges, their cost, and the configurations that its budget does not
- * cover. Reads headers of models, and writes nothing.
+ * Also lists configurations that the budget does not cover. Reads headers of models, and writes nothing.
  *
  * @throws LayerloomError SEARCH_INVALID, RECIPE_INVALID, and the codes of `planExperiment`
  */

@@ -26,7 +26,7 @@ export interface SearchQuestion extends SearchBlock {
   readonly pairs?: readonly string[] | undefined;
   /** An analysis that decides what to try first. */
   readonly analysed?: Analysed | undefined;
-  /** Called with each warning, such as a configuration that is left out. */
+  /** Such as one about a configuration that is left out. */
   readonly onWarning?: ((warning: string) => void) | undefined;
 }
 
@@ -35,7 +35,7 @@ export interface PreparedSearch {
   readonly task: string;
   readonly settings: SearchSettings & { readonly holdOut: number };
   readonly space: Omit<SearchSpace, 'points'> & { readonly points: readonly ExperimentPoint[] };
-  /** Configurations that merge other pairs than the default. */
+  /** They merge other pairs than the default. */
   readonly otherPairs: readonly string[];
   /** The first row that may be scored, from `problems` of `evaluate:`. The search counts rows from there. */
   readonly firstRow: number;
@@ -46,7 +46,7 @@ export interface PreparedSearch {
 }
 
 /**
- * Reads an experiment and prepares its search. Reads no model and writes nothing.
+ * Reads no model and writes nothing.
  *
  * @throws LayerloomError RECIPE_INVALID, SEARCH_INVALID, INVALID_PARAMETER
  */

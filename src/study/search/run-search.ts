@@ -44,13 +44,11 @@ export interface SearchOptions
   readonly inPlace?: boolean | undefined;
   /** Scores merges. Default: lm-evaluation-harness, by the experiment's `evaluate:` block. */
   readonly score?: Scorer | undefined;
-  /** Called after each step of the search. */
   readonly onStep?: ((step: SearchStep) => void) | undefined;
   /** Called after the harness has scored a merge on some rows. */
   readonly onScored?: ((progress: ScoringProgress) => void) | undefined;
 }
 
-/** Progress of a search's scoring. */
 export interface ScoringProgress {
   readonly merge: string;
   readonly rows: Rows;
@@ -73,16 +71,14 @@ export interface SearchRecord extends SearchTrace {
    * the space contains no proposal.
    */
   readonly proposal: { readonly name: string; readonly pairs: number } | null;
-  /** The parameters of the choice. */
   readonly configuration: Readonly<Record<string, unknown>>;
   /** Names of the chosen configuration's merges. */
   readonly merges: readonly string[];
 }
 
 /**
- * Searches the configurations of one language of an experiment. Merges are made in the experiment's store
- * when first needed. Scores of growing ranges of rows are kept in `evaluations/`, so that an interrupted
- * search can resume.
+ * Merges are made in the experiment's store when first needed. Scores of growing ranges of rows are kept in
+ * `evaluations/`, so that an interrupted search can resume.
  *
  * @throws LayerloomError RECIPE_INVALID, SEARCH_INVALID, and the codes of `runExperiment` and
  * `evaluateExperiment`
@@ -133,11 +129,11 @@ const proposalAt = (point: ExperimentPoint, analysed: Analysed | undefined): Sea
 
 interface ExperimentMerger {
   readonly merge: Merger;
-  /** Writes recorded merges. @throws LayerloomError BATCH_INCOMPLETE */
+  /** @throws LayerloomError BATCH_INCOMPLETE */
   readonly write: (names: readonly string[]) => Promise<void>;
 }
 
-/** Makes merges by `runExperiment`, which also records the earlier ones. */
+/** `runExperiment` also records the earlier merges. */
 const mergerOf = (input: ExperimentInput | string, options: SearchOptions): ExperimentMerger => {
   const asked = new Set<string>();
   const failed = new Map<string, string>();
@@ -178,7 +174,7 @@ const recordedIn = async (out: string): Promise<ReadonlySet<string>> => {
   return new Set((await readRecord(resolve(out))).merges.map(({ name }) => name));
 };
 
-/** Scores merges by lm-evaluation-harness; existing results of the same rows are read from their files. */
+/** Existing results of the same rows are read from their files. */
 const harnessScorer = (
   task: string,
   { out, lmEval, jobs, inPlace, signal, onWarning, onScored }: SearchOptions,

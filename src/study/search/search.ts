@@ -34,7 +34,7 @@ const allot = (
 };
 
 /**
- * Forecasts a search's steps, and how many configurations it scores.
+ * Also says how many configurations are scored.
  *
  * @param cost problem-evaluations of one configuration on one row
  * @throws LayerloomError SEARCH_INVALID as `searchSpace`
@@ -49,8 +49,8 @@ export const forecastSearch = (
 };
 
 /**
- * Searches a space for its best configuration, and compares it with the default on problems that the search
- * has not used. The search is deterministic, so repeating it on the same landscape resumes it.
+ * Finds the best configuration, and compares it with the default on problems that the search has not used.
+ * Deterministic, so repeating it on the same landscape resumes it.
  *
  * @throws LayerloomError SEARCH_INVALID if space or budget are too small
  */

@@ -21,7 +21,7 @@ export interface SelectionByRole {
   }[];
 }
 
-/** The problems of a task by which checkpoints were chosen. */
+/** Checkpoints were chosen by these problems of a task. */
 export interface ChosenBy {
   /** The first and the last row, `0-49`, or `all`. */
   readonly rows: string;

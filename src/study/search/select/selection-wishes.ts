@@ -40,10 +40,10 @@ export const invalidSelection = (reason: string, remedy: string): LayerloomError
   new LayerloomError('SELECTION_INVALID', { reason, remedy });
 
 /**
- * Resolves criteria to tasks.
+ * To tasks.
  *
  * @throws LayerloomError SELECTION_INVALID for an unknown name; a weight that is negative or not a number; a
- *   bound that is not a number or refers to a missing score of the base
+ * bound that is not a number or refers to a missing score of the base
  */
 export const wishesOf = (
   { tasks, weights = {}, atLeast = {} }: SelectionWishes,

@@ -9,7 +9,7 @@ import { distanceOf, type SearchSpace } from './space.js';
  */
 const spreads = [0.0125, 0.03, 0.06, 0.12] as const;
 
-/** Candidate correlations of neighbours' scores. */
+/** Correlations of neighbours' scores. */
 const correlations = [0.2, 0.5, 0.8] as const;
 
 export type Estimator = (outcomes: Outcomes) => number[];

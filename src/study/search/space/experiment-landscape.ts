@@ -9,7 +9,7 @@ import { aggregateOf, isHigherBetter } from '../../scores/reading/metrics.js';
 import type { ExperimentPoint } from './experiment-space.js';
 import type { HeldOutComparison, Landscape, Rows } from './landscape.js';
 
-/** Makes merges by name; returns the reasons for those that failed. */
+/** Returns the reasons for merges that failed. */
 export type Merger = (merges: readonly string[]) => Promise<ReadonlyMap<string, string>>;
 
 /** Scores merges by name on rows of a task, as far as possible. */
@@ -25,13 +25,13 @@ export interface ExperimentLandscapeOptions {
   readonly metric: string | undefined;
   /** Row of the task at which the landscape's rows begin. Default: 0. */
   readonly firstRow?: number | undefined;
-  /** Called once for each configuration that cannot be scored. */
+  /** Called once for each configuration. */
   readonly onFailure: (point: ExperimentPoint, reason: string) => void;
 }
 
 /**
- * The landscape of an experiment. A configuration's outcome on a problem is the mean over its pairs, by which
- * the paper judges. Merges are made when first needed.
+ * A configuration's outcome on a problem is the mean over its pairs, by which the paper judges. Merges are
+ * made when first needed.
  */
 export class ExperimentLandscape implements Landscape {
   readonly cost: number;

@@ -16,7 +16,7 @@ export interface ExperimentSpace {
   readonly groups: readonly Group[];
   readonly points: readonly ExperimentPoint[];
   readonly default: number;
-  /** Configurations that merge other pairs than the default. */
+  /** They merge other pairs than the default. */
   readonly otherPairs: readonly string[];
 }
 
@@ -33,8 +33,7 @@ export const pairOf = ({ task, languageExpert }: ExperimentMerge): string =>
   `${task ?? ''}+${languageExpert ?? ''}`;
 
 /**
- * Makes a search space from the merges of one language. A configuration of two entries has its name in the
- * larger one.
+ * A configuration of two entries has its name in the larger one.
  *
  * @param standard the default's name; otherwise the entry `default`, else the first configuration
  * @throws LayerloomError SEARCH_INVALID for an unknown default, or without merges
@@ -104,7 +103,7 @@ const keyOf = ({ method, configuration, merges }: Draft): string =>
     merges.map(pairOf),
   ]);
 
-/** Keeps each configuration in the entry with the most configurations. */
+/** The entry with the most configurations keeps each. */
 const distinctOf = (drafts: readonly Draft[]): Draft[] => {
   const sizes = new Map([...groupBy(drafts, ({ entry }) => entry)].map(([entry, of]) => [entry, of.length]));
   return [...groupBy(drafts, keyOf).values()].map((of) =>

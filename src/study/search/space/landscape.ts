@@ -22,7 +22,7 @@ export interface HeldOutComparison {
   readonly estimand: string | null;
 }
 
-/** Scores configurations on rows of problems. Each call of `evaluate` is paid from the budget. */
+/** Each call of `evaluate` is paid from the budget. */
 export interface Landscape {
   /** Problem-evaluations of a configuration on a row: its number of pairs. */
   readonly cost: number;
@@ -31,6 +31,6 @@ export interface Landscape {
    * scored. The same rows always give the same outcomes.
    */
   evaluate(points: readonly number[], rows: Rows): Promise<readonly (readonly number[] | null)[]>;
-  /** Compares the choice with the default on rows that `evaluate` has not used. */
+  /** On rows that `evaluate` has not used. */
   compare(choice: number, standard: number, rows: Rows): Promise<HeldOutComparison>;
 }

@@ -5,10 +5,10 @@ import type { Proposal } from '../../../core/measure/analysis/advice/proposal.js
 import { isByCounts } from '../../../core/methods/swaps/swap-counts.js';
 import type { ExperimentPoint } from './experiment-space.js';
 
-/** For each expert, by name: the share of its change in each layer. */
+/** By expert's name: the share of its change in each layer. */
 export type LayerShares = Readonly<Record<string, readonly number[]>>;
 
-/** Numbers of layers that an analysis proposes for pairs of experts. */
+/** An analysis proposes these for pairs of experts. */
 export type ProposedLayers = readonly Pick<Proposal, 'task' | 'language' | 'bottom' | 'top'>[];
 
 export interface Analysed {
@@ -17,10 +17,9 @@ export interface Analysed {
 }
 
 /**
- * Orders configurations by an analysis. First come the swaps that it proposes, those for the most pairs
- * first. Then come swaps by the share of the experts' changes that they keep (paper §3.2), averaged over both
- * experts and over pairs. Other methods, soups, and configurations with more layers than the models have come
- * last.
+ * First come the swaps that an analysis proposes, those for the most pairs first. Then come swaps by the
+ * share of the experts' changes that they keep (paper §3.2), averaged over both experts and over pairs. Other
+ * methods, soups, and configurations with more layers than the models have come last.
  */
 export const orderByAnalysis = (
   points: readonly ExperimentPoint[],
@@ -33,7 +32,7 @@ export const orderByAnalysis = (
     .sort((a, b) => itemAt(proposed, b) - itemAt(proposed, a) || (kept[b] ?? -1) - (kept[a] ?? -1));
 };
 
-/** Counts the pairs for which an analysis proposes exactly these layers, without transition. */
+/** The analysis must propose exactly these layers, without transition. */
 export const pairsProposing = (
   { method, configuration, merges }: Pick<ExperimentPoint, 'method' | 'configuration' | 'merges'>,
   proposals: ProposedLayers,

@@ -12,20 +12,20 @@ export interface Coordinate {
   readonly isOrdered: boolean;
 }
 
-/** Configurations of one entry of the experiment, which vary the same parameters. */
+/** An entry of the experiment: all vary the same parameters. */
 export interface Group {
   readonly name: string;
   readonly coordinates: readonly Coordinate[];
 }
 
-/** A configuration: an index into the values of each coordinate of its group. */
+/** An index into the values of each coordinate of the group. */
 export interface SearchPoint {
   readonly name: string;
   readonly group: number;
   readonly at: readonly number[];
 }
 
-/** The configurations that a search chooses from. Points are referred to by index. */
+/** Points are referred to by index. */
 export interface SearchSpace {
   readonly groups: readonly Group[];
   readonly points: readonly SearchPoint[];
@@ -35,12 +35,12 @@ export interface SearchSpace {
   readonly order: readonly number[];
 }
 
-/** Most configurations, because estimates take cubic time. */
+/** Estimates take cubic time. */
 export const mostPoints = 1000;
 
 /**
- * Returns the number of steps between two points: the difference of positions in ordered coordinates, plus 1
- * for each unordered coordinate that differs. It is infinite between groups.
+ * The difference of positions in ordered coordinates, plus 1 for each unordered coordinate that differs.
+ * Infinite between groups.
  */
 export const distanceOf = ({ groups }: SearchSpace, a: SearchPoint, b: SearchPoint): number => {
   if (a.group !== b.group) return Number.POSITIVE_INFINITY;
