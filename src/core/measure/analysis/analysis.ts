@@ -13,7 +13,7 @@ export interface AnalysedModel {
   readonly files: readonly FileIdentity[];
 }
 
-/** Statistics of a tensor's rows that no threshold changes. */
+/** No threshold changes these. */
 export interface TensorRows {
   readonly rows: number;
   readonly parametersPerRow: number;
@@ -27,7 +27,7 @@ export interface TensorRows {
   readonly nonFiniteRows: number;
 }
 
-/** An expert's task vector by rows, for analyses at any threshold. */
+/** By rows, for analyses at any threshold. */
 export interface MavVectors {
   readonly name: string;
   readonly rows: Rows;
@@ -40,7 +40,7 @@ export interface MavVectors {
   readonly vectors: ReadonlyMap<string, Float32Array>;
 }
 
-/** Replaces each `/`, as in hub names, by `--`. */
+/** Hub names have a `/`. */
 export const fileName = (name: string): string => name.replaceAll('/', '--');
 
 export const vectorsName = (name: string): string => `${fileName(name)}.mav.safetensors`;
@@ -73,7 +73,7 @@ export const countAbove = (vector: Float32Array, threshold: number): number => {
   return count;
 };
 
-/** Computes an analysis at a threshold. Exact, because MAVs are float32 by definition. */
+/** Exact, because MAVs are float32 by definition. */
 export const analyseAt = (mav: MavVectors, threshold: number): Analysis => {
   const { vectors, tensors, ...rest } = mav;
   const meanMav = meanMavOf(Object.values(tensors));

@@ -55,7 +55,7 @@ interface SampledMatrix {
    * Returns Σ xy. Indexes: each expert's change, the base, then rounding of the base to each expert's dtype.
    */
   productOf(a: number, b: number): number;
-  /** Returns the number of elements that an expert changed and that are not 0 in the base. */
+  /** Elements that an expert changed and that are not 0 in the base. */
   changedBy(expert: number): number;
 }
 
@@ -130,7 +130,7 @@ const sampleOf = (base: OpenedCheckpoint, experts: readonly OpenedCheckpoint[]):
   });
 };
 
-/** Returns the products; undefined for rows with NaN or infinity. */
+/** Undefined for rows with NaN or infinity. */
 const measured = (
   { pairs, nonFinite, magnitudes }: ReducedTensor,
   { name, shape }: PlannedReduction,
@@ -146,7 +146,7 @@ const measured = (
   };
 };
 
-/** Figures that compare an expert with its base, over the sampled matrices. */
+/** Over the sampled matrices. */
 export interface BaseFigures {
   /** ‖Δ‖ / ‖W_base‖. */
   readonly change: number;
@@ -201,7 +201,7 @@ const alikeness = (all: readonly SampledMatrix[], a: number, b: number): number 
   return cosineOf(sum(a, b), sum(a, a), sum(b, b));
 };
 
-/** True if two experts changed the matrix equally. */
+/** Two experts changed the matrix equally. */
 const isShared = ({ productOf }: SampledMatrix, a: number, b: number): boolean => {
   const [first, second, both] = [productOf(a, a), productOf(b, b), productOf(a, b)];
   return first > 0 && first + second - 2 * both <= 1e-9 * first;
@@ -225,10 +225,9 @@ const doubtOf = ({ base, expert }: Named, figures: BaseFigures): string | undefi
 };
 
 /**
- * Compares rows from the middle of a few layers' matrices, under 4 MB of each model, and returns warnings of
- * a base from which experts were not fine-tuned. If the base is another fine-tuning of the experts' base,
- * only a change that two experts share reveals this. Skips quantised weights and weights that are not on this
- * machine.
+ * Compares rows from the middle of a few layers' matrices, under 4 MB of each model. If the base is another
+ * fine-tuning of the experts' base, only a change that two experts share reveals this. Skips quantised
+ * weights and weights that are not on this machine.
  *
  * @throws LayerloomError INTERRUPTED
  */
@@ -297,7 +296,7 @@ const doubtsIn = (
 };
 
 /**
- * Returns the warnings of `doubtsOfBase` for recipes with a base and models, once for each base.
+ * For recipes with a base and models, once for each base.
  *
  * @throws LayerloomError INTERRUPTED
  */
@@ -327,5 +326,4 @@ export const doubtsOfBases = async (
   return doubts;
 };
 
-/** Roles of fine-tuned models in recipes. */
 const expertRoles = ['task', 'language', 'model', 'expert'];

@@ -45,7 +45,7 @@ const partOf = (layer: number | null, { dot, squares, both, same, rows, rowsAbov
   };
 };
 
-/** Counts rows that are finite in both experts, and those above both thresholds. */
+/** Rows that are finite in both experts, and those above both thresholds. */
 const countRows = (
   a: Float32Array,
   b: Float32Array,
@@ -64,7 +64,7 @@ const countRows = (
 };
 
 /**
- * Computes overlaps by layer; empty if the plan sums no pairs.
+ * By layer; empty if the plan sums no pairs.
  *
  * @param thresholds one for each expert
  */
@@ -104,7 +104,7 @@ export const overlapsOf = (
   return overlaps;
 };
 
-/** Adds a pair's sums; `pairs` has three numbers for each pair, as in `ReducedTensor`. */
+/** `pairs` has three numbers for each pair, as in `ReducedTensor`. */
 const add = (totals: Totals, pairs: Float64Array, [i, j]: [number, number], count: number): void => {
   const at = (pair: number, sum: 0 | 1 | 2) => itemAt(pairs, 3 * pair + sum);
   totals.dot += at(pairIndex(i, j, count), 0);

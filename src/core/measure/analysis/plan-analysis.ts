@@ -24,7 +24,7 @@ export interface AnalysisPlan {
 }
 
 /**
- * Opens the base, then the experts; joins bare adapters with the base.
+ * Base first; joins bare adapters with the base.
  *
  * @throws LayerloomError the codes of `openModels`
  */
@@ -52,11 +52,11 @@ export interface InLayers {
 }
 
 /**
- * Plans an analysis of all 1-D and 2-D floating-point tensors that every model has; if vocabularies differ,
- * of the rows that models share. Reads headers, not weights.
+ * Covers all 1-D and 2-D floating-point tensors that every model has; if vocabularies differ, of the rows
+ * that models share. Reads headers, not weights.
  *
  * @throws LayerloomError the codes of `openBaseAndExperts`, `withSharedRows` and `checkCompatible`,
- *   QUANTISED_WEIGHTS
+ * QUANTISED_WEIGHTS
  */
 export const planAnalysis = async (
   base: string,
@@ -108,7 +108,7 @@ export const planAnalysis = async (
   };
 };
 
-/** Returns how to measure a tensor: undefined if it cannot be compared, 'left out' without rows (3-D). */
+/** Undefined if the tensor cannot be compared, 'left out' without rows (3-D). */
 const reductionOf = (
   name: string,
   models: readonly OpenedCheckpoint[],
@@ -142,7 +142,7 @@ interface ModelTensor {
   readonly path: string;
 }
 
-/** Returns how to compute an expert's difference; bytes that equal the base's are not read. */
+/** Bytes that equal the base's are not read. */
 const differenceOf = ({ input, reference, path }: ModelTensor, base: ModelTensor): PlannedDifference => {
   const isOfBase =
     base.reference.change === undefined &&

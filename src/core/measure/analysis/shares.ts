@@ -15,7 +15,7 @@ export interface Shares {
 
 const ofExpert = /(^|\.)experts\.(?<expert>\d+)\./;
 
-/** Computes shares from mean MAVs of finite rows, to show which layers fine-tuning changed (paper §3.2). */
+/** From mean MAVs of finite rows, to show which layers fine-tuning changed (paper §3.2). */
 export const sharesOf = ({ tensors, layers }: MavVectors, bottom: number, top: number): Shares => {
   const byLayer = Array.from({ length: layers }, () => 0);
   const byExpert = Array.from({ length: layers }, () => new Map<number, number>());

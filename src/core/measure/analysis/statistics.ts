@@ -37,21 +37,21 @@ import { readVectors } from './vectors-file.js';
 export interface StatisticsOptions extends ReduceOptions {
   /** A directory that `analyze` wrote; its `NAME.mav.safetensors` files replace reading weights. */
   analysis?: string | undefined;
-  /** True to leave out rows with NaN or infinity, not throw NON_FINITE. Default false. */
+  /** Leaves out rows with NaN or infinity, instead of throwing NON_FINITE. Default false. */
   allowNonFinite?: boolean | undefined;
 }
 
 export interface GatherOptions extends StatisticsOptions {
-  /** True to read no weights and return placeholders. Checks before the first weight still apply. */
+  /** Reads no weights and returns placeholders. Checks before the first weight still apply. */
   assume?: boolean | undefined;
 }
 
 /**
- * Gathers the statistics that a recipe's method needs, from a saved analysis or by reading weights.
+ * From a saved analysis or by reading weights.
  *
  * @param found statistics of nested recipes, gathered before
  * @throws LayerloomError ANALYSIS_MISMATCH if a saved analysis is missing or was made from other files; the
- *   codes of `computeTaskVectors`
+ * codes of `computeTaskVectors`
  */
 export const gatherStatistics = async (
   recipe: Recipe,
@@ -114,7 +114,7 @@ const recipeModelsIn = (
   found: StatisticsByRecipe,
 ): Promise<RecipeModels> => openRecipeModels(recipe, modelOpener(recipe, inputs, found), inputs.session);
 
-/** Adds rows of NaN, which no threshold reaches, for tokens that the base lacks. */
+/** Tokens that the base lacks get rows of NaN, which no threshold reaches. */
 const ofAllRows = async (
   recipe: Recipe,
   found: StatisticsByRecipe,
@@ -136,7 +136,7 @@ const ofAllRows = async (
   }));
 };
 
-/** Lists the non-empty floating-point tensors that the base and every expert have. */
+/** Non-empty floating-point ones that the base and every expert have. */
 const comparedTensors = async (
   recipe: Recipe,
   found: StatisticsByRecipe,
@@ -149,7 +149,7 @@ const comparedTensors = async (
 };
 
 /**
- * Lists the non-empty floating-point tensors that all wanted models have.
+ * Non-empty floating-point ones that all wanted models have.
  *
  * @param opened the recipe's models, then its companions
  * @param wanted the base, then the experts
@@ -179,7 +179,7 @@ const tensorsOf = (
   return { tensors, models };
 };
 
-/** True if the recipe's vocabulary gives models rows that they do not store. */
+/** The recipe's vocabulary gives models rows that they do not store. */
 const moveRows = async (recipe: Recipe, found: StatisticsByRecipe): Promise<boolean> => {
   const { vocabulary } = await recipeModelsIn(recipe, await openInputs(recipe), found);
   return vocabulary.models.some((model) => model.vocabulary !== undefined);
@@ -188,8 +188,8 @@ const moveRows = async (recipe: Recipe, found: StatisticsByRecipe): Promise<bool
 type ByRows = NeededStatistics & { readonly what: Extract<NeededStatistics['what'], { kind: 'rows' }> };
 
 /**
- * Computes mean MAVs for nested recipes and changed vocabularies: a tensor's mean MAV is Σ|Δ| over its
- * elements. MAVs of single rows are needed only to revert by rows, which nested recipes refuse.
+ * For nested recipes and changed vocabularies: a tensor's mean MAV is Σ|Δ| over its elements. MAVs of single
+ * rows are needed only to revert by rows, which nested recipes refuse.
  *
  * @throws LayerloomError INVALID_PARAMETER for a revert by rows, NON_FINITE
  */
@@ -265,7 +265,6 @@ export const sameFiles = (a: readonly FileIdentity[], b: readonly FileIdentity[]
   return keys(a).join() === keys(b).join();
 };
 
-/** Returns why a saved analysis cannot be used. */
 const mismatchOf = (
   mav: MavVectors,
   rows: Rows,

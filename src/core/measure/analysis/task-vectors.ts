@@ -14,17 +14,17 @@ import { type Overlap, overlapsOf } from './overlap.js';
 import { type AnalysisPlan, type InLayers, planAnalysis } from './plan-analysis.js';
 
 export interface TaskVectorOptions extends ReduceOptions, InLayers {
-  /** True to exclude and count rows with NaN or infinity, not throw NON_FINITE. Default false. */
+  /** Excludes and counts rows with NaN or infinity, instead of throwing NON_FINITE. Default false. */
   allowNonFinite?: boolean | undefined;
-  /** Returns thresholds at which experts are also compared with each other. */
+  /** Experts are also compared with each other at these thresholds. */
   thresholdsOfPairs?: ((experts: readonly MavVectors[]) => readonly number[]) | undefined;
-  /** True to compare a sample of weights with the base's, too. Planning a merge does this itself. */
+  /** Also compares a sample of weights with the base's. Planning a merge does this itself. */
   checkBase?: boolean | undefined;
   /** Called with the experts' names before any weight is read; may throw to stop. */
   beforeReading?: ((experts: readonly string[]) => Promise<void>) | undefined;
 }
 
-/** Task vectors by rows, and overlaps of pairs if `thresholdsOfPairs` was given. */
+/** By rows, with overlaps of pairs if `thresholdsOfPairs` was given. */
 export interface TaskVectors {
   readonly experts: readonly MavVectors[];
   readonly overlaps: readonly Overlap[];
@@ -71,8 +71,8 @@ export const computeTaskVectors = async (
 };
 
 /**
- * Returns placeholder task vectors from headers alone. MAVs rise from 0 to 1 over a matrix's rows, so that a
- * threshold reverts some rows; they differ between experts, so that magnitude weights differ.
+ * Reads headers alone. MAVs rise from 0 to 1 over a matrix's rows, so that a threshold reverts some rows;
+ * they differ between experts, so that magnitude weights differ.
  *
  * @throws LayerloomError the codes of `planAnalysis`
  */
@@ -96,8 +96,6 @@ export const assumeTaskVectors = async (
 };
 
 /**
- * Counts rows with NaN or infinity.
- *
  * @returns warnings
  * @throws LayerloomError NON_FINITE unless allowed
  */

@@ -14,7 +14,7 @@ const limit = { most: 2 ** 31 - 1, what: 'a file of MAV vectors' };
 
 const formatName = 'layerloom-mav-1';
 
-/** Encodes `NAME.mav.safetensors`: an F32 tensor [rows] for each parameter; other fields as JSON metadata. */
+/** `NAME.mav.safetensors`: an F32 tensor [rows] for each parameter; other fields as JSON metadata. */
 export const encodeVectors = ({ vectors, ...facts }: MavVectors): Uint8Array[] => {
   const entries = [...vectors].map(([name, { length, byteLength: bytes }]) => ({
     name,
@@ -66,7 +66,6 @@ const modelSchema = z.object({
   ),
 });
 
-/** Schema of an expert's analysis without its vectors. */
 export const factsSchema = z.object({
   name: z.string().min(1),
   rows: z.enum(['input', 'output']),

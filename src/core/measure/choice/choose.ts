@@ -20,11 +20,11 @@ export interface ChosenUnit extends Unit {
 }
 
 /**
- * Returns both experts' shares of change by unit, from the bottom. A layer's change is the sum over its
- * matrices; a module's is the root of the sum of squares, as the authors of arXiv 2601.22620 compute them.
+ * From the bottom. A layer's change is the sum over its matrices; a module's is the root of the sum of
+ * squares, as the authors of arXiv 2601.22620 compute them.
  *
  * @throws LayerloomError MEASUREMENT_INVALID if the bases or the measures differ, or an expert changed
- *   nothing
+ * nothing
  */
 export const unitsOf = (task: ExpertChange, language: ExpertChange, kind: UnitKind): Unit[] => {
   const fail = (reason: string) => new LayerloomError('MEASUREMENT_INVALID', { file: language.file, reason });
@@ -47,7 +47,7 @@ export const unitsOf = (task: ExpertChange, language: ExpertChange, kind: UnitKi
   });
 };
 
-/** Returns changes by `LAYER` or `LAYER MODULE`, in order. */
+/** By `LAYER` or `LAYER MODULE`, in order. */
 const changesOf = ({ matrices }: ExpertChange, kind: UnitKind): ReadonlyMap<string, number> => {
   const sums = new Map<string, number>();
   const sorted = [...matrices].sort((a, b) => a.layer - b.layer || a.module.localeCompare(b.module));

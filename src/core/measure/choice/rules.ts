@@ -1,4 +1,4 @@
-/** Units to choose: whole layers, or the attention and feed-forward modules of each layer. */
+/** Whole layers, or the attention and feed-forward modules of each layer. */
 export const units = ['layer', 'module'] as const;
 
 export type UnitKind = (typeof units)[number];

@@ -10,7 +10,7 @@ import { type FoundTensor, planComparison } from './plan-comparison.js';
 import { compareSideFiles } from './side-file-differences.js';
 
 /**
- * Compares two checkpoints, reading every byte at most once.
+ * Reads every byte at most once.
  *
  * @param wanted tells by name whether a tensor is compared
  * @param weightsOnly leaves side files out

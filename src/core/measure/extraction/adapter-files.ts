@@ -32,7 +32,7 @@ interface Provenance {
 }
 
 /**
- * Writes PEFT's configuration, the report, the card, and finally the provenance.
+ * Writes the provenance last.
  *
  * @throws LayerloomError WRITE_FAILED
  */
@@ -116,7 +116,7 @@ const configOf = (
   });
 };
 
-/** Returns CAUSAL_LM for decoders that generate text; others lack methods that PEFT's tasks need. */
+/** CAUSAL_LM for decoders that generate text; others lack methods that PEFT's tasks need. */
 const taskTypeOf = (config: Readonly<Record<string, unknown>> | undefined): string | null => {
   const { architectures, is_encoder_decoder: hasEncoder } = config ?? {};
   const [name] = Array.isArray(architectures) ? (architectures as unknown[]) : [];

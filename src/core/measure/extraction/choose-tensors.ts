@@ -26,7 +26,7 @@ export interface Chosen {
   readonly others: readonly string[];
 }
 
-/** Returns a parameter's module: its name without `.weight` or `.bias`. */
+/** The name without `.weight` or `.bias`. */
 export const moduleOf = (tensor: string): string => tensor.replace(/\.(weight|bias)$/, '');
 
 /** True if `name` is the module's name or its last parts, as PEFT compares names. */
@@ -34,8 +34,6 @@ export const isNamed = (module: string, name: string): boolean =>
   module === name || module.endsWith(`.${name}`);
 
 /**
- * Divides the floating-point tensors into lists.
- *
  * @param isAdaptable true for matrices to which PEFT gives factors
  * @throws LayerloomError INVALID_PARAMETER
  */

@@ -8,7 +8,7 @@ import { Program } from '../../methods/operations/program/program.js';
 import { lowerOperand } from '../../plan/operands.js';
 import type { ExtractionPlan, PlannedNorm } from './plan-extraction.js';
 
-/** Returns ‖Δ‖²_F, from float64 sums of float32 differences. */
+/** ‖Δ‖²_F, from float64 sums of float32 differences. */
 export const squaresOf = async (
   { pool }: Run,
   inputs: InputFiles,
@@ -22,7 +22,7 @@ export const squaresOf = async (
   return itemAt(await measurer.gram(program, [value]), 0);
 };
 
-/** Counts NaN and infinity in each model, for an error. */
+/** Counts them in each model. */
 export const nonFiniteError = async (
   { inputs, base, expert }: ExtractionPlan,
   tensors: readonly PlannedNorm[],

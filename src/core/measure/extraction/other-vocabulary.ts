@@ -2,7 +2,7 @@ import { valueAt } from '../../base/errors/lookup.js';
 import { vocabularyEdits } from '../../models/checkpoint/config/token-ids.js';
 import type { Model } from '../../plan/compile/inputs/compatible.js';
 
-/** Returns embeddings and heads with another number of rows than the base's, as added tokens give. */
+/** Added tokens give embeddings and heads another number of rows than the base's. */
 export const resizedIn = (base: Model, { checkpoint, architecture }: Model): readonly string[] =>
   [...checkpoint.tensors].flatMap(
     ([
@@ -22,7 +22,7 @@ export const resizedIn = (base: Model, { checkpoint, architecture }: Model): rea
     },
   );
 
-/** Returns the base with embeddings and heads of the expert's shapes, for comparison of all else. */
+/** Embeddings and heads get the expert's shapes, for comparison of all else. */
 export const withShapesOf = <Base extends Model>(
   base: Base,
   { checkpoint: { tensors } }: Model,

@@ -68,10 +68,10 @@ export interface ExtractionPlan {
 }
 
 /**
- * Plans an extraction; reads headers, not weights.
+ * Reads headers, not weights.
  *
  * @throws LayerloomError INVALID_PARAMETER, QUANTISED_WEIGHTS, the codes of `openModels` and
- *   `checkCompatible`
+ * `checkCompatible`
  */
 export const planExtraction = async (
   models: { readonly base: string; readonly expert: string },

@@ -36,11 +36,10 @@ export interface ExtractionOptions extends RunControls {
 }
 
 /**
- * Extracts an adapter. The output appears whole or not at all.
+ * The output appears whole or not at all.
  *
  * @throws LayerloomError an OUTPUT_… code, INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, WRITE_FAILED,
- *   DISK_SPACE, MEMORY_NEEDED, NON_FINITE, NOTHING_TO_EXTRACT, INVALID_PARAMETER, INSTRUCTION_SET,
- *   INTERRUPTED
+ * DISK_SPACE, MEMORY_NEEDED, NON_FINITE, NOTHING_TO_EXTRACT, INVALID_PARAMETER, INSTRUCTION_SET, INTERRUPTED
  */
 export const runExtraction = (plan: ExtractionPlan, options: ExtractionOptions): Promise<ExtractionResult> =>
   orNoDirectories(() => extracted(plan, options));
@@ -107,7 +106,7 @@ const extracted = async (plan: ExtractionPlan, options: ExtractionOptions): Prom
   }
 };
 
-/** Returns the left factor as a merge would plan it, for the memory estimate. */
+/** As a merge would plan it, for the memory estimate. */
 const leftFactorOf = ({ name, shape, rank, base, expert }: PlannedFactors) => ({
   name,
   shape: [shape[0], rank],
@@ -131,7 +130,7 @@ const mostBytes = ({ factors, saved }: ExtractionPlan): number =>
   factors.map(roomOf).reduce((total, { left, right }) => total + left + right, 0) +
   saved.reduce((total, { dtype, shape }) => total + bytesOfTensor(dtype, shape), 0);
 
-/** Returns the factors' offsets in the scratch file, at maximum ranks. */
+/** Offsets of the factors in the scratch file, at maximum ranks. */
 const roomsOf = (
   factors: readonly PlannedFactors[],
 ): ReadonlyMap<string, { left: number; right: number }> => {
@@ -146,7 +145,7 @@ const roomsOf = (
   );
 };
 
-/** Factorises weights into the scratch file, and measures the other changes. */
+/** Factors go into the scratch file; other changes are only measured. */
 const measure = async (
   run: Run,
   plan: ExtractionPlan,
@@ -197,11 +196,7 @@ interface Piece {
   readonly from: string;
 }
 
-/**
- * Writes the adapter's weights.
- *
- * @returns the file's size in bytes
- */
+/** @returns the file's size in bytes */
 const assemble = async (
   run: Run,
   plan: ExtractionPlan,

@@ -61,7 +61,7 @@ export const summarise = (
   };
 };
 
-/** Warns about changes that the adapter lacks, and names the option that would keep the largest. */
+/** Names the option that would keep the largest change. */
 export const lossOf = ({ leftOut, lost }: Extraction): string[] => {
   const [first] = leftOut;
   if (first === undefined) return [];

@@ -21,12 +21,12 @@ export interface AnalysedExpert extends Pick<MavVectors, 'name' | 'base' | 'tens
 const ending = vectorsName('');
 
 /**
- * Reads an expert's change from an `analyze` directory: `NAME.json` or, without it, `NAME.mav.safetensors`.
+ * Reads `NAME.json` or, without it, `NAME.mav.safetensors`.
  *
  * @param given a name in the analysis, or the model itself
  * @param base the base with which `analyze` must have compared the expert
  * @throws LayerloomError PARTITION_INVALID if the expert is missing, unreadable, another model or of another
- *   base; the codes of `readVectors` and `readWhole`
+ * base; the codes of `readVectors` and `readWhole`
  */
 export const readAnalysedExpert = async (
   analysis: string,

@@ -46,11 +46,11 @@ export interface PartitionByAnalysis {
 }
 
 /**
- * Divides a model's parameters between a language and a task; each is in one part. Buffers, integers, other
- * towers (vision, audio) and draft heads are in `neither`, because no side trains them.
+ * Each parameter is in one part. Buffers, integers, other towers (vision, audio) and draft heads are in
+ * `neither`, because no side trains them.
  *
  * @throws LayerloomError INVALID_PARAMETER, TOO_MANY_LAYERS, NO_LAYERS, STACKS_AMBIGUOUS, LAYER_MISSING,
- *   PARTITION_INVALID for an expert that changed nothing
+ * PARTITION_INVALID for an expert that changed nothing
  */
 export const partitionOf = (
   base: PartitionBase,

@@ -52,7 +52,7 @@ export interface Partition {
   readonly parameters: Readonly<Record<PartName, number>>;
 }
 
-/** Returns the parameters that a side trains: those of its own part and of `both`. */
+/** Parameters of the side's own part and of `both`. */
 export const trainedBy = ({ parts }: Partition, side: Side): readonly string[] => [
   ...parts[side],
   ...parts.both,

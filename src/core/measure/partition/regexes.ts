@@ -6,9 +6,7 @@ interface LayerName {
   readonly rest: string;
 }
 
-/**
- * Returns a function that splits a name in the model's layers into layer and rest; undefined for other names.
- */
+/** Splits into layer and rest; undefined for names outside the layers. */
 export const splitterOf = ({
   stack,
   layers,
@@ -23,7 +21,7 @@ export const splitterOf = ({
   };
 };
 
-/** Escapes a name for a regular expression; `isDotLiteral` leaves dots as they are. */
+/** `isDotLiteral` leaves dots as they are. */
 const escaped = (name: string, isDotLiteral: boolean): string =>
   name.replace(isDotLiteral ? /[\\^$*+?()[\]{}|]/g : /[\\^$.*+?()[\]{}|]/g, '\\$&');
 
@@ -31,9 +29,8 @@ const anyOf = (choices: readonly (string | number)[]): string =>
   choices.length === 1 ? String(choices[0]) : `(${choices.join('|')})`;
 
 /**
- * Returns regular expressions, for Python and JavaScript, that match exactly the given parameters:
- * `^model\.layers\.(0|1|30|31)\.` for whole layers, `^…$` for names. They are anchored, so that `re.match`
- * and `re.search` agree.
+ * For Python and JavaScript: `^model\.layers\.(0|1|30|31)\.` for whole layers, `^…$` for names. They match
+ * exactly the given parameters, and are anchored, so that `re.match` and `re.search` agree.
  *
  * @param names parameters of the partition
  * @param isDotLiteral true if the reader takes dots literally (axolotl)
@@ -69,7 +66,7 @@ export const patternsOf = (
   ];
 };
 
-/** Returns one regular expression that matches exactly the given names (`re.fullmatch`). */
+/** Matches exactly the given names (`re.fullmatch`). */
 export const wholePattern = (partition: Partition, names: readonly string[]): string => {
   const split = splitterOf(partition);
   const stack = escaped(partition.stack, false);
@@ -81,7 +78,7 @@ export const wholePattern = (partition: Partition, names: readonly string[]): st
     .join('|');
 };
 
-/** Groups names, as they stand after layer numbers, by the layers that have them. */
+/** By the layers that have them; names as they stand after layer numbers. */
 const grouped = (
   names: readonly LayerName[],
 ): { readonly layers: readonly number[]; readonly rests: readonly string[] }[] => {

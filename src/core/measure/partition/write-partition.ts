@@ -30,8 +30,8 @@ export const checkFormats = (formats: readonly string[] | undefined, out: string
 };
 
 /**
- * Writes a partition to a file `….json`, or to a directory as `partition.json` and one or two files for each
- * format. If a format cannot express the partition, warns; throws if the format was requested.
+ * `out` is a file `….json`, or a directory for `partition.json` and one or two files for each format. If a
+ * format cannot express the partition, warns; throws if the format was requested.
  *
  * @param formats default: all
  * @throws LayerloomError OUTPUT_EXISTS if a file exists, PARTITION_UNSUPPORTED, WRITE_FAILED

@@ -22,7 +22,7 @@ export interface QuantisationReport extends QuantisedOutput, RunCost {
 }
 
 /**
- * Measures, and writes no model.
+ * Writes no model.
  *
  * @param pair base and model
  * @throws LayerloomError INVALID_PARAMETER if no matrix would be quantised, the codes of `runKeptChanges`

@@ -4,7 +4,7 @@ import { isLayerMatrix } from '../columns.js';
 
 const aboveShare = 1 / 3;
 
-/** Returns the MAVs of all experts' rows in layers, ascending, without NaN and infinity. */
+/** Ascending, in layers only, without NaN and infinity. */
 export const sortedRows = (experts: readonly MavVectors[]): Float32Array => {
   const vectors = experts.flatMap(({ tensors, vectors: all }) =>
     Object.entries(tensors).flatMap(([name, tensor]) => (isLayerMatrix(tensor) ? (all.get(name) ?? []) : [])),
@@ -25,7 +25,7 @@ export const sortedRows = (experts: readonly MavVectors[]): Float32Array => {
   );
 };
 
-/** Finds, by binary search, the first index from which all numbers have the property. */
+/** By binary search. */
 const firstAt = (sorted: Float32Array, has: (mav: number) => boolean): number => {
   let [from, to] = [0, sorted.length];
   while (from < to) {
@@ -37,9 +37,8 @@ const firstAt = (sorted: Float32Array, has: (mav: number) => boolean): number =>
 };
 
 /**
- * Returns the threshold that a third of the changed rows exceed, over all experts' matrices in layers;
- * undefined if no row changed. Charts with this threshold show where an expert changed most, however much it
- * changed.
+ * A third of the changed rows exceed it, over all experts' matrices in layers; undefined if no row changed.
+ * Charts with this threshold show where an expert changed most, however much it changed.
  */
 export const autoThreshold = (experts: readonly MavVectors[]): number | undefined => {
   const sorted = sortedRows(experts);

@@ -11,7 +11,7 @@ import {
 import { parseHubId } from '../../../models/address/remote.js';
 import { locateIfHere } from '../../../models/sources/locate.js';
 
-/** Roles by expert's name; an expert may have none. */
+/** An expert may have none. */
 export type ExpertRoles = ReadonlyMap<string, Side>;
 
 /** For each role: names of experts, or models. */
@@ -38,8 +38,8 @@ export const rolesOf = (experts: readonly string[], given: GivenRoles): ExpertRo
 };
 
 /**
- * Adds models that only a role names to the experts. A name of an expert is never read as a model. Any other
- * text is a model if it has a name or a slash, if it exists, or if no experts are given.
+ * A name of an expert is never read as a model. Any other text is a model if it has a name or a slash, if it
+ * exists, or if no experts are given.
  *
  * @returns also `rolesOf` by the names of the open experts
  * @throws LayerloomError the codes of `parseAddress`

@@ -34,7 +34,7 @@ export interface Proposal {
 /** A layer goes to the expert whose share is larger by at least this fraction of an even share. */
 const usualMargin = 1 / 4;
 
-/** Reasonable margins. If they give different counts, the choice is nearly a tie. */
+/** If these give different counts, the choice is nearly a tie. */
 const margins = [usualMargin / 2, usualMargin, 2 * usualMargin];
 
 /** From this common share on, two experts count as changing the same layers. */
@@ -43,9 +43,8 @@ export const mostCommon = 0.9;
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
 
 /**
- * Returns the smallest and largest number of layers to take from one end. The smallest number counts the
- * first layers that the margin gives to the language expert; the largest ends before the first layer that it
- * gives to the task expert.
+ * The smallest number counts the first layers that the margin gives to the language expert; the largest ends
+ * before the first layer that it gives to the task expert.
  *
  * @param excess from this end on: language share minus task share, in units of an even share
  */
@@ -60,11 +59,11 @@ const rangeFrom = (excess: readonly number[], margin = usualMargin): readonly [n
 const within = (count: number, [fewest, most]: readonly [number, number]): number =>
   Math.min(most, Math.max(fewest, count));
 
-/** Returns language share minus task share for each layer from 0, in units of an even share. */
+/** Language share minus task share for each layer from 0, in units of an even share. */
 const excessOf = (task: readonly number[], language: readonly number[]): number[] =>
   language.map((of, layer) => (of - itemAt(task, layer)) * task.length);
 
-/** Returns the common share of two experts' largest changes: Σ over layers of the smaller share. */
+/** Σ over layers of the smaller share of the largest changes. */
 export const commonShare = (task: readonly number[], language: readonly number[]): number =>
   sum(task.map((of, layer) => Math.min(of, itemAt(language, layer))));
 
@@ -97,7 +96,7 @@ export const topCounts = (
   countsOfEnd(excessOf(task, language).slice(bottom).reverse(), scaledCount(paperCounts.top, task.length));
 
 /**
- * Proposes the paper's default counts, scaled to the layers, within what the changes support.
+ * The paper's default counts, scaled to the layers, within what the changes support.
  *
  * @param task each layer's share of the task expert's largest changes, from `layerProfile`
  * @param language those of the language expert
@@ -121,7 +120,7 @@ export const proposalOf = (
   return { bottom, top, bottomRange, topRange, kept, common, concerns };
 };
 
-/** Returns a proposal for each pair of a task and a language expert. Skips experts that changed nothing. */
+/** Skips experts that changed nothing. */
 export const proposalsOf = (experts: readonly MavVectors[], roles: ExpertRoles): Proposal[] => {
   const profiles = (role: 'task' | 'language') =>
     experts.flatMap((mav) => {

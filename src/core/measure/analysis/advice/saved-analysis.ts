@@ -56,7 +56,7 @@ const topOverlapsSchema: z.ZodType<TopOverlap[]> = z.array(
   }),
 );
 
-/** Schema of the cosines by which checkpoints are chosen. The file may come from another program. */
+/** Checkpoints are chosen by these. The file may come from another program. */
 const cosinesSchema: z.ZodType<(Pick<Overlap, 'experts'> & { whole: Pick<OverlapPart, 'cosine'> })[]> =
   z.array(
     z.object({

@@ -9,7 +9,7 @@ import { bottomCounts, type CountsOfEnd, commonShare, mostCommon, topCounts } fr
 export interface SwappedChange {
   readonly kept: number;
   readonly dropped: number;
-  /** Share outside the layers, where the swap averages both experts. */
+  /** Outside the layers, where the swap averages both experts. */
   readonly halved: number;
 }
 
@@ -35,7 +35,7 @@ export interface LargestChanges {
   readonly share: number;
 }
 
-/** Numbers of layers for a swap, with their reasons. */
+/** With their reasons. */
 export interface SuggestedLayers {
   readonly bottom: number;
   readonly top: number;
@@ -77,7 +77,7 @@ const largestOf = ({ profile = [] }: ProfiledExpert): LargestChanges => {
   return { layers: formatLayers(layers), share: sum(layers.map((at) => profile[at] ?? 0)) };
 };
 
-/** Returns reasons why the profiles decide nothing; empty if they decide. */
+/** Empty if the profiles decide. */
 const undecidedBy = (task: ProfiledExpert, language: ProfiledExpert): string[] => {
   const still = [task, language].filter(({ profile }) => profile === undefined);
   if (still.length > 0 || task.profile === undefined || language.profile === undefined)
@@ -145,7 +145,7 @@ const choose = (
   };
 };
 
-/** Returns counts near the suggested and the paper's (§4.2: 3 to 5 and 0 to 2), the nearest first. */
+/** Near the suggested and the paper's (§4.2: 3 to 5 and 0 to 2), the nearest first. */
 const swapsNear = (
   { bottom, top }: { readonly bottom: number; readonly top: number },
   layers: number,
@@ -160,8 +160,8 @@ const swapsNear = (
 };
 
 /**
- * Suggests numbers of layers for a swap from where the experts' largest changes are (`proposalOf`). If the
- * measurements say nothing, returns the paper's default, scaled to the models' layers.
+ * Judges by where the experts' largest changes are (`proposalOf`). If the measurements say nothing, returns
+ * the paper's default, scaled to the models' layers.
  *
  * @param doubts other reasons to trust no measurement
  * @param budget the largest number of swaps

@@ -4,7 +4,6 @@ import { nearest } from '../../../base/nearest.js';
 import { defaultThreshold, type MavVectors } from '../analysis.js';
 import { autoThreshold } from './auto-threshold.js';
 
-/** A threshold for all experts, and exceptions by name. */
 export interface Thresholds {
   readonly all: number | 'auto';
   readonly own: ReadonlyMap<string, number>;
@@ -37,7 +36,7 @@ export const checkThresholdNames = ({ own }: Thresholds, experts: readonly strin
       });
 };
 
-/** Returns each expert's threshold; `auto` finds a single one over all experts. */
+/** `auto` finds a single threshold over all experts. */
 export const thresholdsOf = ({ all, own }: Thresholds, experts: readonly MavVectors[]): number[] => {
   const common = all === 'auto' ? (autoThreshold(experts) ?? defaultThreshold) : all;
   return experts.map(({ name }) => own.get(name) ?? common);

@@ -34,7 +34,7 @@ export const checkTopShare = (share: number | undefined, experts: number): void 
     throw invalidParameter('top-share', share, 'two experts at least, whose changes it compares');
 };
 
-/** Returns at most `count` changed rows, those with the largest MAV; among ties, the first. */
+/** At most `count` changed rows; among ties, the first. */
 const largestRows = (vector: Float32Array, rows: readonly number[], count: number): ReadonlySet<number> => {
   const changed = rows.filter((row) => itemAt(vector, row) > 0);
   return new Set(changed.sort((a, b) => itemAt(vector, b) - itemAt(vector, a) || a - b).slice(0, count));
@@ -79,8 +79,8 @@ const overlapOf = (a: MavVectors, b: MavVectors, topShare: number): TopOverlap =
 };
 
 /**
- * Computes, for each pair of experts, how many of their largest changes are in common. In each matrix in
- * layers, the `topShare` of rows with the largest MAV counts, so that no matrix dominates.
+ * For each pair of experts. In each matrix in layers, the `topShare` of rows with the largest MAV counts, so
+ * that no matrix dominates.
  */
 export const topOverlapsOf = (experts: readonly MavVectors[], topShare: number): TopOverlap[] =>
   experts.flatMap((a, index) => experts.slice(index + 1).map((b) => overlapOf(a, b, topShare)));

@@ -8,9 +8,9 @@ export interface AxolotlOptions {
 }
 
 /**
- * Returns axolotl's options. axolotl (`utils/freeze.py`, `LayerNamePattern`) reads dots literally, matches
- * from the name's beginning, and reads `[a:b]` at a pattern's end as a range of rows. So dots are not
- * escaped, and no pattern ends that way.
+ * axolotl (`utils/freeze.py`, `LayerNamePattern`) reads dots literally, matches from the name's beginning,
+ * and reads `[a:b]` at a pattern's end as a range of rows. So dots are not escaped, and no pattern ends that
+ * way.
  *
  * @throws LayerloomError PARTITION_UNSUPPORTED for a side that trains nothing
  */

@@ -73,7 +73,7 @@ const ofBoth = {
 >;
 
 /**
- * Formats a partition. Skips sides that the format cannot express, with a warning.
+ * Skips sides that the format cannot express, with a warning.
  *
  * @throws LayerloomError PARTITION_UNSUPPORTED if the format can express neither side
  */

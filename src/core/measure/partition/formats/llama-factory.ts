@@ -14,7 +14,7 @@ export interface LlamaFactoryOptions {
   readonly freeze_extra_modules?: string;
 }
 
-/** The options, and parameters of the side that stay frozen (`leftOut`). */
+/** `leftOut`: parameters of the side that stay frozen. */
 export interface LlamaFactoryFreeze {
   readonly options: LlamaFactoryOptions;
   readonly leftOut: readonly string[];
@@ -23,9 +23,8 @@ export interface LlamaFactoryFreeze {
 const name = 'LLaMA-Factory';
 
 /**
- * Returns LLaMA-Factory's options for a side. They can express only the first or the last layers, with the
- * same modules in each. A final `norm` is left out: `freeze_extra_modules` matches parts of names, so `norm`
- * would also train each `input_layernorm`.
+ * The options can express only the first or the last layers, with the same modules in each. A final `norm` is
+ * left out: `freeze_extra_modules` matches parts of names, so `norm` would also train each `input_layernorm`.
  *
  * The result is checked against `_setup_freeze_tuning` (`model/adapter.py`) over all parameters.
  *
@@ -90,5 +89,5 @@ const rangeOf = (count: number, layers: number): number[] =>
 
 const headOf = (rest = ''): string => rest.split('.')[0] ?? rest;
 
-/** Returns the module's name as LLaMA-Factory uses it: `norm` for `model.norm.weight`. */
+/** `norm` for `model.norm.weight`. */
 const moduleName = (parameter: string): string => parameter.split('.').at(-2) ?? parameter;

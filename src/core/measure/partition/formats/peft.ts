@@ -57,7 +57,7 @@ const lastPart = (path: string): string => path.slice(path.lastIndexOf('.') + 1)
 
 const namesOf = ({ parts }: Partition): readonly string[] => partNames.flatMap((part) => parts[part]);
 
-/** Returns all modules that parameters' names imply, including those that only contain others. */
+/** As parameters' names imply them, including modules that only contain others. */
 const modulesOf = (partition: Partition): readonly string[] => {
   const modules = new Set<string>();
   for (const name of namesOf(partition)) {
@@ -67,7 +67,7 @@ const modulesOf = (partition: Partition): readonly string[] => {
   return [...modules];
 };
 
-/** Returns PEFT's rule: it compares the end of the name, and the first number after the layers' pattern. */
+/** PEFT compares the end of the name, and the first number after the layers' pattern. */
 const targetRule = ({
   target_modules: targets,
   layers_to_transform: layers,
