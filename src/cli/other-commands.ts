@@ -34,7 +34,6 @@ const meant: Readonly<Record<string, readonly string[]>> = {
   '--help': ['/?', '/h', 'man', 'usage'],
 };
 
-/** The word without hyphens and underscores. */
 export const plainWord = (word: string): string => word.toLowerCase().replace(/[_-]/g, '');
 
 export const otherCommands: ReadonlyMap<string, string> = new Map(
@@ -51,7 +50,7 @@ const methods = [
 
 const fetching = ['download', 'pull', 'fetch', 'get'];
 
-/** Names the replacement of a command if that is no command. */
+/** Undefined for a command. */
 export const inPlaceOf = (word: string): string | undefined => {
   if (methods.includes(plainWord(word))) return 'it is a method, which a recipe names and merge runs';
   return fetching.includes(word) ? 'a command fetches the models that it needs by --download' : undefined;

@@ -9,7 +9,7 @@ import { paintedBar } from './text/painted-bar.js';
 export interface Printer {
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
-  /** Receives the progress. Default: a bar on stderr. */
+  /** Default: a bar on stderr. */
   readonly progress?: (progress: Progress) => void;
 }
 
@@ -24,10 +24,7 @@ export const printTo = (other: Printer): void => {
 
 export const progressReceiver = (): Printer['progress'] => printer.progress;
 
-/**
- * Prints data to stdout, with control characters escaped except in our own coloured bars. Everything else
- * goes to stderr.
- */
+/** Escapes control characters, except in our own coloured bars. Everything but data goes to stderr. */
 export const printLine = (text: string): void => {
   const fitted = text.split('\n').map(fit).join('\n');
   const parts = hasColours() ? fitted.split(paintedBar) : [fitted];
@@ -35,7 +32,7 @@ export const printLine = (text: string): void => {
   printText(parts.map((part, index) => (index % 2 === 0 ? visible(part) : part)).join(''));
 };
 
-/** Breaks a line that is wider than the terminal between words, and indents the rest. */
+/** Between words; indents the rest. */
 const fit = (line: string): string => {
   const width = columns() ?? Number.POSITIVE_INFINITY;
   if (stripVTControlCharacters(line).length <= width) return line;
@@ -49,7 +46,7 @@ const fit = (line: string): string => {
   ].join('\n');
 };
 
-/** Prints unescaped text that the reader may save as a file. */
+/** Unescaped: the reader may save the text as a file. */
 export const printText = (text: string): void => {
   printer.out(`${text}\n`);
 };
@@ -86,15 +83,15 @@ export const printNext = (command: string | undefined): void => {
 
 export const warn = (warning: string): void => note(`warning: ${visibleLine(warning)}`);
 
-/** True if stdout is a terminal with colours; NO_COLOR and FORCE_COLOR override. */
+/** NO_COLOR and FORCE_COLOR override the terminal. */
 export const hasColours = (): boolean =>
   colours.isColorSupported && (process.stdout.isTTY || 'FORCE_COLOR' in process.env);
 
 export const stdoutColours = () => colours.createColors(hasColours());
 
-/** Columns of the terminal; undefined if stdout is no terminal. */
+/** Undefined if stdout is no terminal. */
 export const columns = (): number | undefined =>
   process.stdout.isTTY ? process.stdout.columns || undefined : undefined;
 
-/** The usual width of texts and pictures, or that of a narrower terminal. */
+/** Less in a narrow terminal. */
 export const textWidth = (): number => Math.min(columns() ?? 80, 80);

@@ -85,7 +85,7 @@ const commands = [
   schema,
 ];
 
-/** Builds the command line. Errors are thrown for `main` to print; commander neither prints nor exits. */
+/** Errors are thrown for `main` to print; commander neither prints nor exits. */
 export const buildProgram = (): Command => {
   const program = new ExampleCommand('layerloom');
   program

@@ -18,8 +18,8 @@ import { beforeDashes, commandOf, unknownHelpOf, usageErrorOf, wrongDashIn } fro
 const isQuiet = (args: readonly string[]): boolean => args.includes('-q') || args.includes('--quiet');
 
 /**
- * Prints an error after the warnings that may explain it, and returns the exit code. Prints it with --json
- * also as an object on stdout, with -v its stack.
+ * Warnings that may explain the error come first. With --json also prints an object on stdout, with -v the
+ * stack. Returns the exit code.
  */
 export const reportError = (
   error: unknown,
@@ -53,7 +53,7 @@ export interface ReportedError {
   readonly warnings: readonly string[];
 }
 
-/** Describes an error for Python, with Python's parameter names instead of options. */
+/** With Python's parameter names instead of options. */
 export const describeError = (error: unknown, args: readonly string[], program: Command): ReportedError => {
   const known = asLayerloomError(error, args, program, pythonName);
   const { message, ...described } = known?.toJSON() ?? internal(error);
@@ -66,7 +66,6 @@ export const describeError = (error: unknown, args: readonly string[], program: 
   };
 };
 
-/** Replaces commands by calls, and options by parameters. */
 const inPython = (text: string, { options }: Command): string =>
   commandsInPython(text).replace(/(?<![\w-])--[a-z][a-z-]*[a-z]/g, (long) =>
     options.some((option) => option.long === long) ? `\`${pythonName(long)}\`` : long,
@@ -95,7 +94,7 @@ const asLayerloomError = (
   return error instanceof CommanderError ? usageErrorOf(error, args, program) : undefined;
 };
 
-/** Returns the option of an error's parameter; undefined for a parameter from a file. */
+/** Undefined for a parameter from a file. */
 const optionOf = (
   { code, details, context }: LayerloomError,
   args: readonly string[],
@@ -161,7 +160,7 @@ const builtProgram = (): Command => {
 };
 
 /**
- * Runs a command line to its end and prints to stdout and stderr. A process can run only one at a time.
+ * A process can run only one command line at a time.
  *
  * @param given the words after `layerloom`
  * @param report receives the error that ended the command, and returns the exit code

@@ -19,10 +19,10 @@ export const schemaCommand = async (name: string): Promise<void> => {
 };
 
 /**
- * Returns a comment that names the schema for editors with the YAML language server. In a project that
- * depends on layerloom the path is relative, and so works on other machines.
+ * For editors with the YAML language server. In a project that depends on layerloom the path is relative, and
+ * so works on other machines.
  *
- * @param folder the folder of the file that the comment begins
+ * @param folder of the file that the comment begins
  */
 export const schemaComment = (name: SchemaName, folder: string): string => {
   const file = schemaFile(name);

@@ -51,9 +51,7 @@ type ScratchRequest = Extract<Request, { scratch: number }>;
 
 let answers = 1;
 
-/**
- * Writes a whole answer to a pipe, blocking. Errors are ignored: if the caller is gone, the input ends too.
- */
+/** Blocks. Errors are ignored: if the caller is gone, the input ends too. */
 const answer = (line: object): void => {
   let rest: Uint8Array = Buffer.from(`${JSON.stringify(line)}\n`);
   try {
@@ -155,11 +153,7 @@ const run = async ({ call, words, directory, environment }: Call): Promise<void>
   else answer({ call, result: last ?? printed });
 };
 
-/**
- * Answers calls until the input ends.
- *
- * @param descriptor of answers, in digits; default: stdout
- */
+/** @param descriptor of answers, in digits; default: stdout */
 export const serve = async (descriptor = '1'): Promise<number> => {
   answers = Number(descriptor);
   const waiting: Call[] = [];

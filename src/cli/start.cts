@@ -29,10 +29,7 @@ const { foreignBelow } =
 const file = join(__dirname, 'layerloom.cjs');
 const source = readFileSync(file, 'latin1');
 
-/**
- * The folder of compiled code; undefined if the user has no cache folder or has disabled Node's compile
- * cache.
- */
+/** Undefined if the user has no cache folder or has disabled Node's compile cache. */
 const folder = (): string | undefined => {
   const { XDG_CACHE_HOME: cache = '', HOME: home = '', NODE_DISABLE_COMPILE_CACHE: off = '' } = process.env;
   const parent = isAbsolute(cache) ? cache : isAbsolute(home) ? join(home, '.cache') : undefined;
@@ -98,7 +95,7 @@ const removeOld = (from: string): void => {
   }
 };
 
-/** Writes compiled code atomically, then removes old code. */
+/** Atomically; then removes old code. */
 const writeCompiled = (path: string, script: import('node:vm').Script, into: string): void => {
   const partial = `${path}.${process.pid}`;
   try {

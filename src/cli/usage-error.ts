@@ -17,7 +17,7 @@ const aboutWords = [
 
 const usageError = (reason: string): LayerloomError => new LayerloomError('USAGE', { reason });
 
-/** Returns the command that the first words name, and these words. */
+/** Also returns the words that name the command. */
 export const commandOf = (
   program: Command,
   args: readonly string[],
@@ -52,7 +52,7 @@ const completions = (word: string, candidates: readonly string[], shortest: numb
   return candidates.filter((one) => one.length >= shortest && word.startsWith(one));
 };
 
-/** Returns the options that a word may mean: another name, a near one, or those that begin with it. */
+/** Another name, a near one, or those that begin with it. */
 const meantOptions = (flag: string, known: readonly string[]): readonly string[] => {
   const shown = new Map(known.flatMap((long) => spellingsOf(long).map((spelling) => [spelling, long])));
   const found = shown.has(flag) ? flag : flag.startsWith('--') ? nearest(flag, shown.keys()) : undefined;
@@ -67,11 +67,10 @@ const longsOf = (command: Command): string[] =>
     .visibleOptions(command)
     .flatMap(({ long }) => long ?? []);
 
-/** Options of other programs for things that are arguments here. */
 const ofArguments =
   /^--(models?|inputs?|path|file|dir|directory|config|recipe|checkpoints?|experiment)-?\d*$/;
 
-/** Explains how to name models and files that were given by an unknown option. */
+/** Models and files are arguments here, not options. */
 const byArguments = (flag: string, command: Command): string | undefined => {
   const names = command.registeredArguments.map((argument) => argument.name());
   const isNamed = names.some((name) => spellingsOf(`--${name}`).includes(flag));
@@ -108,7 +107,7 @@ const unknownOption = (given: string, command: Command, program: Command): Layer
   return usageError(`unknown option ${flag}; ${needs}${advice(meant, command)}`);
 };
 
-/** Returns one error for several options of another program that must be left out. */
+/** Several options of another program must be left out. */
 const refusedTogether = (unknown: readonly string[], command: Command): LayerloomError | undefined => {
   const known = longsOf(command).flatMap((long) => spellingsOf(long));
   const flags = unknown
@@ -213,7 +212,6 @@ const said = (words: readonly string[]): string => listed(words.slice(0, 3).map(
 
 const yaml = /\.ya?ml$/i;
 
-/** Explains the possible meaning of surplus words. */
 const hintsAbout = (extra: readonly string[], name: string): string[] => {
   if (extra.length === 0) return [];
   if (extra.every((word) => /^[\d.,]+$/.test(word)))
@@ -225,7 +223,6 @@ const hintsAbout = (extra: readonly string[], name: string): string[] => {
   return name === 'merge' ? ['soup averages models, and swap exchanges their layers'] : [];
 };
 
-/** Names the missing and the surplus words, in one sentence. */
 const misfit = (command: Command, operands: readonly string[]): LayerloomError => {
   const taken = command.registeredArguments;
   const name = wholeName(command).replace(/^layerloom /, '');
@@ -260,10 +257,7 @@ const misfit = (command: Command, operands: readonly string[]): LayerloomError =
   return usageError(`${parts}; ${advice(out === undefined ? [] : [`-o ${shellPath(out)}`], command)}`);
 };
 
-/**
- * Converts commander's error to ours. An unknown option is reported before a missing one, with the options or
- * commands that it may mean.
- */
+/** An unknown option is reported before a missing one, with the options or commands that it may mean. */
 export const usageErrorOf = (
   { code, message }: CommanderError,
   args: readonly string[],

@@ -43,7 +43,7 @@ type Always<O extends Options> = {
     : never;
 }[keyof O];
 
-/** A command's arguments and options by declared name. Absent if not given. */
+/** Absent if not given. */
 export type Given<A extends Arguments, O extends Options> = {
   readonly [Key in keyof A]: GivenOf<A[Key]>;
 } & { readonly [Key in Always<O>]: GivenOf<O[Key]> } & {
@@ -63,7 +63,7 @@ interface CommandFacts<A extends Arguments, O extends Options> extends Headline 
   /** Options in the order of help, before the common ones. */
   readonly options?: O;
   readonly notes?: (command: Command) => string;
-  /** Does the command's work. Imports it on demand, so that help and other commands start fast. */
+  /** Imports the command's work on demand, so that help and other commands start fast. */
   readonly run: (given: Given<A, O>, program: Command) => Promise<void>;
 }
 
@@ -85,8 +85,8 @@ const textsIn = (value: unknown): string[] => {
 };
 
 /**
- * Refuses a path that the shell left unexpanded (`~`, `$HOME`). Refuses an empty path, which an unset
- * variable gives and which would mean the working directory.
+ * The shell left `~` or `$HOME` unexpanded, or an unset variable gave an empty path, which would mean the
+ * working directory.
  *
  * @throws LayerloomError USAGE
  */
@@ -108,8 +108,7 @@ const checkPlaces = (name: string, flags: string, value: unknown): void => {
 };
 
 /**
- * Declares a command. Help, completion, the reference and the mapping to parameters follow from the
- * declarations of its options.
+ * Help, completion, the reference and the mapping to parameters follow from the declarations of its options.
  */
 export const command = <
   const A extends Arguments = Record<never, never>,

@@ -34,7 +34,7 @@ export interface OptionGroup {
   readonly options: readonly OptionDescription[];
 }
 
-/** A command as plain data, for references and shell completion. */
+/** As plain data, for references and shell completion. */
 export interface CommandDescription {
   /** The words after `layerloom`: `['experiment', 'init']`; empty for the program. */
   readonly path: readonly string[];
@@ -49,7 +49,7 @@ export interface CommandDescription {
   readonly subcommands: readonly string[];
 }
 
-/** Describes all commands in the order of help, each before its subcommands, without hidden options. */
+/** In the order of help, each before its subcommands, without hidden options. */
 export const describeCommands = (program: Command): CommandDescription[] => describe(program, []);
 
 const describe = (command: Command, path: readonly string[]): CommandDescription[] => {

@@ -56,7 +56,7 @@ const widest = 100;
 
 const helpColumns = (): number => Math.min(columns() ?? 80, widest);
 
-/** Breaks a command line before options, with backslashes. */
+/** Before options, with backslashes. */
 const wrapCommand = (line: string): string => {
   const [first = '', ...others] = line.split(/ (?=-)/);
   const lines = [first];
@@ -91,7 +91,7 @@ const widestTerm = 26;
 /** Least width of a description beside its term; a narrower one stands below. */
 const narrowestText = 34;
 
-/** Wraps help at the terminal's width, or at 80 columns. */
+/** At the terminal's width, or at 80 columns. */
 export const helpLayout: HelpConfiguration = {
   minWidthToWrap: 20,
   prepareContext(this: Help) {
@@ -145,10 +145,9 @@ const shownFirst = (command: Command): readonly Option[] => {
   return options.filter((option) => chosen.has(option));
 };
 
-/** The first clause of a description. */
 export const firstClause = (text: string): string => text.replace(/(?: \([^()]*)?[;:] .*$/s, '');
 
-/** Returns the text of `-h`: the usage, the options used most, one example. */
+/** The usage, the options used most, one example. */
 export const shortHelp = (command: Command): string => {
   const help = command.createHelp();
   help.prepareContext({});
@@ -176,7 +175,6 @@ export const shortHelp = (command: Command): string => {
   ].join('\n');
 };
 
-/** Commands that `layerloom -h` shows. */
 const often = ['swap', 'soup', 'merge', 'analyze', 'inspect', 'verify', 'batch', 'evaluate'];
 
 export const argumentTerm = (argument: Pick<Argument, 'required' | 'variadic' | 'name'>): string => {

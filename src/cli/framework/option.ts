@@ -5,7 +5,7 @@ import { LayerloomError } from '../../core/base/errors/errors.js';
 import { alsoAccepted } from '../options/spellings.js';
 
 export interface OptionFacts {
-  /** Converts the given text. `previous` is the value of a repeated option so far. */
+  /** `previous` is the value of a repeated option so far. */
   readonly parse?: (text: string, previous: never) => unknown;
   /** The default in words. The called function applies it. */
   readonly default?: string;
@@ -19,7 +19,7 @@ export interface OptionFacts {
   readonly repeatable?: true;
 }
 
-/** A declared option; the command stores it under the parameter's name. */
+/** The command stores the value under the parameter's name. */
 export interface OptionDeclaration<Value = unknown, Always extends boolean = boolean> {
   /** `-o, --out <dir>` */
   readonly flags: string;
@@ -44,8 +44,8 @@ type ValueOf<Flags extends string, Facts extends OptionFacts> = Facts extends {
         : boolean;
 
 /**
- * Declares an option. Flags determine its type: a boolean without a value, a text for `<x>`, a list for
- * `<x...>`, one of the choices, or the parser's result.
+ * Flags determine the type: a boolean without a value, a text for `<x>`, a list for `<x...>`, one of the
+ * choices, or the parser's result.
  */
 export const option = <const Flags extends string, const Facts extends OptionFacts = Record<never, never>>(
   flags: Flags,
@@ -81,7 +81,7 @@ export const pathKinds: Readonly<Record<string, 'files' | 'directories'>> = {
   recipe: 'files',
 };
 
-/** True if an option's or argument's value is a path or a model. */
+/** The value is a path or a model. */
 export const isPlace = (flags: string): boolean => Object.hasOwn(pathKinds, placeholderOf(flags));
 
 /** Refuses a second path or model, which would silently replace the first. */
@@ -96,7 +96,6 @@ const once =
   };
 
 export class DeclaredOption extends Option {
-  /** The parameter's name. */
   readonly key: string;
   readonly facts: OptionFacts;
 
@@ -118,7 +117,7 @@ export class DeclaredOption extends Option {
   }
 }
 
-/** Another spelling of an option. It is hidden, and stored as that option's value. */
+/** Hidden, and stored as the option's value. */
 class OtherSpelling extends DeclaredOption {
   readonly #stored: string;
 

@@ -2,9 +2,7 @@ import { LayerloomError } from '../../core/base/errors/errors.js';
 import { invalidParameter } from '../../core/base/errors/invalid-parameter.js';
 import { nearest } from '../../core/base/nearest.js';
 
-/**
- * Parses a number. Returns other text unchanged, for the called function to refuse with the parameter's name.
- */
+/** Returns other text unchanged, for the called function to refuse with the parameter's name. */
 export const toNumber = (text: string): number => {
   const value = Number(text);
   return text.trim() === '' || Number.isNaN(value) ? (text as unknown as number) : value;
@@ -48,7 +46,7 @@ export const toArguments = (text: string): Record<string, number | string | bool
     }),
   );
 
-/** Parses words separated by commas, each once. */
+/** Separated by commas, each once. */
 export const toWords = (text: string): string[] => [
   ...new Set(
     text
@@ -63,7 +61,7 @@ const toNumbers = (text: string): number[] => text.split(',').map(toNumber);
 export const toWeights = (text: string): number[] | 'magnitude' =>
   text === 'magnitude' ? text : toNumbers(text);
 
-/** Returns a parser that refuses any other value before work begins. */
+/** The parser refuses any other value before work begins. */
 export const toOneOf =
   <const Choice extends string>(parameter: string, choices: readonly Choice[]) =>
   (text: string): Choice => {
@@ -78,7 +76,7 @@ export const toOneOf =
     });
   };
 
-/** Parses a part: `2/8` is the third of eight. @throws LayerloomError INVALID_PARAMETER */
+/** `2/8` is the third of eight. @throws LayerloomError INVALID_PARAMETER */
 export const toPart = (parameter: string, text: string): { index: number; count: number } => {
   const groups = /^(?<index>\d+)\/(?<count>\d+)$/.exec(text)?.groups;
   const [index, count] = [Number(groups?.['index']), Number(groups?.['count'])];
@@ -86,7 +84,7 @@ export const toPart = (parameter: string, text: string): { index: number; count:
   return { index, count };
 };
 
-/** Returns a size; refuses a few bytes, whose unit was left out. @throws LayerloomError INVALID_PARAMETER */
+/** Refuses a few bytes, whose unit was left out. @throws LayerloomError INVALID_PARAMETER */
 export const toShardSize = (text: string): string => {
   if (/^\d{1,3}$/.test(text.trim()))
     throw invalidParameter('maxShardSize', text, 'a size with its unit, such as 5GB or 500MB');

@@ -57,7 +57,6 @@ export const spellings: Readonly<Record<string, OtherSpellings>> = {
 interface Refusal {
   readonly reason: string;
   readonly words: readonly string[];
-  /** The commands that the entry is for. */
   readonly commands?: readonly string[];
 }
 
@@ -222,13 +221,12 @@ export const longOf = (parameter: string): string =>
 /** Keywords of Python, which cannot name a parameter and get an underscore. */
 const pythonWords = new Set(['as', 'from', 'import']);
 
-/** The Python name of a long option: `dry_run` for `--dry-run`. */
+/** `dry_run` for `--dry-run`. */
 export const pythonName = (long: string): string => {
   const name = long.replace(/^--/, '').replaceAll('-', '_');
   return pythonWords.has(name) ? `${name}_` : name;
 };
 
-/** Python functions by command. */
 export const pythonFunctions: Readonly<Record<string, string>> = {
   ...{ swap: 'swap', soup: 'soup', merge: 'merge', revert: 'revert', apply: 'apply', relayout: 'relayout' },
   ...{

@@ -9,8 +9,8 @@ const sizes = (models: PlannedDownload['models']): string =>
     .join(' + ');
 
 /**
- * Returns the downloads as a share of the whole models, `9.1 GB of 2 × 16.1 GB (57 %)`, and by model if there
- * are several; empty without downloads.
+ * A share of the whole models, `9.1 GB of 2 × 16.1 GB (57 %)`, and by model if there are several; empty
+ * without downloads.
  */
 export const downloadRows = (download: PlannedDownload | undefined): (readonly [string, string])[] => {
   if (download === undefined || download.bytes === 0) return [];

@@ -86,7 +86,7 @@ const labelsOf = ([first, last]: readonly [number, number]): string[] => {
   return all.length <= drawn ? all : [...all.slice(0, 2), '    ⋮', ...all.slice(-2)];
 };
 
-/** Returns a model's colour by name. Null means a tensor computed from several models. */
+/** Null means a tensor computed from several models. */
 const tintsOf = (names: readonly string[], colours: Colors) => {
   const tints = [colours.blue, colours.green, colours.magenta, colours.yellow];
   return (name: string | null) => {
@@ -95,10 +95,7 @@ const tintsOf = (names: readonly string[], colours: Colors) => {
   };
 };
 
-/**
- * Returns a function that draws an origin's bar in its model's shade and colour. Each mixture of models has
- * its own shade.
- */
+/** In the model's shade and colour. Each mixture of models has its own shade. */
 const painter = (origins: readonly Origin[], names: readonly string[], colours: Colors) => {
   const tint = tintsOf(names, colours);
   const mixed = [...new Set(origins.map(({ from }) => itemAt(from, 0)))].filter(

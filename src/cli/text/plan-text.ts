@@ -12,7 +12,7 @@ import { columns, textWidth } from '../print.js';
 import { downloadRows } from './download-text.js';
 import { drawLayers } from './layer-stack.js';
 
-/** Formats a run's private memory; if it limits the threads, also that of all wanted threads. */
+/** If memory limits the threads, also that of all wanted threads. */
 const describeMemory = ({ shards }: MergePlan, wanted: number): string => {
   const need = memoryOf(shards.flatMap(({ tensors }) => tensors));
   const threads = mostThreads(need, wanted);
@@ -20,7 +20,7 @@ const describeMemory = ({ shards }: MergePlan, wanted: number): string => {
   return `about ${formatBytes(memoryWith(need, threads))} private, with ${counted(threads, 'thread')}${more}`;
 };
 
-/** A recipe with its final parameters: `Layer swap: bottom 5, top 2, …`. */
+/** With final parameters: `Layer swap: bottom 5, top 2, …`. */
 export const describeRecipe = ({ title, recipe, form }: MergePlan): string => {
   const settings = Object.entries(recipe).map(([key, value]) =>
     // Parameters that the picture of layers shows.
@@ -38,8 +38,8 @@ export const describeRecipe = ({ title, recipe, form }: MergePlan): string => {
 const listed = ['weights', 'magnitude_weights', 'schedule_weights', 'layer_range', 'layers'];
 
 /**
- * Formats a list of numbers as `1,2`, a gradient as `1 → 0.5`, numbers with four digits, and filters, models
- * and recipes in YAML's flow style.
+ * A list of numbers as `1,2`, a gradient as `1 → 0.5`, numbers with four digits, and filters, models and
+ * recipes in YAML's flow style.
  */
 const describeValue = (value: unknown, key: string): string => {
   if (typeof value === 'number') return decimals(value);

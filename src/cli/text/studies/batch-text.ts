@@ -54,7 +54,7 @@ export const describeCost = (
   ]);
 
 /**
- * Estimates the time to merge and to score from measurements on this machine, or says how to measure it.
+ * From measurements on this machine, or says how to measure.
  *
  * @param out the experiment's directory
  */
@@ -123,8 +123,7 @@ const namesOf = (merges: readonly ExperimentMerge[]): string => {
 const mostListed = 20;
 
 /**
- * Returns a line for each merge. A long list has a line for each method and folder, with its number of
- * merges.
+ * A long list has a line for each method and folder, with its number of merges.
  *
  * @param all never shortens the list
  */

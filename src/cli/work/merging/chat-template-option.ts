@@ -10,11 +10,10 @@ import {
 const largest = 1_000_000;
 
 /**
- * Returns the chat template for `--chat-template`: a name or a template's text unchanged, otherwise the
- * content of the file with that path.
+ * A name or a template's text is unchanged; a path gives the file's content.
  *
  * @throws LayerloomError INVALID_PARAMETER for any other value, TEMPLATE_INVALID if the file's text has an
- *   error
+ * error
  */
 export const chatTemplateOption = async (value: string | undefined): Promise<string | undefined> => {
   if (value === undefined || chatTemplateOf(value) !== undefined) return value;

@@ -60,7 +60,7 @@ export const methodCommand = (method: keyof RecipesByMethod, options: MergeComma
   return mergeCommand({ method, ...Object.fromEntries(given) } as unknown as RecipeInput, options);
 };
 
-/** Refuses an adapter in place of its base. @throws LayerloomError USAGE */
+/** @throws LayerloomError USAGE for an adapter in place of its base */
 export const checkOrder = async (base: string, adapter: string): Promise<void> => {
   const isAdapter = async (model: string) => isBareAdapter(await parseAddress(model));
   if ((await isAdapter(base)) && !(await isAdapter(adapter)))
@@ -137,7 +137,7 @@ const planAndRun = async (
   show(result, options, () => describeResult(plan, result));
 };
 
-/** Runs the checks of the real run. Errors that an option would avoid are only warnings. */
+/** Errors that an option would avoid are only warnings. */
 const warnOfRun = async (plan: MergePlan, options: MergeCommandOptions): Promise<void> => {
   const { out, quiet } = options;
   const { wanted, warnings } = await checkRun(plan, options);

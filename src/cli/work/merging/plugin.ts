@@ -5,7 +5,7 @@ import { importFile } from '../../../core/base/files/import-file.js';
 import { methods } from '../../../core/methods/index.js';
 
 /**
- * Imports each module once, to register methods (docs/methods.md). Modules print to stderr.
+ * Each module is imported once, and registers methods (docs/methods.md). Modules print to stderr.
  *
  * @param files paths, relative to the working directory
  * @throws LayerloomError USAGE if a module cannot be imported, or registers no method

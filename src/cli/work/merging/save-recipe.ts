@@ -4,7 +4,7 @@ import type { MergePlan } from '../../../core/plan/plan.js';
 import { writeRecipe } from './write-recipe.js';
 
 /**
- * Writes the recipe that reproduces a plan's merge, with paths relative to the file's folder.
+ * Paths are relative to the file's folder.
  *
  * @param force replace an existing file
  * @throws LayerloomError OUTPUT_INVALID if the file exists; WRITE_FAILED

@@ -8,7 +8,7 @@ import { warn } from '../../print.js';
 import { describeAnalysis } from '../../text/models/analysis-summary.js';
 import { show, watched } from '../running/show.js';
 
-/** Parses values of `--threshold`: one for all experts, or `NAME=T`. The last one of each wins. */
+/** `--threshold` is one for all experts, or `NAME=T`. The last one of each wins. */
 const thresholdsIn = (texts: readonly string[] = []): Pick<AnalyzeParameters, 'threshold' | 'thresholds'> => {
   const isOwn = (text: string) => text.includes('=');
   let own: Record<string, number> = {};
@@ -21,7 +21,7 @@ const thresholdsIn = (texts: readonly string[] = []): Pick<AnalyzeParameters, 't
 };
 
 /**
- * Refuses an expert that was meant as a value of `--task` or `--lang`, which take one value each time.
+ * `--task` and `--lang` take one value each time, so an expert may be meant as a further value.
  *
  * @throws LayerloomError USAGE
  */

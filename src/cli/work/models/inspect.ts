@@ -31,7 +31,7 @@ export const inspectCommand = async (options: InspectCommandOptions): Promise<vo
   }
 };
 
-/** Opens a model with its adapter, if any, or a bare adapter. */
+/** With its adapter, if any, or a bare adapter. */
 const openForInspection = async (
   model: string,
 ): Promise<{ readonly checkpoint?: CheckpointIndex; readonly adapter?: Adapter }> => {

@@ -1,6 +1,6 @@
 /**
- * Runs work with a signal that aborts at the first SIGINT, SIGTERM or SIGHUP, so that a run can remove or
- * keep its staging. The handlers are then removed, so a second signal ends the process.
+ * The signal aborts at the first SIGINT, SIGTERM or SIGHUP, so that a run can remove or keep its staging. The
+ * handlers are then removed, so a second signal ends the process.
  */
 export const interruptible = async <T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> => {
   const controller = new AbortController();

@@ -38,7 +38,7 @@ const describe = ({ phase, done, total, merges }: Progress, seconds: number, beg
 const widestBar = 30;
 const leastBar = 4;
 
-/** Fits bar and text into the terminal by shortening the bar. */
+/** Shortens the bar. */
 const formatLine = (share: number, text: string, columns: number): string => {
   const figures = `${Math.floor(100 * share)}%  ${text}`;
   const width = Math.min(widestBar, columns - figures.length - 2);
@@ -47,7 +47,7 @@ const formatLine = (share: number, text: string, columns: number): string => {
   return `${'█'.repeat(full)}${'░'.repeat(width - full)} ${figures}`;
 };
 
-/** Shows progress on stderr: a bar on a terminal, otherwise a line every few seconds. */
+/** A bar on a terminal, otherwise a line every few seconds. */
 export class ProgressDisplay {
   readonly #stream: NodeJS.WriteStream;
   #started = performance.now();

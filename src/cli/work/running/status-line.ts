@@ -3,8 +3,8 @@ import { visibleLine } from '../../../core/base/errors/visible.js';
 const lineMs = 60_000;
 
 /**
- * Shows a state in one line of stderr. On a terminal, the line is overwritten. Elsewhere, a new line appears
- * when the subject changes, and once a minute.
+ * On a terminal, the line is overwritten. Elsewhere, a new line appears when the subject changes, and once a
+ * minute.
  */
 export class StatusLine {
   readonly #stream: NodeJS.WriteStream;
@@ -26,14 +26,14 @@ export class StatusLine {
     this.#shown = { text, subject, at };
   }
 
-  /** Ends the line on a terminal, so that the last state stays. */
+  /** The last state stays on a terminal. */
   end(): void {
     if (this.#shown !== undefined && this.#stream.isTTY) this.#stream.write('\n');
     this.#shown = undefined;
   }
 }
 
-/** Cuts a text to a terminal's line, without the last column. */
+/** Leaves the terminal's last column free. */
 const fitting = (text: string, columns: number): string => {
   const characters = [...visibleLine(text)];
   return characters.length < columns ? characters.join('') : `${characters.slice(0, columns - 2).join('')}…`;

@@ -62,7 +62,7 @@ export interface EvaluateCommandOptions extends OutputOptions {
   readonly import?: string;
 }
 
-/** Options that say how to score models without an experiment. */
+/** How to score models without an experiment. */
 const ofModels = {
   '--tasks': 'tasks',
   '--benchmarks': 'benchmarks',
@@ -71,7 +71,6 @@ const ofModels = {
   '--out': 'out',
 } as const;
 
-/** Options that only an experiment can use. */
 const ofExperiments = {
   '--only': 'only',
   '--part': 'part',
@@ -161,7 +160,6 @@ const modelsCommand = async (options: EvaluateCommandOptions): Promise<void> => 
   const directory = out ?? usualScores;
   const { tables } = await scoreTables(directory, { tables: ['models', 'comparisons'] });
   const text = [
-    // Prints scores before their comparisons.
     formatTables(tables.toReversed(), 'text', process.stdout.columns),
     describeEvaluation({ ...outcome, scored: [], kept: [] }),
   ].join('\n\n');
@@ -250,10 +248,7 @@ const ended = (
     });
 };
 
-/**
- * The next command: the selection for checkpoints alone, the report for merges. Undefined if scores are
- * missing.
- */
+/** The selection for checkpoints alone, the report for merges. Undefined if scores are missing. */
 const nextOf = (directory: string, outcome: EvaluationOutcome): string | undefined =>
   hasAll(outcome) && outcome.experiment.merges.length === 0
     ? layerloomCommand('select', '--scores', argument(directory), '-o', 'selection.json')

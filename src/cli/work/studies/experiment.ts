@@ -117,7 +117,7 @@ export const nextOf = (file: string): string =>
     argument(join(dirname(file), basename(file, extname(file)))),
   );
 
-/** Converts models' paths from the working directory to `folder`. */
+/** From the working directory to `folder`. */
 const modelsFrom = async (
   folder: string,
   { base, tasks, languages, references, selectedBy }: StudyModels,
@@ -149,7 +149,7 @@ const dataFrom = (folder: string, directory: string): string => {
   return wayFrom(folder, directory);
 };
 
-/** Makes a model's relative paths relative to `folder`; absolute ones and hub names are unchanged. */
+/** Absolute paths and hub names are unchanged. */
 export const pathFrom = async (folder: string, model: string): Promise<string> => {
   const address = await parseAddress(model);
   return printAddress(
@@ -161,7 +161,7 @@ export const pathFrom = async (folder: string, model: string): Promise<string> =
 };
 
 /**
- * Parses the experts of an option, each `NAME=DIR` or `DIR`.
+ * Each `NAME=DIR` or `DIR`.
  *
  * @throws LayerloomError USAGE
  */
@@ -182,7 +182,7 @@ const expertsOf = async (
   return Object.fromEntries(experts);
 };
 
-/** Parses `--lang`, each `LANGUAGE:EXPERT`. @throws LayerloomError USAGE */
+/** Each `LANGUAGE:EXPERT`. @throws LayerloomError USAGE */
 const languagesOf = async (
   given: readonly string[],
   folder: string,
@@ -205,7 +205,7 @@ const languagesOf = async (
 
 const alreadyThere = 'exists already; choose another file';
 
-/** Refuses what `writeNew` would refuse, before long work. @throws LayerloomError OUTPUT_INVALID */
+/** Called before long work. @throws LayerloomError OUTPUT_INVALID */
 export const refuseExisting = async (file: string): Promise<void> => {
   if (await exists(file)) throw new LayerloomError('OUTPUT_INVALID', { out: file, reason: alreadyThere });
 };

@@ -77,7 +77,7 @@ export const trainKubernetesCommand = (
 
 type Printed = Readonly<Record<string, unknown>>;
 
-/** Prints facts and the written text, which is the last one, as JSON; or only the text. */
+/** Facts and the written text, which is the last one, as JSON; or only the text. */
 const print = (printed: Printed, { json }: OutputOptions): void => {
   if (json) printJson(printed);
   else printText(String(Object.values(printed).at(-1)).trimEnd());
@@ -167,7 +167,7 @@ const inPods = ({ command = 'layerloom', volumes = [] }: OfKubernetes) => ({
   volumes: volumes.map(volumeOf),
 });
 
-/** Parses `CLAIM=PATH` or `CLAIM=PATH:ro`. @throws LayerloomError USAGE */
+/** `CLAIM=PATH` or `CLAIM=PATH:ro`. @throws LayerloomError USAGE */
 const volumeOf = (given: string): ClaimedVolume => {
   const { claim, path, mode } = /^(?<claim>[^=]+)=(?<path>.+?)(?<mode>:ro)?$/s.exec(given)?.groups ?? {};
   if (claim === undefined || path === undefined)

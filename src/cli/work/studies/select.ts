@@ -26,7 +26,7 @@ export const selectCommand = async ({
 };
 
 /**
- * Refuses to replace a file other than an earlier choice, such as the file of scores.
+ * Replaces an earlier choice only, not such as the file of scores.
  *
  * @throws LayerloomError OUTPUT_INVALID
  */
