@@ -146,3 +146,33 @@ describe('ranks over languages', () => {
     expect(base?.interval?.[0]).toBeGreaterThan(1);
   });
 });
+
+describe('a benchmark that the experiment declares', () => {
+  it('has the tables of MGSM: by language, grid and ranks, by its metric', () => {
+    const tasks = new Map([...study.tasks].map(([language, [task = '']]) => [task, `riddles_${language}`]));
+    const own = {
+      ...study,
+      tasks: new Map(
+        [...study.tasks].map(([language, of]) => [language, of.map((task) => tasks.get(task) ?? task)]),
+      ),
+      models: study.models.map((model) => ({
+        ...model,
+        results: new Map(
+          [...model.results].map(([task, result]) => {
+            const name = tasks.get(task) ?? task;
+            return [name, { ...result, task: name }];
+          }),
+        ),
+      })),
+      declared: new Map(
+        [...tasks.values()].map((task) => [task, { name: 'Riddles', metric: exactMatch }] as const),
+      ),
+    };
+    const asked = { tables: ['table-1', 'gains', 'surpass', 'ranks'], resamples: 50 };
+    const found = tablesOf(own, asked);
+    const rowsOf = (tables: readonly ScoreTable[]) =>
+      tables.map(({ rows }) => rows.map(({ cells }) => cells.map((cell) => cell?.value)));
+    expect(found.map(({ id }) => id)).toEqual(tablesOf(study, asked).map(({ id }) => `${id}/riddles`));
+    expect(rowsOf(found)).toEqual(rowsOf(tablesOf(study, asked)));
+  });
+});

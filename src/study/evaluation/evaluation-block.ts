@@ -23,6 +23,23 @@ export const evaluationSchema = z.strictObject({
     meaning: 'By language: a [task of the harness](#tasks), or a list of tasks.',
     expected: "languages, each with the harness's task or a list of tasks",
   }),
+  benchmarks: setting(
+    z
+      .record(
+        z.string().min(1),
+        z.strictObject({
+          tasks: z.array(z.string().min(1)).min(1),
+          metric: z.string().min(1).exactOptional(),
+        }),
+      )
+      .default({}),
+    {
+      meaning:
+        'Benchmarks of your own by name: their `tasks`, one in each language, and optionally the `metric` (`exact_match,none`) that judges them. [Tables](#tasks-of-your-own) treat them as MGSM.',
+      expected: 'names, each with tasks and optionally a metric',
+      otherwise: 'a benchmark for each task',
+    },
+  ),
   everyLanguage: setting(z.boolean().default(false), {
     meaning: 'Measure every model in every language, not only in its own.',
   }),

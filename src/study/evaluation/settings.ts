@@ -110,6 +110,11 @@ export const parseEvaluation = (given: unknown, directory: string): EvaluationSe
     Object.entries(settings.tasks).map(([language, of]) => [language, typeof of === 'string' ? [of] : of]),
   );
   for (const [language, of] of tasks) for (const task of of) checkSpelling(language, task);
+  for (const [name, { tasks: own }] of Object.entries(settings.benchmarks))
+    checkTasks(
+      { [`benchmarks.${name}`]: Object.fromEntries(own.map((task) => [task, 0])) },
+      new Set([...tasks.values()].flat()),
+    );
   const drawn: Readonly<Record<string, Sampling>> | undefined = isSampling(sampling) ? undefined : sampling;
   checkTasks(
     { fewshot, problems, repeats, ...(drawn === undefined ? {} : { sampling: drawn }) },

@@ -42,7 +42,9 @@ export interface Subject {
  * Returns the paper's name of the benchmark, or the task's own. Each metric of perplexity counts as a
  * benchmark.
  */
-const benchmarkOf = (task: string, metric: string): string => {
+const benchmarkOf = (task: string, metric: string, declared: ScoredExperiment['declared']): string => {
+  const own = declared?.get(task)?.name;
+  if (own !== undefined) return own;
   const name = taskOf(task)?.benchmark ?? task;
   return scaleOf(metric).unit === 'perplexity' ? nameOfMetric(metric).replaceAll('_', ' ') : name;
 };
@@ -92,13 +94,17 @@ export class Board {
     this.metric =
       typeof metric === 'function'
         ? metric
-        : (task) => (metric !== undefined && has(task, metric) ? metric : headline(task));
+        : (task) => {
+            const own = experiment.declared?.get(task)?.metric;
+            const wanted = [metric, own].find((one) => one !== undefined && has(task, one));
+            return wanted ?? headline(task);
+          };
     this.subjects = [...experiment.tasks].flatMap(([language, tasks]) =>
       tasks.flatMap((task) => {
         const of = this.metric(task);
         if (of === undefined) return [];
         const scale = scaleOf(of);
-        const benchmark = benchmarkOf(task, of);
+        const benchmark = benchmarkOf(task, of, experiment.declared);
         return [{ benchmark, language, task, metric: of, scale }];
       }),
     );

@@ -49,6 +49,7 @@ export const loadScores = async (directory: string, loading: Loading = {}): Prom
     languages: ownLanguages(record),
     tasks: tasksOf(record),
     models,
+    declared: declaredIn(record),
     texts: results.texts,
     summaries: [],
     ...(caveats.length === 0 ? {} : { caveats }),
@@ -222,6 +223,13 @@ const variantOf = ({ name, language, task, languageExpert }: MergeRecord): strin
   );
   return models === undefined || models === null ? rest : rest.slice(models.length + 1);
 };
+
+const declaredIn = ({ evaluate }: ExperimentRecord): NonNullable<ScoredExperiment['declared']> =>
+  new Map(
+    Object.entries(evaluate?.benchmarks ?? {}).flatMap(([name, { tasks, metric }]) =>
+      tasks.map((task) => [task, { name, ...(metric === undefined ? {} : { metric }) }] as const),
+    ),
+  );
 
 const tasksOf = ({ evaluate }: ExperimentRecord): Map<string, readonly string[]> =>
   new Map(

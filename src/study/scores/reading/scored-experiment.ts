@@ -71,6 +71,8 @@ export interface ScoredExperiment {
   /** Tasks by language, as in `evaluate:`; includes languages without experts (English). */
   readonly tasks: ReadonlyMap<string, readonly string[]>;
   readonly models: readonly ScoredModel[];
+  /** The benchmark of a task, and its metric, where `benchmarks` of `evaluate:` names them. */
+  readonly declared?: ReadonlyMap<string, { readonly name: string; readonly metric?: string }>;
   /** Warnings about all figures, such as experts that were chosen by some of these scores. */
   readonly caveats?: readonly string[];
   /** Texts of problems by document hash. */
