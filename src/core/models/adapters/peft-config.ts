@@ -108,6 +108,12 @@ export const parseAdapterConfig = (text: string, file: string): AdapterConfig =>
   const type = raw['peft_type'];
   const tuner = tuners.find((one) => one.type === type);
   if (tuner !== undefined) return tunerConfig(text, raw, tuner, file);
+  if (type === undefined && typeof raw['fine_tune_type'] === 'string')
+    throw unsupported(
+      'fine_tune_type',
+      'is a key of mlx-lm, whose adapters are not read here',
+      'fuse it into its base by `python -m mlx_lm fuse --model BASE --adapter-path DIR --save-path OUT`, and give OUT',
+    );
   if (type !== 'LORA')
     throw unsupported(
       `peft_type ${JSON.stringify(type ?? null)}`,
