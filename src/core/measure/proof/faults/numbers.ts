@@ -1,7 +1,8 @@
 import { valueAt } from '../../../base/errors/lookup.js';
+import type { Dtype } from '../../../tensor/dtype.js';
 import { beyondRounding, combined, dot, fits, minus } from '../agreement.js';
 import type { Evidence, Sampled } from '../evidence.js';
-import { isOfDtype } from '../precision.js';
+import { isOfDtype, rounded, unitAt } from '../precision.js';
 import type { ProvenTensor } from '../proof.js';
 import { counted, type FaultKind, figure, isConstant, listed, median } from './kind.js';
 
@@ -179,31 +180,80 @@ export const coarseRounding: FaultKind = {
   },
 };
 
-/** Largest codes of integer quantisation, by name. */
-const levels: readonly (readonly [name: string, levels: number])[] = [
-  ['int4', 7],
-  ['int4', 8],
-  ['int8', 127],
-  ['int8', 128],
+/** Largest codes of integer quantisation, by name; `range`: steps between the least and the largest. */
+const levels: readonly (readonly [name: string, levels: number, of: 'magnitude' | 'range'])[] = [
+  ['int4', 7, 'magnitude'],
+  ['int4', 8, 'magnitude'],
+  ['int4', 15, 'range'],
+  ['int8', 127, 'magnitude'],
+  ['int8', 128, 'magnitude'],
+  ['int8', 255, 'range'],
 ];
 
 /** Numbers of elements that may share a scale. */
 const blocks = [32, 64, 128, 256] as const;
 
-/** Mean distance of values / (largest / levels) from whole numbers: 0.25 for numbers of no grid. */
-const offGrid = (values: Float32Array, block: number, steps: number): number => {
-  let [total, count] = [0, 0];
-  for (let first = 0; first + block <= values.length; first += block) {
-    const part = values.subarray(first, first + block);
-    const largest = part.reduce((most, value) => Math.max(most, Math.abs(value)), 0);
-    if (!(largest > 0)) continue;
-    for (const value of part) {
-      const scaledValue = (value / largest) * steps;
-      total += Math.abs(scaledValue - Math.round(scaledValue));
-      count += 1;
+/** Steps to try, as the largest number was rounded. */
+const triedSteps = 8;
+
+/** Share of a step by which numbers of a grid may be off, besides their rounding. */
+const mostOff = 0.02;
+
+/** Shares of a tensor's elements that lie on a grid: at least for one that was quantised, at most for others. */
+const [leastOnGrid, mostOnGrid] = [0.99, 0.9];
+
+/** Elements to examine, and the least number of blocks. */
+const [examined, leastBlocks] = [4096, 8];
+
+/** Returns whole blocks of a tensor in a sample of it. */
+const blocksIn = ({ found, slices }: Sampled, size: number): readonly (readonly [number, number])[] => {
+  let at = 0;
+  const all =
+    size === found.length
+      ? [[0, size] as const]
+      : slices.flatMap(({ first, count }) => {
+          const before = at;
+          at += count;
+          const lead = (size - (first % size)) % size;
+          const whole = Math.max(0, Math.floor((count - lead) / size));
+          return Array.from({ length: whole }, (_, block) => {
+            const begin = before + lead + block * size;
+            return [begin, begin + size] as const;
+          });
+        });
+  return all.slice(0, Math.max(leastBlocks, Math.ceil(examined / size)));
+};
+
+/** Returns the share of elements, without zeros, that are whole multiples of their block's step, rounded. */
+const onGrid = (
+  blocks: readonly Float32Array[],
+  [, codes, of]: (typeof levels)[number],
+  dtype: Dtype,
+  enough: number,
+): number => {
+  const all = blocks.reduce((count, block) => count + block.length, 0);
+  let off = 0;
+  for (const block of blocks) {
+    const least = block.reduce((a, b) => Math.min(a, b), 0);
+    const most = block.reduce((a, b) => Math.max(a, b), 0);
+    const length = of === 'range' ? most - least : Math.max(most, -least);
+    if (!(length > 0)) return 0;
+    const error = unitAt(length, dtype) / length;
+    let fewest = block.length;
+    for (let tried = -triedSteps; tried <= triedSteps && fewest > 0; tried += 1) {
+      const step = (length / codes) * (1 + (error * tried) / triedSteps);
+      let beside = 0;
+      for (let at = 0; at < block.length && beside < fewest; at += 1) {
+        const value = block[at] ?? 0;
+        const apart = Math.abs(value - Math.round(value / step) * step);
+        if (apart > unitAt(value, dtype) / 2 + mostOff * step) beside += 1;
+      }
+      fewest = Math.min(fewest, beside);
     }
+    off += fewest;
+    if (off > (1 - enough) * all) break;
   }
-  return count === 0 ? 1 : total / count;
+  return all === 0 ? 0 : 1 - off / all;
 };
 
 const distinctShare = (values: Float32Array, block: number): number => {
@@ -215,16 +265,26 @@ const distinctShare = (values: Float32Array, block: number): number => {
   return count === 0 ? 1 : distinct / count;
 };
 
-const gridOf = ({ found, wanted, shape }: Sampled): string | undefined => {
+const gridOf = (sample: Sampled): string | undefined => {
+  const { found, wanted, shape, grain } = sample;
   const columns = shape.at(-1) ?? 1;
   if (shape.length < 2 || found.length < 256 || !isFiniteOf(found)) return undefined;
   for (const dtype of ['F8_E4M3', 'F8_E5M2'] as const)
     if (isOfDtype(found, dtype) && !isOfDtype(wanted, dtype)) return dtype;
   const sizes = [...new Set([columns, ...blocks, found.length])].filter((size) => size <= found.length);
-  for (const [name, steps] of levels)
-    for (const size of sizes)
-      if (size > 16 && offGrid(found, size, steps) < 0.06 && offGrid(wanted, size, steps) > 0.15)
-        return `${name}, a scale for ${size === columns ? 'each row' : size === found.length ? 'the tensor' : `blocks of ${size}`}`;
+  const [coarsest = 'F32'] = grain;
+  for (const size of sizes.filter((size) => size > 16)) {
+    const places = blocksIn(sample, size);
+    const parts = (values: Float32Array) =>
+      places.map(([begin, end]) => values.subarray(begin, end).filter((value) => value !== 0));
+    const [own, expected] = [parts(found), parts(wanted.map((value) => rounded(value, coarsest)))];
+    for (const level of levels)
+      if (
+        onGrid(own, level, coarsest, leastOnGrid) >= leastOnGrid &&
+        onGrid(expected, level, coarsest, mostOnGrid) <= mostOnGrid
+      )
+        return `${level[0]}, a scale for ${size === columns ? 'each row' : size === found.length ? 'the tensor' : `blocks of ${size}`}`;
+  }
   // Finds unequal steps, as in NF4 and FP4, by few distinct numbers in a block.
   for (const size of [64, 32] as const)
     if (
