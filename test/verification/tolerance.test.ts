@@ -24,12 +24,12 @@ const mapped = (
     ]),
   );
 
-const models = () => {
+const models = (change = 0.3) => {
   const root = temporaryDirectory();
   const made = llama({ hidden: 64, layers: 2, dtype: 'BF16', tied: false, seed: 1 });
   const draw = generator(5);
   const expert = (): Tensors =>
-    mapped(made.tensors, (values) => values.map((value) => value * (1 + 0.3 * (draw() - 0.5))));
+    mapped(made.tensors, (values) => values.map((value) => value * (1 + change * (draw() - 0.5))));
   const [a, b] = [expert(), expert()];
   for (const [model, tensors] of Object.entries({ a, b }))
     writeCheckpoint(join(root, model), { ...made, tensors });
@@ -66,6 +66,56 @@ describe('a merge in bfloat16', () => {
     const { verdict, faults } = await verify(write(mix(0.505)), { against: recipe });
     expect([verdict, faults.map(({ kind }) => kind)]).toEqual(['different', ['wrong_weights']]);
     expect(faults[0]?.figures['weights']).toMatch(/^0\.50[5-9] a \+ 0\.49\d b$/);
+  });
+
+  it.each([
+    [0.02, 0.52],
+    [0.04, 0.6],
+    [0.1, 0.6],
+  ])('of experts that changed by %d is named by its weights: %d', async (change, weight) => {
+    const { recipe, mix, write } = models(change);
+    const { verdict, faults } = await verify(write(mix(weight)), { against: recipe });
+    const kinds = faults.map(({ kind }) => kind).filter((kind) => !/^round/.test(kind));
+    expect([verdict, kinds]).toEqual(['different', ['wrong_weights']]);
+    const [least, most] = / \(([\d.]+) to ([\d.]+) a give the same\)$/
+      .exec(faults[0]?.sentence ?? '')
+      ?.slice(1)
+      .map(Number) ?? [weight, weight];
+    expect([least, most].toSorted()).toEqual([least, most]);
+    expect(least).toBeLessThanOrEqual(weight);
+    expect(most).toBeGreaterThanOrEqual(weight);
+  });
+
+  it('of experts that barely changed has few other elements if few were edited, as well as weights', async () => {
+    const { recipe, mix, write } = models(0.02);
+    const edit = (weight: number) =>
+      mapped(mix(weight), (values, of) =>
+        of === name ? values.map((value, at) => (at % 997 === 5 ? 1.5 * value : value)) : values,
+      );
+    const { faults } = await verify(write(edit(0.5)), { against: recipe });
+    expect(faults.map(({ kind }) => kind)).toEqual(['few_elements']);
+    const both = await verify(write(edit(0.6)), { against: recipe });
+    expect(both.verdict).toBe('different');
+    expect(
+      both.faults.flatMap(({ kind, tensors }) => (kind === 'wrong_weights' ? tensors : [])),
+    ).not.toContain(name);
+  });
+
+  it.each(['magnitude', 'range'])('is quantised in between by rows of 8 bits and their %s', async (by) => {
+    const { recipe, made, mix, write } = models();
+    const quantised = mapped(mix(0.5), (values, of) => {
+      const columns = made.tensors[of]?.shape[1];
+      if (columns === undefined) return values;
+      return values.map((value, at) => {
+        const row = values.slice(at - (at % columns), at - (at % columns) + columns);
+        const [least, most] = [Math.min(...row), Math.max(...row)];
+        const step = by === 'range' ? (most - least) / 255 : Math.max(most, -least) / 127;
+        return Math.round(value / step) * step;
+      });
+    });
+    const { verdict, faults } = await verify(write(quantised), { against: recipe });
+    expect([verdict, faults.map(({ kind }) => kind)]).toEqual(['different', ['quantised_between']]);
+    expect(faults[0]?.figures['grid']).toBe('int8, a scale for each row');
   });
 
   it('is different if it is smaller by a thousandth, as after one step of weight decay', async () => {

@@ -116,6 +116,13 @@ def int8(tensor):
     return ((tensor.float() / scale).round() * scale).to(tensor.dtype)
 
 
+def int8_by_range(tensor):
+    least, most = tensor.float().aminmax(dim=1, keepdim=True)
+    scale = (most - least) / 255
+    zero = (-least / scale).round()
+    return ((((tensor.float() / scale).round() + zero).clamp(0, 255) - zero) * scale).to(tensor.dtype)
+
+
 def fp8(tensor):
     return tensor.to(torch.float8_e4m3fn).to(tensor.dtype)
 
@@ -185,6 +192,7 @@ FAULTS = {
     "base-other": other_base,
     "base-in-4-bits": in_4_bits,
     "merge-in-8-bits": quantised(int8),
+    "merge-in-8-bits-by-range": quantised(int8_by_range),
     "merge-in-fp8": quantised(fp8),
     "embeddings-not-merged": by(then=from_base("embed_tokens"), keys=SAVED, name="saved"),
     "head-not-merged": by(then=from_base("lm_head"), keys=SAVED, name="saved"),

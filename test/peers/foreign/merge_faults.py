@@ -156,7 +156,21 @@ def shard_lost(root, seed, out):
     return against
 
 
+def near_experts(root, seed, out):
+    """0.52 and 0.48 instead of the mean of two experts that barely changed."""
+    at = group(root, "llama", "bf16", seed)
+    base, draw = tensors(f"{at}/a"), torch.Generator().manual_seed(seed)
+    of = {}
+    for name in ("near-a", "near-b"):
+        of[name] = {key: (tensor.float() * (1 + 0.004 * torch.randn(tensor.shape, generator=draw))).bfloat16() for key, tensor in base.items()}
+        write(of[name], f"{at}/a", f"{out}-{name}")
+    near_a, near_b = of.values()
+    write({key: (0.52 * near_a[key].float() + 0.48 * near_b[key].float()).bfloat16() for key in base}, f"{at}/a", out)
+    return say(out, method="soup", models=[f"{out}-{name}" for name in of])
+
+
 FAULTS = {
+    "weights-of-near-experts": near_experts,
     "weights-other": instead(LINEAR, recipe("linear", models("a", "b", weight=(0.7, 0.3)))),
     "weights-exchanged": instead(recipe("linear", models("a", "b", weight=(0.8, 0.2))), recipe("linear", models("a", "b", weight=(0.2, 0.8)))),
     "model-left-out": instead(THREE, recipe("linear", models("a", "b", weight=1))),

@@ -29,6 +29,7 @@ export const faultKinds: readonly FaultKind[] = [
   adapters.savedModulesIgnored,
   adapters.adapterPartlyApplied,
   adapters.doraIgnored,
+  ...weights.kindsInCommon,
   copies.baseReturned,
   copies.inputReturned,
   copies.rolesExchanged,

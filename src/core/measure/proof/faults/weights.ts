@@ -2,6 +2,7 @@ import { combined, dot, fits, minus, relativeDistance, solveWeights } from '../a
 import type { Evidence, Sampled } from '../evidence.js';
 import { isShortDtype, unitAt } from '../precision.js';
 import type { Source } from '../sources.js';
+import { commonWeights } from './common-weights.js';
 import { counted, type FaultKind, figure, isConstant, median } from './kind.js';
 
 // Wrong weights of sums, found by least squares.
@@ -68,12 +69,17 @@ const worded = (sources: readonly Source[], weights: readonly number[]): string 
 const medians = (found: readonly Solved[], of: (solved: Solved) => readonly number[]): number[] =>
   (found[0]?.sources ?? []).map((_, index) => median(found.map((solved) => of(solved)[index] ?? 0)));
 
+interface WeightKind extends FaultKind {
+  readonly isThis: (solved: Solved & { readonly wanted: readonly number[] }) => boolean;
+  readonly sentence: (weights: string, wanted: string) => string;
+}
+
 const weightKind = (
   kind: string,
-  isThis: (solved: Solved & { readonly wanted: readonly number[] }) => boolean,
-  sentence: (weights: string, wanted: string) => string,
-): FaultKind => ({
-  kind,
+  isThis: WeightKind['isThis'],
+  sentence: WeightKind['sentence'],
+): WeightKind => ({
+  ...{ kind, isThis, sentence },
   find: async (evidence, names) => {
     const found = (await solvedIn(evidence, names)).filter(
       (solved) => solved.wanted !== undefined && isThis({ ...solved, wanted: solved.wanted }),
@@ -133,7 +139,8 @@ export const weightsExchanged = weightKind(
   'weights_exchanged',
   ({ weights, wanted }) => {
     const order = (values: readonly number[]) => values.toSorted((a, b) => a - b);
-    return !allNear(weights, wanted) && allNear(order(weights), order(wanted));
+    const isEqual = wanted.every((weight) => near(weight, wanted[0] ?? 0));
+    return !isEqual && !allNear(weights, wanted) && allNear(order(weights), order(wanted));
   },
   (weights, wanted) => `the weights are exchanged: the output is ${weights}, and the recipe gives ${wanted}`,
 );
@@ -204,6 +211,34 @@ export const wrongWeights = weightKind(
   () => true,
   (weights, wanted) => `the weights are others: the output is ${weights}, and the recipe gives ${wanted}`,
 );
+
+/** Finds a kind of weights by weights that all wrong tensors have in common. */
+const inCommon = ({ kind, isThis, sentence }: WeightKind): FaultKind => ({
+  kind,
+  find: async (evidence, names) => {
+    const common = await commonWeights(evidence, names);
+    const [sample] = common?.samples ?? [];
+    if (common === undefined || sample === undefined) return undefined;
+    const { samples, sources, weights, wanted, range } = common;
+    if (!isThis({ sample, sources, weights, wanted })) return undefined;
+    const texts = [worded(sources, weights), worded(sources, wanted)] as const;
+    const isWide = range !== undefined && range[1] - range[0] > widest;
+    return {
+      tensors: samples.map(({ name }) => name),
+      figures: { weights: texts[0], expectedWeights: texts[1], tensors: samples.length },
+      sentence: `${sentence(...texts)}${isWide ? ` (${range[0]} to ${range[1]} ${sources[0]?.name ?? ''} give the same)` : ''}`,
+    };
+  },
+});
+
+/** Width of a range of weights above which it is stated. */
+const widest = 0.005;
+
+/** Kinds of weights that explain all differences of experts that barely changed. */
+export const kindsInCommon: readonly FaultKind[] = [
+  ...[notNormalised, normalised, weightsExchanged, baseNotSubtracted, wrongLambda, equalWeights],
+  wrongWeights,
+].map(inCommon);
 
 /** Elements of all tensors together, by which weights are solved that differ by less than a rounding. */
 const mostTogether = 2 ** 20;
