@@ -43,6 +43,7 @@ export interface RunControls {
   onProgress?: ((progress: Progress) => void) | undefined;
 }
 
+/** Bytes that a run read and wrote. */
 export interface RunCost {
   /** Input bytes, without headers; and shard bytes written. */
   readonly bytesRead: number;

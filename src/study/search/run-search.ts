@@ -49,6 +49,7 @@ export interface SearchOptions
   readonly onScored?: ((progress: ScoringProgress) => void) | undefined;
 }
 
+/** Progress of a search's scoring. */
 export interface ScoringProgress {
   readonly merge: string;
   readonly rows: Rows;

@@ -1,6 +1,7 @@
 import type { Conclusion } from '../../scores/comparing/conclusion.js';
 import type { HeldOutComparison, Rows } from './landscape.js';
 
+/** A configuration in a step. */
 export interface Candidate {
   readonly name: string;
   /** Number of problems scored so far. */

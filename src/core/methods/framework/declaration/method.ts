@@ -132,6 +132,7 @@ export interface Compiled {
   unused?(): readonly { readonly what: string; readonly path: RecipePath }[];
 }
 
+/** Which models a method takes. */
 export interface Takes {
   /** `required`: every recipe needs a base. `optional`: a recipe may name one. `none`: no such parameter. */
   readonly base: 'required' | 'optional' | 'none';
