@@ -5,7 +5,6 @@ import type { AdapterChange } from './kinds/kinds.js';
 import type { ParameterChange, Tuner } from './kinds/tuner.js';
 import type { NumberOf } from './pattern/module-numbers.js';
 
-/** The LoRA factors of one parameter. */
 export interface LowRankPair {
   /** `lora_A`: [rank, in]. */
   readonly a: TensorReference;
@@ -29,7 +28,7 @@ export interface LowRankPair {
 
 /** A PEFT adapter without weights. Keys of maps are names of the base's parameters: `lm_head.weight`. */
 export interface Adapter {
-  /** The adapter's directory; `config` is `adapter_config.json`. */
+  /** `config` is `adapter_config.json`. */
   readonly checkpoint: CheckpointIndex;
   readonly config: AdapterConfig;
   /** The change is W + s · B · A, or what `config.kind` computes. */
@@ -80,6 +79,5 @@ export interface AdapterConfig {
   readonly targetModules: readonly string[] | string | undefined;
   readonly targetParameters: readonly string[];
   readonly expertLayout: ExpertLayout;
-  /** The whole parsed file. */
   readonly raw: Readonly<Record<string, unknown>>;
 }

@@ -16,7 +16,6 @@ import { addTaskHead, isOfTaskHead } from './task-head.js';
 import { parseAdapterTensor } from './tensor-names.js';
 import { checkStored, convolved, tunedTensor } from './tuned-tensor.js';
 
-/** The tensors of a base with an adapter applied. */
 export interface Changed {
   readonly tensors: ReadonlyMap<string, TensorReference>;
   /** Edits of the base's `config.json`. */
@@ -129,7 +128,7 @@ const quantisedModules = ({ tensors }: CheckpointIndex): ReadonlySet<string> => 
   return modules;
 };
 
-/** Returns a function that looks up a base tensor, or throws if an adapter cannot change it. */
+/** Throws if an adapter cannot change the base tensor. */
 const changeableIn = (
   base: CheckpointIndex,
   adapter: Adapter,

@@ -137,7 +137,7 @@ const tyingOf = ({ config, tied }: CheckpointIndex, hasHead: boolean): boolean |
 const presentIn = (places: Architecture['places']): ReadonlySet<number> =>
   new Set([...places.values()].flatMap(({ layer }) => layer ?? []));
 
-/** Returns the error for the first missing layer, or the first above the limit. */
+/** For the first missing layer, or the first above the limit. */
 const layerMissing = (model: string, layers: number, present: ReadonlySet<number>): LayerloomError => {
   let layer = 0;
   while (layer < mostLayers && present.has(layer)) layer += 1;

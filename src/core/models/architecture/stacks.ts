@@ -62,6 +62,6 @@ export const stackNamed = (stacks: readonly string[], wanted: string, model: str
 export const ambiguous = (model: string, stacks: readonly string[]): LayerloomError =>
   new LayerloomError('STACKS_AMBIGUOUS', { model, stacks, choices: stacks.map(shortName) });
 
-/** Returns the shortest text that selects a stack: `decoder` for `model.decoder.layers`. */
+/** `decoder` for `model.decoder.layers`. */
 const shortName = (stack: string): string =>
   stack.split('.').find((part) => part === 'encoder' || part === 'decoder') ?? stack;

@@ -34,11 +34,10 @@ const sourceIn = (names: ReadonlyMap<string, string>): string | undefined => {
   return undefined;
 };
 
-/** Returns the name of the head; `lm_head.weight` if the checkpoint has none. */
+/** `lm_head.weight` if the checkpoint has none. */
 export const headOf = ({ tensors }: Pick<CheckpointIndex, 'tensors'>): string =>
   [...byCanonicalName(tensors.keys())].find(([canonical]) => heads.test(canonical))?.[1] ?? 'lm_head.weight';
 
-/** Returns the copies that a model with tied embeddings stores. */
 export const tiesIn = ({ tensors }: Pick<CheckpointIndex, 'tensors'>): readonly Tie[] => {
   const names = byCanonicalName(tensors.keys());
   const source = sourceIn(names);
@@ -152,7 +151,7 @@ export const saysTied = (config: CheckpointIndex['config']): boolean | undefined
   return untiedByDefault.has(type) || typeof ofText === 'boolean' ? false : undefined;
 };
 
-/** True if the name is known under which transformers looks for the family's head. */
+/** transformers looks for the family's head under this name. */
 export const isKnownFamily = (config: CheckpointIndex['config']): boolean =>
   [tiedByDefault, untiedByDefault].some((types) => types.has(typeOf(config)));
 

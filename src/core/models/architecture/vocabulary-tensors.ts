@@ -22,7 +22,7 @@ const ofDrafts = /\.layers\.\d+\.(embed_tokens|shared_head\.head)\.weight$/;
 /** Gemma 3n's embeddings for each layer, whose vocabulary has a size of its own. */
 const ofLayers = /(^|\.)embed_tokens_per_layer\.weight$/;
 
-/** Returns the tensors whose dimension 0 is the vocabulary; undefined if no embeddings are recognised. */
+/** Dimension 0 is the vocabulary; undefined if no embeddings are recognised. */
 export const vocabularyTensors = (
   { tensors }: CheckpointIndex,
   { places }: Architecture,

@@ -46,7 +46,6 @@ export const diagonal = (source: TensorReference, size: number): FactorPiece<Ten
   source,
 });
 
-/** Returns the pieces of the transposed product. */
 export const transposed = (pieces: Pieces): Pieces =>
   pieces.toReversed().map(({ form, rows, columns, ...piece }) => ({
     form: form === 'diagonal' ? form : form === 'matrix' ? 'transposed' : 'matrix',

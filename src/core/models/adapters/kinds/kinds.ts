@@ -32,7 +32,7 @@ export const plainLora: AdapterKind<AdapterChange> = lora;
 /** Kinds that a key of `adapter_config.json` selects. */
 export const keyedKinds: readonly AdapterKind<AdapterChange>[] = [dora];
 
-/** Returns an adapter's change of a tensor; undefined if it has none. */
+/** Undefined if no adapter changes the tensor. */
 export const changeIn = ({ change }: TensorReference): AdapterChange | undefined =>
   // Safe cast: only `applyAdapter` makes changes, all of these kinds.
   change as AdapterChange | undefined;

@@ -9,7 +9,6 @@ export interface NamedTensor {
   readonly tensor: TensorReference;
 }
 
-/** A base parameter to change. */
 export interface TunedParameter {
   readonly shape: Shape;
   /** True if stored as [in, out]. */
@@ -24,23 +23,21 @@ export interface TunedParameter {
 
 export interface ParameterChange {
   readonly parameter: string;
-  /** The tensor that error messages name. */
+  /** Error messages name it. */
   readonly from: NamedTensor;
-  /** True if the base may lack the parameter. */
+  /** The base may lack the parameter. */
   readonly optional?: true;
   /** Set if a tied head changes with the embeddings, as in PEFT. Two changes with equal texts are equal. */
   readonly tied?: string;
   change(of: TunedParameter): TensorChange;
 }
 
-/** A module's tensors in an adapter's file. */
 export interface TunedModule {
   readonly module: string;
   readonly rank: number;
   readonly alpha: number;
-  /** Returns a tensor of the module. */
   find(part: string): NamedTensor | undefined;
-  /** Returns a tensor of the module. Throws ADAPTER_INVALID if absent. */
+  /** Throws ADAPTER_INVALID if the part is absent. */
   need(part: string): NamedTensor;
   /** Like `need`, for a tensor that all modules share. */
   shared(part: string): NamedTensor;
@@ -54,7 +51,7 @@ export interface Tuned {
   readonly replaced?: ReadonlyMap<string, NamedTensor>;
 }
 
-/** A kind of adapter, selected by `peft_type`. */
+/** Selected by `peft_type`. */
 export interface Tuner<Keys extends z.ZodRawShape = z.ZodRawShape> {
   /** `peft_type` */
   readonly type: string;
@@ -64,9 +61,9 @@ export interface Tuner<Keys extends z.ZodRawShape = z.ZodRawShape> {
   /** Names of a module's tensors; the adapter's name and `weight` may follow. */
   readonly parts: readonly string[];
   readonly shared?: readonly string[];
-  /** True if parts may have no elements. */
+  /** Parts may have no elements. */
   readonly mayBeEmpty?: true;
-  /** True if parts may have more than `mostSmall` elements. */
+  /** Parts may have more than `mostSmall` elements. */
   readonly mayBeLarge?: true;
   /** Keys of `adapter_config.json` that affect the result. */
   readonly keys: Keys;
@@ -79,5 +76,5 @@ export interface Tuner<Keys extends z.ZodRawShape = z.ZodRawShape> {
   read(module: TunedModule, keys: z.output<z.ZodObject<Keys>>): Tuned;
 }
 
-/** Returns a tuner, whose keys TypeScript infers. */
+/** TypeScript infers the keys. */
 export const tuner = <Keys extends z.ZodRawShape>(of: Tuner<Keys>): Tuner => of as unknown as Tuner;

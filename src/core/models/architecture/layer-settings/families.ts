@@ -46,7 +46,7 @@ export interface LayerSettings {
   readonly traits?: readonly Trait[];
   /** Unusual keys that give the number of layers, each with its factor. */
   readonly counts?: Readonly<Record<string, number>>;
-  /** True if the number of layers is the length of a list. */
+  /** The number of layers is the length of a list. */
   readonly countsByList?: boolean;
   /** A key and the reason why no stack can be described. */
   readonly refused?: readonly [key: string, reason: string];

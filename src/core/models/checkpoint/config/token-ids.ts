@@ -10,7 +10,7 @@ export interface TokenMove {
   readonly from: number;
   /** Rows after the change. */
   readonly to: number;
-  /** Returns a token's new id; undefined if it was removed. */
+  /** Undefined if the token was removed. */
   idOf(id: number): number | undefined;
 }
 

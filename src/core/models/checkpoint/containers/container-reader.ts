@@ -22,7 +22,7 @@ export interface FileHeader {
   readonly sideFiles?: ReadonlyMap<string, string>;
 }
 
-/** The file that maps tensors to files. */
+/** Maps tensors to files. */
 export interface WeightsIndex {
   readonly name: string;
   /**
@@ -41,13 +41,12 @@ export interface ContainerReader {
   readonly extension: string;
   /** Set if a model may have several files. */
   readonly index?: WeightsIndex;
-  /** True if loaders of this format prefer the index to a whole file. */
+  /** Loaders of this format prefer the index to a whole file. */
   readonly indexGoesFirst?: true;
-  /** True if a file means nothing without its folder, which is the model. */
+  /** A file means nothing without its folder, which is the model. */
   readonly isInFolder?: true;
-  /** True if files contain the model's configuration. */
   readonly carriesSideFiles?: true;
-  /** Returns a model's files in a directory without index; empty if none, or if the choice is ambiguous. */
+  /** In a directory without index; empty if none, or if the choice is ambiguous. */
   weightsIn(names: readonly string[]): readonly string[];
   /**
    * Set if the header is not at the start of the file. Returns its bytes, for `parseHeader` and for the

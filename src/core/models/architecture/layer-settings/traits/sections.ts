@@ -17,7 +17,6 @@ export const sideOf = (stack: string): 'encoder' | 'decoder' | undefined =>
 
 const usualCounts = ['num_hidden_layers', 'num_layers', 'n_layer', 'n_layers', 'layers'];
 
-/** Returns the keys that give a stack's number of layers. */
 const countsIn = (section: Section, stack: string): string[] => {
   const isThere = (key: string) => typeof section[key] === 'number';
   if (stack.endsWith('single_transformer_blocks')) return ['num_single_layers'].filter(isThere);

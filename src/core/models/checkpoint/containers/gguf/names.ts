@@ -45,7 +45,7 @@ export const architectures: Readonly<Record<string, GgufArchitecture>> = {
   gemma3: { ...plain, layer: { ...fourNorms, ...headNorms }, inNorms: 1 },
 };
 
-/** Returns a tensor's name in transformers; undefined if unknown. */
+/** Undefined if unknown. */
 export const transformersName = (name: string, { layer, outside }: GgufArchitecture): string | undefined => {
   const {
     number,
