@@ -1,7 +1,17 @@
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, it } from 'vitest';
-import { analyze, diff, merge, planMerge, relayout, soup, verify } from '../../src/index.js';
+import {
+  analyze,
+  diff,
+  merge,
+  planExperiment,
+  planMerge,
+  relayout,
+  runExperiment,
+  soup,
+  verify,
+} from '../../src/index.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { weightsIn } from '../fixtures/contents.js';
 import { writeDistributed } from '../fixtures/distributed-files.js';
@@ -119,4 +129,38 @@ it('is refused if it is no config.json', async () => {
     [join(root, 'nowhere'), /no such model/],
   ] as const)
     await expect(planMerge(recipe, { config })).rejects.toThrow(message);
+});
+
+it('is observed with the weights, for methods that measure them', async () => {
+  const { root, base, a, b } = written();
+  const config = join(root, 'other');
+  mkdirSync(config);
+  writeFileSync(join(config, 'config.json'), readFileSync(join(base, 'config.json')));
+  const recipe = { method: 'soup', models: [a, b], base, weights: 'magnitude', config } as const;
+  const { inputs } = await planMerge(recipe);
+  expect(inputs.map(({ role }) => role)).toContain('config');
+});
+
+it('is taken by an experiment, relative to its file, and recorded in each merge', async () => {
+  const { root } = written();
+  const file = join(root, 'experiment.yaml');
+  const text = (one: string, other: string) => `
+base: ./base
+tasks: {math: ./run-2}
+languages: {swahili: {swh: ./run-3}}
+merges:
+  - {name: soup, method: soup${one}}
+  - {name: swap, method: layer_swap, bottom: 1, top: 1${other}}
+`;
+  const given = ', config: ./base/config.json';
+  writeFileSync(file, text(given, given));
+  const out = join(root, 'out');
+  await runExperiment(file, { out });
+  const merged = join(out, 'swahili', 'math+swh', 'swap');
+  const { inputs } = JSON.parse(readFileSync(join(merged, 'layerloom.json'), 'utf8')) as {
+    readonly inputs: readonly { readonly role: string }[];
+  };
+  expect(inputs.map(({ role }) => role)).toContain('config');
+  writeFileSync(file, text(given, ''));
+  await expect(planExperiment(file, {})).rejects.toThrow(/one value, the same in all merges/);
 });

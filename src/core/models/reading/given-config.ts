@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { LayerloomError } from '../../base/errors/errors.js';
+import { valueAt } from '../../base/errors/lookup.js';
 import { parseAddress } from '../address/address.js';
 import { originOf } from '../address/found-model.js';
 import { describeArchitecture } from '../architecture/architecture.js';
@@ -45,18 +46,22 @@ export const readGivenConfig = async (given: string): Promise<GivenConfig> => {
         : `is no ${configName}; give that, or its directory`,
     });
   const configurations = sideFiles.filter((name) => name.endsWith('.json') && !isTokenizerFile(name));
-  const texts = new Map<string, string>();
-  for (const name of configurations)
-    texts.set(name, (await readSideFile(isFolder ? join(folder, name) : file)).toString());
-  const text = texts.get(configName) ?? '';
-  const config = parseJsonObject(Buffer.from(text), file);
-  if (typeof config['model_type'] !== 'string')
+  const read = await Promise.all(
+    configurations.map(
+      async (name) => [name, await readSideFile(isFolder ? join(folder, name) : file)] as const,
+    ),
+  );
+  const texts = new Map(read.map(([name, bytes]) => [name, bytes.toString()]));
+  const text = valueAt(texts, configName);
+  const bytes = valueAt(new Map(read), configName);
+  const config = parseJsonObject(bytes, file);
+  if (typeof config['model_type'] !== 'string' || config['model_type'] === '')
     throw new LayerloomError('CONFIG_INVALID', {
       file,
       reason: 'names no model_type; give the config.json of a model',
     });
   const { size, mtimeNs } = await stat(file, { bigint: true });
-  const header = createHash('sha256').update(text).digest('hex');
+  const header = createHash('sha256').update(bytes).digest('hex');
   const index = {
     name: found.name,
     path: found.path,

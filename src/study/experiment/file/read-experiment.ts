@@ -318,18 +318,20 @@ const mergesOf = async (tree: Tree, directory: string): Promise<MergeEntry[]> =>
       });
     seen.set(folded(name), mark);
     const entries = inCamelCase(given.entries, 'the merge');
-    const base = entries.get('base');
-    if (base !== undefined)
-      entries.set('base', { key: base.key, value: await eachBase(base.value, directory) });
+    for (const name of ['base', 'config']) {
+      const entry = entries.get(name);
+      if (entry !== undefined)
+        entries.set(name, { key: entry.key, value: await eachModel(entry.value, directory) });
+    }
     merges.push({ name, tree: mapping(given.mark, entries) });
   }
   return merges;
 };
 
-/** Makes paths of bases absolute; keeps `task`, `language` and `base`. */
-const eachBase = async (tree: Tree, directory: string): Promise<Tree> => {
+/** Makes paths absolute; keeps `task`, `language` and `base`. */
+const eachModel = async (tree: Tree, directory: string): Promise<Tree> => {
   if (tree.kind === 'list')
-    return list(tree.mark, await Promise.all(tree.items.map((item) => eachBase(item, directory))));
+    return list(tree.mark, await Promise.all(tree.items.map((item) => eachModel(item, directory))));
   if (!isText(tree) || ['task', 'language', 'base'].includes(tree.value)) return tree;
   return leaf(tree.mark, await absoluteModel(directory, tree.value));
 };

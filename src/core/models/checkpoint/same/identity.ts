@@ -89,6 +89,12 @@ const statOf = async (handle: FileHandle, file: FileIdentity) => {
   return { ctimeNs: String(now.ctimeNs), links: Number(now.nlink) };
 };
 
+/** Hashes a file's header; a given `config.json` is all header. */
+const headerHashOf = async (handle: FileHandle, { path, bytes }: FileIdentity): Promise<string> =>
+  path.endsWith('.json')
+    ? await fullIdentity(handle)
+    : (await readHeaderOf(readerOf(path), handle, path, bytes)).hash;
+
 /**
  * Records a file's state before its first weight is read.
  *
@@ -103,8 +109,7 @@ export const observe = (
   reading(file.path, async () => {
     // Status first: any later write changes the next status.
     const status = await statOf(handle, file);
-    const { hash } = await readHeaderOf(readerOf(file.path), handle, file.path, file.bytes);
-    if (hash !== file.header) throw changed(file, 'has another header');
+    if ((await headerHashOf(handle, file)) !== file.header) throw changed(file, 'has another header');
     return { ...status, hash: await hashBy[hashOf](handle, file), hashOf };
   });
 

@@ -82,9 +82,9 @@ export const openInputs = async (...recipes: readonly Recipe[]): Promise<OpenedI
 
 /** @throws LayerloomError INVALID_PARAMETER if recipes differ in it, since each model is opened once */
 const configOf = async (recipes: readonly Recipe[]): Promise<GivenConfig | undefined> => {
-  const [config, other] = new Set(recipes.flatMap((recipe) => recipe.config ?? []));
-  if (other !== undefined)
-    throw invalidSetting(['config'], other, `${config}, as in the other merges that are planned with this`);
+  const [config, ...others] = new Set(recipes.map((recipe) => recipe.config));
+  if (others.length > 0)
+    throw invalidSetting(['config'], config ?? others[0], 'one value, the same in all merges of a batch');
   return config === undefined ? undefined : await readGivenConfig(config);
 };
 
@@ -146,7 +146,8 @@ export const inputsOf = (recipe: Recipe, inputs: OpenedInputs): OpenedInputs => 
     : wanted.flatMap(
         (index) => inputs.baseNamed(itemAt(inputs.checkpoints, index).adapter?.config.base) ?? [],
       );
-  const kept = [...new Set([...wanted, ...bases])];
+  const config = recipe.config === undefined ? [] : [inputs.indexOf(recipe.config)];
+  const kept = [...new Set([...wanted, ...bases, ...config])];
   const { session } = inputs;
   return session.remember(subsets, [session.idOf(inputs), kept], () => subsetOf(inputs, kept));
 };
