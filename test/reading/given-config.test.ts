@@ -12,7 +12,7 @@ import {
   soup,
   verify,
 } from '../../src/index.js';
-import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
+import { fill, llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { weightsIn } from '../fixtures/contents.js';
 import { writeDistributed } from '../fixtures/distributed-files.js';
 
@@ -110,10 +110,12 @@ it.each([
   ['hidden_size', 48, /says hidden_size 48, and .* has model\.layers\.0\.\w+norm\.weight \[/],
   ['vocab_size', 999, /says vocab_size 999, and .* has model\.embed_tokens\.weight \[/],
   ['intermediate_size', 999, /says intermediate_size 999, and .* has model\.layers\.0\.mlp\.\w+\.weight \[/],
+  ['num_attention_heads', 4, /says num_attention_heads 4, and .* has .*o_proj\.weight \[/],
+  ['vision_config', {}, /says that it has towers .*, and .* has none/],
   ['num_key_value_heads', 64, /says num_key_value_heads 64, and .* has .*k_proj\.weight \[/],
 ])('is refused if its %s is not the tensors’', async (key, value, message) => {
   const { root, a, b, config } = written();
-  const heads = { hidden_size: 4, num_attention_heads: 2, ...config };
+  const heads = { hidden_size: 4, num_attention_heads: 8, ...config };
   const other = configWith(root, { ...heads, [key]: value, head_dim: 2 });
   await expect(planMerge({ method: 'soup', models: [a, b] }, { config: other })).rejects.toThrow(message);
 });
@@ -163,4 +165,18 @@ merges:
   expect(inputs.map(({ role }) => role)).toContain('config');
   writeFileSync(file, text(given, ''));
   await expect(planExperiment(file, {})).rejects.toThrow(/one value, the same in all merges/);
+});
+
+it('counts as read if the tensors contradict its tying', async () => {
+  const { root, config } = written();
+  const models = [2, 3].map((seed) => {
+    const { tensors } = llama({ seed, layers: 2 });
+    const shape = tensors['model.embed_tokens.weight']?.shape ?? [];
+    const head = fill({ 'lm_head.weight': [...shape] }, 'BF16', seed + 5);
+    return writeDistributed(join(root, `headed-${seed}`), { tensors: { ...tensors, ...head } });
+  });
+  const tied = configWith(root, { ...config, tie_word_embeddings: true });
+  const { warnings } = await planMerge({ method: 'soup', models }, { config: tied });
+  expect(warnings.join()).toContain('is a head of its own');
+  expect(warnings.join()).not.toMatch(/is not read|does not get/);
 });

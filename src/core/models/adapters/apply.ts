@@ -33,6 +33,7 @@ export const applyAdapter = (base: CheckpointIndex, adapter: Adapter, config: st
     tensors,
     ...(base.stored === undefined ? {} : { stored: base.stored }),
     config: base.config === undefined ? undefined : { ...base.config, ...configEdits },
+    ...(base.configGiven === undefined ? {} : { configGiven: base.configGiven }),
     configEdits: edits,
     ...(tied === undefined ? {} : { tied }),
     ...(base.copies === undefined ? {} : { copies: base.copies }),

@@ -64,6 +64,8 @@ export interface CheckpointIndex extends Origin {
   readonly stored?: ReadonlyMap<string, TensorReference>;
   /** Includes `configEdits`. */
   readonly config: Readonly<Record<string, unknown>> | undefined;
+  /** Set if `config` is that of `--config`: `withFiles` if all side files are. */
+  readonly configGiven?: 'alone' | 'withFiles';
   /** Keys that the tensors contradict or an adapter changes; undefined removes a key. */
   readonly configEdits?: Readonly<Record<string, unknown>>;
   /** Whether the head equals the embeddings; absent if `config.json` decides. */

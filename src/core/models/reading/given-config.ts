@@ -6,10 +6,11 @@ import { valueAt } from '../../base/errors/lookup.js';
 import { parseAddress } from '../address/address.js';
 import { originOf } from '../address/found-model.js';
 import { describeArchitecture } from '../architecture/architecture.js';
+import { languageModelOf } from '../architecture/families.js';
 import type { Role } from '../architecture/role.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { configName } from '../checkpoint/files/file-names.js';
-import { isObject, parseJsonObject } from '../checkpoint/files/json.js';
+import { parseJsonObject } from '../checkpoint/files/json.js';
 import { readSideFile } from '../checkpoint/files/small-file.js';
 import { isTokenizerFile, listSideFiles } from '../checkpoint/side-files.js';
 import { locate } from '../sources/locate.js';
@@ -86,12 +87,20 @@ export const withConfig = (checkpoint: CheckpointIndex, { index, texts }: GivenC
   if (checkpoint.config !== undefined) return checkpoint;
   const { config, folder, sideFiles, carried } = index;
   if (!checkpoint.sideFiles.some(isTokenizerFile))
-    return { ...checkpoint, config, folder, sideFiles, ...(carried === undefined ? {} : { carried }) };
+    return {
+      ...checkpoint,
+      config,
+      configGiven: 'withFiles',
+      folder,
+      sideFiles,
+      ...(carried === undefined ? {} : { carried }),
+    };
   const own = new Set([...checkpoint.sideFiles]);
   const added = new Map([...texts].filter(([name]) => !own.has(name)));
   return {
     ...checkpoint,
     config,
+    configGiven: 'alone',
     sideFiles: [...own, ...added.keys()].sort(),
     carried: new Map([...(checkpoint.carried ?? []), ...added]),
   };
@@ -111,12 +120,30 @@ const sizes: readonly {
     role: 'embedding',
     dimension: 0,
   },
-  { keys: ['hidden_size', 'n_embd', 'd_model'], of: /norm\w*\.weight$/, role: 'blockNorm', dimension: 0 },
+  {
+    keys: ['hidden_size', 'n_embd', 'd_model'],
+    of: /(norm|(^|\.)ln_)\w*\.weight$/i,
+    role: 'blockNorm',
+    dimension: 0,
+  },
   {
     keys: ['intermediate_size'],
     of: /(^|\.)mlp\.(gate_proj|up_proj)\.weight$/,
     role: 'feedForward',
     dimension: 0,
+  },
+  {
+    keys: ['n_positions'],
+    of: /(^|\.)wpe\.weight$/,
+    role: 'embedding',
+    dimension: 0,
+  },
+  {
+    keys: ['num_attention_heads'],
+    of: /(^|\.)self_attn\.o_proj\.weight$/,
+    role: 'attention',
+    dimension: 1,
+    sizeOf: ({ head_dim: given }, count) => (typeof given === 'number' ? count * given : undefined),
   },
   {
     keys: ['num_key_value_heads'],
@@ -136,7 +163,7 @@ const sizes: readonly {
  * @throws LayerloomError CONFIG_INVALID
  */
 export const checkFit = (checkpoint: CheckpointIndex, { file, index }: GivenConfig): void => {
-  const text = isObject(index.config['text_config']) ? index.config['text_config'] : index.config;
+  const { settings: text, hasTowers } = languageModelOf(index.config);
   const architecture = describeArchitecture(checkpoint);
   const refuse = (claim: string, found: string) => {
     throw new LayerloomError('CONFIG_INVALID', {
@@ -144,6 +171,8 @@ export const checkFit = (checkpoint: CheckpointIndex, { file, index }: GivenConf
       reason: `says ${claim}, and ${checkpoint.path} has ${found}; give the config.json of its base`,
     });
   };
+  if (hasTowers && ![...architecture.places.values()].some(({ role }) => role === 'tower'))
+    refuse('that it has towers (vision_config, audio_config)', 'none');
   const layers = [text['num_hidden_layers'], text['n_layer'], text['num_layers']].find(
     (value) => typeof value === 'number',
   );

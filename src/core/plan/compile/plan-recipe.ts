@@ -174,8 +174,7 @@ const layoutKeys = ({ layout, maxShardBytes }: LayoutOptions): Record<string, un
 
 const configUnread = ({ checkpoints }: OpenedInputs): string[] => {
   const given = checkpoints.find(({ role }) => role === 'config')?.checkpoint;
-  return given === undefined ||
-    checkpoints.some(({ checkpoint: { config, path } }) => path !== given.path && config === given.config)
+  return given === undefined || checkpoints.some(({ checkpoint }) => checkpoint.configGiven !== undefined)
     ? []
     : [`${optionName('config')} ${given.path} is not read, because each model has a config.json`];
 };
@@ -241,9 +240,8 @@ const costOf = (shards: readonly PlannedShard[], idOf: IdOfSource): Cost => {
   return cost;
 };
 
-/** True if side files come from a directory elsewhere, whose other files are not the model's. */
-const hasGivenConfig = ({ files, path, folder = path }: CheckpointIndex): boolean =>
-  files.every((file) => relative(folder, file.path).startsWith('..'));
+/** True if side files are of `--config`, whose other files are not the model's. */
+const hasGivenConfig = ({ configGiven }: CheckpointIndex): boolean => configGiven === 'withFiles';
 
 const keptCard = async (checkpoint: CheckpointIndex): Promise<PlannedFile[]> => {
   const file = sideFilePath(checkpoint, cardName);
