@@ -153,7 +153,7 @@ it('takes config.json and tokenizer from the folder above, if its own has none',
   expect(sideFiles).toEqual(['config.json', 'tokenizer_config.json']);
   expect(warnings.join()).toContain(`${run} has no config.json; the one of ${root} is read`);
   rmSync(join(root, 'config.json'));
-  const { warnings: without } = await relayout({ model: root }, { out: join(root, 'out') });
+  const { warnings: without } = await relayout({ model: root }, { out: join(temporaryDirectory(), 'out') });
   expect(without.join()).toContain('has no config.json, and so the output has none');
 });
 
