@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
-import { merge, type RecipeInput, relayout } from '../../src/index.js';
+import { merge, type RecipeInput, relayout, verify } from '../../src/index.js';
 import type { BatchMerge } from '../../src/study/batch/planning/batch-merge.js';
 import { planBatch } from '../../src/study/batch/planning/batch-plan.js';
 import { costOf } from '../../src/study/batch/planning/cost.js';
@@ -143,6 +143,34 @@ describe('a batch', () => {
       else expect(shardsIn(join(out, name))).not.toEqual(before[name]);
     }
     expect(again.bytesWritten).toBeLessThan(again.cost.bytesDistinct);
+  });
+
+  it('takes side files that changed, and makes no shard again', async () => {
+    const some = experts();
+    const merges = someMerges(some);
+    const out = join(some.root, 'out');
+    await runBatch(merges, { out });
+    const configOf = (folder: string) => readFileSync(join(folder, 'config.json'), 'utf8');
+    for (const model of readdirSync(some.root).filter((name) => /^(math|swh|base)/.test(name))) {
+      const file = join(some.root, model, 'config.json');
+      writeFileSync(file, JSON.stringify({ ...JSON.parse(readFileSync(file, 'utf8')), bos_token_id: 7 }));
+    }
+    const again = await runBatch(merges, { out });
+    expect(again.bytesWritten).toBe(0);
+    const old = merges.filter(({ name }) => !configOf(join(out, name)).includes('"bos_token_id"'));
+    expect(old.map(({ name }) => name)).toEqual([]);
+  });
+
+  it('records each merge’s own roles, which verification finds again', async () => {
+    const { root, tasks, languages } = experts();
+    const [task = '', language = ''] = [tasks[0], languages[0]];
+    const merges: BatchMerge[] = [
+      { name: 'soup', recipe: { method: 'soup', models: [task, language] } },
+      { name: 'swap', recipe: { method: 'layer_swap', task, language, bottom: 2, top: 1 } },
+    ];
+    await runBatch(merges, { out: join(root, 'out') });
+    for (const { name } of merges)
+      expect(await verify(join(root, 'out', name), { againstInputs: true })).toMatchObject({ intact: true });
   });
 
   it('is made in parts, by several runs over one store, and linked by a last one', async () => {

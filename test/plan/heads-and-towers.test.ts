@@ -62,6 +62,29 @@ describe('a model with towers and a text model', () => {
     );
   });
 
+  it('are compared by their text settings, in either place where transformers writes them', async () => {
+    const nested = multimodal(1, ['qwen2_vl', 'qwen2_vl_text']);
+    const { text_config, ...whole } = multimodal(2, ['qwen2_vl', 'qwen2_vl_text']).config;
+    const flat = (settings: Readonly<Record<string, unknown>>) => ({
+      ...multimodal(2),
+      config: { ...whole, ...text_config, ...settings, model_type: 'qwen2_vl' },
+    });
+    const heads = {
+      ...nested,
+      config: { ...nested.config, text_config: { ...text_config, num_attention_heads: 4 } },
+    };
+    const { paths, out } = written({
+      heads,
+      same: flat({ num_attention_heads: 4 }),
+      other: flat({ num_attention_heads: 8 }),
+    });
+    const [first = '', same = '', other = ''] = paths;
+    await soup({ models: [first, same] }, { out });
+    await expect(soup({ models: [first, other] }, { out: `${out}-2` })).rejects.toThrow(
+      /num_attention_heads 4 against 8/,
+    );
+  });
+
   it('lose the towers if the text model is the first, with a warning', async () => {
     const [seen, text] = [multimodal(1), llama({ layers: 2, seed: 2 })];
     const { paths, out } = written({ text, seen });

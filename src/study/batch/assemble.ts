@@ -150,6 +150,36 @@ export const isAssembled = async (
   }
 };
 
+/**
+ * False if side files of an input changed after the merge was made, or if another configuration is given now.
+ * Keys of shards say nothing of these.
+ */
+export const hasCurrentSideFiles = async (out: string, inputs: readonly PlannedInput[]): Promise<boolean> => {
+  const record = join(out, provenanceName);
+  const made = await stat(record).catch(() => undefined);
+  if (made === undefined) return false;
+  const found = parseJson(await readSmallFile(record), ownFile) as {
+    readonly inputs?: readonly PlannedInput[];
+    readonly sideFiles?: readonly { readonly file: string }[];
+  };
+  if (configsIn(found.inputs ?? []) !== configsIn(inputs)) return false;
+  const folders = new Set(inputs.flatMap(({ files }) => files.map(({ path }) => dirname(path))));
+  for (const folder of folders)
+    for (const { file } of found.sideFiles ?? []) {
+      // Clocks of file systems are coarse: equal times may mean later.
+      const own = await stat(join(folder, file)).catch(() => undefined);
+      if (own !== undefined && own.mtimeMs >= made.mtimeMs) return false;
+    }
+  return true;
+};
+
+const configsIn = (inputs: readonly PlannedInput[]): string =>
+  JSON.stringify(
+    inputs.flatMap(({ role, path, files }) =>
+      role === 'config' ? [path, ...files.map(({ header }) => header)] : [],
+    ),
+  );
+
 const isThereStill = async (
   { file, key, bytes, verbatim }: MergeShard,
   found: FoundShard | undefined,

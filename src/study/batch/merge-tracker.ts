@@ -11,7 +11,7 @@ import { sourcesOfTensors } from '../../core/plan/operands.js';
 import { idByPath } from '../../core/tensor/stored-tensor.js';
 import { weightsOfShards } from '../store/files/weights.js';
 import type { ShardStore } from '../store/shard-store.js';
-import { assemble, isAssembled } from './assemble.js';
+import { assemble, hasCurrentSideFiles, isAssembled } from './assemble.js';
 import type { BatchMerge, MergeState, RefusedMerge } from './planning/batch-merge.js';
 import { type BatchPlan, type PlannedMerge, plannedInputsOf, planOf } from './planning/batch-plan.js';
 import type { Part } from './planning/part.js';
@@ -183,10 +183,12 @@ export class MergeTracker {
       if (this.#stopped !== undefined || this.#options.signal?.aborted) return;
       const out = join(this.#options.out, merge.merge.name);
       try {
-        const isKept = await isAssembled(out, merge.shards, this.#store);
+        const inputs = plannedInputsOf(merge, this.#plan);
+        const isKept =
+          (await isAssembled(out, merge.shards, this.#store)) && (await hasCurrentSideFiles(out, inputs));
         if (!isKept) {
           const assembled = {
-            inputs: plannedInputsOf(merge, this.#plan),
+            inputs,
             shards: merge.shards,
             plan: () => planOf(merge, this.#plan, this.#options),
           };

@@ -230,15 +230,21 @@ const checkConfig = (
   if (first.config === undefined || other.config === undefined) return [];
   const isOtherClass = !stacks && classesDiffer({ checkpoint: first, ...a }, { checkpoint: other, ...b });
   const isTextBesideTowers = towersDiffer({ checkpoint: first, ...a }, { checkpoint: other, ...b });
-  const ignored = stacks
-    ? saysByLayer
-    : new Set([
-        ...(isOtherClass || isTextBesideTowers ? ['architectures'] : []),
-        ...(isTextBesideTowers ? ['model_type'] : []),
-      ]);
-  const settingsOf = ({ config }: CheckpointIndex) =>
-    isTextBesideTowers ? languageModelOf(config).settings : (config ?? {});
-  const { errors, warnings } = configDifferences(settingsOf(first), settingsOf(other), ignored);
+  const ignored = stacks ? saysByLayer : new Set(isOtherClass ? ['architectures'] : []);
+  const text = languageModelOf(first.config).settings;
+  const otherText = languageModelOf(other.config).settings;
+  // transformers writes a multimodal model's text settings either in `text_config` or at the top.
+  const isNestedOnce = (text === first.config) !== (otherText === other.config);
+  const compared = [
+    ...(isTextBesideTowers ? [] : [configDifferences(first.config, other.config, ignored)]),
+    ...(isTextBesideTowers || isNestedOnce
+      ? [configDifferences(text, otherText, new Set([...ignored, 'architectures', 'model_type']))]
+      : []),
+  ];
+  const [errors, warnings] = [
+    compared.flatMap((found) => found.errors),
+    compared.flatMap((found) => found.warnings),
+  ];
   if (errors.length > 0)
     throw new LayerloomError('CONFIG_MISMATCH', { ...pathsOf(first, other), differences: errors });
   const classes = `architectures ${classesIn(first.config).join()} against ${classesIn(other.config).join()}`;

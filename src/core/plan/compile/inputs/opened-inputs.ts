@@ -140,7 +140,11 @@ const subsets: Cached<OpenedInputs> = { most: 64 };
 
 /** Inputs that one recipe uses, numbered from 0; cached in the session. */
 export const inputsOf = (recipe: Recipe, inputs: OpenedInputs): OpenedInputs => {
-  const wanted = referencesOf(recipe).map(({ model }) => inputs.indexOf(String(model)));
+  const references = referencesOf(recipe).map(({ model, role }) => ({
+    at: inputs.indexOf(String(model)),
+    role,
+  }));
+  const wanted = references.map(({ at }) => at);
   const bases = namesBase(recipe)
     ? []
     : wanted.flatMap(
@@ -148,14 +152,24 @@ export const inputsOf = (recipe: Recipe, inputs: OpenedInputs): OpenedInputs => 
       );
   const config = recipe.config === undefined ? [] : [inputs.indexOf(recipe.config)];
   const kept = [...new Set([...wanted, ...bases, ...config])];
+  // Another recipe of a batch may use the same model in another role.
+  const roles = kept.map((index) => references.find(({ at }) => at === index)?.role);
   const { session } = inputs;
-  return session.remember(subsets, [session.idOf(inputs), kept], () => subsetOf(inputs, kept));
+  return session.remember(subsets, [session.idOf(inputs), kept, roles], () => subsetOf(inputs, kept, roles));
 };
 
-const subsetOf = (inputs: OpenedInputs, kept: readonly number[]): OpenedInputs => {
+const subsetOf = (
+  inputs: OpenedInputs,
+  kept: readonly number[],
+  roles: readonly (string | undefined)[],
+): OpenedInputs => {
   const renumbered = new Map(kept.map((index, position) => [index, position]));
   return {
-    checkpoints: kept.map((index) => itemAt(inputs.checkpoints, index)),
+    checkpoints: kept.map((index, position) => {
+      const checkpoint = itemAt(inputs.checkpoints, index);
+      const role = roles[position] ?? checkpoint.role;
+      return role === checkpoint.role ? checkpoint : { ...checkpoint, role };
+    }),
     indexOf: (model) => valueAt(renumbered, inputs.indexOf(model)),
     textOf: inputs.textOf,
     baseNamed: (base) => {
