@@ -120,6 +120,17 @@ it.each([
   await expect(planMerge({ method: 'soup', models: [a, b] }, { config: other })).rejects.toThrow(message);
 });
 
+it('is doubted beside weights with other tensors in their layers', async () => {
+  const { root, base, a, b } = written();
+  const recipe = { method: 'soup', models: [a, b] } as const;
+  const { tensors, config = {} } = llama({ seed: 1, layers: 2 });
+  const biased = fill({ 'model.layers.0.self_attn.q_proj.bias': [16] }, 'BF16', 1);
+  const other = writeCheckpoint(join(root, 'biased'), { tensors: { ...tensors, ...biased }, config });
+  const warningsOf = async (from: string) => (await planMerge(recipe, { config: from })).warnings.join('\n');
+  expect(await warningsOf(other)).toMatch(/lack self_attn\.q_proj\.bias, unlike the weights beside .*biased/);
+  expect(await warningsOf(base)).not.toContain('unlike');
+});
+
 it('is refused if it is no config.json', async () => {
   const { root, a, b, base } = written();
   const recipe = { method: 'soup', models: [a, b] } as const;

@@ -190,3 +190,32 @@ export const checkFit = (checkpoint: CheckpointIndex, { file, index }: GivenConf
       refuse(`${key} ${String(text[String(key)])}`, `${first[0]} [${first[1].shape.join(', ')}]`);
   }
 };
+
+/** Versions of transformers pack experts differently, and keep different buffers. */
+const isIncidental = (module: string): boolean => /experts\.|inv_freq|masked_bias|attn\.bias$/.test(module);
+
+const modulesOf = (checkpoint: CheckpointIndex): ReadonlySet<string> =>
+  new Set(
+    [...describeArchitecture(checkpoint).places.values()].flatMap(({ layer, module }) =>
+      layer === undefined || isIncidental(module) ? [] : [module],
+    ),
+  );
+
+/**
+ * Warns if layers have other tensors than those of the weights beside a given configuration: loaders would leave
+ * some out, or make them at random. Skips quantised weights, whose tensors have other names.
+ */
+export const otherModules = (
+  checkpoint: CheckpointIndex,
+  beside: CheckpointIndex,
+  { file }: GivenConfig,
+): string[] => {
+  if (beside.config?.['quantization_config'] !== undefined) return [];
+  const [own, other] = [modulesOf(checkpoint), modulesOf(beside)];
+  const first = [...own, ...other].find((module) => own.has(module) !== other.has(module));
+  return first === undefined || other.size === 0
+    ? []
+    : [
+        `layers of ${checkpoint.path} ${own.has(first) ? 'have' : 'lack'} ${first}, unlike the weights beside ${file}: is that the configuration of their base?`,
+      ];
+};

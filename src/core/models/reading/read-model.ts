@@ -21,7 +21,7 @@ import { statedContent } from '../sources/bring-ranges.js';
 import { locate, locateIfHere } from '../sources/locate.js';
 import { missingRanges } from '../sources/ranges/folder/folder.js';
 import { adapterAt } from './adapter-at.js';
-import { checkFit, type GivenConfig, withConfig } from './given-config.js';
+import { checkFit, type GivenConfig, otherModules, withConfig } from './given-config.js';
 import { mergedState } from './peft-state.js';
 import { settledTies } from './settled-ties.js';
 import { withoutWrappers } from './wrappers.js';
@@ -142,8 +142,11 @@ const wholeAt = async (found: FoundModel, config: GivenConfig | undefined): Prom
   const opened = config === undefined ? own : withConfig(own, config);
   const settle = async (checkpoint: CheckpointIndex) => {
     const settled = await settledTies(checkpoint, missingRanges);
-    if (opened !== own && config !== undefined) checkFit(settled, config);
-    return settled;
+    if (opened === own || config === undefined) return settled;
+    checkFit(settled, config);
+    const beside = await weightsBeside(config);
+    const warnings = beside === undefined ? [] : otherModules(settled, beside, config);
+    return { ...settled, warnings: [...settled.warnings, ...warnings] };
   };
   const state = await mergedState(withoutWrappers(opened), names, settle);
   if (state !== undefined) return state;
@@ -153,6 +156,16 @@ const wholeAt = async (found: FoundModel, config: GivenConfig | undefined): Prom
       reason: `has ${adapterConfigName} beside a whole model and no weights of an adapter, and transformers does not load it; give ${await modelFileAt(path)} for the model alone, or download the adapter again`,
     });
   return await settle(withoutWrappers(opened));
+};
+
+/** Returns the weights in the folder of a given configuration, such as those of the base. */
+const weightsBeside = async ({ given }: GivenConfig): Promise<CheckpointIndex | undefined> => {
+  const found = await locate(await parseAddress(given));
+  if (!(await stat(found.path)).isDirectory()) return undefined;
+  return await openFound(found, known).then(withoutWrappers, (error: unknown) => {
+    if (error instanceof LayerloomError) return undefined;
+    throw error;
+  });
 };
 
 /** Mentions adapters in subfolders, where PEFT saves several. */
