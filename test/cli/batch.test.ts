@@ -288,3 +288,18 @@ describe('layerloom --help', () => {
     );
   });
 });
+
+describe('layerloom batch --attest', () => {
+  it.each([
+    [['--in-place'], '--in-place'],
+    [['--part', '0/2'], '--part'],
+  ])('is refused where no merge is written: %s', async (words, named) => {
+    const { file, out } = written();
+    const { code, stderr } = await cli(['batch', file, '-o', out, '--attest', ...words]);
+    expect([code, stderr]).toEqual([
+      2,
+      `error: --attest states merges that are written, and ${named} writes none\n`,
+    ]);
+    expect(existsSync(out)).toBe(false);
+  });
+});

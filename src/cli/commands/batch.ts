@@ -1,7 +1,7 @@
 import { argument, command } from '../framework/command.js';
 import { option } from '../framework/option.js';
 import { analysis, expect, inPlace } from '../options/common.js';
-import { mergeOptions, tokenizer } from '../options/merging.js';
+import { attestOption, mergeOptions, tokenizer } from '../options/merging.js';
 
 export const batch = command({
   name: 'batch',
@@ -26,6 +26,7 @@ export const batch = command({
     expect,
     analysis,
     tokenizer: tokenizer("the experiment's, or auto", ''),
+    ...attestOption,
     ...mergeOptions({ link: 'hard' }),
   },
   examples: [

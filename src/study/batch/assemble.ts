@@ -17,6 +17,7 @@ import type { MergePlan, PlannedInput } from '../../core/plan/plan.js';
 import { ownFile, parseJson } from '../../core/texts/json.js';
 import type { LinkedShard } from '../store/files/link-shard.js';
 import type { ShardStore } from '../store/shard-store.js';
+import type { BatchDigests } from './batch-digests.js';
 import type { MergeShard } from './planning/merge-shards.js';
 
 export interface Assembled {
@@ -29,6 +30,7 @@ export interface Assembled {
  * Links shards that all exist, writes the side files, and renames the staging directory into place. Replaces
  * a former merge if layerloom wrote it and it contains no other files.
  *
+ * @param digests given if the merge gets a statement
  * @returns warnings
  * @throws LayerloomError LINK_REFUSED, STORE_SHARD_MISSING, OUTPUT_NOT_OURS, OUTPUT_INVALID, INPUT_CHANGED,
  * READ_FAILED, WRITE_FAILED
@@ -39,6 +41,7 @@ export const assemble = async (
   store: ShardStore,
   inputs: InputFiles,
   link: Link,
+  digests?: BatchDigests,
 ): Promise<string[]> => {
   const { shards } = merge;
   await makeDirectories(dirname(out), true);
@@ -64,9 +67,18 @@ export const assemble = async (
     };
     if (link === 'hard') await inputs.whileLinking(verbatimOf(shards), linkAll);
     else await linkAll();
+    const stated = await digests?.of(staging, shards);
+    for (const [path, sha256] of stated?.inputs ?? []) checksums.set(path, sha256);
+    for (const [file, sha256] of stated?.weights.files ?? []) {
+      const path = join(staging, file);
+      // The store's own SHA-256 stays, so that verification finds a damaged shard.
+      if (!checksums.has(path)) checksums.set(path, sha256);
+    }
     // Planned only now: a plan that lives through the linking outlives V8's young generation, and stays until
     // the next full collection.
-    await writeSideFiles(await merge.plan(), staging, checksums, linked as Linked, { keys: keysOf(shards) });
+    await writeSideFiles(await merge.plan(), staging, checksums, linked as Linked, {
+      ...{ keys: keysOf(shards), digests: stated?.weights },
+    });
     await syncDirectory(staging);
     await inputs.verify(merge.inputs.flatMap(({ files }) => files.map(({ path }) => path)));
     if (link === 'symbolic') for (const path of verbatimOf(shards)) await inputs.verifyPath(path);

@@ -1,17 +1,22 @@
 import { join } from 'node:path';
+import { writeStatement } from '../../core/attestation/attest-output.js';
 import { LayerloomError } from '../../core/base/errors/errors.js';
 import { itemAt } from '../../core/base/errors/lookup.js';
+import { exists } from '../../core/base/files/exists.js';
 import { withCode } from '../../core/base/files/writing.js';
 import { refusedNonFinite } from '../../core/engine/compute/measures/non-finite.js';
 import type { InputFiles } from '../../core/engine/input-files.js';
 import type { Link } from '../../core/engine/output/link.js';
-import type { WorkerPool } from '../../core/engine/threads/pool.js';
+import type { Run } from '../../core/engine/run.js';
+import { readWrittenRecord } from '../../core/measure/verification/written-record.js';
+import { statementName } from '../../core/models/checkpoint/files/file-names.js';
 import type { PlanOptions } from '../../core/plan/compile/plan-recipe.js';
 import { sourcesOfTensors } from '../../core/plan/operands.js';
 import { idByPath } from '../../core/tensor/stored-tensor.js';
 import { weightsOfShards } from '../store/files/weights.js';
 import type { ShardStore } from '../store/shard-store.js';
 import { assemble, hasCurrentSideFiles, isAssembled } from './assemble.js';
+import { BatchDigests } from './batch-digests.js';
 import type { BatchMerge, MergeState, RefusedMerge } from './planning/batch-merge.js';
 import { type BatchPlan, type PlannedMerge, plannedInputsOf, planOf } from './planning/batch-plan.js';
 import type { Part } from './planning/part.js';
@@ -46,6 +51,8 @@ export interface TrackerOptions extends PlanOptions {
   readonly out: string;
   /** Set for a part of an array job, which assembles no merge. */
   readonly range?: Part | undefined;
+  /** Write a statement of each merge. */
+  readonly attest?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
   readonly onMerge?: ((outcome: MergeOutcome) => void | Promise<void>) | undefined;
 }
@@ -95,7 +102,8 @@ export class MergeTracker {
   readonly #made = new Map<string, number>();
   readonly #outcomes = new Map<PlannedMerge<BatchMerge>, MergeOutcome>();
   readonly #reads: ReadonlyMap<PlannedMerge<BatchMerge>, number>;
-  readonly #pool: WorkerPool;
+  readonly #run: Run;
+  readonly #digests: BatchDigests | undefined;
   readonly warnings: string[] = [];
   /** Assembles several merges at once, so that the fsyncs of small files overlap. */
   readonly #lanes: Promise<void>[] = Array.from({ length: 8 }, () => Promise.resolve());
@@ -110,15 +118,20 @@ export class MergeTracker {
     inputs: InputFiles,
     link: Link,
     reads: ReadonlyMap<PlannedMerge<BatchMerge>, number>,
-    pool: WorkerPool,
+    run: Run,
   ) {
     this.#reads = reads;
-    this.#pool = pool;
+    this.#run = run;
+
     this.#plan = plan;
     this.#options = options;
     this.#store = store;
     this.#inputs = inputs;
     this.#link = link;
+    const stated = new Map(
+      plan.merges.flatMap((merge) => plannedInputsOf(merge, plan).map((input) => [input.path, input])),
+    );
+    this.#digests = options.attest ? new BatchDigests([...stated.values()], inputs, run.pool) : undefined;
     for (const merge of plan.merges) {
       const keys = new Set(
         merge.shards.filter(({ verbatim }) => verbatim === undefined).map(({ key }) => key),
@@ -151,7 +164,7 @@ export class MergeTracker {
     );
     const shard = this.#plan.shards.get(key);
     if (shard === undefined || refusing.length === 0 || this.#options.range !== undefined) return;
-    const found = await storedNonFinite(shard, this.#store, this.#pool);
+    const found = await storedNonFinite(shard, this.#store, this.#run.pool);
     if (found !== null) for (const merge of refusing) await this.#fail(merge, refusedNonFinite(found));
   }
 
@@ -192,12 +205,16 @@ export class MergeTracker {
             shards: merge.shards,
             plan: () => planOf(merge, this.#plan, this.#options),
           };
-          this.warnings.push(...(await assemble(assembled, out, this.#store, this.#inputs, this.#link)));
-        }
+          this.warnings.push(
+            ...(await assemble(assembled, out, this.#store, this.#inputs, this.#link, this.#digests)),
+          );
+        } else if (this.#digests !== undefined && !(await exists(join(out, statementName))))
+          await writeStatement(out, await readWrittenRecord(out), this.#run);
         this.done += 1;
         const outcome = this.#outcomeOf(merge, 'done');
         await this.#settle(merge, isKept ? { ...outcome, isKept } : outcome);
       } catch (error) {
+        if (this.#run.signal.aborted) return;
         if (error instanceof LayerloomError && stopsAll.includes(error.code)) this.#stopped ??= error;
         await this.#fail(merge, error);
       }

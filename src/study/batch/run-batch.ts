@@ -34,6 +34,11 @@ export interface BatchOptions extends PlanOptions, Omit<BatchPlanOptions, 'assum
    */
   first?: readonly string[] | undefined;
   /**
+   * Write a statement of each merge that is written, as `attest` does. Kept merges without one get theirs.
+   * Default false.
+   */
+  attest?: boolean | undefined;
+  /**
    * Called before writing, with the plan of all merges, the cost of the merges to write, and the keys of
    * existing shards.
    */
@@ -74,7 +79,7 @@ export const runBatch = async (
   const failed = options.range === undefined ? plan.refused.map(failureOf) : [];
   for (const outcome of failed) await options.onMerge?.(outcome);
 
-  const tracker = new MergeTracker(plan, options, store, inputs, link, readsOf(plan, stages), pool);
+  const tracker = new MergeTracker(plan, options, store, inputs, link, readsOf(plan, stages), run);
   const mayBeNonFinite = new Set(
     plan.merges
       .filter(({ recipe }) => recipe.allowNonFinite)

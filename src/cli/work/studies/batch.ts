@@ -48,6 +48,10 @@ export const batchCommand = async (options: BatchCommandOptions): Promise<void> 
     throw new LayerloomError('USAGE', {
       reason: `--in-place writes no merge, and ${range === undefined ? '--write' : '--part'} says what to write; give one of them`,
     });
+  if (options.attest && (inPlace || range !== undefined))
+    throw new LayerloomError('USAGE', {
+      reason: `--attest states merges that are written, and ${inPlace ? '--in-place' : '--part'} writes none`,
+    });
   const write = inPlace ? [] : options.write;
   if (options.dryRun) return await dryRun(file, options, threads, range, write);
   const out = requireOut(options);

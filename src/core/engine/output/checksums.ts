@@ -20,7 +20,7 @@ export type Checksums = ReadonlyMap<string, string>;
  * @throws LayerloomError READ_FAILED
  */
 export const computeChecksums = async (
-  plan: MergePlan,
+  plan: Pick<MergePlan, 'inputs' | 'shards'>,
   directory: string,
   inputs: InputFiles,
   pool: WorkerPool,

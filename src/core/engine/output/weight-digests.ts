@@ -15,6 +15,7 @@ import { withFile } from './durable.js';
  *
  * @param files names of safetensors files in `directory`
  * @param report receives the numbers of hashed files and of all files
+ * @param digest gives a file's digests; by default reads the file
  * @returns partial digests if the pool was stopped
  * @throws LayerloomError READ_FAILED, DUPLICATE_TENSOR, the codes of a header
  */
@@ -23,12 +24,14 @@ export const digestWeights = async (
   files: readonly string[],
   pool: WorkerPool,
   report: (done: number, total: number) => void,
+  digest: (file: string, path: string) => Promise<DigestedFile | undefined> = (_, path) =>
+    digestFile(path, pool),
 ): Promise<WeightDigests> => {
   const hashes = new Map<string, string>();
   const tensors = new Map<string, HashedTensor & { readonly file: string }>();
   await pool.eachInLanes(files, async (file) => {
     const path = join(directory, file);
-    const found = await reading(path, () => digestFile(path, pool));
+    const found = await reading(path, () => digest(file, path));
     if (found === undefined) return;
     hashes.set(file, found.sha256);
     for (const tensor of found.tensors) {
@@ -46,13 +49,19 @@ export const digestWeights = async (
   };
 };
 
-interface DigestedFile {
+/** Hashes of a file of weights and of its tensors. */
+export interface DigestedFile {
   readonly sha256: string;
   readonly tensors: readonly HashedTensor[];
 }
 
-/** O_NONBLOCK, so that opening a pipe does not block. */
-const digestFile = (path: string, pool: WorkerPool): Promise<DigestedFile | undefined> =>
+/**
+ * Hashes a safetensors file and each of its tensors.
+ *
+ * @returns undefined if the pool was stopped
+ */
+export const digestFile = (path: string, pool: WorkerPool): Promise<DigestedFile | undefined> =>
+  // O_NONBLOCK, so that opening a pipe does not block.
   withFile(path, constants.O_RDONLY | constants.O_NONBLOCK, async (handle) => {
     const found = await handle.stat();
     if (!found.isFile()) throw new Error('it is not a file');
