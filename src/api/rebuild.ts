@@ -2,12 +2,13 @@ import type { RebuildOptions, RebuiltStudy } from '../study/bundle/rebuild-study
 
 /**
  * Unpacks a bundle of `bundle` into a new directory, for tables and reports. With `experts`, makes each merge
- * again and compares its weights with the recorded SHA-256. A bundle is untrusted: everything in it is checked
+ * again whose models are there, and compares its weights with the recorded SHA-256. A bundle is untrusted: everything in it is checked
  * before the directory appears.
  *
  * @example await rebuild('study.tar', { out: './again', experts: './experts' })
  * @throws LayerloomError BUNDLE_INVALID, OUTPUT_EXISTS, READ_FAILED, WRITE_FAILED, INTERRUPTED; with `experts`
- *   the codes of `runExperiment`. A merge that differs does not throw: the result names it
+ *   the codes of `runExperiment`. A merge that differs or cannot be made does not throw:
+ *   the result names it
  */
 export const rebuild = async (file: string, options: RebuildOptions = {}): Promise<RebuiltStudy> => {
   const { rebuildStudy } = await import('../study/bundle/rebuild-study.js');

@@ -1,12 +1,14 @@
 import { execFileSync } from 'node:child_process';
 import {
   cpSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
@@ -40,6 +42,7 @@ const merges = `
   - {name: soup, method: soup, weights: [uniform, magnitude]}
 `;
 const merge = 'swahili/math-1+swh-1/default';
+const shard = 'model-00001-of-00006.safetensors';
 
 const place = mkdtempSync(join(tmpdir(), 'layerloom-'));
 const [study, file, experts] = [join(place, 'study'), join(place, 'study.tar'), join(place, 'experts')];
@@ -187,7 +190,7 @@ describe('a rebuilt study', () => {
   it('has every merge with the recorded bytes, made from experts in another folder', async () => {
     const out = join(temporaryDirectory(), 'study');
     const { again } = await rebuild(file, { out, experts });
-    expect(again).toEqual({ same: 12, different: [], failed: [] });
+    expect(again).toEqual({ same: 12, kept: 0, different: [], failed: [] });
     const weights = contentsOf(study, isWeights);
     expect(Object.keys(weights).length).toBeGreaterThan(12);
     expect(contentsOf(out, isWeights)).toEqual(weights);
@@ -244,17 +247,104 @@ describe('a rebuilt study', () => {
     ]);
   });
 
-  it('is absent if an expert is, or its work is interrupted', async () => {
-    const root = temporaryDirectory();
+  it('lacks the merges of absent experts, says which and why, and gets them by resume', async () => {
+    const [root, shown] = [temporaryDirectory(), [] as string[]];
     const [others, out] = [join(root, 'experts'), join(root, 'study')];
-    cpSync(join(experts, 'math-1'), join(others, 'math-1'), { recursive: true });
-    await expect(rebuild(file, { out, experts: others })).rejects.toMatchObject({ code: 'MODEL_NOT_FOUND' });
+    for (const name of ['base', 'math-1', 'swh-1'])
+      cpSync(join(experts, name), join(others, name), { recursive: true });
+    vi.spyOn(process.stdout, 'write').mockImplementation((text) => shown.push(String(text)) > 0);
+    await expect(rebuildCommand({ file, out, experts: others })).rejects.toMatchObject({
+      code: 'BATCH_INCOMPLETE',
+      exitCode: 4,
+      message: expect.stringMatching(/^9 of 12 merges fail \([^]*swh-2[^]*; the others are in .*resume`$/),
+    });
+    vi.restoreAllMocks();
+    expect(shown.join('')).toMatch(
+      /3 merges have the recorded SHA-256.*not made: swahili\/math-1\+swh-2\/default: .*swh-2/s,
+    );
+    expect((await verify(join(out, merge))).verdict).toBe('intact');
+    const { tables } = await scoreTables(out);
+    expect(tables).toEqual((await scoreTables(study)).tables);
+
+    for (const name of ['math-2', 'swh-2'])
+      cpSync(join(experts, name), join(others, name), { recursive: true });
+    await expect(rebuild(file, { out, experts: others })).rejects.toMatchObject({ code: 'OUTPUT_EXISTS' });
+    const before = statSync(join(out, merge, shard));
+    const { again } = await rebuild(file, { out, experts: others, resume: true });
+    expect(again).toEqual({ same: 12, kept: 3, different: [], failed: [] });
+    expect(statSync(join(out, merge, shard))).toMatchObject({ ino: before.ino });
+    expect(contentsOf(out, isWeights)).toEqual(contentsOf(study, isWeights));
+    expect(readdirSync(out).filter((name) => name.startsWith('.'))).toEqual([]);
+    expect(readdirSync(root).sort()).toEqual(['experts', 'study']);
+  });
+
+  it('is there without merges if all experts are absent', async () => {
+    const root = temporaryDirectory();
+    mkdirSync(join(root, 'experts'));
+    const { again } = await rebuild(file, { out: join(root, 'study'), experts: join(root, 'experts') });
+    expect([again?.same, again?.failed.length]).toEqual([0, 12]);
+  });
+
+  it('continues after an interruption, and keeps what has its SHA-256', async () => {
+    const out = join(temporaryDirectory(), 'study');
+    const interruption = new AbortController();
+    const made = () =>
+      ['default', 'soup/uniform']
+        .map((name) => join(out, `swahili/math-1+swh-1/${name}`, shard))
+        .filter(existsSync);
+    const waiting = setInterval(() => {
+      if (made().length > 0) interruption.abort();
+    }, 1);
+    await expect(
+      rebuild(file, { out, experts, signal: interruption.signal, threads: 1 }),
+    ).rejects.toMatchObject({
+      code: 'INTERRUPTED',
+      message: expect.stringMatching(/what is done waits in .*\/study for/),
+    });
+    clearInterval(waiting);
+    const [kept = ''] = made();
+    const { ino } = statSync(kept);
+    const { again } = await rebuild(file, { out, experts, resume: true });
+    expect(again).toMatchObject({ same: 12, different: [], failed: [] });
+    expect(again?.kept).toBeGreaterThan(0);
+    expect(again?.kept).toBeLessThan(12);
+    expect(statSync(kept).ino).toBe(ino);
+    expect(contentsOf(out, isWeights)).toEqual(contentsOf(study, isWeights));
+    expect(readdirSync(out).filter((name) => name.startsWith('.'))).toEqual([]);
+  });
+
+  it('keeps a file that somebody put into it, and says so', async () => {
+    const out = join(temporaryDirectory(), 'study');
+    await rebuild(file, { out });
+    writeFileSync(join(out, merge, shard), 'mine');
+    const { again } = await rebuild(file, { out, experts, resume: true });
+    expect(again).toMatchObject({ same: 11, kept: 0, failed: [] });
+    expect(again?.different).toEqual([
+      {
+        merge,
+        reason: expect.stringMatching(
+          /^model-00001-of-00006\.safetensors is in the study with another SHA-256/,
+        ),
+      },
+    ]);
+    expect(readFileSync(join(out, merge, shard), 'utf8')).toBe('mine');
+    expect(await rebuild(file, { out, resume: true })).toMatchObject({ again: null });
+    writeFileSync(join(out, 'SHA256SUMS'), '');
+    await expect(rebuild(file, { out, resume: true })).rejects.toMatchObject({
+      code: 'OUTPUT_EXISTS',
+      message: expect.stringMatching(/has not the SHA256SUMS of this bundle/),
+    });
+  });
+
+  it('is absent if its folder of experts is, or its work is interrupted before it is whole', async () => {
+    const root = temporaryDirectory();
+    const out = join(root, 'study');
     await expect(rebuild(file, { out, signal: AbortSignal.abort() })).rejects.toMatchObject({
       code: 'INTERRUPTED',
     });
     await expect(rebuild(file, { out, experts: join(root, 'absent') })).rejects.toMatchObject({
       code: 'READ_FAILED',
     });
-    expect(readdirSync(root)).toEqual(['experts']);
+    expect(readdirSync(root)).toEqual([]);
   });
 });

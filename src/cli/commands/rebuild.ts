@@ -11,11 +11,14 @@ export const rebuild = command({
   options: {
     experts: option(
       '--experts <dir>',
-      'folder of the models by name; models of the hub may be in its cache; with it, every merge is made again and compared',
+      'folder of the models by name; models of the hub may be in its cache; with it, every merge whose models are there is made again and compared',
     ),
     out: option('-o, --out <dir>', 'the directory to make', {
       default: "the file's name without .tar",
       group: optionGroups.output,
+    }),
+    resume: option('--resume', 'continue in the directory of an earlier rebuild, and keep what it has', {
+      group: optionGroups.running,
     }),
     threads,
   },

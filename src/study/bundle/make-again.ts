@@ -1,22 +1,21 @@
-import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
-import { lstat, rename, rm } from 'node:fs/promises';
-import { basename, dirname, join } from 'node:path';
-import * as z from 'zod';
+import { rm } from 'node:fs/promises';
+import { LayerloomError } from '../../core/base/errors/errors.js';
 import { groupBy } from '../../core/base/errors/lookup.js';
-import { namesIn, unlessMissing } from '../../core/base/files/unless-missing.js';
-import { version } from '../../core/base/files/version.js';
-import { reading, writing } from '../../core/base/files/writing.js';
-import { makeDirectories } from '../../core/engine/output/durable.js';
+import { writing } from '../../core/base/files/writing.js';
 import type { RunControls } from '../../core/engine/run.js';
-import { staysInside } from '../../core/models/address/file-name.js';
-import { provenanceName } from '../../core/models/checkpoint/files/file-names.js';
-import { readFileIfAny } from '../../core/models/checkpoint/files/small-file.js';
-import { jsonOrNone, ownFile } from '../../core/texts/json.js';
-import { ResultFiles } from '../evaluation/result-files.js';
+import { parseAddress } from '../../core/models/address/address.js';
+import { readModel } from '../../core/models/reading/read-model.js';
+import { bringModels } from '../../core/models/sources/bring-models.js';
+import { modelsIn } from '../../core/plan/compile/inputs/opened-inputs.js';
+import { settle } from '../../core/settle/settle.js';
+import { isRefusal } from '../batch/planning/refusals.js';
 import type { ExperimentInput } from '../experiment/file/blocks/experiment-block.js';
+import { requirePartitions } from '../experiment/file/blocks/partitions.js';
+import { expandExperiment } from '../experiment/file/expand.js';
+import { parseExperiment } from '../experiment/file/read-experiment.js';
 import type { ExperimentRecord } from '../experiment/record/experiment-record.js';
 import { runExperiment } from '../experiment/run-experiment.js';
+import { Comparing, isComplete, type MergeFolders, scoredSums } from './compare-merge.js';
 
 /** A merge that was not made to the recorded bytes. */
 export interface OtherMerge {
@@ -28,193 +27,125 @@ export interface OtherMerge {
 export interface MadeAgain {
   /** Number of merges whose every file has the recorded SHA-256. */
   readonly same: number;
+  /** Number of merges, among `same`, that an earlier rebuild had made. */
+  readonly kept: number;
   readonly different: readonly OtherMerge[];
   /** Merges that could not be made here, such as those of an absent expert. */
   readonly failed: readonly OtherMerge[];
 }
 
-const hex = z.string().regex(/^[0-9a-f]{64}$/);
-const fileName = z.string().refine(staysInside);
-
-const recordSchema = z.object({
-  layerloom: z.string(),
-  inputs: z.array(
-    z.object({
-      name: z.string(),
-      path: z.string(),
-      files: z.array(z.object({ file: z.string(), bytes: z.number(), header: z.string().exactOptional() })),
-    }),
-  ),
-  shards: z.array(z.object({ file: fileName, bytes: z.number(), sha256: hex.exactOptional() })),
-  sideFiles: z.array(z.object({ file: fileName, sha256: hex })),
-});
-
-type MergeFacts = z.output<typeof recordSchema>;
-
-const factsIn = async (directory: string): Promise<MergeFacts | undefined> => {
-  const text = await readFileIfAny(join(directory, provenanceName));
-  return text === undefined ? undefined : recordSchema.safeParse(jsonOrNone(text, ownFile)).data;
-};
+/** A study's recorded merges: which can be made here, and why others cannot. */
+export interface Makeable {
+  readonly record: ExperimentRecord;
+  readonly input: ExperimentInput;
+  readonly experts: string;
+  /** Paths of merges in the study, by name. */
+  readonly paths: ReadonlyMap<string, string>;
+  readonly failed: readonly OtherMerge[];
+}
 
 /**
- * Makes the merges of a study again, in a folder that is removed afterwards. Moves the files of those with the
- * recorded SHA-256 into the study, and replaces none.
+ * Tries to open the models of each recorded merge. Writes nothing in the study.
  *
- * @param work a folder beside or in the study that does not exist
- * @throws LayerloomError RECIPE_INVALID and the codes of `runExperiment`
+ * @throws LayerloomError RECIPE_INVALID, READ_FAILED, PARTITION_INVALID, INTERRUPTED
+ */
+export const findMakeable = async (
+  record: ExperimentRecord,
+  input: ExperimentInput,
+  experts: string,
+  controls: RunControls,
+): Promise<Makeable> => {
+  const experiment = await parseExperiment(input, { directory: experts });
+  const recipes = new Map(expandExperiment(experiment).map(({ name, recipe }) => [name, recipe]));
+  requirePartitions(experiment);
+  const opened = new Map<string, Promise<unknown>>();
+  const open = async (model: string) => {
+    await bringModels([model], controls);
+    await readModel(await parseAddress(model));
+  };
+  const paths = new Map<string, string>();
+  const failed: OtherMerge[] = [];
+  for (const { name, path, state } of record.merges) {
+    if (state !== 'done') continue;
+    const recipe = recipes.get(name);
+    try {
+      if (recipe === undefined) throw new NoSuchMerge();
+      for (const model of modelsIn(await settle(recipe))) {
+        if (!opened.has(model)) opened.set(model, open(model));
+        await opened.get(model);
+      }
+      paths.set(name, path);
+    } catch (error) {
+      if (!isRefusal(error) && !(error instanceof NoSuchMerge)) throw error;
+      failed.push({ merge: name, reason: error.message });
+    }
+  }
+  return { record, input, experts, paths, failed };
+};
+
+class NoSuchMerge extends Error {
+  override readonly message = 'the experiment has no such merge';
+}
+
+/**
+ * Makes merges of a study again, except those that are complete, and moves the files of each into the study if
+ * they have the recorded SHA-256. Replaces none. Removes `work` at the end; an interrupted call leaves it for
+ * the next.
+ *
+ * @throws LayerloomError the codes of `runExperiment`
  */
 export const makeAgain = async (
-  study: string,
-  { merges, references, options }: ExperimentRecord,
-  input: ExperimentInput,
-  { work, experts, ...controls }: RunControls & { readonly work: string; readonly experts: string },
+  { record, input, experts, paths, failed }: Makeable,
+  folders: MergeFolders,
+  controls: RunControls,
 ): Promise<MadeAgain> => {
-  const recorded = new Map(
-    merges.filter(({ state }) => state === 'done').map(({ name, path }) => [name, path]),
-  );
-  const { directory: _directory, analysis: _analysis, ...recordedOptions } = options ?? { directory: '' };
-  try {
-    const result = await runExperiment(input, {
-      ...recordedOptions,
+  const { bundled, study, work } = folders;
+  const kept = new Set<string>();
+  for (const [name, path] of paths) if (await isComplete(folders, path)) kept.add(name);
+  const scored = await scoredSums(bundled, record.references);
+  const reasons = new Map<string, string | undefined>();
+  const unmade = new Map<string, string>();
+  const { directory: _directory, analysis: _analysis, ...recorded } = record.options ?? { directory: '' };
+  const run = () =>
+    runExperiment(input, {
+      ...recorded,
       ...controls,
       out: work,
       directory: experts,
-      only: ({ name }) => recorded.has(name),
+      resume: true,
+      only: ({ name }) => paths.has(name) && !kept.has(name),
+      onMerge: async ({ name, state, error }) => {
+        const path = paths.get(name);
+        if (path === undefined) return;
+        if (state === 'done') reasons.set(name, await new Comparing(folders, path, scored).run());
+        else unmade.set(name, error?.message ?? `it is ${state}`);
+      },
     });
-    const outcomes = new Map(result.merges.map((outcome) => [outcome.name, outcome]));
-    const scored = await scoredSums(study, references);
-    const found: (OtherMerge & { readonly state: 'same' | 'different' | 'failed' })[] = [];
-    for (const [merge, path] of recorded) {
-      const outcome = outcomes.get(merge);
-      if (outcome?.state === 'done') {
-        const reason = await new Comparing(study, work, path, scored).run();
-        found.push({ merge, state: reason === undefined ? 'same' : 'different', reason: reason ?? '' });
-      } else
-        found.push({
-          merge,
-          state: 'failed',
-          reason: outcome?.error?.message ?? 'the experiment has no such merge',
-        });
-    }
-    const of = groupBy(found, ({ state }) => state);
-    const others = (state: 'different' | 'failed') =>
-      (of.get(state) ?? []).map(({ merge, reason }) => ({ merge, reason }));
-    return { same: of.get('same')?.length ?? 0, different: others('different'), failed: others('failed') };
-  } finally {
-    await writing(work, () => rm(work, { recursive: true, force: true }));
-  }
-};
-
-/** SHA-256 of the files of scored models, by the model's name. */
-type ScoredSums = ReadonlyMap<string, readonly string[]>;
-
-/** Finds the files of scored models: a result states the hash of their identities, which a record states too. */
-const scoredSums = async (study: string, references: ExperimentRecord['references']): Promise<ScoredSums> => {
-  const files = new ResultFiles(study);
-  const folder = join(files.directory, '.contents');
-  const byWeights = new Map<string, string[]>();
-  for (const name of await namesIn(folder)) {
-    const text = await readFileIfAny(join(folder, name));
-    const { data } = contentsSchema.safeParse(text === undefined ? undefined : jsonOrNone(text));
-    if (data === undefined) continue;
-    const hash = createHash('sha256').update('files\n');
-    for (const { identity } of data.files) hash.update(`${identity}\n`);
-    byWeights.set(
-      hash.digest('hex'),
-      data.files.map(({ sha256 }) => sha256),
-    );
-  }
-  const found = new Map<string, readonly string[]>();
-  for (const { name, scores = {} } of references) {
-    const [score] = Object.values(scores);
-    const result = score && (await files.read(basename(score.result)).catch(() => undefined));
-    const sums = result && byWeights.get(result.result.weights);
-    if (sums !== undefined) found.set(name, sums);
-  }
-  return found;
-};
-
-const contentsSchema = z.object({ files: z.array(z.object({ identity: z.string(), sha256: hex })) });
-
-/** Compares what was recorded of a merge with what was made here. */
-class Comparing {
-  readonly #recorded: string;
-  readonly #made: string;
-  readonly #scored: ScoredSums;
-
-  constructor(study: string, work: string, path: string, scored: ScoredSums) {
-    this.#scored = scored;
-    this.#recorded = join(study, path);
-    this.#made = join(work, path);
-  }
-
-  /** Returns why the merge is another one; undefined if it is the same, which is moved into the study. */
-  async run(): Promise<string | undefined> {
-    const [recorded, made] = [await factsIn(this.#recorded), await factsIn(this.#made)];
-    if (recorded === undefined) return `the bundle has no valid ${provenanceName} of it`;
-    if (made === undefined) return 'what was made here has no valid record';
-    const shards = new Map(made.shards.map((shard) => [shard.file, shard]));
-    const stated = new Set(recorded.shards.map(({ file }) => file));
-    if (shards.size !== stated.size)
-      return `it has ${shards.size} files of weights, and ${stated.size} are recorded`;
-    const other: string[] = [];
-    for (const { file, bytes, sha256 } of recorded.shards) {
-      const own = shards.get(file);
-      if (own === undefined) return `${file} is recorded, and was not made`;
-      if (sha256 === undefined) return `the record states no SHA-256 of ${file}`;
-      const found = own.sha256 ?? (await sha256Of(join(this.#made, file)));
-      if (own.bytes !== bytes || found !== sha256) other.push(file);
-    }
-    const [side, sides] = [made, recorded].map(
-      ({ sideFiles }) => new Map(sideFiles.map(({ file, sha256 }) => [file, sha256])),
-    ) as [Map<string, string>, Map<string, string>];
-    const texts = [...new Set([...sides.keys(), ...side.keys()])].filter(
-      (file) => !/\.md$/.test(file) && side.get(file) !== sides.get(file),
-    );
-    if (other.length > 0) return `${describe(other)} of weights differ: ${await this.#cause(recorded, made)}`;
-    if (texts.length > 0) return `the weights are equal, and ${texts.join(', ')} differ`;
-    for (const file of [...shards.keys(), ...side.keys()]) await this.#move(file);
-    return undefined;
-  }
-
-  /** Moves a file into the study, unless the study has one of this name. */
-  async #move(file: string): Promise<void> {
-    const to = join(this.#recorded, file);
-    if ((await unlessMissing(to, lstat(to))) !== undefined) return;
-    await writing(to, async () => {
-      await makeDirectories(dirname(to));
-      await rename(join(this.#made, file), to);
+  if (kept.size < paths.size)
+    await run().catch((error: unknown) => {
+      if (!(error instanceof LayerloomError)) throw error;
+      // `keptIn` names the folder that the user resumes, not the one within.
+      const { merge, keptIn } = error.context;
+      if (merge === undefined) throw keptIn === undefined ? error : error.with({ keptIn: study });
+      if (!isRefusal(error)) throw error;
+      // A batch whose every merge is refused throws the first refusal.
+      for (const name of paths.keys())
+        if (!kept.has(name)) unmade.set(name, name === merge ? error.message : `refused, as ${merge} is`);
     });
-  }
-
-  async #cause(recorded: MergeFacts, made: MergeFacts): Promise<string> {
-    for (const [index, input] of recorded.inputs.entries()) {
-      const own = made.inputs[index];
-      if (own === undefined) return `${input.name} is no input here`;
-      for (const [at, file] of input.files.entries()) {
-        const here = own.files[at];
-        if (here === undefined) return `${input.name} lacks ${file.file}`;
-        if (here.bytes !== file.bytes)
-          return `${file.file} of ${input.name} has ${here.bytes} bytes, and had ${file.bytes}`;
-        if (here.header !== file.header) return `${file.file} of ${input.name} has another header`;
-        const known = this.#scored.get(input.name)?.[at];
-        const sum = known && (await sha256Of(join(own.path, here.file)).catch(() => undefined));
-        if (known !== undefined && sum !== undefined && known !== sum)
-          return `${file.file} of ${input.name} has the SHA-256 ${sum.slice(0, 12)}…, and had ${known.slice(0, 12)}…`;
-      }
-    }
-    if (made.layerloom !== recorded.layerloom)
-      return `layerloom ${recorded.layerloom} made it, and this is ${version}`;
-    return 'the inputs have the recorded sizes and headers, so that other values of these are the likely cause';
-  }
-}
-
-const describe = (files: readonly string[]): string =>
-  files.length === 1 ? '1 file' : `${files.length} files`;
-
-const sha256Of = (path: string): Promise<string> =>
-  reading(path, async () => {
-    const hash = createHash('sha256');
-    for await (const piece of createReadStream(path)) hash.update(piece as Buffer);
-    return hash.digest('hex');
-  });
+  await writing(work, () => rm(work, { recursive: true, force: true }));
+  const found = [...paths.keys()].flatMap((merge) =>
+    kept.has(merge) ? [] : [{ merge, made: reasons.has(merge), reason: reasons.get(merge) }],
+  );
+  const of = groupBy(found, ({ made, reason }) =>
+    !made ? 'failed' : reason === undefined ? 'same' : 'different',
+  );
+  return {
+    same: kept.size + (of.get('same')?.length ?? 0),
+    kept: kept.size,
+    different: (of.get('different') ?? []).map(({ merge, reason = '' }) => ({ merge, reason })),
+    failed: [
+      ...failed,
+      ...(of.get('failed') ?? []).map(({ merge }) => ({ merge, reason: unmade.get(merge) ?? 'not made' })),
+    ],
+  };
+};

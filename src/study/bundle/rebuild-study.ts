@@ -9,7 +9,9 @@ import { makeDirectories, syncDirectory } from '../../core/engine/output/durable
 import type { RunControls } from '../../core/engine/run.js';
 import { TextRefused } from '../../core/texts/text-refused.js';
 import { readRecord } from '../experiment/record/experiment-record.js';
-import { type MadeAgain, makeAgain } from './make-again.js';
+import { sumIfAny } from './compare-merge.js';
+import { findMakeable, type MadeAgain, makeAgain } from './make-again.js';
+import { sumsName } from './names.js';
 import { unpack } from './read-bundle.js';
 import { withExperts } from './with-experts.js';
 
@@ -22,6 +24,11 @@ export interface RebuildOptions extends RunControls {
    * its cache instead. Default: no merges.
    */
   experts?: string | undefined;
+  /**
+   * Continue in a directory that this bundle was rebuilt into. Keeps all files, and makes merges that lack some.
+   * Default: false.
+   */
+  resume?: boolean | undefined;
 }
 
 /** Result of `rebuild`. */
@@ -37,17 +44,18 @@ export interface RebuiltStudy {
 }
 
 /**
- * Unpacks a bundle into a new directory, which is there whole or not at all. With `experts`, also makes its
- * merges again.
+ * Unpacks a bundle into a new directory, which is there whole or not at all. With `experts`, then makes those of
+ * its merges again whose models are there.
  *
- * @throws LayerloomError OUTPUT_EXISTS, MODEL_NOT_FOUND, the codes of `unpack` and `makeAgain`
+ * @throws LayerloomError OUTPUT_EXISTS, the codes of `unpack`, `findMakeable` and `makeAgain`
  */
 export const rebuildStudy = async (
   file: string,
-  { out = defaultOut(file), experts, ...controls }: RebuildOptions,
+  { out = defaultOut(file), experts, resume = false, ...controls }: RebuildOptions,
 ): Promise<RebuiltStudy> => {
   const path = resolve(out);
-  await checkFree(path);
+  const isThere = await isFilled(path);
+  if (isThere && !resume) throw occupied(path, 'exists');
   const folder = experts === undefined ? undefined : await foundFolder(experts);
   const staging = join(dirname(path), `.${basename(path)}.layerloom-rebuild-${randomUUID()}`);
   await writing(path, async () => {
@@ -57,24 +65,29 @@ export const rebuildStudy = async (
   try {
     const unpacked = await unpack(resolve(file), staging, controls.signal);
     const record = await readRecord(staging);
-    const again =
+    const makeable =
       folder === undefined
+        ? undefined
+        : await findMakeable(record, await inputOf(file, record.experiment, folder), folder, controls);
+    if (isThere) await checkSame(staging, path);
+    else
+      await writing(path, async () => {
+        await syncDirectory(staging);
+        // A folder that somebody made meanwhile stays, because only an empty one is replaced.
+        await rename(staging, path);
+        await syncDirectory(dirname(path));
+      });
+    const again =
+      makeable === undefined
         ? null
-        : await makeAgain(staging, record, await inputOf(file, record.experiment, folder), {
-            ...controls,
-            work: join(staging, '.again'),
-            experts: folder,
-          });
-    await writing(path, async () => {
-      await syncDirectory(staging);
-      // A folder that somebody made meanwhile stays, because only an empty one is replaced.
-      await rename(staging, path);
-      await syncDirectory(dirname(path));
-    });
+        : await makeAgain(
+            makeable,
+            { bundled: isThere ? staging : path, study: path, work: join(path, '.again') },
+            controls,
+          );
     return { out: path, ...unpacked, merges: record.merges.length, again, warnings: [] };
-  } catch (error) {
+  } finally {
     await rm(staging, { recursive: true, force: true }).catch(() => undefined);
-    throw error;
   }
 };
 
@@ -86,16 +99,23 @@ const defaultOut = (file: string): string => {
   });
 };
 
-const checkFree = async (path: string): Promise<void> => {
+const isFilled = async (path: string): Promise<boolean> => {
   const found = await unlessMissing(path, lstat(path));
-  if (found === undefined) return;
-  const isEmpty = found.isDirectory() && (await readdir(path).catch(() => ['?'])).length === 0;
-  if (!isEmpty)
-    throw new LayerloomError('OUTPUT_EXISTS', {
-      out: path,
-      reason: 'exists',
-      remedy: `choose a new directory (${optionName('out')})`,
-    });
+  if (found === undefined) return false;
+  return !found.isDirectory() || (await readdir(path).catch(() => ['?'])).length > 0;
+};
+
+const occupied = (out: string, reason: string): LayerloomError =>
+  new LayerloomError('OUTPUT_EXISTS', {
+    out,
+    reason,
+    remedy: `choose a new directory (${optionName('out')}), or the one of its rebuild to ${optionName('resume')}`,
+  });
+
+/** @throws LayerloomError OUTPUT_EXISTS if a folder was not made from this bundle */
+const checkSame = async (bundled: string, study: string): Promise<void> => {
+  const [own, there] = await Promise.all([bundled, study].map((folder) => sumIfAny(join(folder, sumsName))));
+  if (own !== there) throw occupied(study, `has not the ${sumsName} of this bundle`);
 };
 
 /** @throws LayerloomError READ_FAILED */
