@@ -13,6 +13,7 @@ import { ranks } from './layouts/ranks.js';
 import { regressions } from './layouts/regressions.js';
 import { reverted } from './layouts/reverted.js';
 import { plan, samples } from './layouts/samples.js';
+import { datasets, training } from './layouts/training.js';
 import { windows } from './layouts/windows.js';
 import { hasCells, type ScoreTable, type TableRow } from './reading/score-table.js';
 import type { ScoredExperiment } from './reading/scored-experiment.js';
@@ -38,6 +39,8 @@ export const generalLayouts = {
   samples,
   plan,
   models,
+  datasets,
+  training,
 } as const satisfies Layouts;
 
 /**

@@ -1,9 +1,11 @@
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import * as z from 'zod';
 import { LayerloomError } from '../../core/base/errors/errors.js';
 import { version } from '../../core/base/files/version.js';
 import { readJsonFile } from '../../core/models/checkpoint/files/json-file.js';
+import { type RunFacts, runFacts } from '../evaluation/data/trained-models.js';
 import { type TextHashes, trainingName } from '../evaluation/data/trained-texts.js';
+import { hubIdOf, type MixPart } from './settings/data-mix.js';
 import { kindOf } from './settings/preset.js';
 import type { TrainingRun } from './settings/training-run.js';
 
@@ -19,7 +21,7 @@ export interface PlannedModel {
   readonly path: string;
 }
 
-export interface PlannedRun {
+export interface PlannedRun extends Omit<RunFacts, 'method'> {
   readonly name: string;
   /** Relative to the training's directory. */
   readonly path: string;
@@ -61,6 +63,7 @@ const schema: z.ZodType<TrainingManifest> = z.object({
         preset: z.string(),
         role: z.enum(trainedRoles),
         language: z.string().nullable(),
+        ...runFacts.omit({ language: true, method: true }).shape,
         method: z.enum(['full', 'lora']),
         values: z.record(z.string(), z.union([z.number(), z.string()])),
         steps: z.int().min(1),
@@ -91,8 +94,24 @@ export const manifestOf = (
     steps: run.steps,
     gpus: run.cpu ? 0 : run.devices,
     models: modelsOf(run),
+    trainer: run.trainer,
+    seed: run.seed,
+    row: { ...run.row, learningRate: run.learningRate },
+    ...(run.lora === undefined ? {} : { rank: run.lora.rank }),
+    data: run.mix.parts.flatMap(askedOf),
   })),
 });
+
+const askedOf = ({ kind, samples, sets, files = [] }: MixPart): NonNullable<RunFacts['data']> => {
+  const all = sets ?? files.map(({ path, ratio }) => ({ name: basename(path), path, ratio }));
+  const total = all.reduce((sum, { ratio }) => sum + ratio, 0);
+  return all.map((set) => ({
+    name: 'title' in set ? set.title : set.name,
+    ...('title' in set && set.path === undefined ? { hub: hubIdOf(set) } : {}),
+    kind,
+    rows: Math.round((samples * set.ratio) / total),
+  }));
+};
 
 const roleOf = ({ preset, presetName }: TrainingRun): PlannedRun['role'] => {
   const kinds = new Set(preset.categories.map(kindOf));

@@ -15,7 +15,7 @@ import {
 import { describeProgress } from '../../experiment/scoring/progress/study-progress.js';
 import { describeLeft } from '../../experiment/scoring/requests/left-results.js';
 import { ownLanguages } from '../../experiment/scoring/requests/models-to-score.js';
-import { describeTrained } from '../../experiment/scoring/requests/trained-problems.js';
+import { describeTrained, trainedModelsOf } from '../../experiment/scoring/requests/trained-problems.js';
 import type { ScoredExperiment, ScoredModel } from './scored-experiment.js';
 import { selectionCaveats } from './selected.js';
 
@@ -44,6 +44,7 @@ export const loadScores = async (directory: string, loading: Loading = {}): Prom
     ...selectionCaveats(record),
     ...(await describeTrained(record, textsByTask(models, results.texts))),
   ];
+  const trained = await trainedModelsOf(record);
   return {
     directory: place,
     languages: ownLanguages(record),
@@ -52,6 +53,7 @@ export const loadScores = async (directory: string, loading: Loading = {}): Prom
     declared: declaredIn(record),
     texts: results.texts,
     summaries: [],
+    ...(trained.length === 0 ? {} : { trained }),
     ...(caveats.length === 0 ? {} : { caveats }),
     warnings: [
       ...caveats,

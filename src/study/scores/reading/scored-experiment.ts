@@ -1,3 +1,4 @@
+import type { TrainedModel } from '../../evaluation/data/trained-models.js';
 import type { EvaluationResult, ProblemTexts } from '../../evaluation/result.js';
 
 /** A model of an experiment with its results. */
@@ -73,6 +74,8 @@ export interface ScoredExperiment {
   readonly models: readonly ScoredModel[];
   /** The benchmark of a task, and its metric, where `benchmarks` of `evaluate:` names them. */
   readonly declared?: ReadonlyMap<string, { readonly name: string; readonly metric?: string }>;
+  /** Models that `train init` planned, with their runs. */
+  readonly trained?: readonly TrainedModel[];
   /** Warnings about all figures, such as experts that were chosen by some of these scores. */
   readonly caveats?: readonly string[];
   /** Texts of problems by document hash. */

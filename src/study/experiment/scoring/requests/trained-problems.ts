@@ -5,6 +5,7 @@ import { parseAddress, partsOf } from '../../../../core/models/address/address.j
 import { splitName } from '../../../../core/models/address/name.js';
 import { readFileIfAny } from '../../../../core/models/checkpoint/files/small-file.js';
 import { jsonOrNone } from '../../../../core/texts/json.js';
+import { runFacts, type TrainedModel } from '../../../evaluation/data/trained-models.js';
 import {
   hashesOfFiles,
   isAmong,
@@ -19,7 +20,61 @@ const mostAbove = 4;
 
 const schema = z.looseObject({
   trainedOn: z.object({ hashes: z.array(z.string()), isSample: z.boolean() }).exactOptional(),
+  runs: z
+    .array(
+      runFacts.extend({
+        name: z.string(),
+        path: z.string(),
+        models: z.array(z.object({ step: z.number(), path: z.string() })),
+      }),
+    )
+    .optional()
+    .catch(undefined),
 });
+
+type Manifest = z.output<typeof schema>;
+
+/** A model's path in a training's folder. */
+interface TrainedPath {
+  readonly model: string;
+  readonly path: string;
+  readonly folder: string;
+  /** The folders from the model's to the training's. */
+  readonly within: readonly string[];
+  readonly manifest: Manifest;
+}
+
+async function* trainedPaths({
+  references,
+}: Pick<ExperimentRecord, 'references'>): AsyncGenerator<TrainedPath> {
+  for (const { name, model } of references)
+    for (const path of await pathsOf(splitName(model).rest)) {
+      const folders = foldersAbove(path);
+      for (const [index, folder] of folders.entries()) {
+        const text = await readFileIfAny(join(folder, trainingName)).catch(() => undefined);
+        const manifest = text === undefined ? undefined : schema.safeParse(jsonOrNone(text.toString())).data;
+        if (manifest === undefined) continue;
+        yield { model: name, path, folder, within: folders.slice(0, index + 1), manifest };
+        break;
+      }
+    }
+}
+
+/** Finds the runs that trained an experiment's models, in the manifests of `train init`. */
+export const trainedModelsOf = async (
+  record: Pick<ExperimentRecord, 'references'>,
+): Promise<readonly TrainedModel[]> => {
+  const found: TrainedModel[] = [];
+  for await (const { model, path, folder, within, manifest } of trainedPaths(record)) {
+    const runs = (manifest.runs ?? []).filter((run) => within.includes(resolve(folder, run.path)));
+    const [run] = runs.sort((a, b) => b.path.length - a.path.length);
+    if (run === undefined) continue;
+    const { name, path: own, models, ...facts } = run;
+    const step = models.find((one) => resolve(folder, own, one.path) === path)?.step ?? null;
+    found.push({ ...facts, model, run: name, step });
+  }
+  return found;
+};
 
 interface Training {
   readonly directory: string;
@@ -31,25 +86,16 @@ interface Training {
  * Finds the trainings of an experiment's models, with hashes of rows from `train init` and from prepared
  * data.
  */
-const trainingsOf = async ({ references }: Pick<ExperimentRecord, 'references'>): Promise<Training[]> => {
+const trainingsOf = async (record: Pick<ExperimentRecord, 'references'>): Promise<Training[]> => {
   const found = new Map<string, Set<string>>();
   const notes = new Map<string, TextHashes>();
-  for (const { model } of references)
-    for (const path of await pathsOf(splitName(model).rest)) {
-      const folders = foldersAbove(path);
-      for (const [index, folder] of folders.entries()) {
-        const text = await readFileIfAny(join(folder, trainingName)).catch(() => undefined);
-        const list = text === undefined ? undefined : schema.safeParse(jsonOrNone(text.toString())).data;
-        if (list === undefined) continue;
-        if (list.trainedOn !== undefined) notes.set(folder, list.trainedOn);
-        const prepared = found.get(folder) ?? new Set();
-        // The run's own folder is this one, or one level below.
-        for (const run of folders.slice(Math.max(0, index - 1), index + 1))
-          prepared.add(join(run, 'data', 'train.jsonl'));
-        found.set(folder, prepared);
-        break;
-      }
-    }
+  for await (const { folder, within, manifest } of trainedPaths(record)) {
+    if (manifest.trainedOn !== undefined) notes.set(folder, manifest.trainedOn);
+    const prepared = found.get(folder) ?? new Set();
+    // The run's own folder is the training's, or one level below.
+    for (const run of within.slice(-2)) prepared.add(join(run, 'data', 'train.jsonl'));
+    found.set(folder, prepared);
+  }
   return await Promise.all(
     [...found].map(async ([directory, prepared]) => {
       const noted = notes.get(directory) ?? { hashes: [], isSample: false };

@@ -1,0 +1,110 @@
+import { groupBy } from '../../../core/base/errors/lookup.js';
+import type { TrainedModel } from '../../evaluation/data/trained-models.js';
+import type { Board } from '../boards/board.js';
+import { numberCell, textCell } from '../boards/cells.js';
+import type { Cell, ScoreTable, TableColumn } from '../reading/score-table.js';
+
+// Tables 3 and 4 of arXiv 2410.01335, of the study's own models.
+
+const common = { derived: [], refusals: [] } as const;
+
+const column = (id: string, label = id, kind: TableColumn['kind'] = 'text'): TableColumn => ({
+  id,
+  label,
+  kind,
+});
+
+const whole = (value: number | null | undefined): Cell | null =>
+  value === null || value === undefined ? null : numberCell(value, 0);
+
+const text = (value: string | number | undefined): Cell | null =>
+  value === undefined ? null : textCell(String(value));
+
+/** Data sets of the runs that trained the study's models. */
+export const datasets = ({ experiment: { trained = [] } }: Board): ScoreTable[] => {
+  const asked = trained.flatMap(({ run, language, data = [], model }) =>
+    data.map((set) => ({ ...set, run, model, language: set.kind === 'language' ? language : null })),
+  );
+  const sets = groupBy(asked, ({ kind, language, name, hub }) => JSON.stringify([kind, language, name, hub]));
+  return [
+    {
+      ...common,
+      id: 'datasets',
+      title: 'Training data',
+      caption: 'Data sets of the runs that trained these models, as `train init` recorded them.',
+      notes: [
+        'Rows are those that a run asks of the set, from the least to the most over runs; a set with fewer rows gives all, and the others of its run more. Licences are not recorded.',
+      ],
+      columns: [
+        column('kind'),
+        column('language'),
+        column('dataset', 'data set'),
+        column('hub', 'hub id'),
+        column('rows', 'rows a run'),
+        column('runs', 'runs', 'number'),
+        column('models'),
+      ],
+      rows: [...sets].map(([id, of]) => {
+        const [{ kind, language, name, hub } = { kind: '', language: null, name: '', hub: undefined }] = of;
+        const rows = of.map((set) => set.rows);
+        const [least, most] = [Math.min(...rows), Math.max(...rows)];
+        return {
+          id,
+          label: name,
+          cells: [
+            text(kind),
+            text(language ?? undefined),
+            text(name),
+            text(hub),
+            text(least === most ? least : `${least}–${most}`),
+            whole(new Set(of.map(({ run }) => run)).size),
+            text([...new Set(of.map(({ model }) => model))].join(', ')),
+          ],
+        };
+      }),
+    },
+  ];
+};
+
+const rowColumns = [
+  ['learningRate', 'learning rate'],
+  ['batchSize', 'batch size'],
+  ['sequenceLength', 'sequence length'],
+  ['weightDecay', 'weight decay'],
+  ['maxGradNorm', 'max grad norm'],
+  ['schedule', 'schedule'],
+  ['warmup', 'warm-up'],
+  ['beta2', 'β₂'],
+] as const;
+
+/** Hyper-parameters of the runs that trained the study's models. */
+export const training = ({ experiment: { trained = [] } }: Board): ScoreTable[] => [
+  {
+    ...common,
+    id: 'training',
+    title: 'Training',
+    caption: 'Runs that trained these models, as `train init` recorded them.',
+    notes: ['Steps are those of the checkpoint. An empty cell was not recorded.'],
+    columns: [
+      ...rowColumns.map(([id, label]) => column(id, label)),
+      column('steps', 'steps', 'number'),
+      column('seed', 'seed', 'number'),
+      column('method'),
+      column('trainer'),
+    ],
+    rows: trained.map((model) => ({
+      id: model.model,
+      label: model.model,
+      cells: [
+        ...rowColumns.map(([id]) => text(model.row?.[id])),
+        whole(model.step),
+        whole(model.seed),
+        text(methodOf(model)),
+        text(model.trainer),
+      ],
+    })),
+  },
+];
+
+const methodOf = ({ method, rank }: TrainedModel): string =>
+  rank === undefined ? method : `${method}, rank ${rank}`;
