@@ -218,6 +218,7 @@ export type { RangeCacheRemoval } from './core/models/sources/remove-ranges.js';
 export { instructionSets } from './core/native/addon.js';
 export type { Explanation } from './core/plan/compile/explanation.js';
 export type * from './core/plan/plan.js';
+export type { SignedBy } from './core/statements/signature.js';
 export type { ArithmeticDtype, Dtype, DtypeName } from './core/tensor/dtype.js';
 export type { Shape, TensorReference } from './core/tensor/reference.js';
 export type { Rows } from './core/tensor/rows.js';

@@ -29,6 +29,7 @@ import { mergeVocabularies } from '../src/core/models/tokenizer/merge-vocabulari
 import { checkBuildTools } from '../src/core/native/build-tools.js';
 import {
   analyze,
+  attest,
   bundle,
   chooseParts,
   type ErrorCode,
@@ -583,6 +584,7 @@ const scenarios: Record<ErrorCode, () => unknown> = {
   WRITE_FAILED: () => run(({ root }) => writeFileSync(join(root, 'file'), ''), 'file/out'),
   PLATFORM_UNSUPPORTED: () => inProcess("Object.defineProperty(process, 'platform', { value: 'win32' })"),
   INSTALLATION_BROKEN: () => doctorCommand({ directory: '/proc', quiet: true }),
+  SIGSTORE_UNAVAILABLE: () => attest(writePair().task, { keyless: true }),
   BUILD_FAILED: () => checkBuildTools({ PATH: temporaryDirectory() }),
   ADDON_BROKEN: () => {
     const file = join(temporaryDirectory(), 'layerloom.node');

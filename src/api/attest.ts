@@ -9,6 +9,7 @@ import {
 import { localFolder } from '../core/attestation/local-folder.js';
 import { LayerloomError } from '../core/base/errors/errors.js';
 import { invalidParameter } from '../core/base/errors/invalid-parameter.js';
+import { optionName } from '../core/base/errors/option-name.js';
 import { Run, type RunControls } from '../core/engine/run.js';
 import { isOutput } from '../core/measure/verification/is-output.js';
 import { readWrittenRecord } from '../core/measure/verification/written-record.js';
@@ -22,6 +23,11 @@ export interface AttestOptions extends Pick<RunControls, 'threads' | 'signal' | 
    */
   key?: string | undefined;
   /**
+   * Sign all files of the folder by the identity of this job or of the token in SIGSTORE_ID_TOKEN, through
+   * Sigstore, whose public log keeps the identity for ever. Needs the package sigstore. Default: false.
+   */
+  keyless?: boolean | undefined;
+  /**
    * A new file outside the output for its bill of materials: CycloneDX 1.7 in JSON, with the inputs as
    * ancestors. Default: none.
    */
@@ -34,7 +40,7 @@ export interface Attestation {
   readonly out: string;
   /** Null for a folder that no merge wrote, which is only signed. */
   readonly statement: WrittenStatement | null;
-  /** Null unless a key was given. */
+  /** Null unless `key` or `keyless` was given. */
   readonly signature: WrittenSignature | null;
   /** Absolute path of the bill of materials; null unless `bom` was given. */
   readonly bom: string | null;
@@ -44,22 +50,25 @@ export interface Attestation {
 
 /**
  * Writes `layerloom.intoto.jsonl` into an output: an in-toto statement of its weights, recipe and inputs. The
- * same merge gives the same bytes. With a key, also signs the folder into `model.sig`, as OpenSSF's
- * model-signing does; any folder can be signed.
+ * same merge gives the same bytes. With a key or an identity, also signs the folder into `model.sig`, as
+ * OpenSSF's model-signing does; any folder can be signed.
  *
  * @example await attest('./merged', { key: './private.pem' })
  * @param out a directory that a merge wrote
  * @throws LayerloomError OUTPUT_UNRECORDED, OUTPUT_DAMAGED if it is not as its merge wrote it,
- *   INVALID_PARAMETER for a key of another kind, OUTPUT_EXISTS, READ_FAILED, WRITE_FAILED, INTERRUPTED
+ *   INVALID_PARAMETER for a key of another kind, SIGSTORE_UNAVAILABLE, OUTPUT_EXISTS, READ_FAILED, WRITE_FAILED,
+ *   INTERRUPTED
  */
 export const attest = async (
   out: string,
-  { key, bom, ...controls }: AttestOptions = {},
+  { key, keyless = false, bom, ...controls }: AttestOptions = {},
 ): Promise<Attestation> => {
   const started = performance.now();
   const path = await localFolder(out);
-  const privateKey = key === undefined ? undefined : await readKey(key, 'private', path);
-  const isRecorded = await isOutput(path, false, privateKey !== undefined);
+  if (keyless && key !== undefined)
+    throw invalidParameter('key', key, `nothing beside ${optionName('keyless')}`);
+  const by = keyless ? 'identity' : key === undefined ? undefined : await readKey(key, 'private', path);
+  const isRecorded = await isOutput(path, false, by !== undefined);
   if (bom !== undefined && !isRecorded)
     throw invalidParameter('bom', bom, 'nothing for a folder that no merge wrote');
   if (bom !== undefined) await checkBill(path, bom);
@@ -68,7 +77,7 @@ export const attest = async (
     const record = isRecorded ? await readWrittenRecord(path) : undefined;
     const written = record && (await writeStatement(path, record, run));
     const bill = bom !== undefined && written && (await writeBill(path, bom, written.content));
-    const signature = privateKey && (await signFolder(path, privateKey, run, written?.hashes ?? new Map()));
+    const signature = by && (await signFolder(path, by, run, written?.hashes ?? new Map()));
     return {
       out: path,
       statement: written?.statement ?? null,

@@ -31,7 +31,10 @@ import { bringModels } from '../core/models/sources/bring-models.js';
 import { locateText } from '../core/models/sources/locate.js';
 import { openModelOrAdapter } from '../core/plan/compile/inputs/models.js';
 import type { MergePlan } from '../core/plan/plan.js';
+import { identityProver } from '../core/statements/identity-signature.js';
+import { keyProver } from '../core/statements/key-signature.js';
 import { readKey } from '../core/statements/keys.js';
+import type { Prover } from '../core/statements/signature.js';
 import { planMerge } from './plan-merge.js';
 import { recipeOf } from './recipe-of.js';
 
@@ -60,6 +63,13 @@ export interface VerifyOutputOptions extends RunControls {
    * checked by this alone.
    */
   key?: string | undefined;
+  /**
+   * An identity, such as an e-mail address or a workflow's URL: it must have signed the folder (`model.sig`)
+   * through Sigstore. Compared character by character. Needs `issuer`, and the package sigstore.
+   */
+  identity?: string | undefined;
+  /** The URL of who vouches for the identity. */
+  issuer?: string | undefined;
   /**
    * Compare the output's tensors with the result of this: a recipe's file in either dialect, a model card, a
    * folder with one of them or with `mergekit_config.yml`, a `layerloom.json`, `BASE+ADAPTER`, or a model. Any
@@ -90,13 +100,13 @@ interface Verify {
  *
  * @example const { intact } = await verify('./merged', { againstInputs: true, sample: 0.05 })
  * @param out a directory that a merge wrote, or `org/name[@revision]` of the hub cache
- * @throws LayerloomError OUTPUT_UNRECORDED, INVALID_PARAMETER, READ_FAILED, WRITE_FAILED, INTERRUPTED; with
- *   `againstInputs` the codes of `planMerge`
+ * @throws LayerloomError OUTPUT_UNRECORDED, INVALID_PARAMETER, SIGSTORE_UNAVAILABLE, READ_FAILED, WRITE_FAILED,
+ *   INTERRUPTED; with `againstInputs` the codes of `planMerge`
  */
 export const verify = (async (out: string, { against, onSample, ...options }: VerifyOutputOptions = {}) => {
   if (against === undefined) return await verifyOutput(out, options);
-  const { againstInputs, sample, seed, loads, key, python, ...controls } = options;
-  const others = { againstInputs, loads, key, python };
+  const { againstInputs, sample, seed, loads, key, identity, issuer, python, ...controls } = options;
+  const others = { againstInputs, loads, key, identity, issuer, python };
   for (const [name, value] of Object.entries(others))
     if (value !== undefined && value !== false)
       throw invalidParameter(name, value, `nothing beside ${optionName('against')}`);
@@ -130,6 +140,8 @@ const verifyOutput = async (
     seed,
     loads = false,
     key,
+    identity,
+    issuer,
     python,
     ...controls
   }: Omit<VerifyOutputOptions, 'against' | 'onSample'>,
@@ -138,13 +150,13 @@ const verifyOutput = async (
   if (python !== undefined && !loads)
     throw invalidParameter('python', python, `nothing without ${optionName('loads')}`);
   const { path } = await locateText(out);
-  const publicKey = key === undefined ? undefined : await readKey(key, 'public', path);
-  const isRecorded = await isOutput(path, againstInputs ?? false, publicKey !== undefined);
+  const prover = await proverOf({ key, identity, issuer }, path);
+  const isRecorded = await isOutput(path, againstInputs ?? false, prover !== undefined);
   const record = isRecorded ? await readWrittenRecord(path) : undefined;
   if (againstInputs && record?.isMerge === false)
     throw invalidParameter('againstInputs', true, `nothing for ${path}, which no merge wrote`);
   await using run = new Run(controls, false);
-  const proof = await checkProof(path, record, publicKey, run).catch((error: unknown) => {
+  const proof = await checkProof(path, record, prover, run).catch((error: unknown) => {
     throw run.reasonOf(error, {});
   });
   const recorded = await verifyFiles(path, record?.files ?? [], run, proof.hashes).catch((error: unknown) => {
@@ -197,6 +209,21 @@ const verifyOutput = async (
       ...(again?.warnings ?? []),
     ],
   };
+};
+
+const proverOf = async (
+  { key, identity, issuer }: Pick<VerifyOutputOptions, 'key' | 'identity' | 'issuer'>,
+  path: string,
+): Promise<Prover | undefined> => {
+  if (key !== undefined && identity !== undefined)
+    throw invalidParameter('identity', identity, `nothing beside ${optionName('key')}`);
+  if (issuer !== undefined && identity === undefined)
+    throw invalidParameter('issuer', issuer, `nothing without ${optionName('identity')}`);
+  if (key !== undefined) return keyProver(await readKey(key, 'public', path));
+  if (identity === undefined) return undefined;
+  if (issuer === undefined || identity === '' || issuer === '')
+    throw invalidParameter('identity', identity, `an identity, with ${optionName('issuer')} and its URL`);
+  return identityProver(identity, issuer);
 };
 
 /** An adapter is loaded with its base, if the base is on this machine. */

@@ -475,7 +475,7 @@ const signatures: readonly Case[] = [
     'has a certificate',
     (out) =>
       editJson(out, signature, (bundle) => (bundle.verificationMaterial = { certificate: { rawBytes: '' } })),
-    'cannot be checked',
+    'is by an identity, and not by a key',
   ],
   [
     'covers no file',

@@ -1,6 +1,7 @@
 import { generateKeyPairSync, type KeyObject } from 'node:crypto';
 import {
   cpSync,
+  existsSync,
   mkdirSync,
   mkdtempSync,
   readFileSync,
@@ -123,17 +124,22 @@ describe('a folder that a key signed', () => {
     [
       'is of another kind',
       (text: string) => text.replace('v0.3+json', 'v0.2+json'),
-      'it is not a signature of a folder by a key (mediaType:',
+      'it is not a signature of a folder (mediaType:',
     ],
     [
       'is by an identity',
-      (text: string) => text.replace('"publicKey"', '"certificate"'),
-      'it is not a signature of a folder by a key (verificationMaterial.publicKey:',
+      (text: string) => text.replace(/"publicKey":\{.*?\}/, '"certificate":{"rawBytes":""}'),
+      'model.sig is by an identity, and not by a key: give `identity` and `issuer`',
+    ],
+    [
+      'names no signer',
+      (text: string) => text.replace('"publicKey"', '"another"'),
+      'cannot be checked: it names neither a key nor an identity',
     ],
     [
       'has two signatures',
       (text: string) => text.replace(/("signatures":\[)(\{.*?\})/, '$1$2,$2'),
-      'it is not a signature of a folder by a key (dsseEnvelope.signatures:',
+      'it is not a signature of a folder (dsseEnvelope.signatures:',
     ],
     [
       'is of another payload',
@@ -161,6 +167,54 @@ describe('a folder that a key signed', () => {
       'sub is a symbolic link, which is not signed; put a copy of its file in its place',
     ]);
     await expect(attest(folder, { key: keyFile('P-256') })).rejects.toMatchObject({ code: 'OUTPUT_DAMAGED' });
+  });
+});
+
+describe('an identity', () => {
+  const google = 'https://accounts.google.com';
+
+  it.each([
+    [{ identity: 'a@b.co' }, 'identity', 'an identity, with `issuer` and its URL'],
+    [{ identity: '', issuer: google }, 'identity', 'an identity, with `issuer` and its URL'],
+    [{ issuer: google }, 'issuer', 'nothing without `identity`'],
+    [{ identity: 'a@b.co', issuer: google, key: 'x.pem' }, 'identity', 'nothing beside `key`'],
+    [{ identity: 'a@b.co', issuer: google, against: 'x' }, 'identity', 'nothing beside `against`'],
+  ])('is refused as %o', async (options, parameter, expected) => {
+    await expect(verify(out, options)).rejects.toMatchObject({
+      code: 'INVALID_PARAMETER',
+      details: { parameter, expected },
+    });
+  });
+
+  it('is not a key that signed', async () => {
+    const folder = await signed();
+    const { verdict, files, signature } = await verify(folder, { identity: 'a@b.co', issuer: google });
+    expect(verdict).toBe('damaged');
+    expect(signature).toEqual({
+      ...{ file: 'model.sig', valid: false, files: 0 },
+      ...{ algorithm: 'Sigstore', key: null, identity: 'a@b.co', issuer: google },
+    });
+    expect(files.find(({ file }) => file === 'model.sig')?.reason).toBe(
+      'is by a key, and not by an identity: give `key`',
+    );
+  });
+
+  it('does not sign beside a key', async () => {
+    await expect(attest(out, { key: keyFile('P-256'), keyless: true })).rejects.toMatchObject({
+      code: 'INVALID_PARAMETER',
+      details: { parameter: 'key', expected: 'nothing beside `keyless`' },
+    });
+  });
+
+  it('needs the library, and says how to install it', async () => {
+    const folder = join(temporaryDirectory(), 'unsigned');
+    cpSync(out, folder, { recursive: true });
+    await expect(attest(folder, { keyless: true })).rejects.toMatchObject({
+      code: 'SIGSTORE_UNAVAILABLE',
+      message:
+        'the library sigstore is not installed or cannot be loaded; install it where layerloom is: `npm install sigstore@4` (with -g beside a global layerloom)',
+    });
+    expect(existsSync(join(folder, 'model.sig'))).toBe(false);
   });
 });
 

@@ -20,6 +20,11 @@ export const verify = command({
     seed: option('--seed <n>', 'which tiles a sample has; drawn where it is not given', { parse: toNumber }),
     loads: option('--loads', 'ask transformers, and PEFT of an adapter, whether it loads; reads no weights'),
     key: option('--key <file>', "check the folder's signature by a public key in PEM"),
+    identity: option(
+      '--identity <name>',
+      "check the folder's signature by an identity: an e-mail address, or the URL of a workflow",
+    ),
+    issuer: option('--issuer <url>', 'who vouches for the identity of --identity'),
     python: option('--python <path>', 'the Python that has them; default that of lm_eval, else python3'),
     download: download(),
     threads,
@@ -31,6 +36,10 @@ export const verify = command({
     [
       'layerloom verify ./merged --key ./public.pem',
       'the owner of this key signed these files, and no others',
+    ],
+    [
+      'layerloom verify ./merged --identity me@example.org --issuer https://accounts.google.com',
+      'this identity signed these files, and no others',
     ],
     [
       'layerloom verify ./theirs --against ./mergekit_config.yml',

@@ -15,9 +15,10 @@ import { configName, signatureName, statementName } from '../models/checkpoint/f
 import { readJsonObject } from '../models/checkpoint/files/json.js';
 import { contentOf } from '../models/checkpoint/same/identity.js';
 import { billOfMaterials } from '../statements/bill-of-materials.js';
-import { algorithmOf, hintOf } from '../statements/keys.js';
+import { signByIdentity } from '../statements/identity-signature.js';
+import { signByKey } from '../statements/key-signature.js';
 import { mergeStatement, type StatedRecord } from '../statements/merge-statement.js';
-import { signatureText } from '../statements/signature.js';
+import { type SignedBy, signedPayload } from '../statements/signature.js';
 import { type Statement, statementText } from '../statements/statement.js';
 import { statedRecord } from './check-statement.js';
 import { hashFiles } from './hash-files.js';
@@ -37,11 +38,8 @@ export interface WrittenStatement {
 }
 
 /** A signature as it was written. */
-export interface WrittenSignature {
+export interface WrittenSignature extends SignedBy {
   readonly file: string;
-  readonly algorithm: string;
-  /** SHA-256 of the public key in PEM. */
-  readonly key: string;
   /** Number of signed files. */
   readonly files: number;
 }
@@ -116,10 +114,14 @@ export const checkBill = async (directory: string, file: string): Promise<void> 
     throw invalidParameter('bom', file, 'a file outside the output');
 };
 
-/** Signs all files of a folder. @throws LayerloomError OUTPUT_DAMAGED, READ_FAILED, WRITE_FAILED, INTERRUPTED */
+/**
+ * Signs all files of a folder, by a key or by the identity of this job.
+ *
+ * @throws LayerloomError OUTPUT_DAMAGED, SIGSTORE_UNAVAILABLE, READ_FAILED, WRITE_FAILED, INTERRUPTED
+ */
 export const signFolder = async (
   directory: string,
-  key: KeyObject,
+  by: KeyObject | 'identity',
   run: Run,
   known: ReadonlyMap<string, string>,
 ): Promise<WrittenSignature> => {
@@ -133,8 +135,11 @@ export const signFolder = async (
   const hashes = await hashFiles(directory, files, run, known);
   const signed = [...hashes].map(([name, sha256]) => ({ name, sha256 }));
   const path = join(directory, signatureName);
-  await writeInto(directory, path, signatureText(basename(directory), signed, key));
-  return { file: signatureName, algorithm: algorithmOf(key), key: hintOf(key), files: signed.length };
+  const payload = signedPayload(basename(directory), signed);
+  const signature = by === 'identity' ? await signByIdentity(payload) : signByKey(payload, by);
+  run.pool.throwIfStopped();
+  await writeInto(directory, path, `${JSON.stringify(signature.bundle)}\n`);
+  return { file: signatureName, ...signature.by, files: signed.length };
 };
 
 const writeInto = (directory: string, path: string, text: string): Promise<void> =>

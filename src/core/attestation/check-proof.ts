@@ -1,4 +1,3 @@
-import type { KeyObject } from 'node:crypto';
 import type { Run } from '../engine/run.js';
 import type {
   CheckedSignature,
@@ -6,6 +5,7 @@ import type {
   VerifiedFile,
 } from '../measure/verification/verification.js';
 import type { WrittenRecord } from '../measure/verification/written-record.js';
+import type { Prover } from '../statements/signature.js';
 import { readStatement } from '../statements/statement.js';
 import { compareInputs } from './check-inputs.js';
 import { checkSignature } from './check-signature.js';
@@ -27,22 +27,22 @@ export interface CheckedProof {
 }
 
 /**
- * Checks a folder's statement, if present, and its signature, if a key is given.
+ * Checks a folder's statement, if present, and its signature, if a prover is given.
  *
  * @param record undefined for a folder that no merge wrote: its statement is compared with its files alone
- * @throws LayerloomError READ_FAILED, INTERRUPTED
+ * @throws LayerloomError SIGSTORE_UNAVAILABLE, READ_FAILED, INTERRUPTED
  */
 export const checkProof = async (
   directory: string,
   record: WrittenRecord | undefined,
-  key: KeyObject | undefined,
+  prover: Prover | undefined,
   run: Run,
 ): Promise<CheckedProof> => {
   const stated = await (record === undefined
     ? compareFiles(directory, run)
     : compareRecord(directory, record, run));
   const hashes = stated?.hashes ?? new Map<string, string>();
-  const signed = key === undefined ? undefined : await checkSignature(directory, key, run, hashes);
+  const signed = prover === undefined ? undefined : await checkSignature(directory, prover, run, hashes);
   return {
     statement: stated?.statement ?? null,
     signature: signed?.signature ?? null,

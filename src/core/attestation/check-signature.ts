@@ -1,30 +1,28 @@
-import type { KeyObject } from 'node:crypto';
 import { join } from 'node:path';
 import { reasonOf } from '../base/errors/errors.js';
 import type { Run } from '../engine/run.js';
 import type { CheckedSignature, VerifiedFile } from '../measure/verification/verification.js';
 import { signatureName } from '../models/checkpoint/files/file-names.js';
 import { readSmallFile } from '../models/checkpoint/files/small-file.js';
-import { algorithmOf, hintOf } from '../statements/keys.js';
-import { openSignature } from '../statements/signature.js';
+import { openSignature, type Prover } from '../statements/signature.js';
 import { limit } from '../statements/statement.js';
 import { hashFiles } from './hash-files.js';
 import { listFolder } from './list-folder.js';
 
 /**
- * Checks that a key signed all files of a folder and no others.
+ * Checks that a key or an identity signed all files of a folder and no others.
  *
  * @param known hashes of files that were read already
  * @returns the result, and an entry for each file that is signed or should not be there
- * @throws LayerloomError READ_FAILED, INTERRUPTED
+ * @throws LayerloomError SIGSTORE_UNAVAILABLE, READ_FAILED, INTERRUPTED
  */
 export const checkSignature = async (
   directory: string,
-  key: KeyObject,
+  prover: Prover,
   run: Run,
   known: ReadonlyMap<string, string>,
 ): Promise<{ readonly signature: CheckedSignature; readonly files: readonly VerifiedFile[] }> => {
-  const about = { file: signatureName, algorithm: algorithmOf(key), key: hintOf(key) };
+  const about = { file: signatureName, ...prover.by };
   const failed = (state: 'missing' | 'different', reason: string) => ({
     signature: { ...about, valid: false, files: 0 },
     files: [{ file: signatureName, bytes: null, state, reason }],
@@ -37,7 +35,7 @@ export const checkSignature = async (
       return failed('missing', 'is missing: the folder is not signed');
     return failed('different', `cannot be read: ${reasonOf(error)}`);
   }
-  const opened = openSignature(bytes, key);
+  const opened = await openSignature(bytes, prover);
   if ('reason' in opened) return failed('different', opened.reason);
   const { files: signed, mayLink } = opened.signed;
   const listed = await listFolder(directory, mayLink);

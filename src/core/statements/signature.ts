@@ -1,18 +1,17 @@
-import { createHash, type KeyObject } from 'node:crypto';
+import { createHash } from 'node:crypto';
 import * as z from 'zod';
-import { reasonOf } from '../base/errors/errors.js';
+import { LayerloomError, reasonOf } from '../base/errors/errors.js';
 import { visibleLine } from '../base/errors/visible.js';
 import { staysInside } from '../models/address/file-name.js';
 import { signatureName } from '../models/checkpoint/files/file-names.js';
 import { decodeUtf8, parseJson } from '../texts/json.js';
 import { firstIssue } from './first-issue.js';
-import { hintOf, isSignedBy, signBytes } from './keys.js';
 import { statementType } from './statement.js';
 
 // Signatures of OpenSSF Model Signing v1.0: a Sigstore bundle with a DSSE envelope that lists all files.
 
-const mediaType = 'application/vnd.dev.sigstore.bundle.v0.3+json';
-const payloadType = 'application/vnd.in-toto+json';
+export const mediaType = 'application/vnd.dev.sigstore.bundle.v0.3+json';
+export const payloadType = 'application/vnd.in-toto+json';
 const predicateType = 'https://model_signing/signature/v1.0';
 
 /** Paths that model-signing ignores by default. */
@@ -52,18 +51,14 @@ const rootOf = (digests: readonly string[]): string => {
   return hash.digest('hex');
 };
 
-/** Returns the bytes to sign: DSSE's pre-authentication encoding. */
-const encoded = (payload: Buffer): Buffer =>
-  Buffer.concat([Buffer.from(`DSSEv1 ${payloadType.length} ${payloadType} ${payload.length} `), payload]);
-
 /**
- * Returns a signature of a folder's files, as text.
+ * Returns the list of a folder's files to sign.
  *
  * @param name the folder's name, for information only
  */
-export const signatureText = (name: string, files: readonly SignedFile[], key: KeyObject): string => {
+export const signedPayload = (name: string, files: readonly SignedFile[]): Buffer => {
   const ordered = files.toSorted(byParts);
-  const payload = Buffer.from(
+  return Buffer.from(
     JSON.stringify({
       _type: statementType,
       subject: [{ name, digest: { sha256: rootOf(ordered.map(({ sha256 }) => sha256)) } }],
@@ -79,24 +74,37 @@ export const signatureText = (name: string, files: readonly SignedFile[], key: K
       },
     }),
   );
-  const bundle = {
-    mediaType,
-    verificationMaterial: { publicKey: { hint: hintOf(key) }, tlogEntries: [] },
-    dsseEnvelope: {
-      payload: payload.toString('base64'),
-      payloadType,
-      signatures: [{ sig: signBytes(encoded(payload), key).toString('base64'), keyid: '' }],
-    },
-  };
-  return `${JSON.stringify(bundle)}\n`;
 };
+
+/** Who signed: a key, or an identity with its issuer. */
+export interface SignedBy {
+  /** `EC P-256`; `Sigstore` for an identity. */
+  readonly algorithm: string;
+  /** SHA-256 of the public key in PEM; null for an identity. */
+  readonly key: string | null;
+  /** The identity, such as an e-mail address or a workflow's URL; null for a key. */
+  readonly identity: string | null;
+  /** The URL of who vouches for the identity; null for a key. */
+  readonly issuer: string | null;
+}
+
+/** Checks bundles for one key or one identity. */
+export interface Prover {
+  readonly by: SignedBy;
+  /** Returns why the bundle's payload is not signed by it: a phrase that follows the file's name. */
+  prove(bundle: Bundle): Promise<string | undefined>;
+}
 
 const base64 = z.string().regex(/^[A-Za-z0-9+/]*={0,2}$/, { error: 'expected base64' });
 
 const bundleSchema = z.object({
   mediaType: z.literal(mediaType),
+  // Other fields are dropped, so that no library finds another signature in them.
   verificationMaterial: z.object({
-    publicKey: z.object({ hint: z.string().nullish() }),
+    publicKey: z.object({ hint: z.string().nullish() }).nullish(),
+    certificate: z.object({ rawBytes: base64 }).nullish(),
+    tlogEntries: z.array(z.record(z.string(), z.unknown())).nullish(),
+    timestampVerificationData: z.record(z.string(), z.unknown()).nullish(),
   }),
   dsseEnvelope: z.object({
     payload: base64,
@@ -104,6 +112,9 @@ const bundleSchema = z.object({
     signatures: z.tuple([z.object({ sig: base64 })]),
   }),
 });
+
+/** The content of a signature's file, whose form alone was checked. */
+export type Bundle = z.infer<typeof bundleSchema>;
 
 /** True for a path that a listing of the folder could contain. */
 const isPlain = (name: string): boolean =>
@@ -145,24 +156,19 @@ const parsed = <T>(schema: z.ZodType<T>, bytes: Buffer, what: string): T => {
   throw new Error(`it is not ${what} (${firstIssue(error)})`);
 };
 
-/** Checks a signature with a key, and returns the signed files. */
-export const openSignature = (bytes: Buffer, key: KeyObject): OpenedSignature => {
+/**
+ * Checks a signature, and returns the signed files.
+ *
+ * @throws LayerloomError SIGSTORE_UNAVAILABLE
+ */
+export const openSignature = async (bytes: Buffer, prover: Prover): Promise<OpenedSignature> => {
   try {
-    const { verificationMaterial, dsseEnvelope } = parsed(
-      bundleSchema,
-      bytes,
-      'a signature of a folder by a key',
-    );
-    const { hint } = verificationMaterial.publicKey;
-    if (typeof hint === 'string' && hint !== '' && hint !== hintOf(key))
-      return { reason: 'was made with another key' };
-    const payload = Buffer.from(dsseEnvelope.payload, 'base64');
-    const [{ sig }] = dsseEnvelope.signatures;
+    const bundle = parsed(bundleSchema, bytes, 'a signature of a folder');
+    const reason = await prover.prove(bundle);
     // Parses the payload only after its signature was checked.
-    if (!isSignedBy(encoded(payload), Buffer.from(sig, 'base64'), key))
-      return { reason: 'is not valid: it was changed, or made with another key' };
-    return signedIn(payload);
+    return reason === undefined ? signedIn(Buffer.from(bundle.dsseEnvelope.payload, 'base64')) : { reason };
   } catch (error) {
+    if (error instanceof LayerloomError && error.code === 'SIGSTORE_UNAVAILABLE') throw error;
     return { reason: `cannot be checked: ${reasonOf(error)}` };
   }
 };

@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import type { Attestation } from '../../../api/attest.js';
+import { signerText } from './signer-text.js';
 
 export const describeAttestation = ({ out, statement, signature, bom }: Attestation): string =>
   [
@@ -11,8 +12,6 @@ export const describeAttestation = ({ out, statement, signature, bom }: Attestat
         ]),
     ...(signature === null
       ? []
-      : [
-          `${join(out, signature.file)}: ${signature.files} files signed by the ${signature.algorithm} key ${signature.key}`,
-        ]),
+      : [`${join(out, signature.file)}: ${signature.files} files signed by ${signerText(signature)}`]),
     ...(bom === null ? [] : [`${bom}: bill of materials, CycloneDX 1.7`]),
   ].join('\n');

@@ -3,6 +3,7 @@ import { visibleLine } from '../../../core/base/errors/visible.js';
 import { formatBytes } from '../../../core/base/format.js';
 import { plainTable } from '../../../core/base/table.js';
 import type { OutputVerification, VerifiedFile } from '../../../core/measure/verification/verification.js';
+import { signerText } from './signer-text.js';
 
 const count = (number: number, what: string): string => `${number} ${what}${number === 1 ? '' : 's'}`;
 
@@ -86,9 +87,7 @@ const describeProof = ({ statement, signature }: OutputVerification): string[] =
       ]
     : []),
   ...(signature?.valid
-    ? [
-        `${signature.file}: ${count(signature.files, 'file')} signed by the ${signature.algorithm} key ${signature.key.slice(0, 12)}…`,
-      ]
+    ? [`${signature.file}: ${count(signature.files, 'file')} signed by ${signerText(signature, 12)}`]
     : []),
 ];
 

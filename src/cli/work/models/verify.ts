@@ -18,6 +18,8 @@ interface VerifyCommandOptions extends OutputOptions {
   readonly against?: string;
   readonly loads?: boolean;
   readonly key?: string;
+  readonly identity?: string;
+  readonly issuer?: string;
   readonly python?: string;
   readonly download?: boolean;
   readonly threads?: number;
@@ -29,8 +31,9 @@ interface VerifyCommandOptions extends OutputOptions {
  * @throws LayerloomError OUTPUT_DAMAGED, NOT_LOADABLE
  */
 export const verifyCommand = async (options: VerifyCommandOptions): Promise<void> => {
-  const { out, against, againstInputs, sample, seed, loads, key, python, download, threads } = options;
-  const given = { againstInputs, sample, seed, loads, key, python, download, threads };
+  const { out, against, againstInputs, sample, seed, loads, python, download, threads } = options;
+  const { key, identity, issuer } = options;
+  const given = { againstInputs, sample, seed, loads, key, identity, issuer, python, download, threads };
   if (against !== undefined) return await proveCommand(out, options, { ...given, against });
   const result = await watched(options, (watch) => verify(out, { ...given, ...watch, against }));
   if (!options.quiet) result.warnings.forEach(warn);

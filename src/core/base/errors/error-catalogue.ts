@@ -228,6 +228,7 @@ export const catalogue = {
   // Failures of the machine or its programs.
   PROGRAM_MISSING: failed`there is no ${joined('programs', ' or ')} ${maybe('directory', (directory) => `in ${directory} or `)}on the PATH; ${'remedy'}`,
   LIBRARY_MISSING: failed`${'python'} has no ${joined('libraries', ' and no ')}: install it there, or name a Python that has it with ${() => optionName('python')}`,
+  SIGSTORE_UNAVAILABLE: failed`${'reason'}; ${'remedy'}`,
   EXPORT_FAILED: failed`${'program'} failed for ${'model'} (${'reason'}); nothing was written; its output is in ${'log'}`,
   HARNESS_MISSING: failed`${'command'} cannot be run (${'reason'}); install it with \`pip install "lm-eval[hf,api]==0.4.13"\`, or name its command with ${() => optionName('lmEval')}`,
   HARNESS_FAILED: failed`lm_eval failed for ${'model'} (${'reason'}); its output is in ${'log'}`,

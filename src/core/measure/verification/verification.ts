@@ -1,5 +1,6 @@
 import type { DifferentTensor } from '../../engine/compute/recompute.js';
 import type { RunCost } from '../../engine/run.js';
+import type { SignedBy } from '../../statements/signature.js';
 import type { LoadingVerdict } from './loading-verdict.js';
 
 /** An output's statement, compared with its weights and its record. */
@@ -14,14 +15,10 @@ export interface CheckedStatement {
   readonly identified: number;
 }
 
-/** An output's signature, checked by a key. */
-export interface CheckedSignature {
+/** An output's signature, checked by a key or an identity. */
+export interface CheckedSignature extends SignedBy {
   readonly file: string;
-  /** `EC P-256`. */
-  readonly algorithm: string;
-  /** SHA-256 of the public key in PEM. */
-  readonly key: string;
-  /** True if the key signed exactly the files that are there. */
+  /** True if they signed exactly the files that are there. */
   readonly valid: boolean;
   /** Number of signed files. */
   readonly files: number;
@@ -83,7 +80,7 @@ export interface OutputVerification extends RunCost {
   readonly againstInputs: RecomputedTiles | null;
   /** Null if it has none. */
   readonly statement: CheckedStatement | null;
-  /** Null unless `key` was given. */
+  /** Null unless `key` or `identity` was given. */
   readonly signature: CheckedSignature | null;
   /** Verdict of the libraries that load it; null unless `loads` was given. */
   readonly loading: LoadingVerdict | null;

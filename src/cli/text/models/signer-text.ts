@@ -1,0 +1,8 @@
+import { visibleLine } from '../../../core/base/errors/visible.js';
+import type { SignedBy } from '../../../core/statements/signature.js';
+
+/** @param most characters of a key's hash to show; by default all */
+export const signerText = ({ algorithm, key, identity, issuer }: SignedBy, most?: number): string =>
+  key === null
+    ? visibleLine(`${identity}, for whom ${issuer} vouches`)
+    : `the ${algorithm} key ${most === undefined ? key : `${key.slice(0, most)}…`}`;
