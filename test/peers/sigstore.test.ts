@@ -1,8 +1,10 @@
-import { createHash, generateKeyPairSync } from 'node:crypto';
+import { execFile } from 'node:child_process';
+import { createHash, generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { cpSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import Module, { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import { afterAll, afterEach, beforeAll, describe, expect, it, vi } from 'vitest';
 import { attest, layerSwap, soup, verify } from '../../src/index.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
@@ -11,6 +13,7 @@ import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoi
 // of the mocks; all else is the library's.
 
 const modules = process.env['LAYERLOOM_SIGSTORE_MODULES'];
+const python = process.env['LAYERLOOM_MODEL_SIGNING_PYTHON'];
 
 const issuer = 'https://accounts.example.org';
 const identity = 'xa@b.com';
@@ -32,6 +35,10 @@ const encoded = (value: object) => Buffer.from(JSON.stringify(value)).toString('
 const tokenOf = (sub: string, iss = issuer): string =>
   [encoded({ alg: 'none' }), encoded({ sub, iss, aud: 'sigstore' }), 'x'].join('.');
 
+/** Breaks a certificate's lines as Rekor does. */
+const wrapped = (verifier: string): string =>
+  Buffer.from(new X509Certificate(Buffer.from(verifier, 'base64')).toString()).toString('base64');
+
 /** Rekor records hashes of a proposed envelope, which its mock does not. */
 const asRecorded = (body: string): object => {
   const { spec, ...entry } = JSON.parse(body);
@@ -45,7 +52,7 @@ const asRecorded = (body: string): object => {
     spec: {
       envelopeHash: sha256(envelope),
       payloadHash: sha256(Buffer.from(payload, 'base64')),
-      signatures: signatures.map(({ sig }: Any) => ({ signature: sig, verifier: verifiers[0] })),
+      signatures: signatures.map(({ sig }: Any) => ({ signature: sig, verifier: wrapped(verifiers[0]) })),
     },
   };
 };
@@ -79,12 +86,16 @@ const services = async (library: NodeJS.Require, hours = 0): Promise<object> => 
   });
   const since = { start: new Date(0) };
   const logOf = (url: string, keyId: Buffer, publicKey: Buffer) => ({
-    ...{ baseUrl: url, logId: { keyId } },
+    ...{ baseUrl: url, hashAlgorithm: 'SHA2_256', logId: { keyId } },
     publicKey: { rawBytes: publicKey, keyDetails: 5, validFor: since },
   });
   return {
     certificateAuthorities: [
-      { certChain: { certificates: [{ rawBytes: Buffer.from(ca.rootCertificate) }] }, validFor: since },
+      {
+        ...{ subject: { organization: 'mock', commonName: 'mock' }, uri: 'https://fulcio.sigstore.dev' },
+        certChain: { certificates: [{ rawBytes: Buffer.from(ca.rootCertificate) }] },
+        validFor: since,
+      },
     ],
     timestampAuthorities: [],
     tlogs: [
@@ -95,6 +106,31 @@ const services = async (library: NodeJS.Require, hours = 0): Promise<object> => 
       ),
     ],
     ctlogs: [logOf('https://ctfe.sigstore.dev', Buffer.from(log.logID), log.publicKey)],
+  };
+};
+
+/** The trusted keys as a file of model-signing. */
+const clientTrust = (trusted: object): object => {
+  const validFor = { start: new Date(0) };
+  const at = (url: string) => [{ url, majorApiVersion: 1, validFor, operator: 'mock' }];
+  const root = JSON.parse(
+    JSON.stringify(trusted, (_, value) =>
+      value?.type === 'Buffer' ? Buffer.from(value.data).toString('base64') : value,
+    ),
+  );
+  for (const { publicKey } of [...root.tlogs, ...root.ctlogs])
+    publicKey.keyDetails = 'PKIX_ECDSA_P256_SHA_256';
+  return {
+    mediaType: 'application/vnd.dev.sigstore.clienttrustconfig.v0.1+json',
+    trustedRoot: { ...root, mediaType: 'application/vnd.dev.sigstore.trustedroot+json;version=0.1' },
+    signingConfig: {
+      mediaType: 'application/vnd.dev.sigstore.signingconfig.v0.2+json',
+      caUrls: at('https://fulcio.sigstore.dev'),
+      oidcUrls: at('https://oauth2.sigstore.dev/auth'),
+      rekorTlogUrls: at('https://rekor.sigstore.dev'),
+      tsaUrls: [],
+      ...{ rekorTlogConfig: { selector: 'ANY' }, tsaConfig: { selector: 'ANY' } },
+    },
   };
 };
 
@@ -178,6 +214,23 @@ describe.skipIf(modules === undefined)('a signature by an identity', () => {
     expect(byIdentity.mediaType).toBe(mediaType);
     expect(byIdentity.dsseEnvelope.payload).toBe(dsseEnvelope.payload);
     expect(byIdentity.dsseEnvelope.payloadType).toBe(dsseEnvelope.payloadType);
+  });
+
+  it.skipIf(python === undefined)('is verified by model-signing, for this identity alone', async () => {
+    const bundle = bundleOf(out);
+    // The mock's log has one entry, and the library leaves out the empty parts of its proof.
+    const [{ inclusionProof }] = bundle.verificationMaterial.tlogEntries;
+    Object.assign(inclusionProof, { hashes: [], logIndex: '0' });
+    const folder = withBundle(bundle);
+    const trust = join(temporaryDirectory(), 'trust.json');
+    writeFileSync(trust, JSON.stringify(clientTrust(trusted)));
+    const check = (name: string) =>
+      promisify(execFile)(python ?? '', [
+        ...['-m', 'model_signing', 'verify', 'sigstore', folder, '--signature', join(folder, 'model.sig')],
+        ...['--identity', name, '--identity_provider', issuer, '--trust_config', trust],
+      ]);
+    await expect(check('a@b.co')).rejects.toThrow('SANs do not match a@b.co');
+    expect((await check(identity)).stdout).toContain('Verification succeeded');
   });
 
   it('is not by an identity that is a part, a pattern or another spelling of it', async () => {
