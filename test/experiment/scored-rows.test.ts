@@ -1,10 +1,12 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it, vi } from 'vitest';
 import {
+  bundle,
   evaluateExperiment,
   planEvaluation,
   planSearchExperiment,
+  rebuild,
   runExperiment,
   scoreTables,
   searchExperiment,
@@ -156,6 +158,23 @@ describe('problems that a model was trained on', () => {
       expect(tables.some(({ notes }) => notes.some((note) => told.test(note)))).toBe(isSaid);
       const report = await writeReport(at(problems), { out: at(`${problems}.html`) });
       expect(told.test(readFileSync(report.out, 'utf8'))).toBe(isSaid);
+    }
+    // A bundle has it, also where the training's folder is not.
+    const shown = async (directory: string) => {
+      const { tables, warnings } = await scoreTables(directory);
+      return { tables, warnings: warnings.filter((warning) => warning.includes('among the rows')) };
+    };
+    const of = await shown(at('15-24'));
+    expect(of.tables.map(({ id }) => id)).toEqual(expect.arrayContaining(['datasets', 'training']));
+    const { sha256 } = await bundle(at('15-24'), { out: at('study.tar') });
+    renameSync(at('training'), at('elsewhere'));
+    await rebuild(at('study.tar'), { out: at('rebuilt') });
+    expect(await shown(at('rebuilt'))).toEqual(of);
+    expect(of.warnings).toHaveLength(1);
+    expect(await bundle(at('rebuilt'), { out: at('again.tar') })).toMatchObject({ sha256 });
+    for (const foreign of ['{"problems": 3}', '[', '']) {
+      writeFileSync(at('rebuilt', 'trained.json'), foreign);
+      expect((await shown(at('rebuilt'))).warnings).toEqual([]);
     }
   });
 });

@@ -4,6 +4,7 @@ import { visibleLine } from '../../core/base/errors/visible.js';
 import { version } from '../../core/base/files/version.js';
 import { cardName } from '../../core/models/checkpoint/files/file-names.js';
 import type { ExperimentRecord } from '../experiment/record/experiment-record.js';
+import { trainedName } from '../experiment/scoring/requests/training-facts.js';
 import { citationName, experimentName, type licenseNames, sumsName } from './names.js';
 
 // Texts for readers who find the bundle in an archive. A file of the same name in the study takes their place.
@@ -74,6 +75,7 @@ ${references.map(({ name, role, model }) => `| ${cell(name)} | ${cell(role)} | \
 | \`evaluations/\` | every result, with the answer to each problem |
 | \`analysis/\` | changes of the experts, if they were analysed |
 | \`layerloom.json\`, \`layerloom.intoto.jsonl\`, \`README.md\` in folders of merges | recipe, statement and card of each merge |
+| \`${trainedName}\` | data and runs of the models' training, and scored problems among the rows, if known |
 | \`${sumsName}\` | SHA-256 of all files |
 `;
 };

@@ -7,6 +7,7 @@ import { readFailed, reading } from '../../core/base/files/writing.js';
 import { readFileIfAny, readSmallFile } from '../../core/models/checkpoint/files/small-file.js';
 import { evaluationsName } from '../evaluation/result-files.js';
 import { type ExperimentRecord, readRecord } from '../experiment/record/experiment-record.js';
+import { scoredTexts, trainedName, trainingFactsOf } from '../experiment/scoring/requests/training-facts.js';
 import { aboutTexts, writtenMark } from './about.js';
 import {
   byBytes,
@@ -64,6 +65,11 @@ export const listFiles = async (directory: string): Promise<ListedFiles> => {
         );
       await add(name);
     }
+  const trained = await trainingFactsOf(root, record, await scoredTexts(root, record));
+  if (trained.problems.length + trained.models.length > 0) {
+    const text = `${JSON.stringify(trained, null, 2)}\n`;
+    found.set(trainedName, { name: trainedName, bytes: Buffer.byteLength(text), text });
+  }
   const results = [...found.keys()].filter((name) => /-[0-9a-f]{16}\.json$/.test(name)).length;
   const about = aboutTexts({ record, results }, licenseNames);
   let lacksAuthors = true;

@@ -6,6 +6,7 @@ import {
 } from '../../core/models/checkpoint/files/file-names.js';
 import { recordName } from '../batch/planning/record-names.js';
 import { evaluationsName } from '../evaluation/result-files.js';
+import { trainedName } from '../experiment/scoring/requests/training-facts.js';
 
 /** The folder in the archive, so that other programs unpack into one folder. */
 export const folderName = 'study';
@@ -28,6 +29,7 @@ const aboutNames: readonly string[] = [
   experimentName,
   cardName,
   citationName,
+  trainedName,
   sumsName,
   ...licenseNames,
 ];

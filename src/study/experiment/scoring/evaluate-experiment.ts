@@ -1,4 +1,4 @@
-import { basename, resolve } from 'node:path';
+import { resolve } from 'node:path';
 import { checkInterrupt, LayerloomError } from '../../../core/base/errors/errors.js';
 import { optionName } from '../../../core/base/errors/option-name.js';
 import { harnessCommand } from '../../evaluation/harness/harness-command.js';
@@ -7,7 +7,7 @@ import {
   HarnessProcess,
   knownHarnessVersion,
 } from '../../evaluation/harness/harness-process.js';
-import type { ProblemTexts, Score } from '../../evaluation/result.js';
+import type { Score } from '../../evaluation/result.js';
 import { type FoundResult, ResultFiles } from '../../evaluation/result-files.js';
 import { ScoredContents } from '../../evaluation/scored-contents.js';
 import { WeightSwapServer } from '../../evaluation/servers/weight-swap-server.js';
@@ -30,6 +30,7 @@ import { describeLeft } from './requests/left-results.js';
 import { type ModelToScore, weightsOf } from './requests/models-to-score.js';
 import { TimeLeft } from './requests/time-left.js';
 import { describeTrained } from './requests/trained-problems.js';
+import { scoredTexts, trainingFactsOf } from './requests/training-facts.js';
 import { environmentOf, type ScoringContext, type ScoringOutcome, scoreModel } from './score-model.js';
 
 /** Models that an evaluation scored, kept, and could not score. */
@@ -173,7 +174,12 @@ class Evaluation {
     for (const lane of ended) if (lane.status === 'rejected') throw lane.reason;
     checkInterrupt(this.#options.signal);
     for (const line of describeLeft(record, this.#directory, first)) this.#warnings.add(line);
-    for (const line of await describeTrained(record, await this.#textsOf(record))) this.#warnings.add(line);
+    const { problems } = await trainingFactsOf(
+      this.#directory,
+      record,
+      await scoredTexts(this.#directory, record),
+    );
+    for (const trained of problems) this.#warnings.add(describeTrained(trained));
     return this.#outcome(record, settings, queue, inPlace);
   }
 
@@ -201,22 +207,6 @@ class Evaluation {
         signal?.removeEventListener('abort', stop);
       },
     };
-  }
-
-  /** The texts of problems by task. Skips unreadable files. */
-  async #textsOf({ references, merges }: ExperimentRecord): Promise<ReadonlyMap<string, ProblemTexts>> {
-    const scores = [...references, ...merges].flatMap((entry) => Object.values(entry.scores ?? {}));
-    const used = new Set(scores.map(({ result }) => basename(result)));
-    const found = (await this.#results.list()).filter(({ file }) => used.has(file));
-    const texts = new Map<string, ProblemTexts>();
-    const read = new Set<string>();
-    for (const { result } of found) {
-      if (result.texts === null || read.has(result.texts)) continue;
-      read.add(result.texts);
-      const more = await this.#results.textsOf(result).catch(() => ({}));
-      texts.set(result.task, { ...texts.get(result.task), ...more });
-    }
-    return texts;
   }
 
   #models(record: ExperimentRecord, settings: EvaluationSettings): ModelToScore[] {

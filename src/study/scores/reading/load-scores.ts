@@ -15,7 +15,8 @@ import {
 import { describeProgress } from '../../experiment/scoring/progress/study-progress.js';
 import { describeLeft } from '../../experiment/scoring/requests/left-results.js';
 import { ownLanguages } from '../../experiment/scoring/requests/models-to-score.js';
-import { describeTrained, trainedModelsOf } from '../../experiment/scoring/requests/trained-problems.js';
+import { describeTrained } from '../../experiment/scoring/requests/trained-problems.js';
+import { trainingFactsOf } from '../../experiment/scoring/requests/training-facts.js';
 import type { ScoredExperiment, ScoredModel } from './scored-experiment.js';
 import { selectionCaveats } from './selected.js';
 
@@ -40,11 +41,8 @@ export const loadScores = async (directory: string, loading: Loading = {}): Prom
   for (const merge of record.merges)
     models.push({ ...mergeOf(merge, place), results: await results.of(merge.scores) });
   const lost = (record.left ?? []).filter(({ reason }) => reason === 'weights');
-  const caveats = [
-    ...selectionCaveats(record),
-    ...(await describeTrained(record, textsByTask(models, results.texts))),
-  ];
-  const trained = await trainedModelsOf(record);
+  const trained = await trainingFactsOf(place, record, textsByTask(models, results.texts));
+  const caveats = [...selectionCaveats(record), ...trained.problems.map(describeTrained)];
   return {
     directory: place,
     languages: ownLanguages(record),
@@ -53,7 +51,7 @@ export const loadScores = async (directory: string, loading: Loading = {}): Prom
     declared: declaredIn(record),
     texts: results.texts,
     summaries: [],
-    ...(trained.length === 0 ? {} : { trained }),
+    ...(trained.models.length === 0 ? {} : { trained: trained.models }),
     ...(caveats.length === 0 ? {} : { caveats }),
     warnings: [
       ...caveats,

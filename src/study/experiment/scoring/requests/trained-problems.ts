@@ -1,6 +1,7 @@
 import { dirname, join, resolve } from 'node:path';
 import * as z from 'zod';
 import { LayerloomError } from '../../../../core/base/errors/errors.js';
+import { visibleLine } from '../../../../core/base/errors/visible.js';
 import { parseAddress, partsOf } from '../../../../core/models/address/address.js';
 import { splitName } from '../../../../core/models/address/name.js';
 import { readFileIfAny } from '../../../../core/models/checkpoint/files/small-file.js';
@@ -127,15 +128,25 @@ const foldersAbove = (path: string): string[] => {
   return folders;
 };
 
+/** Scored problems of a task that are among the rows of a training. */
+export interface TrainedProblems {
+  readonly task: string;
+  readonly count: number;
+  /** Number of scored problems of which this could be decided. */
+  readonly known: number;
+  /** The training's folder. */
+  readonly directory: string;
+}
+
 /**
- * Reports tasks with problems from a model's training.
+ * Finds tasks with problems from a model's training.
  *
  * @param tasks the texts of scored problems, by task
  */
-export const describeTrained = async (
+export const findTrained = async (
   record: Pick<ExperimentRecord, 'references'>,
   tasks: ReadonlyMap<string, ProblemTexts>,
-): Promise<string[]> => {
+): Promise<TrainedProblems[]> => {
   const trainings = tasks.size === 0 ? [] : await trainingsOf(record);
   return [...tasks].flatMap(([task, texts]) => {
     const questions = Object.values(texts).map(({ question }) => question);
@@ -143,11 +154,10 @@ export const describeTrained = async (
       const answers = questions.map((question) => isAmong(question, trained, set));
       const known = answers.filter((answer) => answer !== undefined).length;
       const count = answers.filter((answer) => answer === true).length;
-      return count === 0
-        ? []
-        : [
-            `${count} of ${known} problems of ${task} that were scored are among the rows of ${directory}, on which models of this experiment were trained: their scores say little of other problems. Score others: \`problems: FIRST-LAST\` under evaluate`,
-          ];
+      return count === 0 ? [] : [{ task, count, known, directory }];
     });
   });
 };
+
+export const describeTrained = ({ task, count, known, directory }: TrainedProblems): string =>
+  `${count} of ${known} problems of ${visibleLine(task)} that were scored are among the rows of ${visibleLine(directory)}, on which models of this experiment were trained: their scores say little of other problems. Score others: \`problems: FIRST-LAST\` under evaluate`;

@@ -1,0 +1,67 @@
+import { join } from 'node:path';
+import * as z from 'zod';
+import { LayerloomError } from '../../../../core/base/errors/errors.js';
+import { readFileIfAny } from '../../../../core/models/checkpoint/files/small-file.js';
+import { jsonOrNone } from '../../../../core/texts/json.js';
+import { trainedModel } from '../../../evaluation/data/trained-models.js';
+import type { ProblemTexts } from '../../../evaluation/result.js';
+import { ResultFiles } from '../../../evaluation/result-files.js';
+import type { ExperimentRecord } from '../../record/experiment-record.js';
+import { findTrained, trainedModelsOf } from './trained-problems.js';
+
+/** In a bundle: what was found in the folders of trainings, which the bundle lacks. */
+export const trainedName = 'trained.json';
+
+const short = z.string().max(10_000);
+
+const schema = z.object({
+  /** Scored problems of a task that are among the rows of a training. */
+  problems: z.array(z.object({ task: short, count: z.number(), known: z.number(), directory: short })),
+  models: z.array(trainedModel),
+});
+
+/** What is known of the training of a study's models. */
+export type TrainingFacts = z.output<typeof schema>;
+
+/**
+ * Looks into the folders of trainings. What these do not have is taken from the study's `trained.json`, if a
+ * bundle brought one.
+ *
+ * @param tasks the texts of scored problems, by task
+ * @throws LayerloomError READ_FAILED
+ */
+export const trainingFactsOf = async (
+  directory: string,
+  record: ExperimentRecord,
+  tasks: ReadonlyMap<string, ProblemTexts>,
+): Promise<TrainingFacts> => {
+  const [problems, models] = [await findTrained(record, tasks), await trainedModelsOf(record)];
+  if (problems.length > 0 && models.length > 0) return { problems, models: [...models] };
+  const text = await readFileIfAny(join(directory, trainedName));
+  const { data } = schema.safeParse(text === undefined ? undefined : jsonOrNone(text));
+  return {
+    problems: problems.length > 0 ? problems : (data?.problems ?? []),
+    models: models.length > 0 ? [...models] : (data?.models ?? []),
+  };
+};
+
+/** Reads the texts of the scored problems of each task. Skips unreadable results. */
+export const scoredTexts = async (
+  directory: string,
+  { references, merges }: ExperimentRecord,
+): Promise<ReadonlyMap<string, ProblemTexts>> => {
+  const files = new ResultFiles(directory);
+  const found = new Map<string, ProblemTexts>();
+  const seen = new Set<string>();
+  for (const { scores = {} } of [...references, ...merges])
+    for (const [task, { result }] of Object.entries(scores))
+      try {
+        const { texts } = (await files.read(result.slice(result.lastIndexOf('/') + 1))).result;
+        if (texts === null || seen.has(texts)) continue;
+        seen.add(texts);
+        found.set(task, { ...found.get(task), ...(await files.textsOf({ texts })) });
+      } catch (error) {
+        if (!(error instanceof LayerloomError)) throw error;
+      }
+  return found;
+};
