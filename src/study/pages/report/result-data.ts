@@ -6,7 +6,7 @@ import { isHigherBetter, scaleOf } from '../../scores/reading/metrics.js';
 import { scoreOf, scoresOf } from '../../scores/reading/model-score.js';
 import type { ScoredExperiment, ScoredModel } from '../../scores/reading/scored-experiment.js';
 import { encodeBits } from '../components/data/bits.js';
-import type { PageResult, PageTask } from '../components/data/data.js';
+import type { DrawnAnswer, PageResult, PageTask } from '../components/data/data.js';
 import type { StringPool } from './string-pool.js';
 
 const longestResponse = 4000;
@@ -88,6 +88,7 @@ export const resultsOf = (
         n: result.n,
         ...bitsOf(result, task),
         answers: withTexts ? answersOf(result, task, pool) : null,
+        drawn: withTexts ? drawnOf(result, task, pool) : null,
       },
     ];
   });
@@ -120,11 +121,42 @@ const answersOf = (
   return kept.map((document) => {
     const problem = byDocument.get(document);
     if (problem === undefined) return null;
-    const { answers, response } = problem;
-    const shown =
-      response.length > longestResponse
-        ? `${response.slice(0, longestResponse)}… (${response.length} characters)`
-        : response;
-    return [pool.add(ownValue(answers, filter) ?? ''), pool.add(shown)] as const;
+    return textsIn(problem, filter, longestResponse, pool);
+  });
+};
+
+const textsIn = (
+  { answers, response }: ProblemResult,
+  filter: string,
+  longest: number,
+  pool: StringPool,
+): readonly [answer: number, response: number] => {
+  const shown =
+    response.length > longest ? `${response.slice(0, longest)}… (${response.length} characters)` : response;
+  return [pool.add(ownValue(answers, filter) ?? ''), pool.add(shown)];
+};
+
+/** Pages of thirty answers to each problem would be large. */
+const longestDrawn = 1000;
+
+const drawnOf = (
+  { samples = [] }: EvaluationResult,
+  { page: { metric }, kept }: TaskData,
+  pool: StringPool,
+): PageResult['drawn'] => {
+  if (samples.length < 2) return null;
+  const filter = metric?.split(',')[1] ?? '';
+  const all = samples.map(({ problems }) => new Map(problems.map((problem) => [problem.document, problem])));
+  return kept.map((document) => {
+    const own = all.flatMap((byDocument) => byDocument.get(document) ?? []);
+    return own.length === 0
+      ? null
+      : own.map((problem): DrawnAnswer => {
+          const score = metric === null ? undefined : ownValue(problem.scores, metric);
+          return [
+            ...textsIn(problem, filter, longestDrawn, pool),
+            score === 0 || score === 1 ? score === 1 : null,
+          ];
+        });
   });
 };

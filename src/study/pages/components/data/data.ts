@@ -74,7 +74,12 @@ export interface PageResult {
    * missing problem. Null without texts.
    */
   readonly answers: readonly (readonly [answer: number, response: number] | null)[] | null;
+  /** Of sampled answers, all to each kept problem in this form; null for one answer to each. */
+  readonly drawn: readonly (readonly DrawnAnswer[] | null)[] | null;
 }
+
+/** `right`: null if the score is neither 0 nor 1. */
+export type DrawnAnswer = readonly [answer: number, response: number, right: boolean | null];
 
 /** Consecutive layers with one origin, from the embeddings on. */
 export interface Band {

@@ -3,7 +3,7 @@ import { whyTooFew } from '../../../scores/comparing/conclusion.js';
 import { pText } from '../../../scores/reading/score-table.js';
 import { Choice } from '../charts/section.js';
 import { decodeBits } from '../data/bits.js';
-import type { PageModel, PageTask, ReportData } from '../data/data.js';
+import type { DrawnAnswer, PageModel, PageTask, ReportData } from '../data/data.js';
 import { resultOf, taskAt } from '../data/results.js';
 import { signTest } from '../data/sign-test.js';
 import { searchIn } from '../data/text-search.js';
@@ -88,6 +88,11 @@ const Strip = ({ outcomes, names }: { outcomes: readonly Outcome[]; names: reado
 
 const shownAtOnce = 5;
 
+const countRight = (drawn: readonly DrawnAnswer[]): string =>
+  drawn.some(([, , right]) => right === null)
+    ? `${drawn.length} answers`
+    : `${drawn.filter(([, , right]) => right).length} of ${drawn.length} right`;
+
 const Answer = ({
   data,
   model,
@@ -106,10 +111,16 @@ const Answer = ({
   const right =
     result?.right != null && problem !== undefined && decodeBits(result.right, task.n)[problem.at];
   const judged = result?.right != null;
+  const drawn = result?.drawn?.[at] ?? [];
   return (
     <div class={`answer ${judged ? (right ? 'right' : 'wrong') : ''}`}>
       <p class="who">
-        {judged ? <span class="badge">{right ? '✓ right' : '✗ wrong'}</span> : null} {model.name}
+        {drawn.length > 0 ? (
+          <span class="badge">{countRight(drawn)}</span>
+        ) : judged ? (
+          <span class="badge">{right ? '✓ right' : '✗ wrong'}</span>
+        ) : null}{' '}
+        {model.name}
       </p>
       {kept == null ? (
         <p class="none">Text not in this page.</p>
@@ -120,6 +131,20 @@ const Answer = ({
           </p>
           <pre>{data.strings[kept[1]]}</pre>
         </>
+      )}
+      {drawn.length === 0 ? null : (
+        <details class="drawn">
+          <summary>All {drawn.length} answers; the first is above</summary>
+          {drawn.map(([answer, response, isRight], index) => (
+            <div key={`${index}-${response}`}>
+              <p class="given">
+                {index + 1}. {isRight === null ? '' : isRight ? '✓ ' : '✗ '}
+                <b>{data.strings[answer] || '(none found)'}</b>
+              </p>
+              <pre>{data.strings[response]}</pre>
+            </div>
+          ))}
+        </details>
       )}
     </div>
   );
@@ -147,13 +172,17 @@ export const Samples = ({ data, model }: { data: ReportData; model: PageModel })
   const [page, setPage] = useState(0);
   const search = useMemo(() => {
     if (index === undefined) return searchIn([]);
-    const answers = [model, rival].map((one) => (one === undefined ? null : resultOf(one, index)?.answers));
+    const results = [model, rival].flatMap((one) => (one === undefined ? [] : (resultOf(one, index) ?? [])));
     return searchIn(
       taskAt(data, index).kept.map(({ question, target }, at) =>
         [
           data.strings[question],
           data.strings[target],
-          ...answers.flatMap((all) => all?.[at]?.map((string) => data.strings[string]) ?? []),
+          ...results.flatMap(({ answers, drawn }) =>
+            [...(answers?.[at] ?? []), ...(drawn?.[at]?.map(([, response]) => response) ?? [])].map(
+              (string) => data.strings[string],
+            ),
+          ),
         ].join(' '),
       ),
     );
