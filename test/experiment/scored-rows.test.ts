@@ -159,6 +159,15 @@ describe('problems that a model was trained on', () => {
       const report = await writeReport(at(problems), { out: at(`${problems}.html`) });
       expect(told.test(readFileSync(report.out, 'utf8'))).toBe(isSaid);
     }
+    // Cards of merges that are made after the scores have it too.
+    const again = at('15-24.yaml');
+    writeFileSync(
+      again,
+      readFileSync(again, 'utf8').replace('evaluate:', '  - {name: later, method: soup}\nevaluate:'),
+    );
+    await runExperiment(again, { out: at('15-24'), resume: true });
+    const card = readFileSync(at('15-24', 'swahili', 'math+swh', 'later', 'README.md'), 'utf8');
+    expect(card).toMatch(/5 of 10 problems of mgsm_direct_sw that were scored are among the rows of/);
     // A bundle has it, also where the training's folder is not.
     const shown = async (directory: string) => {
       const { tables, warnings } = await scoreTables(directory);

@@ -30,6 +30,8 @@ import { RecordFile } from './record/record-file.js';
 import { RunRecord } from './record/run-record.js';
 import { batchAtWork } from './scoring/progress/batch-at-work.js';
 import { describeLeft } from './scoring/requests/left-results.js';
+import { describeTrained } from './scoring/requests/trained-problems.js';
+import { scoredTexts, trainingFactsOf } from './scoring/requests/training-facts.js';
 
 /** Cost of a run, and the record in `experiment.json`. */
 export interface ExperimentResult extends BatchResult {
@@ -79,10 +81,23 @@ export const runExperiment = (
         const write = writtenBy(options, merges, former);
         const made = madeIn(out, former, await storeOf(batch), 'lookup');
         const record = new RunRecord(experiment, merges, batch, started, former);
-        return await runHere(experiment, merges, { ...batch, write, made }, record, former);
+        const notes = former === undefined ? [] : await trainedNotes(out, former);
+        return await runHere(
+          experiment,
+          merges,
+          { ...batch, write, made, cardNotes: [...cardNotes, ...notes] },
+          record,
+          former,
+        );
       });
     }),
   );
+};
+
+/** Says on model cards which problems, scored before this run, the experts were trained on. */
+const trainedNotes = async (out: string, former: ExperimentRecord): Promise<string[]> => {
+  const { problems } = await trainingFactsOf(out, former, await scoredTexts(out, former));
+  return problems.map((trained) => `${describeTrained(trained)}.`);
 };
 
 /**
