@@ -59,7 +59,7 @@ it('shows of k answers to a problem how many are right, and all k', async () => 
   ] as const)
     expect(page.match(new RegExp(`the ${word} response`, 'g'))).toHaveLength(count);
   expect(page.match(/3\. ✓ <b>third<\/b>/g)).toHaveLength(4);
-  // One answer to each problem is shown as before.
+  // A model with one answer to each problem has no such list.
   const other = data.models.find(({ role, results }) => role !== 'base' && results[0]?.answers != null);
   expect(other?.results.map((result) => result.drawn)).toEqual(other?.results.map(() => null));
 });

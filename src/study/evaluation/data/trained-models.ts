@@ -12,7 +12,7 @@ const askedData = z.object({
   rows: z.number(),
 });
 
-/** What a training's manifest records of a run; earlier versions recorded less. */
+/** A run as a training's manifest records it; earlier versions recorded less. */
 export const runFacts = z.object({
   language: short.nullable(),
   method: short,

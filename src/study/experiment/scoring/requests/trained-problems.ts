@@ -132,7 +132,7 @@ const foldersAbove = (path: string): string[] => {
 export interface TrainedProblems {
   readonly task: string;
   readonly count: number;
-  /** Number of scored problems of which this could be decided. */
+  /** Number of scored problems that could be compared with the rows. */
   readonly known: number;
   /** The training's folder. */
   readonly directory: string;

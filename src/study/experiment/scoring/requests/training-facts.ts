@@ -9,7 +9,7 @@ import { ResultFiles } from '../../../evaluation/result-files.js';
 import type { ExperimentRecord } from '../../record/experiment-record.js';
 import { findTrained, trainedModelsOf } from './trained-problems.js';
 
-/** In a bundle: what was found in the folders of trainings, which the bundle lacks. */
+/** A file of a bundle with facts from the folders of trainings, which the bundle lacks. */
 export const trainedName = 'trained.json';
 
 const short = z.string().max(10_000);
@@ -20,11 +20,11 @@ const schema = z.object({
   models: z.array(trainedModel),
 });
 
-/** What is known of the training of a study's models. */
+/** Facts about the training of a study's models. */
 export type TrainingFacts = z.output<typeof schema>;
 
 /**
- * Looks into the folders of trainings. What these do not have is taken from the study's `trained.json`, if a
+ * Looks into the folders of trainings. Facts that are not there come from the study's `trained.json`, if a
  * bundle brought one.
  *
  * @param tasks the texts of scored problems, by task

@@ -74,7 +74,7 @@ export interface PageResult {
    * missing problem. Null without texts.
    */
   readonly answers: readonly (readonly [answer: number, response: number] | null)[] | null;
-  /** Of sampled answers, all to each kept problem in this form; null for one answer to each. */
+  /** All sampled answers to each kept problem; null for one answer to each. */
   readonly drawn: readonly (readonly DrawnAnswer[] | null)[] | null;
 }
 
