@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { expect, it } from 'vitest';
 import { formatTables, runExperiment, scoreTables, trainInit, writeReport } from '../../src/index.js';
 import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
+import { cli } from '../fixtures/cli.js';
 
 type Manifest = { runs: Record<string, unknown>[] };
 
@@ -91,4 +92,6 @@ it('makes Tables 3 and 4 of the runs of the chosen experts, with empty cells for
   writeFileSync(at('swh', 'training.json'), '{"runs": [{"name": 3}]}');
   cpSync(at('swh', 'training.json'), at('math', 'training.json'));
   expect((await scoreTables(at('study'), { tables: ['training', 'datasets'] })).tables).toEqual([]);
+  const { stderr } = await cli(['table', at('study'), '--table', 'training']);
+  expect(stderr).toContain('no model of this study was found in a folder of `layerloom train init`');
 });

@@ -65,10 +65,16 @@ export const tableCommand = async (options: TableCommandOptions): Promise<void> 
     printText(formatTables(tables, format, process.stdout.columns));
   if (tables.length === 0 && !quiet)
     note(
-      `there are no scores for these tables; \`${layerloomCommand('evaluate', argument(directories[0] ?? 'DIR'))}\` makes them`,
+      ofTraining(names ?? [])
+        ? `no model of this study was found in a folder of \`${layerloomCommand('train', 'init')}\`, which records what these tables have`
+        : `there are no scores for these tables; \`${layerloomCommand('evaluate', argument(directories[0] ?? 'DIR'))}\` makes them`,
     );
   checkComplete(tables);
 };
+
+/** True if only tables are asked for that need no scores. */
+const ofTraining = (tables: readonly string[]): boolean =>
+  tables.length > 0 && tables.every((table) => table === 'datasets' || table === 'training');
 
 /** Prints refused comparisons as warnings. @throws LayerloomError TABLES_INCOMPLETE if there are any */
 export const checkComplete = (tables: readonly ScoreTable[]): void => {
