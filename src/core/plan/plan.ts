@@ -50,6 +50,7 @@ export type Operand =
 /** A copy, or a computation over byte ranges. */
 export type PlannedExpression = Copy<StoredTensor> | Same<StoredTensor> | Computation<Operand>;
 
+/** A tensor of the output. */
 export interface PlannedTensor {
   readonly name: string;
   readonly dtype: Dtype;
@@ -64,6 +65,7 @@ export interface PlannedTensor {
   readonly part?: { readonly name: string; readonly shape: Shape } | undefined;
 }
 
+/** A file of the output. */
 export interface PlannedShard {
   readonly file: string;
   readonly bytes: number;

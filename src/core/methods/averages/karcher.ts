@@ -4,6 +4,7 @@ import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 import { mostIterations } from '../operations/program/rules.js';
 
+/** Parameters of `karcher` besides its models. */
 export interface KarcherParameters {
   /** Limit on iterations: a whole number up to 10,000. Default 10. */
   maxIter?: SettingInput<number> | undefined;

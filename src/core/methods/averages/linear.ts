@@ -5,6 +5,7 @@ import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 import type { Expression } from '../operations/expression.js';
 
+/** Parameters of `linear` besides its models. */
 export interface LinearParameters {
   /** Weight of models without one in their entry or `weights`. A model of weight 0 is not read. */
   weight?: SettingInput<number> | undefined;

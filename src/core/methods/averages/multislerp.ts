@@ -3,6 +3,7 @@ import { anyNumber, flag, numberParameter, type SettingInput } from '../framewor
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
+/** Parameters of `multislerp` besides its models. */
 export interface MultislerpParameters {
   /** Weight of models without a weight in their entry or in `weights`; one of the three is required. */
   weight?: SettingInput<number> | undefined;

@@ -3,6 +3,7 @@ import { anyNumber, type SettingInput } from '../framework/declaration/settings.
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
+/** Parameters of `nearswap` besides its models. */
 export interface NearswapParameters {
   /** Elements that differ by at most t become the model's; others move by t towards it. Required. */
   t: SettingInput<number>;

@@ -3,6 +3,7 @@ import { anyNumber, flag, type SettingInput } from '../framework/declaration/set
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
+/** Parameters of `nuslerp` besides its models. */
 export interface NuslerpParameters {
   /**
    * Weight of a model; required. t is the second weight divided by the sum of both, or 0.5 if the sum is 0.

@@ -27,6 +27,7 @@ import {
 } from '../framework/declaration/schedules.js';
 import type { Expression } from '../operations/expression.js';
 
+/** Parameters of `soup` (paper §5). */
 export interface SoupParameters {
   /**
    * Models to average; the first gives names, dtypes and side files. With a `schedule`: a run's checkpoints,

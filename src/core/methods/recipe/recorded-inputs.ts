@@ -58,6 +58,7 @@ export class RecordedInputs {
     this.#byText = byPortableText(inputs);
   }
 
+  /** True for a text that the record gives for a model. */
   has(model: string): boolean {
     return this.#byText.has(model);
   }
@@ -79,6 +80,7 @@ export class RecordedInputs {
     return found;
   }
 
+  /** Notes the address at which a model was found. */
   note(model: string, found: string): void {
     const input = modelOfText(this.#byText, model);
     if (input !== undefined) this.found.set(found, input);

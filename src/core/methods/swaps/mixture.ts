@@ -27,6 +27,7 @@ export interface MixtureExpert {
   noiseScale?: number | undefined;
 }
 
+/** Parameters of `mixture`. */
 export interface MixtureParameters {
   /** Gives attention, norms, embeddings and tokenizer. */
   base: ModelInput;
@@ -40,6 +41,7 @@ export interface MixtureParameters {
    * last token; `hidden_avg`, their mean) or embeddings (`cheap_embed`). Default `hidden`.
    */
   gateMode?: (typeof gateModes)[number] | undefined;
+  /** The file of the routers. */
   gates?: string | undefined;
   /** For each token. Default 2. */
   expertsPerToken?: number | undefined;

@@ -4,6 +4,7 @@ import type { Method } from '../framework/declaration/method.js';
 import { modelSchema } from '../framework/declaration/parameters.js';
 import type { ModelInput } from '../framework/declaration/recipe-input.js';
 
+/** Parameters of `relayout`. */
 export interface RelayoutParameters {
   /** To be written in other shards. */
   model: ModelInput;

@@ -22,6 +22,7 @@ import { thresholdThatKeeps, type WeighedRows } from './threshold-that-keeps.js'
  * first two.
  */
 export interface RevertParameters {
+  /** The expert's base. */
   base: ModelInput;
   /** To be reverted in part. */
   model: ModelInput;

@@ -9,6 +9,7 @@ import { modelSchema } from '../framework/declaration/parameters.js';
 import type { ModelInput } from '../framework/declaration/recipe-input.js';
 import { transplantedRows, transplantNotes } from './transplanted.js';
 
+/** Parameters of `transplant`. */
 export interface TransplantParameters {
   /** Gets another tokenizer. */
   model: ModelInput;

@@ -2,6 +2,7 @@ import { mergekit } from '../framework/declaration/papers.js';
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
+/** `arcee_fusion` has no parameters besides its models. */
 export type ArceeFusionParameters = Readonly<Record<never, never>>;
 
 /**

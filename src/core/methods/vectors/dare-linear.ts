@@ -9,6 +9,7 @@ import {
 import { tensorMethod } from '../framework/tensors/tensor-method.js';
 import type { TensorMethod } from '../framework/tensors/tensor-parameters.js';
 
+/** Parameters of `dare_linear` besides its models. */
 export type DareLinearParameters = RandomParameters;
 
 /**

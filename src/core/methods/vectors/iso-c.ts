@@ -6,7 +6,9 @@ import { isotropicMerging } from '../framework/declaration/papers.js';
 import { modelSchema } from '../framework/declaration/parameters.js';
 import type { ModelInput } from '../framework/declaration/recipe-input.js';
 
+/** Parameters of `iso_c`. */
 export interface IsoCParameters {
+  /** Two or more models to merge. */
   models: readonly ModelInput[];
   /** The common base, which gives names, dtypes and side files. */
   base: ModelInput;

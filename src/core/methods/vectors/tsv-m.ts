@@ -6,7 +6,9 @@ import { taskSingularVectors } from '../framework/declaration/papers.js';
 import { modelSchema } from '../framework/declaration/parameters.js';
 import type { ModelInput } from '../framework/declaration/recipe-input.js';
 
+/** Parameters of `tsv_m`. */
 export interface TsvMParameters {
+  /** Two or more models to merge. */
   models: readonly ModelInput[];
   /** The common base, which gives names, dtypes and side files. */
   base: ModelInput;

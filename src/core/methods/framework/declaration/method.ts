@@ -233,5 +233,6 @@ export interface Method<Parameters> {
   compile(parameters: Parameters, context: CompileContext): Compiled;
   /** Lines about values derived from the models, printed before the merge. */
   notes?(plan: ReportedPlan): readonly string[];
+  /** Returns figures for the merge's result and `layerloom.json`. */
   report?(plan: ReportedPlan): MethodReport;
 }

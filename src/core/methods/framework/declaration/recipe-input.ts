@@ -13,6 +13,7 @@ export interface RecipesByMethod {}
 // biome-ignore lint/suspicious/noEmptyInterface: filled by declaration merging
 export interface CustomMethods {}
 
+/** The tokenizer and vocabulary of a merge's output. */
 export interface TokenizerParameters {
   /**
    * - `auto` (default): the union of vocabularies, with at least as many rows as the largest model. An error
