@@ -142,42 +142,49 @@ interface FoundShard {
   readonly link?: Link;
 }
 
-/** Shards must be exactly these, linked to the store's current files. */
+interface FoundRecord {
+  readonly shards?: readonly FoundShard[];
+  readonly inputs?: readonly PlannedInput[];
+  readonly sideFiles?: readonly { readonly file: string }[];
+}
+
+/**
+ * Shards must be exactly these, linked to the store's current files.
+ *
+ * @param inputs if given, their side files must be older than the merge, and their configuration the same
+ */
 export const isAssembled = async (
   out: string,
   shards: readonly MergeShard[],
   store: ShardStore,
+  inputs?: readonly PlannedInput[],
 ): Promise<boolean> => {
   const text = await readSmallFile(join(out, provenanceName)).catch(() => '{}');
   try {
-    const { shards: found = [] } = parseJson(text, ownFile) as { shards?: FoundShard[] };
-    const byFile = new Map(found.map((shard) => [shard.file, shard]));
+    const record = parseJson(text, ownFile) as FoundRecord;
+    const byFile = new Map((record.shards ?? []).map((shard) => [shard.file, shard]));
     if (byFile.size !== shards.length) return false;
     const isThere = await Promise.all(
       shards.map((shard) => isThereStill(shard, byFile.get(shard.file), out, store)),
     );
-    return isThere.every(Boolean);
+    if (!isThere.every(Boolean)) return false;
+    return inputs === undefined || (await hasCurrentSideFiles(out, record, inputs));
   } catch {
     return false;
   }
 };
 
-/**
- * False if side files of an input changed after the merge was made, or if another configuration is given now.
- * Keys of shards say nothing of these.
- */
-export const hasCurrentSideFiles = async (out: string, inputs: readonly PlannedInput[]): Promise<boolean> => {
-  const record = join(out, provenanceName);
-  const made = await stat(record).catch(() => undefined);
-  if (made === undefined) return false;
-  const found = parseJson(await readSmallFile(record), ownFile) as {
-    readonly inputs?: readonly PlannedInput[];
-    readonly sideFiles?: readonly { readonly file: string }[];
-  };
-  if (configsIn(found.inputs ?? []) !== configsIn(inputs)) return false;
+/** Keys of shards say nothing of side files. */
+const hasCurrentSideFiles = async (
+  out: string,
+  record: FoundRecord,
+  inputs: readonly PlannedInput[],
+): Promise<boolean> => {
+  if (configsIn(record.inputs ?? []) !== configsIn(inputs)) return false;
+  const made = await stat(join(out, provenanceName));
   const folders = new Set(inputs.flatMap(({ files }) => files.map(({ path }) => dirname(path))));
   for (const folder of folders)
-    for (const { file } of found.sideFiles ?? []) {
+    for (const { file } of record.sideFiles ?? []) {
       // Clocks of file systems are coarse: equal times may mean later.
       const own = await stat(join(folder, file)).catch(() => undefined);
       if (own !== undefined && own.mtimeMs >= made.mtimeMs) return false;

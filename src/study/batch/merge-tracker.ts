@@ -15,7 +15,7 @@ import { sourcesOfTensors } from '../../core/plan/operands.js';
 import { idByPath } from '../../core/tensor/stored-tensor.js';
 import { weightsOfShards } from '../store/files/weights.js';
 import type { ShardStore } from '../store/shard-store.js';
-import { assemble, hasCurrentSideFiles, isAssembled } from './assemble.js';
+import { assemble, isAssembled } from './assemble.js';
 import { BatchDigests } from './batch-digests.js';
 import type { BatchMerge, MergeState, RefusedMerge } from './planning/batch-merge.js';
 import { type BatchPlan, type PlannedMerge, plannedInputsOf, planOf } from './planning/batch-plan.js';
@@ -197,8 +197,7 @@ export class MergeTracker {
       const out = join(this.#options.out, merge.merge.name);
       try {
         const inputs = plannedInputsOf(merge, this.#plan);
-        const isKept =
-          (await isAssembled(out, merge.shards, this.#store)) && (await hasCurrentSideFiles(out, inputs));
+        const isKept = await isAssembled(out, merge.shards, this.#store, inputs);
         if (!isKept) {
           const assembled = {
             inputs,

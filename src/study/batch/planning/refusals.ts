@@ -2,7 +2,7 @@ import { LayerloomError } from '../../../core/base/errors/errors.js';
 import { itemAt } from '../../../core/base/errors/lookup.js';
 import type { BatchMerge, ParsedMerge, RefusedMerge } from './batch-merge.js';
 
-/** They end the run, not only a merge. */
+/** Errors that end the run, not only a merge. */
 const endsRun: readonly string[] = ['INTERRUPTED', 'INPUT_CHANGED'];
 
 export const isRefusal = (error: unknown): error is LayerloomError =>
