@@ -52,7 +52,7 @@ export const diff = async (
   const scheme = quantizeReport === undefined ? undefined : checkQuantising(quantizeReport);
   const wanted = (name: string): boolean => only === undefined || matches(name, only);
   const fetched = await bringModels([a, b], controls);
-  const pair = await openPair(a, b, config === undefined ? undefined : await readGivenConfig(config));
+  const pair = await openPair(a, b, await readGivenConfig(config));
   const compared = await compareModels(pair, wanted, controls, weightsOnly);
   const comparison = { ...compared, warnings: [...fetched, ...compared.warnings] };
   if (comparison.tensors.length === 0)

@@ -36,7 +36,7 @@ export const openBaseAndExperts = async (
   const whole = await Promise.all(experts.map((expert) => onBase(expert, base)));
   const [first, ...others] = await openModels(
     [{ role: 'base', model: base }, ...whole.map((model) => ({ role: 'expert', model }))],
-    config === undefined ? undefined : await readGivenConfig(config),
+    await readGivenConfig(config),
   );
   if (first === undefined) throw new RangeError('openModels gave no base');
   return [first, ...others.map((other) => inSpelling(first, other))];

@@ -4,7 +4,7 @@ import { basename, dirname, join } from 'node:path';
 import { LayerloomError } from '../../base/errors/errors.js';
 import { valueAt } from '../../base/errors/lookup.js';
 import { parseAddress } from '../address/address.js';
-import { originOf } from '../address/found-model.js';
+import { type FoundModel, originOf } from '../address/found-model.js';
 import { describeArchitecture } from '../architecture/architecture.js';
 import { languageModelOf } from '../architecture/families.js';
 import type { Role } from '../architecture/role.js';
@@ -12,8 +12,11 @@ import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { configName } from '../checkpoint/files/file-names.js';
 import { parseJsonObject } from '../checkpoint/files/json.js';
 import { readSideFile } from '../checkpoint/files/small-file.js';
+import { openFound } from '../checkpoint/open.js';
 import { isTokenizerFile, listSideFiles } from '../checkpoint/side-files.js';
 import { locate } from '../sources/locate.js';
+import { known } from './known.js';
+import { withoutWrappers } from './wrappers.js';
 
 type Config = Readonly<Record<string, unknown>>;
 
@@ -26,14 +29,18 @@ export interface GivenConfig {
   readonly index: CheckpointIndex & { readonly config: Config; readonly folder: string };
   /** Texts of the configurations, without the tokenizer. */
   readonly texts: ReadonlyMap<string, string>;
+  /** Weights in the same directory, such as those of the base. */
+  readonly beside: CheckpointIndex | undefined;
 }
 
 /**
  * Reads a directory with `config.json`, or such a file. A file is read alone, without what stands beside it.
+ * Undefined if nothing is given.
  *
  * @throws LayerloomError CONFIG_INVALID, MODEL_NOT_FOUND, READ_FAILED
  */
-export const readGivenConfig = async (given: string): Promise<GivenConfig> => {
+export const readGivenConfig = async (given: string | undefined): Promise<GivenConfig | undefined> => {
+  if (given === undefined) return undefined;
   const found = await locate(await parseAddress(given));
   const isFolder = (await stat(found.path)).isDirectory();
   const file = isFolder ? join(found.path, configName) : found.path;
@@ -76,8 +83,14 @@ export const readGivenConfig = async (given: string): Promise<GivenConfig> => {
     ...(isFolder ? {} : { carried: new Map([[configName, text]]) }),
     warnings: [],
   };
-  return { given, file, index, texts };
+  return { given, file, index, texts, beside: isFolder ? await weightsIn(found) : undefined };
 };
+
+const weightsIn = (found: FoundModel): Promise<CheckpointIndex | undefined> =>
+  openFound(found, known).then(withoutWrappers, (error: unknown) => {
+    if (error instanceof LayerloomError) return undefined;
+    throw error;
+  });
 
 /**
  * Returns a checkpoint with the given configuration, if it has none. A tokenizer beside the weights is kept:
@@ -202,15 +215,11 @@ const modulesOf = (checkpoint: CheckpointIndex): ReadonlySet<string> =>
   );
 
 /**
- * Warns if layers have other tensors than those of the weights beside a given configuration: loaders would leave
- * some out, or make them at random. Skips quantised weights, whose tensors have other names.
+ * Warns if layers have other tensors than the weights beside a configuration: loaders would drop some, or make
+ * them at random. Skips quantised weights, which have other names.
  */
-export const otherModules = (
-  checkpoint: CheckpointIndex,
-  beside: CheckpointIndex,
-  { file }: GivenConfig,
-): string[] => {
-  if (beside.config?.['quantization_config'] !== undefined) return [];
+export const otherModules = (checkpoint: CheckpointIndex, { file, beside }: GivenConfig): string[] => {
+  if (beside === undefined || beside.config?.['quantization_config'] !== undefined) return [];
   const [own, other] = [modulesOf(checkpoint), modulesOf(beside)];
   const first = [...own, ...other].find((module) => own.has(module) !== other.has(module));
   return first === undefined || other.size === 0

@@ -14,14 +14,14 @@ import { findWeights } from '../checkpoint/containers/containers.js';
 import { adapterConfigName, adapterWeightsNames } from '../checkpoint/files/file-names.js';
 import { readSideFile } from '../checkpoint/files/small-file.js';
 import { findModelFiles, hasModel } from '../checkpoint/find-files.js';
-import { type KnownOfFiles, openFound } from '../checkpoint/open.js';
+import { openFound } from '../checkpoint/open.js';
 import { separated } from '../experts/separated.js';
 import { dequantised } from '../quantisation/dequantised.js';
-import { statedContent } from '../sources/bring-ranges.js';
 import { locate, locateIfHere } from '../sources/locate.js';
 import { missingRanges } from '../sources/ranges/folder/folder.js';
 import { adapterAt } from './adapter-at.js';
 import { checkFit, type GivenConfig, otherModules, withConfig } from './given-config.js';
+import { known } from './known.js';
 import { mergedState } from './peft-state.js';
 import { settledTies } from './settled-ties.js';
 import { withoutWrappers } from './wrappers.js';
@@ -31,8 +31,6 @@ export interface Reading {
   readonly checkpoint: CheckpointIndex;
   readonly adapter?: Adapter;
 }
-
-const known: KnownOfFiles = { statedContent, missingBytes: missingRanges };
 
 /**
  * Reads the model at an address: a whole model, as transformers and PEFT would load it, or an adapter. A base
@@ -144,9 +142,7 @@ const wholeAt = async (found: FoundModel, config: GivenConfig | undefined): Prom
     const settled = await settledTies(checkpoint, missingRanges);
     if (opened === own || config === undefined) return settled;
     checkFit(settled, config);
-    const beside = await weightsBeside(config);
-    const warnings = beside === undefined ? [] : otherModules(settled, beside, config);
-    return { ...settled, warnings: [...settled.warnings, ...warnings] };
+    return { ...settled, warnings: [...settled.warnings, ...otherModules(settled, config)] };
   };
   const state = await mergedState(withoutWrappers(opened), names, settle);
   if (state !== undefined) return state;
@@ -156,16 +152,6 @@ const wholeAt = async (found: FoundModel, config: GivenConfig | undefined): Prom
       reason: `has ${adapterConfigName} beside a whole model and no weights of an adapter, and transformers does not load it; give ${await modelFileAt(path)} for the model alone, or download the adapter again`,
     });
   return await settle(withoutWrappers(opened));
-};
-
-/** Returns the weights in the folder of a given configuration, such as those of the base. */
-const weightsBeside = async ({ given }: GivenConfig): Promise<CheckpointIndex | undefined> => {
-  const found = await locate(await parseAddress(given));
-  if (!(await stat(found.path)).isDirectory()) return undefined;
-  return await openFound(found, known).then(withoutWrappers, (error: unknown) => {
-    if (error instanceof LayerloomError) return undefined;
-    throw error;
-  });
 };
 
 /** Mentions adapters in subfolders, where PEFT saves several. */

@@ -85,7 +85,7 @@ const configOf = async (recipes: readonly Recipe[]): Promise<GivenConfig | undef
   const [config, ...others] = new Set(recipes.map((recipe) => recipe.config));
   if (others.length > 0)
     throw invalidSetting(['config'], config ?? others[0], 'one value, the same in all merges of a batch');
-  return config === undefined ? undefined : await readGivenConfig(config);
+  return await readGivenConfig(config);
 };
 
 /** Lists a given configuration with the inputs, so that records name it and notice its changes. */
