@@ -1,3 +1,4 @@
+import type { Dtype } from '../../../tensor/dtype.js';
 import { combined, dot, minus, solveWeights } from '../agreement.js';
 import type { Evidence, Sampled } from '../evidence.js';
 import { isShortDtype, rounded, unitAt } from '../precision.js';
@@ -115,8 +116,8 @@ const isSum = (sample: Sampled, weights: readonly number[]): boolean => {
   return dot(apart, apart) <= mostOfChange ** 2 * dot(change, change);
 };
 
-const differing = ({ found, ...sample }: Sampled, made: Float32Array): number => {
-  const dtype = sample.grain[0] ?? 'F32';
+const differing = (sample: Sampled, made: Float32Array): number => {
+  const [{ found }, dtype] = [sample, dtypeOf(sample)];
   let count = 0;
   for (let at = 0; at < found.length; at += 1) if (found[at] !== rounded(made[at] ?? 0, dtype)) count += 1;
   return count;
@@ -136,30 +137,26 @@ const isFar = (sample: Sampled, made: Float32Array): boolean => {
 /** Makes a weighted sum as programs do, not rounded at the end. */
 type Arithmetic = (sample: Sampled, weights: readonly number[]) => Float32Array;
 
+/** Rounds each product before they are added. */
+const ofProducts =
+  (weightOf: (weight: number, dtype: Dtype) => number): Arithmetic =>
+  (sample, weights) => {
+    const dtype = dtypeOf(sample);
+    const products = vectorsOf(sample).map((vector, index) => {
+      const weight = weightOf(weights[index] ?? 0, dtype);
+      return vector.map((value) => rounded(value * weight, dtype));
+    });
+    return combined(
+      products,
+      products.map(() => 1),
+    );
+  };
+
 const arithmetics: readonly Arithmetic[] = [
   (sample, weights) => combined(vectorsOf(sample), weights),
-  // Products are rounded, then their sum.
-  (sample, weights) => {
-    const dtype = dtypeOf(sample);
-    const products = vectorsOf(sample).map((vector, index) =>
-      vector.map((value) => rounded(value * (weights[index] ?? 0), dtype)),
-    );
-    return combined(
-      products,
-      products.map(() => 1),
-    );
-  },
+  ofProducts((weight) => weight),
   // Weights are rounded as well.
-  (sample, weights) => {
-    const dtype = dtypeOf(sample);
-    const products = vectorsOf(sample).map((vector, index) =>
-      vector.map((value) => rounded(value * rounded(weights[index] ?? 0, dtype), dtype)),
-    );
-    return combined(
-      products,
-      products.map(() => 1),
-    );
-  },
+  ofProducts(rounded),
 ];
 
 /** Returns weights to try: solved by least squares, and of two sources those that round most elements right. */
