@@ -78,13 +78,12 @@ export const drawStudy = async (
   { out, force = false }: DrawOptions,
 ): Promise<Drawn> => {
   const board = new Board(experiment);
-  const tasks = tasksOf(board, 0, new StringPool()).map(({ page }) => page);
-  const grids = gridsOf(board, tasksOf(board, 0, new StringPool()));
+  const tasks = tasksOf(board, 0, new StringPool());
   const pictures = [
     ...(await layerPictures(experiment)),
     ...gains(board).filter(hasCells).flatMap(gainPictures),
     ...alpha(board).filter(hasCells).flatMap(curvePictures),
-    ...grids.flatMap((grid) => gridPicture(grid, tasks[grid.task])),
+    ...gridsOf(board, tasks).flatMap((grid) => gridPicture(grid, tasks[grid.task]?.page)),
     ...(await analysisPictures(experiment)),
   ];
   if (pictures.length === 0)

@@ -6,7 +6,7 @@ import { inOwnOrder } from '../intervals/problem-order.js';
 import { rowOf } from '../intervals/rows.js';
 import { type Configuration, defaultOf, distinctConfigurations } from '../reading/configurations.js';
 import type { ScoreTable, TableRow } from '../reading/score-table.js';
-import { defaultResampling, resamplesOf } from '../statistics/resample.js';
+import { type Resampling, resamplesOf } from '../statistics/resample.js';
 import { ofSamePairs } from './ablations.js';
 import { type Contrast, differences } from './differences.js';
 
@@ -100,7 +100,7 @@ const surpassedIn = (board: Board, subject: Subject, isHigherBetter: boolean): T
       const values = others.flatMap(
         (own) => board.attempt(() => differencesOf(group, own, subject, isHigherBetter)) ?? [],
       );
-      const found = countAbove(values, { ...defaultResampling, ...defined(board.resampling) });
+      const found = countAbove(values, board.resampling);
       if (found === undefined) return [];
       return [
         {
@@ -117,11 +117,6 @@ const surpassedIn = (board: Board, subject: Subject, isHigherBetter: boolean): T
       ];
     });
 };
-
-const defined = ({ resamples, seed }: Board['resampling']) => ({
-  ...(resamples === undefined ? {} : { resamples }),
-  ...(seed === undefined ? {} : { seed }),
-});
 
 /** Returns the configuration's differences from a group by problem, positive if it is better. */
 const differencesOf = (
@@ -152,10 +147,7 @@ export interface CountAbove {
  *
  * @param rows differences by problem; returns undefined for none, or rows of different lengths
  */
-export const countAbove = (
-  rows: readonly Float64Array[],
-  resampling: { readonly resamples: number; readonly seed: number },
-): CountAbove | undefined => {
+export const countAbove = (rows: readonly Float64Array[], resampling: Resampling): CountAbove | undefined => {
   const n = rows[0]?.length ?? 0;
   if (n === 0 || rows.some(({ length }) => length !== n)) return undefined;
   const ordered = inOwnOrder(rows);

@@ -6,7 +6,7 @@ import { inOwnOrder } from '../intervals/problem-order.js';
 import { rowOf } from '../intervals/rows.js';
 import type { ScoreTable, TableRow } from '../reading/score-table.js';
 import { meanOf } from '../statistics/mean.js';
-import { defaultResampling, resamplesOf } from '../statistics/resample.js';
+import { type Resampling, resamplesOf } from '../statistics/resample.js';
 
 /** Ranks of the groups of models over languages: which is the most consistent. */
 export const ranks = (board: Board): ScoreTable[] =>
@@ -61,11 +61,7 @@ const rowsOf = (
   const all = places.map((place) => differencesIn(place, ids)).filter((rows) => rows !== undefined);
   if (all.length < places.length) return [];
   const observed = all.map((rows) => ranksOf(rows.map((row) => sign * sumOfDrawn(row, undefined))));
-  const { resamples, seed } = board.resampling;
-  const draws = meanRanksDrawn(all, sign, {
-    resamples: resamples ?? defaultResampling.resamples,
-    seed: seed ?? defaultResampling.seed,
-  });
+  const draws = meanRanksDrawn(all, sign, board.resampling);
   const labels = places.map(({ subject }) => subject);
   return ids.map((id, at): TableRow => {
     const own = observed.map((ranksIn) => ranksIn[at] as number);
@@ -118,7 +114,7 @@ export const ranksOf = (scores: readonly number[]): number[] =>
 const meanRanksDrawn = (
   places: readonly (readonly Float64Array[])[],
   sign: number,
-  resampling: { readonly resamples: number; readonly seed: number },
+  resampling: Resampling,
 ): number[][] => {
   const totals: number[][] = [];
   const lengths = new Set(places.flat().map(({ length }) => length));

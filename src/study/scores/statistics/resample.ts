@@ -21,7 +21,7 @@ let kept: { readonly key: string; readonly resamples: readonly Uint16Array[] } |
  */
 export const resamplesOf = (
   n: number,
-  { resamples, seed }: { readonly resamples: number; readonly seed: number },
+  { resamples = defaultResampling.resamples, seed = defaultResampling.seed }: Resampling,
 ): Iterable<Uint16Array> => {
   if (n * resamples > mostKept) return drawn(n, resamples, seed);
   const key = `${n} ${resamples} ${seed}`;
