@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
-import { createReadStream } from 'node:fs';
 import { lstat, rename } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import * as z from 'zod';
 import { namesIn, unlessMissing } from '../../core/base/files/unless-missing.js';
 import { version } from '../../core/base/files/version.js';
 import { reading, writing } from '../../core/base/files/writing.js';
+import { hashHere } from '../../core/engine/output/checksums.js';
 import { makeDirectories } from '../../core/engine/output/durable.js';
 import { staysInside } from '../../core/models/address/file-name.js';
 import { provenanceName } from '../../core/models/checkpoint/files/file-names.js';
@@ -179,12 +179,7 @@ export class Comparing {
 const describe = (files: readonly string[]): string =>
   files.length === 1 ? '1 file' : `${files.length} files`;
 
-const sha256Of = (path: string): Promise<string> =>
-  reading(path, async () => {
-    const hash = createHash('sha256');
-    for await (const piece of createReadStream(path)) hash.update(piece as Buffer);
-    return hash.digest('hex');
-  });
+const sha256Of = (path: string): Promise<string> => reading(path, () => hashHere(path));
 
 /** Returns a file's SHA-256; undefined if it is missing. */
 export const sumIfAny = async (path: string): Promise<string | undefined> =>
