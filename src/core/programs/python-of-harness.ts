@@ -3,7 +3,7 @@ import { shellWord } from '../base/errors/command-line.js';
 import { readBlock } from '../models/checkpoint/files/read-block.js';
 import { findProgram } from './find-program.js';
 
-/** They run a command in a Python environment, with input and output passed through. */
+/** Programs that run a command in a Python environment, with input and output passed through. */
 const launchers = new Set(['uv', 'uvx', 'poetry', 'pdm', 'pixi', 'rye', 'hatch', 'pipenv']);
 
 const isPython = (word: string): boolean => /(^|\/)(python|pypy)[\d.]*$/.test(word);
@@ -33,7 +33,7 @@ export const pythonOfHarness = async (command: string, path: string): Promise<st
 
 const isLauncher = ([first]: readonly string[]): boolean => first === undefined || launchers.has(first);
 
-/** They include the interpreter. */
+/** The first bytes of a script, which name its interpreter. */
 const headBytes = 1024;
 
 /** From `#!/usr/bin/python3`, or from pip's `'''exec' PYTHON "$0"`. */

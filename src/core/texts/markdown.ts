@@ -51,7 +51,7 @@ export const fencedBlocks = (card: string): FencedBlock[] => {
   return blocks;
 };
 
-/** It has at least as many marks as the opening fence, and nothing after them. */
+/** A closing fence has at least as many marks as the opening fence, and nothing after them. */
 const closes = (line: string, fence: string): boolean => {
   const marks = line.replace(/^ {0,3}/, '').trimEnd();
   return marks.length >= fence.length && marks === fence.charAt(0).repeat(marks.length);

@@ -35,7 +35,7 @@ export interface PreparedSearch {
   readonly task: string;
   readonly settings: SearchSettings & { readonly holdOut: number };
   readonly space: Omit<SearchSpace, 'points'> & { readonly points: readonly ExperimentPoint[] };
-  /** They merge other pairs than the default. */
+  /** Configurations that merge other pairs than the default. */
   readonly otherPairs: readonly string[];
   /** The first row that may be scored, from `problems` of `evaluate:`. The search counts rows from there. */
   readonly firstRow: number;

@@ -34,7 +34,7 @@ const sideFilesOf = ({ files, inputs }: StagedPlan) => {
   );
 };
 
-/** They keep a plan from continuing another plan's staging directory. */
+/** Differences keep a plan from continuing another plan's staging directory. */
 export const planDifferences = (former: StagedPlan, plan: StagedPlan): string[] => {
   const differs = (part: (plan: StagedPlan) => unknown) =>
     JSON.stringify(part(former)) !== JSON.stringify(part(plan));

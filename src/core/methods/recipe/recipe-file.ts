@@ -30,7 +30,7 @@ export const recipeKeys = [
 /** In case a user names a checkpoint. */
 const largest = 1_000_000;
 
-/** It has lines for each shard and perhaps each tensor. */
+/** A record has lines for each shard and perhaps each tensor. */
 const largestProvenance = 256 * largest;
 
 export interface RecipeFile {

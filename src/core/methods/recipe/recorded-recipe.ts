@@ -29,7 +29,7 @@ const refused = (file: string, reason: string): LayerloomError =>
 /** Matches a line that only recipes have. */
 const ofRecipe = /^[ \t]*["'{]*(?:method|merge_method|experts)["']?[ \t]*:/m;
 
-/** They are YAML or name a method. */
+/** Fenced blocks of a card that are YAML or name a method. */
 const recipePlaces = (card: string): TextPart[] =>
   fencedBlocks(card)
     .filter(({ language, begin, end }) => /^ya?ml$/.test(language) || ofRecipe.test(card.slice(begin, end)))

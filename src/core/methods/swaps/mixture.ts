@@ -33,7 +33,7 @@ export interface MixtureParameters {
   base: ModelInput;
   /** Routers choose among these. */
   models: readonly (ModelInput | MixtureExpert)[];
-  /** It processes every token; at most one. */
+  /** The expert that processes every token; at most one. */
   sharedExperts?: readonly (ModelInput | MixtureExpert)[] | undefined;
   /**
    * Source of the routers. `random` (normal) and `uniform_random` draw numbers. The others read the file

@@ -40,7 +40,7 @@ export const repeatable = ({ parameters, counts, used }: Described): Record<stri
   };
 };
 
-/** They give equal shares when used again. */
+/** Weights that give equal shares when used again. */
 export const repeatedWeights = ({ weights }: Pick<SwapRecord, 'weights'>, used: readonly number[]) =>
   weights === 'magnitude' ? repeatableWeights(used) : weights;
 

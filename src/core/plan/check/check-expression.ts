@@ -15,7 +15,7 @@ import { parseBy, type Refuse } from '../parse.js';
 import type { Operand, PlannedExpression, PlannedInput } from '../plan.js';
 import { formulaSchema } from './plan-schema.js';
 
-/** They also stop cyclic objects. */
+/** Limits of an expression, which also stop cyclic objects. */
 const mostLevels = 64;
 const mostOperands = 65_536;
 

@@ -31,7 +31,7 @@ export interface Composed {
   /** In the first model's `generation_config.json`. */
   readonly generationEdits: (config: Edits) => Edits;
   readonly tokenizer: TokenizerSource;
-  /** They match no tensor; includes nested recipes. */
+  /** Patterns that match no tensor; includes nested recipes. */
   readonly unmatched: readonly Unmatched[];
   readonly warnings: readonly string[];
 }

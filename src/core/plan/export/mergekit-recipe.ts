@@ -17,7 +17,7 @@ export interface MergekitRecipe {
   readonly notes: readonly string[];
 }
 
-/** They average whole tensors, as mergekit's `linear` does. */
+/** Methods that average whole tensors, as mergekit's `linear` does. */
 const averages: ReadonlySet<string> = new Set(['layer_swap', 'soup', 'revert']);
 
 /** mergekit's random numbers differ. */

@@ -33,7 +33,7 @@ export interface FormulaReadings<F> {
   lower(formula: F, dtype: ArithmeticDtype, to: Lowering): Promise<Value>;
 }
 
-/** It measures one statistic before a tensor is computed. */
+/** A pass measures one statistic before a tensor is computed. */
 export interface Pass {
   /** For reports, such as `Gram matrices`. */
   readonly what: string;
@@ -69,7 +69,7 @@ export interface OperandKind<O, F = never> {
   readonly movesRows?: true;
   /** True if tensors may be sliced between rows only. */
   readonly needsRows?: true;
-  /** They must be finite: a product would spread NaN and infinity over whole rows and columns. */
+  /** Factors must be finite: a product would spread NaN and infinity over whole rows and columns. */
   factors?(operand: O): readonly StoredTensor[];
   rank?(operand: O): number;
   statistics?(operand: O): readonly Pass[];

@@ -16,7 +16,7 @@ export interface ExperimentSpace {
   readonly groups: readonly Group[];
   readonly points: readonly ExperimentPoint[];
   readonly default: number;
-  /** They merge other pairs than the default. */
+  /** Configurations that merge other pairs than the default. */
   readonly otherPairs: readonly string[];
 }
 

@@ -92,7 +92,7 @@ interface FoundFile extends Stamp {
   readonly names: number;
 }
 
-/** It changes when the file is written or replaced. */
+/** A mark that changes when the file is written or replaced. */
 type Stamp = Required<Pick<StoredShard, 'mtimeNs' | 'inode'>>;
 
 export const stampOf = ({ mtimeNs, ino }: BigIntStats): Stamp => ({

@@ -196,7 +196,7 @@ const blocks = [32, 64, 128, 256] as const;
 /** Steps to try, as the largest number was rounded. */
 const triedSteps = 8;
 
-/** Share of a step by which numbers of a grid may be off, besides their rounding. */
+/** Numbers of a grid may be off by this share of a step, and by their rounding. */
 const mostOff = 0.02;
 
 /** Shares of a tensor's elements that lie on a grid: at least for one that was quantised, at most for others. */

@@ -122,7 +122,7 @@ export interface Compiled {
   readonly layersLike?: readonly Origin[];
   /** True if layers of multi-token prediction are left out, because the number of other layers changed. */
   readonly leavesDraftsOut?: boolean;
-  /** They differ from the first model's `config.json`. */
+  /** Values that differ from the first model's `config.json`. */
   readonly configEdits?: Readonly<Record<string, unknown>>;
   /** For a mixture of experts from dense models: its `model_type`, and its experts' layout. */
   readonly mixture?: { readonly family: string; readonly form: ExpertLayout };

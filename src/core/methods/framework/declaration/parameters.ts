@@ -41,7 +41,7 @@ const sum = (weights: readonly number[]): number => weights.reduce((total, weigh
 const sumsToZero = (weights: readonly number[]): boolean =>
   Math.abs(sum(weights)) <= 1e-8 * Math.max(...weights.map(Math.abs));
 
-/** They may be negative, but must not sum to 0. */
+/** Weights may be negative, but must not sum to 0. */
 export const weightsSchema = z
   .array(z.number({ error: 'finite numbers' }), { error: 'a list of numbers' })
   .min(1, { error: 'a weight for each model' })

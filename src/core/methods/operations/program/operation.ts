@@ -45,7 +45,7 @@ export interface Operation<Unparsed, Worded, Valued> {
   readonly isWhole?: true;
   /** True if random numbers decide elements. */
   draws?(formula: Unparsed): boolean;
-  /** Private bytes of the thread, besides a tile. Default: 0. */
+  /** Private bytes of the thread, without its tile. Default: 0. */
   threadBytes?(formula: Unparsed, shape: Shape): number;
   lighter?(formula: Unparsed): string;
   operandShapes?(formula: Unparsed, shape: Shape): readonly Shape[];

@@ -5,7 +5,7 @@ import { storedTensor } from '../../../tensor/stored-tensor.js';
 import type { Operand } from '../../plan.js';
 import { type Change, changeOf } from './change.js';
 
-/** It replaces the base's tensor. */
+/** A tensor that replaces the base's. */
 export interface WholeTensor {
   readonly reference: TensorReference;
   readonly operand: Operand;

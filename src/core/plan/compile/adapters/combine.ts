@@ -122,7 +122,7 @@ const modelsIn = (formula: OfDifferences, parameter: string, method: string): re
   return [...others, ...(base === undefined ? [] : [base])].map((model) => ({ model, weight: 1 }));
 };
 
-/** They must add up to 1, because an adapter cannot scale its base. */
+/** Shares must add up to 1, because an adapter cannot scale its base. */
 const sharesOf = (expression: Expression, parameter: string, method: string): readonly Share[] => {
   const refuse = (reason: string): never => {
     throw notInForm(method, `${parameter} ${reason}`);

@@ -35,7 +35,7 @@ export const warningOf = ({ words, kept }: Difference): string =>
 export interface Fit {
   readonly differences: readonly Difference[];
   /**
-   * They carry no information, and one model lacks them: constant tables, and the head of tied embeddings.
+   * Tensors without information that one model lacks: constant tables, and the head of tied embeddings.
    */
   readonly redundant: readonly string[];
   /** The first model's head or towers, if the other model is of another class on the same base. */

@@ -100,7 +100,7 @@ const refuseWhole = (tensors: readonly UnplacedTensor[]): void => {
     );
 };
 
-/** Experts with tensors besides matrices, such as scales, cannot be fused. */
+/** Experts that have scales or other tensors beside matrices cannot be fused. */
 const refuseParts = (tensors: readonly UnplacedTensor[], names: ExpertNames): void => {
   const part = tensors.find(({ name }) => ofOneExpert.test(name) && fusedNameOf(names, name) === undefined);
   if (part !== undefined)

@@ -1,7 +1,7 @@
 import { lookAlike } from '../../../models/checkpoint/same/look-alike.js';
 import type { OpenedModel } from './models.js';
 
-/** They should hold different models. `models` may include the base, as in mergekit. */
+/** Roles that should hold different models. `models` may include the base, as in mergekit. */
 const apart: readonly string[] = ['task', 'language', 'expert', 'base'];
 
 /** Two roles seem to hold one model: the same path, or a copy. */
