@@ -22,7 +22,7 @@ import type { AnalysisResult } from '../study/pages/analysis/write-analysis.js';
 
 /** The experts of `analyze`, and what is measured. */
 export interface AnalyzeParameters {
-  /** The model that the experts were fine-tuned from. Required unless `from` is given, which excludes it. */
+  /** The model that the experts were fine-tuned from. Required, unless `from` is given; not allowed with it. */
   base?: string | undefined;
   /** Experts, each a path, `org/name`, or `NAME=PATH`. */
   experts?: readonly string[] | undefined;
@@ -46,8 +46,8 @@ export interface AnalyzeParameters {
   /** Language experts, in the same forms. */
   language?: readonly string[] | undefined;
   /**
-   * Takes this share of each matrix's rows inside layers, those with the largest MAV, and counts how many a
-   * pair of experts has in common. Default: not computed.
+   * For each matrix inside layers, counts the rows that two experts have in common among this share with the
+   * largest MAV. Default: not counted.
    */
   topShare?: number | undefined;
   /** Published tables (CSV) to draw beside the experts. */

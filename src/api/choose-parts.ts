@@ -25,10 +25,7 @@ export interface ChooseParameters {
   tau?: number | undefined;
   /** The task expert's weight in blends: 0 to 1. Default: 0.5. */
   alpha?: number | undefined;
-  /**
-   * Takes this number of layers or modules, those with the largest statistic, from the language expert and
-   * all others from the task expert.
-   */
+  /** Number of layers or modules to take from the language expert: those with the largest statistic. */
   top?: number | undefined;
   /**
    * The statistic of `top`: the language expert's share of its change (`change`), or that share minus the

@@ -20,7 +20,7 @@ export interface ExportOptions extends MergePlanOptions {
 export interface ExportedRecipe {
   /** YAML. */
   readonly text: string;
-  /** Differences of the other program's result, which the text has as comments. */
+  /** How the other program's result differs. The text has these notes as comments. */
   readonly notes: readonly string[];
 }
 

@@ -56,7 +56,7 @@ export const trainedModels = async (directories: readonly string[]): Promise<Stu
   };
 };
 
-/** Removes a reference's limit to languages unless the experiment has all of them. */
+/** Keeps a reference's languages only if the experiment has all of them. */
 const withKnownLanguages = (
   references: StudyModels['references'],
   known: readonly string[],

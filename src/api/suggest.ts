@@ -38,7 +38,6 @@ export interface SuggestedExpert {
 /** Layers for a swap, with reasons, and an experiment to test them. */
 export interface Suggestion extends SuggestedLayers, Readonly<Record<Side, SuggestedExpert>> {
   readonly layers: number;
-  /** The command of the suggested swap. */
   readonly command: string;
   /** The swaps. With a budget of 3 or more, also a soup to compare with; `runExperiment` takes it. */
   readonly experiment: ExperimentInput;

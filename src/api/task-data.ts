@@ -16,7 +16,6 @@ export interface TaskData {
   readonly task: string;
   /** `missing`: a file is absent; `invalid`: a file has wrong content. */
   readonly state: 'there' | 'missing' | 'invalid';
-  /** Number of problems. */
   readonly problems: number;
   /** Why the task cannot take its data from the directory. */
   readonly reason?: string;

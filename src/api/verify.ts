@@ -68,7 +68,7 @@ export interface VerifyOutputOptions extends RunControls {
    * through Sigstore. Compared character by character. Needs `issuer`, and the package sigstore.
    */
   identity?: string | undefined;
-  /** The URL of who vouches for the identity. */
+  /** URL of the identity's issuer (OIDC). */
   issuer?: string | undefined;
   /**
    * Compare the output's tensors with the result of this: a recipe's file in either dialect, a model card, a

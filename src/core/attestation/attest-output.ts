@@ -30,7 +30,6 @@ export interface WrittenStatement {
   readonly file: string;
   /** SHA-256 of the tensors (`tensorsDigest`), equal for any layout. */
   readonly tensors: string;
-  /** Number of files of weights. */
   readonly files: number;
   /** Number of input files, and of those that the statement identifies by SHA-256. */
   readonly inputs: number;
@@ -40,7 +39,6 @@ export interface WrittenStatement {
 /** A signature as it was written. */
 export interface WrittenSignature extends SignedBy {
   readonly file: string;
-  /** Number of signed files. */
   readonly files: number;
 }
 

@@ -6,7 +6,6 @@ import { hashFiles } from './hash-files.js';
 import { fileAt } from './input-places.js';
 import type { Stated } from './stated.js';
 
-/** The result of comparing a statement with a folder's files. */
 export interface ComparedFiles {
   /** A phrase that follows the statement's name; undefined if it states the files that are there. */
   readonly reason?: string | undefined;

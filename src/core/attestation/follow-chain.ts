@@ -17,7 +17,6 @@ import { hashFile } from './hash-files.js';
 import { fileAt, placedInputs, placesOf } from './input-places.js';
 import { type Stated, type StatedInput, statedOf } from './stated.js';
 
-/** Limits on a chain's models and on its depth. */
 const mostModels = 10_000;
 const mostDepth = 200;
 

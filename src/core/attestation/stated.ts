@@ -15,9 +15,7 @@ import {
 } from '../statements/statement.js';
 import { parseJson } from '../texts/json.js';
 
-/** An input that a statement names. */
 export interface StatedInput {
-  /** Names of the model and of the file in it. */
   readonly model: string;
   readonly file: string;
   readonly sha256: string | undefined;
@@ -27,7 +25,6 @@ export interface StatedInput {
 
 /** The content of a statement by layerloom or ggufpacker. */
 export interface Stated {
-  /** The file that contains the statement. */
   readonly file: string;
   readonly kind: 'merge' | 'export' | 'quantisation';
   /** The method, or the type of the weights. */
@@ -36,7 +33,6 @@ export interface Stated {
   readonly by: string;
   /** SHA-256 of files, by name. */
   readonly subjects: ReadonlyMap<string, string>;
-  /** The digest of the tensors, if stated. */
   readonly tensors?: string | undefined;
   readonly inputs: readonly StatedInput[];
 }

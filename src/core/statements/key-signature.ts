@@ -11,7 +11,6 @@ const byKey = (key: KeyObject): SignedBy => ({
   ...{ algorithm: algorithmOf(key), key: hintOf(key), identity: null, issuer: null },
 });
 
-/** Signs a payload by a private key, and returns the bundle. */
 export const signByKey = (payload: Buffer, key: KeyObject) => ({
   by: byKey(key),
   bundle: {

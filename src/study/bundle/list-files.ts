@@ -155,7 +155,6 @@ const leftOutOf = async (
 
 const firstOf = (name: string): string => name.split('/', 1)[0] ?? name;
 
-/** True if a folder of merges has weights. */
 export const hasWeights = async (directory: string, { merges }: ExperimentRecord): Promise<boolean> => {
   for (const { path } of merges)
     if (

@@ -194,7 +194,6 @@ export class ResultFiles {
     return { file: `${name}.json`, result: stored };
   }
 
-  /** Removes partial files of dead processes. */
   async removePartials(before: () => Promise<number>): Promise<void> {
     const names = await namesIn(this.directory);
     for (const name of names.filter((name) => partialName.test(name))) {

@@ -129,7 +129,6 @@ const evaluation = ({ description, ...settings }: JsonSchema): JsonSchema => ({
   else: { ...settings, required: [] },
 });
 
-/** The JSON Schema of an experiment's file. */
 export const experimentSchema = (): JsonSchema => {
   const file = converted(fileSchema) as { properties: Properties };
   const known = [...methods.values()].filter(({ filesOfModels }) => filesOfModels === undefined);

@@ -25,7 +25,6 @@ import {
 } from './open-experiment.js';
 import { formerRecord } from './record/experiment-record.js';
 
-/** The plan of an experiment, and its cost. */
 interface ExperimentPlan {
   readonly plan: BatchPlan<ExperimentMerge>;
   /** The order in which merges are finished. */

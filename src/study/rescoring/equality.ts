@@ -24,7 +24,6 @@ export const foldings: Readonly<Record<string, Folding>> = {
 
 const afterMarks = /^[\s\S]*#### /;
 
-/** A problem with its expected answer. */
 export interface Answered {
   readonly problem: ProblemResult;
   readonly target: string;

@@ -6,14 +6,13 @@ import type { Rows } from '../../tensor/rows.js';
 /** The paper's threshold for a math expert (Fig. 2). */
 export const defaultThreshold = 1e-5;
 
-/** A model in an analysis: the base or an expert. */
 export interface AnalysedModel {
   readonly name: string;
   readonly path: string;
   readonly files: readonly FileIdentity[];
 }
 
-/** No threshold changes these. */
+/** Facts about a tensor that no threshold changes. */
 export interface TensorRows {
   readonly rows: number;
   readonly parametersPerRow: number;
@@ -27,7 +26,7 @@ export interface TensorRows {
   readonly nonFiniteRows: number;
 }
 
-/** By rows, for analyses at any threshold. */
+/** An expert's MAVs by row, for analyses at any threshold. */
 export interface MavVectors {
   readonly name: string;
   readonly rows: Rows;
@@ -40,12 +39,11 @@ export interface MavVectors {
   readonly vectors: ReadonlyMap<string, Float32Array>;
 }
 
-/** Hub names have a `/`. */
+/** Makes a name usable as a file name: hub names have a `/`. */
 export const fileName = (name: string): string => name.replaceAll('/', '--');
 
 export const vectorsName = (name: string): string => `${fileName(name)}.mav.safetensors`;
 
-/** A tensor of an expert: its rows, and the share of them above the threshold. */
 export interface TensorAnalysis extends TensorRows {
   /** Share of finite rows whose MAV is above the threshold; 0 if no row is finite. */
   readonly fractionAbove: number;
@@ -73,7 +71,7 @@ export const countAbove = (vector: Float32Array, threshold: number): number => {
   return count;
 };
 
-/** Exact, because MAVs are float32 by definition. */
+/** Analyses an expert at a threshold. Exact, because MAVs are float32 by definition. */
 export const analyseAt = (mav: MavVectors, threshold: number): Analysis => {
   const { vectors, tensors, ...rest } = mav;
   const meanMav = meanMavOf(Object.values(tensors));

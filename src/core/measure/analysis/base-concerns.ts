@@ -24,8 +24,8 @@ import { pairIndex } from '../../tensor/pair-index.js';
 import type { TensorReference } from '../../tensor/reference.js';
 import { storedTensor } from '../../tensor/stored-tensor.js';
 
-// Compares a sample of a base's weights with its experts', to warn of a base from which they were not
-// fine-tuned. Thresholds come from 80 pairs (docs/analysis.md), which all lie far from them.
+// Compares a sample of a base's weights with its experts', to warn if they were not fine-tuned from it.
+// Thresholds come from 80 pairs (docs/analysis.md), which all lie far from them.
 
 const sampledLayers = 4;
 
@@ -33,8 +33,8 @@ const sampledLayers = 4;
 const sampledElements = 32 * 1024;
 
 /**
- * Weights of expert and base whose cosine in a matrix is smaller count as unrelated. Independent matrices
- * have a cosine near 0; among the 80 pairs, the strongest continued pre-training has 0.8.
+ * Below this cosine, an expert's matrix counts as unrelated to the base's. Independent matrices have a cosine
+ * near 0; among the 80 pairs, the strongest continued pre-training has 0.8.
  */
 const leastRelated = 0.5;
 
@@ -51,9 +51,7 @@ const mostScaled = 0.98;
 interface SampledMatrix {
   readonly name: string;
   readonly elements: number;
-  /**
-   * Returns Σ xy. Indexes: each expert's change, the base, then rounding of the base to each expert's dtype.
-   */
+  /** Returns Σ xy. Indexes: each expert's change, the base, then the base's rounding to each expert's dtype. */
   productOf(a: number, b: number): number;
   /** Elements that an expert changed and that are not 0 in the base. */
   changedBy(expert: number): number;
@@ -62,7 +60,7 @@ interface SampledMatrix {
 /**
  * Returns rows from the middle of a matrix.
  *
- * @param reference without an adapter's change, because the stored base is compared
+ * @param reference the stored base's, without an adapter's change
  */
 const middleRows = (
   input: number,
@@ -74,7 +72,7 @@ const middleRows = (
   return storedTensor(input, { file, begin: first, end: first + rows * bytesOfRow, dtype });
 };
 
-/** Matches a mixture's experts that are not sampled: all but the first in each layer. */
+/** Matches a mixture's experts that are not sampled: all but each layer's first. */
 const laterExpert = /\.experts\.[1-9]\d*\./;
 
 const isPlain = ({ dtype, quantised, blocks, pieces, shape }: TensorReference): boolean =>
@@ -130,7 +128,7 @@ const sampleOf = (base: OpenedCheckpoint, experts: readonly OpenedCheckpoint[]):
   });
 };
 
-/** Undefined for rows with NaN or infinity. */
+/** Returns a sampled matrix's sums; undefined for rows with NaN or infinity. */
 const measured = (
   { pairs, nonFinite, magnitudes }: ReducedTensor,
   { name, shape }: PlannedReduction,
@@ -146,18 +144,18 @@ const measured = (
   };
 };
 
-/** Over the sampled matrices. */
+/** Figures about a base and one expert, over the sampled matrices. */
 export interface BaseFigures {
   /** ‖Δ‖ / ‖W_base‖. */
   readonly change: number;
   /** Share of elements that are unchanged, or 0 in the base. */
   readonly unchanged: number;
-  /** Number of matrices whose weights are unrelated to the base's, and the smallest cosine. */
+  /** Number of matrices unrelated to the base's, and the smallest cosine. */
   readonly unrelated: { readonly matrices: number; readonly cosine: number };
   readonly matrices: number;
   /** Cosine of the change with the base; ±1 for a multiple of the base. */
   readonly scaled: number;
-  /** Share of Σ Δ² that rounding of the base to the expert's dtype explains. */
+  /** Share of Σ Δ² that the base's rounding to the expert's dtype explains. */
   readonly rounding: number;
 }
 
@@ -167,7 +165,7 @@ const cosineOf = (product: number, a: number, b: number): number =>
 const figuresOf = (all: readonly SampledMatrix[], expert: number, experts: number): BaseFigures => {
   const squareOf = ({ productOf }: SampledMatrix) =>
     productOf(experts, experts) + 2 * productOf(expert, experts) + productOf(expert, expert);
-  // An expert's matrix of zeros has no direction, so it is not compared.
+  // An expert's matrix of zeros has no direction to compare.
   const matrices = all.filter(
     (of) =>
       of.productOf(experts, experts) > 0 &&
@@ -201,7 +199,7 @@ const alikeness = (all: readonly SampledMatrix[], a: number, b: number): number 
   return cosineOf(sum(a, b), sum(a, a), sum(b, b));
 };
 
-/** Two experts changed the matrix equally. */
+/** True if two experts changed the matrix equally. */
 const isShared = ({ productOf }: SampledMatrix, a: number, b: number): boolean => {
   const [first, second, both] = [productOf(a, a), productOf(b, b), productOf(a, b)];
   return first > 0 && first + second - 2 * both <= 1e-9 * first;
@@ -225,11 +223,11 @@ const doubtOf = ({ base, expert }: Named, figures: BaseFigures): string | undefi
 };
 
 /**
- * Compares rows from the middle of a few layers' matrices, under 4 MB of each model. If the base is another
- * fine-tuning of the experts' base, only a change that two experts share reveals this. Skips quantised
- * weights and weights that are not on this machine.
+ * Warns of a wrong base, from rows in the middle of a few layers' matrices, under 4 MB of each model. If the
+ * base is another fine-tuning of the experts' base, only a change that two experts share reveals this. Skips
+ * quantised weights and weights that are not on this machine.
  *
- * @throws LayerloomError INTERRUPTED
+ * @throws INTERRUPTED
  */
 export const doubtsOfBase = async (
   base: OpenedCheckpoint,
@@ -296,9 +294,9 @@ const doubtsIn = (
 };
 
 /**
- * For recipes with a base and models, once for each base.
+ * Returns `doubtsOfBase` for each base of recipes with models.
  *
- * @throws LayerloomError INTERRUPTED
+ * @throws INTERRUPTED
  */
 export const doubtsOfBases = async (
   recipes: readonly Recipe[],

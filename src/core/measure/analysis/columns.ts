@@ -3,7 +3,7 @@ import type { TensorRows } from './analysis.js';
 
 export type PlacedMatrix = Pick<TensorRows, 'layer' | 'module' | 'rows' | 'parametersPerRow'>;
 
-/** False for norms, biases and tensors outside the layers. */
+/** True for a matrix in a layer; false for norms, biases and tensors outside the layers. */
 export const isLayerMatrix = (tensor: PlacedMatrix): tensor is PlacedMatrix & { readonly layer: number } =>
   tensor.layer !== null && tensor.rows > 1 && tensor.parametersPerRow > 1;
 
@@ -13,7 +13,7 @@ export interface Column {
   readonly name: string;
   /** The label in the paper's figures, such as `wq`; for other modules, the name without `.weight`. */
   readonly label: string;
-  /** The label in the model's own naming: `q` for `q_proj`, or `wq` in Meta's. */
+  /** The label by the model's own naming: `q` for `q_proj`, or `wq` in Meta's. */
   readonly ownLabel: string;
   /** Names of tensors by layer, from 0; rows of a mixture's experts are pooled. */
   readonly layers: readonly (readonly string[])[];

@@ -10,16 +10,15 @@ export interface OverlapPart {
   readonly layer: number | null;
   /** Cosine between the task vectors; null if one is 0, or if sums overflow. */
   readonly cosine: number | null;
-  /** Share of equal signs among elements that both experts changed; null without such elements. */
+  /** Share of equal signs among elements that both experts changed; null if there are no such elements. */
   readonly signAgreement: number | null;
-  /** Share of rows, among those finite in both, that are above each expert's threshold. */
+  /** Share of rows, finite in both, that are above each expert's threshold. */
   readonly rowsAboveInBoth: number;
 }
 
-/** Overlap of two experts' changes. */
 export interface Overlap {
   readonly experts: readonly [string, string];
-  /** First outside the layers, then by layer. */
+  /** The part outside the layers, then a part for each layer. */
   readonly parts: readonly OverlapPart[];
   readonly whole: OverlapPart;
 }
@@ -45,7 +44,7 @@ const partOf = (layer: number | null, { dot, squares, both, same, rows, rowsAbov
   };
 };
 
-/** Rows that are finite in both experts, and those above both thresholds. */
+/** Counts rows that are finite in both experts, and those above both thresholds. */
 const countRows = (
   a: Float32Array,
   b: Float32Array,
@@ -64,7 +63,7 @@ const countRows = (
 };
 
 /**
- * By layer; empty if the plan sums no pairs.
+ * Returns overlaps by layer; empty if the plan sums no pairs.
  *
  * @param thresholds one for each expert
  */
@@ -104,7 +103,7 @@ export const overlapsOf = (
   return overlaps;
 };
 
-/** `pairs` has three numbers for each pair, as in `ReducedTensor`. */
+/** Adds a pair's sums. `pairs` has three numbers for each pair, as in `ReducedTensor`. */
 const add = (totals: Totals, pairs: Float64Array, [i, j]: [number, number], count: number): void => {
   const at = (pair: number, sum: 0 | 1 | 2) => itemAt(pairs, 3 * pair + sum);
   totals.dot += at(pairIndex(i, j, count), 0);

@@ -24,9 +24,9 @@ export interface AnalysisPlan {
 }
 
 /**
- * Base first; joins bare adapters with the base.
+ * Opens the base, then the experts, joining bare adapters with the base.
  *
- * @throws LayerloomError the codes of `openModels`
+ * @throws the codes of `openModels`
  */
 export const openBaseAndExperts = async (
   base: string,
@@ -52,11 +52,10 @@ export interface InLayers {
 }
 
 /**
- * Covers all 1-D and 2-D floating-point tensors that every model has; if vocabularies differ, of the rows
- * that models share. Reads headers, not weights.
+ * Plans reading all 1-D and 2-D floating-point tensors that every model has; if vocabularies differ, the rows
+ * that models share. Reads only headers.
  *
- * @throws LayerloomError the codes of `openBaseAndExperts`, `withSharedRows` and `checkCompatible`,
- * QUANTISED_WEIGHTS
+ * @throws the codes of `openBaseAndExperts`, `withSharedRows` and `checkCompatible`, QUANTISED_WEIGHTS
  */
 export const planAnalysis = async (
   base: string,
@@ -108,7 +107,7 @@ export const planAnalysis = async (
   };
 };
 
-/** Undefined if the tensor cannot be compared, 'left out' without rows (3-D). */
+/** Plans one tensor's reduction; undefined if the models lack it, `left out` if it has no rows (3-D). */
 const reductionOf = (
   name: string,
   models: readonly OpenedCheckpoint[],
@@ -142,7 +141,7 @@ interface ModelTensor {
   readonly path: string;
 }
 
-/** Bytes that equal the base's are not read. */
+/** Plans the difference from the base. Bytes that equal the base's are not read. */
 const differenceOf = ({ input, reference, path }: ModelTensor, base: ModelTensor): PlannedDifference => {
   const isOfBase =
     base.reference.change === undefined &&

@@ -9,13 +9,13 @@ export interface Shares {
   readonly outside: number;
   /** Share of each layer, from 0. */
   readonly layers: readonly number[];
-  /** For a mixture: shares by layer and expert; empty for layers without experts. */
+  /** Shares by layer and expert of a mixture; empty for layers without experts. */
   readonly experts?: readonly (readonly number[])[];
 }
 
 const ofExpert = /(^|\.)experts\.(?<expert>\d+)\./;
 
-/** From mean MAVs of finite rows, to show which layers fine-tuning changed (paper §3.2). */
+/** Returns shares from mean MAVs of finite rows: which layers did fine-tuning change (paper §3.2)? */
 export const sharesOf = ({ tensors, layers }: MavVectors, bottom: number, top: number): Shares => {
   const byLayer = Array.from({ length: layers }, () => 0);
   const byExpert = Array.from({ length: layers }, () => new Map<number, number>());

@@ -42,16 +42,16 @@ export interface StatisticsOptions extends ReduceOptions {
 }
 
 export interface GatherOptions extends StatisticsOptions {
-  /** Reads no weights and returns placeholders. Checks before the first weight still apply. */
+  /** Returns placeholders without reading weights. Checks before the first weight still apply. */
   assume?: boolean | undefined;
 }
 
 /**
- * From a saved analysis or by reading weights.
+ * Takes statistics from a saved analysis, or reads weights.
  *
  * @param found statistics of nested recipes, gathered before
- * @throws LayerloomError ANALYSIS_MISMATCH if a saved analysis is missing or was made from other files; the
- * codes of `computeTaskVectors`
+ * @throws ANALYSIS_MISMATCH if a saved analysis is missing or was made from other files; the codes of
+ *   `computeTaskVectors`
  */
 export const gatherStatistics = async (
   recipe: Recipe,
@@ -114,7 +114,7 @@ const recipeModelsIn = (
   found: StatisticsByRecipe,
 ): Promise<RecipeModels> => openRecipeModels(recipe, modelOpener(recipe, inputs, found), inputs.session);
 
-/** Tokens that the base lacks get rows of NaN, which no threshold reaches. */
+/** Extends MAVs to all rows of the output: tokens that the base lacks get NaN, which no threshold reaches. */
 const ofAllRows = async (
   recipe: Recipe,
   found: StatisticsByRecipe,
@@ -136,7 +136,7 @@ const ofAllRows = async (
   }));
 };
 
-/** Non-empty floating-point ones that the base and every expert have. */
+/** Returns the non-empty floating-point tensors that the base and every expert have. */
 const comparedTensors = async (
   recipe: Recipe,
   found: StatisticsByRecipe,
@@ -149,7 +149,7 @@ const comparedTensors = async (
 };
 
 /**
- * Non-empty floating-point ones that all wanted models have.
+ * Returns the non-empty floating-point tensors that all wanted models have.
  *
  * @param opened the recipe's models, then its companions
  * @param wanted the base, then the experts
@@ -179,7 +179,7 @@ const tensorsOf = (
   return { tensors, models };
 };
 
-/** The recipe's vocabulary gives models rows that they do not store. */
+/** True if the recipe's vocabulary gives models rows that they do not store. */
 const moveRows = async (recipe: Recipe, found: StatisticsByRecipe): Promise<boolean> => {
   const { vocabulary } = await recipeModelsIn(recipe, await openInputs(recipe), found);
   return vocabulary.models.some((model) => model.vocabulary !== undefined);
@@ -188,10 +188,10 @@ const moveRows = async (recipe: Recipe, found: StatisticsByRecipe): Promise<bool
 type ByRows = NeededStatistics & { readonly what: Extract<NeededStatistics['what'], { kind: 'rows' }> };
 
 /**
- * For nested recipes and changed vocabularies: a tensor's mean MAV is Σ|Δ| over its elements. MAVs of single
- * rows are needed only to revert by rows, which nested recipes refuse.
+ * Sums |Δ| for nested recipes and changed vocabularies: a tensor's mean MAV is the sum over its elements.
+ * Only a revert by rows needs the MAVs of single rows, and nested recipes refuse it.
  *
- * @throws LayerloomError INVALID_PARAMETER for a revert by rows, NON_FINITE
+ * @throws INVALID_PARAMETER for a revert by rows, NON_FINITE
  */
 const sumOperands = async (
   recipe: Recipe,
@@ -258,7 +258,7 @@ const readSaved = async (
   );
 };
 
-/** Compares size, modification time and header; paths may differ. */
+/** True if sizes, modification times and headers are equal; paths may differ. */
 export const sameFiles = (a: readonly FileIdentity[], b: readonly FileIdentity[]): boolean => {
   const keys = (files: readonly FileIdentity[]) =>
     files.map(({ bytes, mtimeNs, header, content }) => `${bytes} ${content ?? mtimeNs} ${header}`).sort();

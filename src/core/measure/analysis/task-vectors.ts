@@ -16,22 +16,22 @@ import { type AnalysisPlan, type InLayers, planAnalysis } from './plan-analysis.
 export interface TaskVectorOptions extends ReduceOptions, InLayers {
   /** Excludes and counts rows with NaN or infinity, instead of throwing NON_FINITE. Default false. */
   allowNonFinite?: boolean | undefined;
-  /** Experts are also compared with each other at these thresholds. */
+  /** Compares experts with each other at these thresholds, too. */
   thresholdsOfPairs?: ((experts: readonly MavVectors[]) => readonly number[]) | undefined;
-  /** Also compares a sample of weights with the base's. Planning a merge does this itself. */
+  /** Compares a sample of weights with the base's, too. Planning a merge does this itself. */
   checkBase?: boolean | undefined;
   /** Called with the experts' names before any weight is read; may throw to stop. */
   beforeReading?: ((experts: readonly string[]) => Promise<void>) | undefined;
 }
 
-/** By rows, with overlaps of pairs if `thresholdsOfPairs` was given. */
+/** Experts' MAVs by rows, with overlaps of pairs if `thresholdsOfPairs` was given. */
 export interface TaskVectors {
   readonly experts: readonly MavVectors[];
   readonly overlaps: readonly Overlap[];
   readonly bytesRead: number;
   readonly threads: number;
   readonly seconds: number;
-  /** Reasons to doubt the base, if `checkBase` was true; `warnings` includes them. */
+  /** Reasons to doubt the base, if `checkBase` was true; also among `warnings`. */
   readonly doubts: readonly string[];
   readonly warnings: readonly string[];
 }
@@ -40,7 +40,7 @@ export interface TaskVectors {
  * Computes the MAV of W_expert − W_base for all rows of all 1-D and 2-D parameters (paper §3.2). Differences
  * are rounded to float32, sums are float64; the base is read once for all experts.
  *
- * @throws LayerloomError the codes of `planAnalysis` and `runReductions`, NON_FINITE
+ * @throws the codes of `planAnalysis` and `runReductions`, NON_FINITE
  */
 export const computeTaskVectors = async (
   base: string,
@@ -71,10 +71,10 @@ export const computeTaskVectors = async (
 };
 
 /**
- * Reads headers alone. MAVs rise from 0 to 1 over a matrix's rows, so that a threshold reverts some rows;
- * they differ between experts, so that magnitude weights differ.
+ * Makes placeholders from headers. MAVs rise from 0 to 1 over a matrix's rows, so that a threshold reverts
+ * some rows; they differ between experts, so that magnitude weights differ.
  *
- * @throws LayerloomError the codes of `planAnalysis`
+ * @throws the codes of `planAnalysis`
  */
 export const assumeTaskVectors = async (
   base: string,

@@ -20,11 +20,10 @@ export interface ChosenUnit extends Unit {
 }
 
 /**
- * From the bottom. A layer's change is the sum over its matrices; a module's is the root of the sum of
- * squares, as the authors of arXiv 2601.22620 compute them.
+ * Returns units from the bottom up. A layer's change is the sum over its matrices; a module's is the root of
+ * the sum of squares, as the authors of arXiv 2601.22620 compute them.
  *
- * @throws LayerloomError MEASUREMENT_INVALID if the bases or the measures differ, or an expert changed
- * nothing
+ * @throws MEASUREMENT_INVALID if the bases or the measures differ, or an expert changed nothing
  */
 export const unitsOf = (task: ExpertChange, language: ExpertChange, kind: UnitKind): Unit[] => {
   const fail = (reason: string) => new LayerloomError('MEASUREMENT_INVALID', { file: language.file, reason });
@@ -47,7 +46,7 @@ export const unitsOf = (task: ExpertChange, language: ExpertChange, kind: UnitKi
   });
 };
 
-/** By `LAYER` or `LAYER MODULE`, in order. */
+/** Returns changes by `LAYER` or `LAYER MODULE`, in order. */
 const changesOf = ({ matrices }: ExpertChange, kind: UnitKind): ReadonlyMap<string, number> => {
   const sums = new Map<string, number>();
   const sorted = [...matrices].sort((a, b) => a.layer - b.layer || a.module.localeCompare(b.module));

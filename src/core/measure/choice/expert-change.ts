@@ -22,7 +22,7 @@ export interface MatrixChange {
 
 export interface ExpertChange {
   readonly file: string;
-  /** The expert's name and directory, and the base's directory. */
+  /** The expert's name and directory. */
   readonly name: string;
   readonly path: string;
   readonly base: string;

@@ -10,11 +10,11 @@ import { type FoundTensor, planComparison } from './plan-comparison.js';
 import { compareSideFiles } from './side-file-differences.js';
 
 /**
- * Reads every byte at most once.
+ * Compares two models, and reads every byte at most once.
  *
  * @param wanted tells by name whether a tensor is compared
  * @param weightsOnly leaves side files out
- * @throws LayerloomError the codes of `runComparisons` and `compareSideFiles`
+ * @throws the codes of `runComparisons` and `compareSideFiles`
  */
 export const compareModels = async (
   pair: ComparedPair,

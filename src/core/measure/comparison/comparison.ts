@@ -19,12 +19,12 @@ export interface ComparedModel {
 
 /**
  * Differences of one tensor's elements, a in A and b in B, widened to float64. The maximum, means and
- * `relative` are over elements finite in both models. They are null without such elements. They are also null
- * for dtypes that are not floating-point, because only the bits are compared.
+ * `relative` are over elements finite in both models. They are null without such elements, and for dtypes
+ * that are not floating-point, whose bits alone are compared.
  */
 export interface ElementDifferences {
   /**
-   * Elements that differ as numbers: +0 equals −0, NaN equals NaN. For dtypes that are not floating-point,
+   * Elements that differ as numbers: +0 equals −0, NaN equals NaN. For other dtypes than floating-point,
    * elements whose bits differ. Null for elements smaller than a byte.
    */
   readonly differing: number | null;
@@ -65,7 +65,6 @@ export type TensorState =
   | 'onlyInA'
   | 'onlyInB';
 
-/** How a model stores a tensor. */
 export interface StoredAs {
   readonly dtype: Dtype;
   readonly shape: Shape;
@@ -73,7 +72,6 @@ export interface StoredAs {
   readonly file: string;
 }
 
-/** The comparison of one tensor. */
 export interface TensorComparison {
   readonly name: string;
   /** Null outside the layers. */
@@ -90,19 +88,17 @@ export interface TensorComparison {
   readonly difference: ElementDifferences | null;
 }
 
-/** The comparison of two checkpoints. */
 export interface Comparison {
   readonly a: ComparedModel;
   readonly b: ComparedModel;
   /** True if both have equal tensors, dtypes, shapes and bytes. */
   readonly equal: boolean;
-  /** True if both have equal tensors and shapes, and all elements are equal numbers. */
+  /** True if both have the same tensors and shapes, and all elements are equal numbers. */
   readonly sameValues: boolean;
   /** In A's order, then those only in B. */
   readonly tensors: readonly TensorComparison[];
   /** `config.json`, tokenizer and other files beside the weights. */
   readonly sideFiles: readonly SideFileDifference[];
-  /** Bytes of weights read. */
   readonly bytesRead: number;
   readonly threads: number;
   readonly seconds: number;

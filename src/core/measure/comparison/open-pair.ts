@@ -9,9 +9,9 @@ export interface ComparedPair {
 }
 
 /**
- * Reads headers, not weights.
+ * Opens two models' headers.
  *
- * @throws LayerloomError NAMING_MISMATCH, the codes of `openCheckpoint`
+ * @throws NAMING_MISMATCH, the codes of `openCheckpoint`
  */
 export const openPair = async (
   modelA: string,

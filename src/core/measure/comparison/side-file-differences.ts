@@ -54,7 +54,7 @@ const compareContents = (a: Buffer, b: Buffer): Pick<SideFileDifference, 'state'
   return { state: keys.length === 0 ? 'sameContent' : 'differs', keys };
 };
 
-/** Undefined for other or damaged files, which are compared by bytes. */
+/** Parses a JSON object; undefined for other or damaged files, which are compared by bytes. */
 const objectIn = (content: Buffer): Record<string, unknown> | undefined => {
   const value = jsonOrNone(content, { python: true });
   return isObject(value) ? value : undefined;
@@ -78,7 +78,7 @@ const told = (side: 'a' | 'b', value: unknown): Pick<KeyDifference, 'a' | 'b'> =
   return text !== null && text.length > longest ? {} : { [side]: text };
 };
 
-/** Whatever the order of keys. */
+/** Compares JSON values, whatever the order of keys. */
 const isSame = (a: unknown, b: unknown): boolean => {
   if (Array.isArray(a) && Array.isArray(b))
     return a.length === b.length && a.every((item, index) => isSame(item, b[index]));

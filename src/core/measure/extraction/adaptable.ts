@@ -10,8 +10,8 @@ const embeddings = /(^|\.)relative_attention_bias\.weight$/;
 
 /**
  * Returns a predicate for matrices to which PEFT (0.21) gives factors when it loads an adapter. In
- * transformers 5, routers are not linear modules. If a model's experts have a `gate_proj`, for example, PEFT
- * takes every target of that name for the experts'.
+ * transformers 5, routers are not linear modules. PEFT also takes every target for an expert's if experts
+ * have that name, such as `gate_proj`.
  *
  * @param tensors all tensors of the model
  */

@@ -32,9 +32,9 @@ interface Provenance {
 }
 
 /**
- * Writes the provenance last.
+ * Writes the adapter's files, the provenance last.
  *
- * @throws LayerloomError WRITE_FAILED
+ * @throws WRITE_FAILED
  */
 export const writeAdapterFiles = async (
   plan: ExtractionPlan,
@@ -116,7 +116,7 @@ const configOf = (
   });
 };
 
-/** CAUSAL_LM for decoders that generate text; others lack methods that PEFT's tasks need. */
+/** CAUSAL_LM for decoders that generate text; other models lack methods that PEFT's tasks need. */
 const taskTypeOf = (config: Readonly<Record<string, unknown>> | undefined): string | null => {
   const { architectures, is_encoder_decoder: hasEncoder } = config ?? {};
   const [name] = Array.isArray(architectures) ? (architectures as unknown[]) : [];

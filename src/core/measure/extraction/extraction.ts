@@ -1,7 +1,6 @@
 import type { RunCost } from '../../engine/run.js';
 import type { FactorDtype } from '../../native/solve.js';
 
-/** A weight whose change became a low-rank pair. */
 export interface ExtractedTensor {
   readonly name: string;
   /** Null outside the layers. */
@@ -19,7 +18,6 @@ export interface ExtractedTensor {
   readonly singularValues: readonly number[];
 }
 
-/** A changed tensor that the adapter does not contain. */
 export interface LeftOutTensor {
   readonly name: string;
   /** ‖Δ‖_F */
@@ -39,12 +37,12 @@ export interface Extraction {
   readonly error: number;
   /** Share of the whole model's ‖Δ‖²_F in the adapter, whether as factors or saved whole. */
   readonly kept: number;
-  /** Share of the whole model's ‖Δ‖²_F in tensors that are left out. */
+  /** Share of the whole model's ‖Δ‖²_F in omitted tensors. */
   readonly lost: number;
   readonly tensors: readonly ExtractedTensor[];
   /** Tensors saved whole (`modules_to_save`). */
   readonly saved: readonly string[];
-  /** Tensors that the expert did not change, and that the adapter lacks. */
+  /** Tensors that the expert did not change, so that the adapter lacks them. */
   readonly unchanged: readonly string[];
   readonly leftOut: readonly LeftOutTensor[];
 }

@@ -22,7 +22,7 @@ export const squaresOf = async (
   return itemAt(await measurer.gram(program, [value]), 0);
 };
 
-/** Counts them in each model. */
+/** Counts NaN and infinity in each model, for the error. */
 export const nonFiniteError = async (
   { inputs, base, expert }: ExtractionPlan,
   tensors: readonly PlannedNorm[],

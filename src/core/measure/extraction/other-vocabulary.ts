@@ -2,7 +2,7 @@ import { valueAt } from '../../base/errors/lookup.js';
 import { vocabularyEdits } from '../../models/checkpoint/config/token-ids.js';
 import type { Model } from '../../plan/compile/inputs/compatible.js';
 
-/** Added tokens give embeddings and heads another number of rows than the base's. */
+/** Returns embeddings and heads to which added tokens gave another number of rows than the base's. */
 export const resizedIn = (base: Model, { checkpoint, architecture }: Model): readonly string[] =>
   [...checkpoint.tensors].flatMap(
     ([
@@ -22,7 +22,7 @@ export const resizedIn = (base: Model, { checkpoint, architecture }: Model): rea
     },
   );
 
-/** Embeddings and heads get the expert's shapes, for comparison of all else. */
+/** Gives embeddings and heads the expert's shapes, for comparison of everything else. */
 export const withShapesOf = <Base extends Model>(
   base: Base,
   { checkpoint: { tensors } }: Model,

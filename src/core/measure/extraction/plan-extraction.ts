@@ -68,10 +68,9 @@ export interface ExtractionPlan {
 }
 
 /**
- * Reads headers, not weights.
+ * Plans an extraction from headers.
  *
- * @throws LayerloomError INVALID_PARAMETER, QUANTISED_WEIGHTS, the codes of `openModels` and
- * `checkCompatible`
+ * @throws INVALID_PARAMETER, QUANTISED_WEIGHTS, the codes of `openModels` and `checkCompatible`
  */
 export const planExtraction = async (
   models: { readonly base: string; readonly expert: string },

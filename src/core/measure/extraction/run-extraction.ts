@@ -36,10 +36,10 @@ export interface ExtractionOptions extends RunControls {
 }
 
 /**
- * The output appears whole or not at all.
+ * Extracts an adapter; the output appears whole or not at all.
  *
- * @throws LayerloomError an OUTPUT_… code, INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, WRITE_FAILED,
- * DISK_SPACE, MEMORY_NEEDED, NON_FINITE, NOTHING_TO_EXTRACT, INVALID_PARAMETER, INSTRUCTION_SET, INTERRUPTED
+ * @throws an OUTPUT_… code, INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, WRITE_FAILED, DISK_SPACE,
+ *   MEMORY_NEEDED, NON_FINITE, NOTHING_TO_EXTRACT, INVALID_PARAMETER, INSTRUCTION_SET, INTERRUPTED
  */
 export const runExtraction = (plan: ExtractionPlan, options: ExtractionOptions): Promise<ExtractionResult> =>
   orNoDirectories(() => extracted(plan, options));
@@ -106,7 +106,7 @@ const extracted = async (plan: ExtractionPlan, options: ExtractionOptions): Prom
   }
 };
 
-/** As a merge would plan it, for the memory estimate. */
+/** Describes factors as a merge would plan them, for the memory estimate. */
 const leftFactorOf = ({ name, shape, rank, base, expert }: PlannedFactors) => ({
   name,
   shape: [shape[0], rank],
@@ -130,7 +130,6 @@ const mostBytes = ({ factors, saved }: ExtractionPlan): number =>
   factors.map(roomOf).reduce((total, { left, right }) => total + left + right, 0) +
   saved.reduce((total, { dtype, shape }) => total + bytesOfTensor(dtype, shape), 0);
 
-/** Offsets of the factors in the scratch file, at maximum ranks. */
 const roomsOf = (
   factors: readonly PlannedFactors[],
 ): ReadonlyMap<string, { left: number; right: number }> => {
@@ -145,7 +144,7 @@ const roomsOf = (
   );
 };
 
-/** Factors go into the scratch file; other changes are only measured. */
+/** Computes factors into the scratch file, and measures other changes. */
 const measure = async (
   run: Run,
   plan: ExtractionPlan,
@@ -179,7 +178,7 @@ const measure = async (
         done += bytesOf(one.shape);
       },
     })),
-    // Largest tasks first, so that no large one is left to a single thread at the end.
+    // Largest tasks first, so that no thread is left with a large one at the end.
   ].sort((a, b) => b.elements - a.elements);
   const progress = (): Progress => ({ phase: 'extraction', done, total });
   await run.reporting(progress, () => run.pool.eachInLanes(tasks, (task) => task.run()));

@@ -61,7 +61,7 @@ export const summarise = (
   };
 };
 
-/** Names the option that would keep the largest change. */
+/** Warns of the change that is lost, and names the option that would keep most of it. */
 export const lossOf = ({ leftOut, lost }: Extraction): string[] => {
   const [first] = leftOut;
   if (first === undefined) return [];

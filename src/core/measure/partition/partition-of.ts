@@ -46,11 +46,11 @@ export interface PartitionByAnalysis {
 }
 
 /**
- * Each parameter is in one part. Buffers, integers, other towers (vision, audio) and draft heads are in
- * `neither`, because no side trains them.
+ * Divides a model's parameters, each into one part. Buffers, integers, other towers (vision, audio) and draft
+ * heads are in `neither`, because no side trains them.
  *
- * @throws LayerloomError INVALID_PARAMETER, TOO_MANY_LAYERS, NO_LAYERS, STACKS_AMBIGUOUS, LAYER_MISSING,
- * PARTITION_INVALID for an expert that changed nothing
+ * @throws INVALID_PARAMETER, TOO_MANY_LAYERS, NO_LAYERS, STACKS_AMBIGUOUS, LAYER_MISSING, PARTITION_INVALID
+ *   for an expert that changed nothing
  */
 export const partitionOf = (
   base: PartitionBase,

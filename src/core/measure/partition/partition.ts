@@ -64,9 +64,9 @@ export const adaptedBy = ({ linear }: Partition, side: Side): readonly string[] 
 ];
 
 /**
- * True for a mixture of experts. PEFT 0.21 turns targets of routers and experts into the tensors that
- * transformers 5 fuses them into, in every layer; and it reduces a regular expression to the last parts of
- * the names that match.
+ * True for a mixture of experts. There, PEFT 0.21 turns targets of routers and experts into the tensors that
+ * transformers 5 fuses, in every layer; and it reduces a regular expression to the last parts of matching
+ * names.
  */
 export const isMixture = (names: Iterable<string>): boolean => {
   for (const name of names) if (name.includes('.experts.')) return true;

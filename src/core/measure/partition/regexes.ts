@@ -6,7 +6,7 @@ interface LayerName {
   readonly rest: string;
 }
 
-/** Splits into layer and rest; undefined for names outside the layers. */
+/** Returns a function that splits a name into layer and rest; undefined for names outside the layers. */
 export const splitterOf = ({
   stack,
   layers,
@@ -21,7 +21,7 @@ export const splitterOf = ({
   };
 };
 
-/** `isDotLiteral` leaves dots as they are. */
+/** Escapes a name for a regular expression; `isDotLiteral` leaves dots as they are. */
 const escaped = (name: string, isDotLiteral: boolean): string =>
   name.replace(isDotLiteral ? /[\\^$*+?()[\]{}|]/g : /[\\^$.*+?()[\]{}|]/g, '\\$&');
 
@@ -29,8 +29,8 @@ const anyOf = (choices: readonly (string | number)[]): string =>
   choices.length === 1 ? String(choices[0]) : `(${choices.join('|')})`;
 
 /**
- * For Python and JavaScript: `^model\.layers\.(0|1|30|31)\.` for whole layers, `^…$` for names. They match
- * exactly the given parameters, and are anchored, so that `re.match` and `re.search` agree.
+ * Returns anchored patterns for Python and JavaScript that match exactly the given parameters:
+ * `^model\.layers\.(0|1|30|31)\.` for whole layers, `^…$` for names.
  *
  * @param names parameters of the partition
  * @param isDotLiteral true if the reader takes dots literally (axolotl)
@@ -66,7 +66,7 @@ export const patternsOf = (
   ];
 };
 
-/** Matches exactly the given names (`re.fullmatch`). */
+/** Returns a pattern that matches exactly the given names (`re.fullmatch`). */
 export const wholePattern = (partition: Partition, names: readonly string[]): string => {
   const split = splitterOf(partition);
   const stack = escaped(partition.stack, false);
@@ -78,7 +78,7 @@ export const wholePattern = (partition: Partition, names: readonly string[]): st
     .join('|');
 };
 
-/** By the layers that have them; names as they stand after layer numbers. */
+/** Groups names after layer numbers by the layers that have them. */
 const grouped = (
   names: readonly LayerName[],
 ): { readonly layers: readonly number[]; readonly rests: readonly string[] }[] => {

@@ -30,11 +30,11 @@ export const checkFormats = (formats: readonly string[] | undefined, out: string
 };
 
 /**
- * `out` is a file `….json`, or a directory for `partition.json` and one or two files for each format. If a
- * format cannot express the partition, warns; throws if the format was requested.
+ * Writes a partition to `out`: a file `….json`, or a directory for `partition.json` and one or two files for
+ * each format. Warns of a format that cannot express the partition; throws if the format was requested.
  *
  * @param formats default: all
- * @throws LayerloomError OUTPUT_EXISTS if a file exists, PARTITION_UNSUPPORTED, WRITE_FAILED
+ * @throws OUTPUT_EXISTS if a file exists, PARTITION_UNSUPPORTED, WRITE_FAILED
  */
 export const writePartition = async (
   partition: Partition,

@@ -9,10 +9,10 @@ export const isCopy = (found: Float32Array, wanted: Float32Array, dtype: Dtype):
     return value === other || rounded(other, dtype) === value || (Number.isNaN(value) && Number.isNaN(other));
   });
 
-/** Dtypes to which numbers were rounded. Each rounding allows one unit in the last place. */
+/** Dtypes to which numbers were rounded; each rounding allows one unit in the last place. */
 export type Grain = readonly Dtype[];
 
-/** Units in the last place by which numbers may differ. Float32 sums depend on the order of terms. */
+/** Units in the last place by which numbers may differ: float32 sums depend on the order of terms. */
 const unitsOf = (dtype: Dtype): number => (dtype === 'F32' || dtype === 'F64' ? 4 : 1);
 
 /** Returns the largest difference that one rounding causes in a number of this size. */
@@ -74,11 +74,11 @@ export const fits = (
 const sameCut = 0.02;
 
 /**
- * True if each row has a magnitude at its column's commonest value, the cut. Programs keep some of the equal
- * changes at a cut.
+ * True if each row has a magnitude at its column's commonest value, the cut. Programs keep only some of the
+ * equal changes at a cut.
  */
 export const isAtCut = (rows: readonly (readonly number[])[]): boolean => {
-  // Outliers are cut as well as small changes.
+  // Outliers are cut, too, like small changes.
   const columns = [...(rows[0] ?? []).keys(), ...(rows[0] ?? []).keys()];
   let left = rows;
   while (left.length > 0 && columns.length > 0) {
@@ -105,7 +105,6 @@ const commonest = (values: readonly number[]): { readonly cut: number; readonly 
   return { cut, count };
 };
 
-/** Returns Σ a·b over finite products. */
 export const dot = (a: Float32Array, b: Float32Array): number => {
   let sum = 0;
   for (let at = 0; at < a.length; at += 1) {
@@ -118,7 +117,6 @@ export const dot = (a: Float32Array, b: Float32Array): number => {
 export const minus = (a: Float32Array, b: Float32Array): Float32Array =>
   a.map((value, at) => value - (b[at] ?? 0));
 
-/** Returns Σ weight · vector, in float64. */
 export const combined = (vectors: readonly Float32Array[], weights: readonly number[]): Float32Array => {
   const sum = new Float32Array(vectors[0]?.length ?? 0);
   for (let at = 0; at < sum.length; at += 1)
@@ -126,7 +124,6 @@ export const combined = (vectors: readonly Float32Array[], weights: readonly num
   return sum;
 };
 
-/** Returns ‖a − b‖ / ‖b‖. */
 export const relativeDistance = (a: Float32Array, b: Float32Array): number => {
   const apart = minus(a, b);
   return Math.sqrt(dot(apart, apart) / Math.max(dot(b, b), Number.MIN_VALUE));

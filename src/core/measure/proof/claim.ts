@@ -16,7 +16,6 @@ import { baseOf, withBaseIn } from '../../plan/compile/adapters/named-base.js';
 /** mergekit's file for the recipe of an output. */
 const mergekitName = 'mergekit_config.yml';
 
-/** Extensions of files that hold recipes, not weights. */
 const ofRecipes = new Set(['.yml', '.yaml', '.md', '.json']);
 
 /** The recipe that an output should follow, as input of `planMerge`. */
@@ -26,8 +25,8 @@ export type Claim = string | UncheckedRecipe;
  * Reads what an output should be. The text is a recipe, or names a recipe's file, card, record, or folder
  * with one of these. A model, `BASE+ADAPTER`, or an adapter whose base is known, means a copy.
  *
- * @throws LayerloomError INVALID_PARAMETER for a folder without recipe and weights, MODEL_NOT_FOUND,
- *   BASE_NEEDED, and the codes of `parseAddress`
+ * @throws INVALID_PARAMETER for a folder without recipe and weights, MODEL_NOT_FOUND, BASE_NEEDED, and the
+ *   codes of `parseAddress`
  */
 export const readClaim = async (against: string): Promise<Claim> => {
   if (isRecipeText(against)) return against;

@@ -87,7 +87,7 @@ const derived = /^(num_key_value_heads|head_dim|hidden_activation)$/;
 /** Keys without effect beside `use_sliding_window: false`. Loaders may then write another window. */
 const ofWindow = /^(sliding_window|max_window_layers)$/;
 
-/** Leaves out what has no effect. Gemma's loaders read `gelu` as its approximation. */
+/** Removes settings without effect. Gemma's loaders read `gelu` as its approximation. */
 const withEffect = (config: Config): Config => {
   const isGemma = /^gemma/.test(String(config['model_type'])) && config['hidden_act'] === 'gelu';
   const all = isGemma ? { ...config, hidden_act: 'gelu_pytorch_tanh' } : config;

@@ -4,8 +4,8 @@ import type { Dtype } from '../../tensor/dtype.js';
 import { rounded, unitAt } from './precision.js';
 import type { Source } from './sources.js';
 
-// Roundings err to both sides alike. A wrong weight moves all elements of all tensors by a share of the distance
-// to a model: by less than a rounding each, and by far more than chance together.
+// Roundings err to both sides alike. A wrong weight moves all elements of all tensors by a share of the
+// distance to a model: each by less than a rounding, but together by far more than chance.
 
 /** A direction of differences: from the expected elements to a model's, or away from zero. */
 export type Direction = Source | 'itself';
@@ -28,11 +28,11 @@ export interface Drift {
   readonly share: number;
 }
 
-// Means of two short numbers are often ties, and show a wrong weight by the side to which all of them round.
+// Means of two short numbers are often ties. A wrong weight shows by rounding all of them to one side.
 
 /** A tensor's roundings. */
 export interface Drifting {
-  /** The coarsest dtype whose roundings the elements are apart. */
+  /** The coarsest dtype by whose roundings the elements differ. */
   readonly dtype: Dtype;
   readonly drifts: Drifts;
   /** Set if the tensor's differences lead to a model by themselves. */
@@ -80,7 +80,9 @@ export interface DriftOptions {
   readonly byNorms: boolean;
 }
 
-/** Returns the direction in which tensors lead together, if by more than roundings, their weights' and chance. */
+/**
+ * Returns the direction in which tensors lead together, if by more than roundings, their weights' and chance.
+ */
 export const driftOf = (
   tensors: readonly Drifts[],
   { dtype, error, byNorms }: DriftOptions,
@@ -102,8 +104,8 @@ export const driftOf = (
     const limit = isAway
       ? limits[byNorms ? 'awayByNorms' : 'away']
       : limits[byNorms ? 'towardsByNorms' : 'towards'];
-    // Another weight of another model leads here too, as far as the directions agree. Weights of changes scale
-    // no base.
+    // Another weight of another model leads here too, as far as the directions agree. Weights of changes
+    // scale no base.
     const ofWhole = hasBase ? 0 : isAway ? 1 : Math.abs(ofWanted) / length;
     const byWeights = error * (isAway ? ofWhole : Math.sqrt(longest / length) + ofWhole);
     // Sums of several roundings lie between the numbers to which one rounding leads.
@@ -125,7 +127,7 @@ const totalOf = (direction: Direction, all: readonly Sums[]) => {
 };
 
 /**
- * Returns how tensors that are roundings apart lead elsewhere: all of them together, or single ones.
+ * Returns tensors that are roundings apart and lead elsewhere, together or alone.
  *
  * @param optionsOf returns undefined for a dtype so fine that weights cannot hide in its roundings
  */

@@ -29,7 +29,7 @@ const leastRight = 256;
 /** Limit on right tensors that are compared with another recipe's. */
 const mostRight = 24;
 
-/** Distance of tensors of different recipes: more than sums in float32 may be apart. */
+/** Distance from which tensors of different recipes differ: more than float32 sums may be apart. */
 const leastOther = 1e-6;
 
 /** A pair of tensors of one shape whose numbers differ, with elements of both. */
@@ -123,10 +123,10 @@ export class Evidence {
   /** All tensors, including right ones. */
   tensors: readonly ProvenTensor[];
 
-  /** Tensors that are roundings apart and yet lead elsewhere. */
+  /** Tensors that are roundings apart, but lead elsewhere. */
   drifts: ReadonlyMap<string, Drift> = new Map();
 
-  /** Tensors that are roundings apart, of a shorter dtype than recipe and file have. */
+  /** Tensors that are roundings apart and have a shorter dtype than recipe and file. */
   coarse: ReadonlySet<string> = new Set();
 
   get isSample(): boolean {
@@ -176,14 +176,12 @@ export class Evidence {
     return this.read(operandOf(this.#parts.outInput, found), found.shape, slices);
   }
 
-  /** Caches the first result of `make` for each key. */
   once<T>(key: string, make: () => Promise<T>): Promise<T> {
     const known = this.#made.get(key) ?? make();
     this.#made.set(key, known);
     return known as Promise<T>;
   }
 
-  /** Reads elements of the expected tensor, in float32. */
   readWanted(name: string, slices: readonly ElementSlice[]): Promise<Float32Array> {
     const { unrounded, shape } = valueAt(this.expected, name);
     return this.read(unrounded, shape, slices);
@@ -217,7 +215,6 @@ export class Evidence {
     return true;
   }
 
-  /** True if a recipe's tensor equals the output's, up to roundings. */
   async fitsTensor(name: string, other: ExpectedTensor | undefined): Promise<boolean> {
     const own = await this.sampleOf(name);
     if (own === undefined) return other !== undefined && this.#isSameInteger(name, other);
@@ -226,14 +223,13 @@ export class Evidence {
     return this.fitsSample(own, values);
   }
 
-  /** True if a recipe's tensor is not the expected one. */
   async isOther(name: string, { unrounded, shape }: ExpectedTensor): Promise<boolean> {
     const own = await this.sampleOf(name);
     if (own === undefined || shape.join() !== own.shape.join()) return true;
     return relativeDistance(await this.read(unrounded, shape, own.slices), own.wanted) > leastOther;
   }
 
-  /** True if values explain a sample; elements at the cut of a sparsifying method may be apart. */
+  /** True if values explain a sample; elements at a sparsifying method's cut may differ. */
   fitsSample({ found, grain, sources }: Sampled, values: Float32Array): boolean {
     const share = sparsifying.test(this.method) ? mostAtCut : undefined;
     return fits(found, values, grain, [...sources.values()], share);

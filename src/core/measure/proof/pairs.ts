@@ -15,7 +15,7 @@ export interface Pair {
 
 /**
  * Pairs tensors by name. If only one side stores a copy of tied embeddings, pairs it with the other side's
- * embeddings, as loaders would. Leaves out buffers that one side lacks, because loaders compute them.
+ * embeddings, as loaders would. Leaves out buffers that one side lacks: loaders compute them.
  *
  * @param first the model whose spelling the expected names have
  */

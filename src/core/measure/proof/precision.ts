@@ -19,7 +19,6 @@ const exact: Precision = { bits: 24, least: -126, largest: Number.POSITIVE_INFIN
 
 export const precisionOf = (dtype: Dtype): Precision => precisions[dtype] ?? exact;
 
-/** Returns the dtype with fewer significant bits. */
 export const coarser = (a: Dtype, b: Dtype): Dtype => (precisionOf(a).bits <= precisionOf(b).bits ? a : b);
 
 const word = new Float32Array(1);
@@ -31,7 +30,6 @@ export const exponentOf = (x: number): number => {
   return (((bitsOfWord[0] ?? 0) >>> 23) & 0xff) - 127;
 };
 
-/** Returns the distance from a number to its neighbour in a dtype. */
 export const unitAt = (x: number, dtype: Dtype): number => {
   const { bits, least } = precisionOf(dtype);
   return 2 ** (Math.max(exponentOf(x), least) - (bits - 1));

@@ -48,7 +48,7 @@ export interface ProofParts {
  * Compares each tensor of an output with a plan's, and names the kind of each difference. Reads inputs and
  * output once; if something differs, also samples of the wrong tensors and of the inputs.
  *
- * @throws LayerloomError the codes of `openModelOrAdapter` and `runComparisons`
+ * @throws the codes of `openModelOrAdapter` and `runComparisons`
  */
 export const proveMerge = async (
   { out: given, against, plan, recipe, planAgain }: ProofParts,

@@ -26,7 +26,7 @@ const [mostUnits, mostSpread] = [6, 1];
 /** Limit on the root mean square over the elements that differ. */
 const mostSpreadApart = 1.25;
 
-/** Up to this share of elements, the common cut of a sparsifying method is not checked. */
+/** Up to this share of differing elements, the common cut of a sparsifying method is not checked. */
 const leastAtCut = 0.003;
 
 /** Limit on the share of elements that differ because Arcee fusion's quantiles are rounded. */
@@ -52,7 +52,7 @@ export interface Rounding extends Drifting {
 
 /**
  * Returns how a tensor differs from the expected one, if only by roundings. Refuses differences that lead
- * towards an input: a lost change smaller than a unit in the last place would otherwise pass as rounding.
+ * towards an input: a lost change below a unit in the last place would otherwise pass as rounding.
  */
 export const roundingOf = async (evidence: Evidence, sample: Sampled): Promise<Rounding | undefined> => {
   // A bitwise copy of an input that should have changed is not a rounding.

@@ -14,8 +14,8 @@ const ofTokens =
   /^(tokenizer\.json|vocab\.json|tokenizer_config\.json|special_tokens_map\.json|added_tokens\.json)$/;
 
 /**
- * Puts the rows of an output's vocabulary in the plan's order of tokens: programs number the added tokens of a
- * union differently. Changes nothing unless both tokenizers have the same tokens in other orders. Warns of a
+ * Puts the rows of an output's vocabulary in the plan's order of tokens: programs number a union's added
+ * tokens differently. Changes nothing unless both tokenizers have the same tokens in other orders. Warns of a
  * tokenizer that cannot be read.
  */
 export const inTokenOrder = async (
@@ -51,7 +51,7 @@ const warned = (out: OpenedCheckpoint, warning: string): OpenedCheckpoint => ({
 const isPlain = ({ change, quantised, blocks, pieces }: TensorReference): boolean =>
   [change, quantised, blocks, pieces].every((other) => other === undefined);
 
-/** Returns for each run of the plan's rows the output's rows; undefined if the order is the same. */
+/** Returns the output's rows for each run of the plan's; undefined if the order is the same. */
 const rowsByToken = async (
   { checkpoint }: OpenedCheckpoint,
   files: MergePlan['files'],
@@ -70,7 +70,10 @@ const rowsByToken = async (
   return runsBetween(await tokenizers.idsOf(expected), await tokenizers.idsOf(checkpoint), rows);
 };
 
-/** Undefined unless both have the same tokens and ids, each token one, and some token another id. */
+/**
+ * Returns runs between two orders; undefined unless both have the same tokens and ids, each token one, and
+ * some token another id.
+ */
 const runsBetween = (
   wanted: ReadonlyMap<string, number>,
   found: ReadonlyMap<string, number>,

@@ -22,10 +22,10 @@ export interface QuantisationReport extends QuantisedOutput, RunCost {
 }
 
 /**
- * Writes no model.
+ * Reports how much of a change survives quantisation; writes no model.
  *
  * @param pair base and model
- * @throws LayerloomError INVALID_PARAMETER if no matrix would be quantised, the codes of `runKeptChanges`
+ * @throws INVALID_PARAMETER if no matrix would be quantised, the codes of `runKeptChanges`
  */
 export const reportQuantisation = async (
   { a, b }: ComparedPair,

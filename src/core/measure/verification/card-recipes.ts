@@ -5,10 +5,10 @@ import { readSmallFile } from '../../models/checkpoint/files/small-file.js';
 import type { VerifiedFile } from './verification.js';
 import { notAFile } from './verify-files.js';
 
-/** A code fence, also in quotations and lists. */
+/** Matches a code fence, also in quotations and lists. */
 const fenceLine = /^[ \t>]*(?:[-*+] +)?(?<fence>`{3,}|~{3,})(?<info>.*)$/;
 
-/** A recipe in any dialect has one of these keys. */
+/** Matches a recipe's key, in any dialect. */
 const keyOfRecipe = /^[ \t{]*["']?(method|merge_method|experts)["']?[ \t]*:/;
 
 /**
@@ -38,7 +38,8 @@ export const compareCard = async (directory: string, recipe: string | undefined)
 };
 
 /**
- * Returns a fault of a card's recipes. Cards may be edited, but must not misstate how weights were made.
+ * Returns how a card's recipes differ from the output's. Cards may be edited, but must not misstate how
+ * weights were made.
  *
  * @param recipe as the card has it between its fences; undefined if the output has none
  * @returns a phrase that follows the card's name; undefined if the recipes agree

@@ -6,7 +6,6 @@ export const checkIntact = (found: OutputVerification): void => {
   if (!found.intact) throw new LayerloomError('OUTPUT_DAMAGED', { ...found, ...damageOf(found) });
 };
 
-/** Names the damage, and the remedy. */
 const damageOf = ({ structure, files, unlisted, againstInputs }: OutputVerification) => {
   const wrong = files.filter(({ state }) => state === 'different' || state === 'missing');
   const damage = [

@@ -14,12 +14,12 @@ export interface Additions {
 }
 
 /**
- * Lists files in an output's folder that are not part of the output. Does not follow links or search folders
+ * Lists files in an output's folder that are not part of the output. Does not follow links, or search folders
  * that may not be there.
  *
  * @param known names of the output's own files, with `/`
  * @param inputs paths of models that the output was compared with; such a folder may be inside
- * @throws LayerloomError READ_FAILED
+ * @throws READ_FAILED
  */
 export const findAdditions = async (
   directory: string,
@@ -55,7 +55,7 @@ export const findAdditions = async (
   };
 };
 
-/** `a` and `a/b` for `a/b/c`. */
+/** Lists a name's folders: `a` and `a/b` for `a/b/c`. */
 const foldersOf = (name: string): string[] => {
   const parts = name.split('/').slice(0, -1);
   return parts.map((_, index) => parts.slice(0, index + 1).join('/'));

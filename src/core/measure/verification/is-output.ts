@@ -9,9 +9,9 @@ import { cardName, provenanceName } from '../../models/checkpoint/files/file-nam
 import { readFileIfAny } from '../../models/checkpoint/files/small-file.js';
 
 /**
- * True if a folder has a record. Without one, false if anything else may be read of it.
+ * True if a folder has a record. Throws without one, unless it may be another thing than an output.
  *
- * @throws LayerloomError OUTPUT_UNRECORDED, READ_FAILED
+ * @throws OUTPUT_UNRECORDED, READ_FAILED
  */
 export const isOutput = async (
   path: string,
@@ -26,7 +26,7 @@ export const isOutput = async (
  * True if a folder has a record. Without a record, a card with a recipe suffices if the folder is compared
  * with its inputs.
  *
- * @throws LayerloomError OUTPUT_UNRECORDED otherwise; READ_FAILED
+ * @throws OUTPUT_UNRECORDED otherwise; READ_FAILED
  */
 export const checkIsOutput = async (path: string, againstInputs: boolean): Promise<boolean> => {
   const refused = (reason: string, hasRecipe = false) =>

@@ -7,7 +7,7 @@ export interface MismatchedTensor {
   readonly model: readonly number[];
 }
 
-/** A library's verdict on a folder: whether its files have each tensor that the configuration describes. */
+/** A library's verdict on whether a folder's files have each tensor that the configuration describes. */
 export interface LoadingVerdict {
   /** Null if it could not be checked. */
   readonly loads: boolean | null;
@@ -15,7 +15,7 @@ export interface LoadingVerdict {
   readonly by: Readonly<Record<string, string>>;
   /** The class that loads it. */
   readonly loadedAs: string | null;
-  /** The model's tensors missing in the files; a hundred at most, as all lists here. */
+  /** The model's tensors missing in the files; at most a hundred, like all lists here. */
   readonly missing: readonly string[];
   /** Tensors in the files that the model does not have. */
   readonly unexpected: readonly string[];

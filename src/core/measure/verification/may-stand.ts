@@ -1,6 +1,6 @@
 /**
- * Files that may be in an output although no merge wrote them: added by people, git or the hub's client, and
- * read by no loader. Any other added file counts as damage, since some loader may look for its name.
+ * Files that people, git or the hub's client may add to an output, and that no loader reads. Any other added
+ * file counts as damage, since some loader may look for its name.
  */
 const files: readonly RegExp[] = [
   // The card, whose recipe is compared.
@@ -36,7 +36,7 @@ export const mayStand = (path: string): boolean => {
   return deeper.length === 0 && pictureFolders.has(folder) && picture.test(name);
 };
 
-/** A program's cache, one to search, or one that is not allowed. */
+/** Tells a program's cache, a folder to search, and a folder that is not allowed. */
 export const kindOfFolder = (path: string): 'cache' | 'open' | 'foreign' => {
   if (cacheFolders.has(path)) return 'cache';
   return path === '.cache' || pictureFolders.has(path) ? 'open' : 'foreign';

@@ -8,7 +8,7 @@ export interface CheckedStatement {
   readonly file: string;
   /** True if it states the weights that are there, made as the record says. */
   readonly valid: boolean;
-  /** The digest of the tensors that are there, whatever it states; null if they could not be read. */
+  /** Digest of the tensors that are there, whatever it states; null if they could not be read. */
   readonly tensors: string | null;
   /** Number of input files, and how many of them it identifies by SHA-256. */
   readonly inputs: number;
@@ -20,7 +20,6 @@ export interface CheckedSignature extends SignedBy {
   readonly file: string;
   /** True if they signed exactly the files that are there. */
   readonly valid: boolean;
-  /** Number of signed files. */
   readonly files: number;
 }
 
@@ -46,7 +45,6 @@ export interface VerifiedInput {
   readonly commit: string | null;
 }
 
-/** The result of computing an output's weights again. */
 export interface RecomputedTiles {
   /** Probability that a tile was checked, hence that a wrong one is found. */
   readonly share: number;
@@ -62,7 +60,6 @@ export interface RecomputedTiles {
 /** Whether an output is unchanged. `intact-by-size`: some files were only compared by size. */
 export type Verdict = 'intact' | 'intact-by-size' | 'damaged';
 
-/** Whether an output matches its record and inputs. */
 export interface OutputVerification extends RunCost {
   /** Absolute path of the output. */
   readonly out: string;

@@ -14,8 +14,10 @@ import type { VerifiedFile } from './verification.js';
 import type { WrittenFile } from './written-record.js';
 
 /**
+ * Compares files with the record.
+ *
  * @param known hashes of files that were read already
- * @throws LayerloomError READ_FAILED, INTERRUPTED
+ * @throws READ_FAILED, INTERRUPTED
  */
 export const verifyFiles = async (
   directory: string,

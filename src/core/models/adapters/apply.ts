@@ -5,11 +5,11 @@ import type { Adapter } from './adapter.js';
 import { changedBy } from './changed.js';
 
 /**
- * Returns a base with an adapter as one checkpoint: the base's files, then the adapter's. The adapter's
- * tokenizer, if any, replaces the base's. Reads no weights.
+ * Returns a base with an adapter as one checkpoint: the base's files, then the adapter's. An adapter's
+ * tokenizer replaces the base's. Reads no weights.
  *
  * @param config SHA-256 of `adapter_config.json`
- * @throws LayerloomError the codes of `changedBy`
+ * @throws the codes of `changedBy`
  */
 export const applyAdapter = (base: CheckpointIndex, adapter: Adapter, config: string): CheckpointIndex => {
   const { checkpoint } = adapter;

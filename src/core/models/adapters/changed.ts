@@ -28,8 +28,8 @@ export interface Changed {
  * Returns a base's tensors with an adapter: changed ones carry a `change`, replaced ones refer to the
  * adapter's file. Reads no weights.
  *
- * @param ofAdapter maps a reference to one of the adapter's files to its place in the combined list of files
- * @throws LayerloomError ADAPTER_INVALID, ADAPTER_MISMATCH, ADAPTER_UNSUPPORTED, QUANTISED_WEIGHTS
+ * @param ofAdapter maps a reference to a file of the adapter to the combined list of files
+ * @throws ADAPTER_INVALID, ADAPTER_MISMATCH, ADAPTER_UNSUPPORTED, QUANTISED_WEIGHTS
  */
 export const changedBy = (
   base: CheckpointIndex,
@@ -99,7 +99,7 @@ export const changedBy = (
   };
 };
 
-/** Gives a tied head its own tensor if factors change it or the embeddings alone, as the trained model has. */
+/** Gives a tied head its own tensor if factors change only it or only the embeddings. */
 const untie = (
   base: CheckpointIndex,
   { pairs, config }: Adapter,
@@ -113,7 +113,7 @@ const untie = (
   return { tie_word_embeddings: false };
 };
 
-/** Tensors of quantised weights, instead of or beside the weight. */
+/** Tensors in which quantised weights are stored. */
 const scales =
   /\.(weight_scale|weight_scale_inv|weight_packed|qweight|qzeros|SCB|weight\.(absmax|quant_map))/;
 
@@ -128,7 +128,6 @@ const quantisedModules = ({ tensors }: CheckpointIndex): ReadonlySet<string> => 
   return modules;
 };
 
-/** Throws if an adapter cannot change the base tensor. */
 const changeableIn = (
   base: CheckpointIndex,
   adapter: Adapter,

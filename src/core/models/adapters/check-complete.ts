@@ -5,13 +5,13 @@ import { isObject } from '../checkpoint/files/json.js';
 import type { Adapter } from './adapter.js';
 
 /**
- * Checks that an adapter has the tensors that its configuration promises. A missing tensor of
- * `modules_to_save` is an error. If factors are missing in only some layers, that is a warning: files may
- * hold unused weights that PEFT does not train, such as Gemma 3n's shared keys and values.
+ * Checks that an adapter has the tensors that its configuration promises. Throws if a tensor of
+ * `modules_to_save` is missing, and warns if factors are missing in only some layers: files may hold weights
+ * that PEFT does not train, such as Gemma 3n's shared keys and values.
  *
  * @param adapter its parameters named as in the base's files
  * @returns warnings
- * @throws LayerloomError ADAPTER_INVALID
+ * @throws ADAPTER_INVALID
  */
 export const checkComplete = (base: CheckpointIndex, adapter: Adapter): readonly string[] => {
   const { config, replaced, checkpoint } = adapter;

@@ -1,4 +1,4 @@
-/** Families that use transformers' Conv1D, stored as [in, out]; all others use torch's Linear. */
+/** Families that use transformers' Conv1D, stored as [in, out], instead of torch's Linear. */
 const families = new Set(['gpt2', 'openai-gpt', 'imagegpt', 'decision_transformer']);
 
 const modules = /(^|\.)(c_attn|q_attn|c_proj|c_fc)\.weight$/;

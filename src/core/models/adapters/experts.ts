@@ -20,7 +20,7 @@ const firstMatrix = (base: CheckpointIndex, parameter: string): string | undefin
   return first !== undefined && base.tensors.has(first) ? first : undefined;
 };
 
-/** A base tensor and its first row in the fused parameter. */
+/** A base tensor, and its first row in the fused parameter. */
 interface FusedRows {
   readonly name: string;
   readonly row: number;
@@ -34,11 +34,11 @@ interface Experts {
 }
 
 /**
- * Returns an adapter's pairs by base tensor. If the base stores experts separately, a pair for a fused
- * parameter is repeated for each matrix, with that matrix's rows.
+ * Returns an adapter's pairs by base tensor. If the base stores experts separately, each matrix gets its rows
+ * of a fused parameter's pair.
  *
  * @param adapter its parameters named as in the base's files
- * @throws LayerloomError ADAPTER_MISMATCH, ADAPTER_UNSUPPORTED
+ * @throws ADAPTER_MISMATCH, ADAPTER_UNSUPPORTED
  */
 export const pairsByTensor = (base: CheckpointIndex, adapter: Adapter): ReadonlyMap<string, LowRankPair> => {
   const { checkpoint, config, pairs } = adapter;
@@ -151,7 +151,7 @@ const expertsIn = (
   const rowsOf = first.map((name) => itemAt(shapeOf(name), 0));
   const parts: FusedRows[] = [];
   let [count, row] = [0, 0];
-  // Counts up to one expert more than wanted, to notice a base with more experts.
+  // Counts one expert more than wanted, to notice a base with more experts.
   for (; count <= wanted; count += 1) {
     const matrices = matricesOf(names, parameter, count) ?? [];
     if (!matrices.every((name) => base.tensors.has(name))) break;

@@ -9,10 +9,10 @@ import { hasParameter } from './experts.js';
 import type { ParameterChange } from './kinds/tuner.js';
 
 /**
- * Returns an adapter with its parameters renamed as in the base's files. Unknown parameters keep their names.
- * Refuses changes of tied embeddings that cannot be untied.
+ * Returns an adapter with parameters named as in the base's files; unknown ones keep their names. Refuses
+ * changes of tied embeddings that cannot be untied.
  *
- * @throws LayerloomError ADAPTER_UNSUPPORTED
+ * @throws ADAPTER_UNSUPPORTED
  */
 export const asInBase = (base: CheckpointIndex, adapter: Adapter): Adapter => {
   const { pairs, changes, replaced, added } = adapter;

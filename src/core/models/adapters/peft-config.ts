@@ -95,11 +95,11 @@ const isUnused = (value: unknown): boolean =>
   (isObject(value) && Object.keys(value).length === 0);
 
 /**
- * Parses an `adapter_config.json` of PEFT 0.21 or older. Keys that do not change the computation are ignored;
- * the others are honoured or refused by name. An unknown key that is set is refused.
+ * Parses an `adapter_config.json` of PEFT 0.21 or older. Ignores keys that do not change the computation;
+ * honours the others, or refuses them by name. Refuses unknown keys that are set.
  *
  * @param file its path, for errors
- * @throws LayerloomError ADAPTER_UNSUPPORTED, ADAPTER_INVALID, CONFIG_INVALID
+ * @throws ADAPTER_UNSUPPORTED, ADAPTER_INVALID, CONFIG_INVALID
  */
 export const parseAdapterConfig = (text: string, file: string): AdapterConfig => {
   const raw = parseJsonObject(text, file);

@@ -46,12 +46,12 @@ const classEndOf = (raw: Adapter['config']['raw']): string | undefined => {
 };
 
 /**
- * Replaces the base's head by the adapter's task head, if it has one. Returns the `config.json` keys that
- * then change: the class and its number of labels.
+ * Replaces the base's head by the adapter's task head, if any. Returns the `config.json` keys that then
+ * change: the class and its number of labels.
  *
  * @param given the adapter, whose replacements have the base's names
  * @param tensors of the base, with the adapter's head; modified
- * @throws LayerloomError ADAPTER_UNSUPPORTED
+ * @throws ADAPTER_UNSUPPORTED
  */
 export const addTaskHead = (
   base: CheckpointIndex,

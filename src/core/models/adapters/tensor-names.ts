@@ -47,7 +47,6 @@ const factorIn = (name: string): FactorName | undefined => {
   return undefined;
 };
 
-/** Finds a tuner's tensor. After a part's name, the adapter's name and `weight` may follow. */
 const partIn = (
   whole: string,
   plain: string,

@@ -22,7 +22,7 @@ const again = 'download or save the adapter again';
 export class TunedModules {
   readonly #config: AdapterConfig;
   readonly #file: string;
-  /** By module. */
+  /** Tensors by tuner, then by module. */
   readonly #found = new Map<Tuner, Map<string, Parts>>();
 
   /** @param file the path, for errors */

@@ -29,7 +29,6 @@ export const checkStored = (
   });
 };
 
-/** Returns a base tensor with the change of a tuner. */
 export const tunedTensor = (
   base: CheckpointIndex,
   adapter: Adapter,

@@ -33,8 +33,8 @@ export type ModelAddress = PlainAddress | AdaptedAddress;
  * side.
  *
  * @param folder start of relative paths
- * @throws LayerloomError USAGE for an unexpanded `~`; INVALID_PARAMETER for a repository or revision that the
- *   hub cannot have; READ_FAILED if existence cannot be checked and the text might name another model
+ * @throws USAGE for an unexpanded `~`; INVALID_PARAMETER for a repository or revision that the hub cannot
+ *   have; READ_FAILED if existence cannot be checked and the text might name another model
  */
 export const parseAddress = async (text: string, folder = '.'): Promise<ModelAddress> => {
   const isHere = (path: string) => existsIn(folder, path);

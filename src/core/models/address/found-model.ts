@@ -14,7 +14,7 @@ export interface Origin {
 }
 
 export interface FoundModel extends Origin {
-  /** NAME of `NAME=PATH`; otherwise `org/name` in the hub cache, or the path's last part. */
+  /** The name of `NAME=PATH`; otherwise `org/name` in the hub cache, or the path's last part. */
   readonly name: string;
   /** Absolute path of a directory or file. */
   readonly path: string;

@@ -37,9 +37,9 @@ export const folderOfAdapter = async (
 };
 
 /**
- * Lists the adapters that a directory holds, without a run's checkpoints; none if it is missing.
+ * Lists a directory's adapters, except those in a run's checkpoints; empty if it is missing.
  *
- * @throws LayerloomError READ_FAILED
+ * @throws READ_FAILED
  */
 export const adaptersIn = async (directory: string): Promise<readonly string[]> => {
   const names = (await namesIn(directory)).filter((name) => !checkpointName.test(name));

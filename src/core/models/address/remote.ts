@@ -1,7 +1,6 @@
 import { invalidParameter } from '../../base/errors/invalid-parameter.js';
 
-// Parses models that are not existing paths. Names and revisions become parts of paths and URLs, so they are
-// checked here by the rules of the hub and Git.
+// Names and revisions become parts of paths and URLs, so they are checked by the rules of the hub and Git.
 
 /** A hub model as users spell it: `org/name[@revision]`. */
 export interface HubModel {
@@ -81,10 +80,10 @@ export const idOfHubAddress = (model: string): string | undefined => {
 const withRevision = /^[\w-][\w.-]*\/[^/@]+@/;
 
 /**
- * Refuses `org/name@revision` with an invalid name or revision: read as a path, `..` might lead to an
- * unintended file.
+ * Refuses `org/name@revision` with an invalid name or revision: as a path, `..` might lead to an unintended
+ * file.
  *
- * @throws LayerloomError INVALID_PARAMETER
+ * @throws INVALID_PARAMETER
  */
 export const checkRemote = (model: string): void => {
   if (withRevision.test(model) && !isHubId(model))

@@ -39,12 +39,11 @@ export interface Architecture {
 }
 
 /**
- * Derives the architecture from a checkpoint's tensor names and `config.json`. Unknown families are read by
- * the pattern `…layers.N.…` (or `h`, `blocks`) and by the names of known families. Tensors without a known
- * role are in `unrecognised`.
+ * Derives the architecture from tensor names and `config.json`. Unknown families are read by the pattern
+ * `…layers.N.…` (or `h`, `blocks`) and by the names of known families.
  *
  * @param stack selects one of several stacks: `encoder`, `decoder`, or the whole prefix
- * @throws LayerloomError INVALID_PARAMETER for an unknown stack; LAYER_MISSING above the limit on layers
+ * @throws INVALID_PARAMETER for an unknown stack; LAYER_MISSING above the limit on layers
  */
 export const describeArchitecture = (checkpoint: CheckpointIndex, stack?: string): Architecture => {
   const names = [...checkpoint.tensors.keys()];
@@ -137,7 +136,6 @@ const tyingOf = ({ config, tied }: CheckpointIndex, hasHead: boolean): boolean |
 const presentIn = (places: Architecture['places']): ReadonlySet<number> =>
   new Set([...places.values()].flatMap(({ layer }) => layer ?? []));
 
-/** For the first missing layer, or the first above the limit. */
 const layerMissing = (model: string, layers: number, present: ReadonlySet<number>): LayerloomError => {
   let layer = 0;
   while (layer < mostLayers && present.has(layer)) layer += 1;

@@ -1,5 +1,5 @@
 /**
- * Prefixes of names of a whole model, or of the language model within a larger one. They are transformers'
+ * Prefixes of a whole model's names, or of the language model's within a larger one: transformers'
  * `base_model_prefix`, which files of the base class lack, and prefixes that its versions gave to multimodal
  * models.
  */
@@ -47,8 +47,8 @@ export const byCanonicalName = (names: Iterable<string>): ReadonlyMap<string, st
 };
 
 /**
- * Maps one model's names to another's spelling, where the two differ. A name that the other model lacks, such
- * as one of a further layer, gets the prefix of similar names.
+ * Maps one model's names to another's spelling, where the two differ. A name that the other model lacks gets
+ * the prefix of similar names.
  *
  * @param like names of the model whose spelling is wanted
  */

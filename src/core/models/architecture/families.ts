@@ -281,8 +281,8 @@ export const families: readonly Family[] = [
 ];
 
 /**
- * Language models within multimodal models, and the text models whose names and arithmetic they have for
- * text. Others have the text model's own type, such as LLaVA's `llama`.
+ * Language models within multimodal models, and the text models with the same names and arithmetic. Other
+ * families, such as LLaVA's `llama`, have the text model's own type.
  */
 const textModels: Readonly<Record<string, string>> = {
   ...{ qwen2_vl: 'qwen2', qwen2_vl_text: 'qwen2', qwen2_5_vl: 'qwen2', qwen2_5_vl_text: 'qwen2' },
@@ -304,7 +304,7 @@ export const typesIn = (config: CheckpointIndex['config']): string[] => {
   return found.filter((type) => typeof type === 'string');
 };
 
-/** The settings of a model's language model, and its type; the type is undefined without `config.json`. */
+/** A model's language model: its settings, and its type, which is undefined without `config.json`. */
 export interface LanguageModel {
   readonly settings: Readonly<Record<string, unknown>>;
   readonly type: string | undefined;

@@ -1,5 +1,5 @@
 // Model types whose files name modules unlike transformers' classes, so that another loader fails. Found by
-// loading an output of each type of transformers 5.24 (test/peers/loads.test.ts).
+// loading an output of each type (test/peers/loads.test.ts).
 
 /** With these types, PEFT 0.21 loads an adapter incompletely if names are those of the base's files. */
 const notByPeft = new Set(

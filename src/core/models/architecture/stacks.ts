@@ -43,10 +43,9 @@ const layerNames = (words: readonly string[]): LayerName => {
 };
 
 /**
- * Returns the stack that `wanted` selects: a whole prefix, or a part such as `decoder` in
- * `model.decoder.layers`.
+ * Returns the stack that `wanted` selects: a whole prefix, or a part such as `decoder`.
  *
- * @throws LayerloomError INVALID_PARAMETER unless exactly one matches
+ * @throws INVALID_PARAMETER unless exactly one matches
  */
 export const stackNamed = (stacks: readonly string[], wanted: string, model: string): string => {
   const found = stacks.filter((stack) => stack === wanted || stack.split('.').includes(wanted));

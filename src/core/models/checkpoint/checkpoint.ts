@@ -1,7 +1,9 @@
 import type { TensorReference } from '../../tensor/reference.js';
 import type { FoundModel, Origin } from '../address/found-model.js';
 
-/** A file's state before weights are read, to detect later writes. Programs can set back mtime, not ctime. */
+/**
+ * A file's state before weights are read, to detect later writes. Programs can set back mtime, but not ctime.
+ */
 export interface FileState {
   /** ctime in nanoseconds, in decimal. Every write updates it; so does adding or removing hard links. */
   readonly ctimeNs: string;
@@ -11,9 +13,8 @@ export interface FileState {
   readonly hashOf: 'samples' | 'bytes';
 }
 
-/** A file's identity, to notice later changes without reading the weights. */
+/** A file's identity, to notice later changes without reading its weights. */
 export interface FileIdentity {
-  /** Absolute. */
   readonly path: string;
   readonly bytes: number;
   /** mtime in nanoseconds, in decimal: a float64 would round it. */
@@ -72,7 +73,7 @@ export interface CheckpointIndex extends Origin {
   readonly tied?: boolean;
   /** Tensors that are copies of others; loaders do not need them. */
   readonly copies?: ReadonlySet<string>;
-  /** Why transformers would build another model from `path`: a phrase that follows the model's name. */
+  /** A phrase that follows the model's name: why transformers would build another model from `path`. */
   readonly notAsLoaded?: string;
   /** Files of weights that are not read. */
   readonly unread?: readonly string[];
@@ -86,7 +87,7 @@ export interface CheckpointIndex extends Origin {
   readonly sideFiles: readonly string[];
   /** Text of side files inside the weights' container, by name. */
   readonly carried?: ReadonlyMap<string, string>;
-  /** Bytes of small tensors that describe others (`descriptions.ts`), by name. */
+  /** Bytes of small tensors that describe others, by name (`descriptions.ts`). */
   readonly descriptions?: ReadonlyMap<string, Uint8Array>;
   readonly warnings: readonly string[];
 }

@@ -27,7 +27,6 @@ export interface ShardIndexFile {
   readonly weightMap: ReadonlyMap<string, string>;
 }
 
-/** A model's files, in the order in which loaders look for them. */
 export interface ModelFiles {
   readonly reader: ContainerReader;
   /** The directory of side files; undefined for a bare file without any. */

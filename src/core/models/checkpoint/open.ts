@@ -23,12 +23,12 @@ export interface KnownOfFiles {
 }
 
 /**
- * Opens the files of a model: a directory, an index, or one file of weights. Reads headers, `config.json`,
+ * Opens a model's files: a directory, an index, or one file of weights. Reads headers, `config.json`,
  * descriptions and names of side files, no weights. Only `readModel` (`src/core/models/reading/`) may call
  * this, since it interprets the tensors.
  *
- * @throws LayerloomError the codes of `findModelFiles`, FILE_MISSING, TENSOR_MISSING, DUPLICATE_TENSOR,
- *   READ_FAILED, CONFIG_INVALID and the codes of its container
+ * @throws the codes of `findModelFiles`, FILE_MISSING, TENSOR_MISSING, DUPLICATE_TENSOR, READ_FAILED,
+ *   CONFIG_INVALID and the codes of its container
  */
 export const openFound = async (found: FoundModel, known: KnownOfFiles): Promise<CheckpointIndex> => {
   const { name, path } = found;
@@ -135,7 +135,6 @@ const openFile = async (
   }
 };
 
-/** Prefixes tensors of a module with its folder. */
 const inFolder = (folder: string, { header, ...file }: OpenedFile): OpenedFile => ({
   ...file,
   header: {

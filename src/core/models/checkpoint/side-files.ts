@@ -55,8 +55,8 @@ export const listSideFiles = async (directory: string): Promise<string[]> => {
 };
 
 /**
- * Returns the sorted names of all other files, and of folders without side files (`NAME/`). Omits the model
- * card and hidden files.
+ * Returns the sorted names of all other files, and of folders without side files (`NAME/`). Omits model card
+ * and hidden files.
  *
  * @param own names of the checkpoint's side files, weights and similar
  */
@@ -92,8 +92,8 @@ const isInOneFolder = (name: string): boolean => {
 };
 
 /**
- * True if a plan may write a side file of this name. It must stay in the output's directory or a known
- * folder, and must not overwrite weights or provenance.
+ * True if a plan may write a side file of this name: it stays in the output's directory or a known folder,
+ * and overwrites neither weights nor provenance.
  */
 export const isSideFileName = (name: string): boolean => {
   const [folder, ...rest] = name.split('/');

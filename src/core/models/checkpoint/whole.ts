@@ -10,7 +10,7 @@ import { readSideFile } from './files/small-file.js';
  * True if a directory has all its weights: a single file, an index with all shards, or an adapter's two
  * files. In the hub's cache, files may be missing or links broken.
  *
- * @throws LayerloomError READ_FAILED
+ * @throws READ_FAILED
  */
 export const hasAllWeights = async (directory: string): Promise<boolean> => {
   const names = await namesIn(directory);

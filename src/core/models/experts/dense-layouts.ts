@@ -12,7 +12,7 @@ export interface MixtureSizes {
   readonly layers: number;
 }
 
-/** A family of mixtures made of dense models: attention, norms, embeddings of one; MLPs of others. */
+/** A family of mixtures made of dense models: attention, norms and embeddings of one model, MLPs of others. */
 export interface MixtureLayout {
   /** mergekit-moe's name. A recipe's `architecture` is a prefix of it, in any case. */
   readonly title: string;

@@ -8,8 +8,8 @@ type Tensors = CheckpointIndex['tensors'];
 
 /**
  * Returns the checkpoint with separate experts, so that both layouts give equal models: splits fused
- * parameters into matrices with the names of the family's files. Experts stored as [in, out] or quantised
- * stay fused. Reads no files.
+ * parameters into matrices named as in the family's files. Experts stored as [in, out] or quantised stay
+ * fused. Reads no files.
  */
 export const separated = (checkpoint: CheckpointIndex): CheckpointIndex => {
   const { tensors: stored, fusedExperts } = checkpoint;
@@ -23,7 +23,8 @@ export const separated = (checkpoint: CheckpointIndex): CheckpointIndex => {
     return [...matricesIn(names, inFiles, reference)];
   });
   const tensors = new Map(entries);
-  // If both layouts give a name, they contradict each other, and the checkpoint stays as it is.
+  // If files already have one of the names, the layouts contradict each other, and the checkpoint stays as it
+  // is.
   return tensors.size === entries.length ? { ...checkpoint, tensors, fusedExperts: { stored } } : checkpoint;
 };
 
@@ -66,7 +67,7 @@ const partOf = (
   return { file, begin: from, end: from + bytes, dtype, shape: [rows / length, columns] };
 };
 
-/** Returns the piece of one matrix in a piece of the fused parameter, if any: rows of one expert. */
+/** Returns the rows of one matrix in a piece of the fused parameter, if any: those of one expert. */
 const piecesWithin = (
   { file, begin, at, sizes }: TensorPiece,
   { expert, first, rows, bytes }: Readonly<Record<'expert' | 'first' | 'rows' | 'bytes', number>>,

@@ -28,11 +28,11 @@ const configKeys = ['quantization_config', 'compression_config'];
 const beside = /^((input|output|activation)(_global)?_scale|weight_shape|(input|output)_zero_point)$/;
 
 /**
- * Lists a quantised checkpoint's tensors as in the original model. Each has the description of its stored
- * parts (`quantised`), which it replaces. Returns unquantised checkpoints and unknown schemes unchanged.
- * Reads no files.
+ * Lists a quantised checkpoint's tensors as in the original model, each with the description of the stored
+ * parts that it replaces (`quantised`). Returns unquantised checkpoints and unknown schemes unchanged. Reads
+ * no files.
  *
- * @throws LayerloomError QUANTISATION_INVALID
+ * @throws QUANTISATION_INVALID
  */
 export const dequantised = (checkpoint: CheckpointIndex): CheckpointIndex => {
   const { config, tensors, quantisation } = checkpoint;

@@ -22,10 +22,10 @@ export interface Packing {
 }
 
 /**
- * Returns the weight of a module with `qweight`, `qzeros` [groups, out] and `scales` [groups, out]. If input
- * features are not in the order of groups, there is also `g_idx` [in].
+ * Returns the weight of a module with `qweight`, `qzeros` [groups, out] and `scales` [groups, out]; also
+ * `g_idx` [in] if input features are not in the order of groups.
  *
- * @throws LayerloomError QUANTISATION_INVALID
+ * @throws QUANTISATION_INVALID
  */
 export const inWords = (
   model: QuantisedCheckpoint,

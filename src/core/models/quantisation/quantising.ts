@@ -9,7 +9,6 @@ import type { Place } from '../architecture/architecture.js';
 /** Rows and columns of a block; may exceed the matrix. */
 export type BlockSize = readonly [rows: number, columns: number];
 
-/** A way to quantise, with its name in options and recipes. */
 interface Quantising {
   readonly scheme: QuantisingScheme;
   /** Possible block sizes, the largest first. */

@@ -17,7 +17,6 @@ export interface QuantisedCheckpoint {
   readonly settings: Settings;
 }
 
-/** A tensor of the original model, and how it is stored. */
 export interface FoundTensor {
   readonly name: string;
   readonly shape: Shape;
@@ -101,7 +100,6 @@ export const checkShape = ({ checkpoint }: QuantisedCheckpoint, found: FoundTens
     const tensor = of.find((one) => checkpoint.tensors.get(one) === reference) ?? name;
     throw invalidQuantisation(checkpoint, reference, tensor, reason);
   };
-  /** Refuses a tensor with another dtype or number of elements. */
   const expect = (reference: TensorReference, dtypes: readonly Dtype[], count: number): void => {
     if (!dtypes.includes(reference.dtype) || elementCount(reference.shape) !== count)
       refuse(

@@ -18,11 +18,11 @@ import { renamed } from './renamed.js';
 import { plainAdapterName } from './wrappers.js';
 
 /**
- * Reads the PEFT LoRA adapter in a directory, or of an adapter's weights file: configuration and header, no
- * weights. Parameters have PEFT's names without its prefix.
+ * Reads a PEFT adapter's configuration and header, no weights: of a directory or a file of weights.
+ * Parameters have PEFT's names without its prefix.
  *
- * @throws LayerloomError NOT_A_CHECKPOINT, ADAPTER_INVALID, ADAPTER_UNSUPPORTED, CONFIG_INVALID, READ_FAILED
- *   and the codes of its container
+ * @throws NOT_A_CHECKPOINT, ADAPTER_INVALID, ADAPTER_UNSUPPORTED, CONFIG_INVALID, READ_FAILED and the codes
+ *   of its container
  */
 export const adapterAt = async (found: FoundModel, known: KnownOfFiles): Promise<Adapter> => {
   const { name, path } = found;

@@ -3,10 +3,10 @@ import { LayerloomError } from '../../base/errors/errors.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 
 /**
- * Refuses a model that transformers would load differently, because evaluations must use what merges read.
+ * Refuses a model that transformers would load differently: evaluations must use what merges read.
  *
  * @param purpose a verb, for the message: `evaluate`
- * @throws LayerloomError NOT_AS_LOADED
+ * @throws NOT_AS_LOADED
  */
 export const refuseUnlikeLoaders = (
   { path, notAsLoaded }: Pick<CheckpointIndex, 'path' | 'notAsLoaded'>,

@@ -7,7 +7,7 @@ import { moduleOf } from '../checkpoint/module-folders.js';
 
 /**
  * Returns prefixes of a model's layers that are foreign to its family, such as a training program's attribute
- * (`policy`, `actor.module`). No loader accepts them. Unknown families and models with code may have any
+ * (`policy`, `actor.module`), which no loader accepts. Unknown families and models with code may have any
  * names.
  */
 export const foreignPrefixesOf = ({

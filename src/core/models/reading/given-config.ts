@@ -34,10 +34,9 @@ export interface GivenConfig {
 }
 
 /**
- * Reads a directory with `config.json`, or such a file. A file is read alone, without what stands beside it.
- * Undefined if nothing is given.
+ * Reads a directory with `config.json`, or only that file. Undefined if nothing is given.
  *
- * @throws LayerloomError CONFIG_INVALID, MODEL_NOT_FOUND, READ_FAILED
+ * @throws CONFIG_INVALID, MODEL_NOT_FOUND, READ_FAILED
  */
 export const readGivenConfig = async (given: string | undefined): Promise<GivenConfig | undefined> => {
   if (given === undefined) return undefined;
@@ -119,7 +118,7 @@ export const withConfig = (checkpoint: CheckpointIndex, { index, texts }: GivenC
   };
 };
 
-/** Sizes of a configuration: a number, and the tensors one of whose dimensions has it. */
+/** Sizes in a configuration, each with the tensors that must have it as a dimension. */
 const sizes: readonly {
   readonly keys: readonly string[];
   readonly of: RegExp;
@@ -171,9 +170,9 @@ const sizes: readonly {
 ];
 
 /**
- * Refuses a configuration that is of another model: other numbers of layers, or sizes that no tensor has.
+ * Refuses another model's configuration: other numbers of layers, or sizes that no tensor has.
  *
- * @throws LayerloomError CONFIG_INVALID
+ * @throws CONFIG_INVALID
  */
 export const checkFit = (checkpoint: CheckpointIndex, { file, index }: GivenConfig): void => {
   const { settings: text, hasTowers } = languageModelOf(index.config);
@@ -215,8 +214,8 @@ const modulesOf = (checkpoint: CheckpointIndex): ReadonlySet<string> =>
   );
 
 /**
- * Warns if layers have other tensors than the weights beside a configuration: loaders would drop some, or make
- * them at random. Skips quantised weights, which have other names.
+ * Warns if layers have other tensors than the weights beside a configuration: loaders would drop some, or
+ * make them at random. Skips quantised weights, which have other names.
  */
 export const otherModules = (checkpoint: CheckpointIndex, { file, beside }: GivenConfig): string[] => {
   if (beside === undefined || beside.config?.['quantization_config'] !== undefined) return [];

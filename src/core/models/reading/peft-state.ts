@@ -31,13 +31,13 @@ const peftPartOf = (name: string): string | undefined =>
 const adapterNameIn = /\.(?:lora_\w+|modules_to_save)\.(?!weight$|bias$)(?<adapter>[^.]+)/;
 
 /**
- * Returns a checkpoint of a PEFT model's whole state as that model: `base_layer` with the adapter's change,
- * by the `adapter_config.json` beside it. Undefined for other checkpoints. Reads no weights.
+ * Returns a PEFT model's whole state as the merged model: `base_layer` with the adapter's change, by the
+ * `adapter_config.json` beside it. Undefined for other checkpoints. Reads no weights.
  *
  * @param names of the files in its directory
  * @param settle determines whether the base's head is its embeddings
- * @throws LayerloomError ADAPTER_INVALID without matching settings; ADAPTER_UNSUPPORTED for other tuners than
- *   LoRA, and for several adapters; NOT_A_CHECKPOINT for factors alone
+ * @throws ADAPTER_INVALID without matching settings; ADAPTER_UNSUPPORTED for other tuners than LoRA, and for
+ *   several adapters; NOT_A_CHECKPOINT for factors alone
  */
 export const mergedState = async (
   checkpoint: CheckpointIndex,

@@ -40,7 +40,7 @@ export interface Reading {
  * All commands open models by this function, so that a path means the same model everywhere.
  *
  * @param config for a whole model without `config.json`
- * @throws LayerloomError MODEL_NOT_FOUND, MODEL_AMBIGUOUS and the codes of its parts
+ * @throws MODEL_NOT_FOUND, MODEL_AMBIGUOUS and the codes of its parts
  */
 export const readModel = async (model: ModelAddress, config?: GivenConfig): Promise<Reading> => {
   if (model.kind === 'adapted') return { checkpoint: await readAdapted(model, config) };
@@ -105,7 +105,7 @@ const readAdapted = async (
 };
 
 /**
- * Decides by file names what a path is. Refuses a directory with both a whole model and an adapter: loaders
+ * Decides by file names what a path is. Refuses a directory with a whole model and an adapter: loaders
  * disagree on which to use, and on which base.
  */
 const kindAt = async ({ path }: FoundModel): Promise<'model' | 'adapter'> => {
@@ -154,7 +154,6 @@ const wholeAt = async (found: FoundModel, config: GivenConfig | undefined): Prom
   return await settle(withoutWrappers(opened));
 };
 
-/** Mentions adapters in subfolders, where PEFT saves several. */
 const withAdapters = async (error: unknown, directory: string): Promise<unknown> => {
   if (!(error instanceof LayerloomError) || error.code !== 'NOT_A_CHECKPOINT') return error;
   const names = await adaptersIn(directory);

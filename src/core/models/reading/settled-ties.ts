@@ -24,7 +24,7 @@ import { sideFilePath } from '../checkpoint/side-file-content.js';
  * different values, they are separate, whatever `config.json` says. Reads values up to the first difference,
  * and none if `config.json` says untied.
  *
- * @throws LayerloomError CONFIG_INVALID if head and embeddings have different shapes; READ_FAILED
+ * @throws CONFIG_INVALID if head and embeddings have different shapes; READ_FAILED
  */
 export const settledTies = async (
   given: CheckpointIndex,

@@ -53,10 +53,10 @@ const plainName = (name: string, { isLeading, ...of }: Wrappers): PlainName => {
 
 /**
  * Returns a checkpoint without wrappers (torch.compile, FSDP, DDP, PEFT) and training programs' attributes in
- * its names, with a warning. No loader accepts wrapped names.
+ * its names, with a warning: no loader accepts them.
  *
- * @throws LayerloomError DUPLICATE_TENSOR if a tensor exists with and without a wrapper; WEIGHTS_UNSUPPORTED
- *   for flattened FSDP parameters
+ * @throws DUPLICATE_TENSOR if a tensor exists with and without a wrapper; WEIGHTS_UNSUPPORTED for flattened
+ *   FSDP parameters
  */
 export const withoutWrappers = (checkpoint: CheckpointIndex): CheckpointIndex => {
   const { tensors, files, path } = checkpoint;

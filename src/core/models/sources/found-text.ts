@@ -3,8 +3,8 @@ import { type FoundModel, type FoundWithAdapter, sharedAddress } from '../addres
 import { splitName, withName } from '../address/name.js';
 import { isModelFile, withoutExtension } from '../checkpoint/containers/containers.js';
 
-// Texts that name found models. A name with a slash is never written as `NAME=`, because it is a source's
-// name or contains folders.
+// Texts that name found models. A name with a slash is never written as `NAME=`: it is a source's name, or
+// contains folders.
 
 /** Returns a portable name: `org/name@COMMIT`, `./math-1` beside the recipe, or `./base+./adapter`. */
 export const portableText = (model: FoundWithAdapter): string => {

@@ -11,8 +11,7 @@ import { remoteSources } from './sources.js';
  * Finds a model on this machine without network: an existing path, or a source's local copy. `NAME=` sets the
  * model's name.
  *
- * @throws LayerloomError MODEL_NOT_FOUND, listing what was tried, also for a base with an adapter;
- *   READ_FAILED
+ * @throws MODEL_NOT_FOUND, listing what was tried, also for a base with an adapter; READ_FAILED
  */
 export const locate = async (model: ModelAddress): Promise<FoundModel> => {
   if (model.kind === 'adapted') {

@@ -36,7 +36,7 @@ export interface RangeCacheRemoval {
  * Removes models from the cache of ranges: selected ones, those that another cache has whole, and leftovers
  * of interrupted downloads. Keeps models in use.
  *
- * @throws LayerloomError WRITE_FAILED
+ * @throws WRITE_FAILED
  */
 export const removeFromRangeCache = async (
   selection: RangeCacheSelection = {},

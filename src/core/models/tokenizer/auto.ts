@@ -14,7 +14,7 @@ const remedy = () =>
  * become added tokens, which also match inside words.
  *
  * @param reference the model whose ids are preferred
- * @throws LayerloomError TOKENIZER_MISMATCH, TOKENIZER_UNSUPPORTED
+ * @throws TOKENIZER_MISMATCH, TOKENIZER_UNSUPPORTED
  */
 export const autoTokens = (
   models: readonly ModelTokens[],

@@ -15,12 +15,11 @@ import { missingWarnings, movedWarnings, rowlessWarnings, rowsWarning } from './
 export type { VocabularyModel } from './resolve-models.js';
 
 /**
- * Returns a merge's vocabulary: tokens, rows of the embeddings, and changed tokenizer files. Undefined if all
- * rows and the donor's files stay as they are.
+ * Returns a merge's vocabulary: tokens, rows of the embeddings, and changed tokenizer files. Undefined if
+ * nothing changes.
  *
  * @param models the merged models, then companions such as the base
- * @throws LayerloomError TOKENIZER_MISMATCH, TOKENIZER_UNSUPPORTED, INVALID_PARAMETER, READ_FAILED,
- *   CONFIG_INVALID
+ * @throws TOKENIZER_MISMATCH, TOKENIZER_UNSUPPORTED, INVALID_PARAMETER, READ_FAILED, CONFIG_INVALID
  */
 export const mergeVocabularies = async (
   models: readonly VocabularyModel[],

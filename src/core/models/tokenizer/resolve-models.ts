@@ -14,7 +14,7 @@ export interface VocabularyModel {
  * that of `models[options.reference]`, if it has as many rows.
  *
  * @param options.assumes true to assume this for models without a text tokenizer, too
- * @throws LayerloomError TOKENIZER_UNSUPPORTED, READ_FAILED, CONFIG_INVALID
+ * @throws TOKENIZER_UNSUPPORTED, READ_FAILED, CONFIG_INVALID
  */
 export const resolveModels = async (
   models: readonly VocabularyModel[],

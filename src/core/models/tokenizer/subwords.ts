@@ -23,9 +23,9 @@ const seconds = { inAll: 1, token: 5e-6, character: 25e-6 };
 
 /**
  * Returns rows of the tokens into which a model's tokenizer splits texts. Bytes that are not valid text use
- * the rows of single bytes. Leaves out tokens for which no row exists.
+ * the rows of single bytes. Leaves out tokens without rows.
  *
- * @throws LayerloomError TOKENIZER_UNSUPPORTED, READ_FAILED, CONFIG_INVALID
+ * @throws TOKENIZER_UNSUPPORTED, READ_FAILED, CONFIG_INVALID
  */
 export const subwordsOf = async (
   checkpoint: CheckpointIndex,
@@ -62,7 +62,7 @@ export const subwordsOf = async (
   });
 };
 
-/** Splits in a thread with a time limit, because an untrusted tokenizer's expressions may take forever. */
+/** Splits in a thread with a time limit: an untrusted tokenizer's expressions may take forever. */
 const splitAll = async (
   tokenizer: Readonly<Record<string, unknown>>,
   config: object,

@@ -19,7 +19,7 @@ export interface OutputTokens {
  * vocabularies by id, which become plain added tokens; then their added tokens, with the first model's
  * settings; then `wanted` tokens that no model has.
  *
- * @throws LayerloomError TOKENIZER_UNSUPPORTED
+ * @throws TOKENIZER_UNSUPPORTED
  */
 export const uniteTokens = (
   models: readonly ModelTokens[],

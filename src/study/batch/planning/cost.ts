@@ -15,7 +15,6 @@ export interface BatchCost {
   readonly merges: number;
   /** Bytes of all merges, each written separately. */
   readonly bytesPlain: number;
-  /** Bytes of the distinct shards. */
   readonly bytesDistinct: number;
   /** Bytes of the missing shards. */
   readonly bytesToWrite: number;

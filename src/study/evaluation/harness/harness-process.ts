@@ -73,7 +73,6 @@ export interface TrialWords {
   readonly prompt: string;
   readonly max_tokens: number;
   readonly chat: boolean;
-  /** Arguments for the harness's `hf`. */
   readonly arguments: Readonly<Record<string, unknown>>;
 }
 

@@ -52,7 +52,6 @@ export interface Experiment extends z.output<typeof plainSettings> {
   readonly text: string;
   /** The base: an absolute path or `org/name`, with an optional prefix `NAME=`. */
   readonly base: string | undefined;
-  /** Task experts, which all languages share. */
   readonly tasks: Experts;
   readonly languages: ReadonlyMap<string, Experts>;
   /** Training runs, for averaging windows of checkpoints. */

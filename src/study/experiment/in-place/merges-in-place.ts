@@ -254,7 +254,6 @@ const tensorsOf = (checkpoint: CheckpointIndex): PlacedTensor[] =>
     return path === undefined ? [] : [{ name, dtype, shape, begin, end, file: path }];
   });
 
-/** Returns the weight files and their index. */
 const weightFilesOf = async ({ files, path, folder = path }: CheckpointIndex): Promise<string[]> => {
   const indexes = indexNames.map((name) => join(folder, name));
   const there = await Promise.all(indexes.map(exists));

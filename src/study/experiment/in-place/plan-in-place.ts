@@ -30,7 +30,6 @@ export interface PlacedMerge {
 
 type DividedShard = Pick<PlacedMerge, 'copied' | 'computed'> & { readonly part: ContentPart };
 
-/** Places of all merges' weights. */
 export interface PlacedMerges {
   readonly merges: ReadonlyMap<PlannedMerge<BatchMerge>, PlacedMerge>;
   /** The distinct shards to make, by key. */

@@ -5,7 +5,6 @@ import { nearPath } from '../../../core/base/files/near-path.js';
 import { findWeights, isWeightsName } from '../../../core/models/checkpoint/containers/containers.js';
 import { adapterConfigName } from '../../../core/models/checkpoint/files/file-names.js';
 
-/** The error of a directory without a record. */
 export const noRecord = async (directory: string): Promise<LayerloomError<'EXPERIMENT_MISSING'>> => {
   const found = await stat(directory).catch(() => undefined);
   const names = found?.isDirectory() ? await readdir(directory).catch(() => []) : [];

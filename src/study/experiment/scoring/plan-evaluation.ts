@@ -83,7 +83,6 @@ export interface EvaluationPlan extends ScoringTime {
   /** Numbers of models with all results, and of existing results. */
   readonly kept: number;
   readonly there: number;
-  /** Models that cannot be read. */
   readonly failed: readonly (ScoreError & { readonly model: string })[];
   /** Tasks that cannot be run, and tasks that the missing harness would know. */
   readonly impossible: readonly (ScoreError & { readonly task: string })[];

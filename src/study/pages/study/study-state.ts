@@ -63,7 +63,6 @@ export interface StudyState {
   readonly unread: readonly string[];
 }
 
-/** Most errors on a page. */
 const mostErrors = 12;
 
 export class StudyWatch {

@@ -201,7 +201,6 @@ export interface RankedFacts {
   readonly scores: readonly number[];
 }
 
-/** Returns a message if there are too few problems. */
 export const whyTooFew = (n: number): string | undefined =>
   n < fewestProblems
     ? `${verdictWords['too few problems']} (${problems(n)}, at least ${fewestProblems} are needed)`

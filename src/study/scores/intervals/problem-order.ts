@@ -83,7 +83,6 @@ class Coloured {
   }
 }
 
-/** Refines the colours of rows; returns the colours of problems. */
 const refined = (rows: readonly Coloured[]): Int32Array => {
   const problems = new Int32Array(rows[0]?.cells[0]?.length ?? 0);
   for (const row of rows) row.colour = row.kind;

@@ -63,7 +63,6 @@ export const loadScores = async (directory: string, loading: Loading = {}): Prom
   };
 };
 
-/** Returns the texts of the scored problems of each task. */
 const textsByTask = (
   models: readonly ScoredModel[],
   texts: ProblemTexts,

@@ -42,7 +42,6 @@ export interface TrainingRun {
   readonly seed: number;
   readonly devices: number;
   readonly batchPerDevice: number;
-  /** Optimiser steps of the run. */
   readonly steps: number;
   /** Optimiser steps between checkpoints. */
   readonly stepsPerCheckpoint: number;

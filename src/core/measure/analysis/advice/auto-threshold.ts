@@ -4,7 +4,7 @@ import { isLayerMatrix } from '../columns.js';
 
 const aboveShare = 1 / 3;
 
-/** Ascending, in layers only, without NaN and infinity. */
+/** Returns the MAVs of all matrices in layers, ascending, without NaN and infinity. */
 export const sortedRows = (experts: readonly MavVectors[]): Float32Array => {
   const vectors = experts.flatMap(({ tensors, vectors: all }) =>
     Object.entries(tensors).flatMap(([name, tensor]) => (isLayerMatrix(tensor) ? (all.get(name) ?? []) : [])),
@@ -25,7 +25,7 @@ export const sortedRows = (experts: readonly MavVectors[]): Float32Array => {
   );
 };
 
-/** By binary search. */
+/** Finds the first element for which `has` is true, by binary search. */
 const firstAt = (sorted: Float32Array, has: (mav: number) => boolean): number => {
   let [from, to] = [0, sorted.length];
   while (from < to) {
@@ -37,8 +37,8 @@ const firstAt = (sorted: Float32Array, has: (mav: number) => boolean): number =>
 };
 
 /**
- * A third of the changed rows exceed it, over all experts' matrices in layers; undefined if no row changed.
- * Charts with this threshold show where an expert changed most, however much it changed.
+ * Returns the threshold that a third of the changed rows in layers exceed, over all experts; undefined if no
+ * row changed. Charts with it show where an expert changed most, however much it changed.
  */
 export const autoThreshold = (experts: readonly MavVectors[]): number | undefined => {
   const sorted = sortedRows(experts);

@@ -11,13 +11,16 @@ import {
 import { parseHubId } from '../../../models/address/remote.js';
 import { locateIfHere } from '../../../models/sources/locate.js';
 
-/** An expert may have none. */
+/** Roles by expert; experts without a role are absent. */
 export type ExpertRoles = ReadonlyMap<string, Side>;
 
-/** For each role: names of experts, or models. */
 export type GivenRoles = Readonly<Record<Side, readonly string[] | undefined>>;
 
-/** @throws LayerloomError INVALID_PARAMETER for an unknown name, or for a name with both roles */
+/**
+ * Returns roles by expert.
+ *
+ * @throws INVALID_PARAMETER for an unknown name, or for a name with both roles
+ */
 export const rolesOf = (experts: readonly string[], given: GivenRoles): ExpertRoles => {
   const roles = new Map<string, Side>();
   for (const side of sides)
@@ -38,11 +41,11 @@ export const rolesOf = (experts: readonly string[], given: GivenRoles): ExpertRo
 };
 
 /**
- * A name of an expert is never read as a model. Any other text is a model if it has a name or a slash, if it
- * exists, or if no experts are given.
+ * Opens the models among names in roles, and returns the roles. An expert's name is never read as a model.
+ * Any other text is a model if it has a name or a slash, if it exists, or if no experts are given.
  *
  * @returns also `rolesOf` by the names of the open experts
- * @throws LayerloomError the codes of `parseAddress`
+ * @throws the codes of `parseAddress`
  */
 export const withRoles = async (given: readonly string[], roles: GivenRoles) => {
   const experts = [...given];

@@ -4,10 +4,9 @@ import type { MavVectors } from '../analysis.js';
 import type { ExpertRoles } from './expert-roles.js';
 import { layerProfile } from './layer-profile.js';
 
-/** A reason to doubt a proposal. */
 export type Concern =
   /**
-   * The swap takes less of the language expert's largest changes than if they were spread evenly over layers.
+   * The swap takes fewer of the language expert's largest changes than an even spread over layers would give.
    */
   | 'language in the middle'
   /** The largest changes of both experts are in the same layers. */
@@ -43,8 +42,8 @@ export const mostCommon = 0.9;
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0);
 
 /**
- * The smallest number counts the first layers that the margin gives to the language expert; the largest ends
- * before the first layer that it gives to the task expert.
+ * Returns the smallest and largest count at one end. The smallest counts the first layers that the margin
+ * gives to the language expert; the largest ends before the first layer that it gives to the task expert.
  *
  * @param excess from this end on: language share minus task share, in units of an even share
  */
@@ -59,18 +58,18 @@ const rangeFrom = (excess: readonly number[], margin = usualMargin): readonly [n
 const within = (count: number, [fewest, most]: readonly [number, number]): number =>
   Math.min(most, Math.max(fewest, count));
 
-/** Language share minus task share for each layer from 0, in units of an even share. */
+/** Returns language share minus task share for each layer, in units of an even share. */
 const excessOf = (task: readonly number[], language: readonly number[]): number[] =>
   language.map((of, layer) => (of - itemAt(task, layer)) * task.length);
 
-/** Σ over layers of the smaller share of the largest changes. */
+/** Returns Σ over layers of the smaller share of the largest changes. */
 export const commonShare = (task: readonly number[], language: readonly number[]): number =>
   sum(task.map((of, layer) => Math.min(of, itemAt(language, layer))));
 
-/** For one end: the paper's default, and the counts that the margins give. */
+/** The paper's default at one end, and the counts that the margins give. */
 export interface CountsOfEnd {
   readonly standard: number;
-  /** Counts in ascending order: several only if the choice is nearly a tie. */
+  /** Ascending; several only if the choice is nearly a tie. */
   readonly counts: readonly number[];
   /** Smallest and largest count at the usual margin, as in `Proposal`. */
   readonly range: readonly [number, number];
@@ -96,7 +95,7 @@ export const topCounts = (
   countsOfEnd(excessOf(task, language).slice(bottom).reverse(), scaledCount(paperCounts.top, task.length));
 
 /**
- * The paper's default counts, scaled to the layers, within what the changes support.
+ * Proposes the paper's default counts, scaled to the layers, within what the changes support.
  *
  * @param task each layer's share of the task expert's largest changes, from `layerProfile`
  * @param language those of the language expert
@@ -120,7 +119,7 @@ export const proposalOf = (
   return { bottom, top, bottomRange, topRange, kept, common, concerns };
 };
 
-/** Skips experts that changed nothing. */
+/** Proposes counts for each pair of experts; skips experts that changed nothing. */
 export const proposalsOf = (experts: readonly MavVectors[], roles: ExpertRoles): Proposal[] => {
   const profiles = (role: 'task' | 'language') =>
     experts.flatMap((mav) => {

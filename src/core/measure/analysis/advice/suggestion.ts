@@ -26,16 +26,14 @@ export interface ProfiledExpert {
   readonly profile: readonly number[] | undefined;
 }
 
-/**
- * Layers with at least 1.5 times an even share of an expert's largest changes, and the share in all of these.
- */
+/** Layers with at least 1.5 times an even share of an expert's largest changes, and their share in all. */
 export interface LargestChanges {
   /** A set of layers such as `0,24-31`; empty if no layer stands out. */
   readonly layers: string;
   readonly share: number;
 }
 
-/** With their reasons. */
+/** Suggested numbers of layers, with reasons. */
 export interface SuggestedLayers {
   readonly bottom: number;
   readonly top: number;
@@ -43,11 +41,11 @@ export interface SuggestedLayers {
   readonly undecided: readonly string[];
   readonly reasons: { readonly bottom: string; readonly top: string };
   readonly largest: Readonly<Record<Side, LargestChanges>>;
-  /** The suggested swap, the paper's default, and others, the nearest first; at most `budget` swaps. */
+  /** The suggested swap, the paper's default, and others, nearest first; at most `budget`. */
   readonly swaps: readonly SuggestedSwap[];
 }
 
-/** Least `unevenness` of a profile on which advice may be based. */
+/** Advice needs a profile with at least this `unevenness`. */
 const flat = 0.1;
 
 const outstanding = 1.5;
@@ -77,7 +75,7 @@ const largestOf = ({ profile = [] }: ProfiledExpert): LargestChanges => {
   return { layers: formatLayers(layers), share: sum(layers.map((at) => profile[at] ?? 0)) };
 };
 
-/** Empty if the profiles decide. */
+/** Returns why the profiles decide nothing; empty if they decide. */
 const undecidedBy = (task: ProfiledExpert, language: ProfiledExpert): string[] => {
   const still = [task, language].filter(({ profile }) => profile === undefined);
   if (still.length > 0 || task.profile === undefined || language.profile === undefined)
@@ -96,8 +94,8 @@ const undecidedBy = (task: ProfiledExpert, language: ProfiledExpert): string[] =
 };
 
 /**
- * Returns why all changes (Σ|Δ|) speak against a choice by the largest ones: the default keeps far more of one
- * expert, and hardly less of the other. Undefined if they do not.
+ * Returns why all changes (Σ|Δ|) contradict a choice by the largest ones: the default keeps far more of one
+ * expert, and hardly less of the other. Undefined if they agree.
  */
 const contradictionOf = (
   { task, language }: Readonly<Record<Side, ProfiledExpert>>,
@@ -145,7 +143,7 @@ const choose = (
   };
 };
 
-/** Near the suggested and the paper's (§4.2: 3 to 5 and 0 to 2), the nearest first. */
+/** Returns swaps near the suggested one and the paper's (§4.2: 3 to 5 and 0 to 2), the nearest first. */
 const swapsNear = (
   { bottom, top }: { readonly bottom: number; readonly top: number },
   layers: number,
@@ -160,8 +158,8 @@ const swapsNear = (
 };
 
 /**
- * Judges by where the experts' largest changes are (`proposalOf`). If the measurements say nothing, returns
- * the paper's default, scaled to the models' layers.
+ * Suggests numbers of layers by where the experts' largest changes are (`proposalOf`). If the measurements
+ * say nothing, returns the paper's default, scaled to the models' layers.
  *
  * @param doubts other reasons to trust no measurement
  * @param budget the largest number of swaps
@@ -173,7 +171,7 @@ export const suggestLayers = (
 ): SuggestedLayers => {
   const layers = task.shares.layers.length;
   const standard = {
-    // At least one layer from the language expert: for 3 layers, 5 of 32 would be scaled to 0.
+    // Takes at least one layer from the language expert: for 3 layers, 5 of 32 would be scaled to 0.
     bottom: Math.max(1, scaledCount(paperCounts.bottom, layers)),
     top: scaledCount(paperCounts.top, layers),
   };

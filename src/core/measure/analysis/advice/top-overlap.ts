@@ -3,7 +3,7 @@ import { itemAt, valueAt } from '../../../base/errors/lookup.js';
 import type { MavVectors } from '../analysis.js';
 import { isLayerMatrix } from '../columns.js';
 
-/** How many rows are among the largest changes of both of two experts, in one layer or in all. */
+/** Number of rows among the largest changes of both of two experts, in one layer or in all. */
 export interface TopOverlapPart {
   /** Null for all layers together. */
   readonly layer: number | null;
@@ -16,7 +16,6 @@ export interface TopOverlapPart {
   readonly chance: number | null;
 }
 
-/** Overlap of two experts' largest changes. */
 export interface TopOverlap {
   readonly experts: readonly [string, string];
   /** Share of each matrix's rows that count as largest. */
@@ -34,7 +33,7 @@ export const checkTopShare = (share: number | undefined, experts: number): void 
     throw invalidParameter('top-share', share, 'two experts at least, whose changes it compares');
 };
 
-/** At most `count` changed rows; among ties, the first. */
+/** Returns the `count` rows with the largest MAV, or fewer if fewer changed; among ties, the first. */
 const largestRows = (vector: Float32Array, rows: readonly number[], count: number): ReadonlySet<number> => {
   const changed = rows.filter((row) => itemAt(vector, row) > 0);
   return new Set(changed.sort((a, b) => itemAt(vector, b) - itemAt(vector, a) || a - b).slice(0, count));
@@ -79,7 +78,7 @@ const overlapOf = (a: MavVectors, b: MavVectors, topShare: number): TopOverlap =
 };
 
 /**
- * For each pair of experts. In each matrix in layers, the `topShare` of rows with the largest MAV counts, so
+ * Compares each pair of experts by the `topShare` of rows with the largest MAV in each matrix in layers, so
  * that no matrix dominates.
  */
 export const topOverlapsOf = (experts: readonly MavVectors[], topShare: number): TopOverlap[] =>

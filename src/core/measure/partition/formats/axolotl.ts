@@ -8,11 +8,11 @@ export interface AxolotlOptions {
 }
 
 /**
- * axolotl (`utils/freeze.py`, `LayerNamePattern`) reads dots literally, matches from the name's beginning,
- * and reads `[a:b]` at a pattern's end as a range of rows. So dots are not escaped, and no pattern ends that
- * way.
+ * Returns patterns for axolotl (`utils/freeze.py`, `LayerNamePattern`), which reads dots literally, matches
+ * from the name's beginning, and reads `[a:b]` at a pattern's end as a range of rows. So dots are not
+ * escaped, and no pattern ends that way.
  *
- * @throws LayerloomError PARTITION_UNSUPPORTED for a side that trains nothing
+ * @throws PARTITION_UNSUPPORTED for a side that trains nothing
  */
 export const axolotlOptions = (partition: Partition, side: Side): AxolotlOptions => ({
   unfrozen_parameters: patternsOf(partition, someTrainedBy(partition, side, 'axolotl'), true),

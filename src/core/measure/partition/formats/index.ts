@@ -73,9 +73,9 @@ const ofBoth = {
 >;
 
 /**
- * Skips sides that the format cannot express, with a warning.
+ * Formats a partition. Skips sides that the format cannot express, with a warning.
  *
- * @throws LayerloomError PARTITION_UNSUPPORTED if the format can express neither side
+ * @throws PARTITION_UNSUPPORTED if the format can express neither side
  */
 export const formatPartition = (partition: Partition, format: PartitionFormat): FormattedPartition => {
   if (format === 'json' || format === 'python') {

@@ -14,7 +14,7 @@ export interface LlamaFactoryOptions {
   readonly freeze_extra_modules?: string;
 }
 
-/** `leftOut`: parameters of the side that stay frozen. */
+/** The options; `leftOut` lists the side's parameters that stay frozen. */
 export interface LlamaFactoryFreeze {
   readonly options: LlamaFactoryOptions;
   readonly leftOut: readonly string[];
@@ -23,12 +23,13 @@ export interface LlamaFactoryFreeze {
 const name = 'LLaMA-Factory';
 
 /**
- * The options can express only the first or the last layers, with the same modules in each. A final `norm` is
- * left out: `freeze_extra_modules` matches parts of names, so `norm` would also train each `input_layernorm`.
+ * Returns options for first or last layers with the same modules in each; they can express no others. Leaves
+ * out a final `norm`: `freeze_extra_modules` matches parts of names, so `norm` would also train each
+ * `input_layernorm`.
  *
- * The result is checked against `_setup_freeze_tuning` (`model/adapter.py`) over all parameters.
+ * Checks the result against `_setup_freeze_tuning` (`model/adapter.py`) over all parameters.
  *
- * @throws LayerloomError PARTITION_UNSUPPORTED
+ * @throws PARTITION_UNSUPPORTED
  */
 export const llamaFactoryFreeze = (partition: Partition, side: Side): LlamaFactoryFreeze => {
   const all = partNames.flatMap((part) => partition.parts[part]);

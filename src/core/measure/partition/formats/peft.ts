@@ -14,14 +14,14 @@ interface NamedTargets extends Required<PeftTargets> {
 }
 
 /**
- * Returns `LoraConfig` arguments with which PEFT adapts exactly the matrices in one side's layers. Gives
- * names and layers if these layers have the same modules; otherwise a regular expression for whole names, or
- * for a mixture a list, because PEFT treats expressions differently there. The result is checked against
- * PEFT's own rule (`check_target_module_exists`) over all modules.
+ * Returns `LoraConfig` arguments with which PEFT adapts exactly the matrices in one side's layers: names and
+ * layers if these layers have the same modules; otherwise a regular expression for whole names. A mixture
+ * gets a list, because PEFT treats expressions differently there. Checks the result against PEFT's own rule
+ * (`check_target_module_exists`) over all modules.
  *
  * Parameters outside the layers, norms and biases are not adapted; `modules_to_save` may add them.
  *
- * @throws LayerloomError PARTITION_UNSUPPORTED for a part without matrices in layers
+ * @throws PARTITION_UNSUPPORTED for a part without matrices in layers
  */
 export const peftTargets = (partition: Partition, side: Side): PeftTargets => {
   const adapted = adaptedBy(partition, side);
@@ -57,7 +57,7 @@ const lastPart = (path: string): string => path.slice(path.lastIndexOf('.') + 1)
 
 const namesOf = ({ parts }: Partition): readonly string[] => partNames.flatMap((part) => parts[part]);
 
-/** As parameters' names imply them, including modules that only contain others. */
+/** Lists modules that parameters' names imply, including those that only contain others. */
 const modulesOf = (partition: Partition): readonly string[] => {
   const modules = new Set<string>();
   for (const name of namesOf(partition)) {
@@ -67,7 +67,7 @@ const modulesOf = (partition: Partition): readonly string[] => {
   return [...modules];
 };
 
-/** PEFT compares the end of the name, and the first number after the layers' pattern. */
+/** Returns PEFT's rule: it compares the end of the name, and the first number after the layers' pattern. */
 const targetRule = ({
   target_modules: targets,
   layers_to_transform: layers,

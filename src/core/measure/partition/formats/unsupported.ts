@@ -5,8 +5,8 @@ export const unsupported = (format: string, what: string, remedy: string): Layer
   new LayerloomError('PARTITION_UNSUPPORTED', { format, what, remedy });
 
 /**
- * @throws LayerloomError PARTITION_UNSUPPORTED if the side trains nothing: without a name to unfreeze,
- * trainers train everything
+ * @throws PARTITION_UNSUPPORTED if the side trains nothing: without a name to unfreeze, trainers train
+ *   everything
  */
 export const someTrainedBy = (partition: Partition, side: Side, format: string): readonly string[] => {
   const trained = trainedBy(partition, side);

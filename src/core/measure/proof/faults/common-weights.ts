@@ -4,10 +4,9 @@ import type { Evidence, Sampled } from '../evidence.js';
 import { isShortDtype, rounded, unitAt } from '../precision.js';
 import type { Source } from '../sources.js';
 
-// Weights that all wrong tensors have in common. Experts that barely changed show a wrong weight only in the
-// elements that it rounds to the other side: too few for a fit of one tensor, and no edits.
+// Weights that all wrong tensors have in common. If experts barely changed, a wrong weight shows only in the
+// elements that it rounds to the other side: too few for a fit of one tensor, and too many for edits.
 
-/** Weights that explain every difference of the samples, up to roundings. */
 export interface CommonWeights {
   readonly samples: readonly Sampled[];
   readonly sources: readonly Source[];
@@ -94,7 +93,6 @@ const firstOf = (samples: readonly Sampled[]): readonly Sampled[] => {
   });
 };
 
-/** Solves one weight for each source over all samples. */
 const solved = (
   samples: readonly Sampled[],
   of: (sample: Sampled) => Float32Array,
@@ -175,7 +173,7 @@ const candidatesOf = (
   return { candidates: [[first, Number((sum - first).toFixed(4))], ...candidates], range };
 };
 
-/** Steps of a weight, the least and the largest, and an error of computing them, in steps. */
+/** Steps of a weight, its least and largest value, and an error of computing them, in steps. */
 const [step, least, most, tiny] = [0.001, -1, 2, 1e-6];
 
 /** Returns the weights of the first of two sources with which most elements are rounded as found. */

@@ -119,7 +119,7 @@ export const rolesExchanged: FaultKind = {
   },
 };
 
-/** Whole layers of a swap come from the other expert. */
+/** A fault: whole layers of a swap come from the other expert. */
 export const wrongBoundary: FaultKind = {
   kind: 'wrong_boundary',
   find: async (evidence, names) => {
@@ -140,7 +140,7 @@ export const wrongBoundary: FaultKind = {
   },
 };
 
-/** Some other tensors are one input's, unmerged. */
+/** A fault: some other tensors are one input's, unmerged. */
 export const partNotMerged: FaultKind = {
   kind: 'part_not_merged',
   find: async (evidence, names) => {

@@ -10,16 +10,13 @@ export interface FaultKind {
 
 const mostNames = 3;
 
-/** Lists names: `a, b, c and 5 more`. */
 export const listed = (names: readonly string[]): string => {
   const shown = names.slice(0, mostNames).join(', ');
   return names.length <= mostNames ? shown : `${shown} and ${names.length - mostNames} more`;
 };
 
-/** Formats a count: `1 tensor`, `3 tensors`. */
 export const counted = (count: number, what: string): string => `${count} ${what}${count === 1 ? '' : 's'}`;
 
-/** Formats layers: `layers 0–3 and 7`. */
 export const layersIn = (layers: readonly (number | null)[]): string => {
   const numbers = [...new Set(layers)].filter((layer) => layer !== null).sort((a, b) => a - b);
   const texts = formatLayers(numbers).replaceAll('-', '–').split(',');

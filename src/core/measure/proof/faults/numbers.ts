@@ -199,10 +199,9 @@ const triedSteps = 8;
 /** Numbers of a grid may be off by this share of a step, and by their rounding. */
 const mostOff = 0.02;
 
-/** Shares of a tensor's elements that lie on a grid: at least for one that was quantised, at most for others. */
+/** Least share of elements on a grid in a quantised tensor, and the most in others. */
 const [leastOnGrid, mostOnGrid] = [0.99, 0.9];
 
-/** Elements to examine, and the least number of blocks. */
 const [examined, leastBlocks] = [4096, 8];
 
 /** Returns whole blocks of a tensor in a sample of it. */
@@ -224,7 +223,7 @@ const blocksIn = ({ found, slices }: Sampled, size: number): readonly (readonly 
   return all.slice(0, Math.max(leastBlocks, Math.ceil(examined / size)));
 };
 
-/** Returns the share of elements, without zeros, that are whole multiples of their block's step, rounded. */
+/** Returns the share of nonzero elements that are whole multiples of their block's step, rounded. */
 const onGrid = (
   blocks: readonly Float32Array[],
   [, codes, of]: (typeof levels)[number],
@@ -339,7 +338,7 @@ const offNf4 = (values: Float32Array): number => {
   return count === 0 ? 1 : total / count;
 };
 
-/** The adapter was merged into a base that had been quantised to four bits, as for training. */
+/** A fault: the adapter was merged into a base that had been quantised to four bits, as for training. */
 export const baseQuantised: FaultKind = {
   kind: 'quantised_between',
   find: async (evidence, names) => {

@@ -26,7 +26,6 @@ const byLayer = ({ sample, from }: Moved): boolean =>
   sample.layer !== from.layer &&
   sample.module === from.module;
 
-/** Maps each layer to the layer whose tensors it has. */
 const layerMap = (moved: readonly Moved[]): ReadonlyMap<number, number> =>
   new Map(moved.map(({ sample, from }) => [sample.layer ?? 0, from.layer ?? 0]));
 
@@ -121,7 +120,6 @@ const mostRows = 400_000;
 const ofRow = 16;
 const sameRow = 0.01;
 
-/** Returns the first elements of each row. */
 const headsOf = async (
   rows: number,
   columns: number,

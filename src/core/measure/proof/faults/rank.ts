@@ -41,7 +41,6 @@ export const rankOfRows = (
 
 const sweeps = 12;
 
-/** Returns a symmetric matrix's eigenvalues, by Jacobi's rotations. */
 const eigenvaluesOf = (matrix: number[][]): number[] => {
   const size = matrix.length;
   const at = (row: number, column: number): number => matrix[row]?.[column] ?? 0;

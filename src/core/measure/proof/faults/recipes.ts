@@ -73,7 +73,6 @@ export const densityIgnored = byRecipe('density_ignored', (recipe) => {
   return [['the density was ignored, and every change kept', { ...all, density: 1 }]];
 });
 
-/** Usual densities. */
 const densities = [0.1, 0.2, 0.25, 0.3, 0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.9];
 
 export const wrongDensity = byRecipe('wrong_density', (recipe) =>

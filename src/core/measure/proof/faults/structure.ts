@@ -2,7 +2,6 @@ import { isCopy } from '../agreement.js';
 import type { Evidence } from '../evidence.js';
 import { counted, type FaultKind, layersIn, listed } from './kind.js';
 
-// Faults that names and shapes show.
 
 const inState = (evidence: Evidence, names: readonly string[], state: string) => {
   const left = new Set(names);
@@ -102,7 +101,6 @@ export const tensorsAdded = oneSided(
   (count, names) => `the output has ${counted(count, 'tensor')} that the recipe does not make: ${names}`,
 );
 
-/** Returns the pairs whose shapes differ. */
 const otherShapes = (evidence: Evidence, names: readonly string[]) =>
   names.flatMap((name) => {
     const { expected, found } = evidence.pairOf(name);

@@ -240,10 +240,13 @@ export const kindsInCommon: readonly FaultKind[] = [
   wrongWeights,
 ].map(inCommon);
 
-/** Elements of all tensors together, by which weights are solved that differ by less than a rounding. */
+/**
+ * Number of elements, of all tensors together, by which weights are solved that differ by less than a
+ * rounding.
+ */
 const mostTogether = 2 ** 20;
 
-/** Weights that single tensors hide in their roundings, solved over all of them. */
+/** A fault: weights that single tensors hide in their roundings, solved over all of them. */
 export const driftingWeights: FaultKind = {
   kind: 'wrong_weights',
   find: async (evidence, names) => {
@@ -293,7 +296,7 @@ export const driftingWeights: FaultKind = {
 /** Relative difference up to which the expected tensors are one weighted sum. */
 const leastOfSum = 1e-4;
 
-/** Tensors whose differences lead to a model, or away from zero, and are no weighted sum. */
+/** A fault: tensors' differences lead to a model, or away from zero, and are no weighted sum. */
 export const drifting: FaultKind = {
   kind: 'drift',
   find: async ({ drifts }, names) => {
@@ -314,7 +317,7 @@ export const drifting: FaultKind = {
   },
 };
 
-/** The experts have about their weights, but the rest is not the base. */
+/** A fault: the experts have about their weights, but the rest is not the base. */
 export const anotherBase: FaultKind = {
   kind: 'another_base',
   find: async (evidence, names) => {
@@ -341,7 +344,7 @@ export const anotherBase: FaultKind = {
   },
 };
 
-/** The output is a weighted sum, but the recipe's merge is not. */
+/** A fault: the output is a weighted sum, but the recipe's merge is not. */
 export const linearInstead: FaultKind = {
   kind: 'linear_instead',
   find: async (evidence, names) => {
@@ -392,7 +395,7 @@ export const changeScaled: FaultKind = {
   },
 };
 
-/** The method was applied to the weights themselves, as if the base were 0. */
+/** A fault: the method was applied to the weights themselves, as if the base were 0. */
 export const baseTakenForZero: FaultKind = {
   kind: 'base_not_subtracted',
   find: async (evidence, names) => {

@@ -16,10 +16,7 @@ export interface Detection {
 
 const counts = [1, 10, 100, 1000, 10_000];
 
-/**
- * Returns the chances. As every tensor has a drawn tile, a change of all elements of a tensor is always
- * found.
- */
+/** Returns the chances. Every tensor has a drawn tile, so a change of all its elements is always found. */
 export const detectionOf = (tensors: readonly SampledTensor[]): Detection => {
   const filled = tensors.filter(({ elements }) => elements > 0);
   const [all, drawn] = [totalOf(filled, 'elements'), totalOf(filled, 'drawnElements')];
@@ -35,7 +32,7 @@ const totalOf = (tensors: readonly SampledTensor[], key: 'elements' | 'drawnElem
   tensors.reduce((total, tensor) => total + tensor[key], 0);
 
 /**
- * Returns 1 − C(all − drawn, changed) / C(all, changed), the chance that changed elements include a drawn
+ * Returns 1 − C(all − drawn, changed) / C(all, changed): the chance that changed elements include a drawn
  * one.
  */
 const probabilityOf = (changed: number, all: number, drawn: number): number => {

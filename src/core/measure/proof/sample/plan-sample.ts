@@ -11,7 +11,6 @@ import { type Detection, detectionOf } from './detection.js';
 import { type Draw, drawTiles } from './draw.js';
 import { readingOf } from './reads.js';
 
-/** Bytes of a tile in the output. */
 const tileBytes = 256 * 1024;
 
 /** A sample of an output: the elements that are read, and the chance to find a change. */
@@ -33,7 +32,7 @@ export interface PlannedSample {
   readonly sample: ProofSample;
 }
 
-/** Draws tiles of each tensor, and determines the bytes that they need. Reads no weights. */
+/** Draws tiles of each tensor, and determines the bytes that they need, without reading weights. */
 export const planSample = async (
   planned: readonly PlannedComparison[],
   inputs: readonly PlannedInput[],
@@ -73,7 +72,7 @@ const sampleOf = async (comparison: PlannedComparison, draw: Draw) => {
   return { tensor, facts: { tiles: tiles.length, drawn: drawn.length, elements, drawnElements } };
 };
 
-/** Counts bytes; those that several tensors read count once. */
+/** Counts bytes, once if several tensors read them. */
 const distinctBytes = (sources: readonly StoredTensor[]): number =>
   [...groupBy(sources, ({ input, file }) => `${input} ${file}`).values()].reduce(
     (sum, ranges) => sum + bytesOfExtents(joinExtents(ranges)),

@@ -11,7 +11,7 @@ export const adalora = tuner({
   keys: {
     lora_alpha: z.number().default(8),
     init_r: z.int().min(1).default(12),
-    // Lists the kept ranks, the only ones that the factors have.
+    // Lists the kept ranks; the factors have no others.
     rank_pattern: z.record(z.string(), z.unknown()).nullish(),
     lora_bias: z.literal(false).nullish(),
     use_dora: z.literal(false).nullish(),

@@ -19,7 +19,7 @@ export const boft = tuner({
     const [rotations, scales] = [need('boft_R'), need('boft_s')];
     const { shape: given } = rotations.tensor;
     const [stages = 0, blocks = 0, size = 0, across] = given;
-    // Without its CUDA extension, PEFT trains a single stage whatever the configuration contains.
+    // Without its CUDA extension, PEFT trains a single stage, whatever the configuration says.
     const hasStages = stages === 1 || stages === keys.boft_n_butterfly_factor;
     if (given.length !== 4 || size !== across || !hasStages)
       invalid(

@@ -1,10 +1,10 @@
 import type { TensorChange, TensorReference } from '../../../tensor/reference.js';
 
-/** The rows of a tensor within the stacked products of several experts, whose factors share two matrices. */
+/** The tensor's rows within the stacked products of several experts, whose factors share two matrices. */
 export interface ExpertRows {
   /**
-   * The number of experts: `a` is [experts · rank, in], `b` [out, rank · experts], with the experts of a rank
-   * side by side.
+   * Number of experts: `a` is [experts · rank, in], `b` [out, rank · experts], with a rank's experts side by
+   * side.
    */
   readonly count: number;
   /** The tensor's first row among the stacked products. */
@@ -23,7 +23,6 @@ export interface PlacedFactors {
   readonly scale: number;
   /** True if stored as [in, out]: the product is (B · A)ᵀ. */
   readonly transposed: boolean;
-  /** Set for factors of several experts. */
   readonly experts?: ExpertRows | undefined;
 }
 

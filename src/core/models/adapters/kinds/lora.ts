@@ -9,7 +9,6 @@ export interface LowRankChange {
   readonly rank: number;
   readonly scale: number;
   readonly transposed: boolean;
-  /** Set for rows of the products of several experts. */
   readonly experts?: ExpertRows | undefined;
 }
 

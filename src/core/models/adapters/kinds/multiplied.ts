@@ -18,7 +18,6 @@ export type Multiplier<S> =
 export interface BlockMultiplier<S> {
   readonly by: 'blocks';
   readonly size: number;
-  /** Number of stored blocks. */
   readonly blocks: number;
   /**
    * How skew-symmetric Q is stored: `upper`: elements above the diagonal, by rows; `whole`: M, with Q = (M −

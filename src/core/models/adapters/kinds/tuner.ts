@@ -17,7 +17,6 @@ export interface TunedParameter {
   readonly place: (tensor: TensorReference) => TensorReference;
   /** Throws ADAPTER_MISMATCH. @param reason continues `PARAMETER … there` */
   readonly mismatch: (reason: string) => never;
-  /** Throws ADAPTER_UNSUPPORTED. */
   readonly unsupported: (reason: string) => never;
 }
 
@@ -41,7 +40,6 @@ export interface TunedModule {
   need(part: string): NamedTensor;
   /** Like `need`, for a tensor that all modules share. */
   shared(part: string): NamedTensor;
-  /** Throws ADAPTER_INVALID. */
   invalid(of: NamedTensor, reason: string): never;
 }
 
@@ -61,7 +59,6 @@ export interface Tuner<Keys extends z.ZodRawShape = z.ZodRawShape> {
   /** Names of a module's tensors; the adapter's name and `weight` may follow. */
   readonly parts: readonly string[];
   readonly shared?: readonly string[];
-  /** Parts may have no elements. */
   readonly mayBeEmpty?: true;
   /** Parts may have more than `mostSmall` elements. */
   readonly mayBeLarge?: true;
@@ -76,5 +73,5 @@ export interface Tuner<Keys extends z.ZodRawShape = z.ZodRawShape> {
   read(module: TunedModule, keys: z.output<z.ZodObject<Keys>>): Tuned;
 }
 
-/** TypeScript infers the keys. */
+/** An identity function, from which TypeScript infers `Keys`. */
 export const tuner = <Keys extends z.ZodRawShape>(of: Tuner<Keys>): Tuner => of as unknown as Tuner;

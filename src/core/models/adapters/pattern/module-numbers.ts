@@ -17,11 +17,11 @@ export type NumberOf = (module: string) => number;
 /**
  * Returns the lookup that PEFT's `get_pattern_key` does. The first key for which Python's
  * `re.match(rf"(.*\.)?({key})$", module)` succeeds wins, then a key equal to the module's name, then
- * `fallback`. Keys follow Python's syntax: `\Z`, `{,2}` and `[]x]` mean something else in JavaScript.
+ * `fallback`. Python reads `\Z`, `{,2}` and `[]x]` differently from JavaScript.
  *
  * @param option `rank_pattern` or `alpha_pattern`, and `file`, for errors
- * @throws LayerloomError ADAPTER_UNSUPPORTED for an unsupported key; the returned function throws it if
- *   matching takes too long
+ * @throws ADAPTER_UNSUPPORTED for an unsupported key; the returned function throws it if matching takes too
+ *   long
  */
 export const numbersByModule = (
   numbers: NumbersByPattern,
@@ -72,7 +72,6 @@ const keyFinder = (keys: readonly string[], option: string, file: string): ((mod
   };
 };
 
-/** Prefixes a pattern with `(.*\.)?`. */
 const behindDot = (pattern: Pattern): Pattern => {
   const anything: Pattern = {
     kind: 'repeat',
@@ -88,7 +87,6 @@ const behindDot = (pattern: Pattern): Pattern => {
 interface NamesOfShape {
   readonly length: number;
   readonly any: readonly number[];
-  /** Index of each key, by its text. */
   readonly keys: Map<string, number>;
 }
 

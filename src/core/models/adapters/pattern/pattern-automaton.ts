@@ -2,7 +2,7 @@ import type { Pattern } from './python-pattern.js';
 
 type Assertion = Extract<Pattern, { kind: 'assertion' }>['holds'];
 
-/** Remaining work units for one configuration's patterns: a limit against hostile patterns. */
+/** Remaining work units for one configuration's patterns: limits hostile patterns. */
 export interface Effort {
   left: number;
 }
@@ -33,7 +33,7 @@ const none = -1;
 
 /**
  * Returns a function that tests whether a pattern matches a whole text of printable ASCII. Uses Thompson's
- * automaton, which follows all paths at once: time is at most states × text length.
+ * automaton, whose time is at most states × text length.
  *
  * @throws EffortSpent, and so does the returned function
  */

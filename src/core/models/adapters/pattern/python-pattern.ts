@@ -1,7 +1,6 @@
 /**
- * A regular expression over printable ASCII, as a syntax tree for whole-text matching. Groups, group names
- * and lazy quantifiers are dropped, since they do not change whether a text matches. `oneOf` lists each
- * character once.
+ * A regular expression over printable ASCII, as a syntax tree for whole-text matching. Omits groups, group
+ * names and lazy quantifiers, which do not change whether a text matches. `oneOf` lists each character once.
  */
 export type Pattern =
   | { readonly kind: 'character'; readonly oneOf: string }

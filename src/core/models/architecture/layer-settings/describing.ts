@@ -28,7 +28,7 @@ export interface DescribingSection {
 /**
  * Returns the sections that describe a stack; older files repeat `text_config` at the top level.
  *
- * @throws Unsaid if no key gives the number of layers, or if a key contradicts it
+ * @throws Unsaid if no key gives the number of layers, or a key contradicts it
  */
 export const describingSections = (
   config: Section,
@@ -63,7 +63,7 @@ const noCount = (found: readonly FoundSection[], stack: string, layers: number):
     : new Unsaid(key, `is ${JSON.stringify(countOf(wrong.section, key))}, and ${stack} has ${layers} layers`);
 };
 
-/** Returns the keys by which a section gives this number of layers; undefined if there is no such key. */
+/** Returns the keys by which a section gives this number of layers; undefined if none does. */
 const countsThatSay = (
   { section, counts, settings }: FoundSection & { readonly settings: LayerSettings | undefined },
   layers: number,

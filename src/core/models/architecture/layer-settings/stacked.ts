@@ -29,7 +29,7 @@ export interface StackedConfig {
 }
 
 /**
- * Returns edits with which the first model's configuration describes a new stack: the number of layers, and
+ * Returns edits by which the first model's configuration describes a new stack: the number of layers, and
  * each layer's settings from its own model.
  *
  * @param origins of the output's layers
@@ -89,7 +89,7 @@ const inModel = <T>(model: number, call: () => T): T => {
   }
 };
 
-/** Returns the section of a model that corresponds to the first model's, after checks. */
+/** Returns a model's section that corresponds to the first model's, after checks. */
 const sourceOf = (
   { config, stack, layers }: ModelOfLayers,
   path: readonly string[],
@@ -107,7 +107,6 @@ const sourceOf = (
 const onlyLists = (section: Section): Section =>
   Object.fromEntries(Object.entries(section).filter(([, value]) => Array.isArray(value)));
 
-/** Returns edits that give each layer the settings of its own model. */
 const sayLayers = (
   traits: readonly Trait[],
   described: Described,

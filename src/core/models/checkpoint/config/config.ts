@@ -25,8 +25,7 @@ const describe = (key: string, a: unknown, b: unknown): string =>
 
 /**
  * Compares two `config.json`. `errors` lists differences of the model (architecture, sizes, heads, RoPE),
- * `warnings` all others. Skips keys that only one file has, since transformers versions omit different
- * defaults.
+ * `warnings` all others. Skips keys that only one file has: transformers versions omit different defaults.
  */
 export const configDifferences = (
   a: Config,
@@ -63,8 +62,8 @@ export const floatingNumber = (value: number): SpeltNumber =>
   new SpeltNumber(Number.isInteger(value) ? value.toFixed(1) : String(value));
 
 /**
- * Returns the edit that changes a key from `former` to `value` and keeps the spelling of other numbers. Lists
- * keep their decimal points (`1.0`); in objects, only keys that differ are written.
+ * Returns the edit that changes a key's value and keeps the spelling of other numbers. Lists keep their
+ * decimal points (`1.0`); in objects, only keys that differ are written.
  */
 const editAt = (text: string, path: JsonEdit['path'], former: unknown, value: unknown): JsonEdit => {
   const areObjects = isObject(former) && isObject(value);
@@ -79,7 +78,7 @@ const editAt = (text: string, path: JsonEdit['path'], former: unknown, value: un
   return { path, value: isList && hasPoints ? value.map(floatingNumber) : value };
 };
 
-/** Maps all keys of an object to undefined, to remove those that its replacement lacks. */
+/** Maps an object's keys to undefined, to remove those that its replacement lacks. */
 const absent = (object: Config): Config =>
   Object.fromEntries(Object.keys(object).map((key) => [key, undefined]));
 

@@ -20,8 +20,7 @@ const normalise = ({ type, rope_type, ...rest }: Parameters, config: Config): Pa
 
 /**
  * RoPE parameters by kind of layer; `full_attention` if all are of one kind. Reads transformers 5's
- * `rope_parameters` and version 4's `rope_theta`, `rope_scaling` and `rope_local_base_freq` (Gemma 3). Empty
- * if the configuration has none of these keys.
+ * `rope_parameters`, and version 4's `rope_theta`, `rope_scaling` and `rope_local_base_freq` (Gemma 3).
  */
 const ropeOf = (config: Config): ReadonlyMap<string, Parameters> => {
   const {

@@ -10,13 +10,12 @@ export interface TokenMove {
   readonly from: number;
   /** Rows after the change. */
   readonly to: number;
-  /** Undefined if the token was removed. */
   idOf(id: number): number | undefined;
 }
 
 /**
- * Returns the configuration keys that change with the vocabulary: its size and token ids, at the top and in
- * `text_config`. The id of a removed token becomes null.
+ * Returns the configuration keys that change with the vocabulary: its size and token ids, also in
+ * `text_config`. A removed token's id becomes null.
  *
  * @param extra ids to set as they are, if the configuration has the key
  */
@@ -38,7 +37,7 @@ export const movedIds = (config: Json, { idOf }: TokenMove): Record<string, unkn
       if (!Array.isArray(value)) return [];
       if (value.every((id) => typeof id === 'number'))
         return [[key, (value as number[]).flatMap((id) => moved(id) ?? [])]];
-      // A list of token sequences. Sequences with a removed token are dropped.
+      // A list of token sequences; drops those with a removed token.
       if (!value.every((ids) => Array.isArray(ids) && ids.every((id) => typeof id === 'number'))) return [];
       const sequences = (value as number[][]).map((ids) => ids.map(moved));
       return [[key, sequences.filter((ids) => !ids.includes(undefined))]];

@@ -4,7 +4,6 @@ import type { ContainerReader, TensorInFile } from './container-reader.js';
 export const collectedHeader = (tensors: readonly (readonly [name: string, TensorInFile])[]): Uint8Array =>
   Buffer.from(JSON.stringify(tensors));
 
-/** Reads `collectedHeader`. */
 export const ofCollected: Pick<ContainerReader, 'headerEnd' | 'parseHeader'> = {
   headerEnd: () => 0,
   parseHeader: (header) => ({

@@ -10,7 +10,7 @@ export interface TensorInFile {
   readonly end: number;
   /** Set if the bytes are not plain elements: how to decode them. `dtype` is then the output's. */
   readonly blocks?: BlockLayout;
-  /** Set if it is a box of a tensor, whose name and shape these are; `at` is its first index. */
+  /** Set for a box of a tensor: the tensor's name and shape, and the box's first index. */
   readonly piece?: { readonly tensor: string; readonly shape: Shape; readonly at: Shape };
 }
 
@@ -33,7 +33,6 @@ export interface WeightsIndex {
   parse(text: string | Uint8Array, file: string): ReadonlyMap<string, string>;
 }
 
-/** An input format for checkpoints. */
 export interface ContainerReader {
   /** Name in messages. */
   readonly name: string;
@@ -46,14 +45,17 @@ export interface ContainerReader {
   /** A file means nothing without its folder, which is the model. */
   readonly isInFolder?: true;
   readonly carriesSideFiles?: true;
-  /** In a directory without index; empty if none, or if the choice is ambiguous. */
+  /**
+   * Returns the weights in a directory without an index; empty without any, or if the choice is
+   * ambiguous.
+   */
   weightsIn(names: readonly string[]): readonly string[];
   /**
-   * Set if the header is not at the start of the file. Returns its bytes, for `parseHeader` and for the
-   * file's hash; `headerEnd` is then not called.
+   * Set if the header is not at the start of the file; `headerEnd` is then not called. Returns the header's
+   * bytes, for `parseHeader` and for the file's hash.
    *
    * @param read called with ranges within the file, in any order
-   * @throws LayerloomError as `headerEnd`; errors of `read`
+   * @throws as `headerEnd`; errors of `read`
    */
   readonly collectHeader?: (
     read: (begin: number, end: number) => Promise<Uint8Array>,

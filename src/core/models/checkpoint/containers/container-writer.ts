@@ -26,6 +26,6 @@ export interface ContainerWriter {
   encodeHeader(tensors: Iterable<TensorToWrite>): Uint8Array;
   /** Most bytes before the data that loaders accept. */
   readonly mostHeaderBytes: number;
-  /** True if loaders accept an input file as a shard as it is; others are rewritten. */
+  /** True if loaders accept an input file as a shard as it is. */
   takes(reader: ContainerReader, metadata: FileHeader['metadata']): boolean;
 }

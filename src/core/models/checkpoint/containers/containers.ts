@@ -65,8 +65,8 @@ export const findWeights = (names: readonly string[]): WeightsFound | undefined 
 };
 
 /**
- * True if loaders read the index. transformers ignores one that does not name the unsharded file beside it; diffusers
- * always reads it.
+ * True if loaders read the index. transformers ignores an index that does not name the unsharded file beside
+ * it; diffusers always reads it.
  */
 export const isIndexRead = ({ reader, files }: WeightsFound, named: readonly string[]): boolean =>
   reader.indexGoesFirst === true || files.length === 0 || files.some((file) => named.includes(file));
@@ -75,7 +75,7 @@ export const isIndexRead = ({ reader, files }: WeightsFound, named: readonly str
  * Returns why files are no checkpoint, with a remedy.
  *
  * @param names in which `findWeights` found nothing
- * @param remedy if the caller knows one
+ * @param remedy replaces the usual one
  */
 export const whyNoWeights = (names: readonly string[], remedy?: string): string => {
   const known = names.includes(adapterWeightsName)

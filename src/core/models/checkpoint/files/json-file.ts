@@ -23,7 +23,7 @@ export interface JsonFile<T> {
 /**
  * Reads a JSON file that layerloom wrote and somebody may have edited.
  *
- * @returns the parsed value itself, so that keys of later versions and key order survive writing it back
+ * @returns the parsed value itself, so that writing it back keeps unknown keys and key order
  * @throws the result of `fail`
  */
 export const readJsonFile = async <T>(file: string, { schema, what, fail }: JsonFile<T>): Promise<T> => {
@@ -41,7 +41,7 @@ export const readJsonFile = async <T>(file: string, { schema, what, fail }: Json
   const { error } = schema.safeParse(value);
   if (error === undefined) return value as T;
   const [issue] = error.issues;
-  // A record's top-level keys are arbitrary. The file may be another one, so its keys are not repeated.
+  // A record's top-level keys are arbitrary, and the file may be another one, so its keys are not repeated.
   const path = (schema instanceof ZodRecord ? issue?.path.slice(1) : issue?.path) ?? [];
   const at = path.length === 0 ? '' : `${path.join('.')}: `;
   throw fail({ file, reason: `is not ${what} (${at}${issue?.message})`, isRead: true });

@@ -11,7 +11,7 @@ export const readBlock = async (file: FileHandle, buffer: Buffer, position: numb
   return buffer.subarray(0, filled);
 };
 
-/** Reads bytes [begin, end). Bytes past the end of a truncated file are 0. */
+/** Reads bytes [begin, end). Bytes past the end of the file are 0. */
 export const readRange = async (file: FileHandle, begin: number, end: number): Promise<Buffer> => {
   const bytes = Buffer.alloc(end - begin);
   await readBlock(file, bytes, begin);

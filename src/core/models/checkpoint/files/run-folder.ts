@@ -13,10 +13,10 @@ export interface RunCheckpoint {
 export const checkpointName = /^checkpoint-(?<step>0|[1-9]\d{0,14})$/;
 
 /**
- * Lists a run's checkpoints in order of steps. Ignores other names, such as `tmp-checkpoint-N` of an
- * unfinished save. Does not read the checkpoints.
+ * Lists a run's checkpoints in order of steps, without reading them. Ignores other names, such as
+ * `tmp-checkpoint-N` of an unfinished save.
  *
- * @throws LayerloomError READ_FAILED
+ * @throws READ_FAILED
  */
 export const listCheckpoints = async (run: string): Promise<RunCheckpoint[]> => {
   const names = await readdir(run).catch((cause: NodeJS.ErrnoException) => {

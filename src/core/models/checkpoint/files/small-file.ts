@@ -14,7 +14,7 @@ interface Limit {
   readonly pipes?: boolean;
 }
 
-/** Keeps endless or misplaced files from filling memory. The largest files have about 40 MB. */
+/** Keeps endless or misplaced files from filling memory. The largest real ones have about 40 MB. */
 const usual: Limit = { most: 256 * 1024 * 1024, what: 'such a file' };
 export const mostSideFileBytes = usual.most;
 const besideWeights: Limit = {
@@ -24,8 +24,8 @@ const besideWeights: Limit = {
 };
 
 /**
- * Reads a small file that layerloom wrote or a user names. The file must be regular or a link to a regular
- * file; a pipe is refused without blocking, unless `limit` allows it. Never reads past the limit.
+ * Reads a small file that layerloom wrote or a user names: a regular file or a link to one. Refuses a pipe
+ * without blocking, unless `limit` allows it. Never reads past the limit.
  *
  * @throws system errors, also for refused files; `reasonOf` gives the reason
  */
@@ -61,7 +61,7 @@ const unlessStale = async <T>(read: () => Promise<T>): Promise<T> => {
  * Reads a file beside a checkpoint's weights. The directory is untrusted, so a link must satisfy
  * `mayBeLinked`.
  *
- * @throws LayerloomError READ_FAILED
+ * @throws READ_FAILED
  */
 export const readSideFile = (path: string): Promise<Buffer> =>
   withSideFile(path, (file, bytes) => readAll(path, file, bytes, besideWeights));
@@ -151,7 +151,7 @@ const withRegularFile = async <T>(
 export const readOpenFile = (path: string, file: FileHandle): Promise<Buffer> =>
   readAll(path, file, 4095, usual);
 
-/** Reads to the end, which may be past `bytes`: files grow, and those in /proc report size 0. */
+/** Reads to the end, which may be past `bytes`: files grow, and /proc reports size 0. */
 const readAll = async (path: string, file: FileHandle, bytes: number, limit: Limit): Promise<Buffer> => {
   let content = Buffer.allocUnsafe(bytes + 1);
   for (let length = 0; ; ) {

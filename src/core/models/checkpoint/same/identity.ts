@@ -26,7 +26,7 @@ const stampOf = async (handle: FileHandle, { mtimeNs }: FileIdentity): Promise<F
 
 /**
  * Identifies a file without reading all of it: a hex hash of size, mtime, inode, header and sampled blocks.
- * The inode distinguishes files written in the same clock tick that differ only between samples.
+ * The inode tells apart files written in the same clock tick that differ only between samples.
  */
 const sampleIdentity = async (
   handle: FileHandle,
@@ -42,7 +42,7 @@ const sampleIdentity = async (
   return hash.digest('hex');
 };
 
-/** Identifies a file by the hub's hash: missing bytes cannot be sampled. */
+/** Identifies a file by the hub's hash, because missing bytes cannot be sampled. */
 const statedIdentity = (content: string): string =>
   createHash('sha256').update(`hub ${content}\n`).digest('hex');
 
@@ -167,12 +167,12 @@ export const identityUnder = (file: FileIdentity, stamp: FileStamp): Promise<str
   readUnchanged(file, (handle) => sampleIdentity(handle, file, stamp));
 
 /**
- * Returns a file's new state if its content has not changed since `before`. Hard links change ctime too. If
- * links changed, or `before` has a full hash, the content is hashed again. Any other change of ctime is
- * refused, because mtime can be set back.
+ * Returns a file's new state if its content has not changed since `before`. Hashes the content again if links
+ * changed, because hard links change ctime too, or if `before` has a full hash. Refuses any other change of
+ * ctime, because mtime can be set back.
  *
  * @param relinked true if this process added or removed links of the file since
- * @throws LayerloomError INPUT_CHANGED, READ_FAILED
+ * @throws INPUT_CHANGED, READ_FAILED
  */
 export const observeAgain = (
   handle: FileHandle,

@@ -9,9 +9,8 @@ const blocks = 64;
 const blockBytes = 4096;
 
 /**
- * True if two checkpoints seem equal: equal files, or equal tensors in another container, judged by headers
- * and 64 evenly spaced blocks. This is no proof. False for a base with an adapter, whose tensors are not
- * stored.
+ * True if two checkpoints seem equal, which is no proof: equal files, or equal tensors in another container,
+ * by headers and 64 evenly spaced blocks. False for a base with an adapter, whose tensors are not stored.
  *
  * Unreadable files count as different; the run reports them.
  */

@@ -46,7 +46,7 @@ export const sameValues = async (
   return await found;
 };
 
-/** Compares tensors in pieces. It does not compare tensors that are cut differently. */
+/** Compares tensors in pieces; `unknown` if they are cut differently. */
 const samePieces = async (
   checkpoint: Pick<CheckpointIndex, 'files'>,
   { pieces: ofA = [], dtype: dtypeA }: TensorReference,

@@ -49,7 +49,6 @@ export const fp8: QuantisationScheme = {
   },
 };
 
-/** Refuses scales whose tensor is missing, or not FP8. */
 const refuseLoneScales = ({ checkpoint }: QuantisedCheckpoint): void => {
   for (const [scalesName, scales] of checkpoint.tensors) {
     const name = ofScales.exec(scalesName)?.groups?.['name'];

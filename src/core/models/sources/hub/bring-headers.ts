@@ -32,12 +32,12 @@ import { unavailable } from './requests/session/unavailable.js';
 
 /**
  * Fetches a hub model's side files into the hub's cache, and headers and descriptions into the cache of
- * ranges. Fetches no weights beyond the first 64 KiB of each file and bytes around its header. Uses a model
- * that the hub's cache has whole; with `HF_HUB_OFFLINE`, uses either cache. Never fetches code, weights that
- * the index omits, or pickles beside safetensors.
+ * ranges: of weights, only each file's first 64 KiB and bytes around its header. Uses a model that the hub's
+ * cache has whole; with `HF_HUB_OFFLINE`, uses either cache. Never fetches code, weights that the index
+ * omits, or pickles beside safetensors.
  *
  * @param model `org/name[@revision]`
- * @throws LayerloomError INVALID_PARAMETER for other spellings; HUB_ACCESS, HUB_NOT_FOUND, HUB_UNAVAILABLE,
+ * @throws INVALID_PARAMETER for other spellings; HUB_ACCESS, HUB_NOT_FOUND, HUB_UNAVAILABLE,
  *   HUB_FILE_CHANGED; NOT_A_CHECKPOINT without readable weights; FILE_MISSING, INDEX_INVALID,
  *   INDEX_UNSAFE_NAME, FILE_TOO_SHORT, HEADER_TOO_LARGE, HEADER_TRUNCATED; WRITE_FAILED, INTERRUPTED
  */

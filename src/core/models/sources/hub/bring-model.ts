@@ -13,7 +13,7 @@ import { findInCaches } from './find-in-caches.js';
  *
  * @param model `org/name[@revision]`
  * @returns warnings
- * @throws LayerloomError the codes of `bringHeaders`
+ * @throws the codes of `bringHeaders`
  */
 export const bringModel = async (model: string, options: FetchOptions): Promise<string[]> => {
   const found = await findInCaches(model);

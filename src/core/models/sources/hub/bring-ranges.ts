@@ -20,13 +20,13 @@ import type { HubOptions } from './hub.js';
 import { type HubSession, mostRequests, openHub } from './requests/session/session.js';
 
 /**
- * Fetches missing ranges that a run needs, over several connections. Records received bytes, so that they are
- * never fetched again. Fetches the whole file if nearly all of it is needed. Moves complete, verified files
- * into the hub's cache, and leaves links. Sends no request if nothing is missing.
+ * Fetches missing ranges over several connections, and records received bytes, so that they are never fetched
+ * again. Fetches the whole file if nearly all of it is needed. Moves complete, verified files into the hub's
+ * cache, and leaves links.
  *
  * @param needs files outside the cache of ranges are whole and skipped
- * @throws LayerloomError DISK_SPACE before anything is fetched; HUB_FILE_CHANGED if a file changed after its
- *   header was fetched; HUB_ACCESS, HUB_NOT_FOUND, HUB_UNAVAILABLE, FILE_MISSING, WRITE_FAILED, INTERRUPTED
+ * @throws DISK_SPACE before anything is fetched; HUB_FILE_CHANGED if a file changed after its header was
+ *   fetched; HUB_ACCESS, HUB_NOT_FOUND, HUB_UNAVAILABLE, FILE_MISSING, WRITE_FAILED, INTERRUPTED
  */
 export const bringRanges = async (
   needs: readonly NeededRanges[],

@@ -1,7 +1,7 @@
 import type { SettingWords } from '../../../base/errors/setting.js';
 
-// Environment variables for the hub and its files, mostly those of the hub's library. A plain object, so that
-// commands need not load zod to read them.
+// Environment variables for the hub and its files, mostly the hub library's. A plain object, so that commands
+// need not load zod to read them.
 
 export const hubVariables = {
   HF_TOKEN: {

@@ -18,8 +18,8 @@ export interface CheckpointFiles<File> {
  *
  * @param id of the model, for messages
  * @param readIndex returns the index's text
- * @throws LayerloomError NOT_A_CHECKPOINT without readable weights; FILE_MISSING, INDEX_INVALID,
- *   INDEX_UNSAFE_NAME; errors of `readIndex`
+ * @throws NOT_A_CHECKPOINT without readable weights; FILE_MISSING, INDEX_INVALID, INDEX_UNSAFE_NAME; errors
+ *   of `readIndex`
  */
 export const chooseFiles = async <File extends { readonly name: string }>(
   id: string,

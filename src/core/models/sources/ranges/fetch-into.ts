@@ -61,15 +61,14 @@ const firstBytes = 64 * 1024;
  *
  * @param name of the file, for messages
  * @returns the ranges of its descriptions, ascending
- * @throws LayerloomError the codes of the container's headers and of `fetchInto`; errors of `remote.read` if
- *   the header is not at the start and the server ignores ranges
+ * @throws the codes of the container's headers and of `fetchInto`; errors of `remote.read` if the header is
+ *   not at the start and the server ignores ranges
  */
 export const fetchHeader = async (
   ranges: RangeFile,
   remote: RemoteBytes,
   { name, bytes }: { readonly name: string; readonly bytes: number },
 ): Promise<readonly Extent[]> => {
-  // If the server ignores ranges, reads only the first bytes and closes.
   const fetch = (begin: number, end: number) =>
     fetchInto(ranges, remote, [{ begin, end }], { mayDiscard: begin <= firstBytes });
   await fetch(0, Math.min(firstBytes, bytes));

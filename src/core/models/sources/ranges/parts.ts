@@ -19,7 +19,7 @@ const longestGap = 64 * 1024;
 const partBytes = 16 * 1024 * 1024;
 
 /**
- * Decides which bytes to fetch: needed ones that are missing; the rest of nearly complete files, so that
+ * Decides which bytes to fetch: missing ones that are needed; the rest of nearly complete files, so that
  * other programs can use them; and short gaps. At most 0.5 % are extra.
  *
  * @returns extents by file, ascending, without overlaps

@@ -28,7 +28,7 @@ const mostCharacters = 300_000;
  * @throws LayerloomError TEMPLATE_INVALID with the parser's reason
  */
 export const checkChatTemplate = async (text: string): Promise<void> => {
-  // Long white space is cut: it has no meaning, and the parser is quadratic in its length.
+  // Cuts long white space, which has no meaning: the parser is quadratic in its length.
   const parsed = text.replace(/\s{64,}/g, (space) => space.slice(0, 64));
   if (parsed.length > mostCharacters) throw invalidTemplate(`has more than ${mostCharacters} characters`);
   if (unknownToParser.test(parsed)) return;

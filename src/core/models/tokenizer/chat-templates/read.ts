@@ -17,10 +17,10 @@ export const mayHoldChatTemplate = (name: string): boolean =>
   !onlyChatTemplates.test(name) && (configurations as readonly string[]).includes(name);
 
 /**
- * Reads a checkpoint's chat template as transformers does: its own file, otherwise the key in
- * `tokenizer_config.json`. Among several, takes `default`.
+ * Reads a checkpoint's chat template as transformers does: from its own file, otherwise from
+ * `tokenizer_config.json`. Takes `default` among several.
  *
- * @throws LayerloomError READ_FAILED, and JSON errors
+ * @throws READ_FAILED, and JSON errors
  */
 export const readChatTemplate = async (checkpoint: Templates): Promise<string | undefined> => {
   if (checkpoint.sideFiles.includes(chatTemplateFile))

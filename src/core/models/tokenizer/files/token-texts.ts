@@ -50,7 +50,6 @@ export class TokenTexts {
     return utf8(token);
   }
 
-  /** Returns the row of the token with these bytes, if any. */
   rowOf(bytes: string): number | undefined {
     this.#rows ??= this.#collect();
     return this.#rows.get(bytes);

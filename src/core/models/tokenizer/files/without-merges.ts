@@ -31,8 +31,8 @@ export const splitTokenizer = (content: Buffer): TokenizerText => {
 };
 
 /**
- * Returns a `tokenizer.json` with an empty list of merges: they do not affect ids, and parsing them takes
- * several times the time and memory of everything else. Text whose list does not end is unchanged.
+ * Returns a `tokenizer.json` without merges: they do not affect ids, and parsing them takes several times the
+ * time and memory of everything else. Leaves text unchanged if the list does not end.
  */
 export const withoutMerges = (content: Buffer): string => {
   const place = placeOf(content, '"merges"', list);
@@ -42,8 +42,8 @@ export const withoutMerges = (content: Buffer): string => {
 };
 
 /**
- * Returns the positions after the opening bracket, and of the closing bracket, of the first list or object
- * under a key; undefined if absent or without an end.
+ * Returns the positions after the opening bracket, and of the closing one, of the first list or object under
+ * a key; undefined if absent or without an end.
  *
  * @param key with quotes. Quotes inside tokens are escaped, and a token with the key's text has a number as
  *   value

@@ -1,7 +1,6 @@
 import { keep } from '../../../base/errors/lookup.js';
 import { TokenizerReader } from '../../../models/tokenizer/files/read-tokenizer.js';
 
-/** At most `most` entries are cached. */
 export interface Cached<T> {
   readonly most: number;
   /** Never set: holds the results' type. */

@@ -17,7 +17,6 @@ export interface FurtherReference {
   readonly path: string;
 }
 
-/** The default role. */
 const defaultRole = 'checkpoint';
 
 /** Roles with a fixed meaning, on which averages over experts rely. */

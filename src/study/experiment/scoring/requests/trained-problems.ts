@@ -35,7 +35,6 @@ const schema = z.looseObject({
 
 type Manifest = z.output<typeof schema>;
 
-/** A model's path in a training's folder. */
 interface TrainedPath {
   readonly model: string;
   readonly path: string;

@@ -6,7 +6,7 @@ import { meaningOf, saysTheSame } from './saying.js';
  * Reads and writes settings that whole numbers describe: a period, an offset or a count.
  *
  * @param keys keys with loaders' defaults; undefined if the key is required
- * @param meaning returns a layer's value, from the layer, the number of layers, and the given numbers
+ * @param meaning returns a layer's value
  * @param guesses returns numbers that may describe the values
  */
 const numbers = (

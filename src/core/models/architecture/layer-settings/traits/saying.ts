@@ -23,9 +23,7 @@ export interface Saying {
    * @throws Unsaid if the section contradicts itself
    */
   read(described: Described): readonly unknown[] | undefined;
-  /**
-   * Returns edits that encode a value for each layer; undefined if the encoding cannot express the values.
-   */
+  /** Returns edits that encode a value for each layer; undefined if this encoding cannot. */
   write(values: readonly unknown[], described: Described): Edits | undefined;
 }
 
@@ -69,10 +67,10 @@ const backWords = (words: Words): ReadonlyMap<unknown, string> =>
   new Map(Object.entries(words).map(([word, meaning]) => [meaning, word]));
 
 /**
- * A list with an entry for each layer. An empty list counts as absent.
+ * A list with an entry for each layer; an empty list counts as absent.
  *
  * @param words maps the list's words to values; entries with such a word are whole numbers
- * @param more `drafts` if more entries, which loaders ignore, may belong to multi-token prediction
+ * @param more `drafts` if further entries, which loaders ignore, may belong to multi-token prediction
  */
 export const list = (key: string, words: Words = {}, more: 'drafts' | 'none' = 'none'): Saying => {
   const back = backWords(words);

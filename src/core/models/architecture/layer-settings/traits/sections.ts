@@ -31,7 +31,7 @@ const countsIn = (section: Section, stack: string): string[] => {
   return [...own, ...usualCounts.filter((key) => isThere(key) && isAlias(key))];
 };
 
-/** Returns the number of layers that a key gives; for T5's decoder, the default is the encoder's. */
+/** Returns a key's number of layers; for T5's decoder, the default is the encoder's. */
 export const countOf = (section: Section, key: string): unknown =>
   isGiven(section[key]) || key !== 'num_decoder_layers' ? section[key] : section['num_layers'];
 

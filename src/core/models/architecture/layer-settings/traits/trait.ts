@@ -38,9 +38,8 @@ export const edited = (section: Section, edits: Edits): Section => {
 };
 
 /**
- * Returns edits that encode these values: with the encodings in use if possible, otherwise with another. An
- * encoding in use that cannot express the values is removed if there are others, since loaders might read it
- * first.
+ * Returns edits that encode these values: with the encodings in use if possible, otherwise with another.
+ * Removes an encoding in use that cannot express the values, since loaders might read it first.
  *
  * @param described the section before the edits, with the new number of layers
  * @throws Unsaid

@@ -142,7 +142,7 @@ export const sharedKeys = (otherwise: number): Trait => {
     ],
   };
 };
-/** Embedding tables with columns for each layer; stacking would have to reorder them. */
+/** Embedding tables with columns for each layer, which stacking would have to reorder. */
 export const perLayerInputs = (otherwise: number): Trait =>
   byItsNumber(
     'hidden_size_per_layer_input',

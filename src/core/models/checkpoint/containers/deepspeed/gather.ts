@@ -93,7 +93,7 @@ const trainedByGroup = ({ models, optimizers, path }: Ranks): Parts => {
       found.set(parameter, vector.cut(offset, offset + elements));
       offset += elements + (paddings === undefined ? 0 : (paddings[index]?.[at] ?? Number.NaN));
     }
-    // The vector is padded to a multiple of this, and the last rank may have saved it without the padding.
+    // The vector is padded to a multiple of this; the last rank may have saved it without padding.
     const multiple = 2 * world;
     if (Math.ceil(offset / multiple) !== Math.ceil(vector.length / multiple))
       throw invalidTorchFile(
@@ -154,10 +154,9 @@ const piecesOf = ({ name, shape }: NamedShape, parts: readonly Part[], path: str
 };
 
 /**
- * Places the tensors of a model in the files of all ranks: buffers, frozen and trained parameters, and those
- * with several names under each.
+ * Places a model's tensors in the files of all ranks: buffers, frozen and trained parameters, and aliases.
  *
- * @throws LayerloomError HEADER_INVALID, WEIGHTS_UNSUPPORTED
+ * @throws HEADER_INVALID, WEIGHTS_UNSUPPORTED
  */
 export const gathered = (ranks: Ranks): readonly Gathered[] => {
   const { models, optimizers, path } = ranks;

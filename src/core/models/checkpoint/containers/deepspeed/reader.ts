@@ -39,7 +39,6 @@ const readStates = async (path: string): Promise<StatesFile> => {
   }
 };
 
-/** Returns names by rank. */
 const byRank = (names: readonly string[], pattern: RegExp): ReadonlyMap<number, string> =>
   new Map(
     names.flatMap((name) => {

@@ -30,7 +30,6 @@ export interface PlacedPiece {
   readonly shape: Shape;
   readonly at: Shape;
   readonly sizes: Shape;
-  /** A file beside `.metadata`. */
   readonly file: string;
   readonly offset: number;
   readonly length: number;
@@ -41,11 +40,11 @@ export const pieceName = ({ tensor, at }: Pick<PlacedPiece, 'tensor' | 'at'>): s
   `${tensor} at [${at.join(', ')}]`;
 
 /**
- * Parses `.metadata` of torch.distributed.checkpoint. Returns the pieces of the model's tensors. Leaves out
+ * Parses `.metadata` of torch.distributed.checkpoint. Returns the pieces of the model's tensors, without
  * optimizer state, numbers of a run, and pickled values.
  *
- * @throws LayerloomError HEADER_INVALID, INDEX_INVALID, INDEX_UNSAFE_NAME, SHAPE_OVERFLOW; PICKLE_RUNS_CODE
- *   for a class that describes no tensors; WEIGHTS_UNSUPPORTED without one model
+ * @throws HEADER_INVALID, INDEX_INVALID, INDEX_UNSAFE_NAME, SHAPE_OVERFLOW; PICKLE_RUNS_CODE for a class that
+ *   describes no tensors; WEIGHTS_UNSUPPORTED without one model
  */
 export const parseMetadata = (bytes: Uint8Array, file: string): readonly PlacedPiece[] => {
   const root = new Fields(readMetadataPickle(bytes, file), classes.metadata, file);
@@ -95,7 +94,6 @@ class Fields {
 const isCount = (value: Value | undefined): value is number =>
   Number.isSafeInteger(value) && Number(value) >= 0;
 
-/** A tensor of the model or of other state. */
 interface Entry {
   /** The key's path before it was flattened: all but the last part, and the last part. */
   readonly under: string;
@@ -153,7 +151,6 @@ const modelIn = (entries: DictValue, paths: Value | undefined, file: string): re
 const isNumber = ({ tensor: { state } }: Entry): boolean =>
   isDict(state) && (tupleItems(state.items.get('size')) ?? []).length === 0;
 
-/** Returns a key's path before it was flattened. */
 const pathOf = (key: string, paths: Value | undefined): readonly string[] => {
   const path = isDict(paths) ? tupleItems(paths.items.get(key)) : undefined;
   if (path !== undefined && path.length > 0) return path.map(String);
@@ -163,7 +160,6 @@ const pathOf = (key: string, paths: Value | undefined): readonly string[] => {
 
 const placeKey = (key: string, at: readonly number[]): string => `${key}\n${at.join(' ')}`;
 
-/** Lists where pieces are stored, by key and place. */
 const placesIn = ({ items }: DictValue, file: string): ReadonlyMap<string, Value> => {
   const places = new Map<string, Value>();
   for (const [index, place] of items) {

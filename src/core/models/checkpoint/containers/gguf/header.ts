@@ -21,7 +21,7 @@ export interface GgufHeader {
 /** Limits on header bytes, metadata keys and tensors: several times the largest models'. */
 const [mostHeaderBytes, mostKeys, mostTensors] = [100_000_000, 65_536, 1 << 20];
 
-/** Bytes that are read first. If the header is longer, the number is doubled. */
+/** Bytes that are read first, then doubled until the header fits. */
 const firstBytes = 1 << 20;
 
 const mostDimensions = 4;

@@ -32,7 +32,7 @@ const [ofText, ofArray] = [8, 9] as const;
 /** A metadata value. For an array, only the number of elements is stored. */
 export type MetadataValue = string | number | boolean | { readonly elements: number };
 
-/** Reads consecutive numbers and strings of a file from its start. Checks lengths against the file's size. */
+/** Reads consecutive numbers and strings from a file's start. Checks lengths against the file's size. */
 export class Scanner {
   readonly #view: DataView;
   readonly #file: string;

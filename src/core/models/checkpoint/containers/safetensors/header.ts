@@ -12,7 +12,6 @@ export const maxHeaderBytes = 100_000_000;
 /** Bytes of the header's length: a little-endian 64-bit integer. */
 export const prefixBytes = 8;
 
-/** A tensor as a header lists it. */
 export interface HeaderTensor {
   readonly dtype: Dtype;
   readonly shape: Shape;
@@ -21,7 +20,6 @@ export interface HeaderTensor {
   readonly end: number;
 }
 
-/** The header of a safetensors file. */
 export interface Header {
   readonly metadata: Readonly<Record<string, string>>;
   readonly tensors: ReadonlyMap<string, HeaderTensor>;
@@ -52,8 +50,8 @@ export const parsePrefix = (prefix: Uint8Array, file: string, fileBytes: number)
  * duplicate names too. The data must cover the rest of the file without overlap or gap.
  *
  * @param dataBytes bytes of the file after the header
- * @throws LayerloomError naming file and tensor: HEADER_INVALID, DUPLICATE_TENSOR, UNKNOWN_DTYPE,
- *   SHAPE_OVERFLOW, LENGTH_MISMATCH, OFFSETS_INVALID, FILE_LENGTH_MISMATCH
+ * @throws HEADER_INVALID, DUPLICATE_TENSOR, UNKNOWN_DTYPE, SHAPE_OVERFLOW, LENGTH_MISMATCH, OFFSETS_INVALID,
+ *   FILE_LENGTH_MISMATCH
  */
 export const parseHeader = (bytes: Uint8Array, file: string, dataBytes: number): Header => {
   const entries = parseObject(bytes, file);
@@ -193,7 +191,7 @@ export const compareForFile = (
 
 /**
  * Returns prefix and header of a file with these consecutive tensors, padded with spaces to a multiple of
- * eight bytes. `__metadata__` is `{"format": "pt"}`, which PyTorch loaders require.
+ * eight bytes. PyTorch loaders require the metadata `{"format": "pt"}`.
  */
 export const encodeHeader = (
   tensors: Iterable<{ name: string; dtype: Dtype; shape: Shape; bytes: number }>,

@@ -13,9 +13,9 @@ export const isPart = (name: string): boolean => partName.test(name);
 
 /**
  * Refuses a file with parts of tensors, which its header lists as if they were whole. No file says how many
- * others there are, so that a missing one could not be noticed.
+ * parts there are, so a missing one could not be noticed.
  *
- * @throws LayerloomError WEIGHTS_UNSUPPORTED
+ * @throws WEIGHTS_UNSUPPORTED
  */
 export const refuseParts = (metadata: Readonly<Record<string, string>>, file: string): void => {
   const places = metadata[key];

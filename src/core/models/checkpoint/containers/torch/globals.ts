@@ -80,10 +80,10 @@ const odd = (file: string): LayerloomError =>
   invalidTorchFile(file, 'its pickle builds a tensor as PyTorch does not');
 
 /**
- * Returns the value for a global that the pickle names, if it describes tensors. Any other global would be
- * imported and called if the pickle were executed, so it is refused.
+ * Returns the value for a global that the pickle names, if it describes tensors. Refuses all others, which
+ * executing the pickle would import and call.
  *
- * @throws LayerloomError PICKLE_RUNS_CODE; WEIGHTS_UNSUPPORTED for storages of other dtypes
+ * @throws PICKLE_RUNS_CODE; WEIGHTS_UNSUPPORTED for storages of other dtypes
  */
 export const takeGlobal = (name: string, file: string): Value => {
   const storage = storageName.exec(name)?.[1];

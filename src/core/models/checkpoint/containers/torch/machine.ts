@@ -148,7 +148,6 @@ export class Machine {
     this.#memo[index] = this.top();
   }
 
-  /** Stores the top value under the next number. */
   memoize(): void {
     this.put(this.#memo.length);
   }

@@ -144,11 +144,10 @@ const unwritten = (opcode: string, file: string, writer: string) =>
   unsupported(file, `its pickle has the opcode ${opcode}, which ${writer} does not write`);
 
 /**
- * Reads a pickle of torch.save (protocol 2), or of another grammar, as data. Nothing is imported, called or
- * executed: only known globals are taken, and calls of them become plain values.
+ * Reads a pickle of torch.save (protocol 2), or of another grammar, as data. Imports, calls and executes
+ * nothing: calls of known globals become plain values.
  *
- * @throws LayerloomError HEADER_INVALID; PICKLE_RUNS_CODE for any other global; WEIGHTS_UNSUPPORTED for other
- *   opcodes
+ * @throws HEADER_INVALID; PICKLE_RUNS_CODE for any other global; WEIGHTS_UNSUPPORTED for other opcodes
  */
 export const readPickle = (
   bytes: Uint8Array,

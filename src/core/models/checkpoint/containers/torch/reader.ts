@@ -98,8 +98,8 @@ const checkStart = (start: Buffer, file: string): void => {
 };
 
 /**
- * PyTorch's format (torch.save since 1.6): a zip of stored entries, with a pickle that describes the tensors,
- * and their storages. `readPickle` reads the pickle as data.
+ * PyTorch's format (torch.save since 1.6): a zip of stored entries, with storages and a pickle that describes
+ * the tensors. `readPickle` reads the pickle as data.
  */
 const torchReader: ContainerReader = {
   name: 'PyTorch’s zip',

@@ -35,8 +35,7 @@ const big = (view: DataView, at: number): number => Number(view.getBigUint64(at,
  * overlap.
  *
  * @returns entries by name
- * @throws LayerloomError FILE_TOO_SHORT, HEADER_TOO_LARGE, HEADER_INVALID; WEIGHTS_UNSUPPORTED for compressed
- *   entries
+ * @throws FILE_TOO_SHORT, HEADER_TOO_LARGE, HEADER_INVALID; WEIGHTS_UNSUPPORTED for compressed entries
  */
 export const readDirectory = async (
   read: ReadRange,
@@ -142,7 +141,7 @@ const parseDirectory = (bytes: Uint8Array, count: number, file: string): Omit<Zi
   return entries;
 };
 
-/** Checks flags and method, which have the same layout in the directory and in local headers. */
+/** Checks flags and method, whose layout is the same in the directory and in local headers. */
 const checkStored = (view: DataView, at: number, name: string, file: string): void => {
   if ((view.getUint16(at, true) & encrypted) !== 0)
     throw unsupported(file, `its zip entry ${short(name)} is encrypted`);

@@ -24,10 +24,10 @@ export const repositoryPath = ({ cache, id }: Omit<HubCacheCommit, 'commit'>): s
 const locksPath = ({ cache, id }: HubCacheCommit): string => join(cache, '.locks', modelFolder(id));
 
 /**
- * Refuses to write below a repository if a folder is a link, which another user may have placed. The cache
- * and the repository's own folder may be links, as in `readRef`.
+ * Refuses to write below a repository if a folder in it is a link, which another user may have placed. The
+ * cache and the repository's own folder may be links, as in `readRef`.
  *
- * @throws LayerloomError WRITE_FAILED
+ * @throws WRITE_FAILED
  */
 export const checkOwnFolders = (at: HubCacheCommit): void => {
   const repository = repositoryPath(at);

@@ -7,8 +7,8 @@ import { isCommit, isRevision } from '../../../address/remote.js';
 import { readFileIfAny } from '../../../checkpoint/files/small-file.js';
 
 // Caches are shared and untrusted: a ref may hold a path, and a snapshot may be a link. After all links are
-// resolved, a repository's files must lie in its folder. Links in place of the cache or of the repository's
-// folder are followed, because users place them to use another disk.
+// resolved, a repository's files must lie in its folder. Only the cache and the repository's folder may be
+// links, because users place them to use another disk.
 
 const refused = (file: string, reason: string): LayerloomError =>
   new LayerloomError('READ_FAILED', { file, reason });
@@ -85,7 +85,7 @@ const resolved = (path: string): Promise<string | undefined> => unlessMissing(pa
  * repository's folder with this name, or to shared blobs. The hub's cache may have moved since.
  *
  * @param folder `CACHE/models--org--name/COMMIT`
- * @throws LayerloomError READ_FAILED
+ * @throws READ_FAILED
  */
 export const checkRangeFolder = async (folder: string): Promise<void> => {
   const repository = dirname(folder);

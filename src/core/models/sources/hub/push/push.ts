@@ -19,15 +19,13 @@ import type { PushOptions, PushResult } from './upload/push-result.js';
 import { upload } from './upload/upload.js';
 
 /**
- * Uploads a checkpoint to the Hugging Face hub in one commit: weights, side files and model card. Creates the
- * repository if missing. Skips files that are already there, so that running `push` again continues an
- * interrupted one.
+ * Uploads a checkpoint; see `push` of the library.
  *
  * @param directory of the checkpoint
  * @param repository `org/name`
  * @param open opens the checkpoint after the name was checked
- * @throws LayerloomError INVALID_PARAMETER, NOT_A_CHECKPOINT and the codes of `open`; HUB_ACCESS,
- *   HUB_NOT_FOUND, HUB_UNAVAILABLE, PUSH_REFUSED, INTERRUPTED
+ * @throws INVALID_PARAMETER, NOT_A_CHECKPOINT and the codes of `open`; HUB_ACCESS, HUB_NOT_FOUND,
+ *   HUB_UNAVAILABLE, PUSH_REFUSED, INTERRUPTED
  */
 export const pushCheckpoint = async (
   directory: string,

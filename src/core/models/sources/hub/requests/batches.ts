@@ -12,8 +12,8 @@ const mostWaiting = 4 * 1024 * 1024;
 
 /**
  * Yields a body in batches of newly arrived chunks. Throws an error only after all earlier bytes; a stream's
- * own iterator would drop them. Destroys the body if the reader stops early. Time in which the reader is busy
- * does not count as slow.
+ * own iterator would drop them. Destroys the body if the reader stops early. The reader's own time does not
+ * count as slow.
  */
 export async function* batches(body: Readable, least: LeastPace): AsyncGenerator<Buffer[]> {
   let waiting: Buffer[] = [];

@@ -1,7 +1,7 @@
 import type { Extent } from '../../../../tensor/extent.js';
 
-// Requests to the API accept compressed JSON. Requests for files need bytes as stored, because bytes are
-// written at their offsets, and the hub's hash is of the whole file.
+// Requests to the API accept compressed JSON. Requests for files need bytes as stored: they are written at
+// their offsets, and the hub's hash is of the whole file.
 
 type Headers = Readonly<Record<string, string>>;
 

@@ -57,10 +57,9 @@ export class RemoteFile implements RemoteBytes {
   /**
    * Reads bytes [begin, end). Resumes after cut connections and partial answers while bytes arrive.
    *
-   * @param mayDiscard true to use the range and discard the rest if the server ignores ranges and sends the
-   *   whole file
-   * @throws LayerloomError HUB_FILE_CHANGED if the content differs from the list or from earlier answers;
-   *   HUB_ACCESS, HUB_NOT_FOUND, HUB_UNAVAILABLE, INTERRUPTED; RangesIgnored
+   * @param mayDiscard true to use the range and discard the rest if the server sends the whole file
+   * @throws HUB_FILE_CHANGED if the content differs from the list or from earlier answers; HUB_ACCESS,
+   *   HUB_NOT_FOUND, HUB_UNAVAILABLE, INTERRUPTED; RangesIgnored
    */
   async read(begin: number, end: number, sink: Sink, { mayDiscard = false } = {}): Promise<void> {
     const attempts = new Attempts(this.#hub);

@@ -63,7 +63,7 @@ const withinPath = new RegExp(`^${folderPattern}/(?<name>.+)$`, 's');
  * Parses the path of a file in any cache of ranges; undefined for other paths, and for links to blobs, which
  * are whole.
  *
- * @throws LayerloomError READ_FAILED if this cannot be decided: missing bytes would be read as zeros
+ * @throws READ_FAILED if this cannot be decided: missing bytes would be read as zeros
  */
 export const placeOf = async (path: string): Promise<RangeCachePlace | undefined> => {
   const place = read(withinPath, (await unlessMissing(path, realpath(path))) ?? path);
@@ -80,7 +80,7 @@ export const recordOf = async (path: string): Promise<RangeRecord | undefined> =
 
 /**
  * Returns the bytes of `ranges` that a file lacks, and that would be read as zeros. Empty for whole files,
- * and for files outside the cache of ranges.
+ * and outside the cache of ranges.
  *
  * @returns ascending, without overlaps
  */
@@ -91,7 +91,7 @@ export const missingRanges = async (path: string, ranges: readonly Extent[]): Pr
   return subtractExtents(ranges, record?.present ?? []);
 };
 
-/** True for a sparse file with a complete record: verified files are links, so verifying was interrupted. */
+/** True for a sparse file with a complete record: a verified file is a link, so verifying was interrupted. */
 export const isUnverified = async (path: string): Promise<boolean> => {
   const record = await recordOf(path);
   return record !== undefined && isComplete(record);
@@ -143,10 +143,10 @@ export const readRangeModel = async (folder: string): Promise<RangeCacheModel | 
 };
 
 /**
- * True if all headers and side files of a model are present. Links may have lost their targets, and sparse
- * files or records may be gone; they are then fetched again.
+ * True if all headers and side files of a model are present. Otherwise they are fetched again: links may have
+ * lost their targets, and sparse files or records may be gone.
  *
- * @throws LayerloomError READ_FAILED
+ * @throws READ_FAILED
  */
 export const isUsable = async (folder: string): Promise<boolean> => {
   const model = await readRangeModel(folder);

@@ -6,8 +6,8 @@ import { foreignBelow } from '../../../../base/files/own-directory.js';
 const commitFolder = /^(?<cache>.*)\/[a-z]+--[^/]+\/[0-9a-f]{40}(?=\/|$)/s;
 
 /**
- * Returns why nothing may be removed in a directory of the cache of ranges, which users may share: some
- * directory on its path, within the cache, is a link or another user's.
+ * Returns why nothing may be removed in a directory of the cache of ranges: a directory on its path, within
+ * the cache, is a link or another user's.
  *
  * @param directory a commit's folder, or a directory inside
  */
@@ -19,7 +19,7 @@ export const foreignRangeFolder = (directory: string): string | undefined => {
 /**
  * Removes a file of the cache of ranges, if it exists.
  *
- * @throws LayerloomError WRITE_FAILED if nothing may be removed there
+ * @throws WRITE_FAILED if nothing may be removed there
  */
 export const removeRangeFile = async (file: string): Promise<void> => {
   if ((await lstat(file).catch(() => undefined)) === undefined) return;

@@ -19,8 +19,7 @@ export interface FileToPush {
  * Lists a checkpoint's files for the hub: weights, index, side files and card. Excludes `layerloom.json`,
  * which names local paths; the card contains the whole recipe.
  *
- * @throws LayerloomError NOT_A_CHECKPOINT if files are missing; READ_FAILED for a link to a file outside the
- *   checkpoint
+ * @throws NOT_A_CHECKPOINT if files are missing; READ_FAILED for a link to a file outside the checkpoint
  */
 export const filesToPush = async (
   directory: string,

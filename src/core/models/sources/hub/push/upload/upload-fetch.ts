@@ -22,7 +22,7 @@ const mostSaid = 500;
 
 /**
  * Returns a `fetch` for the hub's library that retries transient failures, uses the user's proxy, has no time
- * limit while bytes move, and counts bytes sent. Only checked answers reach the library: the hub's, and the
+ * limit while bytes move, and counts bytes sent. The library sees only checked answers: the hub's, and the
  * storage's confirmation of a file.
  */
 export const uploadFetch =
@@ -104,7 +104,7 @@ const fromApi = async (
   return new Response(JSON.stringify(result.checked) ?? '', { headers });
 };
 
-/** Returns the first of the lines of JSON that make up a commit's body. */
+/** Returns the first line of a commit's body, which is lines of JSON. */
 const firstLine = (text: string): string => text.split('\n', 1)[0] ?? '';
 
 const saidIn = (text: string, { status, headers }: Answer): string => {

@@ -39,7 +39,7 @@ export class Attempts {
     this.#hub = hub;
   }
 
-  /** Records received bytes. Enough bytes reset the count of failures, so that long downloads finish. */
+  /** Records received bytes; enough reset the count of failures, so that long downloads finish. */
   progressed(bytes: number): void {
     this.#bytes += bytes;
     if (this.#bytes >= this.#needed) this.#failures = 0;

@@ -15,7 +15,6 @@ export interface Connections {
   close(): Promise<void>;
 }
 
-/** Returns a proxy variable, in lower or upper case. */
 const inEitherCase = (env: NodeJS.ProcessEnv, name: HubVariable): string | undefined =>
   env[name.toLowerCase()] || variable(env, name) || undefined;
 
@@ -57,7 +56,7 @@ const notAProxy = ({ origin, protocol }: URL): LayerloomError =>
 
 type PoolOf = (origin: string | URL, options: object) => Pool;
 
-/** Gives the proxy's own answer the same time limits, because a request waits for that answer. */
+/** Gives the proxy's own answer the same time limits, because a request waits for it. */
 const throughProxy = (uri: string, limits: ConnectionLimits, poolOf: PoolOf): ProxyAgent => {
   const { headersTimeout, bodyTimeout } = limits;
   const clientFactory = (origin: URL, options: object) =>
