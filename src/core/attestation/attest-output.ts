@@ -46,7 +46,7 @@ export interface WrittenSignature extends SignedBy {
  * Writes the statement of an output, after comparing the output with its record.
  *
  * @returns the statement, and the hashes of files that were read
- * @throws LayerloomError OUTPUT_DAMAGED, READ_FAILED, WRITE_FAILED, INTERRUPTED, the codes of a header
+ * @throws OUTPUT_DAMAGED, READ_FAILED, WRITE_FAILED, INTERRUPTED, the codes of a header
  */
 export const writeStatement = async (
   directory: string,
@@ -86,7 +86,7 @@ export const writeStatement = async (
  * Writes a bill of materials to a new file outside the output, since nothing verifies it there.
  *
  * @returns the file's absolute path
- * @throws LayerloomError READ_FAILED, CONFIG_INVALID, WRITE_FAILED
+ * @throws READ_FAILED, CONFIG_INVALID, WRITE_FAILED
  */
 export const writeBill = async (directory: string, file: string, statement: Statement): Promise<string> => {
   const config = join(directory, configName);
@@ -101,7 +101,7 @@ export const writeBill = async (directory: string, file: string, statement: Stat
   return resolve(file);
 };
 
-/** @throws LayerloomError OUTPUT_EXISTS, INVALID_PARAMETER for a file in the output */
+/** @throws OUTPUT_EXISTS, INVALID_PARAMETER for a file in the output */
 export const checkBill = async (directory: string, file: string): Promise<void> => {
   if (await exists(file))
     throw new LayerloomError('OUTPUT_EXISTS', {
@@ -115,7 +115,7 @@ export const checkBill = async (directory: string, file: string): Promise<void> 
 /**
  * Signs all files of a folder, by a key or by the identity of this job.
  *
- * @throws LayerloomError OUTPUT_DAMAGED, SIGSTORE_UNAVAILABLE, READ_FAILED, WRITE_FAILED, INTERRUPTED
+ * @throws OUTPUT_DAMAGED, SIGSTORE_UNAVAILABLE, READ_FAILED, WRITE_FAILED, INTERRUPTED
  */
 export const signFolder = async (
   directory: string,

@@ -30,7 +30,7 @@ export interface CheckedProof {
  * Checks a folder's statement, if present, and its signature, if a prover is given.
  *
  * @param record undefined for a folder that no merge wrote: its statement is compared with its files alone
- * @throws LayerloomError SIGSTORE_UNAVAILABLE, READ_FAILED, INTERRUPTED
+ * @throws SIGSTORE_UNAVAILABLE, READ_FAILED, INTERRUPTED
  */
 export const checkProof = async (
   directory: string,

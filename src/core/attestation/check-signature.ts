@@ -14,7 +14,7 @@ import { listFolder } from './list-folder.js';
  *
  * @param known hashes of files that were read already
  * @returns the result, and an entry for each file that is signed or should not be there
- * @throws LayerloomError SIGSTORE_UNAVAILABLE, READ_FAILED, INTERRUPTED
+ * @throws SIGSTORE_UNAVAILABLE, READ_FAILED, INTERRUPTED
  */
 export const checkSignature = async (
   directory: string,

@@ -25,7 +25,7 @@ export const unstatedFile = async (
 /**
  * Compares a statement with the files of its folder, without a record.
  *
- * @throws LayerloomError READ_FAILED, INTERRUPTED
+ * @throws READ_FAILED, INTERRUPTED
  */
 export const compareStated = async (folder: string, stated: Stated, run: Run): Promise<ComparedFiles> => {
   const { subjects, tensors } = stated;

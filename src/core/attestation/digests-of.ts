@@ -7,7 +7,7 @@ import type { WeightDigests } from '../statements/merge-statement.js';
  * Hashes a folder's weights and their tensors.
  *
  * @returns undefined if weights are missing, or are not safetensors
- * @throws LayerloomError INTERRUPTED
+ * @throws INTERRUPTED
  */
 export const digestsOf = async (
   directory: string,

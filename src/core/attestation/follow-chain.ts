@@ -42,7 +42,7 @@ export class ChainWalk {
     this.#run = run;
   }
 
-  /** @throws LayerloomError READ_FAILED, INTERRUPTED */
+  /** @throws READ_FAILED, INTERRUPTED */
   async follow(asked: string): Promise<ChainModel> {
     const isFile = (await stat(asked)).isFile();
     const name = basename(asked);

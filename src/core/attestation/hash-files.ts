@@ -11,7 +11,7 @@ import type { WorkerPool } from '../engine/threads/pool.js';
  *
  * @param known hashes of files that were read already
  * @returns hashes by name, in the order of `names`
- * @throws LayerloomError READ_FAILED, INTERRUPTED
+ * @throws READ_FAILED, INTERRUPTED
  */
 export const hashFiles = async (
   directory: string,
@@ -34,7 +34,7 @@ export const hashFiles = async (
  * Hashes a file on a worker thread.
  *
  * @returns undefined if the pool was stopped
- * @throws LayerloomError READ_FAILED, also for anything but a file
+ * @throws READ_FAILED, also for anything but a file
  */
 export const hashFile = (path: string, pool: WorkerPool): Promise<string | undefined> =>
   // O_NONBLOCK, so that opening a pipe does not block.

@@ -20,7 +20,7 @@ const cacheOfHub = '.cache/huggingface';
  * which may lead to files elsewhere. Allows links of the hub's cache to its own blobs and, with `mayLink`,
  * links to files.
  *
- * @throws LayerloomError READ_FAILED
+ * @throws READ_FAILED
  */
 export const listFolder = async (directory: string, mayLink: boolean): Promise<ListedFolder> => {
   const [files, refused]: [string[], { name: string; reason: string }[]] = [[], []];

@@ -6,7 +6,7 @@ import { reading } from '../base/files/writing.js';
 /**
  * Returns the absolute path of a folder to write into.
  *
- * @throws LayerloomError NOT_A_CHECKPOINT, READ_FAILED
+ * @throws NOT_A_CHECKPOINT, READ_FAILED
  */
 export const localFolder = async (out: string): Promise<string> => {
   const path = await reading(resolve(out), () => realpath(out));

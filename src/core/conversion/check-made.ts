@@ -39,7 +39,7 @@ const whyNot = async (path: string, isEnough: (made: Made) => boolean): Promise<
   }
 };
 
-/** @throws LayerloomError EXPORT_FAILED */
+/** @throws EXPORT_FAILED */
 export const checkMade = async (
   path: string,
   isEnough: (made: Made) => boolean,

@@ -57,7 +57,7 @@ export interface ExportedModel {
  * llama.cpp, and writes an Ollama Modelfile. The output appears whole or not at all.
  *
  * @param directory of the checkpoint
- * @throws LayerloomError INVALID_PARAMETER, PROGRAM_MISSING, EXPORT_FAILED, NOT_A_CHECKPOINT and the codes of
+ * @throws INVALID_PARAMETER, PROGRAM_MISSING, EXPORT_FAILED, NOT_A_CHECKPOINT and the codes of
  *   opening, an OUTPUT_… code, DISK_SPACE, WRITE_FAILED, INTERRUPTED
  */
 export const exportModel = async (
@@ -117,7 +117,7 @@ export const exportModel = async (
   }
 };
 
-/** @throws LayerloomError an OUTPUT_… code: an existing output is never replaced */
+/** @throws an OUTPUT_… code: an existing output is never replaced */
 const checkTarget = async (checkpoint: CheckpointIndex, out: string): Promise<Output> => {
   if (/\.gguf$/i.test(out))
     throw new LayerloomError('OUTPUT_INVALID', {

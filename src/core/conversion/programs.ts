@@ -29,7 +29,7 @@ const onPath = (name: string): Promise<string | undefined> => findProgram(name, 
 /**
  * Searches the given command, a checkout, then PATH.
  *
- * @throws LayerloomError PROGRAM_MISSING
+ * @throws PROGRAM_MISSING
  */
 export const findConverter = async ({ llamaCpp, converter }: ProgramPlaces): Promise<Program> => {
   if (converter !== undefined) return { name: converterName, command: converter };
@@ -61,7 +61,7 @@ export const findLlamaProgram = async (
   return found === undefined ? undefined : { name, command: shellWord(found), path: found };
 };
 
-/** @throws LayerloomError PROGRAM_MISSING */
+/** @throws PROGRAM_MISSING */
 export const findQuantizer = async (places: ProgramPlaces, type: string): Promise<Program> => {
   const name = 'llama-quantize';
   const found = await findLlamaProgram(name, places);

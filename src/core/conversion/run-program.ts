@@ -26,7 +26,7 @@ interface ProgramRun {
  * When the program or this process ends, the program's whole process group ends.
  *
  * @returns the text that the program added to the log
- * @throws LayerloomError EXPORT_FAILED, INTERRUPTED, WRITE_FAILED
+ * @throws EXPORT_FAILED, INTERRUPTED, WRITE_FAILED
  */
 export const runProgram = async ({
   program,

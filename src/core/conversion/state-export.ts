@@ -35,7 +35,7 @@ interface Made {
   readonly programs: readonly RanProgram[];
 }
 
-/** @throws LayerloomError READ_FAILED, WRITE_FAILED, INTERRUPTED */
+/** @throws READ_FAILED, WRITE_FAILED, INTERRUPTED */
 export const stateExport = async (
   checkpoint: CheckpointIndex,
   { type, file, programs }: Made,

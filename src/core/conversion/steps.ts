@@ -43,7 +43,7 @@ interface Conversion {
 /**
  * `onDone` receives bytes.
  *
- * @throws LayerloomError EXPORT_FAILED
+ * @throws EXPORT_FAILED
  */
 export const convert = async (
   converter: Program,
@@ -67,7 +67,7 @@ const aboutOf = ({ model, log }: StepContext) => ({ model, log });
 /**
  * Checks that llama-quantize runs, and that its help lists the type.
  *
- * @throws LayerloomError EXPORT_FAILED if it does not run; INVALID_PARAMETER
+ * @throws EXPORT_FAILED if it does not run; INVALID_PARAMETER
  */
 export const checkQuantizer = async (
   quantizer: Program,
@@ -98,7 +98,7 @@ interface Quantisation {
  * `onDone` receives numbers of tensors.
  *
  * @returns the program's version, if it prints it
- * @throws LayerloomError EXPORT_FAILED
+ * @throws EXPORT_FAILED
  */
 export const quantize = async (
   quantizer: Program,
@@ -152,7 +152,7 @@ export interface LoadedOnce {
  * Loads a file in llama.cpp and generates some tokens.
  *
  * @returns undefined if no program of llama.cpp is found
- * @throws LayerloomError EXPORT_FAILED
+ * @throws EXPORT_FAILED
  */
 export const loadOnce = async (
   file: string,

@@ -4,7 +4,7 @@ import { bringRanges } from '../models/sources/bring-ranges.js';
 import type { Download, DownloadProgress, FetchOptions } from '../models/sources/source.js';
 import type { MissingWeights } from '../plan/reports/missing-weights.js';
 
-/** @throws LayerloomError DOWNLOAD_NEEDED if weights are missing and may not be fetched */
+/** @throws DOWNLOAD_NEEDED if weights are missing and may not be fetched */
 export const requireWeights = (
   { needs, models }: Pick<MissingWeights, 'needs' | 'models'>,
   download: Download | undefined,
@@ -15,7 +15,7 @@ export const requireWeights = (
 /**
  * Continues interrupted downloads. Verifies complete files by hash.
  *
- * @throws LayerloomError DOWNLOAD_NEEDED unless weights may be fetched; the codes of `bringRanges`
+ * @throws DOWNLOAD_NEEDED unless weights may be fetched; the codes of `bringRanges`
  */
 export const bringWeights = async (
   { needs, models, unverified }: MissingWeights,

@@ -37,7 +37,7 @@ export class InputFiles {
    * A file with a recorded state (`seen`) must be unchanged since its weights were measured. Other files must
    * agree with the plan in size, modification time and header.
    *
-   * @throws LayerloomError READ_FAILED, INPUT_CHANGED
+   * @throws READ_FAILED, INPUT_CHANGED
    */
   static async open(
     planned: readonly PlannedInput[],
@@ -109,7 +109,7 @@ export class InputFiles {
    * Files must be unchanged since before the first weight was read.
    *
    * @param paths default: all open files; other paths are skipped
-   * @throws LayerloomError INPUT_CHANGED, READ_FAILED
+   * @throws INPUT_CHANGED, READ_FAILED
    */
   async verify(paths: Iterable<string> = this.#open.keys()): Promise<void> {
     for (const path of new Set(paths)) {
@@ -122,7 +122,7 @@ export class InputFiles {
     }
   }
 
-  /** @throws LayerloomError INPUT_CHANGED, READ_FAILED */
+  /** @throws INPUT_CHANGED, READ_FAILED */
   verifySources(sources: readonly StoredTensor[]): Promise<void> {
     return this.verify(sources.map((source) => this.pathOf(source)));
   }
@@ -130,7 +130,7 @@ export class InputFiles {
   /**
    * The path must still lead to the open file, and the file be unchanged.
    *
-   * @throws LayerloomError INPUT_CHANGED, READ_FAILED
+   * @throws INPUT_CHANGED, READ_FAILED
    */
   async verifyPath(path: string): Promise<void> {
     const input = this.#open.get(path);
@@ -149,7 +149,7 @@ export class InputFiles {
    * `work` makes or removes hard links to input files and so changes their ctime. Meanwhile a new ctime is
    * accepted if the content's hash is unchanged.
    *
-   * @throws LayerloomError INPUT_CHANGED, READ_FAILED
+   * @throws INPUT_CHANGED, READ_FAILED
    */
   async whileLinking<T>(paths: readonly string[], work: () => Promise<T>): Promise<T> {
     const files = [...new Set(paths)].flatMap((path) => this.#open.get(path) ?? []);

@@ -60,7 +60,7 @@ export interface MergeResult extends RunCost, MethodReport {
 /**
  * Runs a plan. The output appears whole or not at all: a staging directory is renamed into place.
  *
- * @throws LayerloomError PLAN_INVALID, an OUTPUT_… code, INPUT_CHANGED, INPUT_SHRANK, READ_FAILED,
+ * @throws PLAN_INVALID, an OUTPUT_… code, INPUT_CHANGED, INPUT_SHRANK, READ_FAILED,
  *   WRITE_FAILED, NON_FLOATING_MISMATCH, NON_FINITE, DISK_SPACE, MEMORY_NEEDED, LINK_REFUSED,
  *   RESUME_MISMATCH, MERGE_UNDEFINED, INVALID_PARAMETER, INSTRUCTION_SET, INTERRUPTED
  */

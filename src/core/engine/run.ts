@@ -64,7 +64,7 @@ export class Run {
   /**
    * @param computes false for a run that only hashes, which does not load the addon
    *
-   * @throws LayerloomError INVALID_PARAMETER, ADDON_MISSING, INSTRUCTION_SET
+   * @throws INVALID_PARAMETER, ADDON_MISSING, INSTRUCTION_SET
    */
   constructor(
     // Node warns of a signal with more than ten listeners.
@@ -82,7 +82,7 @@ export class Run {
   /**
    * If memory is short, fewer threads run, with a warning. Call before the first task.
    *
-   * @throws LayerloomError MEMORY_NEEDED
+   * @throws MEMORY_NEEDED
    */
   fitMemory(tensors: Parameters<typeof memoryOf>[0]): void {
     const { threads, warning } = fitThreads(memoryOf(tensors), this.pool.threads);
@@ -93,7 +93,7 @@ export class Run {
   /**
    * Fetches missing byte ranges. Files are closed after the run's threads end.
    *
-   * @throws LayerloomError the codes of `InputFiles.open` and `bringWeights`
+   * @throws the codes of `InputFiles.open` and `bringWeights`
    */
   async open(...files: Parameters<typeof InputFiles.open>): Promise<InputFiles> {
     await bringWeights(await missingWeights(...files), this.#download, {
@@ -157,7 +157,7 @@ export class Run {
  * `work` only reads; inputs are verified afterwards. Progress counts bytes read.
  *
  * @param sources everything that `work` reads
- * @throws LayerloomError INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, INVALID_PARAMETER, INTERRUPTED
+ * @throws INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, INVALID_PARAMETER, INTERRUPTED
  */
 export const overInputs = async <T>(
   controls: RunControls,
@@ -186,7 +186,7 @@ export const overInputs = async <T>(
 /** Codes of errors after which a run can be resumed. */
 export const resumable: readonly ErrorCode[] = ['INTERRUPTED', 'DISK_SPACE', 'WRITE_FAILED'];
 
-/** @throws LayerloomError INVALID_PARAMETER */
+/** @throws INVALID_PARAMETER */
 export const checkThreads = (threads = usableCores()): number => {
   if (!Number.isInteger(threads) || threads < 1 || threads > 1024)
     throw invalidParameter('threads', threads, 'a whole number from 1 to 1024');

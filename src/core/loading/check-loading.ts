@@ -43,7 +43,7 @@ interface LoadingOptions {
  * tensors that its configuration describes. Reads no weights, and runs no code from the folder.
  *
  * @param folder absolute path
- * @throws LayerloomError PROGRAM_MISSING if Python is missing, LIBRARY_MISSING, PROCESS_UNAVAILABLE,
+ * @throws PROGRAM_MISSING if Python is missing, LIBRARY_MISSING, PROCESS_UNAVAILABLE,
  *   INTERRUPTED
  */
 export const checkLoading = async (folder: string, options: LoadingOptions): Promise<LoadingVerdict> => {

@@ -42,7 +42,7 @@ export const methods: ReadonlyMap<string, Method<never>> = registered;
  * Registers a method for recipes of this process (docs/methods.md).
  *
  * @param rules for the method's `gram` formulas
- * @throws LayerloomError USAGE if a name is taken
+ * @throws USAGE if a name is taken
  */
 export const registerMethod = <Parameters>(
   method: Method<Parameters>,

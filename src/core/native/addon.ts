@@ -54,7 +54,7 @@ const load = (): Addon => {
 
 let loaded: Addon | undefined;
 
-/** @throws LayerloomError PLATFORM_UNSUPPORTED, ADDON_MISSING, ADDON_BROKEN, INSTRUCTION_SET */
+/** @throws PLATFORM_UNSUPPORTED, ADDON_MISSING, ADDON_BROKEN, INSTRUCTION_SET */
 const addon = (): Addon => {
   loaded ??= load();
   if (loaded.instructionSet === null)

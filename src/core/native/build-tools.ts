@@ -27,7 +27,7 @@ const missingTool = (env: NodeJS.ProcessEnv): string | undefined => {
   return undefined;
 };
 
-/** @throws LayerloomError BUILD_FAILED if CMake or a C++ compiler is missing, or CMake is too old */
+/** @throws BUILD_FAILED if CMake or a C++ compiler is missing, or CMake is too old */
 export const checkBuildTools = (env: NodeJS.ProcessEnv = process.env): void => {
   const reason = missingTool(env);
   if (reason !== undefined) throw new LayerloomError('BUILD_FAILED', { reason, remedy: toolAdvice });

@@ -26,7 +26,7 @@ export interface BuiltAddon {
  * node-api-headers, but no network. After the new addon loads, an atomic rename replaces the old one; a
  * failed build changes nothing.
  *
- * @throws LayerloomError PLATFORM_UNSUPPORTED, BUILD_FAILED, INTERRUPTED
+ * @throws PLATFORM_UNSUPPORTED, BUILD_FAILED, INTERRUPTED
  */
 export const buildAddon = async (options: BuildOptions = {}): Promise<BuiltAddon> => {
   const started = performance.now();
@@ -69,7 +69,7 @@ const makeDirectory = (directory: string): void => {
 /**
  * Only builds need headers, so the package does not depend on them.
  *
- * @throws LayerloomError BUILD_FAILED if headers or node-addon-api are not installed
+ * @throws BUILD_FAILED if headers or node-addon-api are not installed
  */
 const headersIn = (): string => {
   const require = createRequire(import.meta.url);

@@ -79,7 +79,7 @@ const unsupported = ({
 /**
  * Names the folder in `prebuilds/`: `<platform>-<arch>[-musl]`.
  *
- * @throws LayerloomError PLATFORM_UNSUPPORTED if native code cannot run there at all
+ * @throws PLATFORM_UNSUPPORTED if native code cannot run there at all
  */
 export const targetOf = (host: Host): string => {
   const { platform, arch, musl } = host;

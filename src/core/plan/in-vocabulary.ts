@@ -32,7 +32,7 @@ export const isUnmoved = (
  *
  * @param like the model's own tensor, which gives the dtype
  * @param tensorOf another model's tensor of the same role
- * @throws LayerloomError VOCABULARY_UNMERGEABLE
+ * @throws VOCABULARY_UNMERGEABLE
  */
 export const inVocabulary = (
   like: VocabularyTensor,

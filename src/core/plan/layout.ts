@@ -38,7 +38,7 @@ const units: Readonly<Record<string, number>> = {
 /**
  * `5GB`, `500MB`, `5GiB`, `5e9` or `5000000000`. As in mergekit, `5B` is five billion.
  *
- * @throws LayerloomError INVALID_PARAMETER
+ * @throws INVALID_PARAMETER
  */
 export const parseShardSize = (size: string | number): number => {
   const groups =

@@ -221,7 +221,7 @@ const statisticPassesOf = (formula: Formula<Operand>): readonly Pass[] => [
  * written to a file.
  *
  * @returns the value, rounded to `dtype`
- * @throws LayerloomError MERGE_UNDEFINED
+ * @throws MERGE_UNDEFINED
  */
 export const lower = async (
   formula: Formula<Operand>,

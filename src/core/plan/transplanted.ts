@@ -24,7 +24,7 @@ export type NewRows =
  * tokens.
  *
  * @param donorRows of the donor's tensors
- * @throws LayerloomError VOCABULARY_UNMERGEABLE
+ * @throws VOCABULARY_UNMERGEABLE
  */
 export const transplantedTensor = (
   like: VocabularyTensor,

@@ -27,7 +27,7 @@ export const notStarted = (command: string, cause: unknown): LayerloomError =>
  *
  * @param words the command's `"$@"`
  * @param first shell code to run before the command
- * @throws LayerloomError PROCESS_UNAVAILABLE; some errors come as an event, for `notStarted`
+ * @throws PROCESS_UNAVAILABLE; some errors come as an event, for `notStarted`
  */
 export const startShell = (
   command: string,
@@ -44,7 +44,7 @@ export const startShell = (
 /**
  * The command ends when this process ends, however it ends.
  *
- * @throws LayerloomError PROCESS_UNAVAILABLE
+ * @throws PROCESS_UNAVAILABLE
  */
 export const spawnGroup = (
   command: string,

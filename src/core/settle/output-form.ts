@@ -14,7 +14,7 @@ import { baseOf, withBaseIn } from '../plan/compile/adapters/named-base.js';
  * `adapter` turns `BASE+ADAPTER` into the adapter. Without `as`, bare adapters give an adapter, and whole
  * models give full weights.
  *
- * @throws LayerloomError BASE_NEEDED, NO_ADAPTER_FORM, ADAPTERS_DIFFER
+ * @throws BASE_NEEDED, NO_ADAPTER_FORM, ADAPTERS_DIFFER
  */
 export const inForm = async (recipe: UncheckedRecipe): Promise<UncheckedRecipe> => {
   if (recipe['as'] === 'full') return await asFull(recipe);

@@ -20,7 +20,7 @@ import { openModelOrAdapter } from '../plan/compile/inputs/models.js';
  * Replaces training runs by their checkpoints, also in nested recipes. A run is the only model of a `soup`
  * with a `schedule`; `window` and `until` select checkpoints. Returns the same object if there are no runs.
  *
- * @throws LayerloomError INVALID_PARAMETER, MODEL_NOT_FOUND, READ_FAILED, RUN_UNFINISHED
+ * @throws INVALID_PARAMETER, MODEL_NOT_FOUND, READ_FAILED, RUN_UNFINISHED
  */
 export const withCheckpoints = async (given: UncheckedRecipe, isOuter = true): Promise<UncheckedRecipe> => {
   const recipe = await mapModels(given, (model) =>
@@ -76,7 +76,7 @@ const addressOf = (address: ModelAddress, path: string, checkpoint: RunCheckpoin
 /**
  * Checks that the last checkpoint opens, because a trainer may still be writing it.
  *
- * @throws LayerloomError RUN_UNFINISHED
+ * @throws RUN_UNFINISHED
  */
 const checkFinished = async (run: string, all: readonly RunCheckpoint[]): Promise<void> => {
   const { folder } = itemAt(all, all.length - 1);

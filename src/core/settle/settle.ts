@@ -31,7 +31,7 @@ export interface RecipeOverrides {
  * once, because each step may change the models.
  *
  * @param folder start of a partition's path; without a folder, such paths are refused
- * @throws LayerloomError the codes of `parseRecipe`, `withCheckpoints` and `inForm`, PARTITION_INVALID
+ * @throws the codes of `parseRecipe`, `withCheckpoints` and `inForm`, PARTITION_INVALID
  */
 export const settle = async (
   given: unknown,

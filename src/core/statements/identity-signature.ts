@@ -62,7 +62,7 @@ const codeIn = (error: unknown): string =>
 /**
  * Signs a payload by the identity of this job or token, and checks the signature as `identityProver` does.
  *
- * @throws LayerloomError SIGSTORE_UNAVAILABLE
+ * @throws SIGSTORE_UNAVAILABLE
  */
 export const signByIdentity = async (
   payload: Buffer,

@@ -27,7 +27,7 @@ const mostKeyBytes = 64 * 1024;
  *
  * @param folder to sign or check. Refuses a key in it: the key would be published, or is from whoever made
  *   the folder
- * @throws LayerloomError INVALID_PARAMETER, READ_FAILED
+ * @throws INVALID_PARAMETER, READ_FAILED
  */
 export const readKey = async (
   path: string,

@@ -159,7 +159,7 @@ const parsed = <T>(schema: z.ZodType<T>, bytes: Buffer, what: string): T => {
 /**
  * Checks a signature, and returns the signed files.
  *
- * @throws LayerloomError SIGSTORE_UNAVAILABLE
+ * @throws SIGSTORE_UNAVAILABLE
  */
 export const openSignature = async (bytes: Buffer, prover: Prover): Promise<OpenedSignature> => {
   try {

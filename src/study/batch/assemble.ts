@@ -32,7 +32,7 @@ export interface Assembled {
  *
  * @param digests given if the merge gets a statement
  * @returns warnings
- * @throws LayerloomError LINK_REFUSED, STORE_SHARD_MISSING, OUTPUT_NOT_OURS, OUTPUT_INVALID, INPUT_CHANGED,
+ * @throws LINK_REFUSED, STORE_SHARD_MISSING, OUTPUT_NOT_OURS, OUTPUT_INVALID, INPUT_CHANGED,
  * READ_FAILED, WRITE_FAILED
  */
 export const assemble = async (

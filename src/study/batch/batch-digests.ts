@@ -22,7 +22,7 @@ export class BatchDigests {
       computeChecksums({ inputs: planned, shards: [] }, '', inputs, pool, unreported, false);
   }
 
-  /** @throws LayerloomError READ_FAILED, the codes of a header, and the pool's reason if it was stopped */
+  /** @throws READ_FAILED, the codes of a header, and the pool's reason if it was stopped */
   async of(
     directory: string,
     shards: readonly MergeShard[],

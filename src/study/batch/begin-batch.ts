@@ -32,7 +32,7 @@ export interface Begun {
 /**
  * A refused batch neither changes nor creates a store.
  *
- * @throws LayerloomError LINK_REFUSED, DISK_SPACE, MEMORY_NEEDED, DOWNLOAD_NEEDED, STORE_INVALID,
+ * @throws LINK_REFUSED, DISK_SPACE, MEMORY_NEEDED, DOWNLOAD_NEEDED, STORE_INVALID,
  * READ_FAILED, WRITE_FAILED, and the codes of `checkPlaces`
  */
 export const beginBatch = async (

@@ -60,7 +60,7 @@ export interface BatchResult extends RunCost {
  * Makes each distinct shard once, in stages that read their inputs once, and assembles each merge as soon as
  * its shards exist. If a merge fails, the others continue.
  *
- * @throws LayerloomError the codes of `planBatch` and `checkPlaces`; LINK_REFUSED, DISK_SPACE, MEMORY_NEEDED,
+ * @throws the codes of `planBatch` and `checkPlaces`; LINK_REFUSED, DISK_SPACE, MEMORY_NEEDED,
  * STORE_INVALID, WRITE_FAILED, INTERRUPTED
  */
 export const runBatch = async (

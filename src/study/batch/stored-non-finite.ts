@@ -17,7 +17,7 @@ import type { DistinctShard } from './planning/groups.js';
  * Null if a stored shard and its inputs are finite. A record of an earlier version may lack this; then reads
  * the computed tensors once and updates the record.
  *
- * @throws LayerloomError INPUT_SHRANK, READ_FAILED, WRITE_FAILED, and the reason why the pool stopped
+ * @throws INPUT_SHRANK, READ_FAILED, WRITE_FAILED, and the reason why the pool stopped
  */
 export const storedNonFinite = async (
   { key, tensors }: Pick<DistinctShard, 'key' | 'tensors'>,

@@ -39,7 +39,7 @@ export interface ListedFiles {
  * Lists the files of a study. Follows links within the study only: a link out of it could bring any file of
  * this machine into the bundle.
  *
- * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID, BUNDLE_REFUSED, READ_FAILED
+ * @throws EXPERIMENT_MISSING, EXPERIMENT_INVALID, BUNDLE_REFUSED, READ_FAILED
  */
 export const listFiles = async (directory: string): Promise<ListedFiles> => {
   const record = await readRecord(directory);

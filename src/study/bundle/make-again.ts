@@ -47,7 +47,7 @@ export interface Makeable {
 /**
  * Tries to open the models of each recorded merge. Writes nothing in the study.
  *
- * @throws LayerloomError RECIPE_INVALID, READ_FAILED, PARTITION_INVALID, INTERRUPTED
+ * @throws RECIPE_INVALID, READ_FAILED, PARTITION_INVALID, INTERRUPTED
  */
 export const findMakeable = async (
   record: ExperimentRecord,
@@ -92,7 +92,7 @@ class NoSuchMerge extends Error {
  * they have the recorded SHA-256. Replaces none. Removes `work` at the end; an interrupted call leaves it for
  * the next.
  *
- * @throws LayerloomError the codes of `runExperiment`
+ * @throws the codes of `runExperiment`
  */
 export const makeAgain = async (
   { record, input, experts, paths, failed }: Makeable,

@@ -29,7 +29,7 @@ interface UnpackedFiles {
  * directory.
  *
  * @param directory made by the caller, who removes it if this fails
- * @throws LayerloomError BUNDLE_INVALID, READ_FAILED, WRITE_FAILED, INTERRUPTED
+ * @throws BUNDLE_INVALID, READ_FAILED, WRITE_FAILED, INTERRUPTED
  */
 export const unpack = (file: string, directory: string, signal?: AbortSignal): Promise<UnpackedFiles> =>
   withRegular(file, async (handle, size) => {

@@ -47,7 +47,7 @@ export interface RebuiltStudy {
  * Unpacks a bundle into a new directory, which is there whole or not at all. With `experts`, then makes those of
  * its merges again whose models are there.
  *
- * @throws LayerloomError OUTPUT_EXISTS, the codes of `unpack`, `findMakeable` and `makeAgain`
+ * @throws OUTPUT_EXISTS, the codes of `unpack`, `findMakeable` and `makeAgain`
  */
 export const rebuildStudy = async (
   file: string,
@@ -112,13 +112,13 @@ const occupied = (out: string, reason: string): LayerloomError =>
     remedy: `choose a new directory (${optionName('out')}), or the one of its rebuild to ${optionName('resume')}`,
   });
 
-/** @throws LayerloomError OUTPUT_EXISTS if a folder was not made from this bundle */
+/** @throws OUTPUT_EXISTS if a folder was not made from this bundle */
 const checkSame = async (bundled: string, study: string): Promise<void> => {
   const [own, there] = await Promise.all([bundled, study].map((folder) => sumIfAny(join(folder, sumsName))));
   if (own !== there) throw occupied(study, `has not the ${sumsName} of this bundle`);
 };
 
-/** @throws LayerloomError READ_FAILED */
+/** @throws READ_FAILED */
 const foundFolder = async (experts: string): Promise<string> => {
   const path = resolve(experts);
   await readdir(path).catch((cause: unknown) => {

@@ -47,7 +47,7 @@ export interface Bundle {
 /**
  * Writes a study without weights as one tar file. The same study gives the same bytes, whoever writes it.
  *
- * @throws LayerloomError the codes of `listFiles`; OUTPUT_EXISTS, WRITE_FAILED
+ * @throws the codes of `listFiles`; OUTPUT_EXISTS, WRITE_FAILED
  */
 export const writeBundle = async (
   directory: string,
@@ -140,7 +140,7 @@ function* archiveOf(
 
 const pieceBytes = 4 * 1024 * 1024;
 
-/** @throws LayerloomError READ_FAILED, also if the file's size has changed */
+/** @throws READ_FAILED, also if the file's size has changed */
 function* piecesOf({
   path,
   bytes,

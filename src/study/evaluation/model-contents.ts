@@ -90,7 +90,7 @@ export class ContentsReader {
    *
    * @param path absolute, of its directory
    * @returns undefined for adapters, GGUF and other formats than safetensors
-   * @throws LayerloomError the codes of `openModel`; INPUT_CHANGED, READ_FAILED
+   * @throws the codes of `openModel`; INPUT_CHANGED, READ_FAILED
    */
   async ofModel(path: string): Promise<ModelContents | undefined> {
     const address = await parseAddress(path);
@@ -115,7 +115,7 @@ export class ContentsReader {
 
   /**
    * @returns undefined while the merge does not exist
-   * @throws LayerloomError the codes of `openModel`; READ_FAILED
+   * @throws the codes of `openModel`; READ_FAILED
    */
   async ofMerge(directory: string): Promise<ModelContents | undefined> {
     const shards = await withFewFiles(() => shardsOfMerge(directory));
@@ -187,7 +187,7 @@ class Source {
   }
 }
 
-/** @throws LayerloomError READ_FAILED */
+/** @throws READ_FAILED */
 const formOf = (directory: string): Promise<string> =>
   withFewFiles(() =>
     reading(directory, async () => {

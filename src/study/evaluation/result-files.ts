@@ -64,7 +64,7 @@ export class ResultFiles {
   /**
    * Sorted by file. Reports and skips malformed files.
    *
-   * @throws LayerloomError READ_FAILED
+   * @throws READ_FAILED
    */
   async list(warn: (warning: string) => void = () => undefined): Promise<FoundResult[]> {
     const names = await namesIn(this.directory);
@@ -94,7 +94,7 @@ export class ResultFiles {
     return this.#byWeights.get(weights) ?? [];
   }
 
-  /** @throws LayerloomError RESULTS_INVALID, READ_FAILED */
+  /** @throws RESULTS_INVALID, READ_FAILED */
   async read(file: string): Promise<FoundResult> {
     const path = join(this.directory, file);
     // Results of earlier versions had the task's own limit and greedy answers.
@@ -125,7 +125,7 @@ export class ResultFiles {
 
   /**
    * @returns an empty list for a result without samples
-   * @throws LayerloomError RESULTS_INVALID, READ_FAILED
+   * @throws RESULTS_INVALID, READ_FAILED
    */
   async problemsOf({ file }: FoundResult): Promise<readonly ProblemResult[]> {
     return await readAs(problemsSchema, this.#problemsAt(file));
@@ -134,7 +134,7 @@ export class ResultFiles {
   /**
    * Like `problemsOf`, for a result whose responses are not needed: they may be empty.
    *
-   * @throws LayerloomError RESULTS_INVALID, READ_FAILED
+   * @throws RESULTS_INVALID, READ_FAILED
    */
   async scoresOf(found: FoundResult): Promise<readonly ProblemResult[]> {
     const { task, promptHash, n } = found.result;
@@ -153,7 +153,7 @@ export class ResultFiles {
     return join(this.directory, file.replace(/\.json$/, '.problems.json'));
   }
 
-  /** @throws LayerloomError RESULTS_INVALID, READ_FAILED */
+  /** @throws RESULTS_INVALID, READ_FAILED */
   async textsOf({ texts }: Pick<ResultSummary, 'texts'>): Promise<ProblemTexts> {
     if (texts === null) return {};
     return await readAs(textsSchema, join(this.directory, texts));
@@ -163,7 +163,7 @@ export class ResultFiles {
    * Replaces a result of the same identity; with `keepNewer`, unless that is newer.
    *
    * @returns the result now present, and its file
-   * @throws LayerloomError WRITE_FAILED, READ_FAILED
+   * @throws WRITE_FAILED, READ_FAILED
    */
   async write(
     result: Omit<EvaluationResult, 'texts' | 'samples'>,

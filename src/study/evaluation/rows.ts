@@ -16,7 +16,7 @@ export interface AskedRows {
  *
  * @param range `problems` of the experiment; null: all rows
  * @param stated the experiment's rows: the range, or `limit`
- * @throws LayerloomError INVALID_PARAMETER for rows outside the range
+ * @throws INVALID_PARAMETER for rows outside the range
  */
 export const rowsToScore = (
   task: string,

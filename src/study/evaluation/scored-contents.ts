@@ -89,7 +89,7 @@ export class ScoredContents {
    * were scored.
    *
    * @param keep record the hashes for other processes
-   * @throws LayerloomError INPUT_CHANGED, READ_FAILED, WRITE_FAILED
+   * @throws INPUT_CHANGED, READ_FAILED, WRITE_FAILED
    */
   async identitiesOf(all: readonly FileIdentity[], keep: boolean): Promise<readonly string[]> {
     const now = new Map(await Promise.all(all.map(async (file) => [file, await identityOf(file)] as const)));
@@ -145,7 +145,7 @@ export class ScoredContents {
   /**
    * Records a scored model, once.
    *
-   * @throws LayerloomError INPUT_CHANGED, READ_FAILED, WRITE_FAILED, INTERRUPTED
+   * @throws INPUT_CHANGED, READ_FAILED, WRITE_FAILED, INTERRUPTED
    */
   async note(all: readonly FileIdentity[], signal?: AbortSignal): Promise<void> {
     const files = all.filter(({ content }) => content === undefined);
@@ -192,7 +192,7 @@ export class ScoredContents {
   /**
    * Returns the valid records, oldest first.
    *
-   * @throws LayerloomError READ_FAILED
+   * @throws READ_FAILED
    */
   async #read(): Promise<ScoredModel[]> {
     const names = (await namesIn(this.#directory)).filter((name) => recordName.test(name));

@@ -66,7 +66,7 @@ const fail = (path: readonly (string | number)[], fault: Parameters<typeof fault
  * Checks `evaluate:`, with keys in snake case.
  *
  * @param directory base of relative `data` and `include`
- * @throws LayerloomError RECIPE_INVALID, with the path of the value
+ * @throws RECIPE_INVALID, with the path of the value
  */
 export const parseEvaluation = (given: unknown, directory: string): EvaluationSettings => {
   if (isObject(given) && given['harness'] !== undefined && given['harness'] !== 'lm-eval')
@@ -164,7 +164,7 @@ export const parseEvaluation = (given: unknown, directory: string): EvaluationSe
 const isSampling = (given: unknown): given is Sampling =>
   isObject(given) && typeof given['temperature'] === 'number';
 
-/** @throws LayerloomError RECIPE_INVALID for repeats that would all have the same answers */
+/** @throws RECIPE_INVALID for repeats that would all have the same answers */
 const checkRepeats = (
   {
     repeats,
@@ -205,7 +205,7 @@ const serverAt = (url: string): string =>
   URL.canParse(url) ? new URL(url).host.replace(/^(localhost|\[::1\])(?=:|$)/, '127.0.0.1') : url;
 
 /**
- * @throws LayerloomError RECIPE_INVALID for servers that cannot exchange weights, or that others could reach
+ * @throws RECIPE_INVALID for servers that cannot exchange weights, or that others could reach
  */
 const checkExchange = ({
   exchange,
@@ -235,7 +235,7 @@ const checkExchange = ({
 /** Options of `lm_eval run` that would override a setting. */
 const replaced = { maxTokens: 'gen_kwargs', sampling: 'gen_kwargs', include: 'include_path' } as const;
 
-/** @throws LayerloomError RECIPE_INVALID for settings that an argument would override */
+/** @throws RECIPE_INVALID for settings that an argument would override */
 const checkArguments = (
   words: readonly string[],
   settings: Readonly<Record<keyof typeof replaced, unknown>>,
@@ -248,7 +248,7 @@ const checkArguments = (
   }
 };
 
-/** @throws LayerloomError RECIPE_INVALID for a misspelt name of a package task */
+/** @throws RECIPE_INVALID for a misspelt name of a package task */
 const checkSpelling = (language: string, task: string): void => {
   const names = misspelt(task);
   if (names !== undefined)
@@ -260,7 +260,7 @@ const checkSpelling = (language: string, task: string): void => {
 };
 
 /**
- * @throws LayerloomError RECIPE_INVALID for settings of unlisted tasks, because these would have no effect
+ * @throws RECIPE_INVALID for settings of unlisted tasks, because these would have no effect
  */
 const checkTasks = (settings: Readonly<Record<string, unknown>>, tasks: ReadonlySet<string>): void => {
   for (const [key, of] of Object.entries(settings))

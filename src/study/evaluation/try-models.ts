@@ -43,7 +43,7 @@ export interface Trial {
  * tensors that differ. Decoding is greedy.
  *
  * @param models directories, `BASE+ADAPTER`, `org/name` of the hub cache
- * @throws LayerloomError INVALID_PARAMETER, MODEL_NOT_FOUND, HARNESS_MISSING, HARNESS_FAILED, WEIGHTS_DIFFER,
+ * @throws INVALID_PARAMETER, MODEL_NOT_FOUND, HARNESS_MISSING, HARNESS_FAILED, WEIGHTS_DIFFER,
  *   INTERRUPTED
  */
 export const tryModels = async (

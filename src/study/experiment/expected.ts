@@ -18,7 +18,7 @@ export const stampOf = (text: string): string => `${version}:${digestOf(text)}`;
  *
  * @param stamp from `stampOf`
  * @param place the experiment's file, for messages
- * @throws LayerloomError JOBS_OUTDATED; INVALID_PARAMETER for a malformed stamp
+ * @throws JOBS_OUTDATED; INVALID_PARAMETER for a malformed stamp
  */
 export const checkExpected = (stamp: string, text: string, place: string): void => {
   const groups = /^(?<of>[^\s:]+):(?<digest>[0-9a-f]{16})$/.exec(stamp)?.groups;

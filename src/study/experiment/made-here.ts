@@ -115,7 +115,7 @@ const isMadeHere = async (
 /**
  * Refuses commands unless a batch of this user wrote the folder with them.
  *
- * @throws LayerloomError SERVE_NOT_ALLOWED
+ * @throws SERVE_NOT_ALLOWED
  */
 export const checkMadeHere = async (
   directory: string,

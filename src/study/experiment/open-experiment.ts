@@ -109,7 +109,7 @@ const modelsOf = ({ base, tasks, languages, runs, furtherReferences }: Experimen
 /**
  * Returns a predicate of the merges to write: those that match a pattern, and those written earlier.
  *
- * @throws LayerloomError INVALID_PARAMETER if a pattern matches no merge
+ * @throws INVALID_PARAMETER if a pattern matches no merge
  */
 export const writtenBy = (
   { write }: Pick<ExperimentOptions, 'write'>,

@@ -49,7 +49,7 @@ interface ExperimentPlan {
  * checks the output.
  *
  * @example const { cost } = await planExperiment('swahili.yaml', {})
- * @throws LayerloomError RECIPE_INVALID, the codes of checkpoints that cannot be opened or merged, and those
+ * @throws RECIPE_INVALID, the codes of checkpoints that cannot be opened or merged, and those
  *   that `runExperiment` throws before its first weight
  */
 export const planExperiment = (

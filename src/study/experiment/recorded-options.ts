@@ -17,7 +17,7 @@ export type MergeChanges = {
 /**
  * Overrides settings of an experiment by options.
  *
- * @throws LayerloomError INVALID_PARAMETER
+ * @throws INVALID_PARAMETER
  */
 export const withOptions = (
   experiment: Experiment,

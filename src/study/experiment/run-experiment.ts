@@ -46,7 +46,7 @@ export interface ExperimentResult extends BatchResult {
  * @example await runExperiment({ tasks: { math: './math-1' }, languages: { swahili: { swh: './swh-1' } },
  *   merges: [{ name: 'default', method: 'layer_swap' }] }, { out: './swahili' })
  * @param input an experiment's file (YAML), or an object with keys in camel case
- * @throws LayerloomError RECIPE_INVALID, JOBS_OUTDATED and the codes of `runBatch`; OUTPUT_EXISTS if there is
+ * @throws RECIPE_INVALID, JOBS_OUTDATED and the codes of `runBatch`; OUTPUT_EXISTS if there is
  *   an experiment already, without `resume`. A failed merge does not throw: its record has the error.
  */
 export const runExperiment = (

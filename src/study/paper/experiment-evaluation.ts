@@ -30,7 +30,7 @@ export interface EvaluationChoices {
   readonly batchSize?: number | undefined;
 }
 
-/** @throws LayerloomError USAGE for a limit beside a range; INVALID_PARAMETER for an invalid range */
+/** @throws USAGE for a limit beside a range; INVALID_PARAMETER for an invalid range */
 export const checkProblems = ({ problems, limit }: EvaluationChoices): void => {
   if (problems === undefined) return;
   if (limit !== undefined)

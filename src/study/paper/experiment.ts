@@ -32,7 +32,7 @@ export interface PresetReference {
  *
  * @param choices of the preset's `evaluate:`
  * @returns YAML with comments
- * @throws LayerloomError INVALID_PARAMETER for an unknown preset
+ * @throws INVALID_PARAMETER for an unknown preset
  */
 export const experimentPreset = (
   preset: PresetName,

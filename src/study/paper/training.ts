@@ -47,7 +47,7 @@ const unknown = (parameter: string, value: string, names: readonly string[]): La
  * Returns a training preset by name: an expert of the paper, or a baseline.
  *
  * @param language for `joint` (default `swh`, the paper's only one) and for `own-language`
- * @throws LayerloomError INVALID_PARAMETER for unknown names, USAGE for a language beside another preset
+ * @throws INVALID_PARAMETER for unknown names, USAGE for a language beside another preset
  */
 export const trainingPreset = (name: string, language: string | undefined): PresetWithData => ({
   preset: presetOf(name, language),

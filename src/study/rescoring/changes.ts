@@ -48,7 +48,7 @@ export class Taking {
     this.#match = match;
   }
 
-  /** @throws LayerloomError INVALID_PARAMETER */
+  /** @throws INVALID_PARAMETER */
   async from(texts: readonly string[]): Promise<string[]> {
     this.#thread ??= new LibraryThread(pathToFileURL(shipped('dist/core/texts/expressions.cjs')));
     const characters = texts.reduce((sum, text) => sum + text.length, 0);
@@ -175,7 +175,7 @@ export class Changes {
     return ownValue(this.#experiment.texts, document)?.target ?? '';
   }
 
-  /** @throws LayerloomError RESCORE_REFUSED if no known way gives the stored scores of all models */
+  /** @throws RESCORE_REFUSED if no known way gives the stored scores of all models */
   #foldingOf({ task }: EvaluationResult, metric: string): Folding {
     if (!this.#foldings.has(task)) {
       const results = new Set(this.#experiment.models.flatMap((model) => model.results.get(task) ?? []));
@@ -217,7 +217,7 @@ export class Changes {
     return index;
   }
 
-  /** @throws LayerloomError RESCORE_REFUSED if a whole file met nothing */
+  /** @throws RESCORE_REFUSED if a whole file met nothing */
   check(): void {
     for (const { file, task, rows } of this.#corrections)
       if (!rows.some((row) => this.#met.has(row)))

@@ -26,7 +26,7 @@ const columns = {
  * Reads corrected answers: JSON lines, a JSON list, CSV, or TSV; TSV without a header as in MGSM, `question TAB
  * answer`.
  *
- * @throws LayerloomError READ_FAILED, DATA_INVALID
+ * @throws READ_FAILED, DATA_INVALID
  */
 export const readCorrections = async (file: string): Promise<readonly Correction[]> => {
   const rows = await rowsOf(file);
@@ -119,7 +119,7 @@ export interface Dropped {
  * Reads problems to leave out, a line each: `ROW`, `TASK ROW`, or the hash of a problem's data. `#` begins a
  * comment.
  *
- * @throws LayerloomError READ_FAILED, DATA_INVALID
+ * @throws READ_FAILED, DATA_INVALID
  */
 export const readDropped = async (file: string): Promise<readonly Dropped[]> =>
   (await textOf(file)).split(/\r?\n/).flatMap((line, index): Dropped[] => {

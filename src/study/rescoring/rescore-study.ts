@@ -38,7 +38,7 @@ export interface Rescored {
 /**
  * Scores stored answers again, without a model, and compares scores and verdicts with those before.
  *
- * @throws LayerloomError USAGE without a change, INVALID_PARAMETER, RESCORE_REFUSED, READ_FAILED, DATA_INVALID
+ * @throws USAGE without a change, INVALID_PARAMETER, RESCORE_REFUSED, READ_FAILED, DATA_INVALID
  */
 export const rescoreStudy = async (
   experiment: ScoredExperiment,

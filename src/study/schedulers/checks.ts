@@ -1,6 +1,6 @@
 import { invalidParameter } from '../../core/base/errors/invalid-parameter.js';
 
-/** @throws LayerloomError INVALID_PARAMETER unless `value` is a whole number of at least `least` */
+/** @throws INVALID_PARAMETER unless `value` is a whole number of at least `least` */
 export const checkCount = (parameter: string, value: number, least = 1): void => {
   if (!Number.isSafeInteger(value) || value < least)
     throw invalidParameter(parameter, value, `a whole number, ${least} or more`);
@@ -14,7 +14,7 @@ export const isPlain = (text: string): boolean => !/[\p{Cc}\p{Cs}\u2028\u2029\uf
 
 /**
  * @param prefix of the parameters' names
- * @throws LayerloomError INVALID_PARAMETER for empty texts, and texts that are not plain
+ * @throws INVALID_PARAMETER for empty texts, and texts that are not plain
  */
 export const checkTexts = (texts: Readonly<Record<string, string | undefined>>, prefix = ''): void => {
   for (const [parameter, value] of Object.entries(texts))
@@ -30,7 +30,7 @@ export const checkTexts = (texts: Readonly<Record<string, string | undefined>>, 
  * In sbatch's notation: `MINUTES`, `MINUTES:SECONDS`, `HOURS:MINUTES:SECONDS`, `DAYS-HOURS`,
  * `DAYS-HOURS:MINUTES` or `DAYS-HOURS:MINUTES:SECONDS`.
  *
- * @throws LayerloomError INVALID_PARAMETER
+ * @throws INVALID_PARAMETER
  */
 export const secondsOf = (parameter: string, text: string): number => {
   const { days, rest = '' } = /^(?:(?<days>\d+)-)?(?<rest>\d+(?::\d+){0,2})$/.exec(text)?.groups ?? {};
@@ -50,7 +50,7 @@ export const secondsOf = (parameter: string, text: string): number => {
 /**
  * In sbatch's notation: `32G`, `500M`; the default unit is MiB.
  *
- * @throws LayerloomError INVALID_PARAMETER
+ * @throws INVALID_PARAMETER
  */
 export const mebibytesOf = (parameter: string, text: string): number => {
   const { number, unit = 'M' } = /^(?<number>\d+)(?<unit>[KMGT])?B?$/i.exec(text)?.groups ?? {};

@@ -107,7 +107,7 @@ type ExperimentParameters = JobParameters &
 /**
  * As data, for each scheduler's writer to format.
  *
- * @throws LayerloomError INVALID_PARAMETER for counts below 1, empty texts, and control characters, which
+ * @throws INVALID_PARAMETER for counts below 1, empty texts, and control characters, which
  * cannot be quoted safely
  */
 export const jobsOf = (parameters: ExperimentParameters | TrainingParameters): Jobs => {

@@ -61,7 +61,7 @@ const retries = 3;
  * Kubernetes jobs cannot depend on each other. So the second and third are suspended, and a comment has the
  * commands that resume each after the previous one has ended, even with a failure.
  *
- * @throws LayerloomError INVALID_PARAMETER for counts below 1, invalid Kubernetes names, and paths outside
+ * @throws INVALID_PARAMETER for counts below 1, invalid Kubernetes names, and paths outside
  * the volumes
  */
 export const kubernetesManifest = (

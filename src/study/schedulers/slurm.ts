@@ -46,7 +46,7 @@ const limits = '${limits[@]+"${limits[@]}"}';
  * Each step depends on the previous one by `afterany`, and runs even if jobs fail. The last job then computes
  * missing shards and records failed merges.
  *
- * @throws LayerloomError INVALID_PARAMETER for counts below 1, empty texts, and control characters, which
+ * @throws INVALID_PARAMETER for counts below 1, empty texts, and control characters, which
  * cannot be quoted safely. It is also thrown for directives that are not long options of sbatch, or that the
  * script sets itself.
  */

@@ -37,7 +37,7 @@ export interface SnakemakeTrainingParameters extends TrainingJobParameters, Snak
  * Only `experiment.json` is declared as a result, because Snakemake deletes the declared outputs of failed
  * jobs. Jobs that write shards, checkpoints and scores leave empty markers beside the output directory.
  *
- * @throws LayerloomError INVALID_PARAMETER for counts below 1, empty texts, control characters, and braces in
+ * @throws INVALID_PARAMETER for counts below 1, empty texts, control characters, and braces in
  * paths, which Snakemake reads as wildcards
  */
 export const snakemakeWorkflow = (parameters: SnakemakeParameters | SnakemakeTrainingParameters): string => {

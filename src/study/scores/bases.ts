@@ -24,7 +24,7 @@ interface Scored extends Base {
  * Returns the tables of several bases: each table once for each base, then their mean if all bases have the
  * table.
  *
- * @throws LayerloomError INVALID_PARAMETER for an unknown table
+ * @throws INVALID_PARAMETER for an unknown table
  */
 export const tablesOfBases = (
   bases: readonly Base[],

@@ -24,7 +24,7 @@ interface Loaded {
  * Reads experiments of several bases. Skips repeated and unreadable directories, with a warning.
  *
  * @param directories each DIR, or NAME=DIR for a name other than that of the experiment's base
- * @throws LayerloomError INVALID_PARAMETER for two bases with one name; as `loadScores` if no directory can
+ * @throws INVALID_PARAMETER for two bases with one name; as `loadScores` if no directory can
  * be read
  */
 export const loadBases = async (directories: readonly string[]): Promise<LoadedBases> => {

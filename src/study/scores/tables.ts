@@ -48,7 +48,7 @@ export const generalLayouts = {
  * Figures without a model or a score are empty. A name with a subject (`table-2/swahili`) gives that table
  * alone.
  *
- * @throws LayerloomError INVALID_PARAMETER for an unknown table
+ * @throws INVALID_PARAMETER for an unknown table
  */
 export const tablesOf = (
   experiment: ScoredExperiment,

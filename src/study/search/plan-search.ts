@@ -62,7 +62,7 @@ export interface SearchPlan {
 /**
  * Also lists configurations that the budget does not cover. Reads headers of models, and writes nothing.
  *
- * @throws LayerloomError SEARCH_INVALID, RECIPE_INVALID, and the codes of `planExperiment`
+ * @throws SEARCH_INVALID, RECIPE_INVALID, and the codes of `planExperiment`
  */
 export const planSearch = async (
   input: ExperimentInput | string,

@@ -48,7 +48,7 @@ export interface PreparedSearch {
 /**
  * Reads no model and writes nothing.
  *
- * @throws LayerloomError RECIPE_INVALID, SEARCH_INVALID, INVALID_PARAMETER
+ * @throws RECIPE_INVALID, SEARCH_INVALID, INVALID_PARAMETER
  */
 export const prepareSearch = async (
   input: ExperimentInput | string,
@@ -98,7 +98,7 @@ export const prepareSearch = async (
   };
 };
 
-/** @throws LayerloomError SEARCH_INVALID if neither options nor the experiment name a task */
+/** @throws SEARCH_INVALID if neither options nor the experiment name a task */
 const taskToSearch = (
   { search, evaluate }: Pick<Experiment, 'search' | 'evaluate'>,
   language: string,

@@ -82,7 +82,7 @@ export interface SearchRecord extends SearchTrace {
  * Merges are made in the experiment's store when first needed. Scores of growing ranges of rows are kept in
  * `evaluations/`, so that an interrupted search can resume.
  *
- * @throws LayerloomError RECIPE_INVALID, SEARCH_INVALID, and the codes of `runExperiment` and
+ * @throws RECIPE_INVALID, SEARCH_INVALID, and the codes of `runExperiment` and
  * `evaluateExperiment`
  */
 export const runSearch = async (
@@ -131,7 +131,7 @@ const proposalAt = (point: ExperimentPoint, analysed: Analysed | undefined): Sea
 
 interface ExperimentMerger {
   readonly merge: Merger;
-  /** @throws LayerloomError BATCH_INCOMPLETE */
+  /** @throws BATCH_INCOMPLETE */
   readonly write: (names: readonly string[]) => Promise<void>;
 }
 

@@ -37,7 +37,7 @@ const allot = (
  * Also says how many configurations are scored.
  *
  * @param cost problem-evaluations of one configuration on one row
- * @throws LayerloomError SEARCH_INVALID as `searchSpace`
+ * @throws SEARCH_INVALID as `searchSpace`
  */
 export const forecastSearch = (
   space: SearchSpace,
@@ -52,7 +52,7 @@ export const forecastSearch = (
  * Finds the best configuration, and compares it with the default on problems that the search has not used.
  * Deterministic, so repeating it on the same landscape resumes it.
  *
- * @throws LayerloomError SEARCH_INVALID if space or budget are too small
+ * @throws SEARCH_INVALID if space or budget are too small
  */
 export const searchSpace = async (
   space: SearchSpace,

@@ -24,7 +24,7 @@ const fewestRows = 8;
  *
  * @param budget evaluations of one configuration on one row
  * @param cost problem-evaluations of each, for messages: the number of merges
- * @throws LayerloomError SEARCH_INVALID if the budget is too small for two configurations
+ * @throws SEARCH_INVALID if the budget is too small for two configurations
  */
 export const rungsOf = (points: number, rows: number, budget: number, cost = 1): Rung[] => {
   const fewest = fewestOf(rows);

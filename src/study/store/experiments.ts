@@ -40,7 +40,7 @@ export interface ExperimentFound {
  * Replaces the former registration. `gc` keeps the shards as long as the experiment's directory exists; of a
  * finished experiment only those of existing merges. Call this before the first lookup.
  *
- * @throws LayerloomError WRITE_FAILED
+ * @throws WRITE_FAILED
  */
 export const register = (paths: StorePaths, directory: string, shards: ExperimentShards): Promise<void> =>
   writing(paths.experiments, async () => {
@@ -58,7 +58,7 @@ export const register = (paths: StorePaths, directory: string, shards: Experimen
  * For a run that is refused later.
  *
  * @returns a function that restores the registration
- * @throws LayerloomError WRITE_FAILED
+ * @throws WRITE_FAILED
  */
 export const noteRegistration = (paths: StorePaths, directory: string): Promise<() => Promise<void>> =>
   writing(paths.experiments, async () => {
@@ -75,7 +75,7 @@ export const noteRegistration = (paths: StorePaths, directory: string): Promise<
 
 /**
  * @returns the experiments and the keys that they need
- * @throws LayerloomError STORE_INVALID if a registration cannot be read
+ * @throws STORE_INVALID if a registration cannot be read
  */
 export const readExperiments = async (
   paths: StorePaths,

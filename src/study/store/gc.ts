@@ -37,7 +37,7 @@ const atOnce = 64;
  * Removes leftovers of dead processes, and shards without another hard link, a registered experiment or a
  * live claim. Safe while others compute and link.
  *
- * @throws LayerloomError WRITE_FAILED, STORE_INVALID, INTERRUPTED
+ * @throws WRITE_FAILED, STORE_INVALID, INTERRUPTED
  */
 export const collect = async (paths: StorePaths, options: GcOptions): Promise<Collection> => {
   const { dryRun = false, signal } = options;

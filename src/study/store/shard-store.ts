@@ -39,7 +39,7 @@ export class ShardStore {
   }
 
   /**
-   * @throws LayerloomError STORE_INVALID for a directory that is not a store, or a newer one; WRITE_FAILED
+   * @throws STORE_INVALID for a directory that is not a store, or a newer one; WRITE_FAILED
    */
   static async open(directory: string, { create = false }: { create?: boolean } = {}): Promise<ShardStore> {
     return new ShardStore(await openStore(directory, create));
@@ -76,7 +76,7 @@ export class ShardStore {
   /**
    * Records whether the shard contains NaN or infinity.
    *
-   * @throws LayerloomError WRITE_FAILED
+   * @throws WRITE_FAILED
    */
   async noteNonFinite(record: StoredShard, nonFinite: NonFiniteValue | null): Promise<void> {
     await noteNonFinite(this.#paths, record, nonFinite);
@@ -85,7 +85,7 @@ export class ShardStore {
   /**
    * Returns undefined if another process has the claim or has published the shard: then call `waitFor`.
    *
-   * @throws LayerloomError WRITE_FAILED
+   * @throws WRITE_FAILED
    */
   async claim(key: string): Promise<Claim | undefined> {
     const file = await acquire(this.#paths.claim(checkKey(key)), clockAt(this.#paths.clock));
@@ -110,13 +110,13 @@ export class ShardStore {
   /**
    * Returns those that are published or can be claimed.
    *
-   * @throws LayerloomError INTERRUPTED
+   * @throws INTERRUPTED
    */
   waitFor(keys: readonly string[], { signal }: { signal?: AbortSignal | undefined } = {}): Promise<string[]> {
     return waitForAny(this.#paths, keys.map(checkKey), signal);
   }
 
-  /** @throws LayerloomError LINK_REFUSED; STORE_SHARD_MISSING if `gc` has removed the shard */
+  /** @throws LINK_REFUSED; STORE_SHARD_MISSING if `gc` has removed the shard */
   async link(key: string, target: string, link: Link): Promise<LinkedShard> {
     checkKey(key);
     try {
@@ -136,7 +136,7 @@ export class ShardStore {
    * the first lookup, and with `finished` at the end. From then on a merge's shards are kept as long as its
    * directory exists.
    *
-   * @throws LayerloomError WRITE_FAILED
+   * @throws WRITE_FAILED
    */
   registerExperiment(directory: string, shards: ExperimentShards): Promise<void> {
     for (const { keys } of shards.merges) keys.forEach(checkKey);
@@ -146,7 +146,7 @@ export class ShardStore {
   /**
    * Returns a function that restores the experiment's present registration.
    *
-   * @throws LayerloomError WRITE_FAILED
+   * @throws WRITE_FAILED
    */
   noteRegistration(directory: string): Promise<() => Promise<void>> {
     return noteRegistration(this.#paths, directory);
@@ -160,7 +160,7 @@ export class ShardStore {
   /**
    * Compares every shard's bytes with its record, and marks damaged ones.
    *
-   * @throws LayerloomError INVALID_PARAMETER, INTERRUPTED
+   * @throws INVALID_PARAMETER, INTERRUPTED
    */
   verify(options: VerifyOptions = {}): Promise<Verification> {
     return verifyStore(this.#paths, options);
@@ -169,7 +169,7 @@ export class ShardStore {
   /**
    * Removes the files that killed processes left.
    *
-   * @throws LayerloomError WRITE_FAILED
+   * @throws WRITE_FAILED
    */
   clearLeftovers(): Promise<Leftovers> {
     return clearLeftovers(this.#paths, false);
@@ -178,7 +178,7 @@ export class ShardStore {
   /**
    * Removes the shards that nothing needs (see gc.ts).
    *
-   * @throws LayerloomError WRITE_FAILED, STORE_INVALID, INTERRUPTED
+   * @throws WRITE_FAILED, STORE_INVALID, INTERRUPTED
    */
   gc(options: GcOptions = {}): Promise<Collection> {
     return collect(this.#paths, options);

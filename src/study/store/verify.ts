@@ -145,7 +145,7 @@ export const verifyShard = async (
 /**
  * Uses all threads, with a buffer of 1 MiB each.
  *
- * @throws LayerloomError INVALID_PARAMETER, INTERRUPTED
+ * @throws INVALID_PARAMETER, INTERRUPTED
  */
 export const verifyStore = async (paths: StorePaths, options: VerifyOptions): Promise<Verification> => {
   const keys = await storedKeys(paths);

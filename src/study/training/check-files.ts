@@ -8,7 +8,7 @@ import { jsonOrNone } from '../../core/texts/json.js';
 
 const endings = ['.jsonl', '.json', '.csv', '.parquet'];
 
-/** @throws LayerloomError READ_FAILED, DATA_INVALID */
+/** @throws READ_FAILED, DATA_INVALID */
 export const checkDataFiles = async (files: readonly string[]): Promise<void> => {
   for (const file of files) await checkDataFile(file);
 };

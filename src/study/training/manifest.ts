@@ -130,7 +130,7 @@ const modelsOf = ({ way, steps, stepsPerCheckpoint }: TrainingRun): PlannedModel
   });
 };
 
-/** @throws LayerloomError TRAINING_INVALID */
+/** @throws TRAINING_INVALID */
 export const readManifest = (directory: string): Promise<TrainingManifest> =>
   readJsonFile(join(directory, manifestName), {
     schema,

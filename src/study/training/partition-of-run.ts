@@ -11,7 +11,7 @@ import { readWhole } from '../../core/models/reading/read-model.js';
  * else by the base's name.
  *
  * @param base undefined for the partition's own
- * @throws LayerloomError READ_FAILED, PARTITION_INVALID, the codes of `readWhole`
+ * @throws READ_FAILED, PARTITION_INVALID, the codes of `readWhole`
  */
 export const readPartitionOf = async (
   file: string,

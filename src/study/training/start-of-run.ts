@@ -82,7 +82,7 @@ export type NextStart = { readonly from: string } | 'first step' | 'again';
 
 /**
  * @param isWhole true for a complete checkpoint
- * @throws LayerloomError READ_FAILED
+ * @throws READ_FAILED
  */
 export const nextStart = async (
   directory: string,

@@ -58,7 +58,7 @@ export interface TrainingStatus {
  * losses.
  *
  * @param directories as written by `trainInit`
- * @throws LayerloomError TRAINING_INVALID for a directory without a training, different bases, or duplicate
+ * @throws TRAINING_INVALID for a directory without a training, different bases, or duplicate
  *   names of runs
  */
 export const trainingStatusOf = async (directories: readonly string[]): Promise<TrainingStatus> => {

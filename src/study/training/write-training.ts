@@ -83,7 +83,7 @@ const writeRun = async (run: TrainingRun, out: string): Promise<string[]> => {
  * @param base the model to fine-tune
  * @param trainedOn hashes of the given rows
  * @returns names of the files
- * @throws LayerloomError OUTPUT_INVALID, WRITE_FAILED
+ * @throws OUTPUT_INVALID, WRITE_FAILED
  */
 export const writeTraining = async (
   runs: readonly TrainingRun[],

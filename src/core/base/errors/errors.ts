@@ -194,7 +194,7 @@ const jsonFault = (error: Error): string | undefined => {
   return /end of JSON input/.test(error.message) ? 'it ends too early' : 'it has other characters';
 };
 
-/** @throws LayerloomError INTERRUPTED if `signal` is aborted */
+/** @throws INTERRUPTED if `signal` is aborted */
 export const checkInterrupt = (signal: AbortSignal | undefined): void => {
   if (signal?.aborted) throw new LayerloomError('INTERRUPTED', {}, { cause: signal.reason });
 };

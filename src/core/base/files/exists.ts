@@ -5,19 +5,19 @@ import { isForbidden, unlessMissing } from './unless-missing.js';
 /**
  * Throws if the system cannot tell: "no" could lead to another model.
  *
- * @throws LayerloomError READ_FAILED
+ * @throws READ_FAILED
  */
 export const exists = async (path: string): Promise<boolean> =>
   (await unlessMissing(path, stat(path))) !== undefined;
 
-/** @throws LayerloomError READ_FAILED */
+/** @throws READ_FAILED */
 export const allExist = async (paths: readonly string[]): Promise<boolean> =>
   (await Promise.all(paths.map(exists))).every(Boolean);
 
 /**
  * Like `allExist`, but false without permission: for paths that the user did not name.
  *
- * @throws LayerloomError READ_FAILED
+ * @throws READ_FAILED
  */
 export const allWithinReach = (paths: readonly string[]): Promise<boolean> =>
   allExist(paths).catch((error: unknown) => {
@@ -29,7 +29,7 @@ export const allWithinReach = (paths: readonly string[]): Promise<boolean> =>
  * False if this user may not search the folder (such as a service's working directory), because the user
  * cannot mean a path in it.
  *
- * @throws LayerloomError READ_FAILED
+ * @throws READ_FAILED
  */
 export const existsIn = async (folder: string, path: string): Promise<boolean> => {
   try {

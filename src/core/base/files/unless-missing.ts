@@ -8,7 +8,7 @@ const missing: readonly unknown[] = ['ENOENT', 'ENOTDIR', 'ENAMETOOLONG', 'ERR_I
 export const isMissing = (cause: unknown): boolean =>
   cause instanceof Error && 'code' in cause && missing.includes(cause.code);
 
-/** Awaits a read; undefined if the file is missing. @throws LayerloomError READ_FAILED */
+/** Awaits a read; undefined if the file is missing. @throws READ_FAILED */
 export const unlessMissing = <T>(file: string, reading: Promise<T>): Promise<T | undefined> =>
   reading.catch((cause: unknown) => {
     if (isMissing(cause)) return undefined;
@@ -27,7 +27,7 @@ export const isForbidden = (error: unknown): boolean =>
 /**
  * Empty if the directory is missing.
  *
- * @throws LayerloomError READ_FAILED
+ * @throws READ_FAILED
  */
 export const namesIn = async (directory: string): Promise<string[]> =>
   (await unlessMissing(directory, readdir(directory))) ?? [];

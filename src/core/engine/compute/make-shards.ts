@@ -38,7 +38,7 @@ export interface ShardSink<S> extends ProgramSink<S>, WholeSink<S> {
   wrote?(shard: S, extents: readonly Extent[]): void;
   /**
    * @param nonFinite the first NaN or infinity read or computed
-   * @throws LayerloomError NON_FINITE, unless the sink continues with other shards
+   * @throws NON_FINITE, unless the sink continues with other shards
    */
   finish(shard: S, nonFinite: NonFiniteValue | undefined): Promise<void>;
   /** Errors thrown here stop the run. */

@@ -53,7 +53,7 @@ interface Making extends Solving {
  * Uses a solver.
  *
  * @returns true if no NaN or infinity was read or computed
- * @throws LayerloomError NON_FINITE for factors and Gram matrices, MERGE_UNDEFINED if there is no result, and
+ * @throws NON_FINITE for factors and Gram matrices, MERGE_UNDEFINED if there is no result, and
  * the codes of `solve`
  */
 export const makeWhole = async <S>(

@@ -55,7 +55,7 @@ interface Tile {
  * would write. Tiles are written to unlinked temporary files.
  *
  * @param directory contains the plan's shards
- * @throws LayerloomError READ_FAILED, WRITE_FAILED, and the codes of computing in `runPlan`
+ * @throws READ_FAILED, WRITE_FAILED, and the codes of computing in `runPlan`
  */
 export const recompute = async (
   plan: MergePlan,

@@ -6,7 +6,7 @@ import { writing } from '../../base/files/writing.js';
 /**
  * The file is unlinked, so that nothing is left however the process ends.
  *
- * @throws LayerloomError WRITE_FAILED
+ * @throws WRITE_FAILED
  */
 export const openScratch = async (): Promise<FileHandle> => {
   const folder = join(tmpdir(), 'layerloom-verify-');

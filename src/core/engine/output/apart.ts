@@ -32,7 +32,7 @@ export const isInside = (path: string, directory: string): boolean => {
   return way === '' || !(way === '..' || way.startsWith(`..${sep}`));
 };
 
-/** @throws LayerloomError OUTPUT_INSIDE_INPUT, also if `out` is an input's directory */
+/** @throws OUTPUT_INSIDE_INPUT, also if `out` is an input's directory */
 export const checkApart = async (out: string, inputs: readonly FoundWithAdapter[]): Promise<void> => {
   const place = await realPathOf(resolve(out));
   for (const { path } of inputs.flatMap(foundModels))
@@ -43,7 +43,7 @@ export const checkApart = async (out: string, inputs: readonly FoundWithAdapter[
 /**
  * A store's collection removes files.
  *
- * @throws LayerloomError OUTPUT_INVALID for a store, and for a path in one
+ * @throws OUTPUT_INVALID for a store, and for a path in one
  */
 export const checkOutsideStores = async (out: string): Promise<void> => {
   const place = await realPathOf(resolve(out));

@@ -17,7 +17,7 @@ export type Checksums = ReadonlyMap<string, string>;
  * results are incomplete.
  *
  * @param report receives the numbers of hashed files and of all files
- * @throws LayerloomError READ_FAILED
+ * @throws READ_FAILED
  */
 export const computeChecksums = async (
   plan: Pick<MergePlan, 'inputs' | 'shards'>,
@@ -74,7 +74,7 @@ export const hashHere = async (path: string): Promise<string> => {
  * On a worker thread.
  *
  * @returns undefined if the pool was stopped
- * @throws LayerloomError READ_FAILED
+ * @throws READ_FAILED
  */
 export const hashOpenFile = async (
   pool: WorkerPool,

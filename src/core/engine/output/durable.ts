@@ -45,14 +45,14 @@ const appending =
 /**
  * Creates the file if needed. In shared folders, never follows links or waits on pipes.
  *
- * @throws LayerloomError WRITE_FAILED
+ * @throws WRITE_FAILED
  */
 export const openToAppend = (path: string): Promise<FileHandle> => writing(path, () => open(path, appending));
 
 /**
  * Closes the file on failure.
  *
- * @throws LayerloomError WRITE_FAILED
+ * @throws WRITE_FAILED
  */
 export const sizeOf = async (file: FileHandle, path: string): Promise<number> => {
   try {
@@ -136,7 +136,7 @@ const inPlaceErrors = ['EACCES', 'EPERM', 'EBUSY', 'ENAMETOOLONG'];
  * refuses new files.
  *
  * @param isNew true to fail, with EEXIST as the cause, if the name is taken
- * @throws LayerloomError WRITE_FAILED
+ * @throws WRITE_FAILED
  */
 export const writeWhole = (file: string, content: Content, isNew = false): Promise<void> =>
   writing(file, () => replaceOrWrite(file, content, isNew));
@@ -225,7 +225,7 @@ export const existingAbove = async (path: string): Promise<string> => {
 /**
  * Does not write; the directory may also be missing.
  *
- * @throws LayerloomError WRITE_FAILED
+ * @throws WRITE_FAILED
  */
 export const checkWritable = async (directory: string): Promise<void> => {
   const above = await existingAbove(directory);

@@ -67,7 +67,7 @@ export class JournalledShards implements ShardSink<PlannedShard> {
   /**
    * Returns the descriptor.
    *
-   * @throws LayerloomError WRITE_FAILED or INPUT_CHANGED, including those of a queued sync that failed since
+   * @throws WRITE_FAILED or INPUT_CHANGED, including those of a queued sync that failed since
    * the last call
    */
   async begin(shard: PlannedShard): Promise<number> {
@@ -105,7 +105,7 @@ export class JournalledShards implements ShardSink<PlannedShard> {
   /**
    * Queues a sync after every 256 MiB.
    *
-   * @throws LayerloomError the codes of `begin`, so that a full disk stops the merge soon
+   * @throws the codes of `begin`, so that a full disk stops the merge soon
    */
   wrote(of: PlannedShard, extents: readonly Extent[]): void {
     this.#throwFailure();
@@ -122,7 +122,7 @@ export class JournalledShards implements ShardSink<PlannedShard> {
   /**
    * Journals the remaining bytes.
    *
-   * @throws LayerloomError the codes of `begin`, and NON_FINITE
+   * @throws the codes of `begin`, and NON_FINITE
    */
   async finish(shard: PlannedShard, nonFinite: NonFiniteValue | undefined): Promise<void> {
     this.#recordAndClose(shard, valueAt(this.#open, shard));

@@ -14,13 +14,13 @@ export const links = ['copy', 'reflink', 'hard', 'symbolic'] as const;
 /** Ways to make a shard that equals a whole input file. */
 export type Link = (typeof links)[number];
 
-/** @throws LayerloomError INVALID_PARAMETER */
+/** @throws INVALID_PARAMETER */
 export const checkLink = (link: Link): Link => {
   if (links.includes(link)) return link;
   throw invalidParameter('link', link, links.join(', '));
 };
 
-/** @throws LayerloomError LINK_REFUSED if file and directory are on different file systems */
+/** @throws LINK_REFUSED if file and directory are on different file systems */
 export const checkDevice = async (file: string, directory: string, link: Link): Promise<void> => {
   const [a, b] = await Promise.all([stat(file), stat(directory)]);
   if (a.dev !== b.dev) throw linkRefused(file, link, `it is on another file system than ${directory}`);
@@ -58,7 +58,7 @@ const cannotShare = ['ENOTSUP', 'EOPNOTSUPP', 'EXDEV', 'EINVAL', 'ENOSYS', 'ENOT
  *
  * @param link default: reflink; if the file system cannot, links nothing and warns
  * @returns the linked shards; the engine copies the others
- * @throws LayerloomError LINK_REFUSED if `link` was given; INPUT_CHANGED, READ_FAILED
+ * @throws LINK_REFUSED if `link` was given; INPUT_CHANGED, READ_FAILED
  */
 export const linkShards = async (
   plan: MergePlan,
@@ -111,7 +111,7 @@ const linkEach = async (
 /**
  * Symbolic links must lead to the files that were read. Call before the output is renamed.
  *
- * @throws LayerloomError INPUT_CHANGED, READ_FAILED
+ * @throws INPUT_CHANGED, READ_FAILED
  */
 export const verifyLinks = async (plan: MergePlan, linked: Linked, inputs: InputFiles): Promise<void> => {
   for (const shard of plan.shards) {

@@ -24,7 +24,7 @@ export interface Output {
 }
 
 /**
- * @throws LayerloomError INVALID_PARAMETER, OUTPUT_INVALID, OUTPUT_INSIDE_INPUT, OUTPUT_EXISTS,
+ * @throws INVALID_PARAMETER, OUTPUT_INVALID, OUTPUT_INSIDE_INPUT, OUTPUT_EXISTS,
  * OUTPUT_NOT_OURS
  */
 export const checkOutput = async (

@@ -43,7 +43,7 @@ export const stagingPath = (out: string): string => nameBeside(out, 'partial');
  * Refuses a directory that a running merge has locked. Removes a dead run's leftovers or, with `resume`,
  * continues them if plan and inputs agree.
  *
- * @throws LayerloomError OUTPUT_BUSY, RESUME_MISMATCH, WRITE_FAILED, and the codes of `checkOutput`
+ * @throws OUTPUT_BUSY, RESUME_MISMATCH, WRITE_FAILED, and the codes of `checkOutput`
  */
 export const openStaging = async (output: Output, plan: StagedPlan, resume: boolean): Promise<Staging> => {
   const directory = stagingPath(output.path);
@@ -95,7 +95,7 @@ export const openStaging = async (output: Output, plan: StagedPlan, resume: bool
  * Throws as `openStaging` would, without writing.
  *
  * @returns bytes of an earlier run that `openStaging` would keep
- * @throws LayerloomError OUTPUT_BUSY, RESUME_MISMATCH, READ_FAILED
+ * @throws OUTPUT_BUSY, RESUME_MISMATCH, READ_FAILED
  */
 export const checkStaging = async (out: string, plan: StagedPlan, resume: boolean): Promise<number> => {
   const directory = stagingPath(out);
@@ -124,7 +124,7 @@ export const isLocked = async (path: string): Promise<boolean> => {
  * in a shared folder. Retries if the former holder removed the lock file before it was locked here: the path
  * then leads to another inode or nowhere.
  *
- * @throws LayerloomError OUTPUT_BUSY, WRITE_FAILED
+ * @throws OUTPUT_BUSY, WRITE_FAILED
  */
 const acquire = async (directory: string, out: string): Promise<{ lock: FileHandle; warnings: string[] }> => {
   const path = join(directory, 'lock');
@@ -206,7 +206,7 @@ const validExtents = async (
  * durably: otherwise, after a crash, `--resume` would take the earlier output's shards for the merge's.
  *
  * @returns warnings about a former checkpoint that was kept or could not be removed
- * @throws LayerloomError WRITE_FAILED
+ * @throws WRITE_FAILED
  */
 const publish = async (
   directory: string,

@@ -17,7 +17,7 @@ import { withFile } from './durable.js';
  * @param report receives the numbers of hashed files and of all files
  * @param digest gives a file's digests; by default reads the file
  * @returns partial digests if the pool was stopped
- * @throws LayerloomError READ_FAILED, DUPLICATE_TENSOR, the codes of a header
+ * @throws READ_FAILED, DUPLICATE_TENSOR, the codes of a header
  */
 export const digestWeights = async (
   directory: string,

@@ -16,7 +16,7 @@ export const mostThreads = (need: MemoryNeed, wanted: number, { now } = usableMe
   return threads;
 };
 
-/** @throws LayerloomError MEMORY_NEEDED if the machine or cgroup has too little memory for one thread */
+/** @throws MEMORY_NEEDED if the machine or cgroup has too little memory for one thread */
 export const fitThreads = (
   need: MemoryNeed,
   wanted: number,

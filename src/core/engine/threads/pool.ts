@@ -130,7 +130,7 @@ export class WorkerPool {
   /**
    * Reads the file once. Undefined in a stopped pool.
    *
-   * @throws LayerloomError READ_FAILED
+   * @throws READ_FAILED
    */
   async digest(file: FileToDigest, path: string): Promise<FileDigests | undefined> {
     const result = await this.#task('digest', file);

@@ -41,7 +41,7 @@ export class Threads {
   /**
    * Takes kept threads, if any.
    *
-   * @throws LayerloomError THREADS_UNAVAILABLE
+   * @throws THREADS_UNAVAILABLE
    */
   static async start(count: number, onError: (error: unknown) => void): Promise<Threads> {
     // Imported on demand, because planning needs no threads.

@@ -235,7 +235,7 @@ const sumOperands = async (
   });
 };
 
-/** @throws LayerloomError ANALYSIS_MISMATCH, the codes of `openBaseAndExperts` and `readVectors` */
+/** @throws ANALYSIS_MISMATCH, the codes of `openBaseAndExperts` and `readVectors` */
 const readSaved = async (
   analysis: string,
   base: string,

@@ -97,7 +97,7 @@ export const assumeTaskVectors = async (
 
 /**
  * @returns warnings
- * @throws LayerloomError NON_FINITE unless allowed
+ * @throws NON_FINITE unless allowed
  */
 const checkFinite = (
   { reductions, base, experts }: AnalysisPlan,

@@ -31,7 +31,7 @@ export const encodeVectors = ({ vectors, ...facts }: MavVectors): Uint8Array[] =
   ];
 };
 
-/** @throws LayerloomError READ_FAILED, VECTORS_INVALID, and the codes of a safetensors header */
+/** @throws READ_FAILED, VECTORS_INVALID, and the codes of a safetensors header */
 export const readVectors = async (file: string): Promise<MavVectors> => {
   const bytes = await reading(file, () => readSmallFile(file, limit));
   const header = bytes.subarray(0, safetensorsReader.headerEnd(bytes, file, bytes.length));

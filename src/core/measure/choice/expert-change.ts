@@ -66,7 +66,7 @@ const failOf = ({
 /**
  * Reads `NAME.json` from `analyze`, or the output of `diff BASE EXPERT --json`.
  *
- * @throws LayerloomError MEASUREMENT_INVALID
+ * @throws MEASUREMENT_INVALID
  */
 export const readExpertChange = async (file: string): Promise<ExpertChange> => {
   const found = await readJsonFile(file, {

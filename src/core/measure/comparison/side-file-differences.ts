@@ -30,7 +30,7 @@ const depth = 3;
 /** Longest reported value, in characters of JSON. */
 const longest = 200;
 
-/** @throws LayerloomError READ_FAILED */
+/** @throws READ_FAILED */
 export const compareSideFiles = async (
   a: CheckpointIndex,
   b: CheckpointIndex,

@@ -35,7 +35,7 @@ export const isNamed = (module: string, name: string): boolean =>
 
 /**
  * @param isAdaptable true for matrices to which PEFT gives factors
- * @throws LayerloomError INVALID_PARAMETER
+ * @throws INVALID_PARAMETER
  */
 export const chooseTensors = async (
   tensors: ReadonlyMap<string, TensorReference>,

@@ -25,7 +25,7 @@ const ending = vectorsName('');
  *
  * @param given a name in the analysis, or the model itself
  * @param base the base with which `analyze` must have compared the expert
- * @throws LayerloomError PARTITION_INVALID if the expert is missing, unreadable, another model or of another
+ * @throws PARTITION_INVALID if the expert is missing, unreadable, another model or of another
  * base; the codes of `readVectors` and `readWhole`
  */
 export const readAnalysedExpert = async (

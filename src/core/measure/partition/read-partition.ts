@@ -42,7 +42,7 @@ const schema = z.object({
 });
 
 /**
- * @throws LayerloomError READ_FAILED; PARTITION_INVALID if the file is no partition, or a parameter is in two
+ * @throws READ_FAILED; PARTITION_INVALID if the file is no partition, or a parameter is in two
  * parts
  */
 export const readPartition = async (file: string): Promise<Partition> => {

@@ -15,7 +15,7 @@ export interface WrittenPartition {
 }
 
 /**
- * @throws LayerloomError INVALID_PARAMETER for an unknown format, or a trainer's format if `out` is a file
+ * @throws INVALID_PARAMETER for an unknown format, or a trainer's format if `out` is a file
  */
 export const checkFormats = (formats: readonly string[] | undefined, out: string | undefined): void => {
   for (const format of formats ?? [])

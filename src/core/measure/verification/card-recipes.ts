@@ -14,7 +14,7 @@ const keyOfRecipe = /^[ \t{]*["']?(method|merge_method|experts)["']?[ \t]*:/;
 /**
  * Returns the card's text, or why it is unreadable.
  *
- * @throws LayerloomError READ_FAILED
+ * @throws READ_FAILED
  */
 export const readCard = async (directory: string): Promise<{ readonly text: string } | VerifiedFile> => {
   const path = join(directory, cardName);
@@ -27,7 +27,7 @@ export const readCard = async (directory: string): Promise<{ readonly text: stri
 /**
  * Returns an entry for the model card if its recipes differ from the recipe of the output.
  *
- * @throws LayerloomError READ_FAILED
+ * @throws READ_FAILED
  */
 export const compareCard = async (directory: string, recipe: string | undefined): Promise<VerifiedFile[]> => {
   const card = await readCard(directory);

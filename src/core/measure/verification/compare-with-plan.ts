@@ -21,7 +21,7 @@ export interface ComparedWithPlan {
  * Computes tiles of an output's shards again, and compares them and the side files with the plan's. Reports
  * missing shards and wrong sizes without computing tiles.
  *
- * @throws LayerloomError the codes of `recompute`
+ * @throws the codes of `recompute`
  */
 export const compareWithPlan = async (
   directory: string,

@@ -75,7 +75,7 @@ const verifyFile = async (
 /**
  * Returns an unreadable file as missing or different.
  *
- * @throws LayerloomError READ_FAILED
+ * @throws READ_FAILED
  */
 export const notAFile = (file: string, path: string, cause: unknown): VerifiedFile => {
   if (isMissing(cause)) return { file, bytes: null, state: 'missing', reason: 'is missing' };
@@ -93,7 +93,7 @@ const isPointer = async (file: FileHandle): Promise<boolean> => {
   return buffer.equals(pointer);
 };
 
-/** @throws LayerloomError READ_FAILED */
+/** @throws READ_FAILED */
 export const compareSideFiles = async (
   directory: string,
   files: MergePlan['files'],

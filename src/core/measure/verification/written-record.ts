@@ -54,7 +54,7 @@ export interface WrittenRecord {
   readonly content: Readonly<Record<string, unknown>>;
 }
 
-/** @throws LayerloomError OUTPUT_UNRECORDED if the record is missing or invalid */
+/** @throws OUTPUT_UNRECORDED if the record is missing or invalid */
 export const readWrittenRecord = async (directory: string): Promise<WrittenRecord> => {
   const file = join(directory, provenanceName);
   const unrecorded = (reason: string, cause?: unknown) =>

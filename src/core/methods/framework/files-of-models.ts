@@ -81,7 +81,7 @@ export const modelsWithFiles = (
 /**
  * False if no file has the tensor.
  *
- * @throws LayerloomError INVALID_PARAMETER if only some files have it, or its dtype is an integer
+ * @throws INVALID_PARAMETER if only some files have it, or its dtype is an integer
  */
 export const haveTensor = (
   { what }: FilesOfModels,
@@ -105,7 +105,7 @@ export const haveTensor = (
   return true;
 };
 
-/** @throws LayerloomError INVALID_PARAMETER if no file contains any of `tensors` */
+/** @throws INVALID_PARAMETER if no file contains any of `tensors` */
 export const inNoFile = (
   { what }: FilesOfModels,
   models: readonly ModelWithFile[],

@@ -39,7 +39,7 @@ const matrices = Object.keys(projections) as readonly Matrix[];
 const denseName = (layer: number, matrix: Matrix): string =>
   `model.layers.${layer}.mlp.${projections[matrix]}.weight`;
 
-/** @throws LayerloomError INVALID_PARAMETER if no family can hold the models */
+/** @throws INVALID_PARAMETER if no family can hold the models */
 export const compileMixture = (request: MixtureRequest, { models }: CompileContext): Compiled => {
   const base = itemAt(models, 0);
   const { experts, shared, expertsPerToken, seed } = request;
@@ -213,7 +213,7 @@ const checkDense = ({ name, tensors, config }: ModelView, path: RecipePath, base
 /**
  * The family that a recipe names, or the first that can hold its models.
  *
- * @throws LayerloomError INVALID_PARAMETER with a reason for each family
+ * @throws INVALID_PARAMETER with a reason for each family
  */
 const layoutFor = (request: MixtureRequest, models: readonly ModelView[]): MixtureLayout => {
   const { architecture, experts, shared } = request;

@@ -128,7 +128,7 @@ export const claimsOf = (parts: readonly Part[], place: Place): readonly Part[] 
  * Maps a place to its part.
  *
  * @param places of the output's tensors; each must be in exactly one part
- * @throws LayerloomError PARTS_INVALID for an unknown layer, a place in several parts or in none, and a part
+ * @throws PARTS_INVALID for an unknown layer, a place in several parts or in none, and a part
  * without tensors
  */
 export const divide = (

@@ -141,7 +141,7 @@ export const byOutliers: Prune<Sparse & { readonly gamma: number }, Rescaled> = 
 export const byChance: Prune<Sparse, Drawn> = (own, shared, draw) =>
   pruned({ by: 'random', density: own.density, seed: `${shared.seed}/${draw}` }, shared);
 
-/** @throws LayerloomError INVALID_PARAMETER if a probability is not between 0 and 1 */
+/** @throws INVALID_PARAMETER if a probability is not between 0 and 1 */
 export const byRank: Prune<Sparse & { readonly epsilon: number }, Drawn> = (own, shared, draw) => {
   if (
     own.density > 0 &&

@@ -75,7 +75,7 @@ const check = <Block extends z.ZodObject>(schema: Block, values: Readonly<Record
  * Keys are in snake case.
  *
  * @param block for errors; undefined for a whole file
- * @throws LayerloomError RECIPE_INVALID with the value's path
+ * @throws RECIPE_INVALID with the value's path
  */
 export const parseSettings = <Block extends z.ZodObject>(
   schema: Block,
@@ -105,7 +105,7 @@ export const parseSettings = <Block extends z.ZodObject>(
  * Names are in camel case.
  *
  * @param at the settings' path in a recipe
- * @throws LayerloomError INVALID_PARAMETER
+ * @throws INVALID_PARAMETER
  */
 export const checkOptions = <Block extends z.ZodObject>(
   schema: Block,

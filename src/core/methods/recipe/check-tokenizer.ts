@@ -9,7 +9,7 @@ import { same } from '../framework/tensors/tensor-recipe.js';
  * Default source: `auto` in our own dialect; in mergekit's, rows are merged by number.
  *
  * @param references models, then companions; the request refers to their indexes
- * @throws LayerloomError INVALID_PARAMETER
+ * @throws INVALID_PARAMETER
  */
 export const checkTokenizer = (
   { dialect, tokenizerSource, tokenizer }: Readonly<Record<string, unknown>>,
@@ -115,7 +115,7 @@ const checkEmbedding = (
 const isToken = (id: unknown): id is string | number =>
   typeof id === 'string' || (Number.isSafeInteger(id) && Number(id) >= 0);
 
-/** @throws LayerloomError INVALID_PARAMETER at the first unknown key */
+/** @throws INVALID_PARAMETER at the first unknown key */
 const checkKeys = (
   block: Readonly<Record<string, unknown>>,
   known: readonly string[],

@@ -30,7 +30,7 @@ import { ourSource, ourTokenizer } from './tokenizer-block.js';
  * Reads `method:`. Relative paths start in the file's folder. A model may be a nested recipe, inline or by
  * the name of a document or file. Parameters are checked elsewhere.
  *
- * @throws LayerloomError RECIPE_INVALID, READ_FAILED
+ * @throws RECIPE_INVALID, READ_FAILED
  */
 export const readOurs = (recipe: Mapping, scope: Scope): Promise<Mapping> => {
   const model = modelField(scope);

@@ -32,7 +32,7 @@ export interface ReadRecipe {
  * A text that begins with `{` is a recipe itself: paths start in the working directory, and messages call it
  * `recipe`.
  *
- * @throws LayerloomError RECIPE_INVALID with file, line, column and earlier warnings
+ * @throws RECIPE_INVALID with file, line, column and earlier warnings
  */
 export const readRecipe = async (given: string): Promise<ReadRecipe> => {
   const reading = new Reading();

@@ -59,7 +59,7 @@ export class Reading {
   /**
    * A file, or a recipe as text.
    *
-   * @throws LayerloomError RECIPE_INVALID
+   * @throws RECIPE_INVALID
    */
   given(given: string): Promise<Mapping> {
     if (!isRecipeText(given)) return this.file(given);
@@ -69,7 +69,7 @@ export class Reading {
 
   /**
    * @param mark the place that names the file; undefined if the user named it
-   * @throws LayerloomError RECIPE_INVALID
+   * @throws RECIPE_INVALID
    */
   file(file: string, chain: readonly Link[] = [], mark?: Mark): Promise<Mapping> {
     return this.#file(file, () => documentsOf(file, mark), chain, mark);

@@ -43,7 +43,7 @@ export interface RecipeFile {
 /**
  * Reads YAML, a model card (`.md`) or an output's layerloom.json.
  *
- * @throws LayerloomError RECIPE_INVALID, also for an unreadable file
+ * @throws RECIPE_INVALID, also for an unreadable file
  */
 export const readRecipeFile = async (file: string): Promise<RecipeFile> =>
   recipeFileOf(await recipeIn(file), file);
@@ -51,7 +51,7 @@ export const readRecipeFile = async (file: string): Promise<RecipeFile> =>
 /**
  * Messages call the text `name`.
  *
- * @throws LayerloomError RECIPE_INVALID
+ * @throws RECIPE_INVALID
  */
 export const readRecipeText = (text: string, name: string): RecipeFile => {
   if (text.length > largest)
@@ -101,7 +101,7 @@ const documentsIn = ([first, ...others]: readonly [Mapping, ...Mapping[]]): [
 /**
  * @param what for errors
  *
- * @throws LayerloomError RECIPE_INVALID if the file is unreadable, not text, or too large
+ * @throws RECIPE_INVALID if the file is unreadable, not text, or too large
  */
 export const readText = async (file: string, what = 'a recipe', most = largest): Promise<string> => {
   try {

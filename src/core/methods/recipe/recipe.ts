@@ -68,7 +68,7 @@ export interface Recipe {
 
 const mostNesting = 16;
 
-/** @throws LayerloomError INVALID_PARAMETER with the `path` */
+/** @throws INVALID_PARAMETER with the `path` */
 export const withMethod = (
   input: unknown,
   path: RecipePath = [],
@@ -95,7 +95,7 @@ export const withMethod = (
 /**
  * Reads no file.
  *
- * @throws LayerloomError INVALID_PARAMETER, USAGE for an unknown parameter, both with the `path`
+ * @throws INVALID_PARAMETER, USAGE for an unknown parameter, both with the `path`
  */
 export const parseRecipe = (input: unknown, path: RecipePath = [], outerConfig?: string): Recipe => {
   const { given, method } = withMethod(input, path);
@@ -186,7 +186,7 @@ export const parseRecipe = (input: unknown, path: RecipePath = [], outerConfig?:
   };
 };
 
-/** @throws LayerloomError INVALID_PARAMETER for layout settings in a recipe that writes no shards */
+/** @throws INVALID_PARAMETER for layout settings in a recipe that writes no shards */
 export const refuseLayout = ({ given }: Recipe, where: string): void =>
   refuse(given, Object.keys(layoutSettings), [], where);
 
@@ -249,7 +249,7 @@ const settingsOfAll: ReadonlySet<string> = new Set([
   ...Object.keys(outputSettings.shape),
 ]);
 
-/** @throws LayerloomError INVALID_PARAMETER */
+/** @throws INVALID_PARAMETER */
 const checkSettings = <Block extends z.ZodObject>(
   schema: Block,
   given: UncheckedRecipe,

@@ -67,7 +67,7 @@ export class RecordedInputs {
    * At the recorded path.
    *
    * @returns the path, after `NAME=` if the folder has another name; undefined if the model is not there
-   * @throws LayerloomError READ_FAILED
+   * @throws READ_FAILED
    */
   async find(model: string): Promise<string | undefined> {
     const input = modelOfText(this.#byText, model);

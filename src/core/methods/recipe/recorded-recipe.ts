@@ -46,7 +46,7 @@ export const recipeBlock = (card: string): string | undefined => {
  * A card's only YAML block or, among several, the one that names a method. Models that are not beside the
  * card are searched at the paths in its layerloom.json.
  *
- * @throws LayerloomError RECIPE_INVALID for a card without a recipe, or with several
+ * @throws RECIPE_INVALID for a card without a recipe, or with several
  */
 export const cardRecipe = async (card: string, file: string): Promise<RecordedRecipe> => {
   const all = recipePlaces(card);
@@ -76,7 +76,7 @@ const provenanceIn = (text: string): Record<string, unknown> | undefined => {
 /**
  * Undefined for other text.
  *
- * @throws LayerloomError RECIPE_INVALID if an older version recorded no complete recipe
+ * @throws RECIPE_INVALID if an older version recorded no complete recipe
  */
 export const provenanceRecipe = (json: string, file: string): RecordedRecipe | undefined => {
   const provenance = provenanceIn(json);

@@ -63,7 +63,7 @@ export interface ParameterPlace {
  * Follows YAML 1.1 and mergekit: quoted numbers are numbers; bare `yes` and `off` are booleans; 1 and 0 are
  * booleans for boolean parameters. Warns of unknown parameters.
  *
- * @throws LayerloomError RECIPE_INVALID
+ * @throws RECIPE_INVALID
  */
 export const readParameters = (
   given: MappingEntry | undefined,

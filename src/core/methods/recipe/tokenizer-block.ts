@@ -34,7 +34,7 @@ const refuseUnknown: OnUnknown = ({ entries }, place, known) => checkKeys(entrie
  * otherwise as `tokenizer`. `source` is `base`, `union` (the default) or a model; `tokens` maps tokens to
  * `{source, force}`.
  *
- * @throws LayerloomError RECIPE_INVALID
+ * @throws RECIPE_INVALID
  */
 export const readMergekitTokenizer = async (
   { mark, entries }: Mapping,
@@ -121,7 +121,7 @@ const mergekitEmbedding = async (value: Tree, model: Field, unknown: OnUnknown):
 
 /**
  * @param model finds a model, or reads a nested recipe
- * @throws LayerloomError RECIPE_INVALID
+ * @throws RECIPE_INVALID
  */
 export const ourTokenizer =
   (model: Field): Field =>

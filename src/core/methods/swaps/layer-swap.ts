@@ -233,7 +233,7 @@ const expertOf: Readonly<Record<PartName, 'task' | 'language' | 'average'>> = {
   neither: 'task',
 };
 
-/** @throws LayerloomError INVALID_PARAMETER for a parameter that another one replaces */
+/** @throws INVALID_PARAMETER for a parameter that another one replaces */
 const refuseBeside = (
   parameters: Parameters,
   decides: string,

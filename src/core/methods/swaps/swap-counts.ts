@@ -33,7 +33,7 @@ const scale = ({ bottom, top, bottomTransition, topTransition }: Counts, layers:
   topTransition: scaledCount(topTransition, layers),
 });
 
-/** @throws LayerloomError TOO_MANY_LAYERS */
+/** @throws TOO_MANY_LAYERS */
 export const checkCounts = (
   { bottom, bottomTransition, topTransition, top }: Counts,
   layers: number,

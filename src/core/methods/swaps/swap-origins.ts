@@ -18,7 +18,7 @@ export interface SwapOrigin {
  * number of layers, earlier counts win.
  *
  * @param parameters of a swap whose models are `task`, `language` and `base`
- * @throws LayerloomError INVALID_PARAMETER
+ * @throws INVALID_PARAMETER
  */
 export const swapOrigins = (
   parameters: Readonly<Record<string, unknown>>,

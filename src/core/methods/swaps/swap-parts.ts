@@ -100,7 +100,7 @@ export const takesFromBase = (parameters: Readonly<Record<string, unknown>>): bo
  * The first gives names, dtypes and side files: the task expert; otherwise the model of the part `rest`, or
  * of the first part.
  *
- * @throws LayerloomError INVALID_PARAMETER for a part whose model the recipe does not name
+ * @throws INVALID_PARAMETER for a part whose model the recipe does not name
  */
 export const swapModels = (parameters: SwapModels): ModelReference[] => {
   const { task, parts } = parameters;

@@ -110,7 +110,7 @@ const isTransposedWhereSquare = (layout: ExpertLayout, family: string): boolean 
 /**
  * Returns replacements by base tensor; if the base stores experts separately, one for each matrix.
  *
- * @throws LayerloomError ADAPTER_MISMATCH
+ * @throws ADAPTER_MISMATCH
  */
 export const replacedByTensor = (base: CheckpointIndex, adapter: Adapter): Adapter['replaced'] => {
   const names = expertNamesOf(base);

@@ -167,7 +167,7 @@ export const parseAdapterConfig = (text: string, file: string): AdapterConfig =>
   };
 };
 
-/** @throws LayerloomError ADAPTER_INVALID */
+/** @throws ADAPTER_INVALID */
 const parsedBy = <T>(by: z.ZodType<T>, raw: unknown, file: string): T => {
   const { data, error } = by.safeParse(raw);
   if (error === undefined) return data;

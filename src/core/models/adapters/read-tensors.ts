@@ -30,7 +30,7 @@ const vocabularyModule =
  * Sorts an adapter's tensors by the parameter that they change.
  *
  * @param file the path, for errors
- * @throws LayerloomError ADAPTER_INVALID, ADAPTER_UNSUPPORTED
+ * @throws ADAPTER_INVALID, ADAPTER_UNSUPPORTED
  */
 export const readAdapterTensors = (
   tensors: ReadonlyMap<string, TensorReference>,

@@ -31,7 +31,7 @@ export class TunedModules {
     this.#file = file;
   }
 
-  /** @throws LayerloomError ADAPTER_INVALID, ADAPTER_UNSUPPORTED */
+  /** @throws ADAPTER_INVALID, ADAPTER_UNSUPPORTED */
   add({ tuner, part, module }: Part, named: NamedTensor): void {
     const { name, tensor } = named;
     if (!isFloating(tensor.dtype)) this.#refuse(name, `is ${tensor.dtype}`);
@@ -54,7 +54,7 @@ export class TunedModules {
   /**
    * @param replaced tensors saved whole, to which tuners add
    * @param factors modules with LoRA factors
-   * @throws LayerloomError ADAPTER_INVALID
+   * @throws ADAPTER_INVALID
    */
   read(
     replaced: Map<string, NamedTensor>,

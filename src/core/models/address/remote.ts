@@ -57,7 +57,7 @@ export const isHubAddress = (model: string): boolean => hubAddress.test(model);
  * Returns `org/name@revision` for a model's address on the hub (`https://huggingface.co/org/name/tree/main`);
  * undefined for other texts. The revision distinguishes the result from a folder `org/name`.
  *
- * @throws LayerloomError INVALID_PARAMETER for the address of a file or data set
+ * @throws INVALID_PARAMETER for the address of a file or data set
  */
 export const idOfHubAddress = (model: string): string | undefined => {
   const path = hubAddress.exec(model)?.groups?.['path'];

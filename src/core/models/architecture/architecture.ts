@@ -71,7 +71,7 @@ export const describeArchitecture = (checkpoint: CheckpointIndex, stack?: string
 /**
  * Checks that the model has exactly one stack, and that no layer is missing.
  *
- * @throws LayerloomError NO_LAYERS, STACKS_AMBIGUOUS, LAYER_MISSING
+ * @throws NO_LAYERS, STACKS_AMBIGUOUS, LAYER_MISSING
  */
 export const requireLayers = ({ stacks, layers, places }: Architecture, model: string): void => {
   if (stacks.length === 0) throw new LayerloomError('NO_LAYERS', { model });

@@ -42,7 +42,7 @@ export interface ModelFiles {
 /**
  * Finds a model's files at a path: a directory, an index, or one file of weights.
  *
- * @throws LayerloomError NOT_A_CHECKPOINT, INDEX_INVALID, INDEX_UNSAFE_NAME, CONFIG_INVALID, READ_FAILED
+ * @throws NOT_A_CHECKPOINT, INDEX_INVALID, INDEX_UNSAFE_NAME, CONFIG_INVALID, READ_FAILED
  */
 export const findModelFiles = async (path: string): Promise<ModelFiles> => {
   if ((await stat(path)).isDirectory()) return await inDirectory(path, await namesOf(path));
@@ -113,7 +113,7 @@ const folderOfConfig = async (folder: string, names: readonly string[]): Promise
 /**
  * True if file names show weights that loaders take by default, which excludes GGUF.
  *
- * @throws LayerloomError CONFIG_INVALID, READ_FAILED
+ * @throws CONFIG_INVALID, READ_FAILED
  */
 export const hasModel = async (directory: string, names: readonly string[]): Promise<boolean> =>
   findWeights(names.filter((name) => readerOf(name).carriesSideFiles !== true)) !== undefined ||
@@ -126,7 +126,7 @@ const fsdpFolder = 'pytorch_model_fsdp_0';
 const stepFolder = /^global_step\d+$/;
 const latestName = 'latest';
 
-/** Finds the folder of a model that a trainer's checkpoint holds in parts. @throws LayerloomError NOT_A_CHECKPOINT */
+/** Finds the folder of a model that a trainer's checkpoint holds in parts. @throws NOT_A_CHECKPOINT */
 const innerFolder = async (directory: string, names: readonly string[]): Promise<string | undefined> => {
   if (names.includes(fsdpFolder)) return fsdpFolder;
   const steps = names.filter((name) => stepFolder.test(name)).sort();

@@ -13,7 +13,7 @@ export type FoundTensor = TensorInFile & { readonly file: number };
 /**
  * Joins pieces to whole tensors.
  *
- * @throws LayerloomError HEADER_INVALID unless pieces hold each element exactly once, in one dtype
+ * @throws HEADER_INVALID unless pieces hold each element exactly once, in one dtype
  */
 export const joined = (
   found: ReadonlyMap<string, FoundTensor>,
@@ -59,7 +59,7 @@ const whole = (
  * Refuses a tensor in pieces where one byte range is needed.
  *
  * @param remedy the default writes the model as safetensors
- * @throws LayerloomError WEIGHTS_UNSUPPORTED
+ * @throws WEIGHTS_UNSUPPORTED
  */
 export const refusePieces = (
   { files, path }: Pick<CheckpointIndex, 'files' | 'path'>,

@@ -13,7 +13,7 @@ export const sideFilePath = ({ path, folder = path, adapted }: SideFilePlace, na
 export const carriedText = ({ adapted, carried }: SideFilePlace, name: string): string | undefined =>
   adapted?.sideFiles.includes(name) ? undefined : carried?.get(name);
 
-/** Reads a side file, from beside the weights or inside them. @throws LayerloomError READ_FAILED */
+/** Reads a side file, from beside the weights or inside them. @throws READ_FAILED */
 export const sideFileContent = async (checkpoint: SideFilePlace, name: string): Promise<Buffer> => {
   const carried = carriedText(checkpoint, name);
   return carried === undefined ? await readSideFile(sideFilePath(checkpoint, name)) : Buffer.from(carried);
@@ -22,7 +22,7 @@ export const sideFileContent = async (checkpoint: SideFilePlace, name: string): 
 /**
  * Parses a side file as a JSON object, if the checkpoint has it.
  *
- * @throws LayerloomError READ_FAILED, CONFIG_INVALID
+ * @throws READ_FAILED, CONFIG_INVALID
  */
 export const sideFileObject = async (
   checkpoint: SideFilePlace & Pick<CheckpointIndex, 'sideFiles'>,

@@ -7,7 +7,7 @@ export type BlockSize = readonly [rows: number, columns: number];
 /**
  * Returns a tensor of 8-bit floats or integers, with scales for the tensor, rows or blocks.
  *
- * @throws LayerloomError QUANTISATION_INVALID
+ * @throws QUANTISATION_INVALID
  */
 export const inEightBits = (
   model: QuantisedCheckpoint,

@@ -79,7 +79,7 @@ export const inWords = (
 /**
  * Returns the modules with such tensors.
  *
- * @throws LayerloomError QUANTISATION_INVALID for tensors without codes
+ * @throws QUANTISATION_INVALID for tensors without codes
  */
 export const modulesInWords = ({ checkpoint }: QuantisedCheckpoint): string[] =>
   [...checkpoint.tensors.keys()].flatMap((stored) => {

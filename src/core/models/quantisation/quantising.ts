@@ -30,7 +30,7 @@ export type QuantisingName = keyof typeof quantisings;
 
 export const quantisingNames = Object.keys(quantisings) as QuantisingName[];
 
-/** @throws LayerloomError INVALID_PARAMETER */
+/** @throws INVALID_PARAMETER */
 export const checkQuantising = (name: string): QuantisingName => {
   const found = quantisingNames.find((one) => one === name);
   if (found !== undefined) return found;

@@ -35,7 +35,7 @@ export interface QuantisationScheme {
   /**
    * Finds the quantised tensors that layerloom can read. Tensors of other modules can only be copied.
    *
-   * @throws LayerloomError QUANTISATION_INVALID
+   * @throws QUANTISATION_INVALID
    */
   find(checkpoint: QuantisedCheckpoint): FoundTensor[];
 }
@@ -59,7 +59,7 @@ export const invalidQuantisation = (
 /**
  * Returns a tensor that another tensor needs.
  *
- * @throws LayerloomError QUANTISATION_INVALID if it is missing
+ * @throws QUANTISATION_INVALID if it is missing
  */
 export const tensorBeside = (checkpoint: CheckpointIndex, name: string, wanted: string): TensorReference => {
   const found = checkpoint.tensors.get(wanted);
@@ -87,7 +87,7 @@ const isGrid = (
 /**
  * Checks dtypes and sizes of codes, scales and other parts.
  *
- * @throws LayerloomError QUANTISATION_INVALID
+ * @throws QUANTISATION_INVALID
  */
 export const checkShape = ({ checkpoint }: QuantisedCheckpoint, found: FoundTensor): FoundTensor => {
   const { name, of, shape, form } = found;

@@ -18,7 +18,7 @@ const unfinished = /\.layerloom-partial(\/|$)/;
  * Opens the directory of a complete checkpoint that another program will use as it is.
  *
  * @param purpose a verb, for messages: `push`
- * @throws LayerloomError NOT_A_CHECKPOINT for a file, an unfinished output, and a partly downloaded model;
+ * @throws NOT_A_CHECKPOINT for a file, an unfinished output, and a partly downloaded model;
  *   NOT_AS_LOADED; the codes of `readWhole`
  */
 export const openWhole = async (directory: string, purpose: string): Promise<CheckpointIndex> => {

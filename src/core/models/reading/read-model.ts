@@ -50,7 +50,7 @@ export const readModel = async (model: ModelAddress, config?: GivenConfig): Prom
   return { checkpoint: adapter.checkpoint, adapter };
 };
 
-/** @throws LayerloomError as `readModel`; ADAPTER_WITHOUT_BASE for an adapter alone */
+/** @throws as `readModel`; ADAPTER_WITHOUT_BASE for an adapter alone */
 export const readWhole = async (model: ModelAddress, config?: GivenConfig): Promise<CheckpointIndex> => {
   if (model.kind === 'adapted') return await readAdapted(model, config);
   const found = await locate(model);
@@ -70,7 +70,7 @@ export const readAdapter = async (model: ModelAddress): Promise<Adapter> =>
 /**
  * True if a model on this machine is a bare adapter.
  *
- * @throws LayerloomError READ_FAILED, MODEL_AMBIGUOUS
+ * @throws READ_FAILED, MODEL_AMBIGUOUS
  */
 export const isBareAdapter = async (model: ModelAddress): Promise<boolean> => {
   const found = await locateIfHere(model);

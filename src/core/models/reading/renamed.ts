@@ -7,7 +7,7 @@ import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
  * Returns a checkpoint with renamed tensors, or the same if no name changes.
  *
  * @param nameOf undefined removes a tensor
- * @throws LayerloomError DUPLICATE_TENSOR if two tensors get one name
+ * @throws DUPLICATE_TENSOR if two tensors get one name
  */
 export const renamed = (
   checkpoint: CheckpointIndex,

@@ -14,7 +14,7 @@ export interface BringModelsOptions extends Pick<FetchOptions, 'signal'> {
  *
  * @param models as spelt in recipes; local paths are skipped
  * @returns warnings
- * @throws LayerloomError the codes of the sources' `bringHeaders`
+ * @throws the codes of the sources' `bringHeaders`
  */
 export const bringModels = async (
   models: Iterable<string>,

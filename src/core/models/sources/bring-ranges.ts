@@ -10,7 +10,7 @@ export const statedContent = async (path: string): Promise<string | undefined> =
 /**
  * Fetches missing bytes that a run needs.
  *
- * @throws LayerloomError the codes of the sources' `bringRanges`
+ * @throws the codes of the sources' `bringRanges`
  */
 export const bringRanges = async (needs: readonly NeededRanges[], options: FetchOptions): Promise<void> => {
   for (const source of remoteSources) await source.bringRanges(needs, options);

@@ -73,7 +73,7 @@ const misspelling = (at: string): string | undefined =>
 /**
  * Like `locate`, but returns undefined if the model is not found.
  *
- * @throws LayerloomError READ_FAILED
+ * @throws READ_FAILED
  */
 export const locateIfHere = (model: ModelAddress): Promise<FoundModel | undefined> =>
   locate(model).catch((error: unknown) => {

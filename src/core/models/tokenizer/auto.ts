@@ -42,7 +42,7 @@ export const autoTokens = (
   return { donor, tokens: uniteTokens(models, donor, wanted) };
 };
 
-/** @throws LayerloomError TOKENIZER_MISMATCH if a token with rows in two models has two ids */
+/** @throws TOKENIZER_MISMATCH if a token with rows in two models has two ids */
 const checkSharedIds = (models: readonly ModelTokens[]): void => {
   for (const [index, other] of models.entries())
     for (const first of models.slice(0, index)) {

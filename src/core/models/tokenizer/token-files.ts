@@ -10,7 +10,7 @@ import type { MergedVocabulary } from './vocabulary.js';
  * Returns the donor's tokenizer files that change with the output's tokens. Rewrites only values that contain
  * tokens.
  *
- * @throws LayerloomError READ_FAILED, CONFIG_INVALID
+ * @throws READ_FAILED, CONFIG_INVALID
  */
 export const tokenFiles = async (
   donor: CheckpointIndex,

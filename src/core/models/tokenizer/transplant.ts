@@ -29,7 +29,7 @@ export interface LackingToken {
  * Matches a donor's tokens with a model's: by bytes, whatever the spelling; special tokens by use
  * (`bos_token`, …).
  *
- * @throws LayerloomError TOKENIZER_UNSUPPORTED if they share no token
+ * @throws TOKENIZER_UNSUPPORTED if they share no token
  */
 export const transplantRows = (
   ofModel: TokenTexts,

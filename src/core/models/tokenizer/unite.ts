@@ -45,7 +45,7 @@ export const uniteTokens = (
 /**
  * Returns one model's tokens; `strips` removes tokens without rows.
  *
- * @throws LayerloomError the codes of `uniteTokens`
+ * @throws the codes of `uniteTokens`
  */
 export const tokensOf = (model: ModelTokens, strips: boolean, wanted: Iterable<string>): OutputTokens => {
   const { tokenizer, stripped } = strips

@@ -23,7 +23,7 @@ const mostOperands = 65_536;
  * Copies what it parses. Calls `refuse` unless every operand has the right number of elements, a dtype that
  * its formula takes, and lies within its file.
  *
- * @throws LayerloomError MERGE_UNDEFINED if a formula's rule is not registered in this process
+ * @throws MERGE_UNDEFINED if a formula's rule is not registered in this process
  */
 export const parseExpression = (
   value: unknown,

@@ -15,7 +15,7 @@ import { planSchema, type UnparsedShard, type UnparsedTensor } from './plan-sche
 /**
  * The plan may be another program's. Opens no file. Returns a copy of what was checked.
  *
- * @throws LayerloomError PLAN_INVALID; MERGE_UNDEFINED if a formula's rule is not registered in this process
+ * @throws PLAN_INVALID; MERGE_UNDEFINED if a formula's rule is not registered in this process
  */
 export const checkPlan = (value: unknown): MergePlan => {
   const plan = parseBy(planSchema, value, refusePlan);

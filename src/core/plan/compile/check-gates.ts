@@ -20,7 +20,7 @@ const exponents: Readonly<Record<string, { readonly mask: number; readonly bytes
 /**
  * The engine copies a file of routers without checks, so NaN and infinity are refused here.
  *
- * @throws LayerloomError INVALID_PARAMETER, READ_FAILED
+ * @throws INVALID_PARAMETER, READ_FAILED
  */
 export const checkGates = async ({ checkpoint }: OpenedModel): Promise<void> => {
   const { tensors, files, path } = checkpoint;

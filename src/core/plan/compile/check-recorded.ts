@@ -11,7 +11,7 @@ import type { OpenedInputs } from './inputs/opened-inputs.js';
  * Compares size, header and modification time with `layerloom.json`. If times differ, compares SHA-256. Hub
  * models at the recorded commit may have any time.
  *
- * @throws LayerloomError INPUT_NOT_AS_RECORDED
+ * @throws INPUT_NOT_AS_RECORDED
  */
 export const checkRecorded = async (
   { checkpoints }: OpenedInputs,

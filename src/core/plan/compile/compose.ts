@@ -31,7 +31,7 @@ import { configOfStack } from './stacked-config.js';
 /**
  * Compiles nested recipes first, checks models, and binds output tensors to byte ranges.
  *
- * @throws LayerloomError the codes of a recipe's method, of `checkCompatible` and of `binder`
+ * @throws the codes of a recipe's method, of `checkCompatible` and of `binder`
  */
 export const compose = async (
   recipe: Recipe,
@@ -137,7 +137,7 @@ const inNames = ({ taskVectors, ...others }: Statistics, { checkpoint }: OpenedM
 /**
  * Importances for another vocabulary are refused: their rows belong to their own model's tokens.
  *
- * @throws LayerloomError INVALID_PARAMETER
+ * @throws INVALID_PARAMETER
  */
 const checkVocabularies = (models: readonly OpenedModel[]): void => {
   const importance = models.find(({ role }) => role === 'importance');

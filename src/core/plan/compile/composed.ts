@@ -45,7 +45,7 @@ export interface ComposedAdapter {
 /** Measured before compilation, if needed. */
 export type StatisticsByRecipe = ReadonlyMap<Recipe, Statistics>;
 
-/** @throws LayerloomError INVALID_PARAMETER if a filter, also of a nested recipe, matches no tensor */
+/** @throws INVALID_PARAMETER if a filter, also of a nested recipe, matches no tensor */
 export const requireMatches = ({ unmatched: [first] }: Composed): void => {
   if (first !== undefined)
     throw new LayerloomError(

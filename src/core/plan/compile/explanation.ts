@@ -31,7 +31,7 @@ const nearestTensor = (word: string, names: readonly string[]): string => {
   );
 };
 
-/** @throws LayerloomError INVALID_PARAMETER if the merge has no tensor of this name */
+/** @throws INVALID_PARAMETER if the merge has no tensor of this name */
 export const explain = (
   { tensors, compiled }: Composed,
   tensor: string,

@@ -20,7 +20,7 @@ export interface Frame extends RecipeModels {
   /**
    * A tensor with an equal expression is one object for all merges.
    *
-   * @throws LayerloomError the codes of the method's expressions and of `binder`
+   * @throws the codes of the method's expressions and of `binder`
    */
   tensorsOf(compiled: Compiled): UnplacedTensor[];
 }
@@ -55,7 +55,7 @@ const frames: Cached<Promise<Frame>> = { most: 512 };
 /**
  * Cached in the inputs' session.
  *
- * @throws LayerloomError the codes of `openRecipeModels` and `checkAll`
+ * @throws the codes of `openRecipeModels` and `checkAll`
  */
 export const frameOf = (
   recipe: Recipe,

@@ -60,7 +60,7 @@ export interface PlanOptions {
  *
  * @param statistics measurements that the recipe and its nested recipes need
  * @param inputs default: opens the recipe's
- * @throws LayerloomError the codes of recipes, checkpoints and incompatible models
+ * @throws the codes of recipes, checkpoints and incompatible models
  */
 export const planRecipe = async (
   recipe: Recipe,

@@ -60,7 +60,7 @@ const written: Readonly<Record<WrittenName, Written>> = {
  * Quantises the method's unrounded values. If the recipe names a base, the plan also reads the base's
  * matrices, to measure how much of the change survives.
  *
- * @throws LayerloomError INVALID_PARAMETER if nothing can be quantised, or the output is an adapter
+ * @throws INVALID_PARAMETER if nothing can be quantised, or the output is an adapter
  */
 export const quantised = (composed: Composed, name: WrittenName): Composed => {
   const refuse = (expected: string) => invalidParameter('quantize', name, expected);

@@ -8,7 +8,7 @@ import { jsonOrNone } from '../../texts/json.js';
  * Queries, keys and values have one input, so the file stores one matrix, which each layer gets; metadata key
  * `shared` is JSON `{"LAYER": "LAYER WITH A MATRIX"}`.
  *
- * @throws LayerloomError INVALID_PARAMETER if `shared` is other JSON, or names a missing matrix
+ * @throws INVALID_PARAMETER if `shared` is other JSON, or names a missing matrix
  */
 export const withSharedGrams = (
   checkpoint: CheckpointIndex,

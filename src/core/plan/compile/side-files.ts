@@ -41,7 +41,7 @@ const sideFilesOf = (composed: Composed): (readonly [CheckpointIndex, string])[]
 /**
  * `auto` takes the commonest template; the tokenizer's model wins ties.
  *
- * @throws LayerloomError TEMPLATE_INVALID
+ * @throws TEMPLATE_INVALID
  */
 const chatTemplateFor = async (composed: Composed): Promise<string | undefined> => {
   const { recipe, models, companions, tokenizer } = composed;
@@ -60,7 +60,7 @@ const sound: Cached<Promise<void>> = { most: 4096 };
 /**
  * Called before weights are read.
  *
- * @throws LayerloomError READ_FAILED, TEMPLATE_INVALID
+ * @throws READ_FAILED, TEMPLATE_INVALID
  */
 export const checkSideFiles = async (composed: Composed, session: PlanningSession): Promise<void> => {
   await chatTemplateFor(composed);

@@ -10,7 +10,7 @@ const unchanged: StackedConfig = { edits: {}, warnings: [] };
 /**
  * Edits of `config.json` give each stacked layer the settings of its own model.
  *
- * @throws LayerloomError STACK_UNSUPPORTED for a key that cannot express this order of layers
+ * @throws STACK_UNSUPPORTED for a key that cannot express this order of layers
  */
 export const configOfStack = (
   { layersLike, leavesDraftsOut = false }: Compiled,

@@ -16,7 +16,7 @@ export const textOfModel = (text: string): unknown => {
   return isPath && /[@+]/.test(path) ? { model: { path } } : path;
 };
 
-/** @throws LayerloomError EXPORT_UNSUPPORTED for a nested recipe */
+/** @throws EXPORT_UNSUPPORTED for a nested recipe */
 export const modelOf = (model: unknown): unknown =>
   typeof model === 'string'
     ? textOfModel(model)

@@ -7,7 +7,7 @@ type Json = Readonly<Record<string, unknown>>;
  * Keeps layerloom's keys `gates` and `seed`, since mergekit-moe ignores unknown keys.
  *
  * @param complete the plan's recipe without `method`, with keys spelt as in YAML
- * @throws LayerloomError EXPORT_UNSUPPORTED for `experts`, and for a nested recipe
+ * @throws EXPORT_UNSUPPORTED for `experts`, and for a nested recipe
  */
 export const mergekitMoe = ({ base, models, shared_experts: shared, experts: form, ...rest }: Json): Json => {
   if (form !== undefined)

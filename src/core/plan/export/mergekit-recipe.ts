@@ -27,7 +27,7 @@ const drawing: ReadonlySet<string> = new Set(['dare_ties', 'dare_linear', 'della
  * Arithmetic is float32; the dtype is the plan's.
  *
  * @param complete the plan's recipe in YAML's spelling, with models as mergekit finds them
- * @throws LayerloomError EXPORT_UNSUPPORTED naming a feature that mergekit lacks
+ * @throws EXPORT_UNSUPPORTED naming a feature that mergekit lacks
  */
 export const mergekitRecipe = (plan: MergePlan, complete: Json): MergekitRecipe => {
   // `allow_non_finite` is left out, because mergekit always computes with NaN and infinity.

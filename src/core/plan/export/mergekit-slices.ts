@@ -28,7 +28,7 @@ interface Run {
  * slice is a copy, `passthrough` copies bits.
  *
  * @param complete the plan's recipe, with models as mergekit finds them
- * @throws LayerloomError EXPORT_UNSUPPORTED
+ * @throws EXPORT_UNSUPPORTED
  */
 export const averagesIn = (plan: MergePlan, complete: Json): Json => {
   if (plan.method === 'soup') return soup(complete);

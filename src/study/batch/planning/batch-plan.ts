@@ -95,7 +95,7 @@ export interface BatchPlanOptions extends PlanOptions, StatisticsOptions {
  * Opens every checkpoint once, and identifies shards by a hash of formulas and inputs, so that merges share
  * them.
  *
- * @throws LayerloomError the codes of recipes and checkpoints, with the merge in the details. Incompatible
+ * @throws the codes of recipes and checkpoints, with the merge in the details. Incompatible
  * models and errors of methods throw only if every merge is refused; otherwise they are in `refused`.
  */
 export const planBatch = async <M extends BatchMerge>(
@@ -242,7 +242,7 @@ export const narrowed = <M extends BatchMerge>(
 /**
  * Includes side files.
  *
- * @throws LayerloomError WRITE_FAILED if an earlier run made the merge and it has changed since
+ * @throws WRITE_FAILED if an earlier run made the merge and it has changed since
  */
 export const planOf = async <M extends BatchMerge>(
   { recipe, merge, isMade }: PlannedMerge<M>,

@@ -34,7 +34,7 @@ export interface CheckedBatch {
  * @param present keys of existing shards
  * @returns MEMORY_NEEDED, DISK_SPACE, and OUTPUT_EXISTS without `resume`, as errors in `wanted`; a warning if
  * fewer threads are used
- * @throws LayerloomError OUTPUT_BUSY, WRITE_FAILED, STORE_INVALID, LINK_REFUSED, INVALID_PARAMETER,
+ * @throws OUTPUT_BUSY, WRITE_FAILED, STORE_INVALID, LINK_REFUSED, INVALID_PARAMETER,
  * INSTRUCTION_SET, and the codes of `checkPlaces`
  */
 export const checkBatch = async (
@@ -70,7 +70,7 @@ export const checkBatch = async (
  * Refuses an output or store inside an input, an output inside a store, and a store in the place of a merge.
  *
  * @param names of the merges
- * @throws LayerloomError OUTPUT_INSIDE_INPUT, OUTPUT_INVALID, STORE_INVALID
+ * @throws OUTPUT_INSIDE_INPUT, OUTPUT_INVALID, STORE_INVALID
  */
 export const checkPlaces = async (
   names: readonly string[],
@@ -108,7 +108,7 @@ export interface DiskNeed {
 
 /**
  * @param present keys of existing shards
- * @throws LayerloomError STORE_INVALID, WRITE_FAILED
+ * @throws STORE_INVALID, WRITE_FAILED
  */
 export const diskNeedOf = async (
   plan: BatchPlan<BatchMerge>,
@@ -136,7 +136,7 @@ const missingBytes = (
 };
 
 /**
- * @throws LayerloomError LINK_REFUSED if links from the store to the output would fail; either may not exist
+ * @throws LINK_REFUSED if links from the store to the output would fail; either may not exist
  *   yet
  */
 export const checkDevices = async (store: string, out: string, link: Link): Promise<void> => {
@@ -147,7 +147,7 @@ export const checkDevices = async (store: string, out: string, link: Link): Prom
 /**
  * Undefined without a store.
  *
- * @throws LayerloomError STORE_INVALID, WRITE_FAILED
+ * @throws STORE_INVALID, WRITE_FAILED
  */
 export const openThere = async (directory: string): Promise<ShardStore | undefined> => {
   await checkWritable(directory);

@@ -9,7 +9,7 @@ export interface Part {
   readonly count: number;
 }
 
-/** @throws LayerloomError INVALID_PARAMETER for an index out of range */
+/** @throws INVALID_PARAMETER for an index out of range */
 export const checkPart = ({ index, count }: Part): void => {
   if (!(Number.isSafeInteger(index) && Number.isSafeInteger(count) && index >= 0 && index < count))
     throw new LayerloomError('INVALID_PARAMETER', {

@@ -17,7 +17,7 @@ export const endedRuns = new Set<string>();
 /**
  * True if a directory has an experiment's record, or anything of that name.
  *
- * @throws LayerloomError READ_FAILED
+ * @throws READ_FAILED
  */
 export const hasRecord = async (directory: string): Promise<boolean> => {
   const record = join(directory, recordName);

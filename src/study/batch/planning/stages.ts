@@ -22,7 +22,7 @@ export interface Stage<M extends BatchMerge> {
  *
  * @param isWanted selects the shards to make; does not change the order
  * @param first patterns of names, in which `*` stands for any text, most urgent first
- * @throws LayerloomError INVALID_PARAMETER if a pattern matches no merge
+ * @throws INVALID_PARAMETER if a pattern matches no merge
  */
 export const stagesOf = <M extends BatchMerge>(
   plan: Pick<BatchPlan<M>, 'merges' | 'shards' | 'inputs'>,

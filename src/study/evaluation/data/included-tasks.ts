@@ -27,7 +27,7 @@ interface IncludedTask {
  * Finds the tasks and groups in `*.yaml` files at any depth, like the harness.
  *
  * @returns file by task, in the order of folders and files
- * @throws LayerloomError INCLUDE_INVALID for a missing folder, two files of one task, and names of
+ * @throws INCLUDE_INVALID for a missing folder, two files of one task, and names of
  *   layerloom's own tasks
  */
 export const readIncludedTasks = async (

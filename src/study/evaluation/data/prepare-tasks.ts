@@ -57,7 +57,7 @@ const notInDirectory = (
  * @param tasks names; the harness's own need no preparation
  * @param settings `data`: directory of benchmarks' files; `include`: directories with the user's task files
  * @param into made if needed; must stay until the run has ended
- * @throws LayerloomError INCLUDE_INVALID
+ * @throws INCLUDE_INVALID
  */
 export const prepareTasks = async (
   tasks: readonly string[],

@@ -74,7 +74,7 @@ class Smallest {
 /**
  * Hashes the texts of JSON lines; skips other files.
  *
- * @throws LayerloomError READ_FAILED
+ * @throws READ_FAILED
  */
 export const hashesOfFiles = async (files: readonly string[]): Promise<TextHashes> => {
   const found = new Smallest();

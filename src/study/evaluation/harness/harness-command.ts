@@ -41,7 +41,7 @@ export const harnessCommand = (given: string | undefined): string =>
 /**
  * Checks before any work that the shell finds the program. Commands with shell syntax are not checked.
  *
- * @throws LayerloomError HARNESS_MISSING
+ * @throws HARNESS_MISSING
  */
 export const checkHarness = (command: string): void => {
   const [word = ''] = command.trim().split(' ');

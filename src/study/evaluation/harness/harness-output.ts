@@ -84,7 +84,7 @@ type Json = Readonly<Record<string, unknown>>;
 /**
  * Reads a results file and the samples beside it.
  *
- * @throws LayerloomError RESULTS_INVALID if it is incomplete or malformed
+ * @throws RESULTS_INVALID if it is incomplete or malformed
  */
 export const readHarnessResults = async (file: string): Promise<HarnessResult[]> => {
   const whole = await readResults(file);
@@ -135,7 +135,7 @@ export const readHarnessResults = async (file: string): Promise<HarnessResult[]>
   );
 };
 
-/** @throws LayerloomError RESULTS_INVALID */
+/** @throws RESULTS_INVALID */
 const readResults = async (file: string): Promise<HarnessResults> => {
   const text = await readSmallFile(file).catch((error: unknown) => {
     throw invalidResult(file, reasonOf(error));
@@ -179,7 +179,7 @@ const mostNested = 100;
 /**
  * Returns the tasks of a group; a plain task returns itself.
  *
- * @throws LayerloomError RESULTS_INVALID for circular groups, or nesting deeper than `mostNested`
+ * @throws RESULTS_INVALID for circular groups, or nesting deeper than `mostNested`
  */
 const membersOf = (
   file: string,

@@ -163,7 +163,7 @@ export class HarnessProcess implements AsyncDisposable {
   /**
    * @returns undefined if the harness cannot be kept, because it lacks needed functions or its Python is
    * unknown
-   * @throws LayerloomError HARNESS_MISSING if it has no command line of runs
+   * @throws HARNESS_MISSING if it has no command line of runs
    */
   async run({
     words,

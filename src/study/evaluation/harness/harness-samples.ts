@@ -15,7 +15,7 @@ const longest = { most: constants.MAX_STRING_LENGTH, what: 'a file of samples' }
 
 /**
  * @returns undefined without a file: the harness ran without `--log_samples`
- * @throws LayerloomError RESULTS_INVALID
+ * @throws RESULTS_INVALID
  */
 export const readSamples = async (
   file: string,

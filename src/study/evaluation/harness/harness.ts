@@ -187,7 +187,7 @@ interface Execution {
  * Runs the harness.
  *
  * @returns results of the tasks and their subtasks
- * @throws LayerloomError HARNESS_MISSING, HARNESS_FAILED, HARNESS_TIMEOUT, TASK_UNKNOWN, RESULTS_INVALID,
+ * @throws HARNESS_MISSING, HARNESS_FAILED, HARNESS_TIMEOUT, TASK_UNKNOWN, RESULTS_INVALID,
  *   WEIGHTS_DIFFER, INTERRUPTED
  */
 export const runHarness = async (run: HarnessRun, execution: Execution): Promise<HarnessResult[]> => {
@@ -356,7 +356,7 @@ const noDataSet = (printed: string): { readonly dataSet: string; readonly reason
 /**
  * Lists the tasks that the harness knows.
  *
- * @throws LayerloomError HARNESS_MISSING
+ * @throws HARNESS_MISSING
  */
 export const listTasks = (
   command: string,

@@ -19,7 +19,7 @@ import { baseOf } from '../../../core/plan/compile/adapters/named-base.js';
  * beside it.
  *
  * @param views parent of such directories, made once and kept
- * @throws LayerloomError NOT_AS_LOADED; WRITE_FAILED; the codes of `readModel`
+ * @throws NOT_AS_LOADED; WRITE_FAILED; the codes of `readModel`
  */
 export const pathToLoad = async (model: string, views: string): Promise<string> =>
   placeToLoad(await parseAddress(model), views);

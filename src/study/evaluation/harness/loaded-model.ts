@@ -12,7 +12,7 @@ const backendOfAdapters = 'hf';
  * Returns `pretrained`, and `peft` for an adapter.
  *
  * @param path from `pathToLoad`, or the directory of a merge
- * @throws LayerloomError ADAPTER_UNSUPPORTED for other back ends than `hf`; BASE_NEEDED, NOT_AS_LOADED,
+ * @throws ADAPTER_UNSUPPORTED for other back ends than `hf`; BASE_NEEDED, NOT_AS_LOADED,
  *   READ_FAILED
  */
 export const weightsArguments = async (

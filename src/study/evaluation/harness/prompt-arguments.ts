@@ -12,7 +12,7 @@ const lengthKeys = ['n_positions', 'max_position_embeddings', 'n_ctx'];
  *
  * @param path of the checkpoint, whose configuration may state no length
  * @param isTemplated true if a chat template writes the special tokens
- * @throws LayerloomError READ_FAILED, CONFIG_INVALID
+ * @throws READ_FAILED, CONFIG_INVALID
  */
 export const promptArguments = async (
   path: string,

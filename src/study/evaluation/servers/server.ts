@@ -45,7 +45,7 @@ const piece = /\\.|['"]|\{(?<key>model|name|port)\}/gs;
  * one word of the shell. Within quotes, another shell with unknown quoting may read the name (`sh -c "…
  * {name}"`), so only words without special characters are filled in.
  *
- * @throws LayerloomError SERVER_UNSAFE
+ * @throws SERVER_UNSAFE
  */
 const withWords = (
   command: string,
@@ -71,7 +71,7 @@ const withWords = (
 /**
  * Fills in a command for people to copy.
  *
- * @throws LayerloomError SERVER_UNSAFE
+ * @throws SERVER_UNSAFE
  */
 export const serverCommand = (command: string, words: ServerWords): string =>
   withWords(command, words, (key) => shellWord(String(words[key])));
@@ -84,7 +84,7 @@ const askEveryMs = 250;
  * key (OPENAI_API_KEY, which the harness sends) or list no models are ready too; a loading server says 503.
  * Disposing ends all its processes.
  *
- * @throws LayerloomError SERVER_UNSAFE; SERVER_FAILED if it ends, or does not answer in time; INTERRUPTED
+ * @throws SERVER_UNSAFE; SERVER_FAILED if it ends, or does not answer in time; INTERRUPTED
  */
 export const startServer = async (settings: ServerSettings): Promise<ModelServer> => {
   const { command, model, name, log, timeoutSeconds, environment, signal } = settings;

@@ -122,7 +122,7 @@ export class TensorShardHashes {
    *
    * @param workers each worker's parts, by tensor
    * @param asked `whole` rejects sampled hashes
-   * @throws LayerloomError READ_FAILED
+   * @throws READ_FAILED
    */
   async differing(
     weights: readonly TensorToLoad[],

@@ -39,7 +39,7 @@ export interface HeldModel {
   /**
    * Checks that no other program has since given the server other weights.
    *
-   * @throws LayerloomError EXCHANGE_FAILED
+   * @throws EXCHANGE_FAILED
    */
   readonly stillHolds: () => Promise<void>;
 }
@@ -90,7 +90,7 @@ export class WeightSwapServer implements AsyncDisposable {
    * Makes the server hold a checkpoint's weights. After a failure, loads everything once more, in a new
    * server if possible.
    *
-   * @throws LayerloomError SERVER_UNSAFE, SERVER_FAILED, EXCHANGE_FAILED, WEIGHTS_DIFFER, INTERRUPTED, and
+   * @throws SERVER_UNSAFE, SERVER_FAILED, EXCHANGE_FAILED, WEIGHTS_DIFFER, INTERRUPTED, and
    *   the codes of `WeightsToLoad`
    */
   async hold(model: ModelToHold): Promise<HeldModel> {

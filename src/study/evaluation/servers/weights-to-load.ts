@@ -48,7 +48,7 @@ export class WeightsToLoad {
   /**
    * @param path absolute, of its directory
    * @returns undefined for adapters, GGUF and other formats than safetensors
-   * @throws LayerloomError the codes of `openModel`; READ_FAILED
+   * @throws the codes of `openModel`; READ_FAILED
    */
   async of(path: string): Promise<readonly TensorToLoad[] | undefined> {
     const address = await parseAddress(path);
@@ -62,7 +62,7 @@ export class WeightsToLoad {
     return await this.at(placed);
   }
 
-  /** @throws LayerloomError READ_FAILED */
+  /** @throws READ_FAILED */
   async at(tensors: readonly PlacedTensor[]): Promise<readonly TensorToLoad[]> {
     await using files = new FilesToRead();
     const identities = new Map<string, string>();
@@ -94,7 +94,7 @@ const samplesOf = ({ begin, end, dtype }: TensorToLoad): readonly Range[] =>
  * Returns tensors that a program does not hold like their files, or does not report.
  *
  * @param asked `whole` accepts no samples
- * @throws LayerloomError READ_FAILED
+ * @throws READ_FAILED
  */
 export const tensorsThatDiffer = async (
   weights: readonly TensorToLoad[],

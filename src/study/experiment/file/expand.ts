@@ -54,7 +54,7 @@ const mostMerges = 100_000;
  * Expands an experiment into its merges, in the order of entries: every configuration for every pair of every
  * language. Opens no models.
  *
- * @throws LayerloomError the codes of `parseRecipe` and RECIPE_INVALID, with file, line and column
+ * @throws the codes of `parseRecipe` and RECIPE_INVALID, with file, line and column
  */
 export const expandExperiment = (experiment: Experiment): ExperimentMerge[] => {
   const models = new Models(experiment);

@@ -25,7 +25,7 @@ export interface Merged {
 
 /**
  * @param tree the entry, with keys in camel case
- * @throws LayerloomError RECIPE_INVALID
+ * @throws RECIPE_INVALID
  */
 export const mergedBy = (
   method: Method<never>,

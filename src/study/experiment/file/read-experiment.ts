@@ -92,7 +92,7 @@ const kindOfFile: DocumentKind = { ...kind, keys: [...known, ...recipeKeys] };
  * Reads an experiment's file. Relative paths begin in its folder. A text beginning with `{` is the experiment
  * itself, with paths relative to the working directory; messages call it `experiment`.
  *
- * @throws LayerloomError RECIPE_INVALID, with file, line and column
+ * @throws RECIPE_INVALID, with file, line and column
  */
 export const readExperiment = async (file: string): Promise<Experiment> => {
   if (isRecipeText(file)) return readExperimentText(file, 'experiment', process.cwd());
@@ -104,7 +104,7 @@ export const readExperiment = async (file: string): Promise<Experiment> => {
  * Reads an experiment's recorded text.
  *
  * @param directory base of relative paths
- * @throws LayerloomError RECIPE_INVALID
+ * @throws RECIPE_INVALID
  */
 export const readExperimentText = (text: string, label: string, directory: string): Promise<Experiment> =>
   read(text, { label, file: undefined, directory });
@@ -112,7 +112,7 @@ export const readExperimentText = (text: string, label: string, directory: strin
 /**
  * Checks the text of a file before it is written.
  *
- * @throws LayerloomError RECIPE_INVALID
+ * @throws RECIPE_INVALID
  */
 export const checkExperimentText = async (text: string, file: string): Promise<void> => {
   await read(text, { label: file, file: resolve(file), directory: dirname(resolve(file)) });
@@ -122,7 +122,7 @@ export const checkExperimentText = async (text: string, file: string): Promise<v
  * Checks an experiment given as an object. Errors show its lines in YAML.
  *
  * @param options `directory`: base of relative paths; default: the working directory
- * @throws LayerloomError RECIPE_INVALID
+ * @throws RECIPE_INVALID
  */
 export const parseExperiment = async (
   input: ExperimentInput,

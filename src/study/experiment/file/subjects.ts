@@ -72,7 +72,7 @@ const choicesOf = (experts: Experts): Choice[] =>
  * A pair of two soups has the language as its directory. A pair with `all-soup` is the same for every
  * language, so it exists once, under `all`.
  *
- * @throws LayerloomError RECIPE_INVALID for an unknown expert
+ * @throws RECIPE_INVALID for an unknown expert
  */
 export const pairsOf = (merge: Mapping, models: Models): Subject[] => {
   const tasks = wordsOf(merge, 'task', ['soup'], models.tasks);
@@ -106,7 +106,7 @@ const pairOf = (language: string, task: Choice, expert: Choice): Subject => ({
  * Returns the experts of a merge of one model. In `model`, `task` and `language` mean all experts of that
  * kind. Task experts have no language and are under `all`.
  *
- * @throws LayerloomError RECIPE_INVALID without `model`, or for an unknown expert
+ * @throws RECIPE_INVALID without `model`, or for an unknown expert
  */
 export const singlesOf = (merge: Mapping, models: Models): Subject[] => {
   const words = wordsOf(

@@ -16,7 +16,7 @@ import { allLanguages, type Subject } from './subjects.js';
  * before it.
  *
  * @param window checkpoints per window; default: all from the first on
- * @throws LayerloomError RECIPE_INVALID for an unknown run or step, or too few checkpoints
+ * @throws RECIPE_INVALID for an unknown run or step, or too few checkpoints
  */
 export const windowsOf = (merge: Mapping, runs: Runs, window: MappingEntry | undefined): Subject[] => {
   const names = textsOf(merge, 'run', [...runs.keys()]);

@@ -14,7 +14,7 @@ import type { PlacedMerges } from './plan-in-place.js';
 /**
  * Identifies the weights of an unwritten merge, without reading weights; undefined if the plan lacks it.
  *
- * @throws LayerloomError READ_FAILED, the codes of `planRecipe`
+ * @throws READ_FAILED, the codes of `planRecipe`
  */
 export type ContentsInPlace = (name: string) => Promise<ModelContents | undefined>;
 

@@ -110,7 +110,7 @@ export class MergesInPlace implements AsyncDisposable {
   /**
    * Plans merges.
    *
-   * @throws LayerloomError the codes of `planBatch`; DISK_SPACE, MEMORY_NEEDED, WRITE_FAILED, INPUT_CHANGED
+   * @throws the codes of `planBatch`; DISK_SPACE, MEMORY_NEEDED, WRITE_FAILED, INPUT_CHANGED
    */
   static async open(merges: readonly BatchMerge[], options: InPlaceOptions): Promise<MergesInPlace> {
     const plan = await planBatch(merges, options);
@@ -160,7 +160,7 @@ export class MergesInPlace implements AsyncDisposable {
     return this.merges.get(name);
   }
 
-  /** @throws LayerloomError INPUT_CHANGED, READ_FAILED */
+  /** @throws INPUT_CHANGED, READ_FAILED */
   async verify(name: string): Promise<void> {
     const merge = valueAt(this.#merges, name);
     for (const { files } of plannedInputsOf(merge, this.#plan))
@@ -171,7 +171,7 @@ export class MergesInPlace implements AsyncDisposable {
   /**
    * Makes the missing shards of a merge.
    *
-   * @throws LayerloomError NON_FINITE, INPUT_CHANGED, READ_FAILED, WRITE_FAILED, INTERRUPTED
+   * @throws NON_FINITE, INPUT_CHANGED, READ_FAILED, WRITE_FAILED, INTERRUPTED
    */
   prepare(name: string): Promise<MergeToLoad> {
     const prepared = this.#turn.then(() => this.#prepare(valueAt(this.#merges, name)));

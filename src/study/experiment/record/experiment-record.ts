@@ -195,7 +195,7 @@ const schema: z.ZodType<ExperimentRecord> = z.object({
   seconds: z.number(),
 });
 
-/** @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID, READ_FAILED */
+/** @throws EXPERIMENT_MISSING, EXPERIMENT_INVALID, READ_FAILED */
 export const readRecord = async (directory: string): Promise<ExperimentRecord> => {
   let isThere = true;
   try {
@@ -218,7 +218,7 @@ export const readRecord = async (directory: string): Promise<ExperimentRecord> =
  * Reads a record before it is replaced.
  *
  * @returns undefined if it is absent or invalid
- * @throws LayerloomError READ_FAILED
+ * @throws READ_FAILED
  */
 export const formerRecord = (directory: string): Promise<ExperimentRecord | undefined> =>
   readRecord(directory).catch((error: unknown) => {

@@ -34,7 +34,7 @@ export class RecordFile {
   /**
    * Writes a record durably, with the present scores.
    *
-   * @throws LayerloomError WRITE_FAILED, READ_FAILED
+   * @throws WRITE_FAILED, READ_FAILED
    */
   write(record: ExperimentRecord): Promise<ExperimentRecord> {
     return this.update(() => Promise.resolve(record));
@@ -43,7 +43,7 @@ export class RecordFile {
   /**
    * Makes and writes the next record while nobody else writes.
    *
-   * @throws LayerloomError WRITE_FAILED, READ_FAILED
+   * @throws WRITE_FAILED, READ_FAILED
    */
   update(next: () => Promise<ExperimentRecord>): Promise<ExperimentRecord> {
     clearTimeout(this.#later);

@@ -15,7 +15,7 @@ export class WatchedRecord {
   /**
    * Returns the same object until somebody writes the record.
    *
-   * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID, READ_FAILED
+   * @throws EXPERIMENT_MISSING, EXPERIMENT_INVALID, READ_FAILED
    */
   async read(): Promise<ExperimentRecord> {
     // A rename changes inode or time.

@@ -63,7 +63,7 @@ export interface EvaluationOutcome {
  * failing model is recorded, and the others continue.
  *
  * @param directory of an experiment that `runExperiment` has made or is making
- * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID, RECIPE_INVALID, HARNESS_MISSING,
+ * @throws EXPERIMENT_MISSING, EXPERIMENT_INVALID, RECIPE_INVALID, HARNESS_MISSING,
  *   SERVE_NOT_ALLOWED, JOBS_OUTDATED, IN_PLACE_REFUSED, INTERRUPTED; READ_FAILED if results cannot be read. A
  *   failing model or task does not throw: it is in `failed`.
  */

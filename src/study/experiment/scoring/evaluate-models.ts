@@ -43,7 +43,7 @@ const ownTasks = 'tasks';
  *
  * @example await evaluateModels(['./base', './merged'], { benchmarks: ['mgsm'], languages: ['swahili'] })
  * @param models as in recipes: a path, `org/name`, `BASE+ADAPTER`, `NAME=MODEL`
- * @throws LayerloomError MODEL_NOT_FOUND, unless `download`; INVALID_PARAMETER without a task, for an unknown
+ * @throws MODEL_NOT_FOUND, unless `download`; INVALID_PARAMETER without a task, for an unknown
  * language, for two models of one name, and if `out` is an experiment with merges; the codes of
  * `runExperiment` and `evaluateExperiment`
  */
@@ -61,7 +61,7 @@ export const evaluateModels = async (
 /**
  * Plans `evaluateModels`; writes nothing.
  *
- * @throws LayerloomError the codes of `evaluateModels` and `planEvaluation`
+ * @throws the codes of `evaluateModels` and `planEvaluation`
  */
 export const planModels = async (
   models: readonly string[],
@@ -79,7 +79,7 @@ export const planModels = async (
  * Returns the commands of `evaluateModels`. Writes the task files for them, and the experiment for
  * `importResults`.
  *
- * @throws LayerloomError the codes of `evaluateModels`
+ * @throws the codes of `evaluateModels`
  */
 export const modelsCommands = async (
   models: readonly string[],
@@ -186,7 +186,7 @@ const named = async (models: readonly string[]): Promise<Record<string, string>>
   return Object.fromEntries(found.values());
 };
 
-/** @throws LayerloomError INVALID_PARAMETER for an experiment with merges or experts */
+/** @throws INVALID_PARAMETER for an experiment with merges or experts */
 const formerOf = async (directory: string): Promise<{ models: Record<string, string>; tasks: Tasks }> => {
   const { references, merges, base, evaluate }: ExperimentRecord = await readRecord(directory);
   const isAlone =

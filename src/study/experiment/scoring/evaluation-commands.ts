@@ -11,7 +11,7 @@ import { commandsOf } from './score-model.js';
  * Returns the commands for `--print`: one per run of the harness, preceded by one that starts a server if
  * needed. Covers existing models, in tasks without results.
  *
- * @throws LayerloomError the codes of `evaluateExperiment`
+ * @throws the codes of `evaluateExperiment`
  */
 export const evaluationCommands = async (
   directory: string,

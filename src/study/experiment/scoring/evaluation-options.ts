@@ -69,14 +69,14 @@ export interface EvaluationProgress {
   readonly secondsLeft: number | null;
 }
 
-/** @throws LayerloomError INVALID_PARAMETER */
+/** @throws INVALID_PARAMETER */
 export const checkCounts = (counts: Pick<EvaluateOptions, 'limit' | 'jobs'>): void => {
   for (const [parameter, count] of Object.entries(counts))
     if (count !== undefined && !(Number.isSafeInteger(count) && count >= 1))
       throw invalidParameter(parameter, count, 'a whole number, 1 or more');
 };
 
-/** @throws LayerloomError EXPERIMENT_INVALID without `evaluate:`; INVALID_PARAMETER */
+/** @throws EXPERIMENT_INVALID without `evaluate:`; INVALID_PARAMETER */
 export const settingsOf = (
   { evaluate }: { readonly evaluate?: ExperimentRecord['evaluate'] | undefined },
   directory: string,
@@ -110,7 +110,7 @@ export const settingsOf = (
   return { ...settings, rowsOf, tasks: wanted };
 };
 
-/** @throws LayerloomError INVALID_PARAMETER if no name matches */
+/** @throws INVALID_PARAMETER if no name matches */
 export const selectModels = (
   models: readonly ModelToScore[],
   { only, part }: Pick<EvaluateOptions, 'only' | 'part'>,

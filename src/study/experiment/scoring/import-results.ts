@@ -45,7 +45,7 @@ export interface ImportOutcome {
  *
  * @param directory of the experiment
  * @param from a directory with `results_*.json` and samples at any depth, or of scores by layerloom
- * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID, READ_FAILED; RESULTS_FOREIGN if layerloom's
+ * @throws EXPERIMENT_MISSING, EXPERIMENT_INVALID, READ_FAILED; RESULTS_FOREIGN if layerloom's
  * scores belong to no model of the experiment. Malformed results, and results of other weights or unknown
  * models, do not throw: they are in `failed`.
  */
@@ -108,7 +108,7 @@ interface Target {
 /**
  * Copies layerloom's results of the models' weights and tasks.
  *
- * @throws LayerloomError RESULTS_FOREIGN if no result matches
+ * @throws RESULTS_FOREIGN if no result matches
  */
 const takeOver = async (
   from: string,
@@ -171,7 +171,7 @@ const warningOf = (
 /**
  * Reads the requested results of a file. Skips subtasks of groups.
  *
- * @throws LayerloomError RESULTS_INVALID; RESULTS_FOREIGN if no result is requested
+ * @throws RESULTS_INVALID; RESULTS_FOREIGN if no result is requested
  */
 const wantedIn = async (
   file: string,
@@ -210,7 +210,7 @@ const candidateOf = async (model: ModelToScore): Promise<Candidate> => ({
 /**
  * Returns the model with the longest common path suffix.
  *
- * @throws LayerloomError RESULTS_FOREIGN unless exactly one model matches
+ * @throws RESULTS_FOREIGN unless exactly one model matches
  */
 export const modelFor = async (result: HarnessResult, models: readonly Candidate[]): Promise<Candidate> => {
   const given = result.model.split(sep).filter(Boolean);
@@ -236,7 +236,7 @@ export const modelFor = async (result: HarnessResult, models: readonly Candidate
   });
 };
 
-/** @throws LayerloomError RESULTS_FOREIGN if the weights are newer than the result */
+/** @throws RESULTS_FOREIGN if the weights are newer than the result */
 const take = async (
   { file, model: _told, texts, ...result }: HarnessResult,
   model: Candidate,

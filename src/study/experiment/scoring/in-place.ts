@@ -16,7 +16,7 @@ import { placeMerges } from '../in-place/plan-in-place.js';
 import type { ExperimentRecord } from '../record/experiment-record.js';
 import { withOptions } from '../recorded-options.js';
 
-/** @throws LayerloomError IN_PLACE_REFUSED if processes cannot exchange weights */
+/** @throws IN_PLACE_REFUSED if processes cannot exchange weights */
 export const checkInPlace = (
   { backend, serve, baseUrls, exchange }: EvaluationSettings,
   separate: boolean,
@@ -63,7 +63,7 @@ const recordedMerges = async (
  *
  * @param names of the merges
  * @param directory of the experiment
- * @throws LayerloomError EXPERIMENT_INVALID if the record lacks planning options, or models have changed
+ * @throws EXPERIMENT_INVALID if the record lacks planning options, or models have changed
  *   since; the codes of `MergesInPlace.open`
  */
 export const openInPlace = async (

@@ -133,7 +133,7 @@ export const scoringTime = (
  * Plans `evaluateExperiment`: models and tasks without results, and their duration.
  *
  * @param given instead of the record in the directory
- * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID, RECIPE_INVALID, INVALID_PARAMETER,
+ * @throws EXPERIMENT_MISSING, EXPERIMENT_INVALID, RECIPE_INVALID, INVALID_PARAMETER,
  * INTERRUPTED
  */
 export const planEvaluation = async (

@@ -36,7 +36,7 @@ export interface Scoring extends AsyncDisposable {
  * Prepares the task files of a run, records its options in a claim, and finds tasks that cannot be run. With
  * `keep`, the files stay, and the harness is not asked for its tasks. Removes files of dead evaluations.
  *
- * @throws LayerloomError HARNESS_MISSING, INTERRUPTED
+ * @throws HARNESS_MISSING, INTERRUPTED
  */
 export const prepareScoring = async (
   experiment: string,

@@ -84,7 +84,7 @@ const keyOf = (
  *
  * @param results of the model in its tasks
  * @returns directories
- * @throws LayerloomError READ_FAILED
+ * @throws READ_FAILED
  */
 export const answersLeft = async (
   { tasks }: ModelToScore,
@@ -117,7 +117,7 @@ export const answersLeft = async (
 /**
  * Returns the time of the newest file, in milliseconds. Ignores folders: removing files updates them.
  *
- * @throws LayerloomError READ_FAILED
+ * @throws READ_FAILED
  */
 const newestOf = async (directory: string, names: readonly string[]): Promise<number> => {
   let newest = Number.NEGATIVE_INFINITY;

@@ -68,7 +68,7 @@ export interface AnalysisResult extends WrittenAnalysis {
  * - for all: `overlap.json` and `index.html`; with `topShare`, `top-overlap.json` and `.csv`; with roles,
  *   `proposals.json`
  *
- * @throws LayerloomError WRITE_FAILED
+ * @throws WRITE_FAILED
  */
 export const writeAnalysis = async (
   vectors: readonly MavVectors[],
@@ -195,7 +195,7 @@ const checkFileNames = (vectors: readonly MavVectors[]): void => {
  * Creates the directory for an analysis. Refuses a checkpoint's directory, because its files could be
  * mistaken for the analysis's.
  *
- * @throws LayerloomError OUTPUT_INVALID, INVALID_PARAMETER, WRITE_FAILED
+ * @throws OUTPUT_INVALID, INVALID_PARAMETER, WRITE_FAILED
  */
 export const prepareDirectory = async (out: string): Promise<void> => {
   if (typeof out !== 'string' || out === '') throw invalidParameter('out', out, 'a directory');
@@ -212,7 +212,7 @@ export const prepareDirectory = async (out: string): Promise<void> => {
 /**
  * Reads a published table (CSV), named after its file.
  *
- * @throws LayerloomError READ_FAILED, INVALID_PARAMETER
+ * @throws READ_FAILED, INVALID_PARAMETER
  */
 export const readPublishedTable = async (path: string): Promise<PublishedTable> => {
   const limit = { most: mostCsvBytes, what: 'a table' };

@@ -27,7 +27,7 @@ const texts: Readonly<Record<string, (comparison: Comparison) => string | Promis
   '.csv': comparisonCsv,
 };
 
-/** @throws LayerloomError INVALID_PARAMETER for an unknown extension */
+/** @throws INVALID_PARAMETER for an unknown extension */
 export const checkComparisonFile = (out: string): void => {
   if (!Object.hasOwn(texts, extname(out)))
     throw invalidParameter('out', out, `a file name that ends in ${Object.keys(texts).join(', ')}`);
@@ -36,7 +36,7 @@ export const checkComparisonFile = (out: string): void => {
 /**
  * Writes a comparison as a page, a picture or a table.
  *
- * @throws LayerloomError INVALID_PARAMETER, OUTPUT_EXISTS, WRITE_FAILED
+ * @throws INVALID_PARAMETER, OUTPUT_EXISTS, WRITE_FAILED
  */
 export const writeComparison = async (comparison: Comparison, out: string, force: boolean): Promise<void> => {
   checkComparisonFile(out);

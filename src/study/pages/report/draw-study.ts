@@ -71,7 +71,7 @@ const made = <Props extends { readonly title: string }>(
  * the best single expert, scores along task vectors, grids of configurations; from an analysis in the study,
  * changes of experts and their overlaps.
  *
- * @throws LayerloomError EXPERIMENT_INVALID without scores; OUTPUT_EXISTS, WRITE_FAILED
+ * @throws EXPERIMENT_INVALID without scores; OUTPUT_EXISTS, WRITE_FAILED
  */
 export const drawStudy = async (
   experiment: ScoredExperiment,

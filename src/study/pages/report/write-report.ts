@@ -35,7 +35,7 @@ export const drawReport = (data: ReportData): Promise<string> =>
  * Writes a page, picture or table to a temporary file and renames it. Without `force`, refuses to replace a
  * file that is neither our page nor our CSV of tables; pictures do not record their writer.
  *
- * @throws LayerloomError OUTPUT_EXISTS, WRITE_FAILED
+ * @throws OUTPUT_EXISTS, WRITE_FAILED
  */
 export const writePage = async (out: string, text: string, force: boolean): Promise<void> => {
   const path = resolve(out);
@@ -109,7 +109,7 @@ export interface WrittenReport {
  * Writes the report of an experiment in memory as one HTML file.
  *
  * @param layouts the tables to show
- * @throws LayerloomError INVALID_PARAMETER, OUTPUT_EXISTS, READ_FAILED, WRITE_FAILED, the codes of an
+ * @throws INVALID_PARAMETER, OUTPUT_EXISTS, READ_FAILED, WRITE_FAILED, the codes of an
  *   analysis's files
  */
 export const writeReportOf = async (

@@ -14,7 +14,7 @@ export type FormattedTables = Readonly<Record<TextFormat, string>> & {
   readonly parquet: Promise<Uint8Array>;
 };
 
-/** @throws LayerloomError INVALID_PARAMETER for an unknown format */
+/** @throws INVALID_PARAMETER for an unknown format */
 export const checkTableFormat = (format: string): void => {
   if ((tableFormats as readonly string[]).includes(format)) return;
   throw new LayerloomError('INVALID_PARAMETER', {

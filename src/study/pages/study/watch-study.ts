@@ -46,7 +46,7 @@ export const drawStudy = (state: StudyState, every: number | undefined): Promise
  * Writes the page of a running study repeatedly and atomically. When the signal aborts, writes it once more,
  * without reloading. Files that cannot be read do not end the watch, and are named on the page.
  *
- * @throws LayerloomError EXPERIMENT_MISSING if the directory does not exist and no training is given;
+ * @throws EXPERIMENT_MISSING if the directory does not exist and no training is given;
  * TRAINING_INVALID, INVALID_PARAMETER, OUTPUT_EXISTS, WRITE_FAILED
  */
 export const watchStudyOf = async (

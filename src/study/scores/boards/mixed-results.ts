@@ -10,7 +10,7 @@ import type { Subject } from './board.js';
  *
  * Without results by problem, or if the score is not a mean, only the sum is known.
  *
- * @throws LayerloomError RESULTS_NOT_PAIRED as `alignResults`
+ * @throws RESULTS_NOT_PAIRED as `alignResults`
  */
 export const mixedModel = (
   like: ScoredModel,

@@ -34,7 +34,7 @@ export interface HalfChoiceOptions {
  *
  * @param configurations each configuration's results in one task, one for each pair of experts
  * @returns undefined without results by problem
- * @throws LayerloomError RESULTS_NOT_PAIRED as `comparePaired`
+ * @throws RESULTS_NOT_PAIRED as `comparePaired`
  */
 export const chooseOnHalf = (
   configurations: readonly (readonly EvaluationResult[])[],

@@ -55,7 +55,7 @@ export interface PairedComparison {
  * @param metric as `metric,filter`
  * @returns without results by problem (BLEU, results imported without samples), only the difference and the
  *   reason
- * @throws LayerloomError RESULTS_NOT_PAIRED if the results are not of the same problems with the same prompts
+ * @throws RESULTS_NOT_PAIRED if the results are not of the same problems with the same prompts
  */
 export const comparePaired = (
   a: EvaluationResult,
@@ -67,7 +67,7 @@ export const comparePaired = (
 /**
  * Compares the means of two sets of models. Problems are sampled, models are fixed.
  *
- * @throws LayerloomError RESULTS_NOT_PAIRED as `comparePaired`
+ * @throws RESULTS_NOT_PAIRED as `comparePaired`
  */
 export const comparePooled = (
   a: readonly EvaluationResult[],
@@ -81,7 +81,7 @@ export const comparePooled = (
  * experts are crossed effects (`crossed.ts`). If the same problems chose a row, resamples choose again
  * (`chosen.ts`).
  *
- * @throws LayerloomError RESULTS_NOT_PAIRED as `comparePaired`
+ * @throws RESULTS_NOT_PAIRED as `comparePaired`
  */
 export const compareRows = (a: Row, b: Row, metric: string, options: Resampling = {}): PairedComparison => {
   const results = [...a.results, ...b.results];

@@ -42,7 +42,7 @@ export const pairColumns = (
 /**
  * Pairs two rows by problem; undefined without results by problem.
  *
- * @throws LayerloomError RESULTS_NOT_PAIRED as `alignResults`
+ * @throws RESULTS_NOT_PAIRED as `alignResults`
  */
 export const pairRows = (a: Row, b: Row, metric: string): PairedScores | undefined => {
   const all = [...a.results, ...b.results];

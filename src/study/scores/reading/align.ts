@@ -38,7 +38,7 @@ export const whyUnpaired = (results: readonly EvaluationResult[], metric: string
  * Aligns results by problem: by the hash of the problem's data, and also by row if a task contains a problem
  * twice.
  *
- * @throws LayerloomError RESULTS_NOT_PAIRED if results differ in task, version, shots, answer limit, prompts
+ * @throws RESULTS_NOT_PAIRED if results differ in task, version, shots, answer limit, prompts
  *   or targets, or if a result lacks a problem or contains it twice
  */
 export const alignResults = (results: readonly EvaluationResult[], metric: string): Aligned => {

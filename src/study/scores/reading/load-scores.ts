@@ -29,7 +29,7 @@ export interface Loading {
  * Reads an experiment with all results that its `experiment.json` names.
  *
  * @param directory an experiment's directory, evaluated or not
- * @throws LayerloomError EXPERIMENT_MISSING, EXPERIMENT_INVALID. An unreadable result is a warning
+ * @throws EXPERIMENT_MISSING, EXPERIMENT_INVALID. An unreadable result is a warning
  */
 export const loadScores = async (directory: string, loading: Loading = {}): Promise<ScoredExperiment> => {
   const place = resolve(directory);

@@ -42,7 +42,7 @@ const shapes: readonly (readonly [first: readonly string[], read: Read])[] = [
  * tables: one column for each row of the comparison (percent of MGSM), and the experts' sheet (shares and
  * BLEU). Empty values are skipped.
  *
- * @throws LayerloomError SUMMARIES_INVALID with the line number; READ_FAILED
+ * @throws SUMMARIES_INVALID with the line number; READ_FAILED
  */
 export const readSummaries = async (file: string): Promise<ImportedSummary[]> => {
   const content = await reading(file, () => readSmallFile(file, { most: mostCsvBytes, what: 'a table' }));

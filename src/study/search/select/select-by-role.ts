@@ -33,7 +33,7 @@ export interface Pool extends ScoredTasks {
   readonly candidates: readonly SelectionCandidate[];
 }
 
-/** @throws LayerloomError SELECTION_INVALID as `selectCheckpoints` and `wishesOf` */
+/** @throws SELECTION_INVALID as `selectCheckpoints` and `wishesOf` */
 export const selectByRole = (
   pools: readonly Pool[],
   {

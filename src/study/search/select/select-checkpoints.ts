@@ -70,7 +70,7 @@ export interface Selection {
  * has the highest `score + balance · distance`, both standardised; the distance is that of its task vector to
  * the nearest one chosen. Ties are broken by the given order.
  *
- * @throws LayerloomError SELECTION_INVALID for too few candidates, duplicate names, scores that are NaN or of
+ * @throws SELECTION_INVALID for too few candidates, duplicate names, scores that are NaN or of
  * different benchmarks, or a pair without a distance
  */
 export const selectCheckpoints = ({
@@ -191,7 +191,7 @@ const checkCandidates = (candidates: readonly SelectionCandidate[]): void => {
   if (benchmarks === '') throw invalidSelection('there are no scores', 'give a column of scores');
 };
 
-/** @throws LayerloomError SELECTION_INVALID for missing or duplicate pairs */
+/** @throws SELECTION_INVALID for missing or duplicate pairs */
 const distancesOf = (
   candidates: readonly SelectionCandidate[],
   distances: readonly SelectionDistance[],

@@ -42,7 +42,7 @@ export const invalidSelection = (reason: string, remedy: string): LayerloomError
 /**
  * To tasks.
  *
- * @throws LayerloomError SELECTION_INVALID for an unknown name; a weight that is negative or not a number; a
+ * @throws SELECTION_INVALID for an unknown name; a weight that is negative or not a number; a
  * bound that is not a number or refers to a missing score of the base
  */
 export const wishesOf = (

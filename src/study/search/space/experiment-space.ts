@@ -36,7 +36,7 @@ export const pairOf = ({ task, languageExpert }: ExperimentMerge): string =>
  * A configuration of two entries has its name in the larger one.
  *
  * @param standard the default's name; otherwise the entry `default`, else the first configuration
- * @throws LayerloomError SEARCH_INVALID for an unknown default, or without merges
+ * @throws SEARCH_INVALID for an unknown default, or without merges
  */
 export const experimentSpace = (
   merges: readonly ExperimentMerge[],

@@ -50,7 +50,7 @@ export const distanceOf = ({ groups }: SearchSpace, a: SearchPoint, b: SearchPoi
   }, 0);
 };
 
-/** @throws LayerloomError SEARCH_INVALID for fewer than two configurations, or more than can be estimated */
+/** @throws SEARCH_INVALID for fewer than two configurations, or more than can be estimated */
 export const checkSpace = ({ points }: SearchSpace): void => {
   if (points.length < 2)
     throw new LayerloomError('SEARCH_INVALID', {

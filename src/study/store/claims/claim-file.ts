@@ -77,7 +77,7 @@ const parse = (text: string): FoundClaim['claimant'] => {
  * renames.
  *
  * @param about further fields of the claim's text
- * @throws LayerloomError WRITE_FAILED; READ_FAILED if the claim vanishes `mostTurns` times
+ * @throws WRITE_FAILED; READ_FAILED if the claim vanishes `mostTurns` times
  */
 export const acquire = async (
   path: string,

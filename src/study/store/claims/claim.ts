@@ -48,7 +48,7 @@ export class Claim implements AsyncDisposable {
    *
    * @param written the open descriptor of the writer, if any; delayed write errors may appear only there
    * @returns undefined if another process took the claim over
-   * @throws LayerloomError WRITE_FAILED
+   * @throws WRITE_FAILED
    */
   async publish(
     { bytes, sha256, nonFinite, inputs = [] }: FinishedShard,

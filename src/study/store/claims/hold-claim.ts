@@ -10,7 +10,7 @@ const [firstMs, lastMs] = [5, 500];
  *
  * @param path of the claim's file
  * @param clock a file beside it, to tell a claim's age
- * @throws LayerloomError WRITE_FAILED; INTERRUPTED while waiting
+ * @throws WRITE_FAILED; INTERRUPTED while waiting
  */
 export const holdClaim = async <T>(
   path: string,

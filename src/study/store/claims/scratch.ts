@@ -44,7 +44,7 @@ export class Scratch implements AsyncDisposable {
    * Removes directories of killed processes first.
    *
    * @param name matches `scratchName`
-   * @throws LayerloomError DISK_SPACE, WRITE_FAILED
+   * @throws DISK_SPACE, WRITE_FAILED
    */
   static async open(
     beside: string,

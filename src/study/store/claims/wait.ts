@@ -10,7 +10,7 @@ const [firstMs, lastMs] = [10, 2000];
 /**
  * Polls, at growing intervals: a shared file system does not notify hosts of each other's changes.
  *
- * @throws LayerloomError INTERRUPTED
+ * @throws INTERRUPTED
  */
 export const waitForAny = async (
   paths: StorePaths,

@@ -18,7 +18,7 @@ export interface LinkedShard {
  * Replaces a file at `target`. A hard link is the store's read-only file itself. At the file system's limit
  * of hard links (65,000 on ext4), copies the shard with a warning, as a reflink if possible.
  *
- * @throws LayerloomError LINK_REFUSED; STORE_SHARD_MISSING if `gc` has removed the shard meanwhile
+ * @throws LINK_REFUSED; STORE_SHARD_MISSING if `gc` has removed the shard meanwhile
  */
 export const linkShard = async (
   paths: StorePaths,

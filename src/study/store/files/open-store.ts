@@ -18,7 +18,7 @@ const format = 1;
 /**
  * With `create`, makes a store in a new or empty directory.
  *
- * @throws LayerloomError STORE_INVALID, WRITE_FAILED
+ * @throws STORE_INVALID, WRITE_FAILED
  */
 export const openStore = async (directory: string, create: boolean): Promise<StorePaths> => {
   if (create) await writing(directory, () => prepare(directory));

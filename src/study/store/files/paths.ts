@@ -81,7 +81,7 @@ export const parsePartialName = (
 /**
  * A key becomes a file name.
  *
- * @throws LayerloomError INVALID_PARAMETER
+ * @throws INVALID_PARAMETER
  */
 export const checkKey = (key: string): string => {
   if (typeof key !== 'string' || !isKey(key))

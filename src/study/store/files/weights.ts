@@ -22,7 +22,7 @@ export interface KeyedShard {
 /**
  * Undefined unless `directory` has a complete merge of a batch.
  *
- * @throws LayerloomError READ_FAILED
+ * @throws READ_FAILED
  */
 export const shardsOfMerge = async (directory: string): Promise<readonly KeyedShard[] | undefined> => {
   const found = await readJsonObject(join(directory, provenanceName)).catch((error: LayerloomError) => {
@@ -36,7 +36,7 @@ export const shardsOfMerge = async (directory: string): Promise<readonly KeyedSh
   return keyed.length > 0 && keyed.length === shards.length ? keyed : undefined;
 };
 
-/** @throws LayerloomError READ_FAILED */
+/** @throws READ_FAILED */
 export const weightsOfMerge = async (directory: string): Promise<string | undefined> => {
   const shards = await shardsOfMerge(directory);
   return shards === undefined ? undefined : weightsOfShards(shards.map(({ key }) => key));
@@ -46,7 +46,7 @@ export const weightsOfMerge = async (directory: string): Promise<string | undefi
  * Hashes the identities of the files.
  *
  * @param identitiesOf default: their present identities
- * @throws LayerloomError the codes of `openModel` and of `identitiesOf`
+ * @throws the codes of `openModel` and of `identitiesOf`
  */
 export const weightsOfModel = async (model: string, identitiesOf = ownIdentities): Promise<string> => {
   const { files, adapted } = await openModel(model);

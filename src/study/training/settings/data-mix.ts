@@ -43,7 +43,7 @@ interface GivenFile {
 /**
  * Returns the data of a preset: its data sets, or the files that replace them.
  *
- * @throws LayerloomError USAGE for a file that replaces nothing, or if the unnamed data set has no file
+ * @throws USAGE for a file that replaces nothing, or if the unnamed data set has no file
  */
 export const dataMixOf = (
   { preset, sets: setsOf }: PresetWithData,
@@ -118,7 +118,7 @@ const stemOf = (path: string): string => parse(path).name;
  * Applies the ratios of `NAME:RATIO+NAME:RATIO` to `math` and `language` if all names are kinds, otherwise to
  * data sets and files.
  *
- * @throws LayerloomError INVALID_PARAMETER
+ * @throws INVALID_PARAMETER
  */
 const mixedBy = (mix: string, parts: readonly MixPart[]): MixPart[] => {
   const ratios = ratiosOf(mix);

@@ -81,7 +81,7 @@ const mostRuns = 1000;
  * one run.
  *
  * @param set lists of values by key, in camel or snake case
- * @throws LayerloomError INVALID_PARAMETER, USAGE
+ * @throws INVALID_PARAMETER, USAGE
  */
 export const sweptRunsOf = (
   set: Readonly<Record<string, readonly (number | string)[]>>,
@@ -137,7 +137,7 @@ const checked = (values: Readonly<Record<string, unknown>>): RunValues => {
   return found;
 };
 
-/** @throws LayerloomError INVALID_PARAMETER, with the key as given: `learning_rate` */
+/** @throws INVALID_PARAMETER, with the key as given: `learning_rate` */
 const checkedValues = (values: Readonly<Record<string, unknown>>): RunValues => {
   try {
     return checkOptions(runValues, values);

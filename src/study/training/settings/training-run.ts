@@ -52,7 +52,7 @@ export interface TrainingRun {
 /**
  * Settles all values of a configuration.
  *
- * @throws LayerloomError INVALID_PARAMETER, USAGE
+ * @throws INVALID_PARAMETER, USAGE
  */
 export const trainingRunOf = (
   known: PresetWithData,
@@ -120,7 +120,7 @@ export const trainingRunOf = (
 
 const usage = (reason: string): LayerloomError => new LayerloomError('USAGE', { reason });
 
-/** @throws LayerloomError USAGE for a value given both as an option and in the sweep */
+/** @throws USAGE for a value given both as an option and in the sweep */
 const checkOnce = (settings: z.output<typeof trainingSettings>, values: RunValues): void => {
   const twice = [
     ...(settings.rank !== undefined && values.rank !== undefined ? [optionName('rank')] : []),
@@ -152,7 +152,7 @@ const warmupOf = (steps: number): number => Math.round(steps * choices.own.warmu
 
 const loraOf = (rank: number = choices.lora.rank) => ({ rank, alpha: rank * choices.lora.alphaPerRank });
 
-/** @throws LayerloomError USAGE for a way that does not fit the preset or the partition */
+/** @throws USAGE for a way that does not fit the preset or the partition */
 const trainedPartOf = (
   way: TrainingWay,
   { categories }: Preset,
@@ -196,7 +196,7 @@ const checkTrainer = (trainer: Trainer, way: TrainingWay): void => {
     );
 };
 
-/** @throws LayerloomError INVALID_PARAMETER */
+/** @throws INVALID_PARAMETER */
 const stepsOf = (
   { batchSize, warmup, schedule }: TrainingRow,
   { samples, all, checkpointEvery }: Readonly<Record<'samples' | 'all' | 'checkpointEvery', number>>,

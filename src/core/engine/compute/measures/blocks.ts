@@ -120,7 +120,7 @@ export interface Measured {
   readonly nonFinite: readonly NonFiniteElement[];
 }
 
-/** @throws LayerloomError INPUT_SHRANK, READ_FAILED; and the reason why the pool was stopped */
+/** @throws INPUT_SHRANK, READ_FAILED; and the reason why the pool was stopped */
 export const measureBlock = async (
   pool: WorkerPool,
   inputs: InputFiles,

@@ -34,7 +34,7 @@ interface Comparing {
  * some blocks of a tensor differ, equal blocks are read again for the norm. Results do not depend on the
  * number of threads.
  *
- * @throws LayerloomError INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, INVALID_PARAMETER, INTERRUPTED
+ * @throws INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, INVALID_PARAMETER, INTERRUPTED
  */
 export const runComparisons = async (plan: ComparisonPlan, controls: RunControls): Promise<Compared> => {
   await using run = new Run(controls);

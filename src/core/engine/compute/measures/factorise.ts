@@ -59,7 +59,7 @@ export const factorsOf = (found: Float64Array): Factors => {
 
 /**
  * @param file for errors
- * @throws LayerloomError MERGE_UNDEFINED, and the codes of `solve`
+ * @throws MERGE_UNDEFINED, and the codes of `solve`
  */
 export const factoriseMatrix = async (
   pool: WorkerPool,

@@ -30,7 +30,7 @@ const refuse: OnNonFinite = (value) => {
 /**
  * Quantises both models.
  *
- * @throws LayerloomError NON_FINITE, INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, INVALID_PARAMETER, INTERRUPTED
+ * @throws NON_FINITE, INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, INVALID_PARAMETER, INTERRUPTED
  */
 export const runKeptChanges = async (
   { inputs: models, scheme, block, tensors }: KeptChangesPlan,

@@ -81,7 +81,7 @@ export class BlockMeasurer implements Measurer {
     return await this.#sumOf(program, [value], (ids) => [{ kind: 'columnSums', value: itemAt(ids, 0) }]);
   }
 
-  /** @throws LayerloomError NON_FINITE, because NaN and infinity would spread to all products */
+  /** @throws NON_FINITE, because NaN and infinity would spread to all products */
   async pursue(pursued: Pursued): Promise<Pursuits> {
     const { matrix, width } = pursued;
     const program = new Program([elementsIn(matrix) / width, width]);
@@ -235,7 +235,7 @@ export class BlockMeasurer implements Measurer {
     await this.checkFinite(source, [elementsIn(source)], remedy);
   }
 
-  /** @throws LayerloomError NON_FINITE */
+  /** @throws NON_FINITE */
   async checkFinite(source: StoredTensor, shape: Shape, remedy: string): Promise<void> {
     const program = new Program(shape);
     await this.#sums(

@@ -14,7 +14,7 @@ const mostNumbers = 8 * 1024 * 1024;
  * A row's result does not depend on other rows.
  *
  * @param tensor for errors
- * @throws LayerloomError INPUT_SHRANK, READ_FAILED; and the reason why the pool was stopped
+ * @throws INPUT_SHRANK, READ_FAILED; and the reason why the pool was stopped
  */
 export const pursueRows = async (
   pool: WorkerPool,

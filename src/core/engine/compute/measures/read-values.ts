@@ -35,7 +35,7 @@ export class ValueReader {
     this.#inputs = inputs;
   }
 
-  /** @throws LayerloomError INPUT_SHRANK, READ_FAILED, MERGE_UNDEFINED; WRITE_FAILED for the unlinked file */
+  /** @throws INPUT_SHRANK, READ_FAILED, MERGE_UNDEFINED; WRITE_FAILED for the unlinked file */
   async read(operand: Operand, shape: Shape, { first, count }: ElementSlice): Promise<Float32Array> {
     if (count === 0) return new Float32Array();
     const emitted = await this.#programOf(operand, shape);

@@ -156,7 +156,7 @@ const blocksInOrder = function* (tensors: readonly Reducing[]): Generator<BlockO
  * Reads every input byte once. Sums do not depend on the number of threads.
  *
  * @param keep returns what to keep of a tensor: float64 sums of a large model's rows would take gigabytes
- * @throws LayerloomError INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, INVALID_PARAMETER, INTERRUPTED
+ * @throws INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, INVALID_PARAMETER, INTERRUPTED
  */
 export const runReductions = async <T>(
   plan: ReductionPlan,

@@ -52,7 +52,7 @@ export interface Solving {
 /**
  * Bits depend neither on the instruction set nor on the number of threads.
  *
- * @throws LayerloomError INPUT_SHRANK, READ_FAILED, WRITE_FAILED; and the reason why the pool was stopped
+ * @throws INPUT_SHRANK, READ_FAILED, WRITE_FAILED; and the reason why the pool was stopped
  */
 export const solve = async (
   pool: WorkerPool,

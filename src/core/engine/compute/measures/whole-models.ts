@@ -75,7 +75,7 @@ export interface Trimming {
  * sign is that after trimming.
  *
  * @param shares share of elements to keep, by expert
- * @throws LayerloomError INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, INTERRUPTED
+ * @throws INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, INTERRUPTED
  */
 export const findTrimming = (
   inputs: readonly PlannedInput[],
@@ -123,7 +123,7 @@ const majoritySignOf = async (
 /**
  * Σ |expert − base| of each tensor, by expert.
  *
- * @throws LayerloomError the codes of `findTrimming`, and NON_FINITE
+ * @throws the codes of `findTrimming`, and NON_FINITE
  */
 export const sumMagnitudes = (
   inputs: readonly PlannedInput[],

@@ -124,7 +124,7 @@ const provenanceOf = (
  * The caller syncs the directory. `layerloom.json` is written last, so that files modified later are
  * recognised as the user's.
  *
- * @throws LayerloomError READ_FAILED, WRITE_FAILED
+ * @throws READ_FAILED, WRITE_FAILED
  */
 export const writeSideFiles = async (
   plan: MergePlan,
@@ -159,6 +159,6 @@ const writeWithFolder = async (path: string, content: string | Uint8Array): Prom
   await writeDurably(path, content);
 };
 
-/** @throws LayerloomError READ_FAILED */
+/** @throws READ_FAILED */
 export const contentOf = (file: PlannedFile): Promise<string | Uint8Array> =>
   'text' in file ? Promise.resolve(file.text) : readSideFile(file.copyOf);

@@ -25,7 +25,7 @@ export interface TopOverlap {
   readonly whole: TopOverlapPart;
 }
 
-/** @throws LayerloomError INVALID_PARAMETER for an invalid share, or a single expert */
+/** @throws INVALID_PARAMETER for an invalid share, or a single expert */
 export const checkTopShare = (share: number | undefined, experts: number): void => {
   if (share === undefined) return;
   if (!(share > 0 && share < 1)) throw invalidParameter('top-share', share, 'a number between 0 and 1');

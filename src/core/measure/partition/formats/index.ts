@@ -25,7 +25,7 @@ const lines = (texts: readonly string[]): string => texts.map((text) => `${text}
 export const partitionJson = ({ format, ...partition }: Partition): string =>
   json({ format, layerloom: version, ...partition });
 
-/** @throws LayerloomError PARTITION_UNSUPPORTED */
+/** @throws PARTITION_UNSUPPORTED */
 type Writer = (partition: Partition, side: Side) => { text: string; warning?: string };
 
 /** Formats with a file for each side: extension and writer. */

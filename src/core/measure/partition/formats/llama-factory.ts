@@ -71,7 +71,7 @@ export const llamaFactoryFreeze = (partition: Partition, side: Side): LlamaFacto
 /**
  * Returns n for the last n layers, −n for the first n.
  *
- * @throws LayerloomError PARTITION_UNSUPPORTED for other layers
+ * @throws PARTITION_UNSUPPORTED for other layers
  */
 const endOf = (layers: readonly number[], all: number, side: Side): number => {
   const [first, last] = [layers[0] ?? 0, layers.at(-1) ?? -1];

@@ -112,7 +112,7 @@ export interface Compiled {
   readonly resolved: Readonly<Record<string, unknown>>;
   /** Reproduce the merge, if some parameters are computed, such as weights. Default: the recipe's. */
   readonly again?: Readonly<Record<string, unknown>>;
-  /** @throws LayerloomError INVALID_PARAMETER if the tensor has no expression */
+  /** @throws INVALID_PARAMETER if the tensor has no expression */
   expressionOf(place: Place, tensor: string): Expression;
   /** As used for the tensor, for `--explain`. */
   parametersOf?(place: Place, tensor: string): Readonly<Record<string, unknown>>;

@@ -56,7 +56,7 @@ export const weightingSchema = z.union([z.literal('magnitude'), weightsSchema], 
 /**
  * For each expert, 1 / its mean MAV (mean absolute value of a row of the task vector; paper §5).
  *
- * @throws LayerloomError MAV_UNDEFINED for an expert that equals its base
+ * @throws MAV_UNDEFINED for an expert that equals its base
  */
 export const magnitudeWeights = (experts: readonly TaskVectorStatistics[]): number[] =>
   experts.map(({ name, base, tensors }) => {

@@ -95,7 +95,7 @@ export class Setting {
   readonly #cases: readonly { filter: string | undefined; values: readonly Scalar[]; path: RecipePath }[];
   readonly #matched = new Set<number>();
 
-  /** @throws LayerloomError INVALID_PARAMETER */
+  /** @throws INVALID_PARAMETER */
   constructor(spec: ParameterSpec, input: unknown, path: RecipePath) {
     this.path = path;
     this.input = input as SettingInput;
@@ -176,7 +176,7 @@ export const invalidSetting = (path: RecipePath, value: unknown, expected: strin
  * The first setting that has a value for the tensor counts; otherwise the default.
  *
  * @param settings the most specific first
- * @throws LayerloomError INVALID_PARAMETER if there is neither value nor default
+ * @throws INVALID_PARAMETER if there is neither value nor default
  */
 export const resolveSetting = (
   name: string,

@@ -30,14 +30,14 @@ export class PartOfTensor {
   readonly #parts: readonly { readonly part: PartName; readonly pattern: string }[];
   readonly #used = new Set<string>();
 
-  /** @throws LayerloomError INVALID_PARAMETER for a path: only the outermost recipe may give one */
+  /** @throws INVALID_PARAMETER for a path: only the outermost recipe may give one */
   constructor(given: string | TensorParts) {
     if (typeof given === 'string')
       throw refused(given, 'the parts here; a file only in the outermost recipe of a merge');
     this.#parts = partNames.flatMap((part) => (given[part] ?? []).map((pattern) => ({ part, pattern })));
   }
 
-  /** @throws LayerloomError INVALID_PARAMETER for a tensor in no part, or in several */
+  /** @throws INVALID_PARAMETER for a tensor in no part, or in several */
   of(tensor: string): PartName {
     const found = this.#parts.filter(({ pattern }) => matches(tensor, pattern));
     for (const { pattern } of found) this.#used.add(pattern);

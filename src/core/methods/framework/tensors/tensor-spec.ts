@@ -60,7 +60,7 @@ export interface WholeModels<PerModel = Values, Dialect extends string = string>
   readonly models: readonly ModelInput[];
   readonly dialect: Dialect;
   /**
-   * @throws LayerloomError INVALID_PARAMETER if the parameter varies over tensors, or has neither value nor
+   * @throws INVALID_PARAMETER if the parameter varies over tensors, or has neither value nor
    * default
    */
   constant<Name extends keyof PerModel & string>(model: number, parameter: Name): PerModel[Name];

@@ -25,7 +25,7 @@ export interface Lowering {
 export const difference = ({ program }: Lowering, x: Value, base: Value): Value =>
   program.linear([x, base], [1, -1]);
 
-/** @throws LayerloomError MERGE_UNDEFINED if a nested formula uses another dimension */
+/** @throws MERGE_UNDEFINED if a nested formula uses another dimension */
 export const takeRows = (
   { program, tensor }: Lowering,
   dimension: 'first' | 'last',

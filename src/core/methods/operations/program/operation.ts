@@ -62,7 +62,7 @@ export interface Operation<Unparsed, Worded, Valued> {
    * Measures statistics, computes scalars from them, and appends nodes to the program.
    *
    * @returns the value, rounded to `dtype`
-   * @throws LayerloomError MERGE_UNDEFINED
+   * @throws MERGE_UNDEFINED
    */
   lower(formula: Valued, dtype: ArithmeticDtype, to: Lowering): Value | Promise<Value>;
 }

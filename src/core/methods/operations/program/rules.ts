@@ -183,7 +183,7 @@ const rules = new Map<string, NamedRule>([
 /**
  * For this process. The rule must check its own parameters.
  *
- * @throws LayerloomError USAGE if the name is taken
+ * @throws USAGE if the name is taken
  */
 export const registerRule = (name: string, rule: GramRule): void => {
   if (rules.has(name))
@@ -193,7 +193,7 @@ export const registerRule = (name: string, rule: GramRule): void => {
 
 /**
  * @param tensor for the error
- * @throws LayerloomError MERGE_UNDEFINED if this process has no such rule
+ * @throws MERGE_UNDEFINED if this process has no such rule
  */
 export const ruleNamed = (name: string, tensor: string): NamedRule => {
   const rule = rules.get(name);

@@ -53,7 +53,7 @@ const foreignTo = ({ name, document, keys }: DocumentKind, text: string): Recipe
  *
  * @param file name in messages
  * @param part range of the text to parse; marks refer to the whole text
- * @throws LayerloomError RECIPE_INVALID with line and column: not YAML, a duplicate key (unless `onRepeated`
+ * @throws RECIPE_INVALID with line and column: not YAML, a duplicate key (unless `onRepeated`
  * is given), a document that is not a mapping, no document
  */
 export const parseDocuments = (

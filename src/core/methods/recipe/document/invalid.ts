@@ -53,7 +53,7 @@ export const unknownKeyOf = (block: string, key: string, known: readonly string[
     { context: { recipePath: [block, key] } },
   );
 
-/** @throws LayerloomError RECIPE_INVALID at the first unknown key */
+/** @throws RECIPE_INVALID at the first unknown key */
 export const checkKeys = (entries: Entries, place: string, known: readonly string[]): void => {
   for (const [key, entry] of entries)
     if (!known.includes(key)) throw unknownKey(key, entry.key, place, known);

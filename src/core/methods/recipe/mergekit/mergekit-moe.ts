@@ -40,7 +40,7 @@ const ofRecipe = {
  * Translates a mergekit-moe file (`base_model`, `experts`, …) to our method `mixture`. Paths start in the
  * working directory, as in mergekit's other recipes. Warns of keys that mergekit-moe silently ignores.
  *
- * @throws LayerloomError RECIPE_INVALID
+ * @throws RECIPE_INVALID
  */
 export const readMergekitMoe = async (recipe: Mapping, scope: Scope): Promise<Mapping> => {
   const model = mergekitModel(scope);

@@ -54,7 +54,7 @@ const recipeKeys = [
  * in the working directory, as in mergekit. Warns of keys and parameters that mergekit silently ignores.
  * `dtype` is mergekit's dtype of arithmetic.
  *
- * @throws LayerloomError RECIPE_INVALID
+ * @throws RECIPE_INVALID
  */
 export const readMergekit = (recipe: Mapping, scope: Scope): Promise<Mapping> =>
   new MergekitReader(recipe, scope).recipe();

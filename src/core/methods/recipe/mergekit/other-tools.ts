@@ -23,7 +23,7 @@ const otherTools: readonly OtherTool[] = [
   },
 ];
 
-/** @throws LayerloomError RECIPE_INVALID for the file of another of mergekit's programs */
+/** @throws RECIPE_INVALID for the file of another of mergekit's programs */
 export const refuseOtherTools = (entries: Entries): void => {
   if (['models', 'slices', 'modules', 'method'].some((key) => entries.has(key))) return;
   for (const { program, key, remedy } of otherTools) {

@@ -28,7 +28,7 @@ export interface WeightsIndex {
   /**
    * @returns file names by tensor, all within the index's directory
    *
-   * @throws LayerloomError INDEX_INVALID, INDEX_UNSAFE_NAME
+   * @throws INDEX_INVALID, INDEX_UNSAFE_NAME
    */
   parse(text: string | Uint8Array, file: string): ReadonlyMap<string, string>;
 }

@@ -6,7 +6,7 @@ import type { ContainerReader } from './container-reader.js';
 /**
  * Reads all bytes before a file's data, or those that its reader collects.
  *
- * @throws LayerloomError the codes of the reader's `headerEnd` or `collectHeader`; errors of `read`
+ * @throws the codes of the reader's `headerEnd` or `collectHeader`; errors of `read`
  */
 export const readHeader = async (
   reader: ContainerReader,

@@ -5,7 +5,7 @@ export const short = (name: string): string => (name.length > 100 ? `${name.slic
 /** Limit on tensor names, several times the longest in use. */
 const longest = 1_000;
 
-/** @throws LayerloomError HEADER_INVALID */
+/** @throws HEADER_INVALID */
 export const checkTensorName = (name: string, file: string): void => {
   const wrong = (reason: string) =>
     new LayerloomError('HEADER_INVALID', { file, tensor: short(name), reason });

@@ -10,7 +10,7 @@ export const isObject = (value: unknown): value is Record<string, unknown> =>
 /** False for absent or null, which mean the same in recipes. */
 export const isGiven = (value: unknown): boolean => value !== undefined && value !== null;
 
-/** Reads the object in a side file written by Python. @throws LayerloomError READ_FAILED, CONFIG_INVALID */
+/** Reads the object in a side file written by Python. @throws READ_FAILED, CONFIG_INVALID */
 export const readJsonObject = async (file: string): Promise<Record<string, unknown>> =>
   parseJsonObject(await readSideFile(file), file);
 
@@ -18,7 +18,7 @@ export const readJsonObject = async (file: string): Promise<Record<string, unkno
  * Parses an object written by Python.
  *
  * @param mostValues default as in `parseJson`
- * @throws LayerloomError CONFIG_INVALID naming the file
+ * @throws CONFIG_INVALID naming the file
  */
 export const parseJsonObject = (
   source: string | Uint8Array,

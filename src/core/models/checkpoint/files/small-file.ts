@@ -39,7 +39,7 @@ export const readSmallFile = (path: string, limit = usual): Promise<Buffer> =>
 /**
  * Like `readSmallFile`, but undefined if the file is missing or refused.
  *
- * @throws LayerloomError READ_FAILED
+ * @throws READ_FAILED
  */
 export const readFileIfAny = (path: string, limit = usual): Promise<Buffer | undefined> =>
   readSmallFile(path, limit).catch((cause: unknown) => {
@@ -66,7 +66,7 @@ const unlessStale = async <T>(read: () => Promise<T>): Promise<T> => {
 export const readSideFile = (path: string): Promise<Buffer> =>
   withSideFile(path, (file, bytes) => readAll(path, file, bytes, besideWeights));
 
-/** Checks what `readSideFile` checks, without reading. @throws LayerloomError READ_FAILED */
+/** Checks what `readSideFile` checks, without reading. @throws READ_FAILED */
 export const checkSideFile = (path: string): Promise<void> => withSideFile(path, async () => undefined);
 
 /** Does not block on a FIFO. */

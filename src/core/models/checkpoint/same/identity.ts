@@ -50,7 +50,7 @@ const statedIdentity = (content: string): string =>
 export const statedSha256 = ({ content }: FileIdentity): string | undefined =>
   content !== undefined && /^[0-9a-f]{64}$/.test(content) ? content : undefined;
 
-/** SHA-256 of the whole file, in hex. @throws LayerloomError INTERRUPTED */
+/** SHA-256 of the whole file, in hex. @throws INTERRUPTED */
 const fullIdentity = async (handle: FileHandle, signal?: AbortSignal): Promise<string> => {
   const hash = createHash('sha256');
   const chunk = Buffer.allocUnsafeSlow(chunkBytes);
@@ -99,7 +99,7 @@ const headerHashOf = async (handle: FileHandle, { path, bytes }: FileIdentity): 
  * Records a file's state before its first weight is read.
  *
  * @param handle the file, open for reading
- * @throws LayerloomError INPUT_CHANGED if it is no longer the identified file; READ_FAILED
+ * @throws INPUT_CHANGED if it is no longer the identified file; READ_FAILED
  */
 export const observe = (
   handle: FileHandle,
@@ -128,7 +128,7 @@ export const observePath = (file: FileIdentity, hashOf: FileState['hashOf']): Pr
 /**
  * Reads a file; checks before and after that it is unchanged.
  *
- * @throws LayerloomError INPUT_CHANGED, READ_FAILED
+ * @throws INPUT_CHANGED, READ_FAILED
  */
 const readUnchanged = <T>(file: FileIdentity, read: (handle: FileHandle) => Promise<T>): Promise<T> =>
   withFewFiles(() =>
@@ -148,7 +148,7 @@ const readUnchanged = <T>(file: FileIdentity, read: (handle: FileHandle) => Prom
 /**
  * Reads a whole file. Returns its SHA-256 in hex, and its stamp.
  *
- * @throws LayerloomError INPUT_CHANGED, READ_FAILED, INTERRUPTED
+ * @throws INPUT_CHANGED, READ_FAILED, INTERRUPTED
  */
 export const contentOf = (
   file: FileIdentity,

@@ -21,7 +21,7 @@ const mostCompared = 256;
  * Compares the values of two tensors of a checkpoint. Tensors with the same range are equal without reading;
  * otherwise stops at the first difference.
  *
- * @throws LayerloomError READ_FAILED
+ * @throws READ_FAILED
  */
 export const sameValues = async (
   { files }: Pick<CheckpointIndex, 'files'>,

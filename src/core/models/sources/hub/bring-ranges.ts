@@ -63,7 +63,7 @@ export const bringRanges = async (
 /**
  * Refuses to write through links that leave the caches.
  *
- * @throws LayerloomError READ_FAILED, WRITE_FAILED
+ * @throws READ_FAILED, WRITE_FAILED
  */
 const checkPlaces = async (files: readonly FileNeed[], { env }: HubOptions): Promise<void> => {
   if (files.length === 0) return;

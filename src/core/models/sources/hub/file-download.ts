@@ -34,7 +34,7 @@ export class FileDownload {
    * Fetches the missing bytes of a part.
    *
    * @param onBytes called with numbers of bytes, which add up to the part's length
-   * @throws LayerloomError the codes of `fetchInto`
+   * @throws the codes of `fetchInto`
    */
   async fetch(part: Extent, onBytes: (bytes: number) => void): Promise<void> {
     let rest = bytesOf([part]);

@@ -25,7 +25,7 @@ interface FetchOptions {
 /**
  * Fetches and records the missing bytes of `extents`.
  *
- * @throws LayerloomError HUB_FILE_CHANGED, after discarding the file; the other codes of `remote.read`,
+ * @throws HUB_FILE_CHANGED, after discarding the file; the other codes of `remote.read`,
  *   WRITE_FAILED
  */
 export const fetchInto = async (

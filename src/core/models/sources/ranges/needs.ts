@@ -15,7 +15,7 @@ export interface FileNeed {
  * Finds a source's files in the cache of ranges, and skips all others.
  *
  * @param kind prefix of the source's folders
- * @throws LayerloomError FILE_MISSING if a file's record was lost
+ * @throws FILE_MISSING if a file's record was lost
  */
 export const findNeeds = async (needs: readonly NeededRanges[], kind: string): Promise<FileNeed[]> => {
   const found = await Promise.all(

@@ -60,7 +60,7 @@ export class RangeFile implements AsyncDisposable {
    *
    * @param folder of the commit
    * @returns undefined if the folder has a link to the whole file
-   * @throws LayerloomError WRITE_FAILED, INTERRUPTED
+   * @throws WRITE_FAILED, INTERRUPTED
    */
   static async open(folder: string, file: ListedFile, signal?: AbortSignal): Promise<RangeFile | undefined> {
     const path = pathIn(folder, file);
@@ -92,7 +92,7 @@ export class RangeFile implements AsyncDisposable {
     return this.#known.served;
   }
 
-  /** Records the file server's ETag. @throws LayerloomError WRITE_FAILED */
+  /** Records the file server's ETag. @throws WRITE_FAILED */
   async noteServed(served: string | undefined): Promise<void> {
     if (served === undefined || served === this.#known.served) return;
     this.#known = { ...this.#known, served };
@@ -101,7 +101,7 @@ export class RangeFile implements AsyncDisposable {
     });
   }
 
-  /** @throws LayerloomError WRITE_FAILED */
+  /** @throws WRITE_FAILED */
   async write(chunks: readonly Buffer[], position: number): Promise<void> {
     try {
       let end = position;
@@ -119,12 +119,12 @@ export class RangeFile implements AsyncDisposable {
     }
   }
 
-  /** Reads bytes that are present. @throws LayerloomError READ_FAILED */
+  /** Reads bytes that are present. @throws READ_FAILED */
   async read(begin: number, end: number): Promise<Buffer> {
     return await reading(this.path, () => readRange(this.#data, begin, end));
   }
 
-  /** Syncs written bytes and records them. @throws LayerloomError WRITE_FAILED */
+  /** Syncs written bytes and records them. @throws WRITE_FAILED */
   record(): Promise<void> {
     const written = this.#written;
     this.#written = [];
@@ -166,7 +166,7 @@ export class RangeFile implements AsyncDisposable {
   /**
    * Records written bytes and unlocks the file.
    *
-   * @throws LayerloomError WRITE_FAILED, unless a write failed before
+   * @throws WRITE_FAILED, unless a write failed before
    */
   async [Symbol.asyncDispose](): Promise<void> {
     const hadFailed = this.#hasFailed;

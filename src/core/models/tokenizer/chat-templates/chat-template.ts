@@ -25,7 +25,7 @@ const mostCharacters = 300_000;
 /**
  * Refuses a template that transformers could not compile.
  *
- * @throws LayerloomError TEMPLATE_INVALID with the parser's reason
+ * @throws TEMPLATE_INVALID with the parser's reason
  */
 export const checkChatTemplate = async (text: string): Promise<void> => {
   // Cuts long white space, which has no meaning: the parser is quadratic in its length.

@@ -27,7 +27,7 @@ export class TokenizerReader {
   /**
    * Returns a checkpoint's tokenizer files, if it has any.
    *
-   * @throws LayerloomError READ_FAILED, CONFIG_INVALID
+   * @throws READ_FAILED, CONFIG_INVALID
    */
   filesOf(checkpoint: CheckpointIndex): Promise<TokenizerFiles | undefined> {
     const found = this.#files.get(checkpoint) ?? readFiles(checkpoint);
@@ -38,7 +38,7 @@ export class TokenizerReader {
   /**
    * Reads the vocabulary of a checkpoint with a tokenizer.
    *
-   * @throws LayerloomError READ_FAILED, CONFIG_INVALID, TOKENIZER_UNSUPPORTED
+   * @throws READ_FAILED, CONFIG_INVALID, TOKENIZER_UNSUPPORTED
    */
   read(checkpoint: CheckpointIndex, found: TokenizerFiles): Promise<Tokenizer> {
     const tokenizer = this.#tokenizers.get(checkpoint) ?? parse(checkpoint, found, this.#vocabularies);
@@ -168,7 +168,7 @@ const vocabularyOfText = (text: string, file: string): ReadonlyMap<string, numbe
     : checkedIds(ids, file);
 };
 
-/** @throws LayerloomError CONFIG_INVALID, also if the text is too long for a vocabulary */
+/** @throws CONFIG_INVALID, also if the text is too long for a vocabulary */
 const parseChecked = (text: string, file: string): Record<string, unknown> => {
   checkLength(text, file);
   return parseJsonObject(text, file, mostTokenizerValues);
@@ -222,7 +222,7 @@ const vocabularyOf = (vocabulary: unknown, file: string): ReadonlyMap<string, nu
   return checkedIds(ids, file);
 };
 
-/** @throws LayerloomError CONFIG_INVALID for invalid ids */
+/** @throws CONFIG_INVALID for invalid ids */
 const checkedIds = (ids: ReadonlyMap<string, number>, file: string): ReadonlyMap<string, number> => {
   const most = mostIds(ids.size);
   ids.forEach((id) => {

@@ -23,7 +23,7 @@ const mostAdded = 100_000;
 /**
  * Reads a tokenizer's special tokens and `added_tokens_decoder`; without the latter, `added_tokens.json`.
  *
- * @throws LayerloomError READ_FAILED, CONFIG_INVALID, TOKENIZER_UNSUPPORTED above the limit
+ * @throws READ_FAILED, CONFIG_INVALID, TOKENIZER_UNSUPPORTED above the limit
  */
 export const readTokenSettings = async (checkpoint: CheckpointIndex): Promise<TokenSettings> => {
   const settings = await readAll(checkpoint);

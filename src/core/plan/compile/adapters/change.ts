@@ -59,7 +59,7 @@ export const changeOf = (
  * Σ weight · change. Joins terms of one pair, and drops terms of weight 0; undefined if none remains.
  *
  * @param parameter of the base, for errors
- * @throws LayerloomError SHAPE_MISMATCH, ADAPTERS_DIFFER
+ * @throws SHAPE_MISMATCH, ADAPTERS_DIFFER
  */
 export const sumOfChanges = (
   weighted: readonly { readonly weight: number; readonly change: Change }[],

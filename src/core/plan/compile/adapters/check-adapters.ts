@@ -11,7 +11,7 @@ import type { CheckpointIndex } from '../../../models/checkpoint/checkpoint.js';
  * Adapters must share a base, unless the recipe names one; be stored alike; and fit the base.
  *
  * @returns warnings
- * @throws LayerloomError ADAPTER_UNSUPPORTED (their sum is not an adapter), ADAPTERS_DIFFER, ADAPTER_INVALID,
+ * @throws ADAPTER_UNSUPPORTED (their sum is not an adapter), ADAPTERS_DIFFER, ADAPTER_INVALID,
  * ADAPTER_MISMATCH
  */
 export const checkAdapters = async (

@@ -40,7 +40,7 @@ export interface CombineOptions {
  * Evaluates each parameter's expression over B · A, and over tensors that replace the base's. A model without
  * a change counts as the base.
  *
- * @throws LayerloomError NO_ADAPTER_FORM, BASE_NEEDED, ADAPTERS_DIFFER, SHAPE_MISMATCH
+ * @throws NO_ADAPTER_FORM, BASE_NEEDED, ADAPTERS_DIFFER, SHAPE_MISMATCH
  */
 export const combine = (
   compiled: Compiled,

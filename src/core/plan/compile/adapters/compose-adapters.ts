@@ -34,7 +34,7 @@ export interface AdapterRecipe {
 /**
  * Merges base parameters that any adapter changes.
  *
- * @throws LayerloomError FORMS_MIXED, ADAPTERS_DIFFER, and the codes of the method and of `combine`
+ * @throws FORMS_MIXED, ADAPTERS_DIFFER, and the codes of the method and of `combine`
  */
 export const composeAdapters = async ({
   recipe,

@@ -18,7 +18,7 @@ export const withBaseIn = ({ name, ...adapter }: ModelAddress, base: string): st
 /**
  * As an adapter names it, if available.
  *
- * @throws LayerloomError BASE_NEEDED, READ_FAILED
+ * @throws BASE_NEEDED, READ_FAILED
  */
 export const baseOf = async (model: ModelAddress): Promise<string> => {
   const { checkpoint, config } = await readAdapter(model);

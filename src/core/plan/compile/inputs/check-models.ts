@@ -33,7 +33,7 @@ export const refuseTwins = (models: readonly OpenedModel[]): void => {
 /**
  * A merge keeps only one configuration, so layers must agree.
  *
- * @throws LayerloomError CONFIG_MISMATCH
+ * @throws CONFIG_MISMATCH
  */
 const checkLayers = (
   { checkpoint: a, architecture: { stacks, layers } }: OpenedModel,
@@ -62,7 +62,7 @@ const idOf = ({ checkpoint, configEdits, vocabulary }: OpenedModel): unknown[] =
  *
  * @returns warnings; `omitted`: redundant tensors that some merged model lacks; `own`: tensors of a
  *   head or tower that only the first model has
- * @throws LayerloomError the codes of `checkCompatible`; TENSOR_NAMES_DIFFER if only some models have the
+ * @throws the codes of `checkCompatible`; TENSOR_NAMES_DIFFER if only some models have the
  * head
  */
 export const checkAll = async (

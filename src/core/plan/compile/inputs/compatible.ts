@@ -54,7 +54,7 @@ export interface Tolerated {
  * configuration and token ids. Reports a difference between whole models before the differences of tensors
  * that follow from it.
  *
- * @throws LayerloomError NAMING_MISMATCH, LAYER_COUNT_MISMATCH, TIED_MISMATCH, TENSOR_NAMES_DIFFER,
+ * @throws NAMING_MISMATCH, LAYER_COUNT_MISMATCH, TIED_MISMATCH, TENSOR_NAMES_DIFFER,
  * SHAPE_MISMATCH, DTYPE_MISMATCH, CONFIG_MISMATCH, TOKENIZER_MISMATCH, READ_FAILED, QUANTISED_WEIGHTS
  */
 export const checkCompatible = async (
@@ -83,7 +83,7 @@ export const checkCompatible = async (
 /**
  * Vocabularies are compared afterwards.
  *
- * @throws LayerloomError NAMING_MISMATCH, CONFIG_MISMATCH for another family, LAYER_COUNT_MISMATCH,
+ * @throws NAMING_MISMATCH, CONFIG_MISMATCH for another family, LAYER_COUNT_MISMATCH,
  * TIED_MISMATCH, TENSOR_NAMES_DIFFER, QUANTISED_WEIGHTS
  */
 export const checkStructure = (first: Model, other: Model, stacks: boolean): void => {

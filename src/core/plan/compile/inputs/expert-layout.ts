@@ -23,7 +23,7 @@ const fusedFrames: Cached<object> = { most: 512 };
  * As wanted, or as in the first model's files. Matrices of a fused tensor are planned separately, and written
  * one after another.
  *
- * @throws LayerloomError INVALID_PARAMETER if the matrices differ in shape or dtype, or the output is an
+ * @throws INVALID_PARAMETER if the matrices differ in shape or dtype, or the output is an
  * adapter
  */
 export const inExpertLayout = (

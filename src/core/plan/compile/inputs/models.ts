@@ -63,7 +63,7 @@ export type OpenedCheckpoint = Model & CheckpointReference & { readonly adapter?
 /**
  * Outputs will name them, so names must be distinct within a role.
  *
- * @throws LayerloomError NAME_CLASH, and the codes of `openModel`
+ * @throws NAME_CLASH, and the codes of `openModel`
  */
 export const openModels = async (
   references: readonly CheckpointReference[],
@@ -84,7 +84,7 @@ const openWhole = async (model: ModelAddress, config?: GivenConfig): Promise<Rea
 /**
  * Opens a whole model, or a bare adapter.
  *
- * @throws LayerloomError the codes of `readModel`
+ * @throws the codes of `readModel`
  */
 export const openModelOrAdapter = async (model: ModelAddress, config?: GivenConfig): Promise<Reading> => {
   const { checkpoint, adapter } = await readModel(model, config);
@@ -95,7 +95,7 @@ export const openModelOrAdapter = async (model: ModelAddress, config?: GivenConf
  * Reports all missing ones in one error.
  *
  * @param open the default refuses bare adapters
- * @throws LayerloomError the codes of `openModel`
+ * @throws the codes of `openModel`
  */
 export const openEach = async (
   references: readonly CheckpointReference[],
@@ -154,7 +154,7 @@ const isMissingModel = (error: unknown): error is LayerloomError<'MODEL_NOT_FOUN
 /**
  * Adds parent folders.
  *
- * @throws LayerloomError NAME_CLASH if a name given as `NAME=PATH` is shared by two models of one role
+ * @throws NAME_CLASH if a name given as `NAME=PATH` is shared by two models of one role
  */
 export const settleNames = (opened: readonly OpenedCheckpoint[]): OpenedCheckpoint[] => {
   refuseSameNames(opened, ({ model }) => splitName(model).name !== undefined);
@@ -184,7 +184,7 @@ const refuseSameNames = (
  * Adds a hub model's commit, or parent folders (`math/final`).
  *
  * @param given the models with unprefixed names
- * @throws LayerloomError NAME_CLASH if no folder tells two models apart
+ * @throws NAME_CLASH if no folder tells two models apart
  */
 const tellApart = (
   models: readonly OpenedCheckpoint[],

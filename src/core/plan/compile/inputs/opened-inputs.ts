@@ -48,7 +48,7 @@ export const modelsIn = (...recipes: readonly Recipe[]): ReadonlySet<string> =>
 /**
  * Reads headers and small files, but no weights; includes nested recipes.
  *
- * @throws LayerloomError NAME_CLASH, and the codes of `openCheckpoint`
+ * @throws NAME_CLASH, and the codes of `openCheckpoint`
  */
 export const openInputs = async (...recipes: readonly Recipe[]): Promise<OpenedInputs> => {
   const wanted = new Map<string, ModelReference & { model: string }>();
@@ -80,7 +80,7 @@ export const openInputs = async (...recipes: readonly Recipe[]): Promise<OpenedI
   };
 };
 
-/** @throws LayerloomError INVALID_PARAMETER if recipes differ in it, since each model is opened once */
+/** @throws INVALID_PARAMETER if recipes differ in it, since each model is opened once */
 const configOf = async (recipes: readonly Recipe[]): Promise<GivenConfig | undefined> => {
   const [config, ...others] = new Set(recipes.map((recipe) => recipe.config));
   if (others.length > 0)
@@ -116,7 +116,7 @@ const basesNamed = async (opened: readonly OpenedCheckpoint[]): Promise<OpenedCh
  * Call before weights are read for a plan: the engine refuses the plan if a file changes later.
  *
  * @param hashOf `samples` hashes parts of each file, `bytes` the whole file
- * @throws LayerloomError INPUT_CHANGED, READ_FAILED
+ * @throws INPUT_CHANGED, READ_FAILED
  */
 export const observeInputs = async (
   inputs: OpenedInputs,

@@ -20,7 +20,7 @@ export interface RecipeModels {
  * In the output's vocabulary.
  *
  * @param open opens a checkpoint, or compiles a nested recipe
- * @throws LayerloomError NAME_CLASH, and the codes of `inOneVocabulary`
+ * @throws NAME_CLASH, and the codes of `inOneVocabulary`
  */
 export const openRecipeModels = async (
   recipe: Pick<
@@ -70,7 +70,7 @@ export const openRecipeModels = async (
   };
 };
 
-/** @throws LayerloomError INVALID_PARAMETER if the model has no such stack of layers */
+/** @throws INVALID_PARAMETER if the model has no such stack of layers */
 const inStack = (model: OpenedModel, stack: string | undefined): OpenedModel => {
   if (stack === undefined) return model;
   try {

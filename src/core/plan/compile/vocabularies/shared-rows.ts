@@ -20,7 +20,7 @@ export interface WithSharedRows<M extends Model> {
  * are unchanged.
  *
  * @param models the base, then experts
- * @throws LayerloomError TOKENIZER_MISMATCH if a token has different ids; READ_FAILED, CONFIG_INVALID
+ * @throws TOKENIZER_MISMATCH if a token has different ids; READ_FAILED, CONFIG_INVALID
  */
 export const withSharedRows = async <M extends Model>(
   models: readonly M[],

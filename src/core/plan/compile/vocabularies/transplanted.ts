@@ -34,7 +34,7 @@ import {
 /**
  * Embeddings and head get a row for each donor token, and `config.json` the donor's ids.
  *
- * @throws LayerloomError VOCABULARY_UNMERGEABLE; INVALID_PARAMETER if fewer than `k` tokens are shared; and
+ * @throws VOCABULARY_UNMERGEABLE; INVALID_PARAMETER if fewer than `k` tokens are shared; and
  * the codes of `transplantRows` and of reading tokenizers
  */
 export const transplanted = async (
@@ -142,7 +142,7 @@ const vocabularyOf = async (model: OpenedModel, { tokenizers }: PlanningSession)
   }
 };
 
-/** @throws LayerloomError INVALID_PARAMETER if fewer than `k` tokens are shared */
+/** @throws INVALID_PARAMETER if fewer than `k` tokens are shared */
 const pursuit = ({
   model,
   donor,

@@ -43,7 +43,7 @@ const vocabularies: Cached<Promise<MergedVocabulary | undefined>> = { most: 256 
  * Gives every model the output's rows and ids in `config.json`.
  *
  * @param models the merged models, then companions
- * @throws LayerloomError VOCABULARY_UNMERGEABLE, and the codes of `mergeVocabularies`
+ * @throws VOCABULARY_UNMERGEABLE, and the codes of `mergeVocabularies`
  */
 export const inOneVocabulary = async (
   { tokenizer: asked, stacksLayers }: Pick<Recipe, 'tokenizer' | 'stacksLayers'>,
@@ -127,7 +127,7 @@ const donatedIds = async (
   return { donated, generated: { ...donated, ...idsOfUses(movedIds(inGeneration, move)) } };
 };
 
-/** @throws LayerloomError VOCABULARY_UNMERGEABLE if tokens are not rows */
+/** @throws VOCABULARY_UNMERGEABLE if tokens are not rows */
 export const refuseUnmovable = (
   model: string,
   { unmovable: [tensor], rows }: VocabularyTensors,
@@ -250,7 +250,7 @@ const withVocabulary = (
 /**
  * With the rows of its model's own vocabulary.
  *
- * @throws LayerloomError VOCABULARY_UNMERGEABLE for a computed tensor
+ * @throws VOCABULARY_UNMERGEABLE for a computed tensor
  */
 export const storedTensor = (model: OpenedModel, name: string): VocabularyTensor => {
   const { checkpoint } = model;

@@ -15,7 +15,7 @@ export const chunkBytes = 1 << 20;
 export class FilesToRead implements AsyncDisposable {
   readonly #handles = new Map<string, FileHandle>();
 
-  /** @throws LayerloomError READ_FAILED, naming the file */
+  /** @throws READ_FAILED, naming the file */
   read<T>(file: string, use: (handle: FileHandle) => Promise<T>): Promise<T> {
     return reading(file, async () => {
       const handle = this.#handles.get(file) ?? (await open(file));

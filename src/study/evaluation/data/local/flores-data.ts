@@ -13,7 +13,7 @@ const linesOf = async (file: string): Promise<readonly string[]> =>
 /**
  * Reads parallel files with one sentence a line.
  *
- * @throws LayerloomError DATA_INVALID for different numbers of lines, or an empty line
+ * @throws DATA_INVALID for different numbers of lines, or an empty line
  */
 export const readFlores = async (source: string, target: string): Promise<readonly FloresRow[]> => {
   const [sources, targets] = await Promise.all([linesOf(source), linesOf(target)]);

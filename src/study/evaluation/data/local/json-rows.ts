@@ -6,7 +6,7 @@ import { parseJson } from '../../../../core/texts/json.js';
 /**
  * Reads JSON lines and keeps the columns of `schema`.
  *
- * @throws LayerloomError DATA_INVALID for the first invalid line
+ * @throws DATA_INVALID for the first invalid line
  */
 export const readJsonRows = async <Row>(file: string, schema: z.ZodType<Row>): Promise<Row[]> => {
   const lines = (await readFile(file, 'utf8')).replace(/\r?\n$/, '').split(/\r?\n/);

@@ -29,7 +29,7 @@ export interface LocalTask {
    * @param into absolute directory
    * @param shots worked examples before each problem; undefined: the task's default
    * @returns files and numbers of problems by task, or by member for a group
-   * @throws LayerloomError DATA_MISSING, DATA_INVALID
+   * @throws DATA_MISSING, DATA_INVALID
    */
   readonly write: (
     data: string,
@@ -46,7 +46,7 @@ export const firstThere = async (data: string, places: readonly string[]): Promi
 
 /**
  * @param places possible names in the directory; the first existing one is taken
- * @throws LayerloomError DATA_MISSING with the first name
+ * @throws DATA_MISSING with the first name
  */
 export const requiredFile = async (
   task: string,

@@ -32,7 +32,7 @@ const invalidData = (file: string, reason: string): LayerloomError =>
  * Returns the test set, and worked examples if the file has them.
  *
  * @param shots number of wanted examples
- * @throws LayerloomError DATA_INVALID
+ * @throws DATA_INVALID
  */
 const readMbpp = async (
   file: string,

@@ -19,7 +19,7 @@ export interface MgsmRow {
 /**
  * Reads lines `question TAB answer`, without header and quoting.
  *
- * @throws LayerloomError DATA_INVALID for the first invalid line
+ * @throws DATA_INVALID for the first invalid line
  */
 export const readProblems = async (file: string): Promise<readonly MgsmRow[]> => {
   const lines = (await readFile(file, 'utf8')).replace(/\r?\n$/, '').split(/\r?\n/);
@@ -45,7 +45,7 @@ const variant = z.object({
 /**
  * Reads variants of problems: JSON lines with the columns `question` and `answer` of `McGill-NLP/mgsm-pro`.
  *
- * @throws LayerloomError DATA_INVALID for the first invalid line
+ * @throws DATA_INVALID for the first invalid line
  */
 export const readVariants = async (file: string): Promise<readonly MgsmRow[]> =>
   (await readJsonRows(file, variant)).map(({ question, answer }) => ({
@@ -71,7 +71,7 @@ const readJson = (file: string, text: string): unknown => {
  * text is the answer.
  *
  * @returns undefined if the file lacks the language
- * @throws LayerloomError DATA_INVALID
+ * @throws DATA_INVALID
  */
 export const readExemplars = async (
   file: string,

@@ -10,7 +10,7 @@ interface Directory {
 /** Longest directory name on common file systems, in bytes (NAME_MAX). */
 const longest = 255;
 
-/** @throws LayerloomError RECIPE_INVALID for equal, nested or too long directories of merges */
+/** @throws RECIPE_INVALID for equal, nested or too long directories of merges */
 export const checkDirectories = (directories: readonly Directory[]): void => {
   const taken = new Map<string, Directory>();
   for (const directory of directories) {

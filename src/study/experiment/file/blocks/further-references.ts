@@ -29,7 +29,7 @@ const roleName = /^(?=.{1,64}$)[a-z][a-z0-9]*(-[a-z0-9]+)*$/;
  * `NAME: {model, role, languages}`.
  *
  * @returns `references` is true if the base and the single experts are compared
- * @throws LayerloomError RECIPE_INVALID for a taken name, a reserved role, and an unknown language
+ * @throws RECIPE_INVALID for a taken name, a reserved role, and an unknown language
  */
 export const referencesOf = async (
   entry: MappingEntry | undefined,

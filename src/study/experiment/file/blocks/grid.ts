@@ -53,7 +53,7 @@ const words: Readonly<Record<string, string>> = { others: 'o-', norms: 'n-', sch
  * Returns the grid's dimensions. A list has values to try. A list of numbers under `weights` or `layers`, or
  * of mappings under `parts`, is one value.
  *
- * @throws LayerloomError RECIPE_INVALID for an empty list, a repeated value, or neither a value nor a list
+ * @throws RECIPE_INVALID for an empty list, a repeated value, or neither a value nor a list
  */
 export const dimensionsOf = (entries: Entries): Dimension[] => {
   const tied = entries.get('layers');

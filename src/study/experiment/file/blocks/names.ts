@@ -29,7 +29,7 @@ const reserved = {
 export const isExpertName = (name: string): boolean =>
   soundName.test(name) && ![...reservedExperts, ...reservedLanguages].includes(folded(name));
 
-/** @throws LayerloomError RECIPE_INVALID for a reserved name, or one that cannot be a directory */
+/** @throws RECIPE_INVALID for a reserved name, or one that cannot be a directory */
 export const checkName = (name: string, mark: Mark, kind: keyof typeof reserved): void => {
   if (!soundName.test(name))
     throw invalidRecipe(mark, {
@@ -56,7 +56,7 @@ export class ModelNames {
   readonly #taken = new Map<string, { name: string; what: string; path: string; mark: Mark }>();
 
   /**
-   * @throws LayerloomError RECIPE_INVALID if another model has the name; an expert may belong to several
+   * @throws RECIPE_INVALID if another model has the name; an expert may belong to several
    *   languages
    */
   add(name: string, what: string, path: string, mark: Mark): void {

@@ -3,7 +3,7 @@ import { isText, type Mapping } from '../../../../core/methods/recipe/document/t
 import { partWords } from '../../../../core/methods/recipe/model-places.js';
 
 /**
- * @throws LayerloomError RECIPE_INVALID for parts from models outside the pair, because merges of different
+ * @throws RECIPE_INVALID for parts from models outside the pair, because merges of different
  * pairs would be equal
  */
 export const refuseOtherModels = ({ entries }: Mapping): void => {

@@ -35,7 +35,7 @@ export const partitionsOf = async (trees: readonly Mapping[], directory: string)
   );
 };
 
-/** @throws LayerloomError READ_FAILED, PARTITION_INVALID if one is unreadable */
+/** @throws READ_FAILED, PARTITION_INVALID if one is unreadable */
 export const requirePartitions = ({ partitions }: { readonly partitions: Partitions }): void => {
   for (const parts of partitions.values()) if (parts instanceof LayerloomError) throw parts;
 };

@@ -23,7 +23,7 @@ const checkpointName = (run: string, step: number): string => `${run}-${step}`;
 /**
  * Reads `runs`, and lists the checkpoints of each.
  *
- * @throws LayerloomError RECIPE_INVALID for a taken name, and a folder without checkpoints; READ_FAILED
+ * @throws RECIPE_INVALID for a taken name, and a folder without checkpoints; READ_FAILED
  */
 export const runsOf = async (
   entry: MappingEntry | undefined,

@@ -11,7 +11,7 @@ export const isBatchWorking = async (directory: string): Promise<boolean> =>
 /**
  * Returns the process that runs a batch, if it can be examined.
  *
- * @throws LayerloomError READ_FAILED
+ * @throws READ_FAILED
  */
 export const batchAtWork = async (
   directory: string,

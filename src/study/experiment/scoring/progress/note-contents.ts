@@ -15,7 +15,7 @@ import { withOptions } from '../../recorded-options.js';
  * and shards. Skips models that are not on this machine.
  *
  * @param directory of the experiment
- * @throws LayerloomError WRITE_FAILED, INTERRUPTED
+ * @throws WRITE_FAILED, INTERRUPTED
  */
 export const noteContents = async (
   record: ExperimentRecord,

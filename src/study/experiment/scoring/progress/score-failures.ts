@@ -38,7 +38,7 @@ export class ScoreFailures {
     this.#directory = join(experiment, evaluationsName, 'failures');
   }
 
-  /** @throws LayerloomError READ_FAILED */
+  /** @throws READ_FAILED */
   async list(): Promise<ScoreFailure[]> {
     const names = await namesIn(this.#directory);
     const read = await Promise.all(
@@ -51,7 +51,7 @@ export class ScoreFailures {
     return read.flat();
   }
 
-  /** @throws LayerloomError WRITE_FAILED */
+  /** @throws WRITE_FAILED */
   async write(failure: ScoreFailure): Promise<void> {
     const file = this.#fileOf(failure);
     await writing(file, async () => {
@@ -68,7 +68,7 @@ export class ScoreFailures {
    * Removes failures older than their result, left by a process that died in between. A newer failure has
    * other settings.
    *
-   * @throws LayerloomError READ_FAILED
+   * @throws READ_FAILED
    */
   async removeVoid(results: readonly FoundResult[]): Promise<void> {
     const there = await namesIn(this.#directory);

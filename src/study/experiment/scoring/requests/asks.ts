@@ -35,7 +35,7 @@ const schema = z.object({
 /**
  * Returns the options of each running evaluation of an experiment.
  *
- * @throws LayerloomError READ_FAILED
+ * @throws READ_FAILED
  */
 export const asksNow = async (experiment: string): Promise<Asks[]> => {
   const claims = join(experiment, evaluationsName, '.claims');

@@ -8,7 +8,7 @@ import { missingWeights } from '../../../../core/plan/reports/missing-weights.js
 /**
  * Fetches all missing weights of a model.
  *
- * @throws LayerloomError DOWNLOAD_NEEDED unless fetching is allowed; the codes of `openModel`, `bringModels`
+ * @throws DOWNLOAD_NEEDED unless fetching is allowed; the codes of `openModel`, `bringModels`
  *   and `bringRanges`
  */
 export const bringWholeModel = async (

@@ -20,7 +20,7 @@ const askedOf = (settings: EvaluationSettings, { failures, included }: PreparedT
  * Asks the harness for its tasks. The user's tasks must not repeat their names.
  *
  * @returns unknown tasks, and tasks that two files define
- * @throws LayerloomError HARNESS_MISSING, INTERRUPTED
+ * @throws HARNESS_MISSING, INTERRUPTED
  */
 export const unknownTasks = async (
   settings: EvaluationSettings,
@@ -57,7 +57,7 @@ export interface CheckedTasks {
 /**
  * Checks the tasks of an `evaluate:` block: reads local data, and asks the harness, if installed.
  *
- * @throws LayerloomError INTERRUPTED
+ * @throws INTERRUPTED
  */
 export const checkExperimentTasks = async (
   { evaluate }: Pick<Experiment, 'evaluate'>,

@@ -14,7 +14,7 @@ const folders = ['.claims', '.runs', '.views', 'failures', 'logs', 'runs', 'task
 /**
  * Refuses folders that are links, because an experiment from elsewhere may link to anywhere.
  *
- * @throws LayerloomError WRITE_FAILED
+ * @throws WRITE_FAILED
  */
 export const checkEvaluationFolders = (experiment: string): void => {
   for (const folder of folders) {
@@ -32,7 +32,7 @@ const clockName = 'clock';
  * @param directory `evaluations/` of the experiment
  * @param about further fields of the claim's text
  * @returns undefined if another process holds the claim
- * @throws LayerloomError WRITE_FAILED
+ * @throws WRITE_FAILED
  */
 export const claimIn = async (
   directory: string,

@@ -76,7 +76,7 @@ export const modelsToScore = (
  *
  * @param contents of references when they were scored
  * @param keep record the hashes of a moved reference
- * @throws LayerloomError the codes of `openCheckpoint`; for a merge in place why it was refused, and
+ * @throws the codes of `openCheckpoint`; for a merge in place why it was refused, and
  * INPUT_CHANGED
  */
 export const weightsOf = async (
@@ -98,7 +98,7 @@ export const weightsOfReference = (model: string, contents: ScoredContents, keep
  * Returns what programs load for a model.
  *
  * @param directory `evaluations/` of the experiment
- * @throws LayerloomError the codes of `pathToLoad` and of `MergesInPlace.prepare`
+ * @throws the codes of `pathToLoad` and of `MergesInPlace.prepare`
  */
 export const placeOf = async (model: ModelToScore, directory: string): Promise<MergeToLoad> => {
   const { inPlace, name } = model;
@@ -108,14 +108,14 @@ export const placeOf = async (model: ModelToScore, directory: string): Promise<M
   return { path, weights: undefined, [Symbol.asyncDispose]: () => Promise.resolve() };
 };
 
-/** @throws LayerloomError the codes of `pathToLoad` */
+/** @throws the codes of `pathToLoad` */
 export const loadPathOf = async ({ kind, model }: ModelToScore, directory: string): Promise<string> =>
   kind === 'merge' ? model : await pathToLoad(model, join(directory, '.views'));
 
 /**
  * Returns the absolute path of a checkpoint; `BASE+ADAPTER` for an adapter.
  *
- * @throws LayerloomError MODEL_NOT_FOUND
+ * @throws MODEL_NOT_FOUND
  */
 export const pathOf = async ({ kind, model }: Pick<ModelToScore, 'kind' | 'model'>): Promise<string> => {
   if (kind === 'merge') return model;

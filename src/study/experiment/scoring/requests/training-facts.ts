@@ -28,7 +28,7 @@ export type TrainingFacts = z.output<typeof schema>;
  * bundle brought one.
  *
  * @param tasks the texts of scored problems, by task
- * @throws LayerloomError READ_FAILED
+ * @throws READ_FAILED
  */
 export const trainingFactsOf = async (
   directory: string,

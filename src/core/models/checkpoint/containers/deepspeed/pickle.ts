@@ -61,6 +61,6 @@ const grammar: Grammar = {
 /**
  * Reads the pickle of a file of states that DeepSpeed saved, as data.
  *
- * @throws LayerloomError HEADER_INVALID, PICKLE_RUNS_CODE, WEIGHTS_UNSUPPORTED
+ * @throws HEADER_INVALID, PICKLE_RUNS_CODE, WEIGHTS_UNSUPPORTED
  */
 export const readStatesPickle = (bytes: Uint8Array, file: string): Value => readPickle(bytes, file, grammar);

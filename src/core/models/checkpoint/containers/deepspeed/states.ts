@@ -96,7 +96,7 @@ const shapesIn = (value: Value | undefined, file: string): readonly NamedShape[]
   });
 };
 
-/** @throws LayerloomError HEADER_INVALID, SHAPE_OVERFLOW, WEIGHTS_UNSUPPORTED */
+/** @throws HEADER_INVALID, SHAPE_OVERFLOW, WEIGHTS_UNSUPPORTED */
 export const modelStateIn = (file: StatesFile): ModelState => {
   const { path, storages } = file;
   const root = rootOf(file);
@@ -134,7 +134,7 @@ export const modelStateIn = (file: StatesFile): ModelState => {
   };
 };
 
-/** @throws LayerloomError HEADER_INVALID, WEIGHTS_UNSUPPORTED */
+/** @throws HEADER_INVALID, WEIGHTS_UNSUPPORTED */
 export const optimizerStateIn = (file: StatesFile): OptimizerState => {
   const { path } = file;
   const state = dictIn(rootOf(file), 'optimizer_state_dict', path);

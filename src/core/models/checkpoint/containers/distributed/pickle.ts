@@ -91,7 +91,7 @@ const grammar: Grammar = {
 /**
  * Reads the pickle of a distributed checkpoint's `.metadata` as data.
  *
- * @throws LayerloomError HEADER_INVALID, PICKLE_RUNS_CODE, WEIGHTS_UNSUPPORTED
+ * @throws HEADER_INVALID, PICKLE_RUNS_CODE, WEIGHTS_UNSUPPORTED
  */
 export const readMetadataPickle = (bytes: Uint8Array, file: string): Value =>
   readPickle(bytes, file, grammar);

@@ -53,7 +53,7 @@ export class Scanner {
     return this.#view.getUint32(this.#take(4), true);
   }
 
-  /** Reads a count, length or offset. @throws LayerloomError HEADER_INVALID above 2⁵³ − 1 */
+  /** Reads a count, length or offset. @throws HEADER_INVALID above 2⁵³ − 1 */
   uint64(what: string): number {
     const value = this.#view.getBigUint64(this.#take(8), true);
     if (value > Number.MAX_SAFE_INTEGER) throw invalidGguf(this.#file, `${what} is ${value}`);

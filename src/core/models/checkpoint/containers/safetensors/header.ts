@@ -28,7 +28,7 @@ export interface Header {
 /**
  * Returns the header's length.
  *
- * @throws LayerloomError FILE_TOO_SHORT, HEADER_TOO_LARGE, HEADER_TRUNCATED
+ * @throws FILE_TOO_SHORT, HEADER_TOO_LARGE, HEADER_TRUNCATED
  */
 export const parsePrefix = (prefix: Uint8Array, file: string, fileBytes: number): number => {
   if (fileBytes < prefixBytes) throw new LayerloomError('FILE_TOO_SHORT', { file, bytes: fileBytes });

@@ -17,7 +17,7 @@ export const shardFileName = (index: number, count: number): string => {
 /**
  * Parses `weight_map`: file names by tensor.
  *
- * @throws LayerloomError INDEX_INVALID, INDEX_UNSAFE_NAME
+ * @throws INDEX_INVALID, INDEX_UNSAFE_NAME
  */
 export const parseShardIndex = (text: string | Uint8Array, file: string): ReadonlyMap<string, string> => {
   const invalidIndex = (reason: string, cause?: unknown) =>

@@ -100,7 +100,7 @@ export const takeGlobal = (name: string, file: string): Value => {
 /**
  * Builds the value of a known global's call.
  *
- * @throws LayerloomError HEADER_INVALID, WEIGHTS_UNSUPPORTED
+ * @throws HEADER_INVALID, WEIGHTS_UNSUPPORTED
  */
 export const build = (callee: Value | undefined, args: Value | undefined, file: string): Value => {
   const name = globalName(callee);
@@ -117,7 +117,7 @@ export const build = (callee: Value | undefined, args: Value | undefined, file: 
 /**
  * Parses a reference to a storage, which the pickle holds as a tuple.
  *
- * @throws LayerloomError HEADER_INVALID
+ * @throws HEADER_INVALID
  */
 export const takeStorage = (id: Value | undefined, file: string): StorageValue => {
   const items = tupleItems(id) ?? [];

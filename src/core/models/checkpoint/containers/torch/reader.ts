@@ -49,7 +49,7 @@ const split = (header: Uint8Array): { pickle: Uint8Array; storages: ReadonlyMap<
 /**
  * Reads everything of a zip that torch.save wrote, except storages.
  *
- * @throws LayerloomError FILE_TOO_SHORT, HEADER_TOO_LARGE, HEADER_INVALID, WEIGHTS_UNSUPPORTED
+ * @throws FILE_TOO_SHORT, HEADER_TOO_LARGE, HEADER_INVALID, WEIGHTS_UNSUPPORTED
  */
 export const readTorchZip = async (read: ReadRange, file: string, fileBytes: number): Promise<TorchZip> => {
   if (fileBytes < 4) throw new LayerloomError('FILE_TOO_SHORT', { file, bytes: fileBytes });

@@ -197,7 +197,7 @@ const firstBytes = 128;
 /**
  * Finds an entry's data by its local header, which must agree with the directory.
  *
- * @throws LayerloomError HEADER_INVALID, WEIGHTS_UNSUPPORTED
+ * @throws HEADER_INVALID, WEIGHTS_UNSUPPORTED
  */
 export const findData = async (
   read: ReadRange,

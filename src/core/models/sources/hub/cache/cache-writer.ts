@@ -68,7 +68,7 @@ const copyDurably = async (from: string, to: string): Promise<void> => {
 /** Returns the hub library's own lock, so that one process at a time fetches a file. */
 const lockPath = (at: HubCacheCommit, { etag }: ListedFile): string => join(locksPath(at), `${etag}.lock`);
 
-/** Records the commit of a branch or tag. @throws LayerloomError WRITE_FAILED */
+/** Records the commit of a branch or tag. @throws WRITE_FAILED */
 export const writeRef = async (at: HubCacheCommit, revision: string): Promise<void> => {
   if (revision === at.commit) return;
   const path = join(repositoryPath(at), 'refs', ...revision.split('/'));
@@ -117,7 +117,7 @@ const placeFile = async (
  * Puts a small file into the hub's cache, if missing.
  *
  * @param fetch returns the file's verified bytes
- * @throws LayerloomError WRITE_FAILED, errors of `fetch`
+ * @throws WRITE_FAILED, errors of `fetch`
  */
 export const putSmallFile = async (
   at: HubCacheCommit,
@@ -137,7 +137,7 @@ export const putSmallFile = async (
 /**
  * Puts a verified file into the hub's cache as a hard link; across file systems, as a copy.
  *
- * @throws LayerloomError WRITE_FAILED
+ * @throws WRITE_FAILED
  */
 export const putWholeFile = async (
   at: HubCacheCommit,

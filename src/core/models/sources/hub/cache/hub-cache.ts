@@ -59,7 +59,7 @@ export const findInHubCache: ModelSource['find'] = async (at) => {
 /**
  * Returns the cached commit of a branch or tag; otherwise the revision itself.
  *
- * @throws LayerloomError READ_FAILED
+ * @throws READ_FAILED
  */
 export const cachedCommit = async ({ id, revision }: HubModel, env = process.env): Promise<string> =>
   isCommit(revision)

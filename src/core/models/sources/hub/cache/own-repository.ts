@@ -19,7 +19,7 @@ const mostRefBytes = 42;
 /**
  * Reads the recorded commit of a branch or tag; undefined without a record.
  *
- * @throws LayerloomError READ_FAILED for a link, or for content other than a commit, which is never quoted
+ * @throws READ_FAILED for a link, or for content other than a commit, which is never quoted
  */
 export const readRef = async (repository: string, revision: string): Promise<string | undefined> => {
   const file = join(repository, 'refs', ...revision.split('/'));
@@ -59,7 +59,7 @@ const checkLinks = async (
  * Returns a snapshot's commit, and refuses snapshots outside the repository.
  *
  * @param path of the existing snapshot
- * @throws LayerloomError READ_FAILED
+ * @throws READ_FAILED
  */
 export const commitOfSnapshot = async (repository: string, path: string): Promise<string> => {
   const [cache, root, snapshot] = await Promise.all([dirname(repository), repository, path].map(resolved));

@@ -8,7 +8,7 @@ import { blobPath, contentCheck, type HubCacheCommit, placeLink, putWholeFile } 
 /**
  * Verifies a complete file and moves it into the hub's cache, leaving a link.
  *
- * @throws LayerloomError HUB_FILE_CHANGED if its hash differs; the file is then removed
+ * @throws HUB_FILE_CHANGED if its hash differs; the file is then removed
  */
 export const promote = async (
   ranges: RangeFile,

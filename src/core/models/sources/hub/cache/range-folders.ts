@@ -26,7 +26,7 @@ export const rangeCacheOf = async (
 /**
  * Returns a commit's folder in the cache of ranges; undefined if headers or side files are missing.
  *
- * @throws LayerloomError READ_FAILED, also if the folder contains another model's files
+ * @throws READ_FAILED, also if the folder contains another model's files
  */
 export const usableRangeFolder = async (
   id: string,

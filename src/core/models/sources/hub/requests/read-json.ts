@@ -26,7 +26,7 @@ const decoded = (answer: Answer): Readable => {
  * Reads an answer's decompressed bytes.
  *
  * @param most limits: bytes, and time in stall timeouts
- * @throws LayerloomError HUB_UNAVAILABLE if the answer does not end; TransientError
+ * @throws HUB_UNAVAILABLE if the answer does not end; TransientError
  */
 export const readAll = async (
   hub: HubSession,
@@ -59,7 +59,7 @@ export const readAll = async (
 /**
  * Parses an answer's JSON.
  *
- * @throws LayerloomError HUB_UNAVAILABLE for an HTML page; TransientError for other invalid JSON
+ * @throws HUB_UNAVAILABLE for an HTML page; TransientError for other invalid JSON
  */
 export const parseJson = (hub: HubSession, answer: Answer, text: string): unknown => {
   if (isPage(answer.headers) || text.trimStart().startsWith('<'))

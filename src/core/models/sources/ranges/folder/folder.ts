@@ -117,7 +117,7 @@ const parseObject = (text: string): Record<string, unknown> => {
 /**
  * Writes a model's record. Call after headers and side files were written.
  *
- * @throws LayerloomError WRITE_FAILED
+ * @throws WRITE_FAILED
  */
 export const writeRangeModel = async (folder: string, model: RangeCacheModel): Promise<void> => {
   const path = modelRecordPath(folder);
@@ -131,7 +131,7 @@ export const writeRangeModel = async (folder: string, model: RangeCacheModel): P
 /**
  * Reads a model's record; undefined if headers are missing, or if the record is another model's.
  *
- * @throws LayerloomError READ_FAILED
+ * @throws READ_FAILED
  */
 export const readRangeModel = async (folder: string): Promise<RangeCacheModel | undefined> => {
   const text = await unlessMissing(modelRecordPath(folder), readSmallFile(modelRecordPath(folder)));

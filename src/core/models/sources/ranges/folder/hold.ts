@@ -20,7 +20,7 @@ export const cacheLock = (root: string): string => join(root, '.lock');
  * Protects a folder of the cache of ranges from removal until this process ends. Records the use.
  *
  * @param folder absolute, under `root`
- * @throws LayerloomError WRITE_FAILED
+ * @throws WRITE_FAILED
  */
 export const holdRangeFolder = async (folder: string, root = rangeCacheRoot()): Promise<void> => {
   const now = new Date();

@@ -17,7 +17,7 @@ export interface LockedFile {
 /**
  * Opens or creates a file, and locks it until it is closed; undefined if another process has the lock.
  *
- * @throws LayerloomError WRITE_FAILED
+ * @throws WRITE_FAILED
  */
 export const lockNow = async (path: string): Promise<LockedFile | undefined> => {
   for (;;) {
@@ -50,7 +50,7 @@ const openForLock = (path: string): Promise<FileHandle> =>
     return await open(path, forLock);
   });
 
-/** Waits for a file's lock. @throws LayerloomError WRITE_FAILED, INTERRUPTED */
+/** Waits for a file's lock. @throws WRITE_FAILED, INTERRUPTED */
 export const lockFile = async (path: string, signal?: AbortSignal): Promise<LockedFile> => {
   for (;;) {
     checkInterrupt(signal);

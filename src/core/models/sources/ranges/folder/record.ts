@@ -72,7 +72,7 @@ export const rangeLines = (ranges: readonly Extent[]): string =>
 
 export const servedLine = (served: string): string => `${JSON.stringify({ served })}\n`;
 
-/** Reads a record; undefined if missing. @throws LayerloomError READ_FAILED */
+/** Reads a record; undefined if missing. @throws READ_FAILED */
 export const readRangeRecord = async (path: string): Promise<RangeRecord | undefined> => {
   const text = await unlessMissing(path, readSmallFile(path));
   return text === undefined ? undefined : parseRangeRecord(text.toString());

@@ -48,7 +48,7 @@ export class Attempts {
   /**
    * Waits before the next retry; after progress, does not wait.
    *
-   * @throws LayerloomError HUB_UNAVAILABLE after too many failures, INTERRUPTED; `error` itself if retrying
+   * @throws HUB_UNAVAILABLE after too many failures, INTERRUPTED; `error` itself if retrying
    *   cannot help
    */
   async failed(error: unknown): Promise<void> {

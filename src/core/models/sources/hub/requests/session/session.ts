@@ -22,7 +22,7 @@ export const mostRequests = 8;
  * Opens a session; disposing of it closes its connections. Uses proxies from `HTTPS_PROXY` and similar
  * variables.
  *
- * @throws LayerloomError HUB_UNAVAILABLE if the user forbids network access, or if the endpoint is invalid
+ * @throws HUB_UNAVAILABLE if the user forbids network access, or if the endpoint is invalid
  */
 export const openHub = async ({
   env = process.env,
