@@ -11,8 +11,8 @@ export const editedRecord = ({ isSealed }: WrittenRecord): VerifiedFile[] =>
 
 /**
  * Returns an entry for the record if its methods, layers or models differ from those of the merge that its
- * recipe plans, and entries for files that it lists but this merge does not write. Skips records of other
- * versions.
+ * recipe plans. Also returns entries for files that it lists but this merge does not write. Skips records of
+ * other versions.
  */
 export const compareRecord = (record: WrittenRecord, plan: MergePlan): VerifiedFile[] => {
   const { content, files, layerloom } = record;

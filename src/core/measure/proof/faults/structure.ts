@@ -2,7 +2,6 @@ import { isCopy } from '../agreement.js';
 import type { Evidence } from '../evidence.js';
 import { counted, type FaultKind, layersIn, listed } from './kind.js';
 
-
 const inState = (evidence: Evidence, names: readonly string[], state: string) => {
   const left = new Set(names);
   return evidence.tensors.filter((tensor) => tensor.state === state && left.has(tensor.name));
