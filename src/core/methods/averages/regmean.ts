@@ -39,7 +39,7 @@ export interface RegmeanParameters {
   ridge?: number | undefined;
 }
 
-/** A larger ridge leaves only the average, and the sum overflows. */
+/** A larger ridge leaves only the average and makes the sum overflow. */
 const mostRidge = 1e6;
 
 const share = 'a number from 0 to 1';

@@ -22,7 +22,7 @@ export const bySingularValues = {
   companions: (): ModelReference[] => [],
 } as const;
 
-/** Tensors other than matrices in layers get the mean task vector. */
+/** Merges matrices in layers by the rule; other tensors get the mean task vector. */
 export const spectralOf = (
   rule: SpectralRule,
   scale: number,
@@ -42,7 +42,7 @@ export const spectralOf = (
   return ({ layer }, tensor) => {
     const { dtype = 'U8', shape = [] } = tensors.get(tensor) ?? {};
     const isMatrix = shape.length === 2 && !shape.includes(0) && isFloating(dtype);
-    // Biases of stacked experts, and tables such as Mamba's `A_log`, have two dimensions but are not linear
+    // Biases of stacked experts, and tables such as Mamba's `A_log`, have two dimensions but are no linear
     // maps.
     return layer !== undefined && isMatrix && tensor.endsWith('.weight') ? merged : averaged;
   };

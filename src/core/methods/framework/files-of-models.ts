@@ -20,7 +20,7 @@ export const filesSchema = ({ program }: FilesOfModels) =>
     error: `a file for each model, in their order, which \`python -m ${program}\` makes`,
   });
 
-/** 0 or more; models of weight 0 are left out. */
+/** Weights of 0 or more; models of weight 0 are left out. */
 export const sharesSchema = weightsSchema.refine((weights) => weights.every((weight) => weight >= 0), {
   error: 'weights of 0 or more',
 });
@@ -41,7 +41,7 @@ export const oneForEach =
     require(weights, 'weights', 'weight');
   };
 
-/** The recipe's models, followed by their files. */
+/** Returns the recipe's models, then their files. */
 export const withFiles = (
   { key, role }: FilesOfModels,
   models: readonly ModelInput[],
@@ -60,7 +60,10 @@ export interface ModelWithFile {
   readonly name: string;
 }
 
-/** Weights are above 0, and normalised; neither the other models nor their files are read. */
+/**
+ * Returns models with weights above 0, normalised, and their files. Neither other models nor their files are
+ * read.
+ */
 export const modelsWithFiles = (
   { key }: FilesOfModels,
   files: readonly string[],
@@ -79,7 +82,7 @@ export const modelsWithFiles = (
     .filter(({ weight }) => weight > 0);
 
 /**
- * False if no file has the tensor.
+ * True if the files have the tensor; false if none has it.
  *
  * @throws INVALID_PARAMETER if only some files have it, or its dtype is an integer
  */

@@ -10,7 +10,7 @@ const expected = `layers as numbers and ranges, such as 0-4,30,31, each named on
 
 const numberSchema = z.int({ error: expected }).nonnegative({ error: expected });
 
-/** `7` or `0-4`; also accepts an en dash. */
+/** Parses `7` or `0-4`; also accepts an en dash. */
 const rangeOf = (text: string): readonly number[] | undefined => {
   const groups = /^\s*(?<first>\d{1,5})(\s*[-–]\s*(?<last>\d{1,5}))?\s*$/.exec(text)?.groups;
   if (groups === undefined) return undefined;
@@ -20,7 +20,7 @@ const rangeOf = (text: string): readonly number[] | undefined => {
   return Array.from({ length: last - first + 1 }, (_, index) => first + index);
 };
 
-/** In ascending order; undefined for malformed or repeated ones. */
+/** Returns layers in ascending order; undefined for malformed or repeated ones. */
 export const parseLayers = (set: LayerSet): readonly number[] | undefined => {
   const entries = (typeof set === 'object' ? set : [set]).flatMap((entry) => String(entry).split(','));
   const found: number[] = [];
@@ -34,7 +34,7 @@ export const parseLayers = (set: LayerSet): readonly number[] | undefined => {
   return layers.length === found.length ? layers : undefined;
 };
 
-/** `0-4,30-31`. */
+/** Formats layers as `0-4,30-31`. */
 export const formatLayers = (layers: readonly number[]): string => {
   const runs: [number, number][] = [];
   for (const layer of layers) {

@@ -188,7 +188,7 @@ const checkRouter = ({ tensors }: ModelView, name: string, shape: Shape, file: u
   );
 };
 
-/** Each layer must have an MLP of three matrices without biases, and the base's activation. */
+/** Checks that each layer has an MLP of three matrices without biases, and the base's activation. */
 const checkDense = ({ name, tensors, config }: ModelView, path: RecipePath, base: ModelView): void => {
   const wanted = new Set(
     Array.from({ length: base.layers }, (_, layer) =>
@@ -211,7 +211,7 @@ const checkDense = ({ name, tensors, config }: ModelView, path: RecipePath, base
 };
 
 /**
- * The family that a recipe names, or the first that can hold its models.
+ * Returns the family that a recipe names, or the first that can hold its models.
  *
  * @throws INVALID_PARAMETER with a reason for each family
  */
@@ -245,7 +245,10 @@ const layoutFor = (request: MixtureRequest, models: readonly ModelView[]): Mixtu
   );
 };
 
-/** The end of a sentence that begins with the family's name; undefined if the family can hold the mixture. */
+/**
+ * Returns why a family cannot hold the mixture, as the end of a sentence that begins with its name; undefined
+ * if it can.
+ */
 const refusalOf = (
   layout: MixtureLayout,
   { shared, drawn, gateMode }: MixtureRequest,
@@ -269,7 +272,7 @@ const remedyFor = ({ family }: MixtureLayout): string => {
   return `try another architecture (${others.join(', ')}), or merge models of another base`;
 };
 
-/** Leaves prompts out. */
+/** Returns the settings to record, without prompts. */
 const resolvedOf = (
   { gateMode, expertsPerToken, seed, drawn, experts, shared }: MixtureRequest,
   { title }: MixtureLayout,

@@ -1,4 +1,4 @@
-/** The parameters that the language training changes, the task training, both, or neither. */
+/** Names of parts: parameters that the language training changes, the task training, both, or neither. */
 export type PartName = 'language' | 'task' | 'both' | 'neither';
 
 export const partNames: readonly PartName[] = ['language', 'task', 'both', 'neither'];

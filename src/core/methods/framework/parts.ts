@@ -66,13 +66,13 @@ export const partSchema: z.ZodType<PartParameters, PartParameters> = z
 
 export interface Share {
   readonly of: ModelInput;
-  /** A part's weights sum to 1. */
+  /** The part's share in each tensor; a part's weights sum to 1. */
   readonly weight: number;
 }
 
 export interface Part {
   readonly shares: readonly Share[];
-  /** Undefined: all tensors, in layers and outside. */
+  /** The part's layers; undefined for all tensors, in layers and outside. */
   readonly layers: ReadonlySet<number> | 'rest' | 'outside' | undefined;
   readonly modules: readonly ModuleName[] | undefined;
   readonly name: string;
@@ -114,10 +114,10 @@ const takes = ({ layers, modules }: Part, { layer, role }: Place): boolean => {
   return layers === 'outside' ? layer === undefined : layer !== undefined && layers.has(layer);
 };
 
-/** The lowest rank takes a tensor: layers, `rest` within modules, `rest`. */
+/** Returns a part's rank; the lowest takes a tensor: layers, then `rest` within modules, then `rest`. */
 const rankOf = ({ layers, modules }: Part): number => (layers !== 'rest' ? 0 : modules !== undefined ? 1 : 2);
 
-/** Several if parts overlap, none in a gap. */
+/** Returns the parts that claim a place: several if parts overlap, none in a gap. */
 export const claimsOf = (parts: readonly Part[], place: Place): readonly Part[] => {
   const found = parts.filter((part) => takes(part, place));
   const first = Math.min(...found.map(rankOf));
@@ -150,10 +150,10 @@ export const divide = (
     faults.set(key, fault);
     fault.places.push(place);
   }
-  // Reports overlaps first, because they are more likely to be typos than gaps are.
+  // Reports overlaps before gaps, because they are more likely to be typos.
   const [fault] = [...faults.values()].sort((a, b) => b.parts.length - a.parts.length);
   if (fault !== undefined) throw refused(fault.parts, whereOf(fault.places));
-  // Skipped without tensors: an adapter may lack all layers and modules that a part names.
+  // Skips this check without tensors: an adapter may lack all layers and modules that a part names.
   const idle = isEmpty ? undefined : parts.find((part) => !used.has(part) && part.modules !== undefined);
   if (idle !== undefined)
     throw invalidParts(
@@ -211,7 +211,7 @@ const invalidParts = (
 const layersText = (layers: readonly number[]): string =>
   `${layers.length === 1 ? 'layer' : 'layers'} ${formatLayers(layers)}`;
 
-/** `layers 3-4 (attention) and embeddings outside the layers`. */
+/** Formats places: `layers 3-4 (attention) and embeddings outside the layers`. */
 const whereOf = (places: readonly Place[]): Where => {
   const inside = places.filter(({ layer }) => layer !== undefined);
   const layers = [...new Set(inside.map(({ layer }) => Number(layer)))].sort((a, b) => a - b);
@@ -224,7 +224,7 @@ const whereOf = (places: readonly Place[]): Where => {
   return { text: texts.join(' and '), layers };
 };
 
-/** The module's own name if it is in no group. */
+/** Returns a module's group, or the module's own name. */
 const nameOf = ({ role, module }: Place): string =>
   moduleNames.find((name) => rolesOf[name].includes(role)) ?? module;
 
@@ -235,7 +235,7 @@ const wordsOf = ({ layers, modules }: Part): string => {
   return [inModules, layersText([...layers])].filter(Boolean).join(' of ');
 };
 
-/** As in YAML; `nameOfModel` names its models. */
+/** Returns a part as in YAML; `nameOfModel` names its models. */
 export const spellPart = (
   { shares, layers, modules }: Part,
   nameOfModel: (of: ModelInput) => unknown,

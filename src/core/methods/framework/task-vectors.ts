@@ -13,9 +13,9 @@ import {
 // b + λ · Σ wᵢδ′ᵢ / divisor, where δ′ᵢ is the sparsified task vector δᵢ = xᵢ − b (mergekit's generalised task
 // arithmetic).
 
-/** Shared by all methods that add task vectors. */
+/** Parameters of all methods that add task vectors. */
 export interface TaskVectorParameters {
-  /** Given here, in the model's entry or in `weights`. Required. */
+  /** Weight of a model, given here, in its entry or in `weights`. Required. */
   weight?: SettingInput<number> | undefined;
   /** Divide each element's sum by the weights summed there. Default: true for `ties` and `della`. */
   normalize?: SettingInput<boolean> | undefined;
@@ -81,10 +81,10 @@ export const sparseChanges = { weight, density };
 export const changesWithoutOutliers = { weight, density, gamma };
 export const rankedChanges = { weight, density, epsilon };
 
-/** With a default for `normalize`. */
+/** Specs of a sum, with a default for `normalize`. */
 export const sumOf = (normalize: boolean) => ({ normalize: flag(normalize), lambda, int8Mask });
 
-/** For methods that sparsify, with a default for `rescale`. */
+/** Specs for methods that sparsify, with a default for `rescale`. */
 export const sparseSumOf = (normalize: boolean, rescaled: boolean) => ({
   normalize: flag(normalize),
   rescale: rescale(rescaled),
@@ -92,7 +92,7 @@ export const sparseSumOf = (normalize: boolean, rescaled: boolean) => ({
   int8Mask,
 });
 
-/** For methods that sparsify at random and rescale by default. */
+/** Specs for methods that sparsify at random, and rescale by default. */
 export const randomSumOf = (normalize: boolean) => ({ ...sparseSumOf(normalize, true), seed });
 
 interface TaskVectorInput<Own, Shared> {
@@ -115,13 +115,13 @@ interface Drawn extends Rescaled {
   readonly seed: number;
 }
 
-/** `draw` makes the seed's random numbers different for each model. */
+/** Returns a model's pruning. `draw` makes the seed's random numbers different for each model. */
 type Prune<Own, Shared> = (own: Own, shared: Shared, draw: string) => Pruning | null;
 
 /** Drops every element, as all sparsifiers do at density 0 (mergekit). */
 const nothing: Pruning = { sparsifier: { by: 'magnitude', density: 0, least: 0 }, rescale: null };
 
-/** Null for density 1, which keeps every element. */
+/** Returns a pruning; null for density 1, which keeps every element. */
 const pruned = (sparsifier: Pruning['sparsifier'] & Sparse, { rescale: given }: Rescaled): Pruning | null =>
   sparsifier.density >= 1
     ? null
@@ -157,7 +157,7 @@ export const byRank: Prune<Sparse & { readonly epsilon: number }, Drawn> = (own,
   return pruned({ by: 'rank', density: own.density, epsilon: own.epsilon, seed: seeded }, shared);
 };
 
-/** The terms of a `consensus` formula. */
+/** Returns the terms of a `consensus` formula. */
 export const changesOf = <Own extends { readonly weight: number }, Shared>(
   { tensor, models, perModel, shared }: TaskVectorInput<Own, Shared>,
   prune: Prune<Own, Shared> = () => null,
@@ -189,7 +189,9 @@ export const elected = <Own extends { readonly weight: number }, Shared extends 
   scale: input.shared.lambda,
 });
 
-/** `normalize` divides by all weights. Without pruning, the result is a linear combination. */
+/**
+ * Sums all changes; `normalize` divides by all weights. Without pruning, the result is a linear combination.
+ */
 export const summed = <Own extends { readonly weight: number }, Shared extends Combination>(
   input: TaskVectorInput<Own, Shared>,
   prune?: Prune<Own, Shared>,

@@ -1,7 +1,7 @@
 import type { Formula } from './formula.js';
 import type { Same } from './rows/same.js';
 
-/** Default for `tensor`: the output tensor's name. */
+/** The tensor's name; default: the output tensor's. */
 export interface ModelTensor {
   readonly model: number;
   readonly tensor?: string;

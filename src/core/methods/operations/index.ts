@@ -33,7 +33,7 @@ type OperationOf<K extends FormulaKind> = Operation<
   statistics?<T>(formula: Formulas<T>[K]): readonly Statistic<T>[];
 };
 
-/** A kind without an operation here does not compile. */
+/** All operations; a kind without one does not compile. */
 const operations = {
   copy,
   same,
@@ -60,10 +60,10 @@ type WholeKind = {
   [K in FormulaKind]: (typeof operations)[K] extends { readonly isWhole: true } ? K : never;
 }[FormulaKind];
 
-/** A solver makes the whole tensor. */
+/** A formula whose whole tensor a solver makes. */
 export type MadeWhole<T> = Formulas<T>[WholeKind];
 
-/** Types cannot express that the formula must be of the operation's own kind. */
+/** An operation of any kind: types cannot express that the formula must be of the operation's own kind. */
 interface AnyOperation extends Operation<Formula<unknown>, Formula<string>, Formula<Value>> {
   map<T, U>(formula: Formula<T>, to: (operand: T) => U): Formula<U>;
   statistics?<T>(formula: Formula<T>): readonly Statistic<T>[];
@@ -76,7 +76,7 @@ export const formulaKinds = Object.keys(operations) as readonly FormulaKind[];
 
 export const formulaSchemas = Object.values(operations).map(({ schema }) => schema);
 
-/** Calls `to` in the order of operands. */
+/** Replaces operands, calling `to` in their order. */
 export const mapOperands = <T, U>(formula: Formula<T>, to: (operand: T) => U): Formula<U> =>
   operationOf(formula).map(formula, to);
 
@@ -88,7 +88,7 @@ export const operandsOf = <T>(formula: Formula<T>): readonly T[] => {
 
 export const draws = (formula: Formula<unknown>): boolean => operationOf(formula).draws?.(formula) ?? false;
 
-/** Private bytes of a thread, without its tile. */
+/** Returns a thread's private bytes, without its tile. */
 export const threadBytesOf = (formula: Formula<unknown>, shape: Shape): number =>
   operationOf(formula).threadBytes?.(formula, shape) ?? 0;
 
@@ -108,6 +108,6 @@ export const isMove = <T>(formula: Formula<T>): formula is Copy<T> | Same<T> =>
 export const isWhole = <T>(formula: Formula<T>): formula is MadeWhole<T> =>
   operationOf(formula).isWhole === true;
 
-/** A factor, codes or scales. */
+/** True for factors, codes and scales, which are parts of tensors. */
 export const isPart = <T>(formula: Formula<T>): formula is Factor<T> | Quantise<T> =>
   formula.kind === 'factor' || formula.kind === 'quantise';

@@ -6,13 +6,13 @@ import { isObject } from '../../models/checkpoint/files/json.js';
 import { toCamelCase, toSnakeCase } from './document/case.js';
 import { unknownKeyOf } from './document/invalid.js';
 
-// For settings that were read as plain values, such as blocks of an experiment.
+// Spells keys for settings that were read as plain values, such as blocks of an experiment.
 
 export const spelt = (key: string): string => toSnakeCase(key) ?? key;
 
 export const keysOf = ({ shape }: z.ZodObject): string[] => Object.keys(shape).map(spelt);
 
-/** In words and as names. */
+/** Returns valid values in words and as names. */
 const valuesOf = (value: z.core.$ZodType): { expected: string; names: readonly string[] } => {
   const { type, minimum, enum: listed = [] } = z.toJSONSchema(value, { io: 'input', unrepresentable: 'any' });
   const { expected, names = listed.map(String) } = wordsOf(value) ?? {};
@@ -72,7 +72,7 @@ const check = <Block extends z.ZodObject>(schema: Block, values: Readonly<Record
 };
 
 /**
- * Keys are in snake case.
+ * Checks settings whose keys are in snake case.
  *
  * @param block for errors; undefined for a whole file
  * @throws RECIPE_INVALID with the value's path
@@ -102,7 +102,7 @@ export const parseSettings = <Block extends z.ZodObject>(
 };
 
 /**
- * Names are in camel case.
+ * Checks options whose names are in camel case.
  *
  * @param at the settings' path in a recipe
  * @throws INVALID_PARAMETER

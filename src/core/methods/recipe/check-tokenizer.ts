@@ -6,7 +6,8 @@ import { invalidSetting } from '../framework/declaration/settings.js';
 import { same } from '../framework/tensors/tensor-recipe.js';
 
 /**
- * Default source: `auto` in our own dialect; in mergekit's, rows are merged by number.
+ * Checks tokenizer settings. Default source: `auto` in our own dialect; in mergekit's, rows are merged by
+ * number.
  *
  * @param references models, then companions; the request refers to their indexes
  * @throws INVALID_PARAMETER

@@ -5,7 +5,7 @@ export type WrittenModel = string | UncheckedRecipe;
 
 type Replace = (model: WrittenModel) => unknown;
 
-/** Leaves other values to the recipe's check. */
+/** Replaces models in a value; leaves other values to the recipe's check. */
 type Walk = (value: unknown, replace: Replace) => unknown;
 
 /** Words by which parts name the recipe's own models. */
@@ -20,14 +20,14 @@ const plain: Walk = (value, replace) =>
 const isEntry = (value: unknown): value is Readonly<Record<string, unknown>> =>
   isObject(value) && 'model' in value && !isUncheckedRecipe(value);
 
-/** Converts `{ model, name }` to `NAME=MODEL`. */
+/** Replaces a model; converts `{ model, name }` to `NAME=MODEL`. */
 const model: Walk = (value, replace) => {
   if (!isEntry(value)) return plain(value, replace);
   const { model: inner, name } = value;
   return plain(typeof inner === 'string' && typeof name === 'string' ? `${name}=${inner}` : inner, replace);
 };
 
-/** Keeps the other keys. */
+/** Replaces an entry's model, and keeps its other keys. */
 const entry: Walk = (value, replace) => {
   const replaced = model(value, replace);
   if (!isEntry(value)) return replaced;
@@ -68,7 +68,7 @@ const embedding: Walk = (value, replace) =>
   isEntry(value) ? inKeys(value, { model: plain }, replace) : plain(value, replace);
 const ofPart = unless(partWords, model);
 
-/** In camel case and in YAML's spelling. */
+/** Keys that hold models, in camel case and in YAML's spelling. */
 const places: Readonly<Record<string, Walk>> = {
   ...{ task: model, language: model, model, base: model, donor: model, gates: model, config: model },
   models: listOf(entry),
@@ -80,13 +80,13 @@ const places: Readonly<Record<string, Walk>> = {
   tokenizer: mapping({ source, tokens: listOf(mapping({ source: embedding })) }),
 };
 
-/** A nested recipe is passed to `replace` as a whole. */
+/** Replaces a recipe's models; passes a nested recipe to `replace` as a whole. */
 export const replaceModels = <Recipe extends Readonly<Record<string, unknown>>>(
   recipe: Recipe,
   replace: Replace,
 ): Recipe => inKeys(recipe, places, replace);
 
-/** Without those inside nested recipes. */
+/** Lists a recipe's models, without those inside nested recipes. */
 export const modelsOf = (recipe: Readonly<Record<string, unknown>>): WrittenModel[] => {
   const found: WrittenModel[] = [];
   replaceModels(recipe, (each) => found.push(each));

@@ -27,8 +27,8 @@ import { partWords } from './model-places.js';
 import { ourSource, ourTokenizer } from './tokenizer-block.js';
 
 /**
- * Reads `method:`. Relative paths start in the file's folder. A model may be a nested recipe, inline or by
- * the name of a document or file. Parameters are checked elsewhere.
+ * Reads a recipe with `method:`. Relative paths start in the file's folder. A model may be a nested recipe,
+ * inline or by the name of a document or file. Parameters are checked elsewhere.
  *
  * @throws RECIPE_INVALID, READ_FAILED
  */

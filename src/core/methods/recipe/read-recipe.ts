@@ -11,23 +11,22 @@ export type { Path } from './document/tree.js';
 export type { RecipeWarning } from './document/warning.js';
 export type { MergekitValue } from './settings.js';
 
-/** The result of reading a recipe's file. */
 export interface ReadRecipe {
-  /** In our dialect, not yet checked by its method. Models may be nested recipes. */
+  /** The recipe in our dialect, not yet checked by its method. Models may be nested recipes. */
   readonly recipe: UncheckedRecipe;
   readonly text: string;
-  /** Only if the file is a merge's output. */
+  /** The recorded inputs, if the file is a merge's output. */
   readonly recorded?: RecordedInputs;
-  /** About keys of mergekit's dialect that are ignored; in our own dialect, such keys are errors. */
+  /** Warnings about ignored keys of mergekit's dialect; in our own, such keys are errors. */
   readonly warnings: readonly RecipeWarning[];
-  /** The place of the value or key at a path; if absent, of the innermost existing value. */
+  /** Returns the place of the value or key at a path; if absent, of the innermost existing value. */
   locate(path: Path, part?: 'key' | 'value'): Location;
 }
 
 /**
  * Reads a recipe's file in either dialect, or the recipe in an output's `README.md` or `layerloom.json`, with
- * nested recipes. In a file of several documents, the recipe is the one without a name, or the only one that
- * no other uses. Methods' parameters are checked elsewhere.
+ * nested recipes. Among several documents, the recipe is the one without a name, or the only one that no
+ * other uses. Methods' parameters are checked elsewhere.
  *
  * A text that begins with `{` is a recipe itself: paths start in the working directory, and messages call it
  * `recipe`.
@@ -49,13 +48,13 @@ export const readRecipe = async (given: string): Promise<ReadRecipe> => {
   };
 };
 
-/** Leaves other errors unchanged. */
+/** Adds warnings to RECIPE_INVALID; leaves other errors unchanged. */
 export const withWarnings = (error: unknown, warnings: readonly RecipeWarning[]): unknown =>
   error instanceof LayerloomError && warnings.length > 0
     ? error.with({ warnings: warnings.map(({ text }) => text) })
     : error;
 
-/** For `context.recipePath`: the key's place for USAGE, otherwise the value's. */
+/** Adds a place to an error by its recipe path: the key's for USAGE, otherwise the value's. */
 export const withPlace = (error: LayerloomError, read: Pick<ReadRecipe, 'locate'>): LayerloomError => {
   const { recipePath } = error.context;
   if (recipePath === undefined) return error;

@@ -25,10 +25,10 @@ import {
 import type { RecordedInputs } from './recorded-inputs.js';
 import type { RecordedRecipe } from './recorded-recipe.js';
 
-/** Documents that use other documents twice double the number at each level. */
+/** Limit on merges: documents that use other documents twice double the number at each level. */
 const mostMerges = 1000;
 
-/** The same link twice in a chain is a cycle. */
+/** A step in a chain of recipes; the same one twice is a cycle. */
 interface Link {
   readonly id: string;
   readonly label: string;
@@ -57,7 +57,7 @@ export class Reading {
   #merges = 0;
 
   /**
-   * A file, or a recipe as text.
+   * Reads a file, or a recipe as text.
    *
    * @throws RECIPE_INVALID
    */
@@ -192,7 +192,7 @@ export class Reading {
 const isFolder = async (path: string): Promise<boolean> =>
   (await unlessMissing(path, stat(path)))?.isDirectory() === true;
 
-/** Searches a folder or, for an output, the recorded path. */
+/** Returns a function that searches a folder or, for an output, the recorded path. */
 const finderIn =
   (folder: string, { recorded, recordedFirst = false }: Partial<RecordedRecipe> = {}) =>
   async (model: string): Promise<string> => {
@@ -207,7 +207,7 @@ const finderIn =
     return isThere ? found : ((await recorded.find(model)) ?? found);
   };
 
-/** If a recipe names the file (at `mark`), errors point to the recipe. */
+/** Reads a file's documents. If a recipe names the file (at `mark`), errors point to the recipe. */
 const documentsOf = async (file: string, mark: Mark | undefined): Promise<RecipeFile> => {
   try {
     return await readRecipeFile(file);
@@ -243,7 +243,7 @@ const dialectOf = ({ entries, mark }: Mapping): keyof typeof readers => {
   });
 };
 
-/** The document without a name, or the only one that no other uses. */
+/** Returns the document without a name, or the only one that no other uses. */
 const resultOf = (finished: readonly [Finished, ...Finished[]], used: ReadonlySet<string>): Mapping => {
   const free = finished.filter(({ name }) => name === undefined || !used.has(name));
   // At least one document is unused, because cycles have been refused.

@@ -18,25 +18,25 @@ export interface RecipeDocument {
   readonly recipe: Mapping;
 }
 
-/** A mapping in YAML's flow style, such as JSON. */
+/** True for a mapping in YAML's flow style, such as JSON. */
 export const isRecipeText = (given: string): boolean => given.startsWith('{');
 
-/** Every recipe, in either dialect, has at least one of these keys. */
+/** Keys, one or more of them in every recipe of either dialect. */
 export const recipeKeys = [
   ...['method', 'models', 'model', 'task', 'language', 'base', 'slices'],
   ...['merge_method', 'base_model', 'experts'],
 ];
 
-/** In case a user names a checkpoint. */
+/** Limit on a recipe's bytes, in case a user names a checkpoint. */
 const largest = 1_000_000;
 
-/** A record has lines for each shard and perhaps each tensor. */
+/** Limit on a record's bytes: it has lines for each shard and perhaps each tensor. */
 const largestProvenance = 256 * largest;
 
 export interface RecipeFile {
   readonly documents: readonly [RecipeDocument, ...RecipeDocument[]];
   readonly recorded?: Pick<RecordedRecipe, 'recorded' | 'recordedFirst'>;
-  /** In mergekit's dialect, where the last one counts. */
+  /** Repeated keys in mergekit's dialect, where the last one counts. */
   readonly repeated: readonly RepeatedKey[];
 }
 
@@ -49,7 +49,7 @@ export const readRecipeFile = async (file: string): Promise<RecipeFile> =>
   recipeFileOf(await recipeIn(file), file);
 
 /**
- * Messages call the text `name`.
+ * Parses a recipe's text, which messages call `name`.
  *
  * @throws RECIPE_INVALID
  */
@@ -113,7 +113,7 @@ export const readText = async (file: string, what = 'a recipe', most = largest):
   }
 };
 
-/** Also says what to give in its place. */
+/** Returns why a file cannot be read, with a remedy. */
 const whyUnread = (
   file: string,
   what: string,

@@ -27,24 +27,24 @@ import { checkOptions } from './block.js';
 import { checkTokenizer } from './check-tokenizer.js';
 import { toSnakeCase } from './document/case.js';
 
-/** Checked before any model is opened. Later code trusts its values. */
+/** A recipe, checked before any model is opened. Later code trusts its values. */
 export interface Recipe {
   readonly method: string;
   readonly title: string;
   readonly tags: readonly string[];
   readonly citations: readonly Citation[];
-  /** As given; a complete recipe repeats its settings. */
+  /** The recipe as given; a complete recipe repeats its settings. */
   readonly given: UncheckedRecipe;
-  /** Options override it. */
+  /** The layout, which options override. */
   readonly layout: Layout | undefined;
   readonly maxShardSize: string | number | undefined;
-  /** For a mixture; options override it. */
+  /** The layout of a mixture's experts, which options override. */
   readonly experts: ExpertLayout | undefined;
   readonly quantize: WrittenName | undefined;
-  /** Gives models a `config.json` if they have none; nested recipes have their outer recipe's. */
+  /** A `config.json` for models without one; nested recipes have their outer recipe's. */
   readonly config: string | undefined;
   readonly dtype: ArithmeticDtype | undefined;
-  /** For merges of adapters: the highest rank of a sum. */
+  /** The highest rank of a sum, for merges of adapters. */
   readonly rank: number | undefined;
   /** True to compute with NaN and infinity instead of refusing them. */
   readonly allowNonFinite: boolean;
@@ -52,9 +52,9 @@ export interface Recipe {
   readonly tokenizer: TokenizerRequest;
   /** The first model gets the second model's tokenizer. */
   readonly transplant: TransplantRequest | undefined;
-  /** `auto`, or a template's text. */
+  /** A chat template's text, or `auto`. */
   readonly chatTemplate: string | undefined;
-  /** Undefined for models with a single stack. */
+  /** The stack of layers; undefined for models with a single one. */
   readonly stack: string | undefined;
   readonly models: readonly ModelReference[];
   readonly companions: readonly ModelReference[];
@@ -93,7 +93,7 @@ export const withMethod = (
 };
 
 /**
- * Reads no file.
+ * Checks a recipe without reading files.
  *
  * @throws INVALID_PARAMETER, USAGE for an unknown parameter, both with the `path`
  */
@@ -196,13 +196,13 @@ const refuse = (given: UncheckedRecipe, keys: readonly string[], path: RecipePat
       throw invalidSetting([...path, key], given[key], `no such key of a recipe ${where}`);
 };
 
-/** Nested recipes, then the recipe. */
+/** Lists nested recipes, then the recipe. */
 export const allRecipes = (recipe: Recipe): Recipe[] => [
   ...[...recipe.nested.values()].flatMap(allRecipes),
   recipe,
 ];
 
-/** A nested recipe is replaced by the models it merges. */
+/** Names merged models; a nested recipe is replaced by the models it merges. */
 export const mergedModels = (recipe: Recipe, models: readonly ModelInput[]): string[] =>
   models.flatMap((model) => {
     if (typeof model === 'string') return [model];

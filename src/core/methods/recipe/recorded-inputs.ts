@@ -9,7 +9,7 @@ const text = z.string();
 
 const found = z.object({ name: text, path: text, ...recordedOriginShape });
 
-/** From `layerloom.json`; unknown keys are dropped. */
+/** An input in `layerloom.json`; unknown keys are dropped. */
 const inputSchema = found.extend({
   role: text,
   adapted: z.object({ base: found, adapter: found, config: text }).exactOptional(),
@@ -26,7 +26,7 @@ const inputSchema = found.extend({
 
 export const inputsSchema = z.array(inputSchema);
 
-/** With values that show whether the file changed. */
+/** A recorded file, with values that show whether it changed. */
 export interface RecordedFile {
   readonly file: string;
   readonly bytes: number;
@@ -36,19 +36,18 @@ export interface RecordedFile {
   readonly sha256?: string;
 }
 
-/** With its path on the machine that merged. */
+/** A recorded input, with its path on the machine that merged. */
 export interface RecordedInput extends FoundModel {
   readonly role: string;
-  /** Present for a base with an adapter. */
   readonly adapted?: Pick<AdaptedFrom, 'base' | 'adapter' | 'config'>;
   readonly files: readonly RecordedFile[];
 }
 
-/** For finding the models of a recipe. */
+/** Recorded inputs, for finding the models of a recipe. */
 export class RecordedInputs {
   readonly file: string;
   readonly inputs: readonly RecordedInput[];
-  /** Keyed by the text that the recipe then uses. */
+  /** Found inputs, keyed by the text that the recipe then uses. */
   readonly found = new Map<string, RecordedInput>();
   readonly #byText: ReadonlyMap<string, RecordedInput>;
 
@@ -58,13 +57,12 @@ export class RecordedInputs {
     this.#byText = byPortableText(inputs);
   }
 
-  /** True for a text that the record gives for a model. */
   has(model: string): boolean {
     return this.#byText.has(model);
   }
 
   /**
-   * At the recorded path.
+   * Finds a model at the recorded path.
    *
    * @returns the path, after `NAME=` if the folder has another name; undefined if the model is not there
    * @throws READ_FAILED

@@ -12,11 +12,11 @@ import { inputsSchema, RecordedInputs } from './recorded-inputs.js';
 
 // Reads recipes from an output's files: the model card and layerloom.json.
 
-/** The text within a file, and inputs recorded beside it. */
+/** A recipe's text within a file, and inputs recorded beside it. */
 export interface RecordedRecipe {
-  /** The whole file's, so that messages give its lines and columns. */
+  /** The whole file's text, so that messages give its lines and columns. */
   readonly text: string;
-  /** Default: all of the text. */
+  /** The recipe's part of the text. Default: all. */
   readonly part?: TextPart;
   readonly recorded?: RecordedInputs;
   /** True to try the models' recorded paths before the file's folder. */
@@ -29,13 +29,13 @@ const refused = (file: string, reason: string): LayerloomError =>
 /** Matches a line that only recipes have. */
 const ofRecipe = /^[ \t]*["'{]*(?:method|merge_method|experts)["']?[ \t]*:/m;
 
-/** Fenced blocks of a card that are YAML or name a method. */
+/** Returns a card's fenced blocks that are YAML or name a method. */
 const recipePlaces = (card: string): TextPart[] =>
   fencedBlocks(card)
     .filter(({ language, begin, end }) => /^ya?ml$/.test(language) || ofRecipe.test(card.slice(begin, end)))
     .map(({ begin, end }): TextPart => [begin, end]);
 
-/** The first recipe's text, if any. */
+/** Returns the first recipe's text in a card, if any. */
 export const recipeBlock = (card: string): string | undefined => {
   const all = recipePlaces(card);
   const place = all.find(([begin, end]) => ofRecipe.test(card.slice(begin, end))) ?? all[0];
@@ -43,8 +43,8 @@ export const recipeBlock = (card: string): string | undefined => {
 };
 
 /**
- * A card's only YAML block or, among several, the one that names a method. Models that are not beside the
- * card are searched at the paths in its layerloom.json.
+ * Returns a card's only YAML block or, among several, the one that names a method. Models that are not beside
+ * the card are searched at the paths in its layerloom.json.
  *
  * @throws RECIPE_INVALID for a card without a recipe, or with several
  */
@@ -58,7 +58,7 @@ export const cardRecipe = async (card: string, file: string): Promise<RecordedRe
   return { text: card, part, ...(recorded === undefined ? {} : { recorded }), recordedFirst: false };
 };
 
-/** From the layerloom.json beside a card, if there is one. */
+/** Reads inputs from the layerloom.json beside a card, if there is one. */
 const recordBeside = async (card: string): Promise<RecordedInputs | undefined> => {
   const file = join(dirname(card), provenanceName);
   if (!(await exists(file))) return undefined;
@@ -66,7 +66,7 @@ const recordBeside = async (card: string): Promise<RecordedInputs | undefined> =
   return inputs.success ? new RecordedInputs(file, inputs.data) : undefined;
 };
 
-/** Undefined for any other text, such as a recipe. */
+/** Parses a provenance file; undefined for any other text, such as a recipe. */
 const provenanceIn = (text: string): Record<string, unknown> | undefined => {
   // A recipe may be YAML, in a file of any name.
   const value = jsonOrNone(text, ownFile);
@@ -74,7 +74,7 @@ const provenanceIn = (text: string): Record<string, unknown> | undefined => {
 };
 
 /**
- * Undefined for other text.
+ * Returns the recipe in a provenance file; undefined for other text.
  *
  * @throws RECIPE_INVALID if an older version recorded no complete recipe
  */

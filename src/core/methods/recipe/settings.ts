@@ -21,13 +21,13 @@ import { type Oddity, warnOfUnknown } from './document/warning.js';
 
 type Scalar = boolean | number | string;
 
-/** Applies to tensors whose names contain `filter`; without a filter, to all. */
+/** A value for tensors whose names contain `filter`; without a filter, for all. */
 interface Conditional {
   readonly filter?: string;
   readonly value: Scalar | readonly Scalar[];
 }
 
-/** The first filter that matches applies; a list is a gradient over layers. */
+/** A parameter in mergekit: the first filter that matches applies; a list is a gradient over layers. */
 export type MergekitValue = Scalar | readonly Scalar[] | Conditional | readonly Conditional[];
 
 /** Names that this reader uses itself. */
@@ -53,15 +53,15 @@ const reserved = new Set([
 /** Which parameters are valid there, and how to warn of others. */
 export interface ParameterPlace {
   readonly method: string;
-  /** By camel-case name; undefined if the method checks parameters itself. */
+  /** Valid parameters by camel-case name; undefined if the method checks parameters itself. */
   readonly known: ReadonlyMap<string, ParameterFacts> | undefined;
   readonly ofModel: boolean;
   readonly warn: (oddity: Oddity) => void;
 }
 
 /**
- * Follows YAML 1.1 and mergekit: quoted numbers are numbers; bare `yes` and `off` are booleans; 1 and 0 are
- * booleans for boolean parameters. Warns of unknown parameters.
+ * Reads parameters like YAML 1.1 and mergekit: quoted numbers are numbers; bare `yes` and `off` are booleans;
+ * 1 and 0 are booleans for boolean parameters. Warns of unknown parameters.
  *
  * @throws RECIPE_INVALID
  */
@@ -86,7 +86,7 @@ export const readParameters = (
   return read;
 };
 
-/** For a method that checks its parameters itself. */
+/** Reads parameters of a method that checks them itself. */
 const unchecked = (entries: Entries, { warn }: ParameterPlace): Map<string, MappingEntry> => {
   for (const [key, { key: mark }] of entries)
     if (reserved.has(toCamelCase(key)))
@@ -140,7 +140,7 @@ const readSetting = (tree: Tree, place: SettingPlace): Tree => {
     : readValue(tree, place);
 };
 
-/** `*` matches all tensors, as does no filter. */
+/** Reads a value with a filter; `*` matches all tensors, as does no filter. */
 const readConditional = (tree: Mapping, place: SettingPlace): Mapping => {
   warnOfUnknown(tree, 'the setting', ['filter', 'value'], place.warn);
   const filter = tree.entries.get('filter');
@@ -168,7 +168,7 @@ const readValue = (tree: Tree, { spec, warn, name }: SettingPlace): Tree => {
   });
 };
 
-/** Warns: a density of 1.5 drops nothing. */
+/** Warns of values above a limit: a density of 1.5 drops nothing. */
 const atMost = (
   read: Leaf,
   { json: { maximum } = {} }: Partial<ParameterSpec> = {},
@@ -182,7 +182,7 @@ const atMost = (
   return leaf(mark, maximum);
 };
 
-/** Python's numbers, with single underscores between digits; limited in length. */
+/** Matches Python's numbers, with single underscores between digits; limited in length. */
 const number = /^(?=.{1,100}$)\s*[-+]?(\d(_?\d)*\.?(\d(_?\d)*)?|\.\d(_?\d)*)(e[-+]?\d+)?\s*$/is;
 const truth = /^(yes|on|Yes|On|YES|ON)$/;
 const falsehood = /^(no|off|No|Off|NO|OFF)$/;
@@ -203,7 +203,7 @@ const readScalar = (given: Leaf, spec: ParameterSpec | undefined): Leaf => {
   return converted === value ? given : leaf(mark, converted);
 };
 
-/** As mergekit (pydantic) does. */
+/** Converts a value as mergekit (pydantic) does. */
 const convert = (value: Leaf['value'], { json = {} }: ParameterSpec): Leaf['value'] => {
   const { type, enum: values } = json as { type?: string; enum?: readonly unknown[] };
   const isFlag = type === 'boolean' || values?.includes(true) === true;
@@ -215,7 +215,7 @@ const convert = (value: Leaf['value'], { json = {} }: ParameterSpec): Leaf['valu
   return type === 'number' && typeof value === 'boolean' ? Number(value) : value;
 };
 
-/** If no filter of an inner parameter matches, the outer value applies. */
+/** Combines parameters: if no filter of an inner one matches, the outer value applies. */
 export const overlay = (inner: Entries, outer: Entries): Map<string, MappingEntry> => {
   const joined = new Map([...outer, ...inner]);
   for (const [name, { key, value }] of inner) {

@@ -24,7 +24,7 @@ import { sourceWords } from './model-places.js';
 
 // Reads `tokenizer:` of either dialect as `TokenizerParameters`.
 
-/** Default: an error. */
+/** Handles unknown keys. Default: an error. */
 export type OnUnknown = (given: Mapping, place: string, known: readonly string[]) => void;
 
 const refuseUnknown: OnUnknown = ({ entries }, place, known) => checkKeys(entries, place, known);
@@ -63,7 +63,7 @@ export const readMergekitTokenizer = async (
   return [['tokenizer', { key: block.key, value }]];
 };
 
-/** Quoted or not, as pydantic does; 0 means no padding. */
+/** Reads a number, quoted or not, as pydantic does; 0 means no padding. */
 const multipleOf = (given: MappingEntry | undefined): MappingEntry | undefined => {
   if (given?.value.kind !== 'leaf') return given;
   const { key, value } = given;
@@ -76,7 +76,7 @@ const sourceField =
   async (value) =>
     isText(value) && (value.value === 'base' || value.value === 'union') ? value : model(value);
 
-/** To a list of `{ token, source, force }`. */
+/** Converts mergekit's tokens to a list of `{ token, source, force }`. */
 const mergekitTokens = async (value: Tree, model: Field, unknown: OnUnknown): Promise<Tree> => {
   const { mark, entries } = expectMapping(value, 'tokens', 'tokens, each with source or force');
   const tokens: Tree[] = [];
@@ -91,7 +91,7 @@ const mergekitTokens = async (value: Tree, model: Field, unknown: OnUnknown): Pr
   return list(mark, tokens);
 };
 
-/** A model, `kind: zero`, or `kind: model_token`. */
+/** Reads the source of a token's embedding: a model, `kind: zero`, or `kind: model_token`. */
 const mergekitEmbedding = async (value: Tree, model: Field, unknown: OnUnknown): Promise<Tree> => {
   const kind = value.kind === 'mapping' ? value.entries.get('kind') : undefined;
   if (value.kind !== 'mapping' || kind === undefined) return model(value);
@@ -120,6 +120,8 @@ const mergekitEmbedding = async (value: Tree, model: Field, unknown: OnUnknown):
 };
 
 /**
+ * Reads a `tokenizer` block.
+ *
  * @param model finds a model, or reads a nested recipe
  * @throws RECIPE_INVALID
  */
@@ -141,7 +143,7 @@ export const ourTokenizer =
     });
   };
 
-/** A word or a model. */
+/** Reads a tokenizer's source: a word or a model. */
 export const ourSource =
   (model: Field): Field =>
   async (value) => {

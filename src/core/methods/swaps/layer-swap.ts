@@ -28,9 +28,9 @@ import { partsOf, positionsOf, swapModels, takesFromBase } from './swap-parts.js
 import { repeatable, repeatedWeights, resolve } from './swap-record.js';
 
 /**
- * Paper, Algorithm 1. Default counts are those of §4.2, for 32 layers; their sum must not exceed the model's
- * layers. Alternatives to counts: `langLayers` and `baseLayers` name any layers; `parts` name any layers and
- * modules of any models.
+ * Parameters of `layer_swap` (paper, Algorithm 1). Default counts are those of §4.2, for 32 layers; their sum
+ * must not exceed the model's layers. Alternatives to counts: `langLayers` and `baseLayers` name any layers;
+ * `parts` name any layers and modules of any models.
  */
 export interface LayerSwapParameters {
   /** Gives all remaining layers and the output's side files. */
@@ -77,7 +77,7 @@ export interface LayerSwapParameters {
   parts?: readonly PartParameters[] | undefined;
 }
 
-/** The parts name all models. */
+/** Parameters of a swap whose parts name all models. */
 export interface SwapOfParts {
   /** The model that gives names, dtypes and side files. Default: that of the part `rest`, or of the first. */
   task?: ModelInput | undefined;
@@ -86,7 +86,7 @@ export interface SwapOfParts {
   parts: readonly PartParameters[];
 }
 
-/** By counts or by parts, as one type for checks. */
+/** A swap by counts or by parts, as one type for checks. */
 type AnySwap = Omit<LayerSwapParameters, 'task' | 'language'> & Pick<SwapOfParts, 'task' | 'language'>;
 
 const isMagnitudeOrPair = (weights: 'magnitude' | number[]): weights is 'magnitude' | [number, number] =>
@@ -221,11 +221,11 @@ const expressionOf = (shares: readonly Share[], position: (of: ModelInput) => nu
     : { kind: 'linear', terms };
 };
 
-/** Treats a norm as outside the layers: Algorithm 1, read literally, gives block norms no layer number. */
+/** Treats norms in layers as outside the layers: Algorithm 1, read literally, gives them no layer number. */
 const outsideIfNorm = (place: Place): Place =>
   place.role === 'blockNorm' ? { ...place, layer: undefined } : place;
 
-/** Tensors that neither expert trained are equal in both. */
+/** The source of each part; tensors that neither expert trained are equal in both. */
 const expertOf: Readonly<Record<PartName, 'task' | 'language' | 'average'>> = {
   language: 'language',
   task: 'task',

@@ -29,9 +29,9 @@ export interface MixtureExpert {
 
 /** Parameters of `mixture`. */
 export interface MixtureParameters {
-  /** Gives attention, norms, embeddings and tokenizer. */
+  /** Model that gives attention, norms, embeddings and tokenizer. */
   base: ModelInput;
-  /** Routers choose among these. */
+  /** Models among whose experts routers choose. */
   models: readonly (ModelInput | MixtureExpert)[];
   /** The expert that processes every token; at most one. */
   sharedExperts?: readonly (ModelInput | MixtureExpert)[] | undefined;
@@ -43,11 +43,14 @@ export interface MixtureParameters {
   gateMode?: (typeof gateModes)[number] | undefined;
   /** The file of the routers. */
   gates?: string | undefined;
-  /** For each token. Default 2. */
+  /** Number of experts for each token. Default 2. */
   expertsPerToken?: number | undefined;
-  /** The start of `Mixtral`, `DeepSeek MoE`, `Qwen MoE` or `Qwen3 MoE`. Default: the first that fits. */
+  /**
+   * The family: the start of `Mixtral`, `DeepSeek MoE`, `Qwen MoE` or `Qwen3 MoE`. Default: the first that
+   * fits.
+   */
   architecture?: string | undefined;
-  /** For random routers and noise. Default 0. */
+  /** Seed of random routers and noise. Default 0. */
   seed?: number | undefined;
 }
 

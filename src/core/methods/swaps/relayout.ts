@@ -6,7 +6,7 @@ import type { ModelInput } from '../framework/declaration/recipe-input.js';
 
 /** Parameters of `relayout`. */
 export interface RelayoutParameters {
-  /** To be written in other shards. */
+  /** The model to write in other shards. */
   model: ModelInput;
 }
 
@@ -14,7 +14,7 @@ const schema = schemaOf<RelayoutParameters>()(z.strictObject({ model: modelSchem
 
 type Parameters = z.output<typeof schema>;
 
-/** Later merges can then link to shards of whole layers. */
+/** Rewrites a model in other shards; later merges can then link to shards of whole layers. */
 export const relayout: Method<Parameters> = {
   name: 'relayout',
   title: 'Relayout',

@@ -17,18 +17,18 @@ import { keptOf } from './revert-kept.js';
 import { thresholdThatKeeps, type WeighedRows } from './threshold-that-keeps.js';
 
 /**
- * Paper §3.3. Three ways to choose: by location (`bottom`, `top`, `keep`, `others`, `norms`), by rows
- * (`threshold` or `targetKept`, and `rows`), or by a partition (`partition`, `side`). `modules` limits the
- * first two.
+ * Parameters of `revert` (paper §3.3). Three ways to choose: by location (`bottom`, `top`, `keep`, `others`,
+ * `norms`), by rows (`threshold` or `targetKept`, and `rows`), or by a partition (`partition`, `side`).
+ * `modules` limits the first two.
  */
 export interface RevertParameters {
   /** The expert's base. */
   base: ModelInput;
-  /** To be reverted in part. */
+  /** The expert to revert in part. */
   model: ModelInput;
-  /** Default 5. */
+  /** Number of first layers. Default 5. */
   bottom?: number | undefined;
-  /** Default 2. */
+  /** Number of last layers. Default 2. */
   top?: number | undefined;
   /**
    * Layers that keep the expert's weights: `middle` for a task expert (§3.3), or bottom and top for a
@@ -248,7 +248,7 @@ const compileByRows = (parameters: Parameters, statistics: TaskVectorStatistics)
   };
 };
 
-/** Only tensors that the filter matches. */
+/** Returns the rows of tensors that the filter matches. */
 const weighedRows = ({ tensors, vectors }: TaskVectorStatistics, filter: TensorFilter): WeighedRows[] =>
   [...vectors].flatMap(([name, vector]) =>
     filter.matches(name) ? [{ vector, parameters: tensors[name]?.parametersPerRow ?? 0 }] : [],

@@ -16,7 +16,7 @@ export const arePaperCounts = ({ bottom, top, bottomTransition, topTransition }:
 export const countsFor = (parameters: Counts & { readonly scaled: boolean }, layers: number): Counts =>
   parameters.scaled ? scale(parameters, layers) : parameters;
 
-/** Default counts, meant for 32 layers, may take most layers of a smaller model. */
+/** Warns if default counts, meant for 32 layers, take most layers of a smaller model. */
 export const ofFewLayers = (counts: Counts, layers: number): string[] => {
   const { bottom, top } = counts;
   if (!arePaperCounts(counts) || bottom + top <= layers / 2) return [];
@@ -55,6 +55,6 @@ export const checkCounts = (
     );
 };
 
-/** As an experiment records them. */
+/** True for a swap by counts, as an experiment records it. */
 export const isByCounts = (configuration: Readonly<Record<string, unknown>>): boolean =>
   ['partition', 'langLayers', 'baseLayers', 'parts'].every((name) => configuration[name] === undefined);

@@ -14,7 +14,7 @@ export interface SwapOrigin {
 }
 
 /**
- * By layer, from 0, and for tensors outside the layers; reads only the parameters. If counts exceed the
+ * Returns sources by layer, from 0, and outside the layers; reads only the parameters. If counts exceed the
  * number of layers, earlier counts win.
  *
  * @param parameters of a swap whose models are `task`, `language` and `base`

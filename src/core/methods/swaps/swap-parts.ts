@@ -8,14 +8,14 @@ import { type Part, type PartParameters, partOf, type Share } from '../framework
 import { same } from '../framework/tensors/tensor-recipe.js';
 import type { Counts } from './swap-counts.js';
 
-/** Parts name the recipe's own models so. */
+/** Names by which parts refer to the recipe's own models. */
 const roles = ['task', 'language', 'base'] as const;
 
 type Role = (typeof roles)[number];
 
 const isRole = (of: ModelInput): of is Role => roles.some((role) => role === of);
 
-/** Besides counts, these divide a swap's output. */
+/** Parameters, besides counts, that divide a swap's output. */
 export interface Dividing {
   readonly task?: ModelInput | undefined;
   readonly language?: ModelInput | undefined;
@@ -34,7 +34,7 @@ const range = (first: number, end: number): readonly number[] =>
 const named = (of: Role): readonly Share[] => [{ of, weight: 1 }];
 
 /**
- * The recipe's parts, or those that lists of layers imply; the rest is the task expert's.
+ * Returns the recipe's parts, or those that lists of layers imply; the rest is the task expert's.
  *
  * @param average of both experts
  */
@@ -87,7 +87,7 @@ export const partsOf = (
 const listed = (set: LayerSet | undefined): readonly number[] =>
   set === undefined ? [] : (parseLayers(set) ?? []);
 
-/** False if the base is only checked. */
+/** True if a swap merges the base, false if the base is only checked. */
 export const takesFromBase = (parameters: Readonly<Record<string, unknown>>): boolean => {
   const { baseLayers, parts } = parameters;
   const names = (part: unknown): boolean =>
@@ -97,8 +97,8 @@ export const takesFromBase = (parameters: Readonly<Record<string, unknown>>): bo
 };
 
 /**
- * The first gives names, dtypes and side files: the task expert; otherwise the model of the part `rest`, or
- * of the first part.
+ * Lists a swap's models. The first gives names, dtypes and side files: the task expert; otherwise the model
+ * of the part `rest`, or of the first part.
  *
  * @throws INVALID_PARAMETER for a part whose model the recipe does not name
  */

@@ -44,7 +44,7 @@ export const repeatable = ({ parameters, counts, used }: Described): Record<stri
 export const repeatedWeights = ({ weights }: Pick<SwapRecord, 'weights'>, used: readonly number[]) =>
   weights === 'magnitude' ? repeatableWeights(used) : weights;
 
-/** As used, in YAML's spelling. */
+/** Returns the parameters as used, in YAML's spelling. */
 export const resolve = ({
   parameters,
   counts,

@@ -1,6 +1,6 @@
 import { itemAt } from '../../base/errors/lookup.js';
 
-/** MAV of each row (NaN if not finite), and a row's number of parameters. */
+/** Each row's MAV (NaN if not finite), and a row's number of parameters. */
 export interface WeighedRows {
   readonly vector: Float32Array;
   readonly parameters: number;

@@ -11,9 +11,9 @@ import { transplantedRows, transplantNotes } from './transplanted.js';
 
 /** Parameters of `transplant`. */
 export interface TransplantParameters {
-  /** Gets another tokenizer. */
+  /** The model that gets another tokenizer. */
   model: ModelInput;
-  /** Gives the tokenizer. The layers are not used, and may have any size. */
+  /** The model that gives the tokenizer; its layers are not used, and may have any size. */
   donor: ModelInput;
   /**
    * For tokens that the model lacks. `omp`: sums of shared tokens' rows, found in the donor's embeddings by

@@ -3,7 +3,7 @@ import type { Formula } from '../operations/formula.js';
 
 type Rows = NonNullable<MethodReport['transplanted']>;
 
-/** By source; undefined if the plan transplants none. */
+/** Counts a transplant's rows by source; undefined if the plan transplants none. */
 export const transplantedRows = ({ shards }: ReportedPlan): Rows | undefined => {
   for (const { shape, expression } of shards.flatMap(({ tensors }) => tensors)) {
     const [rows = 0, ...columns] = shape;
@@ -32,7 +32,7 @@ export const transplantNotes = (plan: ReportedPlan): string[] => {
   ];
 };
 
-/** From the first operand, and from others; undefined unless rows are assembled. */
+/** Counts rows from the first operand, and from others; undefined unless rows are assembled. */
 const countsIn = (inside: unknown): readonly number[] | undefined => {
   const formula = formulaIn(inside);
   if (formula?.kind === 'assemble')
@@ -54,7 +54,7 @@ const runsIn = (operand: unknown): readonly (readonly [number, number, number])[
     ? (operand.runs as readonly (readonly [number, number, number])[])
     : undefined;
 
-/** Also searches nested operands. */
+/** Finds a formula, also in nested operands. */
 const formulaIn = (of: unknown): Formula<unknown> | undefined => {
   if (typeof of !== 'object' || of === null) return undefined;
   if ('kind' in of) return of as Formula<unknown>;

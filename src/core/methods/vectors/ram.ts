@@ -9,7 +9,7 @@ export interface RamParameters {
   epsilon?: SettingInput<number> | undefined;
 }
 
-/** `ramplus_tl` shares it. */
+/** Parameter `epsilon`, also of `ramplus_tl`. */
 export const smallestChange = numberParameter('a number, 0 or more', (value) => value >= 0, 1e-5, {
   minimum: 0,
 });

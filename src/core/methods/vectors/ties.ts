@@ -58,7 +58,7 @@ export const ties: TensorMethod<'required', TiesParameters, 'weight' | 'density'
     },
   });
 
-/** Unweighted, over the models with the elected sign. */
+/** Counts models with the elected sign, unweighted. */
 const counted = (
   base: ModelTensor,
   terms: Consensus<ModelTensor>['terms'],

@@ -18,7 +18,7 @@ import {
 
 const mostRank = 4096;
 
-/** JSON Schema has no flag for case. */
+/** Spells a name in any case for JSON Schema, whose patterns have no flag for it. */
 const anyCase = (name: string): string =>
   name.replace(/[a-z]/g, (letter) => `[${letter}${letter.toUpperCase()}]`);
 
@@ -40,7 +40,7 @@ export const dtypeWords = {
   names: dtypeNames,
 };
 
-/** The unit is checked where shards are laid out. */
+/** A shard size; its unit is checked where shards are laid out. */
 const sizeSchema = z
   .custom<string | number>((value) => typeof value === 'string' || typeof value === 'number')
   .meta({
@@ -50,7 +50,7 @@ const sizeSchema = z
     ],
   });
 
-/** For top-level recipes and experiments. */
+/** Settings of top-level recipes and experiments. */
 export const layoutSettings = {
   layout: setting(z.enum(layouts).optional(), {
     meaning:
@@ -64,7 +64,7 @@ export const layoutSettings = {
   }),
 };
 
-/** For all recipes, nested ones too. */
+/** Settings of all recipes, nested ones too. */
 export const commonSettings = z.strictObject({
   dtype: setting(dtypeSchema.optional(), {
     meaning: 'The floating dtype of the output: every floating tensor is converted, copied ones too.',
@@ -95,7 +95,7 @@ export const commonSettings = z.strictObject({
   }),
 });
 
-/** For top-level recipes only. */
+/** Settings of top-level recipes only. */
 export const outputSettings = z.strictObject({
   config: setting(z.string().min(1).optional(), {
     meaning:

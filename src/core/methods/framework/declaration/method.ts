@@ -15,7 +15,7 @@ export interface ModelReference {
   /** `task`, `language`, `base`, `model` and others. */
   readonly role: string;
   readonly model: ModelInput;
-  /** For errors. Default: the role. */
+  /** Place in the recipe, for errors. Default: the role. */
   readonly path?: RecipePath;
   /** True if the method takes, and checks, only some tensors; the model may then be given several times. */
   readonly inPart?: boolean;
@@ -58,7 +58,7 @@ export interface TaskVectorStatistics {
   readonly vectors: ReadonlyMap<string, Float32Array>;
 }
 
-/** As `NeededStatistics` asks, in the order of its experts. */
+/** Statistics as `NeededStatistics` asks for them, in the order of its experts. */
 export interface Statistics {
   readonly taskVectors: readonly TaskVectorStatistics[];
   /** For `thresholds`: magnitudes. */
@@ -72,7 +72,7 @@ export type MajoritySign = -1 | 0 | 1;
 
 export const noStatistics: Statistics = { taskVectors: [], thresholds: [], majoritySign: 0 };
 
-/** Names and configuration, without weights. */
+/** A model's names and configuration, without weights. */
 export interface ModelView {
   readonly name: string;
   /** The recipe that makes the model; absent for a checkpoint. */
@@ -84,9 +84,8 @@ export interface ModelView {
   readonly config?: Readonly<Record<string, unknown>> | undefined;
 }
 
-/** The merged models and their statistics. */
 export interface CompileContext extends Statistics {
-  /** The first model's. */
+  /** Number of the first model's layers. */
   readonly layers: number;
   readonly models: readonly ModelView[];
 }
@@ -94,7 +93,7 @@ export interface CompileContext extends Statistics {
 /** An output tensor, for outputs whose tensors differ from the first model's. */
 export interface OutputTensor {
   readonly name: string;
-  /** Gives dtype and shape. */
+  /** The tensor whose dtype and shape the output tensor gets. */
   readonly like: ModelTensorPlace;
   /** Default: the shape of `like`. */
   readonly shape?: Shape;
@@ -108,15 +107,15 @@ export interface ModelTensorPlace {
 
 /** A method with resolved parameters. Maps a tensor's place to an expression without I/O. */
 export interface Compiled {
-  /** As used, in YAML's spelling, for `layerloom.json` and the card. */
+  /** The parameters as used, in YAML's spelling, for `layerloom.json` and the card. */
   readonly resolved: Readonly<Record<string, unknown>>;
-  /** Reproduce the merge, if some parameters are computed, such as weights. Default: the recipe's. */
+  /** Parameters that reproduce the merge, if some are computed, such as weights. Default: the recipe's. */
   readonly again?: Readonly<Record<string, unknown>>;
   /** @throws INVALID_PARAMETER if the tensor has no expression */
   expressionOf(place: Place, tensor: string): Expression;
-  /** As used for the tensor, for `--explain`. */
+  /** The parameters as used for one tensor, for `--explain`. */
   parametersOf?(place: Place, tensor: string): Readonly<Record<string, unknown>>;
-  /** If they differ from the first model's tensors. */
+  /** The output's tensors, if they differ from the first model's. */
   readonly outputs?: readonly OutputTensor[];
   /** If layers are rearranged: for each output layer, the layer it is like, and layers combined with it. */
   readonly layersLike?: readonly Origin[];
@@ -126,13 +125,12 @@ export interface Compiled {
   readonly configEdits?: Readonly<Record<string, unknown>>;
   /** For a mixture of experts from dense models: its `model_type`, and its experts' layout. */
   readonly mixture?: { readonly family: string; readonly form: ExpertLayout };
-  /** About results that users probably do not want. */
+  /** Warnings about results that users probably do not want. */
   readonly warnings?: readonly string[];
   /** Filters that matched no tensor; complete after `expressionOf` was called for all tensors. */
   unused?(): readonly { readonly what: string; readonly path: RecipePath }[];
 }
 
-/** Which models a method takes. */
 export interface Takes {
   /** `required`: every recipe needs a base. `optional`: a recipe may name one. `none`: no such parameter. */
   readonly base: 'required' | 'optional' | 'none';
@@ -144,7 +142,6 @@ export interface Takes {
   readonly startsFromBase?: boolean;
 }
 
-/** A plan, as its method reports on it. */
 export interface ReportedPlan {
   readonly recipe: Readonly<Record<string, unknown>>;
   readonly inputs: readonly { readonly name: string; readonly role: string }[];
@@ -172,7 +169,7 @@ export interface Kept {
 
 /** Figures for a merge's result and `layerloom.json`. */
 export interface MethodReport {
-  /** For all tensors together, and for each. */
+  /** Rows kept of all tensors together, and of each. */
   readonly kept?: { readonly all: Kept; readonly tensors: Readonly<Record<string, Kept>> };
   /** Embedding rows after a change of tokenizer; `padding` rows belong to no token. */
   readonly transplanted?: {
@@ -195,7 +192,7 @@ export interface Citation {
   readonly source: { readonly arxiv: string } | { readonly url: string };
 }
 
-/** A merge method, with its own file under src/core/methods/ and an entry in src/core/methods/index.ts. */
+/** A merge method; each has a file under src/core/methods/ and an entry in src/core/methods/index.ts. */
 export interface Method<Parameters> {
   /** In snake_case. */
   readonly name: string;
@@ -203,12 +200,12 @@ export interface Method<Parameters> {
   /** Fills in defaults; `shape` has a key for each parameter. */
   readonly schema: z.ZodType<Parameters> & { readonly shape: object };
   readonly tags: readonly string[];
-  /** For the model card; they may depend on the parameters. */
+  /** Citations for the model card; they may depend on the parameters. */
   readonly citations?: readonly Citation[] | ((parameters: Parameters) => readonly Citation[]);
   readonly takes: Takes;
-  /** In the order of terms. The first gives names, dtypes, side files and configuration. */
+  /** The models in the order of terms. The first gives names, dtypes, side files and configuration. */
   models(parameters: Parameters): readonly ModelReference[];
-  /** Checked against the others but not merged, such as a base. */
+  /** Models that are checked against the others but not merged, such as a base. */
   companions(parameters: Parameters): readonly ModelReference[];
   readonly keepsCard: boolean;
   /** True if layers must be numbered 0 to L−1. */
@@ -219,15 +216,14 @@ export interface Method<Parameters> {
   readonly standsAlone?: boolean;
   /** The parameter that lists a file for each model. Experiments do not run methods with such files. */
   readonly filesOfModels?: string;
-  /** Alternative sets. Default: read from the schema. */
+  /** Required parameters, as alternative sets. Default: read from the schema. */
   readonly required?: readonly (readonly string[])[];
   /** True if these unchecked parameters need the base, although `takes` says `optional`. */
   needsBase?(parameters: Readonly<Record<string, unknown>>): boolean;
   /** Parameters that have no effect beside the given unchecked ones; experiments do not record them. */
   idle?(parameters: Readonly<Record<string, unknown>>): readonly string[];
-  /** How the first model gets the second's tokenizer. */
   transplant?(parameters: Parameters): TransplantRequest;
-  /** Undefined if headers suffice. */
+  /** Statistics that the method needs; undefined if headers suffice. */
   statistics?(parameters: Parameters): NeededStatistics | undefined;
   /** @throws LayerloomError if the parameters do not fit the models */
   compile(parameters: Parameters, context: CompileContext): Compiled;

@@ -150,7 +150,7 @@ export const tokenizerTransplantation: Citation = {
   source: { arxiv: '2506.06607' },
 };
 
-/** For methods without a publication of their own. */
+/** Citation for methods without a publication of their own. */
 export const mergekit: Citation = {
   key: 'goddard2024mergekit',
   title: "Arcee's MergeKit: A Toolkit for Merging Large Language Models",

@@ -7,13 +7,13 @@ export interface ParameterFacts {
   readonly perModel: boolean;
 }
 
-/** Undefined for schemas of other methods. */
+/** Returns facts about a schema's parameters; undefined for other schemas than a method's. */
 export const factsOf = (schema: z.ZodType): ParameterFacts | undefined => {
   const facts = z.globalRegistry.get(schema);
   return facts !== undefined && 'spec' in facts ? (facts as unknown as ParameterFacts) : undefined;
 };
 
-/** By camel-case name; undefined for other methods. */
+/** Returns a tensor method's parameters by camel-case name; undefined for other methods. */
 export const tensorParameters = ({
   schema,
 }: Pick<Method<never>, 'schema'>): ReadonlyMap<string, ParameterFacts> | undefined => {

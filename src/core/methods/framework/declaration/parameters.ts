@@ -20,7 +20,7 @@ const named = (value: ModelInput): unknown => {
   return typeof model === 'string' && typeof name === 'string' ? `${name}=${model}` : model;
 };
 
-/** A location, or a nested recipe. */
+/** A model: a location, or a nested recipe. */
 export const modelSchema = z.preprocess(
   named,
   z.custom<ModelInput>(isModel, {
@@ -37,11 +37,11 @@ export const countSchema = countOf('layers');
 
 const sum = (weights: readonly number[]): number => weights.reduce((total, weight) => total + weight, 0);
 
-/** Within rounding, so that no division by the sum is possible. */
+/** True if weights sum to 0 within rounding, so that no division by the sum is possible. */
 const sumsToZero = (weights: readonly number[]): boolean =>
   Math.abs(sum(weights)) <= 1e-8 * Math.max(...weights.map(Math.abs));
 
-/** Weights may be negative, but must not sum to 0. */
+/** A list of weights, which may be negative, but must not sum to 0. */
 export const weightsSchema = z
   .array(z.number({ error: 'finite numbers' }), { error: 'a list of numbers' })
   .min(1, { error: 'a weight for each model' })
@@ -78,7 +78,7 @@ export const magnitudeStatistics = (
   return { base, experts, what: { kind: 'rows', rows: 'input', eachRow: false } };
 };
 
-/** `magnitude weights: math-1 0.5112, swh-1 0.4888`. */
+/** Formats weights: `magnitude weights: math-1 0.5112, swh-1 0.4888`. */
 export const weightNotes = ({ recipe, inputs }: ReportedPlan): string[] => {
   const found: readonly (readonly [kind: unknown, weights: unknown])[] = [
     ['magnitude', recipe['magnitude_weights']],
@@ -92,18 +92,18 @@ export const weightNotes = ({ recipe, inputs }: ReportedPlan): string[] => {
   });
 };
 
-/** Undefined if all are checkpoints. */
+/** Returns the models that a recipe merges; undefined if all are checkpoints. */
 const mergedIn = ({ models, task, language, model }: Readonly<Record<string, unknown>>) => {
   if (Array.isArray(models)) return models as readonly unknown[];
   if (task !== undefined) return [task, language];
   return model === undefined ? undefined : [model];
 };
 
-/** `soup(math-1, math-2)` for a recipe. */
+/** Names a model; `soup(math-1, math-2)` for a recipe. */
 const nameOf = (model: unknown): string =>
   isObject(model) ? `${model['method']}(${(mergedIn(model) ?? []).map(nameOf).join(', ')})` : String(model);
 
-/** As given and, for `magnitude`, also the computed numbers. */
+/** Returns weights as given and, for `magnitude`, also the computed numbers. */
 export const resolvedWeights = (
   weights: readonly number[] | 'magnitude',
   used: readonly number[],
@@ -116,7 +116,7 @@ export const repeatableWeights = (used: readonly number[]): readonly number[] =>
   return normalise(shares).every((share, index) => share === shares[index]) ? shares : used;
 };
 
-/** Over all rows of all tensors, except rows with NaN or infinity. */
+/** Returns the mean MAV over all rows of all tensors, except rows with NaN or infinity. */
 export const meanMavOf = (
   tensors: readonly { readonly rows: number; readonly meanMav: number; readonly nonFiniteRows: number }[],
 ): number => {
@@ -129,7 +129,7 @@ export const meanMavOf = (
   return sum / rows;
 };
 
-/** w / Σw in float64; kernels round the results to their precision. */
+/** Returns w / Σw in float64; kernels round the results to their precision. */
 export const normalise = (weights: readonly number[]): number[] => {
   const total = sum(weights);
   return weights.map((weight) => weight / total);

@@ -1,7 +1,7 @@
 import type { z } from 'zod';
 import type { commonSettings, outputSettings } from './common-settings.js';
 
-/** methods/recipes.ts adds members, to avoid imports here. */
+/** Filled by methods/recipes.ts, to avoid imports here. */
 // biome-ignore lint/suspicious/noEmptyInterface: filled by declaration merging
 export interface RecipesByMethod {}
 
@@ -17,19 +17,19 @@ export interface CustomMethods {}
 export interface TokenizerParameters {
   /**
    * - `auto` (default): the union of vocabularies, with at least as many rows as the largest model. An error
-   * if a shared token has different ids.
+   *   if a shared token has different ids.
    * - `strict`: an error if vocabularies differ.
    * - `union`: all tokens, the base's first; `base`: tokens of the base, or of the first model; a model: its
-   * tokens. As many rows as tokens, as in mergekit.
+   *   tokens. As many rows as tokens, as in mergekit.
    */
   source?: ModelInput | undefined;
   /** Tokens whose embeddings come from elsewhere than `source`. */
   tokens?: readonly TokenParameters[] | undefined;
-  /** The new rows are the mean of the others. */
+  /** Rounds the number of rows up to a multiple; the new rows are the mean of the others. */
   padToMultipleOf?: number | undefined;
 }
 
-/** A token that no model has is added to the vocabulary. */
+/** A token and the source of its embedding. A token that no model has is added to the vocabulary. */
 export interface TokenParameters {
   token: string;
   /** A model that has the token; another token of a model; or zeros. Default: the tokenizer's `source`. */
@@ -43,7 +43,7 @@ export interface TokenParameters {
   force?: boolean | undefined;
 }
 
-/** common-settings.ts has more. */
+/** Settings of any recipe; common-settings.ts has more. */
 export interface CommonParameters extends z.input<typeof commonSettings>, z.input<typeof outputSettings> {
   /** Short for a `tokenizer` that has only `source`. */
   tokenizerSource?: ModelInput | undefined;

@@ -4,7 +4,7 @@ import { checkpointMerging, modelSoups, pretrainedAveraging } from './papers.js'
 // Weights of a run's checkpoints, oldest first. Imports no library, because the command line imports names
 // from here.
 
-/** Divided by its peak, after a share x of the decay. */
+/** The learning rate after a share x of the decay, divided by its peak. */
 const decays = {
   linear: (x: number) => 1 - x,
   cosine: (x: number) => (1 + Math.cos(Math.PI * x)) / 2,
@@ -14,7 +14,7 @@ const decays = {
 export type Decay = keyof typeof decays;
 
 export interface ScheduleSettings {
-  /** For `wsm`. */
+  /** Shape of the decay, for `wsm`. */
   readonly decay: Decay;
   /** For `ema`: the share of each newer checkpoint in the average, between 0 and 1. */
   readonly alpha: number;
@@ -63,11 +63,11 @@ export const decayNames = namesOf<Decay>(decays);
 
 const kindOf = (schedule: Schedule): ScheduleKind => kinds[schedule];
 
-/** Undefined if the schedule uses none. */
+/** Returns the setting that a schedule uses, if any. */
 export const settingOf = (schedule: Schedule): keyof ScheduleSettings | undefined => kindOf(schedule).takes;
 
 export const citationsOf = (schedule: Schedule): readonly Citation[] => kindOf(schedule).citations;
 
-/** In float64, oldest first; they sum to 1 within rounding. */
+/** Returns weights in float64, oldest first; they sum to 1 within rounding. */
 export const scheduleWeights = (schedule: Schedule, count: number, settings: ScheduleSettings): number[] =>
   kindOf(schedule).weights(count, settings);

@@ -6,7 +6,7 @@ export type Scalar = number | boolean | string;
 
 /**
  * A parameter in a recipe: one value; a list, which is a gradient over the layers; or values with filters,
- * where the first match counts. A filter is a part of a tensor's name. `*` or no filter matches all tensors.
+ * where the first match counts. A filter is a part of a tensor's name; `*` or no filter matches all.
  */
 export type SettingInput<Value extends Scalar = Scalar> =
   | Value
@@ -27,7 +27,7 @@ export interface ParameterSpec<Value extends Scalar = Scalar> {
   accepts(value: unknown): value is Value;
   /** Absent if the recipe must give a value. */
   readonly default?: Value;
-  /** JSON Schema of a value, for editors. May accept more than `accepts`. */
+  /** JSON Schema of a value, for editors; may accept more than `accepts`. */
   readonly json?: Readonly<Record<string, unknown>>;
 }
 
@@ -155,7 +155,7 @@ const checkValues = (
   return values as readonly Scalar[];
 };
 
-/** At `t` (0 to 1) in equidistant values. Only numbers are interpolated. */
+/** Interpolates at `t` (0 to 1) in equidistant values; takes the lower value unless both are numbers. */
 const interpolate = (values: readonly Scalar[], t: number): Scalar => {
   const scaled = t * (values.length - 1);
   const index = Math.floor(scaled);
@@ -173,7 +173,7 @@ export const invalidSetting = (path: RecipePath, value: unknown, expected: strin
   );
 
 /**
- * The first setting that has a value for the tensor counts; otherwise the default.
+ * Returns the value of the first setting that has one for the tensor, otherwise the default.
  *
  * @param settings the most specific first
  * @throws INVALID_PARAMETER if there is neither value nor default

@@ -5,7 +5,7 @@ import type { ModelInput } from '../declaration/recipe-input.js';
 import { invalidSetting } from '../declaration/settings.js';
 import type { LayerSlice, TensorRecipe } from './tensor-recipe.js';
 
-/** The slice, the index in it, and the position there from 0 to 1. */
+/** An output layer: its slice, its index there, and its position there from 0 to 1. */
 export interface Layer {
   readonly slice: LayerSlice;
   readonly offset: number;
@@ -30,7 +30,7 @@ export const layersOf = (slice: LayerSlice): Layer[] => {
   }));
 };
 
-/** Outside the layers: the first slice's start (embeddings) or the last's. */
+/** Returns the place of a tensor outside the layers: the first slice's start (embeddings) or the last's end. */
 export const placeIn = (
   slices: readonly LayerSlice[],
   layers: readonly Layer[],
@@ -68,7 +68,7 @@ const namesOf = (view: CompileContext['models'][number]): ReadonlyMap<string, st
   return names;
 };
 
-/** The tensor of the same module in another layer. */
+/** Returns the name of the same module's tensor in another layer. */
 export const nameIn = (
   view: CompileContext['models'][number] | undefined,
   layer: number,
@@ -136,14 +136,14 @@ export const stacked = (
   };
 };
 
-/** The prefix of layer names: `model.layers.`. */
+/** Returns the prefix of layer names: `model.layers.`. */
 const stackOf = ({ places }: CompileContext['models'][number]): string | undefined => {
   for (const [name, { layer, module }] of places)
     if (layer !== undefined) return name.slice(0, name.length - module.length - String(layer).length - 1);
   return undefined;
 };
 
-/** True outside the layers if the name has a layer number: multi-token prediction. */
+/** True for a tensor outside the layers with a layer number: multi-token prediction. */
 const isNumbered = (name: string, stack: string): boolean =>
   name.startsWith(stack) && /^\d+\./.test(name.slice(stack.length));
 

@@ -18,7 +18,7 @@ import {
 } from './tensor-recipe.js';
 import type { BaseUse, ModelCount, TensorInput, TensorMethodSpec, Values } from './tensor-spec.js';
 
-/** In `{ model, name }`, `name` belongs to the model. */
+/** Returns an entry of `models`; in `{ model, name }`, `name` belongs to the model. */
 const asEntry = (value: unknown): unknown => {
   if (typeof value !== 'object' || value === null || !('model' in value) || 'method' in value)
     return { model: value };
@@ -33,7 +33,7 @@ const rangeSchema = z.tuple([z.int().nonnegative(), z.int().nonnegative()], {
   error: '[first layer, the one after the last]',
 });
 
-/** Accept anything: `Setting` checks the values later. */
+/** Accepts any values, because `Setting` checks them later. */
 const unknowns = (
   specs: Readonly<Record<string, ParameterSpec>>,
   perModel: boolean,
@@ -83,7 +83,7 @@ const schemaOf = (spec: TensorMethodSpec): Method<TensorRecipe>['schema'] => {
 type None = Readonly<Record<never, never>>;
 
 /**
- * Makes a method from a spec; adds gradients, filters, slices and precedence (docs/methods.md).
+ * Makes a method from a spec, with gradients, filters, slices and precedence (docs/methods.md).
  *
  * @example tensorMethod({ name: 'nearswap', title: 'NearSwap', base: 'required', models: { least: 1, most: 1
  *   }, shared: { t: anyNumber() }, expression: ({ base, models: [source], shared: { t } }) => ({ kind:
@@ -148,7 +148,7 @@ export const tensorMethod = <
   };
 };
 
-/** A constant: a statistic of the whole model needs it. */
+/** Returns a parameter that must be constant, because a statistic of the whole model needs it. */
 const constantOf = (
   name: string,
   { name: by, perModel = {} }: TensorMethodSpec,
@@ -168,7 +168,7 @@ const constantOf = (
   return preset;
 };
 
-/** Each model once: the donor first, and the base last unless it is the donor. */
+/** Lists each model once: the donor first, and the base last unless it is the donor. */
 const distinctModels = (recipe: TensorRecipe): readonly ModelReference[] => {
   const references: ModelReference[] = [];
   const add = (role: string, model: ModelInput | undefined, path: RecipePath) => {

@@ -4,10 +4,10 @@ import type { Scalar, SettingInput } from '../declaration/settings.js';
 import type { TensorRecipe } from './tensor-recipe.js';
 import type { BaseUse } from './tensor-spec.js';
 
-/** As recipes give them, all optional: the types do not tell which have defaults. */
+/** Parameters as recipes give them, all optional: the types do not tell which have defaults. */
 export type Settings<Values> = { [Name in keyof Values]?: SettingInput<Values[Name] & Scalar> | undefined };
 
-/** All required, so that two types can be compared. */
+/** All parameters as required, so that two types can be compared. */
 type Given<Parameters> = { [Name in keyof Parameters]-?: Exclude<Parameters[Name], undefined> };
 
 /**
@@ -42,7 +42,7 @@ export type SliceEntry<Parameters, PerModel extends keyof Parameters> = {
     /** First layer, and the layer after the last; each source gives equally many. */
     layerRange: readonly [number, number];
   } & Partial<Pick<Parameters, PerModel>>)[];
-  /** Default: the recipe's base. */
+  /** The slice's base. Default: the recipe's. */
   base?: ModelInput | undefined;
 } & Partial<Parameters>;
 
@@ -84,7 +84,7 @@ type TensorParameters<Base extends BaseUse, Parameters, PerModel extends keyof P
     dialect?: 'mergekit' | Dialect | undefined;
   };
 
-/** For `CustomMethods` (docs/methods.md). */
+/** Types a method's parameters, for `CustomMethods` (docs/methods.md). */
 export type MethodParameters<M> =
   M extends TensorMethod<infer Base, infer Parameters, infer PerModel, infer Dialect>
     ? TensorParameters<Base, Parameters, PerModel & keyof Parameters, Dialect>

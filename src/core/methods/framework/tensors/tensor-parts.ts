@@ -5,7 +5,7 @@ import type { RecipePath } from '../declaration/method.js';
 import { matches } from '../match-names.js';
 import { type PartName, partNames } from '../part-names.js';
 
-/** Names, or patterns of whole names with `*`. */
+/** Tensors by part: names, or patterns of whole names with `*`. */
 export interface TensorParts {
   language?: readonly string[] | undefined;
   task?: readonly string[] | undefined;
@@ -20,12 +20,12 @@ const names = z
 
 const parts = z.strictObject({ language: names, task: names, both: names, neither: names });
 
-/** Replace a `partition.json`'s path before recipes are checked. */
+/** A partition; a `partition.json`'s path is replaced before recipes are checked. */
 export const partitionSchema = z.union([z.string(), parts], {
   error: `the file that \`${layerloomCommand('partition')}\` wrote, or its parts: language, task, both, neither`,
 });
 
-/** Remembers which patterns matched. */
+/** Finds the part of a tensor, and remembers which patterns matched. */
 export class PartOfTensor {
   readonly #parts: readonly { readonly part: PartName; readonly pattern: string }[];
   readonly #used = new Set<string>();

@@ -23,7 +23,7 @@ export interface LayerSlice {
   readonly path: RecipePath;
 }
 
-/** Everything that can be checked without opening models has been checked. */
+/** A checked recipe, as far as checks need no open models. */
 export interface TensorRecipe {
   readonly base: ModelInput | undefined;
   readonly models: readonly ModelSettings[];
@@ -31,11 +31,11 @@ export interface TensorRecipe {
   readonly slices: readonly LayerSlice[] | undefined;
   readonly settings: Settings;
   readonly dialect: string;
-  /** Gives names, dtypes and side files: the first. */
+  /** The model that gives names, dtypes and side files: the first. */
   readonly donor: ModelInput;
 }
 
-/** Models are checked, settings are not. */
+/** A recipe whose models are checked, but not its settings. */
 export interface RawTensorRecipe {
   readonly base?: ModelInput;
   readonly models?: readonly RawModel[];
@@ -62,7 +62,7 @@ export const settingsOf = (
       .map(([name, spec]) => [name, new Setting(spec, raw[name], [...path, name])]),
   );
 
-/** Nested recipes are equal by content. */
+/** True for the same model; nested recipes are equal by content. */
 export const same = (a: unknown, b: unknown): boolean =>
   a !== undefined && (a === b || (typeof a === 'object' && typeof b === 'object' && isDeepStrictEqual(a, b)));
 

@@ -6,10 +6,10 @@ import type { ParameterSpecs, Scalar } from '../declaration/settings.js';
 /** Parameter values for one tensor, by name. */
 export type Values = Readonly<Record<string, Scalar>>;
 
-/** `ignored`: mergekit's dialect merges the base as a model, ours only checks it. */
+/** How a method uses the base. `ignored`: mergekit's dialect merges it as a model, ours only checks it. */
 export type BaseUse = 'required' | 'optional' | 'ignored';
 
-/** Without the base. Unlimited if `most` is absent. */
+/** Limits on the number of models, without the base. Unlimited if `most` is absent. */
 export interface ModelCount {
   readonly least: number;
   readonly most?: number;
@@ -43,18 +43,17 @@ export interface TensorInput<
 > {
   readonly tensor: string;
   readonly base: BaseTensor<Base>;
-  /** In the recipe's order. */
+  /** The models' tensors, in the recipe's order. */
   readonly models: EachModel<Count, ModelTensor>;
   readonly perModel: EachModel<Count, PerModel>;
   readonly shared: Shared;
-  /** By model, from `statistics`; and the prevailing sign of the summed changes that reach it. */
+  /** Thresholds by model, from `statistics`; and the prevailing sign of the summed changes that reach them. */
   readonly thresholds: readonly number[];
   readonly majoritySign: MajoritySign;
-  /** In the recipe, for errors. */
+  /** Place in the recipe, for errors. */
   readonly path: RecipePath;
 }
 
-/** As passed to `statistics`. */
 export interface WholeModels<PerModel = Values, Dialect extends string = string> {
   readonly base: ModelInput;
   readonly models: readonly ModelInput[];
@@ -77,20 +76,20 @@ export interface TensorMethodSpec<
   readonly name: string;
   readonly title: string;
   readonly tags?: readonly string[];
-  /** For the model card. */
+  /** Citations for the model card. */
   readonly citations?: readonly Citation[];
   readonly base: Base;
-  /** True if no common ancestor is the start, but the base. */
+  /** True if the base is the start of the merge, not a common ancestor. */
   readonly startsFromBase?: boolean;
-  /** Limits without the base. Default: one model or more. */
+  /** Limits on models, without the base. Default: one or more. */
   readonly models?: Count;
   readonly shared?: ParameterSpecs<Shared>;
-  /** Each model's entry may override these. */
+  /** Parameters that each model's entry may override. */
   readonly perModel?: ParameterSpecs<PerModel>;
   /** Dialects besides mergekit's, which is the default. */
   readonly dialects?: readonly Dialect[];
-  /** Called only for recipes in `dialects`. */
+  /** Statistics that recipes in `dialects` need; not called for others. */
   statistics?(recipe: WholeModels<PerModel, Dialect>): NeededStatistics | undefined;
-  /** Must be pure: calls come in any order. */
+  /** Returns the tensor's formula. Must be pure: calls come in any order. */
   expression(input: TensorInput<Base, Count, Shared, PerModel>, dialect: 'mergekit' | Dialect): Expression;
 }

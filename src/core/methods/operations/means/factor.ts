@@ -18,7 +18,7 @@ export interface Factor<T> {
   readonly terms: readonly {
     readonly source: T;
     readonly coefficient: number;
-    /** Only for descriptions. */
+    /** The operand's weight, only for descriptions. */
     readonly weight: number;
   }[];
 }

@@ -9,8 +9,8 @@ import { decimals } from '../program/words.js';
 
 /**
  * origin + Σ cᵢ(xᵢ − origin), or Σ cᵢxᵢ without an origin. A rule (rules.ts) computes the coefficients cᵢ
- * from the Gram matrix of the vectors xᵢ − origin. There is one set of coefficients for the whole tensor, or
- * for each output row (vectors along the last dimension), or for each input row (along dimension 0).
+ * from the Gram matrix of the vectors xᵢ − origin: once for the whole tensor, or for each output row (vectors
+ * along the last dimension), or for each input row (along dimension 0).
  */
 export interface GramFormula<T> {
   readonly kind: 'gram';

@@ -4,7 +4,7 @@ import type { Value } from './program.js';
 export interface BoundToFind {
   readonly value: Value;
   readonly kept: number;
-  /** Among equal magnitudes, lower indexes count as above if true, higher ones if false. */
+  /** True if lower indexes count as above among equal magnitudes; false if higher ones do. */
   readonly early: boolean;
   /** True if all elements with the bound's magnitude count as above. */
   readonly threshold?: boolean;
@@ -14,7 +14,7 @@ export interface BoundToFind {
 
 /** Bounds guessed from a sample, so that a tensor can be computed before exact bounds are known. */
 export interface GuessedBounds {
-  /** Undefined before guessing. Bounds set by the caller are used unchanged. */
+  /** The guesses; undefined before guessing. Bounds set by the caller are used unchanged. */
   bounds: readonly MagnitudeBound[] | undefined;
   /** The guessed bounds, and the exact ones to find for each. */
   wanted: readonly (BoundToFind & { readonly index: number })[];

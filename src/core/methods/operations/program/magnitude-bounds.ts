@@ -11,7 +11,7 @@ export const nothing: MagnitudeBound = { bits: 0xffff_ffff, cutoff: 0, early: tr
 const everything: MagnitudeBound = { bits: 0, cutoff: Number.MAX_SAFE_INTEGER, early: true };
 
 /**
- * Exactly `kept` elements lie above each bound; the index breaks ties.
+ * Finds bounds above which exactly `kept` elements lie; the index breaks ties.
  *
  * @param guessed allows guesses, if a sample is clear enough
  */
@@ -68,7 +68,10 @@ export const boundsOf = async (
   return bounds;
 };
 
-/** A share of one magnitude's elements lies above, if spread evenly. Cuts between rows. */
+/**
+ * Returns a bound above which a share of one magnitude's elements lies, if they are spread evenly. Cuts
+ * between rows.
+ */
 const boundAt = (
   { elements, columns }: Program,
   bits: number,

@@ -7,9 +7,9 @@ export interface Counted {
   readonly above: readonly number[];
   /** Elements in each bin of a value's window. */
   readonly counts: readonly (Uint32Array | Float64Array)[];
-  /** For each candidate: numbers of elements with exactly this magnitude, by block. */
+  /** Numbers of elements with exactly each candidate's magnitude, by block. */
   readonly exact: readonly (readonly (readonly number[])[])[];
-  /** All elements, or the sample's. */
+  /** Number of elements counted: all, or the sample's. */
   readonly elements: number;
 }
 
@@ -18,11 +18,11 @@ export interface TiedElement {
   readonly value: Value;
   readonly bits: number;
   readonly ordinal: number;
-  /** By block; undefined if not counted yet. */
+  /** Counts by block; undefined if not counted yet. */
   readonly ofBlocks: readonly number[] | undefined;
 }
 
-/** Rows of a stored matrix: targets to approximate, by sums of atoms. `to` of each run is not used. */
+/** Rows of a stored matrix to approximate by sums of atoms. `to` of each run is not used. */
 export interface Pursued {
   readonly matrix: StoredTensor;
   readonly width: number;
@@ -36,29 +36,28 @@ export type Pursuits = readonly {
   readonly squares: number;
   /** ‖target − sum‖² */
   readonly error: number;
-  /** In the order of choice. */
+  /** Atoms in the order of choice. */
   readonly atoms: Float64Array;
   readonly coefficients: Float64Array;
 }[];
 
-/** Sums are float64, in block order, whatever the number of threads. */
+/** Measures whole tensors. Sums are float64, in block order, whatever the number of threads. */
 export interface Measurer {
   /** Σ xᵢxⱼ for pairs i ≤ j, in the order of `pairIndex`. */
   gram(program: Program, values: readonly Value[]): Promise<Float64Array>;
-  /** Like `gram`, for each row along the last dimension. */
   rowGram(program: Program, values: readonly Value[]): Promise<Float64Array>;
   columnGram(program: Program, values: readonly Value[]): Promise<Float64Array>;
   columnSums(program: Program, value: Value): Promise<Float64Array>;
   magnitudes(program: Program, values: readonly Value[]): Promise<Float64Array>;
   /** For each row, the Kullback-Leibler divergence of softmax(x) from softmax(base). */
   divergence(program: Program, x: Value, base: Value): Promise<Float64Array>;
-  /** Zeros of either sign, for each value. */
+  /** Counts zeros of either sign, for each value. */
   zeros(program: Program, values: readonly Value[]): Promise<readonly number[]>;
-  /** Positive elements minus negative ones, for each value. */
+  /** Returns positive elements minus negative ones, for each value. */
   signs(program: Program, values: readonly Value[]): Promise<Float64Array>;
-  /** By orthogonal matching pursuit. */
+  /** Approximates targets by orthogonal matching pursuit. */
   pursue(pursued: Pursued): Promise<Pursuits>;
-  /** Over each value's window, of all elements or of a sample. */
+  /** Counts magnitudes over each value's window, in all elements or a sample. */
   histogram(
     program: Program,
     values: readonly Value[],
@@ -66,7 +65,7 @@ export interface Measurer {
     bins: number,
     sample: boolean,
   ): Promise<Counted>;
-  /** 0 if sampling would not save a pass. */
+  /** Number of elements in a sample; 0 if sampling would not save a pass. */
   sampleSize(program: Program): number;
   /** Each tied element's index in the tensor. */
   findTies(program: Program, tied: readonly TiedElement[]): Promise<number[]>;

@@ -10,13 +10,13 @@ export interface Target {
   readonly shape: Shape;
 }
 
-/** Measured on whole tensors, in one pass over the operands. */
+/** A statistic of whole tensors, measured in one pass over the operands. */
 export interface Statistic<T> {
   readonly what: string;
   readonly operands: readonly T[];
 }
 
-/** Recipes may vary it over layers and modules; for charts. */
+/** A number that recipes may vary over layers and modules; for charts. */
 export interface Figure<T> {
   readonly name: string;
   /** The operand of the number; null for the whole formula. */
@@ -31,7 +31,7 @@ export interface Figure<T> {
 export interface Operation<Unparsed, Worded, Valued> {
   /** Structure of the plan's JSON; check-expression.ts parses operands. */
   readonly schema: z.ZodType<Unparsed>;
-  /** In order. index.ts declares the generic types. */
+  /** Replaces operands in order. index.ts declares the generic types. */
   readonly map: (formula: never, to: never) => unknown;
   readonly statistics?: (formula: never) => readonly Statistic<unknown>[];
   /**
@@ -41,7 +41,7 @@ export interface Operation<Unparsed, Worded, Valued> {
   readonly takesBits?: true;
   /** True if a separate kind of job moves the bytes. */
   readonly isMove?: true;
-  /** True if a solver makes the whole tensor. Such a tensor cannot be an operand. */
+  /** True if a solver makes the whole tensor, which then cannot be an operand. */
   readonly isWhole?: true;
   /** True if random numbers decide elements. */
   draws?(formula: Unparsed): boolean;
@@ -49,14 +49,14 @@ export interface Operation<Unparsed, Worded, Valued> {
   threadBytes?(formula: Unparsed, shape: Shape): number;
   lighter?(formula: Unparsed): string;
   operandShapes?(formula: Unparsed, shape: Shape): readonly Shape[];
-  /** Slices end between groups of so many rows. Default: slices may end anywhere. */
+  /** Number of rows in a group between which slices may end. Default: slices may end anywhere. */
   rowsTogether?(formula: Unparsed): number;
-  /** Why the formula cannot compute `target`. Plans may come from other programs. */
+  /** Returns why the formula cannot compute `target`: plans may come from other programs. */
   refusal?(formula: Unparsed, target: Target): string | undefined;
   describe(formula: Worded): string;
-  /** As recipes set them; `shape` is the result's. */
+  /** Numbers as recipes set them; `shape` is the result's. */
   figures?(formula: Worded, shape: Shape): readonly Figure<string>[];
-  /** The text for shard keys; default: JSON. Changing it invalidates such shards in every store. */
+  /** The text for shard keys; default: JSON. Changing it invalidates these shards in every store. */
   key?(formula: Worded): string;
   /**
    * Measures statistics, computes scalars from them, and appends nodes to the program.
@@ -67,7 +67,7 @@ export interface Operation<Unparsed, Worded, Valued> {
   lower(formula: Valued, dtype: ArithmeticDtype, to: Lowering): Value | Promise<Value>;
 }
 
-/** For operations whose tensors a solver makes (`src/core/native/solve.ts`). */
+/** Properties of operations whose tensors a solver makes (`src/core/native/solve.ts`). */
 export const madeWhole = {
   isWhole: true,
   lower: (): Value => {

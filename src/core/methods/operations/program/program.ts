@@ -26,34 +26,34 @@ interface Node {
   readonly dtype: ArithmeticDtype;
 }
 
-/** Says how slices are cut if not element by element. */
+/** A source, and how slices cut it if not element by element. */
 export interface ProgramSource extends StoredTensor {
   readonly sliced?: RowSlicing | WholeSlicing;
 }
 
-/** Each row r is the sum of terms `starts[r]` to `starts[r + 1]`. */
+/** Sums of rows: row r is the sum of terms `starts[r]` to `starts[r + 1]`. */
 export interface RowSums {
   readonly starts: ArrayLike<number>;
   /** Pairs of row index and coefficient. */
   readonly terms: ArrayLike<number>;
 }
 
-/** Reduced to what the wanted values need, for workers. */
+/** A program for workers, reduced to what the wanted values need. */
 export interface Emitted {
   readonly sources: readonly ProgramSource[];
   readonly nodes: readonly ProgramNode[];
   readonly values: readonly number[];
-  /** Checked for NaN and infinity. `watchedOf[i]` lists those on which wanted value i depends. */
+  /** Values to check for NaN and infinity. `watchedOf[i]` lists those on which wanted value i depends. */
   readonly watched: readonly number[];
   readonly watchedOf: readonly (readonly number[])[];
   readonly columns: number;
-  /** Slices are multiples of so many rows, except at the tensor's end. */
+  /** Slices are multiples of this number of rows, except at the tensor's end. */
   readonly rowsTogether: number;
 }
 
 /**
- * All tensors have one shape. Methods append a node (native/jobs/program.hpp) and return its value, in
- * float32 unless a dtype is given.
+ * A computation over tensors of one shape. Methods append a node (native/jobs/program.hpp) and return its
+ * value, in float32 unless a dtype is given.
  */
 export class Program {
   readonly shape: readonly number[];
@@ -89,7 +89,7 @@ export class Program {
     return this.#rows === dimension;
   }
 
-  /** Equal byte ranges of one dtype share a source. */
+  /** Adds a source; equal byte ranges of one dtype share one. */
   source(source: StoredTensor): Value {
     return this.#source(source);
   }
@@ -109,7 +109,7 @@ export class Program {
     return this.#source({ ...source, sliced: { slicing: 'rows', width, runs: numbers } });
   }
 
-  /** B · A or its transpose; `a` is [rank, in], `b` is [out, rank]. */
+  /** Appends B · A or its transpose; `a` is [rank, in], `b` is [out, rank]. */
   product(
     a: StoredTensor,
     b: StoredTensor,
@@ -156,7 +156,7 @@ export class Program {
     return this.#add({ kind: 'unpack', type, width, head, plus }, [this.#whole(source)]);
   }
 
-  /** Decoded to float32, or codes as bytes labelled F8_E4M3. */
+  /** Decodes codes to float32, or returns them as bytes labelled F8_E4M3. */
   quantise(value: Value, how: Quantisation, as: 'values' | 'codes' = 'values'): Value {
     const codes = as === 'codes';
     return this.#add({ kind: 'quantise', codes, ...how }, [value], codes ? 'F8_E4M3' : 'F32');
@@ -181,12 +181,12 @@ export class Program {
       : itemAt(this.#nodes, value.node).dtype;
   }
 
-  /** Σ weightᵢ · valueᵢ in float32, in the order of values, rounded once to `dtype`. */
+  /** Appends Σ weightᵢ · valueᵢ in float32, in the order of values, rounded once to `dtype`. */
   linear(values: readonly Value[], weights: readonly number[], dtype: ArithmeticDtype = 'F32'): Value {
     return this.#add({ kind: 'linear', weights }, values, dtype);
   }
 
-  /** Weights are by row: `weights[row · values.length + value]`. */
+  /** Appends a sum with weights by row: `weights[row · values.length + value]`. */
   rowLinear({
     values,
     rows,
@@ -231,7 +231,7 @@ export class Program {
     return this.#add({ kind: 'drop', key, probability, scale }, [value]);
   }
 
-  /** Probabilities depend on the magnitude's rank in its row. */
+  /** Drops elements with probabilities that depend on the magnitude's rank in its row. */
   dropRanked({
     value,
     key,
@@ -257,7 +257,7 @@ export class Program {
     return this.#add({ kind: 'random', ...how }, [], dtype);
   }
 
-  /** `vote` in `src/core/native/job.ts` describes the settings. */
+  /** Appends a vote; `vote` in `src/core/native/job.ts` describes the settings. */
   vote({
     base,
     changes,
@@ -377,7 +377,7 @@ export class Program {
     return this.#add({ kind: 'fillRows', from, values: sharedNumbers(values) }, [value], dtype);
   }
 
-  /** A nested recipe's result is then checked like a written one. */
+  /** Marks a nested recipe's result, which is then checked like a written one. */
   markResult(value: Value): void {
     this.#results.push(value);
   }
@@ -387,10 +387,10 @@ export class Program {
   }
 
   /**
-   * Omits unneeded nodes and sources.
+   * Returns the program without unneeded nodes and sources.
    *
    * @param watch which values to check for NaN and infinity. `results`: written values, except copies of
-   * stored ones. `all`: stored values too, because measurements compute with them
+   *   stored ones. `all`: stored values too, because measurements compute with them
    */
   emit(wanted: readonly Value[], watch: 'results' | 'all' | 'nothing' = 'nothing'): Emitted {
     const [sources, nodes] = [new Set<number>(), new Set<number>()];

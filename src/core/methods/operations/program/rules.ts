@@ -5,11 +5,10 @@ import { pairIndex } from '../../../tensor/pair-index.js';
 /** The dot products of vectors. */
 export interface Gram {
   readonly count: number;
-  /** Returns Σ xᵢxⱼ. */
   of(i: number, j: number): number;
 }
 
-/** Pairs i ≤ j start at `pairs[at]`, in the order of `pairIndex`. */
+/** Reads dot products: pairs i ≤ j start at `pairs[at]`, in the order of `pairIndex`. */
 export const gramOf = (pairs: Float64Array, at: number, count: number): Gram => ({
   count,
   of: (i, j) => itemAt(pairs, at + pairIndex(Math.min(i, j), Math.max(i, j), count)),
@@ -31,7 +30,7 @@ const normsOf = (gram: Gram): number[] => Array.from({ length: gram.count }, (_,
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, x) => total + x, 0);
 
-/** sin((1−t)θ)/sin θ and sin(tθ)/sin θ. */
+/** Returns sin((1−t)θ)/sin θ and sin(tθ)/sin θ. */
 const spherical = (cosine: number, t: number): [number, number] => {
   const theta = Math.acos(cosine);
   return [Math.sin((1 - t) * theta) / Math.sin(theta), Math.sin(t * theta) / Math.sin(theta)];
@@ -45,7 +44,10 @@ const slerp: GramRule = (gram, parameters) => {
   return Math.abs(cosine) > 0.9995 ? [1 - t, t] : spherical(cosine, t);
 };
 
-/** Linear only if 1 − cos² ≤ 1e-16, to avoid dividing by sin θ (mergekit's `nuslerp`). */
+/**
+ * Spherical interpolation that is linear only if 1 − cos² ≤ 1e-16, to avoid dividing by sin θ (mergekit's
+ * `nuslerp`).
+ */
 const nuslerp: GramRule = (gram, parameters) => {
   const t = number(parameters, 't');
   const [a, b] = normsOf(gram).map((norm) => Math.max(norm, 1e-7)) as [number, number];
@@ -53,7 +55,7 @@ const nuslerp: GramRule = (gram, parameters) => {
   return 1 - cosine * cosine <= 1e-16 ? [1 - t, t] : spherical(cosine, t);
 };
 
-/** The dot product of two combinations of normalised vectors: Σ xᵢyⱼGᵢⱼ / (byᵢ·byⱼ). */
+/** Returns the dot product of two combinations of normalised vectors: Σ xᵢyⱼGᵢⱼ / (byᵢ·byⱼ). */
 const product = (gram: Gram, by: readonly number[], x: readonly number[], y: readonly number[]): number => {
   let total = 0;
   for (let i = 0; i < gram.count; i += 1)
@@ -131,7 +133,9 @@ const karcher: GramRule = (gram, parameters) => {
   return mean.map((c, i) => (scale * c) / itemAt(by, i));
 };
 
-/** Coefficients `t`/N for N task vectors (averages/model-stock.ts); 0 if t's denominator is nearly 0. */
+/**
+ * Returns coefficients `t`/N for N task vectors (averages/model-stock.ts); 0 if t's denominator is nearly 0.
+ */
 const modelStock: GramRule = (gram) => {
   const { count } = gram;
   const norms = normsOf(gram);
@@ -147,11 +151,11 @@ const modelStock: GramRule = (gram) => {
 
 interface NamedRule {
   readonly coefficients: GramRule;
-  /** Plans may come from other programs. */
+  /** True for valid parameters: plans may come from other programs. */
   readonly accepts: (parameters: RuleParameters, count: number) => boolean;
 }
 
-/** Rules run on the main thread, where they cannot be cancelled. */
+/** Limit on iterations: rules run on the main thread, where they cannot be cancelled. */
 export const mostIterations = 10_000;
 
 const isNumber = (value: unknown): value is number => typeof value === 'number';
@@ -181,7 +185,7 @@ const rules = new Map<string, NamedRule>([
 ]);
 
 /**
- * For this process. The rule must check its own parameters.
+ * Registers a rule for this process; it must check its own parameters.
  *
  * @throws USAGE if the name is taken
  */

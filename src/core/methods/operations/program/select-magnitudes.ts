@@ -12,7 +12,7 @@ export interface OrderStatistic {
   readonly bits: number;
   readonly above: number;
   readonly equal: number;
-  /** By block, if counted. */
+  /** Numbers of equal elements by block, if counted. */
   readonly ofBlocks?: readonly number[];
 }
 
@@ -37,7 +37,7 @@ const sampleBins = 2 ** 16;
 /** The largest bits of a magnitude, NaN included, plus 1. */
 const end = 2 ** 31;
 
-/** Between `low` and `high` (exclusive), as float32 bits. */
+/** A search for a magnitude between `low` and `high` (exclusive), as float32 bits. */
 interface Search {
   low: number;
   high: number;
@@ -56,7 +56,7 @@ export interface Sampled {
 }
 
 /**
- * Finds order statistics of magnitudes exactly in O(n): a radix selection by histograms of float32 bits over
+ * Finds order statistics of magnitudes exactly in O(n), by radix selection: histograms of float32 bits over
  * ever narrower windows. A sample gives the first window; a wrong guess costs a pass but never changes the
  * result. Zeros have no bin: they are the uncounted elements.
  *
@@ -90,14 +90,14 @@ export const selectMagnitudes = async (
   }
 };
 
-/** A small tensor needs few bins. */
+/** Returns the number of bins; a small tensor needs few. */
 const binsFor = (size: number): number =>
   Math.min(mostBins, Math.max(2 ** 10, 2 ** Math.ceil(Math.log2(Math.max(1, size / 4)))));
 
 /**
- * The window for a rank is a confidence interval of six standard deviations, and the most frequent magnitudes
- * there are candidates. If many elements tie, as in differences of 16-bit numbers, the statistic is most
- * likely a candidate. The guess uses half the interval.
+ * Derives windows and guesses from a sample. The window for a rank is a confidence interval of six standard
+ * deviations, and its most frequent magnitudes are candidates. If many elements tie, as in differences of
+ * 16-bit numbers, the statistic is most likely a candidate. The guess uses half the interval.
  *
  * @param elements in the sample
  */
@@ -147,7 +147,7 @@ export const sampleMagnitudes = async (
   });
 };
 
-/** Over magnitudes in [low, high) except 0, with bins as narrow as `bins` allows. */
+/** Returns a window over magnitudes in [low, high) except 0, with bins as narrow as `bins` allows. */
 const windowOver = (low: number, high: number, bins: number): Window => {
   const from = Math.max(1, low);
   let shift = 0;
@@ -169,7 +169,7 @@ const binAt = (
   return { bin, larger };
 };
 
-/** To the bin with the statistic; the search ends at a single magnitude. */
+/** Narrows a search to the bin with the statistic; it ends at a single magnitude. */
 const narrow = (search: Search, rank: number, size: number, counted: Counted, position: number): void => {
   const { low, last, shift, candidates } = search.window;
   const above = itemAt(counted.above, position);

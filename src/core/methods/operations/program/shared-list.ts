@@ -1,7 +1,7 @@
 const known = new Map<string, WeakRef<Float64Array>>();
 
 /**
- * A list in shared memory. While it is in use, equal keys return it: each layer needs equal lists of
+ * Returns a list in shared memory. While it is in use, equal keys return it: each layer needs equal lists of
  * megabytes, and V8 would free duplicates too late, because it does not count shared memory.
  *
  * @param key identifies the numbers
@@ -15,7 +15,7 @@ export const sharedList = (key: string, make: () => ArrayLike<number>): Float64A
   return made;
 };
 
-/** Jobs then need not carry copies. */
+/** Copies numbers to shared memory, so that jobs need not carry copies. */
 export const sharedNumbers = (numbers: ArrayLike<number>): Float64Array => {
   if (numbers instanceof Float64Array && numbers.buffer instanceof SharedArrayBuffer) return numbers;
   const shared = new Float64Array(new SharedArrayBuffer(numbers.length * Float64Array.BYTES_PER_ELEMENT));

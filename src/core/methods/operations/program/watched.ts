@@ -3,7 +3,7 @@ import type { ProgramNode } from '../../../native/job.js';
 
 const movesBits: ReadonlySet<ProgramNode['kind']> = new Set(['select', 'assemble', 'fillRows']);
 
-/** Inputs are whole tensors, whose elements do not correspond to the output's. */
+/** Nodes whose inputs are whole tensors with elements that do not correspond to the output's. */
 const ofWhole: ReadonlySet<ProgramNode['kind']> = new Set(['product', 'combineRows']);
 
 /** True if the node's result is NaN or infinite wherever this input is. */
@@ -13,9 +13,9 @@ const passesOn = (node: ProgramNode, input: number): boolean => {
 };
 
 /**
- * Every NaN and infinity in a result or its computation is found by checking these values. A sum passes on
- * NaN and infinity of its terms, so checking the sum suffices; a value that may be pruned must be checked
- * itself. Call this for each result, since another result may not contain these terms.
+ * Returns the values to check, so that no NaN or infinity in a result or its computation is missed. A sum
+ * passes on NaN and infinity of its terms, so checking the sum suffices; a value that may be pruned must be
+ * checked itself. Call this for each result, since another result may not contain these terms.
  *
  * @param result a value that is written
  * @param results values that are written, or rounded as if they were

@@ -16,7 +16,7 @@ export type WrittenScheme = keyof typeof codeDtypes;
 
 export const codeDtypeOf = (scheme: WrittenScheme): Dtype => codeDtypes[scheme];
 
-/** Codes, or a float32 scale for each block. In one shard, both are computed together. */
+/** Codes, or a float32 scale for each block; if both are in one shard, they are computed together. */
 export interface Quantise<T> {
   readonly kind: 'quantise';
   readonly of: string;
@@ -25,7 +25,7 @@ export interface Quantise<T> {
   readonly shape: readonly [number, number];
   readonly block: readonly [rows: number, columns: number];
   readonly source: T;
-  /** Before the change; only to measure how much of it survives. */
+  /** The tensor before the change, only to measure how much of it survives. */
   readonly base?: T | undefined;
 }
 

@@ -12,7 +12,7 @@ export interface QuantisedMatrix {
 }
 
 /**
- * Decoded to numbers, or as codes.
+ * Appends a quantised matrix, decoded to numbers or as codes.
  *
  * @param matrix blocks may extend beyond its edges
  */

@@ -21,12 +21,12 @@ export interface Concatenate<T> {
     /** Rows or columns in the part. */
     readonly count: number;
     readonly factor: number;
-    /** Only for descriptions and charts. */
+    /** The part's weight, only for descriptions and charts. */
     readonly weight: number;
   }[];
 }
 
-/** The greatest common divisor of the parts' columns divides all rows. */
+/** Returns the greatest common divisor of the parts' columns, which divides all rows. */
 export const commonWidth = (counts: readonly number[]): number =>
   counts.reduce((a, b) => {
     while (b > 0) [a, b] = [b, a % b];

@@ -4,12 +4,11 @@ import type { Value } from '../program/program.js';
 import { decimals, describeSum } from '../program/words.js';
 import { randomKey } from './random-key.js';
 
-/** Standard normal, or uniform between −1 and 1. */
 export type Distribution = 'normal' | 'uniform';
 
 /**
  * `scale` · a random number, in float32, plus `weight` · source if given; rounded once. Numbers depend only
- * on seed and index. With scale 0 and no source, all elements are 0.
+ * on seed and index.
  */
 export interface Random<T> {
   readonly kind: 'random';

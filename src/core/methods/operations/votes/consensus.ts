@@ -9,7 +9,7 @@ import type { Value } from '../program/program.js';
 import { decimals, describeSum } from '../program/words.js';
 import { kindOf, type Sparsifier, sparsifierSchema } from './sparsifiers.js';
 
-/** Comes before weighting. */
+/** Removes changes before they are weighted. */
 export interface Pruning {
   readonly sparsifier: Sparsifier;
   /** `norm` restores the task vector's L1 norm; `density` divides by the density; null does neither. */
@@ -35,7 +35,7 @@ export interface Consensus<T> {
   readonly scale: number;
 }
 
-/** As in native code. */
+/** Limit on task vectors, as in native code. */
 export const mostTaskVectors = 64;
 
 export const tooManyTaskVectors = `it combines more than ${mostTaskVectors} task vectors`;
@@ -119,7 +119,7 @@ export const consensus = {
   },
 } satisfies Operation<Consensus<unknown>, Consensus<string>, Consensus<Value>>;
 
-/** Restored norms depend on the exact choice of elements, so their bounds may not be guessed. */
+/** True if bounds may be guessed; restored norms depend on the exact choice of elements. */
 export const mayGuessBounds = ({ terms }: Pick<Consensus<unknown>, 'terms'>): boolean => {
   const hasBounds = ({ sparsifier }: Pruning) => kindOf(sparsifier).cuts !== undefined;
   return (

@@ -5,7 +5,6 @@ import { boundsOf, nothing } from '../program/magnitude-bounds.js';
 import type { Operation } from '../program/operation.js';
 import type { Value } from '../program/program.js';
 
-/** Arcee Fusion (vectors/arcee-fusion.ts). */
 export interface Fusion<T> {
   readonly kind: 'fusion';
   readonly base: T;

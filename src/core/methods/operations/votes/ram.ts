@@ -10,8 +10,8 @@ import { mostTaskVectors } from './consensus.js';
 
 /**
  * base + Σ mᵢδᵢ / c with δᵢ = sourceᵢ − base. mᵢ is 1 if |δᵢ| > `epsilon`, otherwise 0; c = Σ mᵢ at the
- * element (vectors/ram.ts). If only one model changes an element, `bonus` multiplies by 1 + rate · min(ρᵢ,
- * most) (vectors/ramplus-tl.ts).
+ * element (vectors/ram.ts). `bonus` multiplies a change by only one model by 1 + rate · min(ρᵢ, most)
+ * (vectors/ramplus-tl.ts).
  */
 export interface Ram<T> {
   readonly kind: 'ram';
@@ -85,8 +85,8 @@ export const ram = {
 } satisfies Operation<Ram<unknown>, Ram<string>, Ram<Value>>;
 
 /**
- * Inputs for a vote that counts each nonzero change once. Each change is paired with its negative, so that
- * signs cancel; the vote then elects the positive one of each pair.
+ * Returns inputs for a vote that counts each nonzero change once. Each change is paired with its negative, so
+ * that signs cancel; the vote then elects the positive one of each pair.
  *
  * @param sign weight of the negatives: −1 sums the changes, 1 their magnitudes
  */
@@ -99,7 +99,7 @@ const counted = (program: Program, changes: readonly Value[], sign: 1 | -1) =>
     least: 0,
   }) as const;
 
-/** 0 at elements with at most one nonzero change, positive at all others. */
+/** Returns a value that is 0 at elements with at most one nonzero change, and positive elsewhere. */
 const sharedBy = (program: Program, changes: readonly Value[]): Value => {
   const [first] = changes;
   if (first === undefined) throw new RangeError('ram has a source');

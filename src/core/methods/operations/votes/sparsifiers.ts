@@ -36,7 +36,7 @@ export interface ByRank {
   readonly seed: string;
 }
 
-/** The magnitude is found over the whole model. */
+/** Keeps elements that reach a magnitude found over the whole model. */
 export interface ByThreshold {
   readonly by: 'threshold';
   readonly atLeast: number;
@@ -45,7 +45,6 @@ export interface ByThreshold {
 /** A rule that keeps some elements of a task vector and sets the others to 0. */
 export type Sparsifier = ByMagnitude | ByOutliers | ByRandom | ByRank | ByThreshold;
 
-/** A kind of sparsifier, as the rest of the tree sees it. */
 interface SparsifierKind<S> {
   readonly schema: z.ZodType<S>;
   readonly needsRows?: true;
@@ -61,7 +60,7 @@ interface SparsifierKind<S> {
     bounds: readonly MagnitudeBound[],
     scale: number,
   ): Value;
-  /** `50 % by magnitude`. */
+  /** Describes the choice: `50 % by magnitude`. */
   describe(sparsifier: S): string;
 }
 
@@ -150,7 +149,7 @@ type SparsifiersByKind = {
 
 const sparsifiers: SparsifiersByKind = { magnitude, outliers, random, rank, threshold };
 
-/** Types cannot express that a kind takes only its own sparsifiers. */
+/** Returns a sparsifier's kind: types cannot express that a kind takes only its own sparsifiers. */
 export const kindOf = (sparsifier: Sparsifier): SparsifierKind<Sparsifier> =>
   sparsifiers[sparsifier.by] as SparsifierKind<Sparsifier>;
 

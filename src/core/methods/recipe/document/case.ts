@@ -4,7 +4,7 @@ const snakeCase = /^[a-z][a-z0-9]*(_[a-z0-9]+)*$/;
 
 export const isSnakeCase = (key: string): boolean => snakeCase.test(key);
 
-/** `bottomTransition` or `bottom-transition`; undefined if the text is not a name. */
+/** Converts `bottomTransition` or `bottom-transition`; undefined if the text is not a name. */
 export const toSnakeCase = (key: string): string | undefined => {
   const snake = key
     .replace(/([a-z0-9])([A-Z])/g, '$1_$2')
@@ -13,11 +13,11 @@ export const toSnakeCase = (key: string): string | undefined => {
   return isSnakeCase(snake) ? snake : undefined;
 };
 
-/** Different keys give different results. */
+/** Converts to camel case; different keys give different results. */
 export const toCamelCase = (key: string): string =>
   key.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase());
 
-/** At any depth. Drops keys without a value. */
+/** Renames keys at any depth, and drops keys without a value. */
 export const renameKeys = (
   block: Readonly<Record<string, unknown>>,
   spell: (key: string) => string,

@@ -19,9 +19,9 @@ export type TextPart = readonly [begin: number, end: number];
 
 export interface DocumentKind {
   readonly name: string;
-  /** Completes the sentence "expected …". */
+  /** The kind of document; completes the sentence "expected …". */
   readonly document: string;
-  /** At least one is in each such file. Messages do not quote other files, which may be private. */
+  /** Keys that such a file has at least one of. Messages do not quote other files, which may be private. */
   readonly keys?: readonly string[];
   /** Called for duplicate keys; the last one counts. Default: an error. */
   readonly onRepeated?: (document: Mapping, keys: readonly RepeatedKey[]) => void;
@@ -37,7 +37,6 @@ export const recipeKind: DocumentKind = {
   document: 'a mapping with method (or merge_method, as mergekit has it)',
 };
 
-/** The error for a file without any of the kind's keys. */
 const foreignTo = ({ name, document, keys }: DocumentKind, text: string): RecipeText['foreign'] => {
   if (keys === undefined) return undefined;
   // At the start of a line, or after a bracket or comma.
@@ -87,7 +86,7 @@ const documentsOf = (source: RecipeText): readonly YamlDocument[] => {
 
 /** Replaces aliases by their anchors' values. */
 class Reader {
-  /** With the number of values inside. */
+  /** Anchored values, with the number of values inside each. */
   readonly #anchors = new Map<string, { readonly tree: Tree; readonly size: number }>();
   readonly #source: RecipeText;
   readonly #what: DocumentKind;
@@ -198,7 +197,7 @@ export const refuseRepeated = (_document: Mapping, [first]: readonly RepeatedKey
     throw invalidRecipe(first.mark, { key: first.key, reason: 'this key stands twice in one mapping' });
 };
 
-/** `<<` merges these; earlier ones override later ones. */
+/** Returns the mappings that `<<` merges; earlier ones override later ones. */
 const mergedMappings = (value: Tree): Mapping[] =>
   (value.kind === 'list' ? value.items : [value]).map((each) => {
     if (each.kind === 'mapping') return each;

@@ -13,21 +13,21 @@ import {
 } from './tree.js';
 import type { Oddity } from './warning.js';
 
-/** With the functions that the dialect's reader needs. */
+/** The folder of relative paths, and functions that the dialect's reader needs. */
 export interface Scope {
   readonly folder: string;
-  /** Relative paths start in the file's folder. */
+  /** Finds a model; relative paths start in the file's folder. */
   find(model: string): Promise<string>;
-  /** Written in place of a model. */
+  /** Returns what stands in place of a nested recipe. */
   nested(recipe: Mapping): Promise<Mapping>;
   /**
-   * The word names another document of the file, or another file.
+   * Reads the recipe that a word names: another document of the file, or another file.
    *
    * @param folder start of relative file names
    * @returns undefined if the word is a model
    */
   named(word: string, mark: Mark, folder: string): Promise<Mapping | undefined>;
-  /** The input is accepted but probably unintended. */
+  /** Warns of input that is accepted but probably unintended. */
   warn(oddity: Oddity): void;
 }
 
@@ -36,7 +36,7 @@ export type Field = (value: Tree) => Promise<Tree>;
 export const isRecipe = ({ entries }: Mapping): boolean =>
   entries.has('method') || entries.has('merge_method');
 
-/** A null value counts as absent. */
+/** Drops null values, which count as absent. */
 export const present = (entries: Entries): Entries =>
   new Map([...entries].filter(([, { value }]) => value.kind !== 'leaf' || value.value !== null));
 

@@ -10,7 +10,7 @@ interface RecipeFault {
   readonly nearest?: string | undefined;
 }
 
-/** Quotes one line. */
+/** Quotes a word if it is on one line; otherwise, describes it. */
 export const shown = (word: string): string =>
   /^[\p{L}\p{N}\p{P}\p{S} ]{1,80}$/u.test(word)
     ? word
@@ -42,7 +42,7 @@ export const unknownKey = (
   });
 };
 
-/** For settings that were read as plain values. */
+/** Returns the error for an unknown key in settings that were read as plain values. */
 export const unknownKeyOf = (block: string, key: string, known: readonly string[]): LayerloomError =>
   new LayerloomError(
     'RECIPE_INVALID',

@@ -1,6 +1,6 @@
 import { Document, isScalar, isSeq, visit } from 'yaml';
 
-/** Without a final newline. Lists of numbers stay on one line. */
+/** Formats a recipe, with lists of numbers on one line, without a final newline. */
 export const recipeYaml = (recipe: Readonly<Record<string, unknown>>): string => {
   // Lines are not folded, because spaces in templates matter.
   const document = new Document(recipe, { aliasDuplicateObjects: false });

@@ -1,7 +1,7 @@
 import { LineCounter } from 'yaml';
 import { itemAt } from '../../../base/errors/lookup.js';
 
-/** As editors show it: lines and columns, in UTF-16 units, from 1. */
+/** A place as editors show it: lines and columns from 1, in UTF-16 units. */
 export interface Location {
   readonly file: string;
   readonly line: number;
@@ -17,7 +17,7 @@ export interface RecipeText {
   readonly begin: number;
   readonly end: number;
   readonly lines: LineCounter;
-  /** The text has none of the expected keys. It may be any file, so messages do not quote it. */
+  /** Set if the text has none of the expected keys. It may be any file, so messages do not quote it. */
   readonly foreign?: { readonly reason: string; readonly expected: string };
 }
 
@@ -51,7 +51,7 @@ export const locationOf = ({ source: { file, text, lines, foreign }, offset }: M
 const before = 60;
 const after = 60;
 
-/** A terminal would interpret control characters. */
+/** Returns an excerpt without control characters, which a terminal would interpret. */
 const excerptOf = (line: string, column: number): string => {
   const from = line.length > before + after ? Math.max(0, column - 1 - before) : 0;
   const shown = line

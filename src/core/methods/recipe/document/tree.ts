@@ -61,7 +61,7 @@ export const toPlain = (tree: Tree, made: Map<Tree, unknown> = new Map()): unkno
   return value;
 };
 
-/** If the path is absent, the place of the innermost existing value. */
+/** Returns the place of the value at a path; if absent, of the innermost existing value. */
 export const locate = (root: Tree, path: Path, part: 'key' | 'value' = 'value'): Location => {
   let found: { readonly value: Tree; readonly key?: Mark } = { value: root };
   for (const step of path) {

@@ -6,7 +6,7 @@ import { invalidRecipe, shown } from './invalid.js';
 import { type Location, locationOf, type Mark } from './source.js';
 import type { Mapping } from './tree.js';
 
-/** About input that is accepted but probably unintended. */
+/** A warning about input that is accepted but probably unintended. */
 export interface RecipeWarning {
   /** File, line, column, the ignored input, and the nearest known key. */
   readonly text: string;
@@ -19,7 +19,7 @@ export interface Oddity {
   readonly mark: Mark;
   readonly key: string;
   readonly reason: string;
-  /** Default: the input is ignored, as in mergekit. */
+  /** How the input is treated. Default: it is ignored, as in mergekit. */
   readonly effect?: string;
   readonly expected?: string | undefined;
   readonly nearest?: string | undefined;
@@ -50,7 +50,7 @@ export const warningOf = ({
 };
 
 /**
- * In mergekit's dialect.
+ * Warns of unknown keys in mergekit's dialect.
  *
  * @param parameters names that belong under the mapping's `parameters`
  */

@@ -41,7 +41,7 @@ export const mergekitModel = (scope: Scope): Field => {
     });
   };
 
-  /** Only hub models have revisions. */
+  /** Removes a revision, which only hub models have, from a path. */
   const withoutRevision = async (path: string, { mark }: Tree): Promise<string> => {
     const { folder, revision } = /^(?<folder>.+)@(?<revision>[^@+]+)$/.exec(path)?.groups ?? {};
     const isHere = (at: string) => existsIn('.', at);

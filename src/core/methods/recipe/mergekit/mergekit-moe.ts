@@ -13,12 +13,12 @@ import { expectNamed, mergekitModel } from './mergekit-model.js';
 
 const telling = ['experts', 'gate_mode', 'experts_per_token', 'shared_experts'];
 
-/** Such a file has neither models nor slices. */
+/** True for a mergekit-moe file, which has neither models nor slices. */
 export const isMergekitMoe = (entries: Entries): boolean =>
   telling.some((key) => entries.has(key)) &&
   !['models', 'slices', 'modules', 'method'].some((key) => entries.has(key));
 
-/** With our names. */
+/** An expert's keys, with our names. */
 const ofExpert = {
   positive_prompts: 'positivePrompts',
   negative_prompts: 'negativePrompts',
@@ -26,7 +26,7 @@ const ofExpert = {
   noise_scale: 'noiseScale',
 };
 
-/** With our names. mergekit ignores the last two. */
+/** A recipe's keys, with our names. mergekit ignores the last two. */
 const ofRecipe = {
   gate_mode: 'gateMode',
   experts_per_token: 'expertsPerToken',
@@ -38,7 +38,7 @@ const ofRecipe = {
 
 /**
  * Translates a mergekit-moe file (`base_model`, `experts`, …) to our method `mixture`. Paths start in the
- * working directory, as in mergekit's other recipes. Warns of keys that mergekit-moe silently ignores.
+ * working directory, as in mergekit. Warns of keys that mergekit-moe silently ignores.
  *
  * @throws RECIPE_INVALID
  */

@@ -50,9 +50,9 @@ const recipeKeys = [
 ];
 
 /**
- * Translates mergekit's dialect (`merge_method:`) to ours, with `dialect: 'mergekit'`. Relative paths start
- * in the working directory, as in mergekit. Warns of keys and parameters that mergekit silently ignores.
- * `dtype` is mergekit's dtype of arithmetic.
+ * Translates mergekit's dialect (`merge_method:`) to ours, with `dialect: 'mergekit'`. Paths start in the
+ * working directory, as in mergekit. Warns of keys and parameters that mergekit silently ignores. `dtype` is
+ * mergekit's dtype of arithmetic.
  *
  * @throws RECIPE_INVALID
  */
@@ -115,7 +115,7 @@ class MergekitReader {
     );
   }
 
-  /** An unknown template is an error only if mergekit builds a tokenizer. */
+  /** Reads the chat template. An unknown one is an error only if mergekit builds a tokenizer. */
   #chatTemplate(): [string, MappingEntry][] {
     const { entries } = this.#given;
     const given = entries.get('chat_template');
@@ -140,7 +140,7 @@ class MergekitReader {
     warnOfUnknown(of, place, known, this.#scope.warn, names);
   }
 
-  /** Several modules are allowed if they are equal. */
+  /** Returns the module; several are allowed if they are equal. */
   #onlyModule({ value }: MappingEntry): Mapping {
     const { entries } = expectMapping(value, 'modules', 'one module');
     const [first, ...others] = entries;
@@ -249,7 +249,7 @@ const isEmpty = (tree: Tree): boolean => {
   return tree.kind === 'list' ? tree.items.length === 0 : tree.entries.size === 0;
 };
 
-/** Returns the one key that is given among exclusive ones. */
+/** Returns which of exclusive keys is given. */
 const partOf = <Key extends string>({ entries, mark }: Mapping, keys: readonly Key[]): Key => {
   const [part, second] = keys.filter((key) => entries.has(key));
   if (part === undefined)

@@ -4,7 +4,7 @@ import type { Entries } from '../document/tree.js';
 
 interface OtherTool {
   readonly program: string;
-  /** Only this program's files have the key; the error points to it. */
+  /** A key that only this program's files have; the error points to it. */
   readonly key: string;
   readonly remedy: string;
 }
