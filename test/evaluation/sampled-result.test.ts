@@ -1,5 +1,6 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
+import { boxedAnswer } from '../../src/study/evaluation/data/foldings.js';
 import type { EvaluationResult, ProblemResult } from '../../src/study/evaluation/result.js';
 import { ofSamples, passAt } from '../../src/study/evaluation/sampled-result.js';
 
@@ -83,8 +84,8 @@ describe('several answers to each problem', () => {
   it.each([
     ['mgsm_direct_sw', 1],
     ['layerloom_mgsm_sw', 1],
-    // Two texts with a vote each, and two equal ones that are wrong.
-    ['riddles', 0],
+    // Nothing says by which rule its texts are equal, so no vote is counted.
+    ['riddles', undefined],
   ])('count answers of %s that its metric calls equal as one', (task, expected) => {
     const right = { [metric]: 1 };
     const joined = ofSamples(
@@ -97,6 +98,39 @@ describe('several answers to each problem', () => {
       }),
     );
     expect(joined?.metrics['maj@5,last']).toBe(expected);
+  });
+
+  it("vote by the answer that AIME's metric reads in a response", () => {
+    const voteOf = (texts: readonly string[], right: string) => {
+      const of = texts.map((text): EvaluationResult => {
+        const score = boxedAnswer(text) === right ? 1 : 0;
+        const [problem] = resultOf(['']).problems as [ProblemResult];
+        const scores = { 'exact_match,none': score };
+        return {
+          ...resultOf(['']),
+          task: 'aime25',
+          problems: [{ ...problem, scores, answers: { none: text }, response: text }],
+        };
+      });
+      return ofSamples(of)?.metrics[`maj@${texts.length},none`];
+    };
+    const texts = ['So it is $\\boxed{70}$.', 'First 2, then \\boxed{70}', '\\boxed{588}', 'I do not know'];
+    expect(voteOf(texts, '70')).toBe(1);
+    expect(voteOf(texts, '588')).toBe(0);
+  });
+
+  it.each([
+    ['Thus \\boxed{\\boxed{1}} and \\boxed{2{3}4}.', '2{3}4'],
+    ['\\boxed 12$ and', '12'],
+    ['between $a$ and $x = 049$', 'a$and$x=049'],
+    ['$n=49$', '49'],
+    ['\\boxed{70^\\circ}', '70'],
+    ['\\boxed{70\\text{ cm}}', '70'],
+    [' 70\n', '70'],
+    ['It is 70.', ''],
+    ['\\boxed{70', ''],
+  ])('read %j as %j', (response, answer) => {
+    expect(boxedAnswer(response)).toBe(answer);
   });
 
   it('are of the same problems and prompts', () => {

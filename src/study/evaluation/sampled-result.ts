@@ -1,5 +1,4 @@
 import { itemAt } from '../../core/base/errors/lookup.js';
-import { withoutMarks } from './data/foldings.js';
 import { taskOf } from './data/task-facts.js';
 import type { EvaluationResult, ProblemResult, ProblemScore } from './result.js';
 
@@ -28,7 +27,8 @@ const notFound = ['', '[invalid]'];
  * answers, so the figures are avg@k, and their intervals include the variance of drawing. Metrics of 0 and 1
  * also get `pass@j` for j = 2, 4, 8, … and k (Chen et al. 2021, the unbiased estimate), and, where answers were
  * extracted, `maj@k` (Wang et al. 2023): the score of the most frequent answer, the mean score of several such.
- * Answers that the task's metric calls equal are one.
+ * Answers that the task's metric calls equal are one. A metric that calls texts right which differ here has no
+ * `maj@k`, since its wrong answers cannot be counted either.
  *
  * @param results k results of one model in one task, at least one
  * @returns the result itself for k = 1; undefined if the results are not of the same problems
@@ -40,14 +40,18 @@ export const ofSamples = (results: readonly EvaluationResult[]): EvaluationResul
   if (samples.length < results.length) return undefined;
   const answers = first.problems.map((_, at) => samples.map(({ problems }) => itemAt(problems, at)));
   const binary = binaryMetrics(samples);
-  const fold = taskOf(first.task)?.ignoresMarks ? withoutMarks : (text: string) => text;
+  const fold = taskOf(first.task)?.sameAnswer ?? ((text: string) => text);
+  const voted = binary.filter((metric) => answers.every((own) => hasOneRight(metric, own, fold)));
   const problems = answers.map((own): ProblemResult => {
     const answer = itemAt(own, 0);
     const means = Object.keys(answer.scores).flatMap((metric): [string, ProblemScore][] => {
       const scores = own.flatMap(({ scores: of }) => of[metric] ?? []);
       return scores.length < own.length ? [] : [[metric, meanScore(scores)]];
     });
-    const more = binary.flatMap((metric) => [...passes(metric, own), ...majority(metric, own, fold)]);
+    const more = binary.flatMap((metric) => [
+      ...passes(metric, own),
+      ...(voted.includes(metric) ? majority(metric, own, fold) : []),
+    ]);
     return { ...answer, scores: Object.fromEntries([...means, ...more]) };
   });
   return {
@@ -114,6 +118,22 @@ export const passAt = (k: number, n: number, c: number): number => {
   return 1 - none;
 };
 
+/** True if all right answers to a problem are one, and no wrong one equals it. */
+const hasOneRight = (
+  metric: string,
+  answers: readonly ProblemResult[],
+  fold: (text: string) => string,
+): boolean => {
+  const filter = filterOf(metric).slice(1);
+  const scores = new Map(
+    answers.map(({ answers: texts, scores: of }) => [fold(texts[filter] ?? ''), of[metric]]),
+  );
+  const isStable = answers.every(
+    ({ answers: texts, scores: of }) => scores.get(fold(texts[filter] ?? '')) === of[metric],
+  );
+  return isStable && [...scores.values()].filter((score) => score === 1).length <= 1;
+};
+
 const majority = (
   metric: string,
   answers: readonly ProblemResult[],
@@ -124,8 +144,8 @@ const majority = (
   for (const { answers: texts, scores } of answers) {
     const answer = texts[filter];
     if (answer === undefined) return [];
-    if (notFound.includes(answer)) continue;
     const text = fold(answer);
+    if (notFound.includes(answer) || text === '') continue;
     votes.set(text, { count: (votes.get(text)?.count ?? 0) + 1, score: Number(scores[metric]) });
   }
   const most = Math.max(0, ...[...votes.values()].map(({ count }) => count));

@@ -8,8 +8,8 @@ export interface TaskForm {
   readonly metrics: readonly string[];
   /** Few-shot examples in the paper's Table 5, else the harness's number. */
   readonly shots: number | null;
-  /** True if its metric ignores case and ASCII punctuation, so that `18.` is 18. */
-  readonly ignoresMarks?: boolean;
+  /** Maps answers that its metric calls equal to one text. An empty text is no answer. */
+  readonly sameAnswer?: (answer: string) => string;
   /** True if tables count it as a benchmark of its own, named by the task without its language. */
   readonly isApart?: boolean;
   /** Models are asked for this; default: the benchmark's `asks`. */

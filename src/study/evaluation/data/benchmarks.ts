@@ -1,5 +1,6 @@
 import { groupBy, ownValue } from '../../../core/base/errors/lookup.js';
 import type { BenchmarkTasks, LocalRows } from './benchmark.js';
+import { boxedAnswer, withoutMarks } from './foldings.js';
 import { floresTasksOf } from './local/flores-directions.js';
 import { includeDomains } from './local/include-domains.js';
 import { type EvaluationLanguage, mgsmLanguages, type Spelling, spelledBy } from './local/languages.js';
@@ -111,7 +112,7 @@ const mmluProX = (lite: string, problems: number): BenchmarkTasks => ({
     {
       name: `mmlu_prox_${lite}LANG`,
       metrics: ['exact_match,custom-extract'],
-      ignoresMarks: true,
+      sameAnswer: withoutMarks,
       shots: 5,
       rows: {
         harness: 'mmlu_prox',
@@ -140,6 +141,7 @@ const aime = (year: 24 | 25): BenchmarkTasks => ({
     {
       name: `aime${year}`,
       metrics: ['exact_match,none'],
+      sameAnswer: boxedAnswer,
       shots: 0,
       rows: {
         harness: 'aime',
@@ -176,7 +178,7 @@ const gpqa = (set: 'diamond' | 'main', problems: number): BenchmarkTasks => {
       {
         name: `gpqa_${set}_(?:cot_zeroshot|cot_n_shot|generative_n_shot)`,
         metrics: extracted,
-        ignoresMarks: true,
+        sameAnswer: withoutMarks,
         shots: 0,
         isApart: true,
         asks: 'answers',
@@ -194,11 +196,11 @@ const declared = {
     title: 'MGSM',
     measures: 'school mathematics, exact match',
     forms: [
-      { name: 'layerloom_mgsm_LANG', metrics: mgsmMetrics, ignoresMarks: true, shots: 8 },
+      { name: 'layerloom_mgsm_LANG', metrics: mgsmMetrics, sameAnswer: withoutMarks, shots: 8 },
       {
         name: 'mgsm_(?:direct|native_cot|en_cot)_LANG',
         metrics: [...extracted, 'exact_match,remove_whitespace'],
-        ignoresMarks: true,
+        sameAnswer: withoutMarks,
         shots: 8,
       },
     ],
@@ -301,7 +303,7 @@ const declared = {
   'mgsm-rev2': {
     title: 'MGSM-Rev2',
     measures: 'MGSM with corrected problems, exact match',
-    forms: [{ name: 'layerloom_mgsm_rev2_LANG', metrics: mgsmMetrics, ignoresMarks: true, shots: 8 }],
+    forms: [{ name: 'layerloom_mgsm_rev2_LANG', metrics: mgsmMetrics, sameAnswer: withoutMarks, shots: 8 }],
     languages: mgsmCodes,
     problems: 250,
     asks: 'answers',
@@ -313,7 +315,7 @@ const declared = {
   'mgsm-pro': {
     title: 'MGSM-Pro',
     measures: 'variants of MGSM with other names and numbers, exact match',
-    forms: [{ name: 'layerloom_mgsm_pro_LANG', metrics: mgsmMetrics, ignoresMarks: true, shots: 8 }],
+    forms: [{ name: 'layerloom_mgsm_pro_LANG', metrics: mgsmMetrics, sameAnswer: withoutMarks, shots: 8 }],
     languages: spelledBy('code', 'en|fr|ja|sw|zh'),
     asks: 'answers',
     data: {
@@ -330,14 +332,14 @@ const declared = {
       {
         name: 'afrimgsm_LANG_prompt_1',
         metrics: extracted,
-        ignoresMarks: true,
+        sameAnswer: withoutMarks,
         shots: 0,
         rows: afriMgsmRows,
       },
       {
         name: 'afrimgsm_(?:cot_)?LANG_prompt_[1-5]',
         metrics: extracted,
-        ignoresMarks: true,
+        sameAnswer: withoutMarks,
         shots: 0,
         isApart: true,
         rows: afriMgsmRows,
@@ -345,7 +347,7 @@ const declared = {
       {
         name: 'afrimgsm_(?:cot_)?translate_LANG_prompt_[1-5]',
         metrics: extracted,
-        ignoresMarks: true,
+        sameAnswer: withoutMarks,
         shots: 0,
         isApart: true,
       },

@@ -16,8 +16,8 @@ export interface TaskFacts {
   /** Few-shot examples in the paper's Table 5, else the harness's number; null for perplexity. */
   readonly shots: number | null;
   readonly asks: Asks;
-  /** True if its metric ignores case and ASCII punctuation. */
-  readonly ignoresMarks: boolean;
+  /** Maps answers that its metric calls equal to one text; undefined if only equal texts are. */
+  readonly sameAnswer: TaskForm['sameAnswer'];
   /** The published number of problems. */
   readonly problems: number | undefined;
   /** Shown under tables of the benchmark. */
@@ -82,7 +82,7 @@ export const taskOf = (task: string): TaskFacts | undefined => {
     higherIsBetter: asks !== 'likelihoods',
     shots: form.shots,
     asks: form.asks ?? asks,
-    ignoresMarks: form.ignoresMarks ?? false,
+    sameAnswer: form.sameAnswer,
     problems: form.isApart ? undefined : problems,
     caveat,
   };
