@@ -84,7 +84,6 @@ export interface SearchDone extends Omit<SearchResult, 'steps'> {
   readonly event: 'done';
 }
 
-/** A merge in a dry run of a batch. */
 export interface PlannedBatchMerge
   extends Pick<
     ExperimentMerge,
@@ -126,7 +125,6 @@ export interface EvaluationCommands {
   readonly commands: readonly { readonly model: string; readonly command: string }[];
 }
 
-/** Harness results imported into an experiment. */
 export interface Imported extends Omit<ImportOutcome, 'experiment'> {}
 
 export interface ScoreTables {

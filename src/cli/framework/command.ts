@@ -87,8 +87,6 @@ const textsIn = (value: unknown): string[] => {
 /**
  * The shell left `~` or `$HOME` unexpanded, or an unset variable gave an empty path, which would mean the
  * working directory.
- *
- * @throws LayerloomError USAGE
  */
 const checkPlaces = (name: string, flags: string, value: unknown): void => {
   for (const text of textsIn(value)) {

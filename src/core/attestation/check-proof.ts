@@ -20,7 +20,6 @@ export interface CheckedProof {
   readonly statement: CheckedStatement | null;
   readonly signature: CheckedSignature | null;
   readonly files: readonly VerifiedFile[];
-  /** Hashes of files that were read. */
   readonly hashes: ReadonlyMap<string, string>;
   /** Includes warnings of inputs whose own statements differ. */
   readonly warnings: readonly string[];

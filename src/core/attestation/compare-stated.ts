@@ -9,7 +9,6 @@ import type { Stated } from './stated.js';
 export interface ComparedFiles {
   /** A phrase that follows the statement's name; undefined if it states the files that are there. */
   readonly reason?: string | undefined;
-  /** Hashes of files that were read. */
   readonly hashes: ReadonlyMap<string, string>;
 }
 

@@ -51,7 +51,6 @@ const reasonOf = (entry: Dirent): string =>
     ? 'is a symbolic link, which is not signed; put a copy of its file in its place'
     : 'is not a file';
 
-/** Returns the folder of blobs for a snapshot in the hub's cache. */
 const blobsOf = async (directory: string): Promise<string | undefined> => {
   const real = await realpath(directory);
   const snapshots = dirname(real);

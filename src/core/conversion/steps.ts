@@ -19,7 +19,6 @@ export interface StepContext {
 
 type OnDone = (done: number, total: number) => void;
 
-/** Finds the last match in each piece of the log. */
 const lastMatch =
   (pattern: RegExp, onDone: (done: string, total: string) => void) =>
   (text: string): void => {

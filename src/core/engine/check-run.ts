@@ -17,7 +17,7 @@ import { checkThreads } from './run.js';
 import type { RunOptions } from './run-plan.js';
 import { fitThreads } from './threads/fit-threads.js';
 
-/** Without `out`, only inputs are checked. */
+/** Options of a check; without `out`, only inputs are checked. */
 export interface CheckedOptions
   extends Pick<RunOptions, 'download' | 'force' | 'resume' | 'link' | 'threads'> {
   readonly out?: string | undefined;
@@ -30,10 +30,10 @@ export interface Checked {
 }
 
 /**
- * Neither reads weights nor writes. Does not test for reflinks.
+ * Checks a run without reading weights or writing. Does not test for reflinks.
  *
  * @returns `wanted`: errors that an option or more space would avoid (OUTPUT_EXISTS without `force`,
- * DOWNLOAD_NEEDED without `download`, MEMORY_NEEDED, DISK_SPACE); `warnings`: that fewer threads will run
+ *   DOWNLOAD_NEEDED without `download`, MEMORY_NEEDED, DISK_SPACE); `warnings`: that fewer threads will run
  * @throws LayerloomError the other codes that `runPlan` may throw before it reads weights
  */
 export const checkRun = async (
@@ -99,7 +99,7 @@ const targetOf = async (
   return output?.path ?? (await realPathOf(resolve(out)));
 };
 
-/** The inputs are unchanged if weights are missing. */
+/** Checks that the inputs are unchanged, unless weights are missing. */
 const observed = async (
   plan: MergePlan,
   download: RunOptions['download'],

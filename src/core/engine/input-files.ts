@@ -10,17 +10,17 @@ import type { IdOfSource, StoredTensor } from '../tensor/stored-tensor.js';
 interface OpenInput {
   readonly file: FileIdentity;
   readonly handle: FileHandle;
-  /** When the run began, or when the content was last verified. */
+  /** The file's state when the run began, or when its content was last verified. */
   state: FileState;
   /** Running operations that make or remove hard links to the file. */
   linking: number;
 }
 
-/** Results computed from these files are valid if `verify` passes after the last read. */
+/** Open input files. Results computed from them are valid if `verify` passes after the last read. */
 export class InputFiles {
   readonly #inputs: readonly PlannedInput[];
   readonly #open: Map<string, OpenInput>;
-  /** Opened to be linked whole. */
+  /** Paths of files that were opened to be linked whole. */
   readonly linked: readonly string[];
 
   private constructor(
@@ -34,8 +34,8 @@ export class InputFiles {
   }
 
   /**
-   * A file with a recorded state (`seen`) must be unchanged since its weights were measured. Other files must
-   * agree with the plan in size, modification time and header.
+   * Opens a plan's files. A file with a recorded state (`seen`) must be unchanged since its weights were
+   * measured; others must agree with the plan in size, modification time and header.
    *
    * @throws READ_FAILED, INPUT_CHANGED
    */
@@ -74,7 +74,6 @@ export class InputFiles {
     throw failure.reason;
   }
 
-  /** With the open files' states. */
   get observed(): readonly PlannedInput[] {
     return this.#inputs.map((input) => ({
       ...input,
@@ -91,12 +90,12 @@ export class InputFiles {
     return fd;
   };
 
-  /** Undefined if the plan does not read the file. */
+  /** Returns a file's descriptor; undefined if the plan does not read the file. */
   fdOfPath(path: string): number | undefined {
     return this.#open.get(path)?.handle.fd;
   }
 
-  /** Equal for equal ranges of one file. */
+  /** Returns a text that is equal for equal ranges of one file. */
   readonly idOf: IdOfSource = (source) => `${this.pathOf(source)} ${source.begin} ${source.end}`;
 
   readonly pathOf = (source: StoredTensor): string => identityOf(this.#inputs, source).path;
@@ -106,7 +105,7 @@ export class InputFiles {
   }
 
   /**
-   * Files must be unchanged since before the first weight was read.
+   * Checks that files are unchanged since before the first weight was read.
    *
    * @param paths default: all open files; other paths are skipped
    * @throws INPUT_CHANGED, READ_FAILED
@@ -128,7 +127,7 @@ export class InputFiles {
   }
 
   /**
-   * The path must still lead to the open file, and the file be unchanged.
+   * Checks that a path still leads to the open file, and that the file is unchanged.
    *
    * @throws INPUT_CHANGED, READ_FAILED
    */
@@ -146,8 +145,8 @@ export class InputFiles {
   }
 
   /**
-   * `work` makes or removes hard links to input files and so changes their ctime. Meanwhile a new ctime is
-   * accepted if the content's hash is unchanged.
+   * Runs `work`, which makes or removes hard links to input files and so changes their ctime. Meanwhile a new
+   * ctime is accepted if the content's hash is unchanged.
    *
    * @throws INPUT_CHANGED, READ_FAILED
    */

@@ -47,12 +47,12 @@ export interface MergeResult extends RunCost, MethodReport {
   readonly out: string;
   readonly method: string;
   readonly recipe: Readonly<Record<string, unknown>>;
-  /** For an output adapter with a given rank. */
+  /** Truncated products of an output adapter with a given rank. */
   readonly truncated?: readonly TruncatedProduct[];
   /** For a quantised output, if the recipe names a base: how much of the change from the base survives. */
   readonly quantised?: QuantisedOutput;
   readonly shards: readonly ShardRecord[];
-  /** Written by an interrupted run, and kept. */
+  /** Bytes written by an interrupted run, and kept. */
   readonly bytesResumed: number;
   readonly warnings: readonly string[];
 }
@@ -119,7 +119,7 @@ const carriedOut = async (given: MergePlan, options: RunOptions): Promise<MergeR
   }
 };
 
-/** For a statement, also hashes the shards' tensors, while inputs are hashed. */
+/** Hashes inputs and shards; for a statement, also the shards' tensors. */
 const hashed = async (
   plan: MergePlan,
   { checkpoint }: Staging,
@@ -148,8 +148,10 @@ const sourcesOfPlan = ({ shards }: MergePlan): StoredTensor[] =>
   shards.flatMap(({ tensors }) => sourcesOfTensors(tensors));
 
 /**
+ * Computes the shards.
+ *
  * @returns bytes kept from an earlier run; numbers of factorised matrices; how much of a change quantised
- * ones keep
+ *   ones keep
  */
 const merge = async (
   run: Run,

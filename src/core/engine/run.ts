@@ -25,13 +25,13 @@ export interface Progress {
    */
   readonly done: number;
   readonly total: number;
-  /** In a batch: finished ones and all. */
+  /** Numbers of finished merges and of all, in a batch. */
   readonly merges?: { readonly done: number; readonly total: number };
-  /** In a batch: input bytes so far. */
+  /** Input bytes read so far, in a batch. */
   readonly bytesRead?: number;
 }
 
-/** For all runs that read weights. */
+/** Options of all runs that read weights. */
 export interface RunControls {
   /** Fetch missing parts of hub models: headers, then byte ranges in use. Default false: no network. */
   download?: Download | undefined;
@@ -80,7 +80,7 @@ export class Run {
   }
 
   /**
-   * If memory is short, fewer threads run, with a warning. Call before the first task.
+   * Runs fewer threads, with a warning, if memory is short. Call before the first task.
    *
    * @throws MEMORY_NEEDED
    */
@@ -91,7 +91,7 @@ export class Run {
   }
 
   /**
-   * Fetches missing byte ranges. Files are closed after the run's threads end.
+   * Opens files, and fetches missing byte ranges. Files are closed after the run's threads end.
    *
    * @throws the codes of `InputFiles.open` and `bringWeights`
    */
@@ -112,7 +112,7 @@ export class Run {
     return inputs;
   }
 
-  /** If the caller's function throws, the run ends. */
+  /** Calls the caller's function; if it throws, the run ends. */
   report(progress: Progress): void {
     try {
       this.#onProgress?.(progress);
@@ -121,7 +121,7 @@ export class Run {
     }
   }
 
-  /** About ten times a second while `work` runs, and once when it ends or fails. */
+  /** Reports progress about ten times a second while `work` runs, and once when it ends or fails. */
   async reporting<T>(progress: () => Progress, work: () => Promise<T>): Promise<T> {
     const timer = setInterval(() => this.report(progress()), 100);
     let result: T;
@@ -140,7 +140,7 @@ export class Run {
     return { ...this.pool.counters, threads: this.pool.threads, seconds };
   }
 
-  /** INTERRUPTED if the caller's signal is aborted; otherwise `error`, with a code. */
+  /** Returns INTERRUPTED if the caller's signal is aborted; otherwise `error`, with a code. */
   reasonOf(error: unknown, details: ErrorDetails<'INTERRUPTED'>): unknown {
     return this.signal.aborted
       ? new LayerloomError('INTERRUPTED', details, { cause: error })
@@ -154,7 +154,7 @@ export class Run {
 }
 
 /**
- * `work` only reads; inputs are verified afterwards. Progress counts bytes read.
+ * Runs `work`, which only reads, and verifies the inputs afterwards. Progress counts bytes read.
  *
  * @param sources everything that `work` reads
  * @throws INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, INVALID_PARAMETER, INTERRUPTED
@@ -183,7 +183,6 @@ export const overInputs = async <T>(
   }
 };
 
-/** Codes of errors after which a run can be resumed. */
 export const resumable: readonly ErrorCode[] = ['INTERRUPTED', 'DISK_SPACE', 'WRITE_FAILED'];
 
 /** @throws INVALID_PARAMETER */

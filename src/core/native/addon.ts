@@ -34,7 +34,7 @@ interface Addon {
   exchange(a: string, b: string): boolean;
 }
 
-/** LAYERLOOM_ADDON names another build, such as one with a sanitizer (CONTRIBUTING.md). */
+/** Finds the addon. LAYERLOOM_ADDON names another build, such as one with a sanitizer (CONTRIBUTING.md). */
 export const findAddon = (other = process.env['LAYERLOOM_ADDON']): SoughtAddon => {
   if (other !== undefined && other !== '') return { file: resolve(other), target: undefined };
   const target = targetOf(currentHost());
@@ -54,7 +54,6 @@ const load = (): Addon => {
 
 let loaded: Addon | undefined;
 
-/** @throws PLATFORM_UNSUPPORTED, ADDON_MISSING, ADDON_BROKEN, INSTRUCTION_SET */
 const addon = (): Addon => {
   loaded ??= load();
   if (loaded.instructionSet === null)
@@ -68,7 +67,7 @@ const addon = (): Addon => {
 export const run: Addon['run'] = (...values) => addon().run(...values);
 export const measure: Addon['measure'] = (...values) => addon().measure(...values);
 export const solve: Addon['solve'] = (...values) => addon().solve(...values);
-/** Undefined if the addon has no such function. */
+/** Hashes by the addon; undefined if it has no such function. */
 export const hash = (...values: Parameters<NonNullable<Addon['hash']>>): JobStatus | undefined =>
   addon().hash?.(...values);
 
@@ -78,7 +77,7 @@ export const instructionSets = (): { readonly chosen: string; readonly available
   return { chosen: instructionSet ?? '', available };
 };
 
-/** The lock is exclusive, and held until the file is closed or the process ends. */
+/** Takes an exclusive lock, which is held until the file is closed or the process ends. */
 export const tryLock = (fd: number): 'taken' | 'held elsewhere' | 'unsupported' => {
   const { EAGAIN, EWOULDBLOCK } = constants.errno;
   const error = addon().lock(fd);

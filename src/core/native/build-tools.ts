@@ -7,7 +7,7 @@ const toolAdvice =
 
 const oldestCMake = [3, 20] as const;
 
-/** Undefined on failure. */
+/** Returns a command's version text; undefined on failure. */
 const versionText = (command: string, env: NodeJS.ProcessEnv): string | undefined => {
   const { status, stdout } = spawnSync(command, ['--version'], { env, encoding: 'utf8' });
   return status === 0 ? stdout : undefined;
@@ -20,7 +20,7 @@ const missingTool = (env: NodeJS.ProcessEnv): string | undefined => {
   const [oldestMajor, oldestMinor] = oldestCMake;
   if (major < oldestMajor || (major === oldestMajor && minor < oldestMinor))
     return `cmake is version ${major}.${minor}`;
-  // In the order in which CMake searches.
+  // Compilers, in the order in which CMake searches.
   const compilers = env['CXX'] ? [env['CXX']] : ['c++', 'g++', 'clang++'];
   if (compilers.every((name) => versionText(name, env) === undefined))
     return `there is no C++ compiler on the PATH (${compilers.join(', ')})`;

@@ -90,7 +90,7 @@ const headersIn = (): string => {
   }
 };
 
-/** Named as cmake-js names them. cmake-js itself would need a network. */
+/** Definitions for CMake, named as by cmake-js, which itself would need a network. */
 const definitions = (target: string, headers: string): string[] => {
   const values = {
     CMAKE_BUILD_TYPE: 'Release',
@@ -138,7 +138,7 @@ const firstError = (printed: string): string | undefined =>
     .find((line) => /\berror\b/i.test(line))
     ?.trim();
 
-/** Uses another process: the addon may crash, and cannot be unloaded. */
+/** Checks in another process that the addon loads: it may crash, and cannot be unloaded. */
 const checkLoads = (file: string): void => {
   try {
     execFileSync(process.execPath, ['-e', 'require(process.argv[1])', file], { stdio: 'pipe' });

@@ -22,7 +22,7 @@ export type StoredSource = Location & { readonly dtype: ArithmeticDtype } & (
     | WholeSlicing
   );
 
-/** Rows of `width` elements in another order. */
+/** How a slice reads rows of `width` elements in another order. */
 export interface RowSlicing {
   readonly slicing: 'rows';
   readonly width: number;
@@ -54,7 +54,7 @@ export interface Election {
   readonly tie: 'positive' | 'negative';
 }
 
-/** native/jobs/program.hpp has a struct of the same name for each. */
+/** Operations of nodes; native/jobs/program.hpp has a struct of the same name for each. */
 export type NodeOperation =
   | { readonly kind: 'linear'; readonly weights: readonly number[] }
   /** Like `linear`, with weights for each row: `weights[row · inputs + input]`. */
@@ -176,7 +176,7 @@ export type ProgramNode = NodeOperation & {
   readonly inputs: readonly number[];
 };
 
-/** For elements [first, first + count) of a tensor. */
+/** A program for elements [first, first + count) of a tensor. */
 export interface NativeProgram {
   readonly sources: readonly StoredSource[];
   readonly nodes: readonly ProgramNode[];
@@ -190,7 +190,7 @@ export interface NativeProgram {
   readonly scattered?: true;
 }
 
-/** A source may go to several tensors unchanged, a node to one only. */
+/** A tensor to write. A source may go to several unchanged, a node to one only. */
 export interface ProgramOutput extends Location {
   readonly value: number;
   readonly dtype: ArithmeticDtype;
@@ -198,7 +198,7 @@ export interface ProgramOutput extends Location {
   readonly scales?: true;
 }
 
-/** For a slice of output tensors; copies give the slice in bytes. */
+/** Work on a slice of output tensors; copies give the slice in bytes. */
 export type Job =
   | {
       readonly kind: 'copy';
@@ -215,12 +215,12 @@ export type Job =
       readonly first: number;
       readonly count: number;
     }
-  /** Common sources are read once. */
+  /** Computes outputs; common sources are read once. */
   | {
       readonly kind: 'compute';
       readonly program: NativeProgram;
       readonly outputs: readonly ProgramOutput[];
-      /** In shared memory, for the program's only vote (`tally.ts`). */
+      /** Tally in shared memory, for the program's only vote (`tally.ts`). */
       readonly tally?: BigInt64Array;
     };
 
@@ -244,10 +244,10 @@ export interface NonFiniteElement {
 
 export interface JobStatus {
   readonly outcome: Outcome;
-  /** For `inputShrank`, `readFailed` and `notEqual`. */
+  /** The failing source, for `inputShrank`, `readFailed` and `notEqual`. */
   readonly source: number;
   readonly reason: string;
-  /** For `done`: watched values that are not finite. Measurements check only if sums are not finite. */
+  /** Watched values that are not finite, for `done`. Measurements check only if sums are not finite. */
   readonly nonFinite: readonly NonFiniteElement[];
 }
 

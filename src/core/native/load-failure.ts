@@ -7,16 +7,16 @@ import { isShipped, libcVersion, oldestGlibc } from './prebuilt.js';
 
 export interface SoughtAddon {
   readonly file: string;
-  /** Undefined if LAYERLOOM_ADDON names the file. */
+  /** The package's target; undefined if LAYERLOOM_ADDON names the file. */
   readonly target: string | undefined;
 }
 
 const isCheckout = (root: string): boolean => existsSync(join(root, 'src', 'core', 'native', 'addon.ts'));
 
-/** A Python wheel has no C++ sources. */
+/** True if the package has C++ sources, which a Python wheel lacks. */
 export const hasSources = (root: string): boolean => existsSync(join(root, 'CMakeLists.txt'));
 
-/** The command that builds the addon, and its requirements. */
+/** Returns the command that builds the addon, and its requirements. */
 export const buildAdvice = (root = packageRoot): string => {
   const build = `\`npx ${layerloomCommand('build')}\``;
   const command = isCheckout(root)
@@ -27,7 +27,7 @@ export const buildAdvice = (root = packageRoot): string => {
   return `${command} (needs CMake 3.20 and a C++20 compiler)`;
 };
 
-/** Recognises an old glibc by the dynamic loader's message. */
+/** Returns the error of loading; recognises an old glibc by the dynamic loader's message. */
 export const loadFailure = ({ file, target }: SoughtAddon, cause: unknown): LayerloomError => {
   const reason = reasonOf(cause).split('\n')[0] ?? '';
   if (target === undefined)

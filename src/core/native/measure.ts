@@ -45,7 +45,7 @@ export type Measure =
     }
   | { readonly kind: 'divergence'; readonly value: number; readonly base: number }
   | { readonly kind: 'signs'; readonly value: number }
-  /** Cannot be combined with other measures. */
+  /** Compares two values; cannot be combined with other measures. */
   | {
       readonly kind: 'difference';
       readonly a: number;
@@ -54,7 +54,7 @@ export type Measure =
       readonly equalBlocks: boolean;
     };
 
-/** In the order of `DifferenceNumber` in native/jobs/measure.hpp. */
+/** Numbers of a difference, in the order of `DifferenceNumber` in native/jobs/measure.hpp. */
 export const differenceNumbers = [
   'otherBits',
   'unequal',
@@ -68,7 +68,10 @@ export const differenceNumbers = [
 
 export type DifferenceNumber = (typeof differenceNumbers)[number];
 
-/** Measures of rows and columns can be combined; so can measures of runs (native/jobs/measure.hpp). */
+/**
+ * Measures over one block. Measures of rows and columns can be combined; so can measures of runs
+ * (native/jobs/measure.hpp).
+ */
 export interface Measurement {
   readonly program: NativeProgram;
   readonly measures: readonly Measure[];

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { LayerloomError } from '../base/errors/errors.js';
 import { packageRoot } from '../base/files/shipped.js';
 
-/** The package contains the addons for these. `layerloom build` builds others. */
+/** Targets whose addons the package contains. `layerloom build` builds others. */
 export const shippedTargets = [
   'linux-x64',
   'linux-arm64',
@@ -20,7 +20,6 @@ export const oldestGlibc = '2.28';
 /** `bin/layerloom.cjs` also checks it, before importing anything. */
 const oldestNode = 20;
 
-/** Returns why a version of Node.js is too old, with a remedy. */
 export const nodeProblem = (version: string): { reason: string; remedy: string } | undefined =>
   Number.parseInt(version, 10) < oldestNode
     ? {
@@ -31,9 +30,9 @@ export const nodeProblem = (version: string): { reason: string; remedy: string }
 
 export interface Host {
   readonly platform: string;
-  /** Under emulation, it differs from the machine's. */
+  /** The process's architecture, which under emulation differs from the machine's. */
   readonly arch: string;
-  /** musl cannot load addons for glibc. */
+  /** True under musl, which cannot load addons for glibc. */
   readonly musl: boolean;
   readonly endianness: 'BE' | 'LE';
   readonly node: string;
@@ -53,7 +52,7 @@ export const currentHost = (): Host => {
   return { platform, arch, musl, endianness: endianness(), node: process.versions.node };
 };
 
-/** Linux's C library, such as `2.36`, if known. */
+/** Returns the version of Linux's C library, such as `2.36`, if known. */
 export const libcVersion = (): string | undefined =>
   process.platform === 'linux' ? (detectLibc().versionSync() ?? undefined) : undefined;
 
@@ -77,7 +76,7 @@ const unsupported = ({
 };
 
 /**
- * Names the folder in `prebuilds/`: `<platform>-<arch>[-musl]`.
+ * Returns the folder in `prebuilds/`: `<platform>-<arch>[-musl]`.
  *
  * @throws PLATFORM_UNSUPPORTED if native code cannot run there at all
  */
@@ -93,5 +92,5 @@ export const isShipped = (target: string): boolean => (shippedTargets as readonl
 export const addonFile = (target: string, root = packageRoot): string =>
   join(root, 'prebuilds', target, 'layerloom.node');
 
-/** Only releases have the file. */
+/** Returns the path of the checksums, which only releases have. */
 export const checksumsFile = (root = packageRoot): string => join(root, 'prebuilds', 'SHA256SUMS');

@@ -8,7 +8,7 @@ export type FactorDtype = (typeof factorDtypes)[number];
 
 export const mostChosen = 4096;
 
-/** Structs are in native/jobs/solve.hpp. Each returns `sizeOfSolution` float64 numbers. */
+/** Solvers, with structs in native/jobs/solve.hpp. Each returns `sizeOfSolution` float64 numbers. */
 export type Solver =
   | {
       readonly kind: 'factorise';
@@ -56,21 +56,21 @@ export type Solver =
   /** Approximates rows by sums of a few rows of another matrix. */
   | {
       readonly kind: 'pursue';
-      /** A single source: the rows that sums may use. */
+      /** The rows that sums may use, as a single source. */
       readonly atoms: NativeProgram;
-      /** A single source of rows of equal length; some are to be approximated. */
+      /** The rows to approximate, as a single source of rows of equal length. */
       readonly targets: NativeProgram;
-      /** At most the number of atoms and `mostChosen`. */
+      /** Limit on a sum's rows: at most the number of atoms and `mostChosen`. */
       readonly k: number;
     };
 
-/** In the order of the enumerations in native/jobs. */
+/** A solution's numbers, in the order of the enumerations in native/jobs. */
 export const solutionNumbers = {
-  /** Then follow the singular values. */
+  /** The rank's singular values follow. */
   factorise: ['rank', 'squares', 'error', 'nonFinite'],
   regress: ['column', 'diagonal', 'asymmetric'],
   mergeSpectra: [],
-  /** For each target. Then follow `k` indexes of atoms in the order of choice, and `k` coefficients. */
+  /** Numbers for each target. Then follow `k` indexes of atoms in the order of choice, and `k` coefficients. */
   pursue: ['chosen', 'squares', 'error'],
 } as const satisfies { readonly [K in Solver['kind']]: readonly string[] };
 

@@ -10,7 +10,7 @@ export interface Tally {
 
 const ofBound = 3;
 
-/** An empty tally for a vote of `terms` terms, in shared memory. */
+/** Returns an empty tally for a vote of `terms` terms, in shared memory. */
 export const newTally = (terms: number): BigInt64Array => {
   const words = new BigInt64Array(new SharedArrayBuffer(8 * (1 + 2 * terms * ofBound)));
   for (let word = 2; word < words.length; word += ofBound) words[word] = 0xffff_ffffn;
@@ -20,7 +20,7 @@ export const newTally = (terms: number): BigInt64Array => {
 /** Counts elements whose votes had finite inputs and results. */
 export const talliedElements = (words: BigInt64Array): number => Number(words[0]);
 
-/** Term t has its lower bound at 2t, and its upper bound at 2t + 1. */
+/** Reads a bound's tally: term t has its lower bound at 2t, and its upper bound at 2t + 1. */
 export const tallyAt = (words: BigInt64Array, bound: number): Tally => {
   const [above = 0, least = 0, most = 0] = Array.from(
     words.subarray(1 + bound * ofBound, 1 + (bound + 1) * ofBound),

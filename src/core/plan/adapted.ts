@@ -32,7 +32,7 @@ const productOf = (
 
 type Kinds = { readonly [Change in AdapterChange as Change['kind']]: Change };
 
-/** Undefined for a kind that is not a sum. */
+/** Returns a change's sum; undefined for a kind that is not a sum. */
 const additions: {
   readonly [Kind in keyof Kinds]: (input: number, change: Kinds[Kind]) => Operand | undefined;
 } = {
@@ -50,7 +50,7 @@ const additions: {
   rows: () => undefined,
 };
 
-/** Undefined for changes that are not sums. */
+/** Returns a change as a sum; undefined for changes that are no sums. */
 export const additionOf = <Kind extends keyof Kinds>(
   input: number,
   change: Kinds[Kind] & { readonly kind: Kind },
@@ -122,8 +122,9 @@ const unchanged = (input: number, reference: TensorReference): Operand => {
 };
 
 /**
- * An operand is float32 if its tensor is quantised or in blocks. A tensor with an adapter is rounded to its
- * dtype, so that merges give the same bits as if the adapter had been applied and written first.
+ * Returns a tensor as an operand, float32 if it is quantised or in blocks. A tensor with an adapter is
+ * rounded to its dtype, so that merges give the same bits as if the adapter had been applied and written
+ * first.
  *
  * @param input index of the model in the plan's inputs
  */

@@ -5,12 +5,12 @@ import { replaceModels, type WrittenModel } from '../methods/recipe/model-places
 import type { Recipe } from '../methods/recipe/recipe.js';
 import { torchName } from '../tensor/dtype.js';
 
-/** With method, models and all parameters; keys as in YAML. */
+/** A recipe with method, models and all parameters; keys as in YAML. */
 export type CompleteRecipe = Readonly<Record<string, unknown>>;
 
 type Setting = keyof typeof commonSettings.shape | keyof typeof outputSettings.shape;
 
-/** `dtype` is left out, because the output's is added. */
+/** Settings to repeat; `dtype` is left out, because the output's is added. */
 const settings: Readonly<Record<Setting, 'repeated' | 'left out'>> = {
   dtype: 'left out',
   outDtype: 'left out',
@@ -27,7 +27,7 @@ const settings: Readonly<Record<Setting, 'repeated' | 'left out'>> = {
 };
 
 /**
- * Reproduces the merge: models by `textOf`, found values, the output's dtype.
+ * Returns a recipe that reproduces the merge: models by `textOf`, found values, the output's dtype.
  *
  * @param again `Compiled.again`
  * @param textOf a model's name, or a nested recipe's complete form

@@ -74,7 +74,7 @@ export const inVocabulary = (
   return computedTensor(dtype, { kind: 'padRows', source: assembled, from: padFrom });
 };
 
-/** Reads one range, from the first used row to the last. */
+/** Returns rows that read one range, from the first used row to the last. */
 export const gathered = (
   { shape, stored }: VocabularyTensor,
   runs: readonly RowRun[],

@@ -13,7 +13,7 @@ import { nameInFile, placedInFile, tensorsInFile } from './tensors-in-file.js';
 
 export interface LayoutOptions {
   readonly layout: Layout;
-  /** Bytes of tensors; a larger tensor gets a shard of its own. */
+  /** Limit on a shard's bytes of tensors; a larger tensor gets a shard of its own. */
   readonly maxShardBytes: number;
 }
 
@@ -36,7 +36,7 @@ const units: Readonly<Record<string, number>> = {
 };
 
 /**
- * `5GB`, `500MB`, `5GiB`, `5e9` or `5000000000`. As in mergekit, `5B` is five billion.
+ * Parses `5GB`, `500MB`, `5GiB`, `5e9` or `5000000000`. As in mergekit, `5B` is five billion.
  *
  * @throws INVALID_PARAMETER
  */
@@ -60,11 +60,11 @@ export interface InputFile {
   readonly tensors: ReadonlyMap<string, number>;
 }
 
-/** Undefined if loaders would refuse the source's file as an output shard. */
+/** Returns a source's file; undefined if loaders would refuse it as an output shard. */
 export type InputFileOf = (source: StoredTensor) => InputFile | undefined;
 
 /**
- * Assigns files and positions.
+ * Assigns files and positions to tensors.
  *
  * @param form an adapter is always one file
  */
@@ -81,7 +81,7 @@ export interface UnplacedShard<T extends UnplacedTensor = UnplacedTensor> {
   readonly tensors: readonly T[];
 }
 
-/** Ignores expressions. */
+/** Divides tensors into shards, whatever their expressions. */
 export const divide = <T extends UnplacedTensor>(
   tensors: readonly T[],
   { layout, maxShardBytes }: LayoutOptions,
@@ -110,7 +110,7 @@ export const placeIn = (
   inputFileOf: InputFileOf,
 ): PlannedShard => asInputFile(tensors, file, inputFileOf) ?? placeInFile(tensors, file);
 
-/** Embeddings, layers from the bottom, other tensors, final norm, head. */
+/** Orders embeddings, layers from the bottom, other tensors, final norm, head. */
 const orderOf = ({ layer, role }: Place): number => {
   if (role === 'embedding') return -1;
   if (layer !== undefined) return layer;
@@ -121,7 +121,7 @@ const orderOf = ({ layer, role }: Place): number => {
 const inModelOrder = <T extends UnplacedTensor>(tensors: readonly T[]): T[] =>
   [...tensors].sort((a, b) => orderOf(a.place) - orderOf(b.place) || compareInFile(a, b));
 
-/** By name as in a file. Parts of one tensor compare as equal, so sorting keeps their order. */
+/** Compares names as in a file. Parts of one tensor compare as equal, so sorting keeps their order. */
 const compareInFile = (a: Named, b: Named): number =>
   writer.compare({ ...a, name: nameInFile(a) }, { ...b, name: nameInFile(b) });
 
@@ -152,7 +152,7 @@ const fill = <T extends UnplacedTensor>(tensors: readonly T[], maxShardBytes: nu
   return shards;
 };
 
-/** Undefined unless the shard copies exactly one file's tensors. */
+/** Returns the input file that a shard equals; undefined unless it copies exactly one file's tensors. */
 const asInputFile = (
   tensors: readonly UnplacedTensor[],
   file: string,
@@ -208,7 +208,7 @@ const placeAfterHeader = (
 export const partOfShard = (tensors: readonly PlannedTensor[]): Pick<PlannedShard, 'bytes' | 'tensors'> =>
   placeAfterHeader(tensors.map((tensor) => ({ ...tensor, bytes: tensor.end - tensor.begin })));
 
-/** Undefined for a single file. */
+/** Returns the index's text; undefined for a single file. */
 export const indexTextOf = (planned: readonly PlannedShard[]): string | undefined => {
   const shards = planned.filter(({ file }) => !isModuleWeights(file));
   if (shards.length < 2) return undefined;

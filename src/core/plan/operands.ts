@@ -60,7 +60,7 @@ const kinds: {
 const kindOf = (operand: Operand): OperandKind<Operand, PlannedExpression> =>
   kinds[operand[operandKind]] as OperandKind<Operand, PlannedExpression>;
 
-/** A unique key determines the kind. */
+/** Parses an operand, whose kind a unique key determines. */
 export const parseOperand = (value: unknown, context: ParseContext<PlannedExpression>): Operand => {
   const kind =
     typeof value === 'object' && value !== null
@@ -69,7 +69,7 @@ export const parseOperand = (value: unknown, context: ParseContext<PlannedExpres
   return (kind ?? kinds.computed).parse(value, context);
 };
 
-/** The one in `operandOf`, for descriptions and weights. */
+/** Returns the tensor that an adapter changes in `operandOf`, for descriptions and weights. */
 export const adaptedIn = (formula: Formula<Operand>): StoredTensor | undefined => {
   if (formula.kind !== 'linear' || formula.terms.length > 2) return undefined;
   const [tensor, change] = formula.terms;
@@ -89,32 +89,31 @@ export const isStored = (operand: Operand): operand is StoredTensor => operand[o
 
 const isComputed = (operand: Operand): boolean => operand[operandKind] === 'computed';
 
-/** Includes nested formulas. */
 export const quantisedIn = (formula: Formula<Operand>): readonly QuantisedTensor[] => [
   ...nestedOf(formula).flatMap(quantisedIn),
   ...operandsOf(formula).flatMap((operand) => (operand[operandKind] === 'quantised' ? [operand] : [])),
 ];
 
-/** Undefined unless the formula copies it. */
+/** Returns the quantised tensor that a formula copies, if any. */
 export const quantisedCopy = (formula: Formula<Operand>): QuantisedTensor | undefined => {
   if (formula.kind !== 'linear' || formula.terms.length !== 1) return undefined;
   const [{ source, weight }] = formula.terms as [(typeof formula.terms)[number]];
   return weight === 1 && source[operandKind] === 'quantised' ? source : undefined;
 };
 
-/** The stored tensor, or the tensor that an adapter changes. */
+/** Returns the stored tensor, or the tensor that an adapter changes. */
 export const tensorOf = (operand: Operand): StoredTensor | undefined => {
   const formula = formulaOf(operand);
   return formula === undefined ? kindOf(operand).tensor?.(operand) : adaptedIn(formula);
 };
 
-/** For a matrix product; undefined for other operands. */
+/** Returns the rank of a matrix product; undefined for other operands. */
 export const rankOf = (operand: Operand): number | undefined => kindOf(operand).rank?.(operand);
 
 export const formulaOf = (operand: Operand): PlannedExpression | undefined =>
   kindOf(operand).formula?.(operand);
 
-/** By input, in an operand without a formula. */
+/** Returns weights by input, in an operand without a formula. */
 export const weightsOf = (operand: Operand): Weights => kindOf(operand).weights?.(operand) ?? new Map();
 
 const asSum = (operand: Operand): PlannedExpression => ({
@@ -122,36 +121,36 @@ const asSum = (operand: Operand): PlannedExpression => ({
   terms: [{ source: operand, weight: 1 }],
 });
 
-/** A byte copy if dtypes agree, otherwise a conversion. */
+/** Returns a byte copy if dtypes agree, otherwise a conversion. */
 export const expressionOf = (operand: Operand, dtype: Dtype): PlannedExpression =>
   (operand.dtype === dtype ? kindOf(operand).move?.(operand) : undefined) ?? asSum(operand);
 
-/** Rounded once if the dtypes differ. */
+/** Converts an operand, rounding once if the dtypes differ. */
 export const inDtype = (operand: Operand, dtype: Dtype): Operand =>
   operand.dtype === dtype ? operand : computedTensor(dtype, asSum(operand));
 
 export const sourcesOfOperand = (operand: Operand): readonly StoredTensor[] =>
   kindOf(operand).sources(operand);
 
-/** Byte ranges in order, with repetitions. */
+/** Returns byte ranges in order, with repetitions. */
 export const sourcesOf = (formula: Formula<Operand>): readonly StoredTensor[] =>
   operandsOf(formula).flatMap(sourcesOfOperand);
 
 /**
- * Read to compute an output. Quantised codes read their source; the base is read only to measure. Scales read
- * nothing, because the pass that makes codes also makes scales.
+ * Returns byte ranges read to compute an output. Quantised codes read their source; the base is read only to
+ * measure. Scales read nothing, because the pass that makes codes also makes scales.
  */
 export const sourcesRead = (formula: Formula<Operand>): readonly StoredTensor[] => {
   if (formula.kind !== 'quantise') return sourcesOf(formula);
   return formula.part === 'scales' ? [] : sourcesOfOperand(formula.source);
 };
 
-/** Byte ranges in order, with repetitions. */
+/** Returns tensors' byte ranges in order, with repetitions. */
 export const sourcesOfTensors = (
   tensors: readonly { readonly expression: Formula<Operand> }[],
 ): StoredTensor[] => tensors.flatMap(({ expression }) => sourcesOf(expression));
 
-/** `0.5 math-1 + 0.5 jpn-1`. */
+/** Describes a formula: `0.5 math-1 + 0.5 jpn-1`. */
 export const describe = (formula: Formula<Operand>, nameOf: Words): string => {
   const adapted = adaptedIn(formula);
   if (adapted !== undefined) return nameOf(adapted);
@@ -160,7 +159,7 @@ export const describe = (formula: Formula<Operand>, nameOf: Words): string => {
   );
 };
 
-/** The text for shard keys; `identify` names files by content. */
+/** Returns the text for shard keys; `identify` names files by content. */
 export const keyOf = (formula: Formula<Operand>, identify: Words): string => {
   const worded = mapOperands(formula, (operand) => kindOf(operand).keyText(operand, identify));
   return operationOf(formula).key?.(worded) ?? JSON.stringify(worded);
@@ -169,7 +168,7 @@ export const keyOf = (formula: Formula<Operand>, identify: Words): string => {
 const nestedOf = (formula: Formula<Operand>): readonly Formula<Operand>[] =>
   operandsOf(formula).flatMap((operand) => formulaOf(operand) ?? []);
 
-/** At any depth; they must be finite: products would spread NaN and infinity. */
+/** Returns factors at any depth. They must be finite: products would spread NaN and infinity. */
 export const factorsIn = (formula: Formula<Operand>): readonly StoredTensor[] => [
   ...nestedOf(formula).flatMap(factorsIn),
   ...(formula.kind === 'concatenate'
@@ -177,7 +176,7 @@ export const factorsIn = (formula: Formula<Operand>): readonly StoredTensor[] =>
     : operandsOf(formula).flatMap((operand) => kindOf(operand).factors?.(operand) ?? [])),
 ];
 
-/** A slice must not separate so many adjacent rows; 0 if slices may begin anywhere. */
+/** Returns the number of adjacent rows that a slice must not separate; 0 if slices may begin anywhere. */
 export const rowsTogether = (formula: Formula<Operand>): number =>
   Math.max(
     operationOf(formula).rowsTogether?.(formula) ?? 0,
@@ -195,7 +194,7 @@ export const movesRows = (formula: Formula<Operand>): boolean =>
   operandsOf(formula).some((operand) => kindOf(operand).movesRows) ||
   nestedOf(formula).some(movesRows);
 
-/** A check of factors, then one pass for each statistic. */
+/** Returns a check of factors, then one pass for each statistic. */
 export const passesOf = (formula: Formula<Operand>): readonly Pass[] => [
   ...checksOf(formula),
   ...statisticPassesOf(formula),
@@ -216,9 +215,9 @@ const statisticPassesOf = (formula: Formula<Operand>): readonly Pass[] => [
 ];
 
 /**
- * Operands come first, one by one, because each may await statistics, and timing must not change the order of
- * nodes. A nested result is rounded to its dtype before its statistics are measured, as if it had been
- * written to a file.
+ * Lowers a formula. Operands come first, one by one, because each may await statistics, and timing must not
+ * change the order of nodes. A nested result is rounded to its dtype before its statistics are measured, as
+ * if it had been written to a file.
  *
  * @returns the value, rounded to `dtype`
  * @throws MERGE_UNDEFINED

@@ -9,7 +9,7 @@ export const isCount = (value: unknown): value is number => Number.isSafeInteger
 
 export const dtype = z.custom<Dtype>(isDtype, { error: 'no known dtype' });
 
-/** Makes a copy, so that getters and proxies cannot change values after the check. */
+/** Parses into a copy, so that getters and proxies cannot change values after the check. */
 export const parseBy = <T>(schema: z.ZodType<T>, value: unknown, refuse: Refuse): T => {
   const { data, error } = schema.safeParse(value);
   if (error === undefined) return data;

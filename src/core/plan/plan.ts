@@ -21,17 +21,14 @@ import type { QuantisedTensor } from './operands/quantised.js';
 
 export type { StoredTensor };
 
-/**
- * A nested recipe's result. It is rounded to its dtype before use, so that merging in two steps gives equal
- * bits.
- */
+/** A nested recipe's result, rounded to its dtype before use, so that merging in two steps gives equal bits. */
 export interface ComputedTensor {
   readonly [operandKind]: 'computed';
   readonly dtype: Dtype;
   readonly expression: PlannedExpression;
 }
 
-/** operands/ has a file for each kind. */
+/** All operands; operands/ has a file for each kind. */
 export type Operand =
   | StoredTensor
   | ComputedTensor
@@ -55,7 +52,7 @@ export interface PlannedTensor {
   readonly name: string;
   readonly dtype: Dtype;
   readonly shape: Shape;
-  /** In the shard's file. */
+  /** Offsets in the shard's file. */
   readonly begin: number;
   readonly end: number;
   /** Null outside the layers. */
@@ -91,22 +88,21 @@ export type PlannedFile =
   | { readonly name: string; readonly text: string }
   | { readonly name: string; readonly copyOf: string };
 
-/** Computed from the plan. */
+/** Costs computed from the plan. */
 export interface Cost {
   /** Input bytes. Headers count only for shards that are unchanged input files. */
   readonly bytesToRead: number;
   /** Input bytes read again, one pass for each statistic, mostly from the page cache. */
   readonly bytesToMeasure: number;
   readonly bytesToWrite: number;
-  /** Output bytes of tensors that are copied unchanged. */
   readonly bytesCopied: number;
   readonly bytesComputed: number;
-  /** Unchanged input files among the shards; `--link hard` and `symbolic` write none of them. */
+  /** Bytes of shards that are unchanged input files; `--link hard` and `symbolic` do not write them. */
   readonly bytesVerbatim: number;
   readonly parameters: number;
 }
 
-/** A plan reads weights of hub models that this machine lacks. */
+/** Weights of hub models that a plan reads and this machine lacks. */
 export interface PlannedDownload {
   readonly bytes: number;
   /** In the order of the plan's inputs. */
@@ -114,7 +110,7 @@ export interface PlannedDownload {
     /** `org/name@COMMIT`. */
     readonly model: string;
     readonly bytes: number;
-    /** The model's weight files, present or missing. */
+    /** Bytes of the model's weight files, present or missing. */
     readonly of: number;
   }[];
 }
@@ -125,13 +121,13 @@ export interface MergePlan {
   readonly layerloom: string;
   readonly method: string;
   readonly title: string;
-  /** For a LoRA adapter: one file and `adapter_config.json`. */
+  /** Set for a LoRA adapter: one file and `adapter_config.json`. */
   readonly form?: 'adapter';
-  /** NaN and infinity are allowed. */
+  /** True if NaN and infinity are allowed. */
   readonly allowNonFinite?: true;
   /** The method's parameters as used. */
   readonly recipe: Readonly<Record<string, unknown>>;
-  /** In YAML's spelling. Reproduces the output; hub models are `org/name@COMMIT`. */
+  /** The recipe that reproduces the output, in YAML's spelling; hub models are `org/name@COMMIT`. */
   readonly completeRecipe: CompleteRecipe;
   readonly architecture: { readonly family: string; readonly naming: string; readonly layers: number };
   /** The merged models in the order of terms, then companions. */
@@ -139,12 +135,12 @@ export interface MergePlan {
   readonly shards: readonly PlannedShard[];
   readonly files: readonly PlannedFile[];
   readonly cost: Cost;
-  /** Missing when the plan was made. */
+  /** Weights that were missing when the plan was made. */
   readonly download?: PlannedDownload;
   readonly warnings: readonly string[];
 }
 
-/** The shard equals this input file; undefined for other shards. */
+/** Returns the input file that the shard equals; undefined for other shards. */
 export const verbatimPath = (
   { verbatim }: PlannedShard,
   inputs: readonly PlannedInput[],

@@ -16,12 +16,12 @@ export type NewRows =
   | { readonly kind: 'zero' }
   | { readonly kind: 'mean' }
   | { readonly kind: 'subword'; readonly means: readonly RowMean[] }
-  /** `of` returns the donor's tensor for a model's tensor. */
+  /** Sums of shared rows; `of` returns the donor's tensor for a model's tensor. */
   | { readonly kind: 'omp'; readonly k: number; readonly of: (name: string) => VocabularyTensor };
 
 /**
- * Keeps rows of shared tokens, makes others. Tensors with one number a token, such as a bias, get 0 for other
- * tokens.
+ * Keeps rows of shared tokens, and makes others. Tensors with one number a token, such as a bias, get 0 for
+ * other tokens.
  *
  * @param donorRows of the donor's tensors
  * @throws VOCABULARY_UNMERGEABLE

@@ -73,11 +73,7 @@ const addressOf = (address: ModelAddress, path: string, checkpoint: RunCheckpoin
     : { ...address, ...named, adapter: addressOf(address.adapter, path, checkpoint) };
 };
 
-/**
- * Checks that the last checkpoint opens, because a trainer may still be writing it.
- *
- * @throws RUN_UNFINISHED
- */
+/** Checks that the last checkpoint opens, because a trainer may still be writing it. */
 const checkFinished = async (run: string, all: readonly RunCheckpoint[]): Promise<void> => {
   const { folder } = itemAt(all, all.length - 1);
   try {

@@ -12,7 +12,6 @@ import { firstIssue } from './first-issue.js';
 export const statementType = 'https://in-toto.io/Statement/v1';
 export const provenanceType = 'https://slsa.dev/provenance/v1';
 
-/** The builder: this package. */
 export const builderId = 'pkg:npm/layerloom';
 
 /** Kinds of builds. The fragment names the kind and the version of `externalParameters`. */
@@ -99,7 +98,6 @@ const mostBytes = 64 * 1024 * 1024;
 
 export const limit = { most: mostBytes, what: 'a statement or a signature' };
 
-/** Parses the text of a statement file. */
 export const parseStatement = (bytes: Buffer): ReadStatement => {
   const invalid = (reason: string): ReadStatement => ({ state: 'invalid', reason });
   let value: unknown;

@@ -77,7 +77,6 @@ export type Run = readonly [to: number, from: number, count: number];
 
 const strideOf = (shape: Shape, dimension: number): number => elementsOf(shape.slice(dimension + 1));
 
-/** Returns the runs of a box, ascending. */
 export const runsOf = (shape: Shape, box: Box): readonly Run[] => {
   const cut = cutOf(shape, box);
   const count = elementsOf(box.sizes.slice(cut));

@@ -25,7 +25,6 @@ const mostLexemes = 300_000;
 /** Limit on values that aliases add: a few lines can expand to billions. */
 export const mostAliased = 10_000;
 
-/** A text refused as YAML, with the fault's position. */
 export class YamlRefused extends TextRefused {
   readonly offset: number;
 

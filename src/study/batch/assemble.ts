@@ -149,7 +149,7 @@ interface FoundRecord {
 }
 
 /**
- * Shards must be exactly these, linked to the store's current files.
+ * True if a merge's shards are exactly these, linked to the store's current files.
  *
  * @param inputs if given, their side files must be older than the merge, and their configuration the same
  */
@@ -174,7 +174,7 @@ export const isAssembled = async (
   }
 };
 
-/** Keys of shards say nothing of side files. */
+/** True if side files are current, which keys of shards do not tell. */
 const hasCurrentSideFiles = async (
   out: string,
   record: FoundRecord,
@@ -222,7 +222,7 @@ const hasForeign = async (directory: string): Promise<boolean> =>
 
 const stagingName = /^\..+\.layerloom-batch-\d+(-former)?$/;
 
-/** The caller must lock the experiment's directory. */
+/** Removes staging directories of merges; the caller must lock the experiment's directory. */
 export const clearStaging = async (out: string, names: readonly string[]): Promise<void> => {
   for (const directory of new Set(names.map((name) => dirname(join(out, name)))))
     for (const name of await readdir(directory).catch(() => [])) {

@@ -30,10 +30,10 @@ export interface Begun {
 }
 
 /**
- * A refused batch neither changes nor creates a store.
+ * Prepares a batch; a refused one neither changes nor creates a store.
  *
- * @throws LINK_REFUSED, DISK_SPACE, MEMORY_NEEDED, DOWNLOAD_NEEDED, STORE_INVALID,
- * READ_FAILED, WRITE_FAILED, and the codes of `checkPlaces`
+ * @throws LINK_REFUSED, DISK_SPACE, MEMORY_NEEDED, DOWNLOAD_NEEDED, STORE_INVALID, READ_FAILED, WRITE_FAILED,
+ *   and the codes of `checkPlaces`
  */
 export const beginBatch = async (
   plan: BatchPlan<BatchMerge>,

@@ -29,7 +29,6 @@ export interface MergeOutcome {
   readonly state: MergeState;
   /** `shared` shards come from another merge or an earlier run; `new` ones were made for this merge. */
   readonly shards: { readonly shared: number; readonly new: number };
-  /** Bytes read and written for its new shards. */
   readonly bytesRead: number;
   readonly bytesWritten: number;
   readonly isKept?: true;
@@ -57,7 +56,7 @@ export interface TrackerOptions extends PlanOptions {
   readonly onMerge?: ((outcome: MergeOutcome) => void | Promise<void>) | undefined;
 }
 
-/** Input bytes that each merge is the first to need. A stage counts each byte once. */
+/** Returns the input bytes that each merge is the first to need. A stage counts each byte once. */
 export const readsOf = (
   { merges, inputs }: BatchPlan<BatchMerge>,
   stages: readonly Stage<BatchMerge>[],
@@ -87,7 +86,7 @@ export const readsOf = (
   return reads;
 };
 
-/** Every other merge would fail the same way. */
+/** Codes of errors that every other merge would meet, too. */
 const stopsAll: readonly string[] = ['WRITE_FAILED', 'LINK_REFUSED', 'DISK_SPACE', 'INPUT_CHANGED'];
 
 /** Assembles a merge once all its shards exist. */
@@ -105,7 +104,7 @@ export class MergeTracker {
   readonly #run: Run;
   readonly #digests: BatchDigests | undefined;
   readonly warnings: string[] = [];
-  /** Assembles several merges at once, so that the fsyncs of small files overlap. */
+  /** Lanes, because the fsyncs of small files overlap if several merges are assembled at once. */
   readonly #lanes: Promise<void>[] = Array.from({ length: 8 }, () => Promise.resolve());
   #next = 0;
   #stopped: unknown;
@@ -157,7 +156,7 @@ export class MergeTracker {
     if (this.#stopped !== undefined) throw this.#stopped;
   }
 
-  /** Merges that do not allow a shard's NaN or infinity fail. */
+  /** Fails merges that do not allow a shard's NaN or infinity. */
   async #refuseNonFinite(key: string): Promise<void> {
     const refusing = [...(this.#needing.get(key) ?? [])].filter(
       (merge) => !merge.recipe.allowNonFinite && !this.#outcomes.has(merge),
@@ -236,7 +235,7 @@ export class MergeTracker {
     }
   }
 
-  /** A shared shard counts as new for the first of its merges. */
+  /** Returns a merge's outcome; a shared shard counts as new for the first of its merges. */
   #outcomeOf(merge: PlannedMerge<BatchMerge>, state: MergeState): MergeOutcome {
     let [fresh, bytesWritten] = [0, 0];
     for (const { key } of merge.shards) {

@@ -128,13 +128,13 @@ export const runBatch = async (
   };
 };
 
-/** After a change of one input, shards of other inputs stay valid. */
+/** True if a batch may continue after an error: a change of one input leaves shards of other inputs valid. */
 const mayContinue = ({ code }: LayerloomError): boolean =>
   code === 'INPUT_CHANGED' || resumable.includes(code);
 
 /**
- * First come shards of failed groups, one by one, to find the faulty one; then those that other processes did
- * not finish.
+ * Makes the rest: shards of failed groups, one by one, to find the faulty one; then those that other
+ * processes did not finish.
  */
 export const makeLeft = async (
   pool: WorkerPool,

@@ -24,7 +24,7 @@ interface Making {
   readonly file: FileHandle;
 }
 
-/** Collects shards claimed by other processes in `elsewhere`. */
+/** Writes shards to the store. Collects shards claimed by other processes in `elsewhere`. */
 export class StoreSink implements ShardSink<DistinctShard> {
   readonly #store: ShardStore;
   readonly #pool: WorkerPool;
@@ -136,7 +136,7 @@ export class StoreSink implements ShardSink<DistinctShard> {
   }
 }
 
-/** Every other shard would fail the same way. */
+/** Codes of errors that every other shard would meet, too. */
 const stopsAll: readonly string[] = ['WRITE_FAILED', 'DISK_SPACE', 'INTERRUPTED'];
 
 const create = async (path: string, shard: DistinctShard): Promise<FileHandle> => {

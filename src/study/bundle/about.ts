@@ -24,7 +24,7 @@ const harnessesOf = ({ evaluate }: ExperimentRecord): string =>
     .map(([language, tasks]) => `${language}: ${[tasks].flat().join(', ')}`)
     .join('; ');
 
-/** Does not name the study's folder, so that a rebuilt study gives the same bundle. */
+/** Returns a title without the study's folder, so that a rebuilt study gives the same bundle. */
 const titleOf = ({ merges }: ExperimentRecord): string => {
   const languages = [...new Set(merges.map(({ language }) => language))];
   return `Merged language models${languages.length === 0 ? '' : `: ${languages.join(', ')}`}`;

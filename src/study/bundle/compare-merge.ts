@@ -71,13 +71,12 @@ export const scoredSums = async (
 
 const contentsSchema = z.object({ files: z.array(z.object({ identity: z.string(), sha256: hex })) });
 
-/** Folders in which each merge has its own, by its path. */
 export interface MergeFolders {
-  /** Has the records of a bundle. */
+  /** Folder of a bundle's records. */
   readonly bundled: string;
   /** The study to complete; for a new one, the same folder as `bundled`. */
   readonly study: string;
-  /** Has what was made here. */
+  /** Folder of merges that were made here. */
   readonly work: string;
 }
 

@@ -29,7 +29,6 @@ export type BundleFile = { readonly name: string; readonly bytes: number } & (
 export interface ListedFiles {
   readonly record: ExperimentRecord;
   readonly files: readonly BundleFile[];
-  /** Names in the study's folder that are left out. */
   readonly leftOut: readonly string[];
   /** True if no file of the study names its authors. */
   readonly lacksAuthors: boolean;
@@ -117,7 +116,6 @@ const isEdited = async (root: string, name: string, content: Buffer): Promise<bo
   return sums === undefined || !sums.toString().split('\n').includes(`${sum}  ${name}`);
 };
 
-/** Returns the user's own file of one of these names. */
 const firstOwn = async (root: string, names: readonly string[]): Promise<BundleFile | undefined> => {
   for (const name of names) {
     const file = await fileIn(root, name);
@@ -129,7 +127,10 @@ const firstOwn = async (root: string, names: readonly string[]): Promise<BundleF
   return undefined;
 };
 
-/** Some file systems ignore case and composition: there, one file would replace another. */
+/**
+ * Refuses names that differ only in case or composition: on some file systems, one file would replace
+ * another.
+ */
 const checkCases = (study: string, names: readonly string[]): void => {
   const seen = new Map<string, string>();
   for (const name of names) {

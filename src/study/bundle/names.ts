@@ -34,7 +34,6 @@ const aboutNames: readonly string[] = [
   ...licenseNames,
 ];
 
-/** Files of each merge: its record, statement, card and signature. */
 export const mergeFiles: readonly string[] = [provenanceName, statementName, cardName, signatureName];
 
 const resultName = /^[\w.-]+-[0-9a-f]{16}(\.problems|\.texts)?\.json$/;

@@ -118,7 +118,6 @@ const checkSame = async (bundled: string, study: string): Promise<void> => {
   if (own !== there) throw occupied(study, `has not the ${sumsName} of this bundle`);
 };
 
-/** @throws READ_FAILED */
 const foundFolder = async (experts: string): Promise<string> => {
   const path = resolve(experts);
   await readdir(path).catch((cause: unknown) => {

@@ -13,10 +13,8 @@ const absent = 0;
 
 /** The contents of models as numbers: a row for each model, a column for each tensor. */
 export class ContentTable {
-  /** Bytes of each tensor, by column. */
   readonly #bytes: number[] = [];
   readonly #rows: ReadonlyMap<string, number>;
-  /** Form of each model, by row. */
   readonly #forms: readonly string[];
   readonly #contents: readonly Int32Array[];
   readonly #sizes: readonly number[];

@@ -13,7 +13,6 @@ const samplingSchema = z.strictObject({
   min_p: z.number().positive().max(1).exactOptional(),
 });
 
-/** How answers are drawn. */
 export type Sampling = z.output<typeof samplingSchema>;
 
 const byTask = <Value extends z.ZodType>(value: Value) => z.union([value, z.record(z.string(), value)]);

@@ -22,7 +22,7 @@ export class KnownProblems {
   }
 
   /**
-   * Responses are skipped: neither read nor checked.
+   * Reads a result's problems without their responses, which are neither read nor checked.
    *
    * @param check as of a whole file
    * @returns undefined if the text has other problems or another form, which does not mean that it is invalid

@@ -16,7 +16,6 @@ import type { TensorReference } from '../../core/tensor/reference.js';
 import { storedTensor } from '../../core/tensor/stored-tensor.js';
 import { type KeyedShard, shardsOfMerge } from '../store/files/weights.js';
 
-/** A tensor's name, dtype and shape. */
 export interface Slot {
   readonly name: string;
   readonly bytes: number;
@@ -32,7 +31,7 @@ export interface ContentPart {
 export interface ModelContents {
   /** Identifies the small files beside the weights. Programs exchange weights only between equal forms. */
   readonly form: string;
-  /** Models that share a shard share its part. */
+  /** The parts of a model's weights; models that share a shard share its part. */
   readonly parts: readonly ContentPart[];
 }
 
@@ -79,7 +78,6 @@ export const slotOf = (
  * of their files. Reads each shard's headers once.
  */
 export class ContentsReader {
-  /** Parts by the keys of shards. */
   readonly #shards = new Map<string, Promise<ContentPart>>();
   /** Slots by their text, because many models have the same slots. */
   readonly #slots = new Map<string, readonly Slot[]>();
@@ -148,10 +146,8 @@ export class ContentsReader {
   }
 }
 
-/** A checkpoint that merges may copy tensors from. */
 class Source {
   readonly #tensors: CheckpointIndex['tensors'];
-  /** Hashes by file. */
   readonly #hashes: readonly string[];
   readonly #keys = new Map<readonly Slot[], string | undefined>();
   readonly #texts = new Map<readonly Slot[], readonly string[]>();
@@ -187,7 +183,6 @@ class Source {
   }
 }
 
-/** @throws READ_FAILED */
 const formOf = (directory: string): Promise<string> =>
   withFewFiles(() =>
     reading(directory, async () => {

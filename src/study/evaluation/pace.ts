@@ -6,7 +6,7 @@ import type { Rows } from './settings.js';
 /** Durations of the harness's runs, by task. */
 export interface Pace {
   readonly results: number;
-  /** Includes loading the model. Undefined if never measured. */
+  /** Seconds of a problem, loading included; undefined if never measured. */
   secondsPerProblem(task: string): number | undefined;
   /** Null rows mean all. Undefined if neither a result nor the benchmark states the number. */
   problemsIn(task: string, rows: Rows | null): number | undefined;

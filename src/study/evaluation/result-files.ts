@@ -26,13 +26,11 @@ export const evaluationsName = 'evaluations';
 
 const resultName = /^[\w.-]+-[0-9a-f]{16}\.json$/;
 
-/** Temporary name of a file being written. */
 const partialName = /^\.[\w.-]+\.json\.[0-9a-f-]{36}$/;
 
 const shortHash = (value: unknown): string =>
   createHash('sha256').update(JSON.stringify(value)).digest('hex').slice(0, 16);
 
-/** The file's name: the task, and a hash of the result's identity. */
 const nameOf = (result: ResultIdentity): string => {
   const { weights, task, taskVersion, promptHash, fewshot, seed, rows, backend, maxTokens, sampling } =
     result;
@@ -54,7 +52,6 @@ export class ResultFiles {
   /** Results as of the last look. */
   readonly #known = new Map<string, FoundResult>();
   #byWeights = new Map<string, FoundResult[]>();
-  /** By task and prompts. */
   readonly #problems = new Map<string, KnownProblems>();
 
   constructor(experiment: string) {
@@ -62,7 +59,7 @@ export class ResultFiles {
   }
 
   /**
-   * Sorted by file. Reports and skips malformed files.
+   * Lists results, sorted by file. Reports and skips malformed files.
    *
    * @throws READ_FAILED
    */
@@ -76,7 +73,9 @@ export class ResultFiles {
     return found;
   }
 
-  /** Reads only names and new files, so asking for many models is cheap. */
+  /**
+   * Returns the results of some weights. Reads only names and new files, so asking for many models is cheap.
+   */
   async of(weights: string): Promise<readonly FoundResult[]> {
     const names = await namesIn(this.directory);
     const there = new Set(names.filter((name) => resultName.test(name)));

@@ -12,7 +12,7 @@ export interface ProblemResult {
   readonly document: string;
   readonly prompt: string;
   readonly target: string;
-  /** By `metric,filter`, in the harness's names: `exact_match,flexible-extract`. */
+  /** Scores by `metric,filter`, in the harness's names: `exact_match,flexible-extract`. */
   readonly scores: Readonly<Record<string, ProblemScore>>;
   /** The answer that each filter extracted. Empty if the task generates nothing. */
   readonly answers: Readonly<Record<string, string>>;
@@ -26,7 +26,6 @@ export interface ResultIdentity {
   readonly weights: string;
   /** The task, by the harness's name. */
   readonly task: string;
-  /** The version in the task's file. */
   readonly taskVersion: string;
   /** SHA-256 over the harness's prompt hashes, in order of problems; empty without samples. */
   readonly promptHash: string;
@@ -54,11 +53,10 @@ export interface EvaluationResult extends ResultIdentity {
    * The harness's figures, by `metric,filter`; standard errors by `metric_stderr,filter`. Null if not stated.
    */
   readonly metrics: Readonly<Record<string, number | null>>;
-  /** By metric without its filter. */
+  /** True if more is better, by metric without its filter. */
   readonly higherIsBetter: Readonly<Record<string, boolean>>;
-  /** The number of problems. */
   readonly n: number;
-  /** In order of rows. Empty if imported without samples. */
+  /** Problems in order of rows. Empty if imported without samples. */
   readonly problems: readonly ProblemResult[];
   /** File in `evaluations/` with the problems' texts, by document hash. */
   readonly texts: string | null;

@@ -37,6 +37,6 @@ export const rowsToScore = (
   return limit === undefined ? stated : [from, Math.min(to, from + limit)];
 };
 
-/** Null means all rows. */
+/** True if rows are within a range; null means all rows. */
 export const isWithin = (rows: Rows | null, range: Rows | null): boolean =>
   range === null || (rows !== null && rows[0] >= range[0] && rows[1] <= range[1]);

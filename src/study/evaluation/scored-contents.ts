@@ -20,7 +20,6 @@ import { evaluationsName } from './result-files.js';
 interface ScoredFile {
   readonly file: string;
   readonly bytes: number;
-  /** SHA-256 of the header. */
   readonly header: string;
   readonly mtimeNs: string;
   readonly ino: string;
@@ -30,7 +29,6 @@ interface ScoredFile {
 }
 
 interface ScoredModel {
-  /** Time of the record, in ISO 8601. */
   readonly noted: string;
   /** True if results were made from another model with the same bytes. */
   readonly isMoved: boolean;
@@ -58,7 +56,6 @@ const schema: z.ZodType<ScoredModel> = z.object({
     .min(1),
 });
 
-/** Folder of the records, in `evaluations/`. */
 const folderName = '.contents';
 
 const recordName = /^[0-9a-f]{32}\.json$/;
@@ -75,7 +72,6 @@ export class ScoredContents {
 
   readonly #directory: string;
   readonly #models = new Map<string, ScoredModel | undefined>();
-  /** The files of recorded models. */
   readonly #noted = new Set<string>();
   /** Identities of files that match no record, so that they are not hashed again. */
   readonly #others = new Map<string, Promise<Pick<ScoredFile, 'sha256' | 'mtimeNs' | 'ino'>>>();
@@ -171,7 +167,6 @@ export class ScoredContents {
     await this.#write(noted, false);
   }
 
-  /** Reads each file once. */
   async #contentOf(
     file: FileIdentity,
     identity: string,
@@ -221,7 +216,7 @@ export class ScoredContents {
   }
 }
 
-/** As `identitiesOf`, for an experiment's directory. */
+/** Returns a function like `identitiesOf`, for an experiment's directory. */
 export const movedIn =
   (experiment: string, keep: boolean): IdentitiesOf =>
   (files) =>

@@ -20,7 +20,7 @@ export const selectedIn = (evaluate: unknown): [task: string, rows: string][] =>
   );
 };
 
-/** Tells in a model card which scores chose the experts. */
+/** Returns a model card's note on the scores that chose the experts. */
 export const selectedNote = (evaluate: unknown): string | undefined => {
   const tasks = selectedIn(evaluate).map(([task, rows]) => `${task} (${wordsOf(rows)})`);
   return tasks.length === 0

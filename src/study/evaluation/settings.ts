@@ -11,7 +11,6 @@ import type { Rows } from './rows.js';
 import { samplingText, seedArguments, seedOfSample } from './sampling.js';
 import { faultInCommand } from './servers/weight-servers.js';
 
-/** Settings of `evaluate:` that are converted to other forms. */
 type Interpreted =
   | 'harness'
   | 'tasks'
@@ -30,7 +29,7 @@ export interface EvaluationSettings
     z.output<typeof evaluationSchema>,
     Interpreted | 'seed' | 'devices' | 'arguments' | 'include'
   > {
-  /** By language, in the file's order. */
+  /** Tasks by language, in the file's order. */
   readonly tasks: ReadonlyMap<string, readonly string[]>;
   /** Returns the harness's `--seed` of one of a problem's answers, with all four parts. */
   seedOf(sample: number): string;
@@ -39,7 +38,6 @@ export interface EvaluationSettings
   readonly baseUrls: readonly string[];
   readonly jobs: number;
   readonly arguments: readonly string[];
-  /** Absolute paths. */
   readonly include: readonly string[];
   /** Worked examples before a problem; undefined: the task's default. */
   fewshotOf(task: string): number | undefined;
@@ -200,7 +198,6 @@ const checkRepeats = (
   }
 };
 
-/** Reduces a URL to that of its server. */
 const serverAt = (url: string): string =>
   URL.canParse(url) ? new URL(url).host.replace(/^(localhost|\[::1\])(?=:|$)/, '127.0.0.1') : url;
 

@@ -24,7 +24,6 @@ export interface TryOptions {
   readonly signal?: AbortSignal | undefined;
   /** Called before each model, with the number of models that have answered. */
   readonly onModel?: ((done: number) => void) | undefined;
-  /** Called with each answer. */
   readonly onAnswer?: ((trial: Trial) => void) | undefined;
 }
 
@@ -32,7 +31,7 @@ export interface TryOptions {
 export interface Trial {
   readonly model: string;
   readonly text: string;
-  /** Includes loading. */
+  /** Seconds, loading included. */
   readonly seconds: number;
   /** The weights that were loaded; null for models that the harness loads itself (adapters). */
   readonly weights: LoadedWeights | null;

@@ -6,7 +6,6 @@ import { type ExperimentRecord, readRecord } from './record/experiment-record.js
 
 /** An earlier run of merges on this machine. */
 export interface MeasuredMerging {
-  /** The experiment's directory. */
   readonly directory: string;
   readonly bytesWritten: number;
   readonly bytesRead: number;

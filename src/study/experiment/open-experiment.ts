@@ -99,7 +99,6 @@ export const checkPlacesOf = async (
   );
 };
 
-/** Returns the models that are named outside the merges. */
 const modelsOf = ({ base, tasks, languages, runs, furtherReferences }: Experiment): string[] => [
   ...(base === undefined ? [] : [base]),
   ...[tasks, ...languages.values()].flatMap((models) => [...models.values()]),

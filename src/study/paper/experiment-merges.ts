@@ -5,7 +5,6 @@ export interface PresetExperts {
   readonly languages: readonly string[];
 }
 
-/** The merges of a preset: lines of YAML with comments. */
 export interface Preset {
   readonly title: string;
   /** The entries under `merges`, indented by two; empty for an experiment that only scores models. */
@@ -17,7 +16,7 @@ export interface Preset {
   readonly scoring?: string;
 }
 
-/** The 81 configurations of §4.2's ranges. */
+/** YAML of the 81 configurations of §4.2's ranges. */
 const grid = `\
   - name: grid
     method: layer_swap

@@ -4,7 +4,6 @@ import type { ProblemResult } from '../evaluation/result.js';
 // How lm_eval compares an answer with the expected one (`exact_match`). Results do not state it, so the way is
 // chosen that gives the stored scores.
 
-/** Makes texts that count as equal the same. */
 export type Folding = (text: string) => string;
 
 /** lm_eval 0.4's ways, by the tasks that use them. */

@@ -27,7 +27,7 @@ export const checkTexts = (texts: Readonly<Record<string, string | undefined>>, 
 };
 
 /**
- * In sbatch's notation: `MINUTES`, `MINUTES:SECONDS`, `HOURS:MINUTES:SECONDS`, `DAYS-HOURS`,
+ * Parses a time in sbatch's notation: `MINUTES`, `MINUTES:SECONDS`, `HOURS:MINUTES:SECONDS`, `DAYS-HOURS`,
  * `DAYS-HOURS:MINUTES` or `DAYS-HOURS:MINUTES:SECONDS`.
  *
  * @throws INVALID_PARAMETER
@@ -48,7 +48,7 @@ export const secondsOf = (parameter: string, text: string): number => {
 };
 
 /**
- * In sbatch's notation: `32G`, `500M`; the default unit is MiB.
+ * Parses memory in sbatch's notation: `32G`, `500M`; the default unit is MiB.
  *
  * @throws INVALID_PARAMETER
  */

@@ -70,7 +70,7 @@ export interface Job {
   readonly name: 'parts' | 'last' | 'evaluate';
   readonly words: readonly string[];
   readonly count: number;
-  /** Appends `INDEX/count` to the words. */
+  /** True to append `INDEX/count` to the words. */
   readonly isArray: boolean;
   readonly gpus: number;
   readonly limits: JobLimits;
@@ -83,11 +83,10 @@ export interface Jobs {
   readonly file: string;
   /** The output directory; logs and markers are beside it. */
   readonly out: string;
-  /** The last job writes it and a rerun must keep it. */
+  /** The record, which the last job writes and a rerun must keep. */
   readonly record: string | undefined;
-  /** All paths given to the jobs, by parameter name. */
   readonly paths: Readonly<Record<string, string | undefined>>;
-  /** For comments in the written files. */
+  /** Words for comments in the written files. */
   readonly about: {
     /** The experiment's file, or the training's directory. */
     readonly subject: string;
@@ -105,10 +104,10 @@ type ExperimentParameters = JobParameters &
   JobLimits & { readonly evaluation?: (EvaluationJobs & JobLimits) | undefined };
 
 /**
- * As data, for each scheduler's writer to format.
+ * Returns jobs as data, for each scheduler's writer to format.
  *
- * @throws INVALID_PARAMETER for counts below 1, empty texts, and control characters, which
- * cannot be quoted safely
+ * @throws INVALID_PARAMETER for counts below 1, empty texts, and control characters, which cannot be quoted
+ *   safely
  */
 export const jobsOf = (parameters: ExperimentParameters | TrainingParameters): Jobs => {
   if (parameters.cpus !== undefined) checkCount('cpus', parameters.cpus);

@@ -14,7 +14,6 @@ import {
 /** A persistent volume claim and its mount path. */
 export interface ClaimedVolume {
   readonly claim: string;
-  /** Absolute path. */
   readonly path: string;
   readonly readOnly?: boolean | undefined;
 }
@@ -171,7 +170,6 @@ const usage = (
 ${steps.map((step) => `#   ${step}\n`).join('')}`;
 };
 
-/** From the last name of a path. */
 const nameOf = (out: string): string => {
   const last = out.replace(/\/+$/, '').replace(/^.*\//, '').toLowerCase();
   const name = last

@@ -87,7 +87,6 @@ echo "scores: job $scores (${rangeOf(evaluation)})"
 }`;
 };
 
-/** Submits a job and stores its number in a variable. */
 const submission = (
   job: Job,
   variable: string,

@@ -18,7 +18,6 @@ import { windows } from './layouts/windows.js';
 import { hasCells, type ScoreTable, type TableRow } from './reading/score-table.js';
 import type { ScoredExperiment } from './reading/scored-experiment.js';
 
-/** Makers of tables by layout name. */
 export type Layouts = Readonly<Record<string, (board: Board) => ScoreTable[]>>;
 
 export const generalLayouts = {
@@ -91,7 +90,7 @@ const layoutOf = (table: string, names: readonly string[]): string => {
   });
 };
 
-/** Doubts as notes, for formats of plain text. */
+/** Returns cells' doubts as notes, for formats of plain text. */
 const flagNotes = ({ rows, columns }: ScoreTable): string[] =>
   rows.flatMap(({ label, cells }: TableRow) =>
     cells.flatMap((cell, at) =>

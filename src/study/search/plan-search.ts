@@ -24,7 +24,7 @@ export interface PlanSearchOptions
   readonly inPlace?: boolean | undefined;
 }
 
-/** Ignores existing results. */
+/** A plan that ignores existing results. */
 export interface SearchPlan {
   readonly language: string;
   readonly task: string;
@@ -60,7 +60,8 @@ export interface SearchPlan {
 }
 
 /**
- * Also lists configurations that the budget does not cover. Reads headers of models, and writes nothing.
+ * Plans a search; also lists configurations that the budget does not cover. Reads headers of models, and
+ * writes nothing.
  *
  * @throws SEARCH_INVALID, RECIPE_INVALID, and the codes of `planExperiment`
  */

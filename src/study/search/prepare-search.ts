@@ -20,13 +20,13 @@ import type { SearchSpace } from './space/space.js';
 export interface SearchQuestion extends SearchBlock {
   /** Folder for relative paths, if the experiment is given as an object. */
   readonly directory?: string | undefined;
-  /** Required if the experiment has several languages. */
+  /** The language; required if the experiment has several. */
   readonly language?: string | undefined;
   /** Pairs to score, as `math-1+swh-2`. Default: all of the language. */
   readonly pairs?: readonly string[] | undefined;
   /** An analysis that decides what to try first. */
   readonly analysed?: Analysed | undefined;
-  /** Such as one about a configuration that is left out. */
+  /** Called with a warning, such as one about a configuration that is left out. */
   readonly onWarning?: ((warning: string) => void) | undefined;
 }
 
@@ -46,7 +46,7 @@ export interface PreparedSearch {
 }
 
 /**
- * Reads no model and writes nothing.
+ * Settles a search's question without reading models or writing.
  *
  * @throws RECIPE_INVALID, SEARCH_INVALID, INVALID_PARAMETER
  */
@@ -106,8 +106,8 @@ const taskToSearch = (
 ): string => options.task ?? search?.task ?? taskOf(ownValue(evaluate?.tasks ?? {}, language), language);
 
 /**
- * Options override the experiment's `search:` block. Default of `problems`: the number of rows of
- * `evaluate:`.
+ * Returns a search's settings; options override the experiment's `search:` block. Default of `problems`: the
+ * number of rows of `evaluate:`.
  */
 const searchSettingsOf = (
   options: SearchQuestion,
@@ -135,7 +135,7 @@ const searchSettingsOf = (
   return { ...settings, holdOut };
 };
 
-/** A third of the problems, in tens: 80 of 250. */
+/** Returns a third of the problems, in tens: 80 of 250. */
 const heldOutOf = (problems: number): number =>
   problems < 30 ? Math.max(1, Math.floor(problems / 3)) : Math.floor(problems / 30) * 10;
 

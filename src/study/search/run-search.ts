@@ -44,7 +44,6 @@ export interface SearchOptions
   readonly inPlace?: boolean | undefined;
   /** Scores merges. Default: lm-evaluation-harness, by the experiment's `evaluate:` block. */
   readonly score?: Scorer | undefined;
-  /** Called after each step of the search. */
   readonly onStep?: ((step: SearchStep) => void) | undefined;
   /** Called after the harness has scored a merge on some rows. */
   readonly onScored?: ((progress: ScoringProgress) => void) | undefined;
@@ -79,11 +78,10 @@ export interface SearchRecord extends SearchTrace {
 }
 
 /**
- * Merges are made in the experiment's store when first needed. Scores of growing ranges of rows are kept in
- * `evaluations/`, so that an interrupted search can resume.
+ * Runs a search. Merges are made in the experiment's store when first needed. Scores of growing ranges of
+ * rows are kept in `evaluations/`, so that an interrupted search can resume.
  *
- * @throws RECIPE_INVALID, SEARCH_INVALID, and the codes of `runExperiment` and
- * `evaluateExperiment`
+ * @throws RECIPE_INVALID, SEARCH_INVALID, and the codes of `runExperiment` and `evaluateExperiment`
  */
 export const runSearch = async (
   input: ExperimentInput | string,
@@ -135,7 +133,7 @@ interface ExperimentMerger {
   readonly write: (names: readonly string[]) => Promise<void>;
 }
 
-/** `runExperiment` also records the earlier merges. */
+/** Returns a function that makes merges; `runExperiment` also records the earlier ones. */
 const mergerOf = (input: ExperimentInput | string, options: SearchOptions): ExperimentMerger => {
   const asked = new Set<string>();
   const failed = new Map<string, string>();
@@ -176,7 +174,7 @@ const recordedIn = async (out: string): Promise<ReadonlySet<string>> => {
   return new Set((await readRecord(resolve(out))).merges.map(({ name }) => name));
 };
 
-/** Existing results of the same rows are read from their files. */
+/** Returns a function that scores merges; existing results of the same rows are read from their files. */
 const harnessScorer = (
   task: string,
   { out, lmEval, jobs, inPlace, signal, onWarning, onScored }: SearchOptions,

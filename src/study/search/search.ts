@@ -34,7 +34,7 @@ const allot = (
 };
 
 /**
- * Also says how many configurations are scored.
+ * Forecasts a search, and how many configurations it scores.
  *
  * @param cost problem-evaluations of one configuration on one row
  * @throws SEARCH_INVALID as `searchSpace`

@@ -17,10 +17,10 @@ const keptShare = 0.63;
 const fewestRows = 8;
 
 /**
- * The number of configurations falls and the limit of rows rises, each by a constant factor, up to all rows
- * for a tenth of the configurations. The first limit is the largest that the budget allows, at least 8 rows.
- * If the budget does not cover all configurations, half of it pays the first rung, and the other half
- * distinguishes its configurations.
+ * Returns the rungs of a search. The number of configurations falls and the limit of rows rises, each by a
+ * constant factor, up to all rows for a tenth of the configurations. The first limit is the largest that the
+ * budget allows, at least 8 rows. If the budget does not cover all configurations, half of it pays the first
+ * rung, and the other half distinguishes its configurations.
  *
  * @param budget evaluations of one configuration on one row
  * @param cost problem-evaluations of each, for messages: the number of merges
@@ -121,7 +121,7 @@ export const successiveHalving = async (searching: Searching): Promise<number> =
   return choice;
 };
 
-/** Figures are upper bounds. */
+/** A forecast step, whose figures are upper bounds. */
 export interface ForecastStep {
   /** As the step's later `title`: `rung 2`. */
   readonly title: string;
@@ -134,13 +134,16 @@ export interface ForecastStep {
 
 export interface HalvingForecast {
   readonly steps: readonly ForecastStep[];
-  /** The first step scores these. */
+  /** Points that the first step scores. */
   readonly first: readonly number[];
   /** Largest number of points scored, unless some fail. */
   readonly most: number;
 }
 
-/** Configurations outside the first rung join if their neighbours do well and the budget allows. */
+/**
+ * Forecasts a search; configurations outside the first rung join if their neighbours do well and the budget
+ * allows.
+ */
 export const forecastHalving = ({ space, rows, budget, cost }: Halving): HalvingForecast => {
   const rungs = rungsOf(space.points.length, rows, Math.floor(budget / cost), cost);
   const { count, limit } = itemAt(rungs, 0);
@@ -164,7 +167,7 @@ export const forecastHalving = ({ space, rows, budget, cost }: Halving): Halving
   };
 };
 
-/** Into the first `count` places. */
+/** Puts the default into the first `count` places. */
 const withDefault = ({ order, default: standard }: SearchSpace, count: number): readonly number[] => {
   if (order.indexOf(standard) < count) return order;
   const others = order.filter((point) => point !== standard);

@@ -13,7 +13,6 @@ import { absent } from './files/failures.js';
 import { isKey, type StorePaths } from './files/paths.js';
 import { moved } from './files/record.js';
 
-/** The shards of an experiment's merges. */
 export interface ExperimentShards {
   /** `path` is relative to the experiment's directory. */
   readonly merges: readonly { readonly path: string; readonly keys: readonly string[] }[];
@@ -25,7 +24,7 @@ export interface ExperimentShards {
 interface Registration extends ExperimentShards {
   readonly directory: string;
   readonly host: string;
-  /** Tells another host whether its directory of that path is the same. */
+  /** The directory's inode, by which another host tells whether its directory of that path is the same. */
   readonly inode: number;
 }
 
@@ -37,8 +36,9 @@ export interface ExperimentFound {
 }
 
 /**
- * Replaces the former registration. `gc` keeps the shards as long as the experiment's directory exists; of a
- * finished experiment only those of existing merges. Call this before the first lookup.
+ * Registers an experiment, replacing its former registration. `gc` keeps the shards as long as the
+ * experiment's directory exists; of a finished experiment only those of existing merges. Call this before the
+ * first lookup.
  *
  * @throws WRITE_FAILED
  */
@@ -55,7 +55,7 @@ export const register = (paths: StorePaths, directory: string, shards: Experimen
   });
 
 /**
- * For a run that is refused later.
+ * Notes a registration, for a run that is refused later.
  *
  * @returns a function that restores the registration
  * @throws WRITE_FAILED
@@ -142,7 +142,10 @@ const keysNeeded = async (
   return needed;
 };
 
-/** The experiment is missing. Renames first and checks again, because a new one may have registered. */
+/**
+ * Removes the registration of a missing experiment. Renames first and checks again, because a new one may
+ * have registered.
+ */
 export const forget = async (paths: StorePaths, path: string): Promise<void> => {
   const aside = `${path}.${randomUUID()}.partial`;
   await writing(path, async () => {
@@ -164,7 +167,7 @@ const settleAside = async (paths: StorePaths, aside: string, path: string): Prom
 
 const partialName = /^(?<name>[0-9a-f]+\.json)\.[0-9a-f-]{36}\.partial$/;
 
-/** For killed processes' partial registrations, if older than `since` (milliseconds). */
+/** Removes killed processes' partial registrations that are older than `since` (milliseconds). */
 export const clearPartialRegistrations = async (paths: StorePaths, since: number): Promise<void> => {
   for (const partial of (await readdir(paths.experiments).catch(absent)) ?? []) {
     const { name } = partialName.exec(partial)?.groups ?? {};

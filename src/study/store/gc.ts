@@ -28,8 +28,8 @@ export interface Collection {
 }
 
 /**
- * Shards removed per round. Few, because all are claimed meanwhile; more than one, because each round reads
- * the experiments.
+ * Shards removed in one round. Few, because all are claimed meanwhile; more than one, because each round
+ * reads the experiments.
  */
 const atOnce = 64;
 
@@ -105,7 +105,7 @@ const remove = async (paths: StorePaths, entries: readonly StoreEntry[]): Promis
   return removed;
 };
 
-/** Continues after an error. @throws the first error */
+/** Restores all shards, continuing after an error. @throws the first error */
 const putAllBack = async (paths: StorePaths, open: ReadonlyMap<StoreEntry, ClaimFile>): Promise<void> => {
   let failure: { readonly error: unknown } | undefined;
   for (const [{ key }, claim] of open) {

@@ -47,7 +47,7 @@ export const clearLeftovers = async (paths: StorePaths, dryRun: boolean): Promis
   return { claims: dead.size, partials, bytes };
 };
 
-/** Older than `since` (milliseconds). */
+/** Removes partial markers older than `since` (milliseconds). */
 const clearPartialMarkers = async (paths: StorePaths, since: number): Promise<void> => {
   for (const name of await readdir(paths.root)) {
     const path = join(paths.root, name);
@@ -58,10 +58,10 @@ const clearPartialMarkers = async (paths: StorePaths, since: number): Promise<vo
 
 const partialMarker = /^layerloom-store\.json\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
-/** Claims, and the claims `.next` for taking them over. */
+/** Matches names of claims, and of the claims `.next` for taking them over. */
 const claimName = /^[0-9a-f]{16,128}(\.next)*$/;
 
-/** By path. A claim without text has its name instead. */
+/** Returns dead claims by path. A claim without text has its name instead. */
 const deadClaims = async (paths: StorePaths, now: StoreClock): Promise<ReadonlyMap<string, string>> => {
   const dead = new Map<string, string>();
   for (const name of (await readdir(paths.claims).catch(absent)) ?? []) {

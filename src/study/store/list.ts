@@ -9,7 +9,7 @@ import { readEntry, type StoredShard, type StoreEntry, storedKeys } from './file
 
 export interface ListedShard extends StoredShard {
   readonly file: string;
-  /** Hard links outside the store. Symbolic links and copies cannot be counted. */
+  /** Number of hard links outside the store. Symbolic links and copies cannot be counted. */
   readonly links: number;
   /** `incomplete`: the file is missing, or its size differs from its record. */
   readonly state: 'whole' | 'incomplete' | 'damaged';

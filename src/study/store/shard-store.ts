@@ -50,14 +50,14 @@ export class ShardStore {
     return this.#paths.root;
   }
 
-  /** The file may not exist. */
+  /** Returns a shard's path, where no file may be. */
   pathOf(key: string): string {
     return this.#paths.shard(checkKey(key));
   }
 
   /**
-   * Undefined if the shard is absent, incomplete or damaged. Verifies the bytes first if the file has changed
-   * since.
+   * Finds a shard; undefined if it is absent, incomplete or damaged. Verifies the bytes first if the file has
+   * changed since.
    *
    * @param deep always verify the bytes; if they differ, mark the shard as damaged
    */
@@ -83,7 +83,8 @@ export class ShardStore {
   }
 
   /**
-   * Returns undefined if another process has the claim or has published the shard: then call `waitFor`.
+   * Claims a shard; undefined if another process has the claim or has published the shard: then call
+   * `waitFor`.
    *
    * @throws WRITE_FAILED
    */
@@ -108,7 +109,7 @@ export class ShardStore {
   }
 
   /**
-   * Returns those that are published or can be claimed.
+   * Waits for shards, and returns those that are published or can be claimed.
    *
    * @throws INTERRUPTED
    */
@@ -132,9 +133,9 @@ export class ShardStore {
   }
 
   /**
-   * Without it, `gc` counts hard links only. Replaces an earlier registration. Call it with all keys before
-   * the first lookup, and with `finished` at the end. From then on a merge's shards are kept as long as its
-   * directory exists.
+   * Registers an experiment, without which `gc` counts hard links only. Replaces an earlier registration.
+   * Call this with all keys before the first lookup, and with `finished` at the end. From then on a merge's
+   * shards are kept as long as its directory exists.
    *
    * @throws WRITE_FAILED
    */

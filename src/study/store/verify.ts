@@ -16,7 +16,7 @@ import {
   writeRecord,
 } from './files/record.js';
 
-/** Progress counts files, in phase `checksums`. */
+/** Options of verifying. Progress counts files, in phase `checksums`. */
 export type VerifyOptions = RunControls;
 
 /** A shard with other bytes than were written. */
@@ -89,7 +89,7 @@ export const noteNonFinite = async (
 };
 
 /**
- * Under a claim, so that no concurrent publication is overwritten.
+ * Notes a verdict under a claim, so that no concurrent publication is overwritten.
  *
  * @param file the file judged
  * @returns false if the record or file has changed since, or another process took the claim over
@@ -121,7 +121,7 @@ const note = async (
 };
 
 /**
- * A damaged shard is marked, and then counts as absent.
+ * Verifies a shard. A damaged one is marked, and then counts as absent.
  *
  * @returns undefined if there is no record, or it changed meanwhile
  */
@@ -143,7 +143,7 @@ export const verifyShard = async (
 };
 
 /**
- * Uses all threads, with a buffer of 1 MiB each.
+ * Verifies all shards on all threads, with a buffer of 1 MiB each.
  *
  * @throws INVALID_PARAMETER, INTERRUPTED
  */

@@ -52,5 +52,5 @@ const setOf = (set: MixedSet): object => ({
   ratio: set.ratio,
 });
 
-/** Paths are given relative to the working directory, but the file is written elsewhere. */
+/** Makes a path absolute: it is given relative to the working directory, but the file is written elsewhere. */
 const absolute = (path: string): string => (isAbsolute(path) ? path : resolve(path));

@@ -13,7 +13,6 @@ import { partitionCopy, trlProgram } from './trainers/trl.js';
 /** Commands to type in a run's directory, with their purposes. */
 export type Instruction = readonly [command: string, purpose: string];
 
-/** Packages for pip by trainer, in tested versions. */
 const packages: Readonly<Record<Trainer, string>> = {
   trl: '"trl[peft]==1.16.0" pyyaml',
   axolotl: 'axolotl==0.19.0',

@@ -15,7 +15,6 @@ export const manifestName = trainingName;
 export const trainedRoles = ['task', 'language', 'joint', 'math-sft'] as const;
 
 export interface PlannedModel {
-  /** Optimiser steps. */
   readonly step: number;
   /** Relative to the run's directory. */
   readonly path: string;
@@ -30,7 +29,7 @@ export interface PlannedRun extends Omit<RunFacts, 'method'> {
   /** Null for math alone. */
   readonly language: string | null;
   readonly method: 'full' | 'lora';
-  /** In camel case. */
+  /** The row's values, in camel case. */
   readonly values: Readonly<Record<string, number | string>>;
   readonly steps: number;
   /** Number of GPUs; 0 for the CPU. */

@@ -20,7 +20,6 @@ export const runFiles = {
   aside: 'set-aside',
   /** An empty file that marks a successful end. */
   ended: 'trained',
-  /** The lock of the process that trains. */
   lock: '.train-lock',
   /** A log with a line for each start and its end. */
   starts: 'starts.log',
@@ -28,7 +27,6 @@ export const runFiles = {
   log: 'trainer_state.json',
 } as const;
 
-/** Files from which transformers' Trainer resumes. */
 export const trainerFiles = {
   /** Marks a checkpoint of transformers' Trainer, which needs scheduler and optimiser to resume. */
   mark: 'training_args.bin',

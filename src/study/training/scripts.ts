@@ -12,7 +12,7 @@ import { partitionCopy, trlProgram } from './trainers/trl.js';
 
 export const shippedPrograms = join(packageRoot, 'training');
 
-/** `training/train.sh` with the run's settings. */
+/** Returns `training/train.sh` with the run's settings. */
 export const scriptOfRun = (run: TrainingRun): string => {
   const finishing = finishingSteps(run);
   const train = trainingCommand(run);
@@ -60,11 +60,10 @@ export const scriptOfRun = (run: TrainingRun): string => {
 export const scriptOfRuns = (runs: readonly TrainingRun[]): string =>
   shipped('train_runs.sh', assigned({ runs: runs.map(({ name }) => name) }));
 
-/** Replaces the placeholder of a shipped script. */
 const shipped = (name: string, settings: readonly string[]): string =>
   readFileSync(join(shippedPrograms, name), 'utf8').replace('# SETTINGS\n', () => `${settings.join('\n')}\n`);
 
-/** Shell variables; lists become arrays. */
+/** Returns shell variables; lists become arrays. */
 const assigned = (values: Readonly<Record<string, string | number | readonly string[]>>): string[] =>
   Object.entries(values).map(([name, value]) =>
     typeof value === 'object'

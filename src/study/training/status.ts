@@ -44,7 +44,6 @@ export interface RunStatus {
   readonly models: readonly TrainedModel[];
   /** Means of the first and the last fifth of the logged losses; null without logged losses. */
   readonly loss: { readonly first: number; readonly last: number } | null;
-  /** The problem and its remedy. */
   readonly problem?: string;
 }
 

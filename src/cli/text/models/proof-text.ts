@@ -11,7 +11,6 @@ const words: Readonly<Record<ProofVerdict, string>> = {
   not_this: 'not this: most of its tensors have nothing in common with what the recipe gives',
 };
 
-/** Tensors that are listed. */
 const mostTensors = 12;
 
 export const describeProof = (proof: MergeProof): string => {

@@ -20,11 +20,7 @@ const thresholdsIn = (texts: readonly string[] = []): Pick<AnalyzeParameters, 't
   };
 };
 
-/**
- * `--task` and `--lang` take one value each time, so an expert may be meant as a further value.
- *
- * @throws LayerloomError USAGE
- */
+/** `--task` and `--lang` take one value each time, so an expert may be meant as a further value. */
 const checkNames = ({ experts = [], from = [], task = [], language = [] }: AnalyzeParameters): void => {
   if (task.length + language.length === 0) return;
   const nameOf = (text: string) =>

@@ -168,7 +168,7 @@ const modelsCommand = async (options: EvaluateCommandOptions): Promise<void> => 
 
 const settingNames = Object.keys(evaluationSchema.shape).map(snakeCase);
 
-/** Reads `KEY=VALUE`; the value is YAML: `8`, `cuda`, `[0, 1]`, `{dtype: bfloat16}`. @throws LayerloomError USAGE */
+/** Reads `KEY=VALUE`; the value is YAML: `8`, `cuda`, `[0, 1]`, `{dtype: bfloat16}`. */
 const settingsIn = (texts: readonly string[]): Record<string, unknown> => {
   const settings = new Map<string, unknown>();
   for (const text of texts) {

@@ -103,7 +103,6 @@ export const experimentInitCommand = async ({
   }
 };
 
-/** @throws LayerloomError INVALID_PARAMETER */
 const checkCount = (parameter: string, count: number | undefined): void => {
   if (count !== undefined && !(Number.isSafeInteger(count) && count >= 1))
     throw invalidParameter(parameter, count, 'a whole number, 1 or more');
@@ -160,11 +159,7 @@ export const pathFrom = async (folder: string, model: string): Promise<string> =
   );
 };
 
-/**
- * Each `NAME=DIR` or `DIR`.
- *
- * @throws LayerloomError USAGE
- */
+/** Each `NAME=DIR` or `DIR`. */
 const expertsOf = async (
   option: string,
   given: readonly string[],
@@ -182,7 +177,7 @@ const expertsOf = async (
   return Object.fromEntries(experts);
 };
 
-/** Each `LANGUAGE:EXPERT`. @throws LayerloomError USAGE */
+/** Each `LANGUAGE:EXPERT`. */
 const languagesOf = async (
   given: readonly string[],
   folder: string,

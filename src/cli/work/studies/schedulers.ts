@@ -167,7 +167,7 @@ const inPods = ({ command = 'layerloom', volumes = [] }: OfKubernetes) => ({
   volumes: volumes.map(volumeOf),
 });
 
-/** `CLAIM=PATH` or `CLAIM=PATH:ro`. @throws LayerloomError USAGE */
+/** `CLAIM=PATH` or `CLAIM=PATH:ro`. */
 const volumeOf = (given: string): ClaimedVolume => {
   const { claim, path, mode } = /^(?<claim>[^=]+)=(?<path>.+?)(?<mode>:ro)?$/s.exec(given)?.groups ?? {};
   if (claim === undefined || path === undefined)

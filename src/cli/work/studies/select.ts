@@ -25,11 +25,7 @@ export const selectCommand = async ({
   if (!json && !quiet) printNext(next);
 };
 
-/**
- * Replaces an earlier choice only, not such as the file of scores.
- *
- * @throws LayerloomError OUTPUT_INVALID
- */
+/** Replaces an earlier choice only, not such as the file of scores. */
 const checkReplaceable = async (file: string): Promise<void> => {
   const former = await readSmallFile(file).catch((error: NodeJS.ErrnoException) =>
     error.code === 'ENOENT' ? undefined : Buffer.alloc(0),

@@ -26,11 +26,14 @@ export interface GuessedSlab<S> extends GuessedBounds {
    */
   readonly tasks: { readonly task: Task<S>; readonly unsettled: Set<GuessedSlab<S>> }[];
   isSettled: boolean;
-  /** The values in `wanted` belong to this program. */
+  /** The program of the values in `wanted`. */
   lowered: { readonly program: Program; readonly measurer: BlockMeasurer } | undefined;
 }
 
-/** Undefined unless guessing is worthwhile: bfloat16, because other dtypes' differences rarely tie. */
+/**
+ * Returns a slab for guessing; undefined unless it is worthwhile: for bfloat16, because other dtypes'
+ * differences rarely tie.
+ */
 export const guessedSlab = <S>({ outputs: [output, more] }: Slab<S>): GuessedSlab<S> | undefined => {
   if (output === undefined || more !== undefined) return undefined;
   const { expression, dtype, shape } = output.tensor;
@@ -49,10 +52,10 @@ export const guessedSlab = <S>({ outputs: [output, more] }: Slab<S>): GuessedSla
 };
 
 /**
- * Called once all elements were computed.
+ * Finds exact bounds, once all elements were computed.
  *
  * @returns ranges that include all wrongly computed elements; if they are unknown or costly to find,
- * undefined, and bounds are undefined too
+ *   undefined, and bounds are undefined too
  */
 export const correctBounds = async <S>(slab: GuessedSlab<S>): Promise<Extent[] | undefined> => {
   const { lowered, bounds = [] } = slab;
@@ -77,7 +80,7 @@ export const correctBounds = async <S>(slab: GuessedSlab<S>): Promise<Extent[] |
   return joinExtents(ranges);
 };
 
-/** Exactly `kept` elements lie above the bound. Also returns elements between bound and guess. */
+/** Finds the bound above which exactly `kept` elements lie, and the elements between bound and guess. */
 const correctBound = async (
   { program, measurer }: NonNullable<GuessedSlab<unknown>['lowered']>,
   bound: MagnitudeBound,

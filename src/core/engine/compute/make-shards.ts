@@ -28,7 +28,7 @@ import {
   tasksOf,
 } from './tasks.js';
 
-/** A merge's directory with a journal, or a store. */
+/** The destination of shards: a merge's directory with a journal, or a store. */
 export interface ShardSink<S> extends ProgramSink<S>, WholeSink<S> {
   /** Gives the file its full size and header; undefined if the shard need not be made. */
   begin(shard: S): Promise<number | undefined>;
@@ -41,7 +41,7 @@ export interface ShardSink<S> extends ProgramSink<S>, WholeSink<S> {
    * @throws NON_FINITE, unless the sink continues with other shards
    */
   finish(shard: S, nonFinite: NonFiniteValue | undefined): Promise<void>;
-  /** Errors thrown here stop the run. */
+  /** Reports a shard's error; errors thrown here stop the run. */
   fail(shard: S, error: unknown): Promise<void>;
 }
 
@@ -50,7 +50,6 @@ const mostEnding = 8;
 
 interface OpenGroup<S> {
   readonly files: OpenFiles<S>;
-  /** In reverse order, because `pop` takes the last. */
   readonly remaining: Task<S>[];
   outstanding: number;
   lanes: number;
@@ -58,8 +57,8 @@ interface OpenGroup<S> {
 }
 
 /**
- * In a merge, each shard is a group and the sink keeps a journal; in a batch, the sink is a store. Each input
- * byte of a group is read once for all its outputs.
+ * Makes groups of shards. In a merge, each shard is a group and the sink keeps a journal; in a batch, the
+ * sink is a store. Each input byte of a group is read once for all its outputs.
  *
  * The kernel serialises writes to one file, so a group gets as many lanes as it has files; further lanes
  * begin the next group. When all groups have begun, lanes help the group with the most tasks left, so that a
@@ -111,7 +110,7 @@ export const makeShards = async <S>(
     endings.add(ending);
   };
 
-  /** Shards end concurrently, so that threads hash different shards and fsyncs overlap. */
+  /** Ends shards concurrently, so that threads hash different shards and fsyncs overlap. */
   const end = async ({ files, failure }: OpenGroup<S>): Promise<void> => {
     await Promise.all(
       [...files.outputs.keys()].map((shard) =>
@@ -123,7 +122,7 @@ export const makeShards = async <S>(
     );
   };
 
-  /** A group with fewer lanes than files; otherwise a new group, or the one with most tasks left. */
+  /** Returns a group with fewer lanes than files; otherwise a new group, or the one with most tasks left. */
   const choose = async (): Promise<OpenGroup<S> | undefined> => {
     const withTasks = () => [...open].filter(({ remaining }) => remaining.length > 0);
     do {
@@ -179,7 +178,7 @@ export const makeShards = async <S>(
   pool.throwIfStopped();
 };
 
-/** Factors and measured codes are always made again. */
+/** True if an earlier run did the task. Factors and measured codes are always made again. */
 export const isDone = <S>(task: Task<S>, sink: ShardSink<S>): boolean =>
   sink.has !== undefined &&
   !task.pieces.some(({ slab }) => isFactorised(slab) || isMeasured(slab)) &&
@@ -192,7 +191,7 @@ export interface Means<S> extends WholeMeans<S> {
   readonly sink: WholeSink<S> & Pick<ShardSink<S>, 'wrote'>;
 }
 
-/** If a slab with guessed bounds is then complete, writes its corrections. */
+/** Does a task. If a slab with guessed bounds is then complete, writes its corrections. */
 export const carryOut = async <S>(task: Task<S>, means: Means<S>): Promise<void> => {
   const { programs, sink } = means;
   const isWhole = await compute(task, means);

@@ -40,7 +40,7 @@ export interface WholeMeans<S> {
 interface Target extends Lowerer {
   readonly measurer: BlockMeasurer;
   readonly output: PlannedTensor;
-  /** The factor's place in its file; without `side`, the tensor's. */
+  /** The place of a factor in its file; without `side`, of the tensor. */
   at(side?: 'left' | 'right'): Location;
 }
 
@@ -50,11 +50,11 @@ interface Making extends Solving {
 }
 
 /**
- * Uses a solver.
+ * Makes a whole tensor by a solver.
  *
  * @returns true if no NaN or infinity was read or computed
- * @throws NON_FINITE for factors and Gram matrices, MERGE_UNDEFINED if there is no result, and
- * the codes of `solve`
+ * @throws NON_FINITE for factors and Gram matrices, MERGE_UNDEFINED if there is no result, and the codes of
+ *   `solve`
  */
 export const makeWhole = async <S>(
   { outputs }: Slab<S>,
@@ -86,7 +86,7 @@ export const makeWhole = async <S>(
   return false;
 };
 
-/** A new kind of whole formula does not compile without a case here. */
+/** Chooses the solver; a new kind of whole formula does not compile without a case here. */
 const makingOf = (formula: MadeWhole<Operand>, target: Target): Promise<Making> => {
   switch (formula.kind) {
     case 'factor':

@@ -23,8 +23,8 @@ export interface ProgramSink<S> {
 }
 
 /**
- * An LRU cache. A program is lowered when the engine reaches its slab: statistics are measured over whole
- * tensors, then slices are computed while inputs are in the page cache.
+ * An LRU cache of programs. A program is lowered when the engine reaches its slab: statistics are measured
+ * over whole tensors, then slices are computed while inputs are in the page cache.
  */
 export class Programs<S> {
   readonly #pool: WorkerPool;
@@ -42,7 +42,7 @@ export class Programs<S> {
     this.#nonFinite = nonFinite;
   }
 
-  /** Undefined if the slab is copied (`isMoved`), or made by a solver. */
+  /** Returns a slab's program; undefined if the slab is copied (`isMoved`), or made by a solver. */
   of(slab: Slab<S>): Promise<Emitted> | undefined {
     if (isMoved(slab) || isMadeWhole(slab)) return undefined;
     const program = this.#kept.get(slab) ?? this.#lower(slab);
@@ -53,20 +53,20 @@ export class Programs<S> {
     return program;
   }
 
-  /** Bytes are final once all pieces are computed and corrected. */
+  /** Allows a slab guessed bounds: its bytes are final only when all pieces are computed and corrected. */
   mayGuess(slab: Slab<S>): void {
     const guessed = guessedSlab(slab);
     if (guessed !== undefined) this.#guessed.set(slab, guessed);
   }
 
-  /** Undefined once bounds are exact. */
+  /** Returns a slab's guesses; undefined once bounds are exact. */
   guessedOf(slab: Slab<S>): GuessedSlab<S> | undefined {
     const guessed = this.#guessed.get(slab);
     return guessed?.bounds === undefined || guessed.isSettled ? undefined : guessed;
   }
 
   /**
-   * Called once all pieces are computed.
+   * Corrects guesses, once all pieces are computed.
    *
    * @returns ranges of elements to compute again
    */
@@ -113,7 +113,7 @@ export class Programs<S> {
   }
 }
 
-/** Without a key, makes the value every time. */
+/** Makes a value once for each key; without a key, every time. */
 const once = async <T>(
   known: Map<string, T>,
   key: string | undefined,

@@ -41,7 +41,10 @@ export interface Recomputed extends RunCost {
   readonly warnings: readonly string[];
 }
 
-/** Less than a merge's tasks, so that even a small share of a small model covers several tiles. */
+/**
+ * Bytes of a sampled tile: fewer than a merge's tasks have, so that even a small share of a small model
+ * covers several.
+ */
 const sampledBytes = 1024 * 1024;
 
 interface Tile {
@@ -133,11 +136,10 @@ export const recompute = async (
 
 const fileOf = ({ file }: PlannedShard): string => file;
 
-/** Does not depend on the order of computation. */
+/** True if a tile is drawn, which does not depend on the order of computation. */
 export const isChosen = ({ share, seed }: Sample, tile: number): boolean =>
   share >= 1 || createHash('sha256').update(`${seed} ${tile}`).digest().readUIntBE(0, 6) < share * 2 ** 48;
 
-/** Each lies within one tensor. */
 const rangesOf = ({ pieces }: Task<PlannedShard>): Extent[] =>
   pieces.flatMap((piece) =>
     piece.slab.outputs.flatMap((output) =>
@@ -148,7 +150,7 @@ const rangesOf = ({ pieces }: Task<PlannedShard>): Extent[] =>
 const tensorAt = ({ tensors }: PlannedShard, at: number): string | null =>
   tensors.find(({ begin, end }) => begin <= at && at < end)?.name ?? null;
 
-/** Open for reading, with unlinked files for recomputed tiles. */
+/** An output's files, open for reading, with unlinked files for recomputed tiles. */
 class OpenOutput {
   readonly #directory: string;
   readonly #shards: ReadonlyMap<PlannedShard, FileHandle>;
@@ -204,6 +206,6 @@ class OpenOutput {
   }
 }
 
-/** O_NONBLOCK, so that opening a pipe does not block. */
+/** Opens a shard; O_NONBLOCK, so that opening a pipe does not block. */
 const openShard = (path: string): Promise<FileHandle> =>
   reading(path, () => open(path, constants.O_RDONLY | constants.O_NONBLOCK));

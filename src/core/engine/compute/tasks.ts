@@ -24,37 +24,37 @@ export interface Slab<S> {
   readonly outputs: readonly SlabOutput<S>[];
 }
 
-/** Written together, because their slabs share inputs. */
+/** Shards that are written together, because their slabs share inputs. */
 export interface Group<S> {
   readonly shards: readonly S[];
   readonly slabs: readonly Slab<S>[];
 }
 
-/** `count` elements from element `first`; bytes if the slab is copied (`isMoved`). */
+/** A piece of a slab: `count` elements from element `first`; bytes if the slab is copied (`isMoved`). */
 export interface Piece<S> {
   readonly slab: Slab<S>;
   readonly first: number;
   readonly count: number;
 }
 
-/** For one call of a worker: one piece of a large slab, or many small slabs. */
+/** Work for one call of a worker: one piece of a large slab, or many small slabs. */
 export interface Task<S> {
   readonly pieces: readonly Piece<S>[];
 }
 
-/** Any other slab has a program, even if some outputs are copies. */
+/** True for a slab whose bytes are moved. Any other slab has a program, even if some outputs are copies. */
 export const isMoved = ({ outputs: [first, more] }: Slab<unknown>): boolean =>
   first !== undefined && more === undefined && isMove(first.tensor.expression);
 
-/** A single task makes both factors of a matrix. */
+/** True for a matrix's two factors, which a single task makes. */
 export const isFactorised = ({ outputs: [first] }: Slab<unknown>): boolean =>
   first?.tensor.expression.kind === 'factor';
 
-/** A solver makes the slab, not a program. */
+/** True if a solver makes the slab, not a program. */
 export const isMadeWhole = ({ outputs: [first] }: Slab<unknown>): boolean =>
   first !== undefined && isWhole(first.tensor.expression);
 
-/** The run measures how much of a change the codes keep. */
+/** True if the run measures how much of a change the slab's codes keep. */
 export const isMeasured = ({ outputs }: Slab<unknown>): boolean =>
   outputs.some(
     ({ tensor: { expression } }) => expression.kind === 'quantise' && expression.base !== undefined,
@@ -63,7 +63,7 @@ export const isMeasured = ({ outputs }: Slab<unknown>): boolean =>
 export const isScales = ({ expression }: PlannedTensor): boolean =>
   expression.kind === 'quantise' && expression.part === 'scales';
 
-/** Name and shape; for a part of a matrix, those of the matrix. */
+/** Returns a tensor's name and shape; for a part of a matrix, those of the matrix. */
 export const computedOf = ({
   name,
   shape,
@@ -71,18 +71,18 @@ export const computedOf = ({
 }: PlannedTensor): { readonly name: string; readonly shape: Shape } =>
   isPart(expression) ? { name: expression.of, shape: expression.shape } : { name, shape };
 
-/** Equal for tensors that one program can compute: tensors of equal shape and slices. */
+/** Returns a text that is equal for tensors of equal shape and slices, which one program can compute. */
 export const slicingOf = (tensor: PlannedTensor): string => {
   const { expression } = tensor;
   const blocks = expression.kind === 'quantise' ? ` in ${expression.block.join()}` : '';
   return `${computedOf(tensor).shape.join()}${blocks}`;
 };
 
-/** Bytes of one unit of `first` and `count`. */
+/** Returns the bytes of one unit of `first` and `count`. */
 const unitOf = (slab: Slab<unknown>, { dtype }: PlannedTensor): number =>
   isMoved(slab) ? 1 : bitsOf(dtype) / 8;
 
-/** Scales have bytes for each row of blocks. */
+/** Returns the bytes before a unit; scales have bytes for each row of blocks. */
 const bytesBefore = (slab: Slab<unknown>, tensor: PlannedTensor, unit: number): number => {
   const { expression, dtype } = tensor;
   if (expression.kind !== 'quantise' || expression.part === 'codes') return unit * unitOf(slab, tensor);
@@ -122,8 +122,8 @@ export const piecesWithin = <S>(slab: Slab<S>, { begin, end }: Extent): Piece<S>
 };
 
 /**
- * Tasks have about `sliceBytes` of output, in slab order, so that shards are written front to back. Small
- * slabs share a task.
+ * Yields tasks with about `sliceBytes` of output, in slab order, so that shards are written front to back.
+ * Small slabs share a task.
  *
  * @param sliceBytes a multiple of 8, so that no element is cut
  */
@@ -147,7 +147,7 @@ export function* tasksOf<S>(slabs: readonly Slab<S>[], sliceBytes = defaultSlice
   if (pieces.length > 0) yield { pieces };
 }
 
-/** A task writes these; adjacent ranges are joined. */
+/** Returns the ranges that a task writes, with adjacent ones joined. */
 export const extentsOf = <S>({ pieces }: Task<S>): ReadonlyMap<S, readonly Extent[]> => {
   const extents = new Map<S, Extent[]>();
   for (const { slab, first, count } of pieces)
@@ -168,7 +168,7 @@ export const extentsOf = <S>({ pieces }: Task<S>): ReadonlyMap<S, readonly Exten
 export const bytesOf = <S>(task: Task<S>): number =>
   [...extentsOf(task).values()].flat().reduce((total, { begin, end }) => total + end - begin, 0);
 
-/** A slab for each tensor, or one for a copied file, header included (`verbatim`). */
+/** Returns a slab for each tensor, or one for a copied file, header included (`verbatim`). */
 export const groupOfOne = (shard: PlannedShard): Group<PlannedShard> => ({
   shards: [shard],
   slabs:
@@ -177,7 +177,7 @@ export const groupOfOne = (shard: PlannedShard): Group<PlannedShard> => ({
       : [{ outputs: [{ shard, tensor: wholeFile(shard, shard.verbatim) }] }],
 });
 
-/** A matrix's factors, or its codes and scales, share a slab. */
+/** Returns a shard's slabs; a matrix's factors share one, as do its codes and scales. */
 const slabsOf = (shard: PlannedShard): Slab<PlannedShard>[] => {
   const slabs = new Map<string, SlabOutput<PlannedShard>[]>();
   for (const tensor of shard.tensors) {

@@ -8,7 +8,7 @@ import { locateIfHere } from '../../models/sources/locate.js';
 
 // Keeps outputs apart from inputs. Compares paths with links and `..` resolved.
 
-/** A dangling symbolic link is `other`. */
+/** Tells what stands at a path; a dangling symbolic link is `other`. */
 export const kindOf = async (path: string): Promise<'absent' | 'directory' | 'other'> => {
   const named = await lstat(path).catch(() => undefined);
   if (named === undefined) return 'absent';
@@ -16,7 +16,7 @@ export const kindOf = async (path: string): Promise<'absent' | 'directory' | 'ot
   return found?.isDirectory() ? 'directory' : 'other';
 };
 
-/** If the path does not exist, resolves its nearest existing ancestor. */
+/** Resolves links in a path; if it does not exist, in its nearest existing ancestor. */
 export const realPathOf = async (path: string): Promise<string> => {
   try {
     return await realpath(path);
@@ -26,7 +26,7 @@ export const realPathOf = async (path: string): Promise<string> => {
   }
 };
 
-/** True for the directory itself. */
+/** True for a path in a directory, and for the directory itself. */
 export const isInside = (path: string, directory: string): boolean => {
   const way = relative(directory, path);
   return way === '' || !(way === '..' || way.startsWith(`..${sep}`));
@@ -41,7 +41,7 @@ export const checkApart = async (out: string, inputs: readonly FoundWithAdapter[
 };
 
 /**
- * A store's collection removes files.
+ * Refuses an output in a store, whose collection removes files.
  *
  * @throws OUTPUT_INVALID for a store, and for a path in one
  */
@@ -57,7 +57,7 @@ export const checkOutsideStores = async (out: string): Promise<void> => {
   }
 };
 
-/** Models are given by name; skips those that are not found. */
+/** Checks that an output is apart from models given by name; skips those that are not found. */
 export const checkApartFrom = async (out: string, models: Iterable<string>): Promise<void> => {
   for (const model of new Set(models))
     for (const part of partsOf(await parseAddress(model))) {

@@ -42,7 +42,7 @@ export const computeChecksums = async (
     if (input !== undefined && (checksums.has(input) || bytesOf.has(input))) copies.set(path, input);
     else bytesOf.set(path, shard.bytes);
   }
-  // Largest files first, so that no thread is left with a large file at the end.
+  // Largest files first, so that no thread is left with a large one at the end.
   const files = [...bytesOf].sort(([, a], [, b]) => b - a);
   let hashed = 0;
   const hash = async (path: string, fd: number): Promise<void> => {
@@ -62,7 +62,7 @@ export const computeChecksums = async (
   return checksums;
 };
 
-/** On the calling thread. */
+/** Hashes a file on the calling thread. */
 export const hashHere = async (path: string): Promise<string> => {
   const hash = createHash('sha256');
   for await (const chunk of createReadStream(path, { highWaterMark: 1024 * 1024 }))
@@ -71,7 +71,7 @@ export const hashHere = async (path: string): Promise<string> => {
 };
 
 /**
- * On a worker thread.
+ * Hashes a file on a worker thread.
  *
  * @returns undefined if the pool was stopped
  * @throws READ_FAILED

@@ -21,7 +21,7 @@ import { codeOf, withPath } from '../../base/errors/errors.js';
 import { removeAbandoned } from '../../base/files/abandoned.js';
 import { writeFailed, writing } from '../../base/files/writing.js';
 
-/** Closes the file even if `use` throws. */
+/** Opens a file for `use`, and closes it even if `use` throws. */
 export const withFile = async <T>(
   path: string,
   flags: string | number,
@@ -43,14 +43,14 @@ const appending =
   constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND | constants.O_NOFOLLOW | constants.O_NONBLOCK;
 
 /**
- * Creates the file if needed. In shared folders, never follows links or waits on pipes.
+ * Opens a file to append, creating it if needed. In shared folders, never follows links or waits on pipes.
  *
  * @throws WRITE_FAILED
  */
 export const openToAppend = (path: string): Promise<FileHandle> => writing(path, () => open(path, appending));
 
 /**
- * Closes the file on failure.
+ * Returns a file's size; closes the file on failure.
  *
  * @throws WRITE_FAILED
  */
@@ -66,7 +66,7 @@ export const sizeOf = async (file: FileHandle, path: string): Promise<number> =>
 type Content = string | Uint8Array | Iterable<string | Uint8Array>;
 
 /**
- * The name is durable only after `syncDirectory`.
+ * Writes and syncs a file; its name is durable only after `syncDirectory`.
  *
  * @param mode default: the process's
  */
@@ -79,7 +79,7 @@ export const writeDurably = (path: string, content: Content, mode?: number): Pro
   });
 
 /**
- * Writes beside the destination, then renames; the name is durable after `syncDirectory`.
+ * Replaces a file: writes beside it, then renames. The name is durable after `syncDirectory`.
  *
  * @param partial the temporary path, whose pattern identifies leftovers of killed writers
  */
@@ -100,7 +100,7 @@ export const replaceFile = async (
 
 const partialEnd = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\.partial$/;
 
-/** Fails with EEXIST if the name is taken. */
+/** Renames a file; fails with EEXIST if the name is taken. */
 const renameToFree = async (from: string, to: string): Promise<void> => {
   try {
     await link(from, to);
@@ -127,7 +127,7 @@ const placeOf = async (file: string): Promise<string> => {
   }
 };
 
-/** If a file cannot be replaced, it may still be written in place after one of these codes. */
+/** Errors of replacing after which the file may still be written in place. */
 const inPlaceErrors = ['EACCES', 'EPERM', 'EBUSY', 'ENAMETOOLONG'];
 
 /**
@@ -174,13 +174,13 @@ const replaceOrWrite = async (file: string, content: Content, isNew: boolean): P
   });
 };
 
-/** For creations, renames and removals. */
+/** Syncs a directory, after creations, renames and removals. */
 export const syncDirectory = (directory: string): Promise<void> =>
   withFile(directory, 'r', (file) => file.sync());
 
 const madeHere = new AsyncLocalStorage<string[]>();
 
-/** On failure, removes the directories that `work` made, if they are empty. */
+/** Runs `work`; on failure, removes the directories that it made, if they are empty. */
 export const orNoDirectories = async <T>(work: () => Promise<T>): Promise<T> => {
   const made: string[] = [];
   try {
@@ -193,8 +193,8 @@ export const orNoDirectories = async <T>(work: () => Promise<T>): Promise<T> => 
 };
 
 /**
- * Also makes missing ancestors. Replaces Node's `recursive`, which loops forever on file systems such as
- * /proc that answer ENOENT although the parent exists.
+ * Makes a directory and missing ancestors. Replaces Node's `recursive`, which loops forever on file systems
+ * such as /proc that answer ENOENT although the parent exists.
  *
  * @param durably true to fsync the parents of created directories
  */
@@ -223,7 +223,7 @@ export const existingAbove = async (path: string): Promise<string> => {
 };
 
 /**
- * Does not write; the directory may also be missing.
+ * Checks, without writing, that a directory is writable; it may also be missing.
  *
  * @throws WRITE_FAILED
  */

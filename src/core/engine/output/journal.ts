@@ -11,7 +11,7 @@ export type Extents = ReadonlyMap<string, readonly Extent[]>;
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && (value as number) >= 0;
 
-/** Undefined if a crash truncated the line or left zeros. */
+/** Parses a line; undefined if a crash truncated it or left zeros. */
 const parseLine = (line: string): ({ shard: string } & Extent) | undefined => {
   // Ranges without a valid line are written again.
   const entry = jsonOrNone(line);
@@ -19,7 +19,7 @@ const parseLine = (line: string): ({ shard: string } & Extent) | undefined => {
   return typeof shard === 'string' && isCount(begin) && isCount(end) ? { shard, begin, end } : undefined;
 };
 
-/** Empty if there is no journal. */
+/** Reads a journal's extents; empty without a journal. */
 export const readJournal = async (path: string): Promise<Extents> => {
   const extents = new Map<string, Extent[]>();
   const text = await readSmallFile(path).catch((error: NodeJS.ErrnoException) => {
@@ -36,7 +36,7 @@ export const readJournal = async (path: string): Promise<Extents> => {
   return extents;
 };
 
-/** A shard written in order then takes one line. */
+/** Joins adjacent extents, so that a shard written in order takes one line. */
 const merge = (extents: readonly Extent[]): Extent[] => {
   const merged: Extent[] = [];
   for (const { begin, end } of [...extents].sort((a, b) => a.begin - b.begin)) {
@@ -59,7 +59,7 @@ const linesOf = (shard: string, extents: readonly Extent[]): string =>
     .map((extent) => `${JSON.stringify({ shard, ...extent })}\n`)
     .join('');
 
-/** Lines are appended after fdatasync of the shard, so they survive a crash. */
+/** A journal of written extents. Lines are appended after fdatasync of the shard, so they survive a crash. */
 export class Journal {
   readonly #file: FileHandle;
 
@@ -67,7 +67,7 @@ export class Journal {
     this.#file = file;
   }
 
-  /** Leaves only the `known` extents, durably, so that no stale line remains. */
+  /** Opens a journal with only the `known` extents, durably, so that no stale line remains. */
   static async open(path: string, known: Extents): Promise<Journal> {
     const lines = [...known].map(([shard, extents]) => linesOf(shard, extents)).join('');
     await replaceFile(path, lines, `${path}.new`);
@@ -75,7 +75,7 @@ export class Journal {
     return new Journal(await open(path, 'a'));
   }
 
-  /** Fdatasyncs `shard` first; records extents written before the call. Calls must not overlap. */
+  /** Fdatasyncs `shard`, then records extents written before the call. Calls must not overlap. */
   async record(
     shard: { readonly name: string; readonly file: FileHandle },
     extents: readonly Extent[],

@@ -27,7 +27,7 @@ interface OpenShard {
   unrecorded: Extent[];
 }
 
-/** Bytes in the staging directory are journalled once synced. */
+/** A merge's shards in the staging directory; bytes are journalled once synced. */
 export class JournalledShards implements ShardSink<PlannedShard> {
   readonly #directory: string;
   /** Extents that an earlier run wrote. */
@@ -65,10 +65,9 @@ export class JournalledShards implements ShardSink<PlannedShard> {
   }
 
   /**
-   * Returns the descriptor.
+   * Begins a shard, and returns its descriptor.
    *
-   * @throws WRITE_FAILED or INPUT_CHANGED, including those of a queued sync that failed since
-   * the last call
+   * @throws WRITE_FAILED or INPUT_CHANGED, including those of a queued sync that failed since the last call
    */
   async begin(shard: PlannedShard): Promise<number> {
     this.#throwFailure();
@@ -148,7 +147,7 @@ export class JournalledShards implements ShardSink<PlannedShard> {
     this.#throwFailure();
   }
 
-  /** Any file there without journalled extents is removed: it may be a link to an input. */
+  /** Opens a shard's file. Removes one without journalled extents: it may be a link to an input. */
   async #openFile(name: string): Promise<FileHandle> {
     const path = join(this.#directory, name);
     if (this.#done.has(name)) return await open(path, constants.O_RDWR | constants.O_NOFOLLOW);

@@ -42,7 +42,7 @@ export const linkRefused = (file: string, link: Link, cause: unknown): Layerloom
     { cause },
   );
 
-/** By file name; written shards are absent. */
+/** How shards were linked, by file name; written shards are absent. */
 export type Linked = ReadonlyMap<string, Exclude<Link, 'copy'>>;
 
 export interface Linking {
@@ -50,11 +50,11 @@ export interface Linking {
   readonly warnings: readonly string[];
 }
 
-/** From file systems, kernels and pairs of files that cannot reflink. */
+/** Error codes of file systems, kernels and pairs of files that cannot reflink. */
 const cannotShare = ['ENOTSUP', 'EOPNOTSUPP', 'EXDEV', 'EINVAL', 'ENOSYS', 'ENOTTY'];
 
 /**
- * Never writes inputs or changes their mode.
+ * Makes shards that equal whole input files by links. Never writes inputs or changes their mode.
  *
  * @param link default: reflink; if the file system cannot, links nothing and warns
  * @returns the linked shards; the engine copies the others
@@ -109,7 +109,7 @@ const linkEach = async (
 };
 
 /**
- * Symbolic links must lead to the files that were read. Call before the output is renamed.
+ * Checks that symbolic links lead to the files that were read. Call before the output is renamed.
  *
  * @throws INPUT_CHANGED, READ_FAILED
  */
@@ -124,14 +124,14 @@ const notShared = ({ cost, shards }: MergePlan): string =>
   `${shards.filter(({ verbatim }) => verbatim !== undefined).length} shards equal to whole input files (${(cost.bytesVerbatim / 1e9).toFixed(2)} GB) ` +
   `are copied, since this file system cannot reflink them; ${optionName('link', 'hard')} or symbolic would avoid the copies`;
 
-/** Durable, with the default mode; `how` is a COPYFILE_FICLONE flag. */
+/** Copies durably, with the default mode; `how` is a COPYFILE_FICLONE flag. */
 const copyBy = (how: number) => async (from: string, to: string) => {
   await copyFile(from, to, how | constants.COPYFILE_EXCL);
   await chmod(to, 0o666 & ~process.umask());
   await withFile(to, 'r', (file) => file.sync());
 };
 
-/** `to` must not exist. Throw the system's errors. */
+/** Makes a link, whose name `to` must be free. Throws the system's errors. */
 export const linkFileBy: Readonly<Record<Link, (from: string, to: string) => Promise<void>>> = {
   copy: copyBy(constants.COPYFILE_FICLONE),
   reflink: copyBy(constants.COPYFILE_FICLONE_FORCE),

@@ -15,9 +15,9 @@ import { hashHere } from './checksums.js';
 
 /** An output directory, checked before anything is written. */
 export interface Output {
-  /** Absolute, with symbolic links resolved. */
+  /** Absolute path of the output, with symbolic links resolved. */
   readonly path: string;
-  /** The directory contains a checkpoint that layerloom wrote. */
+  /** True if the directory contains a checkpoint that layerloom wrote. */
   readonly replaces: boolean;
   /** Repeats the check. Call under the staging lock, when no other run can replace the output. */
   readonly again: () => Promise<Output>;
@@ -58,7 +58,7 @@ export const checkOutput = async (
   return { path, replaces: true, again };
 };
 
-/** Replacing an output with an input inside would delete the input. */
+/** Refuses to replace an output with an input inside: the input would be deleted. */
 const checkAgainstInputs = async ({ inputs }: Pick<MergePlan, 'inputs'>, out: string): Promise<void> => {
   await checkApart(out, inputs);
   for (const file of inputs.flatMap((input) => [...foundModels(input), ...input.files]))
@@ -69,7 +69,7 @@ const checkAgainstInputs = async ({ inputs }: Pick<MergePlan, 'inputs'>, out: st
       });
 };
 
-/** Not in `layerloom.json`, or changed since; without a valid one, all. */
+/** Returns files that are not in `layerloom.json`, or changed since; without a valid one, all files. */
 export const foreignFiles = async (directory: string): Promise<string[]> => {
   for (;;) {
     const { ino } = await stat(directory);
@@ -104,7 +104,7 @@ interface Recorded {
   readonly sha256?: unknown;
 }
 
-/** A file that is newer than the record must have the recorded content. */
+/** True if a file has the recorded content, or is older than the record. */
 const isAsWritten = async (
   path: string,
   { link, bytes, sha256 }: Recorded,
@@ -121,7 +121,7 @@ const isAsWritten = async (
   return Number(found.size) === bytes && (await hashHere(path)) === sha256;
 };
 
-/** By name; undefined if layerloom wrote no `layerloom.json` here. */
+/** Reads recorded files by name; undefined if layerloom wrote no `layerloom.json` here. */
 const readProvenance = async (directory: string): Promise<ReadonlyMap<string, Recorded> | undefined> => {
   // The file may be missing, or another program's.
   const text = await readSmallFile(join(directory, provenanceName)).catch(() => '');

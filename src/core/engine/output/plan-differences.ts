@@ -7,7 +7,7 @@ import type { MergePlan, PlannedInput } from '../../plan/plan.js';
 /** Parts of a plan that must agree to continue a staging directory. */
 export type StagedPlan = Pick<MergePlan, 'layerloom' | 'method' | 'recipe' | 'inputs' | 'shards' | 'files'>;
 
-/** Excludes ctime, which hard links change. */
+/** Returns what identifies a file's content, without ctime, which hard links change. */
 const contentOf = (file: FileIdentity | undefined) =>
   file === undefined
     ? undefined
@@ -18,13 +18,16 @@ const contentOf = (file: FileIdentity | undefined) =>
         seen: file.seen?.hash,
       };
 
-/** A hub model may be in either of two caches, so its origin identifies it; other models' paths do. */
+/**
+ * Returns what identifies an input: a hub model's origin, as it may be in either of two caches; otherwise the
+ * path.
+ */
 const placeOf = (input: PlannedInput) => [
   input.role,
   ...foundModels(input).map((part) => (isLocal(part) ? part.path : originOf(part))),
 ];
 
-/** A hub model's side files are identified by name only. */
+/** Returns what identifies side files; for a hub model's, only the name. */
 const sideFilesOf = ({ files, inputs }: StagedPlan) => {
   const folders = inputs.flatMap(foundModels).flatMap((part) => (isLocal(part) ? [] : [part.path]));
   return files.map((file) =>
@@ -34,7 +37,7 @@ const sideFilesOf = ({ files, inputs }: StagedPlan) => {
   );
 };
 
-/** Differences keep a plan from continuing another plan's staging directory. */
+/** Lists differences that keep a plan from continuing another plan's staging directory. */
 export const planDifferences = (former: StagedPlan, plan: StagedPlan): string[] => {
   const differs = (part: (plan: StagedPlan) => unknown) =>
     JSON.stringify(part(former)) !== JSON.stringify(part(plan));

@@ -31,7 +31,7 @@ export interface Staging {
   keep(): Promise<void>;
 }
 
-/** A plan is written as one string, so no valid plan is longer. */
+/** Limit on a plan's file: a plan is written as one string, so no valid plan is longer. */
 const longestText = { most: constants.MAX_STRING_LENGTH, what: 'a plan' };
 
 export const nameBeside = (out: string, what: string): string =>
@@ -40,8 +40,8 @@ export const nameBeside = (out: string, what: string): string =>
 export const stagingPath = (out: string): string => nameBeside(out, 'partial');
 
 /**
- * Refuses a directory that a running merge has locked. Removes a dead run's leftovers or, with `resume`,
- * continues them if plan and inputs agree.
+ * Opens a staging directory; refuses one that a running merge has locked. Removes a dead run's leftovers or,
+ * with `resume`, continues them if plan and inputs agree.
  *
  * @throws OUTPUT_BUSY, RESUME_MISMATCH, WRITE_FAILED, and the codes of `checkOutput`
  */
@@ -120,11 +120,9 @@ export const isLocked = async (path: string): Promise<boolean> => {
 };
 
 /**
- * Refuses a link or another user's directory, because the content will be removed, and anyone can make these
- * in a shared folder. Retries if the former holder removed the lock file before it was locked here: the path
- * then leads to another inode or nowhere.
- *
- * @throws OUTPUT_BUSY, WRITE_FAILED
+ * Locks a staging directory. Refuses a link or another user's directory, because the content will be removed,
+ * and anyone can make these in a shared folder. Retries if the former holder removed the lock file before it
+ * was locked here: the path then leads to another inode or nowhere.
  */
 const acquire = async (directory: string, out: string): Promise<{ lock: FileHandle; warnings: string[] }> => {
   const path = join(directory, 'lock');
@@ -154,7 +152,7 @@ const acquire = async (directory: string, out: string): Promise<{ lock: FileHand
   }
 };
 
-/** Only the output's parents are durable: the staging directory need not survive a crash. */
+/** Makes a staging directory. Only the output's parents are durable: the directory need not survive a crash. */
 const makeStaging = async (directory: string): Promise<void> => {
   await makeDirectories(dirname(directory), true);
   await makeDirectories(directory);
@@ -206,7 +204,6 @@ const validExtents = async (
  * durably: otherwise, after a crash, `--resume` would take the earlier output's shards for the merge's.
  *
  * @returns warnings about a former checkpoint that was kept or could not be removed
- * @throws WRITE_FAILED
  */
 const publish = async (
   directory: string,

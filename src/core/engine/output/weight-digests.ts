@@ -49,7 +49,6 @@ export const digestWeights = async (
   };
 };
 
-/** Hashes of a file of weights and of its tensors. */
 export interface DigestedFile {
   readonly sha256: string;
   readonly tensors: readonly HashedTensor[];

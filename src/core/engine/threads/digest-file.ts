@@ -9,7 +9,7 @@ import type { DigestResult, FileDigests, FileToDigest } from './task.js';
 
 const blockBytes = 64;
 
-/** Some ten milliseconds of work; whole SHA-256 blocks. */
+/** Some ten milliseconds of work, in whole SHA-256 blocks. */
 const partBytes = 16 * 1024 * 1024;
 
 const wholeBlocks = (bytes: number): number => bytes - (bytes % blockBytes);
@@ -60,10 +60,10 @@ const byAddon = ({ fd, bytes, ranges }: FileToDigest, shared: BigInt64Array): Fi
   }
 };
 
-/** Reused by a thread: V8 would let buffers of many files accumulate. */
+/** A thread's buffer, reused because V8 would let buffers of many files accumulate. */
 let buffer: Buffer | undefined;
 
-/** Does the same without the addon. @returns undefined if cancelled */
+/** Hashes without the addon. @returns undefined if cancelled */
 export const byNode = (
   { fd, bytes, ranges }: FileToDigest,
   isCancelled: () => boolean,

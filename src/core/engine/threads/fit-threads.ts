@@ -5,11 +5,11 @@ import { type UsableMemory, usableMemory } from './memory.js';
 
 export interface FittingThreads {
   readonly threads: number;
-  /** Fewer threads are used than wanted, or they may still be too many. */
+  /** Warns that fewer threads are used than wanted, or that they may still be too many. */
   readonly warning?: string;
 }
 
-/** Threads, up to `wanted`, that fit into free memory; at least one. */
+/** Returns the number of threads, up to `wanted`, that fit into free memory; at least one. */
 export const mostThreads = (need: MemoryNeed, wanted: number, { now } = usableMemory()): number => {
   let threads = wanted;
   while (threads > 1 && memoryWith(need, threads) > now) threads -= 1;

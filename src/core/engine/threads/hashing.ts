@@ -3,11 +3,11 @@ import { hexOf, stateWords } from '../../native/hash.js';
 import type { ChecksumResult, HashResult, PartOfFile } from './task.js';
 
 export interface HashingThreads {
-  /** Cores without a task, at two threads a core; negative if there are more tasks. */
+  /** Number of cores without a task, at two threads a core; negative if there are more tasks. */
   idle(): number;
-  /** For one file, or two together; undefined if the pool is stopped. */
+  /** Hashes one file, or two together; undefined if the pool is stopped. */
   hash(files: readonly PartOfFile[]): Promise<HashResult | undefined>;
-  /** Without native code; undefined if the pool is stopped. */
+  /** Hashes a file without native code; undefined if the pool is stopped. */
   checksum(fd: number): Promise<ChecksumResult | undefined>;
 }
 
@@ -25,7 +25,7 @@ interface Hashed {
  */
 export class Hashing {
   readonly #threads: HashingThreads;
-  /** Files that began earlier come first. */
+  /** Files that wait, those that began earlier first. */
   readonly #waiting: Hashed[] = [];
 
   constructor(threads: HashingThreads) {
@@ -33,7 +33,7 @@ export class Hashing {
   }
 
   /**
-   * If the pool is stopped, returns no hash and no error.
+   * Hashes a file; without hash or error if the pool is stopped.
    *
    * @param mayWait false to begin at once, without a second file
    */
@@ -45,7 +45,7 @@ export class Hashing {
     });
   }
 
-  /** Call whenever another task has ended. */
+  /** Starts waiting files; call whenever another task has ended. */
   start(): void {
     while (this.#waiting.length > 0) {
       const idle = this.#threads.idle();

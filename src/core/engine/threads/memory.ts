@@ -2,13 +2,13 @@ import { freemem, totalmem } from 'node:os';
 import { cgroupTexts } from './cgroup.js';
 
 export interface UsableMemory {
-  /** The machine's, or its cgroups' if less, without swap. */
+  /** The machine's memory, or its cgroups' limit if less, without swap. */
   readonly most: number;
   /** Free bytes, including reclaimable caches. */
   readonly now: number;
 }
 
-/** From cgroups, version 1 or 2, in bytes. */
+/** Returns the memory limit of cgroups, version 1 or 2, in bytes. */
 export const memoryLimit = (): number | undefined => {
   // `constrainedMemory` reads only the process's own group. No limit shows as `max`, 0 or the largest
   // integer.

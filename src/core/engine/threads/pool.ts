@@ -15,15 +15,15 @@ import type {
 } from './task.js';
 import { Threads, tasksOfThread } from './threads.js';
 
-/** Totals over all threads, updated meanwhile. */
+/** Totals over all threads, updated during the run. */
 export interface Counters {
   readonly bytesRead: number;
   readonly bytesWritten: number;
 }
 
 /**
- * A cancel flag and counters are in shared memory. The first reason to stop, a failure or the caller's
- * signal, is the one reported.
+ * Worker threads with a cancel flag and counters in shared memory. The first reason to stop, a failure or the
+ * caller's signal, is the one reported.
  *
  * Terminating a thread inside the addon would crash the process, so threads are terminated only when all
  * tasks have ended. Callers may leave promises unawaited, as `Promise.all` does after a failure.
@@ -45,7 +45,7 @@ export class WorkerPool {
     checksum: (fd) => this.#carryOut('checksum', fd),
   });
   #room: number;
-  /** Not in piscina, so that a stopped pool can drop tasks that wait for a slot. */
+  /** Tasks that wait for a slot; not in piscina, so that a stopped pool can drop them. */
   readonly #waiting: (() => void)[] = [];
   #stopped: { readonly reason: unknown } | undefined;
   #disposal: Promise<void> | undefined;
@@ -62,14 +62,14 @@ export class WorkerPool {
     return this.#threads;
   }
 
-  /** Call before the first task. */
+  /** Sets the number of threads, before the first task. */
   useThreads(threads: number): void {
     if (this.#started !== undefined) throw new Error('the threads have been started');
     this.#threads = threads;
     this.#room = threads * tasksOfThread;
   }
 
-  /** Jobs stop at their next tile, lanes before their next task. The first reason is kept. */
+  /** Stops jobs at their next tile, and lanes before their next task. The first reason is kept. */
   stop(reason: unknown): void {
     this.#stopped ??= { reason };
     Atomics.store(this.#control, control.cancel, 1n);
@@ -80,8 +80,8 @@ export class WorkerPool {
   }
 
   /**
-   * Each thread has two lanes, so that one task runs and one is queued. A lane that throws stops the pool.
-   * Returns, or throws the reason to stop, when no task is running.
+   * Runs `work` in two lanes a thread, so that one task runs and one is queued. A lane that throws stops the
+   * pool. Returns, or throws the reason to stop, when no task is running.
    */
   async inLanes(work: () => Promise<void>): Promise<void> {
     const lane = () => work().catch((error: unknown) => this.stop(error));
@@ -90,7 +90,7 @@ export class WorkerPool {
     this.throwIfStopped();
   }
 
-  /** In order. */
+  /** Takes items in order. */
   eachInLanes<T>(items: Iterable<T>, work: (item: T) => Promise<void>): Promise<void> {
     const waiting = items[Symbol.iterator]();
     return this.inLanes(async () => {
@@ -119,7 +119,7 @@ export class WorkerPool {
   }
 
   /**
-   * If the pool is stopped, the result has no hash and no error.
+   * Hashes a file; the result has no hash and no error if the pool is stopped.
    *
    * @param mayWait for another file to hash together, while cores are busy
    */
@@ -128,7 +128,7 @@ export class WorkerPool {
   }
 
   /**
-   * Reads the file once. Undefined in a stopped pool.
+   * Hashes a file and ranges of it, reading it once; undefined in a stopped pool.
    *
    * @throws READ_FAILED
    */
@@ -138,7 +138,7 @@ export class WorkerPool {
     return result?.digests;
   }
 
-  /** If the pool is stopped, throws the reason. */
+  /** Compares ranges of two files; if the pool is stopped, throws the reason. */
   async compare(a: number, b: number, extents: readonly Extent[]): Promise<CompareResult> {
     const result = await this.#task('compare', { a, b, extents });
     if (result === undefined || this.stopped) throw this.#stopped?.reason;
@@ -150,7 +150,7 @@ export class WorkerPool {
     return { bytesRead: read(control.bytesRead), bytesWritten: read(control.bytesWritten) };
   }
 
-  /** Tasks end within a tile; then the threads are released. */
+  /** Waits for tasks, which end within a tile, and releases the threads. */
   [Symbol.asyncDispose](): Promise<void> {
     this.#disposal ??= this.#dispose();
     return this.#disposal;
@@ -175,7 +175,7 @@ export class WorkerPool {
     return result;
   }
 
-  /** Undefined if the pool is stopped before a slot is free. */
+  /** Runs a task; undefined if the pool is stopped before a slot is free. */
   #task<N extends TaskName>(name: N, task: Tasks[N]): Promise<Results[N] | undefined> {
     return this.#tracked(this.#carryOut(name, task));
   }

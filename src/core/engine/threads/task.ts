@@ -3,7 +3,7 @@ import type { Measurement } from '../../native/measure.js';
 import type { Solver } from '../../native/solve.js';
 import type { Extent } from '../../tensor/extent.js';
 
-// Messages between the engine and its workers. They are plain data, because structured clone drops classes.
+// Messages between the engine and its workers: plain data, because structured clone drops classes.
 
 /** A worker's tasks, by name. */
 export interface Tasks {
@@ -37,13 +37,13 @@ export interface Message<N extends TaskName = TaskName> {
   readonly shared: SharedArrayBuffer;
 }
 
-/** Among a job's watched values. */
+/** NaN or infinity among a job's watched values. */
 export interface FoundNonFinite {
   readonly job: number;
   readonly elements: readonly NonFiniteElement[];
 }
 
-/** `job` is the failed job's index. */
+/** The result of jobs; `job` is the failed job's index. */
 export type RunResult =
   | { readonly ok: true; readonly nonFinite: readonly FoundNonFinite[] }
   | { readonly ok: false; readonly job: number; readonly status: JobStatus };
@@ -52,37 +52,37 @@ export type Computed<Found> =
   | { readonly ok: true; readonly found: Found; readonly nonFinite: readonly NonFiniteElement[] }
   | { readonly ok: false; readonly status: JobStatus };
 
-/** In hexadecimal; undefined if cancelled. */
+/** A hash in hexadecimal; undefined if cancelled. */
 export type ChecksumResult =
   | { readonly ok: true; readonly sha256: string | undefined }
   | { readonly ok: false; readonly reason: string };
 
-/** Hashed up to `begin`, with the hash's state. */
+/** A file that is hashed up to `begin`, with the hash's state. */
 export interface PartOfFile {
   readonly fd: number;
   readonly begin: number;
   readonly state: Uint32Array;
 }
 
-/** `hashed` is undefined if native code could not hash the files. */
+/** The result of hashing; `hashed` is undefined if native code could not hash the files. */
 export interface HashResult {
   readonly hashed: readonly { readonly next: PartOfFile; readonly isLast: boolean }[] | undefined;
 }
 
-/** Ranges by their begin, without overlap. */
+/** A file with ranges, by their begin, without overlap. */
 export interface FileToDigest {
   readonly fd: number;
   readonly bytes: number;
   readonly ranges: readonly Extent[];
 }
 
-/** In hexadecimal, for the file and each range. */
+/** Hashes in hexadecimal, of the file and of each range. */
 export interface FileDigests {
   readonly sha256: string;
   readonly ranges: readonly string[];
 }
 
-/** Undefined if cancelled. */
+/** The result of digesting; undefined if cancelled. */
 export type DigestResult =
   | { readonly ok: true; readonly digests: FileDigests | undefined }
   | { readonly ok: false; readonly reason: string };
@@ -93,7 +93,7 @@ export interface Comparison {
   readonly extents: readonly Extent[];
 }
 
-/** For each range, the offset of the first difference; undefined if equal. */
+/** The offset of the first difference in each range; undefined if equal. */
 export type CompareResult =
   | { readonly ok: true; readonly differences: readonly (number | undefined)[] }
   | { readonly ok: false; readonly reason: string };

@@ -10,7 +10,7 @@ import type { Message, Results, TaskName } from './task.js';
  */
 const workerFile = pathToFileURL(shipped('dist/core/engine/threads/worker-entry.cjs')).href;
 
-/** A running task and a queued one, so that a thread never waits for the main thread. */
+/** A thread has a running task and a queued one, so that it never waits for the main thread. */
 export const tasksOfThread = 2;
 
 const keptMs = 2000;
@@ -19,8 +19,8 @@ const keptMs = 2000;
 let kept: { readonly threads: Threads; readonly timer: NodeJS.Timeout } | undefined;
 
 /**
- * Serve one run at a time. Afterwards they are kept briefly for the next run with as many threads, because
- * starting takes longer than a small merge. They do not keep the process alive.
+ * Threads that serve one run at a time. Afterwards they are kept briefly for the next run with as many
+ * threads, because starting takes longer than a small merge. They do not keep the process alive.
  */
 export class Threads {
   readonly #count: number;
@@ -39,7 +39,7 @@ export class Threads {
   }
 
   /**
-   * Takes kept threads, if any.
+   * Takes kept threads, or starts new ones.
    *
    * @throws THREADS_UNAVAILABLE
    */
@@ -77,7 +77,7 @@ export class Threads {
     }
   }
 
-  /** Without piscina's `signal`, which would terminate a thread in the middle of a write. */
+  /** Runs a task without piscina's `signal`, which would terminate a thread in the middle of a write. */
   async run<N extends TaskName>(message: Message<N>): Promise<Results[N]> {
     try {
       return (await this.#piscina.run(message)) as Results[N];
@@ -87,7 +87,7 @@ export class Threads {
     }
   }
 
-  /** Threads are kept unless one failed or others are kept. No task may be running. */
+  /** Keeps threads unless one failed or others are kept. No task may be running. */
   async release(): Promise<void> {
     if (this.#failed || kept !== undefined) {
       await this.end();
@@ -98,7 +98,7 @@ export class Threads {
     kept = { threads: this, timer };
   }
 
-  /** No task may be running. */
+  /** Ends the threads; no task may be running. */
   async end(): Promise<void> {
     await this.#piscina.destroy();
   }

@@ -27,14 +27,14 @@ const run: Work<'run'> = (jobs, shared) => {
 const computed = <Found>(found: Found, status: JobStatus): Computed<Found> =>
   status.outcome === 'done' ? { ok: true, found, nonFinite: status.nonFinite } : { ok: false, status };
 
-/** Returns sums, never weights. */
+/** Measures, and returns sums, never weights. */
 const measure: Work<'measure'> = (measurement, shared) => {
   const { program, measures } = measurement;
   const found = measures.map((one) => new Float64Array(sizeOf(one, program)));
   return computed(found, addon.measure(measurement, found, shared));
 };
 
-/** Returns a few numbers; matrices go to files. */
+/** Solves, and returns a few numbers; matrices go to files. */
 const solve: Work<'solve'> = (solver, shared) => {
   const found = new Float64Array(sizeOfSolution(solver));
   return computed(found, addon.solve(solver, found, shared));
@@ -45,7 +45,7 @@ const compareBytes = 1024 * 1024;
 /** Each thread reuses two buffers. */
 let compareBuffers: readonly [Buffer, Buffer] | undefined;
 
-/** If one file ends early, the difference is at its end. */
+/** Compares two files; if one ends early, the difference is at its end. */
 const compare: Work<'compare'> = ({ a, b, extents }, shared) => {
   compareBuffers ??= [Buffer.allocUnsafeSlow(compareBytes), Buffer.allocUnsafeSlow(compareBytes)];
   const [of, other] = compareBuffers;
@@ -69,7 +69,7 @@ const compare: Work<'compare'> = ({ a, b, extents }, shared) => {
   }
 };
 
-/** Ends if the buffer has `wanted` bytes or the file ends. */
+/** Fills a buffer with `wanted` bytes, or up to the file's end. */
 const fill = (fd: number, buffer: Buffer, wanted: number, position: number): number => {
   let filled = 0;
   while (filled < wanted) {
@@ -83,7 +83,7 @@ const fill = (fd: number, buffer: Buffer, wanted: number, position: number): num
 /** Some ten milliseconds of work, in whole SHA-256 blocks. */
 const hashBytes = 16 * 1024 * 1024;
 
-/** Uses the processor's SHA-256 instructions, if available. */
+/** Hashes by the processor's SHA-256 instructions, if available. */
 const hash: Work<'hash'> = (files, shared) => {
   try {
     const ranges = files.map(({ fd, begin }) => {
@@ -112,7 +112,7 @@ const hash: Work<'hash'> = (files, shared) => {
 /** Each thread reuses one buffer: V8 would let buffers of many files accumulate. */
 let checksumBuffer: Buffer | undefined;
 
-/** Reads at explicit positions, because threads share the descriptor. */
+/** Hashes a file at explicit positions, because threads share the descriptor. */
 const checksum: Work<'checksum'> = (fd, shared) => {
   const hash = createHash('sha256');
   checksumBuffer ??= Buffer.allocUnsafeSlow(1024 * 1024);

@@ -22,7 +22,6 @@ export interface MatrixChange {
 
 export interface ExpertChange {
   readonly file: string;
-  /** The expert's name and directory. */
   readonly name: string;
   readonly path: string;
   readonly base: string;

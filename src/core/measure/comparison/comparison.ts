@@ -13,7 +13,6 @@ export interface ComparedModel {
   readonly tensors: number;
   /** Elements of all tensors. */
   readonly parameters: number;
-  /** Bytes of all tensors. */
   readonly bytes: number;
 }
 

@@ -120,7 +120,6 @@ const leftFactorOf = ({ name, shape, rank, base, expert }: PlannedFactors) => ({
   } satisfies Factor<Operand>,
 });
 
-/** Returns bytes of the factors at the maximum rank. */
 const roomOf = ({ shape, rank, dtype }: PlannedFactors): { left: number; right: number } => ({
   left: bytesOfTensor(dtype, [shape[0], rank]),
   right: bytesOfTensor(dtype, [rank, shape[1]]),

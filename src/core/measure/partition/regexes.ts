@@ -78,7 +78,6 @@ export const wholePattern = (partition: Partition, names: readonly string[]): st
     .join('|');
 };
 
-/** Groups names after layer numbers by the layers that have them. */
 const grouped = (
   names: readonly LayerName[],
 ): { readonly layers: readonly number[]; readonly rests: readonly string[] }[] => {

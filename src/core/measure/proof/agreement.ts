@@ -94,7 +94,6 @@ export const isAtCut = (rows: readonly (readonly number[])[]): boolean => {
   return left.length === 0;
 };
 
-/** Returns the value around which most values lie. */
 const commonest = (values: readonly number[]): { readonly cut: number; readonly count: number } => {
   const sorted = values.filter((value) => value > 0).sort((a, b) => a - b);
   let [cut, count, from] = [0, 0, 0];

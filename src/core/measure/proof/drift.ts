@@ -42,7 +42,6 @@ export interface Drifting {
 /** Elements nearer to a model are left out: both merges may round them to the same side. */
 const leastUnits = 2;
 
-/** Adds up one tensor's drift in each direction. */
 export class DriftTally {
   readonly sums = new Map<Direction, Sums>();
 
@@ -72,7 +71,6 @@ const limits = { towards: 1 / 4, away: 1 / 16, towardsByNorms: 5 / 2, awayByNorm
 const byChance = 6;
 
 export interface DriftOptions {
-  /** The dtype of the roundings. */
   readonly dtype: Dtype;
   /** The relative error of weights in this dtype. */
   readonly error: number;

@@ -78,7 +78,6 @@ export const roundingOf = async (evidence: Evidence, sample: Sampled): Promise<R
 class Tally {
   readonly #sample: Sampled;
   readonly #method: string;
-  /** The dtype to which the output was rounded. */
   readonly #dtype: Dtype;
   readonly #factor: number;
   readonly #least: number;
@@ -87,7 +86,6 @@ class Tally {
   /** Elements that differ by more than roundings, with each source's change there. */
   readonly #off: number[][] = [];
   #elements = 0;
-  /** Elements that differ by roundings. */
   #differing = 0;
   #beyond = 0;
   #squares = 0;

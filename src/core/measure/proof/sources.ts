@@ -10,7 +10,6 @@ export interface Source {
   readonly name: string;
   /** The model's role; `base` also for an adapter's base. */
   readonly role: string;
-  /** True for a base with its adapter. */
   readonly isAdapted: boolean;
   /** For a base with its adapter: whether the adapter changes or replaces a tensor. Undefined for neither. */
   readonly isChanged: (tensor: string) => 'changed' | 'replaced' | undefined;

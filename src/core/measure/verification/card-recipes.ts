@@ -8,7 +8,6 @@ import { notAFile } from './verify-files.js';
 /** Matches a code fence, also in quotations and lists. */
 const fenceLine = /^[ \t>]*(?:[-*+] +)?(?<fence>`{3,}|~{3,})(?<info>.*)$/;
 
-/** Matches a recipe's key, in any dialect. */
 const keyOfRecipe = /^[ \t{]*["']?(method|merge_method|experts)["']?[ \t]*:/;
 
 /**

@@ -13,7 +13,6 @@ export interface LoadingVerdict {
   readonly loads: boolean | null;
   /** Versions of the libraries, by name. */
   readonly by: Readonly<Record<string, string>>;
-  /** The class that loads it. */
   readonly loadedAs: string | null;
   /** The model's tensors missing in the files; at most a hundred, like all lists here. */
   readonly missing: readonly string[];

@@ -41,7 +41,6 @@ export const oneForEach =
     require(weights, 'weights', 'weight');
   };
 
-/** Returns the recipe's models, then their files. */
 export const withFiles = (
   { key, role }: FilesOfModels,
   models: readonly ModelInput[],

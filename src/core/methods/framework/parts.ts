@@ -224,7 +224,6 @@ const whereOf = (places: readonly Place[]): Where => {
   return { text: texts.join(' and '), layers };
 };
 
-/** Returns a module's group, or the module's own name. */
 const nameOf = ({ role, module }: Place): string =>
   moduleNames.find((name) => rolesOf[name].includes(role)) ?? module;
 

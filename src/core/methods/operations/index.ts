@@ -108,6 +108,5 @@ export const isMove = <T>(formula: Formula<T>): formula is Copy<T> | Same<T> =>
 export const isWhole = <T>(formula: Formula<T>): formula is MadeWhole<T> =>
   operationOf(formula).isWhole === true;
 
-/** True for factors, codes and scales, which are parts of tensors. */
 export const isPart = <T>(formula: Formula<T>): formula is Factor<T> | Quantise<T> =>
   formula.kind === 'factor' || formula.kind === 'quantise';

@@ -8,7 +8,6 @@ type Replace = (model: WrittenModel) => unknown;
 /** Replaces models in a value; leaves other values to the recipe's check. */
 type Walk = (value: unknown, replace: Replace) => unknown;
 
-/** Words by which parts name the recipe's own models. */
 export const partWords: ReadonlySet<unknown> = new Set(['task', 'language', 'base']);
 
 /** Words for a tokenizer's source that are not models. */

@@ -38,7 +38,6 @@ export interface Recipe {
   /** The layout, which options override. */
   readonly layout: Layout | undefined;
   readonly maxShardSize: string | number | undefined;
-  /** The layout of a mixture's experts, which options override. */
   readonly experts: ExpertLayout | undefined;
   readonly quantize: WrittenName | undefined;
   /** A `config.json` for models without one; nested recipes have their outer recipe's. */
@@ -196,7 +195,6 @@ const refuse = (given: UncheckedRecipe, keys: readonly string[], path: RecipePat
       throw invalidSetting([...path, key], given[key], `no such key of a recipe ${where}`);
 };
 
-/** Lists nested recipes, then the recipe. */
 export const allRecipes = (recipe: Recipe): Recipe[] => [
   ...[...recipe.nested.values()].flatMap(allRecipes),
   recipe,
@@ -215,7 +213,6 @@ export const mergedModels = (recipe: Recipe, models: readonly ModelInput[]): str
         );
   });
 
-/** Prefixes errors with the path of the nested recipe. */
 const within = <T>(path: RecipePath, work: () => T): T => {
   try {
     return work();
@@ -249,7 +246,6 @@ const settingsOfAll: ReadonlySet<string> = new Set([
   ...Object.keys(outputSettings.shape),
 ]);
 
-/** @throws INVALID_PARAMETER */
 const checkSettings = <Block extends z.ZodObject>(
   schema: Block,
   given: UncheckedRecipe,

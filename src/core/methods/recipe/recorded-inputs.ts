@@ -43,7 +43,6 @@ export interface RecordedInput extends FoundModel {
   readonly files: readonly RecordedFile[];
 }
 
-/** Recorded inputs, for finding the models of a recipe. */
 export class RecordedInputs {
   readonly file: string;
   readonly inputs: readonly RecordedInput[];
@@ -78,7 +77,6 @@ export class RecordedInputs {
     return found;
   }
 
-  /** Notes the address at which a model was found. */
   note(model: string, found: string): void {
     const input = modelOfText(this.#byText, model);
     if (input !== undefined) this.found.set(found, input);

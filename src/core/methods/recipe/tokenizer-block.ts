@@ -143,7 +143,6 @@ export const ourTokenizer =
     });
   };
 
-/** Reads a tokenizer's source: a word or a model. */
 export const ourSource =
   (model: Field): Field =>
   async (value) => {

@@ -86,7 +86,6 @@ export interface SwapOfParts {
   parts: readonly PartParameters[];
 }
 
-/** A swap by counts or by parts, as one type for checks. */
 type AnySwap = Omit<LayerSwapParameters, 'task' | 'language'> & Pick<SwapOfParts, 'task' | 'language'>;
 
 const isMagnitudeOrPair = (weights: 'magnitude' | number[]): weights is 'magnitude' | [number, number] =>

@@ -55,6 +55,5 @@ export const checkCounts = (
     );
 };
 
-/** True for a swap by counts, as an experiment records it. */
 export const isByCounts = (configuration: Readonly<Record<string, unknown>>): boolean =>
   ['partition', 'langLayers', 'baseLayers', 'parts'].every((name) => configuration[name] === undefined);

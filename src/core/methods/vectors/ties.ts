@@ -58,7 +58,6 @@ export const ties: TensorMethod<'required', TiesParameters, 'weight' | 'density'
     },
   });
 
-/** Counts models with the elected sign, unweighted. */
 const counted = (
   base: ModelTensor,
   terms: Consensus<ModelTensor>['terms'],

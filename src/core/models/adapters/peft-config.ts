@@ -86,7 +86,6 @@ const schema = z.looseObject({
   ensure_weight_tying: z.boolean().nullish(),
 });
 
-/** True for values that PEFT writes for an unused feature. */
 const isUnused = (value: unknown): boolean =>
   value === undefined ||
   value === null ||
@@ -167,7 +166,6 @@ export const parseAdapterConfig = (text: string, file: string): AdapterConfig =>
   };
 };
 
-/** @throws ADAPTER_INVALID */
 const parsedBy = <T>(by: z.ZodType<T>, raw: unknown, file: string): T => {
   const { data, error } = by.safeParse(raw);
   if (error === undefined) return data;

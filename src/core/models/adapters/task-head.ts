@@ -38,7 +38,6 @@ export const isOfTaskHead = (
   return isSaved && isOfTask(plain) && classEndOf(config.raw) !== undefined;
 };
 
-/** Returns the class suffix that an adapter was trained with. */
 const classEndOf = (raw: Adapter['config']['raw']): string | undefined => {
   const named = isObject(raw['auto_mapping']) ? raw['auto_mapping']['base_model_class'] : undefined;
   const end = Object.values(classOfTask).find((one) => String(named).endsWith(one));

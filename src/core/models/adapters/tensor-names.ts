@@ -12,7 +12,6 @@ export type AdapterTensorName =
       /** True for an embedding (`lora_embedding_A`), stored as [in, out]. */
       readonly embedding: boolean;
     }
-  /** An extra tensor of an adapter kind. */
   | { readonly kind: 'beside'; readonly name: string; readonly module: string }
   /** A tensor of a tuner, whose module is empty if all modules share it. */
   | { readonly kind: 'part'; readonly part: string; readonly module: string; readonly tuner: Tuner }

@@ -18,11 +18,9 @@ const isSavedWhole = (named: NamedTensor | undefined): boolean =>
 
 const again = 'download or save the adapter again';
 
-/** Collects tuners' tensors by module, and lets each tuner read its own. */
 export class TunedModules {
   readonly #config: AdapterConfig;
   readonly #file: string;
-  /** Tensors by tuner, then by module. */
   readonly #found = new Map<Tuner, Map<string, Parts>>();
 
   /** @param file the path, for errors */

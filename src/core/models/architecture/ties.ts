@@ -19,7 +19,6 @@ const embeddings: readonly RegExp[] = [
   /^(text_model|decoder)\.embed_tokens\.weight$/,
 ];
 
-/** Tensors that share an encoder–decoder model's embeddings. */
 const sharing = ['encoder.embed_tokens.weight', 'decoder.embed_tokens.weight'];
 
 /** Modules whose bias older files store twice. */

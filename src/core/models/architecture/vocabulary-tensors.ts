@@ -2,7 +2,6 @@ import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import type { Architecture } from './architecture.js';
 import { isTokenHead } from './roles.js';
 
-/** Tensors with a row for each token. */
 export interface VocabularyTensors {
   readonly rows: number;
   readonly names: ReadonlySet<string>;
@@ -16,7 +15,6 @@ const mostRows = 2 ** 24;
 /** Token embeddings. Position embeddings, and norms after embeddings, have the role `embedding` too. */
 const embeddings =
   /(^|\.)(embed_tokens|embed_tokens_per_layer|tok_embeddings|embed_in|word_embeddings|wte|shared|embeddings)\.weight$/;
-/** Embeddings and heads of draft layers for multi-token prediction. */
 const ofDrafts = /\.layers\.\d+\.(embed_tokens|shared_head\.head)\.weight$/;
 
 /** Gemma 3n's embeddings for each layer, whose vocabulary has a size of its own. */

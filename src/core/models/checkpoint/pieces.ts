@@ -7,7 +7,6 @@ import type { TensorPiece, TensorReference } from '../../tensor/reference.js';
 import type { CheckpointIndex, FileIdentity } from './checkpoint.js';
 import type { TensorInFile } from './containers/container-reader.js';
 
-/** A tensor or a piece of one, in a checkpoint's file. */
 export type FoundTensor = TensorInFile & { readonly file: number };
 
 /**

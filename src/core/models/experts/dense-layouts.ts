@@ -23,7 +23,6 @@ export interface MixtureLayout {
   readonly holds: RegExp;
   /** Biases that the family requires (0 if dense models lack them), each by a matrix of as many rows. */
   readonly biases: readonly string[];
-  /** The layout in which mergekit-moe writes experts. */
   readonly form: ExpertLayout;
   /** The part of a layer that contains router and experts, in files with separate experts. */
   readonly block: string;

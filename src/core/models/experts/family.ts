@@ -47,13 +47,11 @@ export const expertNamesOf = (checkpoint: Pick<CheckpointIndex, 'config'>): Expe
 
 export const expertNamesOfFamily = (family: string): ExpertNames => ownValue(families, family) ?? usual;
 
-/** Converts a parameter's name from the model's to the files'. */
 export const nameInFiles = ({ renamed }: ExpertNames, name: string): string => {
   const found = renamed.find(([inModel]) => name.includes(inModel));
   return found === undefined ? name : name.replace(...found);
 };
 
-/** Converts a parameter's name from the files' to the model's. */
 export const nameInModel = ({ renamed }: ExpertNames, name: string): string => {
   const found = renamed.find(([, inFiles]) => name.includes(inFiles));
   return found === undefined ? name : name.replace(found[1], found[0]);

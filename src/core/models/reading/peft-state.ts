@@ -27,7 +27,6 @@ const ownFactors = new Set(['phi4mm', 'phi4_multimodal']);
 const peftPartOf = (name: string): string | undefined =>
   name.split('.').find((part) => wraps.test(part) || tuners.test(part));
 
-/** Finds the adapter's name in a name of a PEFT model's state. */
 const adapterNameIn = /\.(?:lora_\w+|modules_to_save)\.(?!weight$|bias$)(?<adapter>[^.]+)/;
 
 /**

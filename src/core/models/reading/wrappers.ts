@@ -16,7 +16,6 @@ const anywhere: Readonly<Record<string, string>> = {
   _module: 'Opacus',
 };
 
-/** Wrappers of the whole model. */
 const [parallel, peft] = ['module', 'base_model'] as const;
 
 interface PlainName {

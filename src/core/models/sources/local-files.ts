@@ -5,7 +5,6 @@ import { withoutExtension } from '../checkpoint/containers/containers.js';
 import type { ModelSource } from './source.js';
 import { remoteSources } from './sources.js';
 
-/** Finds local files by a path in any spelling. */
 export const localFiles: ModelSource = {
   find: async (at) => {
     const path = resolve(at);

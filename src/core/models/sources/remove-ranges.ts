@@ -11,7 +11,6 @@ import { rangeCacheRoot } from './ranges/folder/root.js';
 import { listRangeCache, type RangeCacheEntry } from './ranges/list.js';
 import { remoteSources } from './sources.js';
 
-/** Models to remove from the cache of ranges, besides useless ones. */
 export interface RangeCacheSelection {
   /** `org/name` for all commits, or `org/name@commit` with a whole or abbreviated hash. */
   readonly models?: readonly string[] | undefined;

@@ -6,7 +6,6 @@ import type { RangeFolder } from './ranges/folder/folder.js';
 export type Download = boolean | 'headers';
 
 export interface NeededRanges {
-  /** Absolute path. */
   readonly path: string;
   /** Ascending, without overlaps. */
   readonly ranges: readonly Extent[];

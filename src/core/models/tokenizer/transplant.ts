@@ -14,7 +14,6 @@ export interface TransplantedRows {
   readonly own: readonly RowRun[];
   /** Tokens of `own` with a row in the donor: [model's row, donor's row, count]. */
   readonly shared: readonly RowRun[];
-  /** Tokens that the model lacks, in order of ids. */
   readonly lacking: readonly LackingToken[];
 }
 

@@ -4,7 +4,7 @@ import { fenced } from './markdown.js';
 
 type Config = Readonly<Record<string, unknown>>;
 
-/** By the ending of an architecture's name. */
+/** Transformers' auto classes, by the ending of an architecture's name. */
 const autoClasses: readonly (readonly [RegExp, string])[] = [
   [/(ForCausalLM|LMHeadModel)$/, 'AutoModelForCausalLM'],
   [/ForSequenceClassification$/, 'AutoModelForSequenceClassification'],
@@ -35,7 +35,7 @@ export const usageFrontMatter = (config: Config | undefined): Record<string, str
         ...(autoClassOf(config) === 'AutoModelForCausalLM' ? { pipeline_tag: 'text-generation' } : {}),
       };
 
-/** Empty if the model has no `config.json`. */
+/** Returns the card's example of use; empty if the model has no `config.json`. */
 export const usageText = (config: Config | undefined, sideFiles: readonly string[]): string[] => {
   if (config === undefined) return [];
   const autoClass = autoClassOf(config);
@@ -51,7 +51,7 @@ export const usageText = (config: Config | undefined, sideFiles: readonly string
   return ['## Use', '', ...fenced('python', code.join('\n')), ''];
 };
 
-/** A local path must not be published: undefined. */
+/** Returns the base's name for a card; undefined for a local path, which must not be published. */
 const publicBase = (base: string | null): string | undefined =>
   base !== null && parseHubId(base) !== undefined ? base : undefined;
 

@@ -8,7 +8,7 @@ import { figuresOf } from './layer-figures.js';
 
 /** A parameter over the layers, for a group of modules. */
 export interface ChartRow {
-  /** Null for the whole formula, as slerp's `t`. */
+  /** The model; null for the whole formula, as slerp's `t`. */
   readonly model: string | null;
   /** `weight`, `density`, `t`, or `rows kept` (the share of rows from the expert). */
   readonly figure: string;
@@ -16,20 +16,19 @@ export interface ChartRow {
   readonly modules: string | null;
   /** True if modules of one layer differ; `values` are then means weighted by bytes. */
   readonly isMean: boolean;
-  /** By layer; null if a layer lacks this parameter. */
+  /** Values by layer; null if a layer lacks this parameter. */
   readonly values: readonly (number | null)[];
 }
 
 const keptRows = 'rows kept';
 
-/** Above it, draws means of attention, feed-forward and norms. */
+/** Above this number of groups, a chart has means of attention, feed-forward and norms. */
 const mostGroups = 6;
 
 interface Module {
   readonly name: string;
   readonly role: Role;
   readonly bytes: number;
-  /** By layer. */
   readonly values: ReadonlyMap<string, readonly (number | null)[]>;
 }
 
@@ -106,7 +105,7 @@ const moduleOf = (name: string, layer: number): string => {
   return at === -1 ? name : name.slice(at + number.length);
 };
 
-/** False for a density of 1, and for a constant of the whole formula. */
+/** True if a chart should show a figure: no density of 1, and no constant of the whole formula. */
 const isTelling = (
   { name, of }: Omit<Figure<string>, 'value'>,
   modules: readonly Module[],
@@ -124,7 +123,7 @@ interface Group {
   readonly members: readonly Module[];
 }
 
-/** Modules with equal values form a group, attention first; with too many groups, kinds of module do. */
+/** Groups modules with equal values, attention first; if there are too many groups, groups by kind. */
 const groupsOf = (modules: readonly Module[], key: string): readonly Group[] => {
   const exact = groupBy(modules, ({ values }) => `${values.get(key)}`);
   const groups =
@@ -140,11 +139,10 @@ const groupsOf = (modules: readonly Module[], key: string): readonly Group[] => 
 
 const roles: readonly Role[] = ['attention', 'feedForward', 'blockNorm'];
 
-/** `self_attn`, `mlp` or `norms`. */
+/** Returns a module's kind: `self_attn`, `mlp` or `norms`. */
 const partOf = ({ name, role }: Module): string =>
   role === 'blockNorm' ? 'norms' : (name.split('.')[0] ?? name);
 
-/** Replaces a list of module names that is too long. */
 const otherModules = 'others';
 const longestLabel = 16;
 

@@ -5,7 +5,7 @@ import type { Figure } from '../../methods/operations/program/operation.js';
 import { adaptedIn, formulaOf, sourcesOfOperand, weightsOf } from '../operands.js';
 import type { Operand, PlannedInput, PlannedTensor } from '../plan.js';
 
-/** With input names; weights of nested sums are multiplied out. */
+/** Returns figures with input names; weights of nested sums are multiplied out. */
 export const figuresOf = (
   { expression, shape }: PlannedTensor,
   inputs: readonly PlannedInput[],
@@ -19,7 +19,7 @@ export const figuresOf = (
   return operationOf(expression).figures?.(mapOperands(expression, named), shape) ?? [];
 };
 
-/** In a weighted sum; undefined for other formulas. */
+/** Returns the weights of a weighted sum, by input; undefined for other formulas. */
 const weightsIn = (formula: Formula<Operand>): ReadonlyMap<number, number> | undefined => {
   const adapted = adaptedIn(formula);
   if (adapted !== undefined) return new Map([[adapted.input, 1]]);

@@ -11,10 +11,10 @@ export interface LayerPicture {
   readonly chart: readonly ChartRow[] | null;
 }
 
-/** Above it, draws a chart, unless all layers are copies. */
+/** Above this number of runs, a chart is drawn, unless all layers are copies. */
 const mostRuns = 10;
 
-/** Above it, draws a chart. */
+/** Above this number of formulas, a chart is drawn. */
 const mostFormulas = 2;
 
 export const pictureOf = ({

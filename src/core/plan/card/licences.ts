@@ -7,7 +7,7 @@ import { frontMatterOf } from '../../texts/markdown.js';
 import { YamlRefused, yamlValue } from '../../texts/yaml.js';
 import { tableRow } from './markdown.js';
 
-/** As in a card's front matter; `other` has a name and a link. */
+/** A licence as in a card's front matter; `other` has a name and a link. */
 interface Licence {
   readonly license: string;
   readonly license_name?: string;

@@ -1,6 +1,6 @@
 import { visibleLine } from '../../base/errors/visible.js';
 
-/** The fence is longer than any run of backticks in the text. */
+/** Returns a fenced block, whose fence is longer than any run of backticks in the text. */
 export const fenced = (language: string, text: string): string[] => {
   const longest = Math.max(2, ...[...text.matchAll(/`+/g)].map(([run]) => run.length));
   const fence = '`'.repeat(longest + 1);
@@ -9,7 +9,7 @@ export const fenced = (language: string, text: string): string[] => {
 
 const entities: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' };
 
-/** The text is a line from an untrusted file. Underscores inside words need no escape. */
+/** Escapes a line of an untrusted file for Markdown. Underscores inside words need no escape. */
 export const markdownText = (text: string): string =>
   visibleLine(text)
     .replace(/[&<>]/g, (sign) => entities[sign] ?? sign)

@@ -22,10 +22,8 @@ export interface CardContent {
   readonly plugins: readonly string[];
   /** Names of models in the output; for nested recipes, of the models they merge. */
   readonly names: readonly string[];
-  /** The output contains weights of these; includes inputs of nested recipes. */
   readonly inputs: readonly CheckpointIndex[];
   readonly recipe: CompleteRecipe;
-  /** From the method, about the models. */
   readonly notes: readonly string[];
   readonly picture: LayerPicture;
   readonly config: Readonly<Record<string, unknown>> | undefined;
@@ -34,7 +32,7 @@ export interface CardContent {
   readonly adapterOf?: string | null;
 }
 
-/** The card may be published: it contains no local path. */
+/** Writes a model card without local paths, because it may be published. */
 export const writeModelCard = async (content: CardContent): Promise<string> => {
   const { title, names, inputs, picture, config, sideFiles, adapterOf } = content;
   const { frontMatter: licence, text: licences } = await mergedLicence(inputs);

@@ -6,7 +6,7 @@ import { describe } from '../operands.js';
 import type { MergePlan, PlannedExpression, PlannedInput, PlannedTensor } from '../plan.js';
 
 export interface Origin {
-  /** First and last; null outside the layers. */
+  /** First and last layer; null outside the layers. */
   readonly layers: readonly [number, number] | null;
   /** Distinct expressions, most bytes first: `jpn-1`, `0.5 math-1 + 0.5 jpn-1`. */
   readonly from: readonly string[];
@@ -16,7 +16,7 @@ export interface Origin {
   readonly sourceLayers?: readonly [number, number];
 }
 
-/** Above it, tensors outside the layers are not named. */
+/** Above this number, tensors outside the layers are not named. */
 const mostNamed = 3;
 
 const kinds: Partial<Record<Role, string>> = {
@@ -25,11 +25,11 @@ const kinds: Partial<Record<Role, string>> = {
   blockNorm: 'norms',
 };
 
-/** `jpn-1 (its layers 8–23)`, or `embed_tokens: math-1; norm, lm_head: jpn-1`. */
+/** Describes an origin: `jpn-1 (its layers 8–23)`, or `embed_tokens: math-1; norm, lm_head: jpn-1`. */
 export const wordsOf = ({ from, tensors, sourceLayers }: Origin): string =>
   `${from.map((words, index) => (tensors === undefined ? words : `${itemAt(tensors, index).join(', ')}: ${words}`)).join('; ')}${sourceLayers === undefined ? '' : ` (its ${sourceLayers[0] === sourceLayers[1] ? 'layer' : 'layers'} ${rangeText(sourceLayers)})`}`;
 
-/** `3–7`, or `3` for a single layer. */
+/** Formats a range as `3–7`, or `3` for a single layer. */
 export const rangeText = ([first, last]: readonly [number, number]): string =>
   first === last ? `${first}` : `${first}–${last}`;
 
@@ -37,7 +37,7 @@ export const describeExpression = (expression: PlannedExpression, inputs: readon
   describe(expression, ({ input }) => itemAt(inputs, input).name);
 
 /**
- * Layers come from the bottom, with equal neighbours joined; then other tensors.
+ * Describes layers from the bottom, with equal neighbours joined; then other tensors.
  *
  * @param recipe of the plan: `slices` say which layers are stacked
  */
@@ -96,14 +96,13 @@ export const describeOrigins = (
   return [...origins, { layers: null, from, tensors: from.map((words) => [...new Set(namesOf(words))]) }];
 };
 
-/** The module's, or the tensor's name in its layer. */
 const kindOf = (tensor: string, layer: number | null): string => {
   const at = tensor.indexOf(`.${layer}.`);
   const module = at === -1 ? tensor : tensor.slice(at + `.${layer}.`.length);
   return kinds[roleInside(undefined, module)] ?? module;
 };
 
-/** By expression; undefined for a single expression, or if two share a kind. */
+/** Returns kinds by expression; undefined for a single expression, or if two share a kind. */
 const kindsOf = (
   from: readonly string[],
   found: ReadonlyMap<string, ReadonlySet<string>>,
@@ -120,7 +119,7 @@ const lastName = (tensor: string): string => {
   return itemAt(parts, parts.length - 1);
 };
 
-/** By output layer: its layer in the slice's first model. */
+/** Maps each output layer to its layer in the slice's first model. */
 const sourceLayersOf = ({ slices }: MergePlan['recipe']): number[] =>
   (Array.isArray(slices) ? slices : []).flatMap((slice: unknown) => {
     const sources = isObject(slice) ? slice['sources'] : undefined;

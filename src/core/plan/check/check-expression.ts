@@ -20,8 +20,8 @@ const mostLevels = 64;
 const mostOperands = 65_536;
 
 /**
- * Copies what it parses. Calls `refuse` unless every operand has the right number of elements, a dtype that
- * its formula takes, and lies within its file.
+ * Parses an expression into a copy. Calls `refuse` unless every operand has the right number of elements, a
+ * dtype that its formula takes, and lies within its file.
  *
  * @throws MERGE_UNDEFINED if a formula's rule is not registered in this process
  */
@@ -37,7 +37,6 @@ interface Context {
   readonly target: Target;
   readonly inputs: readonly PlannedInput[];
   readonly refuse: Refuse;
-  /** At all levels of nesting. */
   readonly count: { operands: number };
 }
 

@@ -79,7 +79,7 @@ const file = z.union([
   z.strictObject({ name: text, copyOf: path }),
 ]) satisfies z.ZodType<PlannedFile>;
 
-/** As a plain copy: a plan's recipe is only shown and recorded. */
+/** A recipe as a plain copy: a plan's recipe is only shown and recorded. */
 const recipe = z.record(text, z.unknown()).transform((value, context): Record<string, unknown> => {
   try {
     return JSON.parse(JSON.stringify(value));

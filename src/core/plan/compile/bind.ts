@@ -25,10 +25,10 @@ export interface TensorToBind {
 }
 
 /**
- * Binds expressions over models' tensors to byte ranges.
+ * Returns a function that binds expressions over models' tensors to byte ranges.
  *
  * - The output's dtype is that of `like`; if `dtype` is given, every floating-point tensor gets `dtype`,
- * copies too. Operands of bit operations are converted to the output's dtype first.
+ *   copies too. Operands of bit operations are converted to the output's dtype first.
  * - Integer tensors that a formula would average must be equal (`same`).
  * - Quantised weights and their scales may only be copied, unconverted.
  *
@@ -62,7 +62,6 @@ export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | 
       : stored;
   };
 
-  /** Quantised tensors take neither arithmetic nor conversion. */
   const checkQuantised = ({ name, like }: TensorToBind, over: readonly ModelTensor[]): void => {
     for (const { model, tensor = name } of [...over, like])
       if (itemAt(quantised, model).has(tensor))
@@ -82,7 +81,7 @@ export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | 
     });
   };
 
-  /** Operands must have the output's dtype, or be floating-point. */
+  /** Checks that operands have the output's dtype, or are floating-point. */
   const checkBits = (wanted: TensorToBind, output: Dtype, over: readonly ModelTensor[]) => {
     for (const { model, tensor = wanted.name } of over) {
       const { dtype: found } = referenceOf({ model, tensor });
@@ -135,7 +134,7 @@ export const binder = (models: readonly OpenedModel[], dtype: ArithmeticDtype | 
   };
 };
 
-/** The source of a copy, or of a single term of weight 1. */
+/** Returns the source of a copy, or of a single term of weight 1. */
 const soleCopy = (expression: Expression): ModelTensor | undefined => {
   if (expression.kind === 'copy') return expression.source;
   if (expression.kind !== 'linear') return undefined;

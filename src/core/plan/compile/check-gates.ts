@@ -7,10 +7,9 @@ import { isFloating } from '../../tensor/dtype.js';
 import { storedBytes, type TensorReference } from '../../tensor/reference.js';
 import type { OpenedModel } from './inputs/models.js';
 
-/** Enough for 100 layers of 64 experts, 8192 wide, in float32. */
+/** Limit on a file of routers: enough for 100 layers of 64 experts, 8192 wide, in float32. */
 const mostBytes = 256 * 1024 * 1024;
 
-/** Exponent bits, which are all 1 in NaN and infinity. */
 const exponents: Readonly<Record<string, { readonly mask: number; readonly bytes: 2 | 4 }>> = {
   F32: { mask: 0x7f80_0000, bytes: 4 },
   BF16: { mask: 0x7f80, bytes: 2 },
@@ -18,7 +17,7 @@ const exponents: Readonly<Record<string, { readonly mask: number; readonly bytes
 };
 
 /**
- * The engine copies a file of routers without checks, so NaN and infinity are refused here.
+ * Refuses NaN and infinity in a file of routers, because the engine copies it without checks.
  *
  * @throws INVALID_PARAMETER, READ_FAILED
  */

@@ -8,7 +8,7 @@ import { observePath } from '../../models/checkpoint/same/identity.js';
 import type { OpenedInputs } from './inputs/opened-inputs.js';
 
 /**
- * Compares size, header and modification time with `layerloom.json`. If times differ, compares SHA-256. Hub
+ * Compares files with `layerloom.json`: size, header and modification time, or SHA-256 if times differ. Hub
  * models at the recorded commit may have any time.
  *
  * @throws INPUT_NOT_AS_RECORDED

@@ -47,7 +47,7 @@ export const compose = async (
   return experts === undefined ? whole : inExpertLayout(whole, inputs, experts);
 };
 
-/** Over dequantised values, before the output is quantised again. */
+/** Composes over dequantised values, before the output is quantised again. */
 const composeValues = async (
   recipe: Recipe,
   inputs: OpenedInputs,
@@ -134,11 +134,7 @@ const inNames = ({ taskVectors, ...others }: Statistics, { checkpoint }: OpenedM
   }),
 });
 
-/**
- * Importances for another vocabulary are refused: their rows belong to their own model's tokens.
- *
- * @throws INVALID_PARAMETER
- */
+/** Refuses importances for another vocabulary: their rows belong to their own model's tokens. */
 const checkVocabularies = (models: readonly OpenedModel[]): void => {
   const importance = models.find(({ role }) => role === 'importance');
   const other = models.find(({ vocabulary }) => vocabulary !== undefined);
@@ -150,7 +146,7 @@ const checkVocabularies = (models: readonly OpenedModel[]): void => {
     );
 };
 
-/** Also opens the base if available; undefined unless the recipe is of bare adapters. */
+/** Composes a merge of bare adapters, opening the base if available; undefined for other recipes. */
 const asAdapters = async (
   recipe: Recipe,
   inputs: OpenedInputs,
@@ -168,7 +164,6 @@ const asAdapters = async (
   return { recipe, opened, base };
 };
 
-/** A name, or a nested recipe in complete form. */
 const textIn = (
   { models, companions }: Recipe,
   opened: readonly OpenedModel[],

@@ -13,25 +13,28 @@ import type { Edits, TokenizerSource } from './vocabularies/tokenizer-source.js'
 export interface Composed {
   readonly recipe: Recipe;
   readonly compiled: Compiled;
-  /** After defaults and normalisation. Models are left out unless a recipe is nested. */
+  /** Parameters after defaults and normalisation. Models are left out unless a recipe is nested. */
   readonly settled: Readonly<Record<string, unknown>>;
-  /** Reproduces this merge, models included. */
+  /** Parameters that reproduce this merge, models included. */
   readonly complete: CompleteRecipe;
   readonly models: readonly OpenedModel[];
   readonly companions: readonly OpenedModel[];
-  /** Shared by merges whose tensors differ only in expressions; equal objects have equal expressions. */
+  /**
+   * An object that merges share if their tensors differ only in expressions; equal objects have equal
+   * expressions.
+   */
   readonly frame?: object;
   readonly tensors: readonly UnplacedTensor[];
   readonly layers: number;
   readonly adapter?: ComposedAdapter;
-  /** In the first model's `config.json`; undefined removes a key. */
+  /** Changed keys of the first model's `config.json`; undefined removes a key. */
   readonly configEdits: Readonly<Record<string, unknown>>;
-  /** For a quantised first model whose output is not quantised. */
+  /** The dtype that a quantised first model gets if the output is not quantised. */
   readonly storedDtype?: ArithmeticDtype;
-  /** In the first model's `generation_config.json`. */
+  /** Changed keys of the first model's `generation_config.json`. */
   readonly generationEdits: (config: Edits) => Edits;
   readonly tokenizer: TokenizerSource;
-  /** Patterns that match no tensor; includes nested recipes. */
+  /** Patterns that match no tensor, also of nested recipes. */
   readonly unmatched: readonly Unmatched[];
   readonly warnings: readonly string[];
 }
@@ -42,7 +45,6 @@ export interface ComposedAdapter {
   readonly base: string | undefined;
 }
 
-/** Measured before compilation, if needed. */
 export type StatisticsByRecipe = ReadonlyMap<Recipe, Statistics>;
 
 /** @throws INVALID_PARAMETER if a filter, also of a nested recipe, matches no tensor */

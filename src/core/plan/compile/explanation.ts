@@ -11,7 +11,7 @@ export interface Explanation {
   readonly layer: number | null;
   readonly dtype: string;
   readonly shape: readonly number[];
-  /** With gradients and filters resolved. */
+  /** The parameters, with gradients and filters resolved. */
   readonly parameters: Readonly<Record<string, unknown>>;
   /** The expression with names of models. */
   readonly words: string;

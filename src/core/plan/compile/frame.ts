@@ -13,19 +13,19 @@ import { openRecipeModels, type RecipeModels } from './inputs/recipe-models.js';
 import { sameModelWarnings } from './inputs/same-model.js';
 import type { Cached } from './inputs/session.js';
 
-/** All recipes over these models share them. */
+/** Checked models and output tensors, which all recipes over these models share. */
 export interface Frame extends RecipeModels {
   readonly first: OpenedModel;
   readonly warnings: readonly string[];
   /**
-   * A tensor with an equal expression is one object for all merges.
+   * Binds tensors; one with an equal expression is one object for all merges.
    *
    * @throws the codes of the method's expressions and of `binder`
    */
   tensorsOf(compiled: Compiled): UnplacedTensor[];
 }
 
-/** An output's keys, except its weights, determine a frame. */
+/** Returns an output's keys, except its weights, which determine a frame. */
 const framedOf = ({
   models,
   companions,
@@ -53,7 +53,7 @@ type Framed = ReturnType<typeof framedOf>;
 const frames: Cached<Promise<Frame>> = { most: 512 };
 
 /**
- * Cached in the inputs' session.
+ * Returns the frame of a recipe, cached in the inputs' session.
  *
  * @throws the codes of `openRecipeModels` and `checkAll`
  */
@@ -145,13 +145,12 @@ const makeFrame = async (
   };
 };
 
-/** In multiples of the number of output tensors. */
+/** Limit on cached tensors, in multiples of the number of output tensors. */
 const mostMade = 4;
 
-/** Longer expressions, such as lists of rows, are not cached. */
+/** Limit on a cached expression's text; longer ones, such as lists of rows, are not cached. */
 const mostText = 4096;
 
-/** Makes tensors, and caches them by output and expression. */
 const sharedBy = (
   outputs: readonly OutputTensor[],
   make: (output: OutputTensor, expression: Expression) => UnplacedTensor,

@@ -47,10 +47,10 @@ export interface PlanOptions {
   layout?: Layout | undefined;
   /** Bytes, or a size such as `5GB`, the default. */
   maxShardSize?: string | number | undefined;
-  /** Overrides the recipe's setting. */
+  /** Layout of experts, which overrides the recipe's setting. */
   experts?: ExpertLayout | undefined;
   cardNotes?: readonly string[] | undefined;
-  /** Refuses filters that match no tensor, and keys that mergekit ignores. */
+  /** True to refuse filters that match no tensor, and keys that mergekit ignores. */
   strict?: boolean | undefined;
 }
 
@@ -123,7 +123,7 @@ export const planRecipe = async (
   return { ...plan, files: [...plan.files, ...card] };
 };
 
-/** Lists only models in the output, not those merely checked against. */
+/** Plans the model card, which lists only models in the output, not those merely checked against. */
 const planCard = async (
   plan: MergePlan,
   { recipe, models, adapter }: Composed,
@@ -166,7 +166,7 @@ export const parseLayout = ({ layout = 'layer', maxShardSize = defaultShardSize 
   return { layout, maxShardBytes: parseShardSize(maxShardSize) };
 };
 
-/** Only options that differ from the defaults. */
+/** Returns only layout options that differ from the defaults. */
 const layoutKeys = ({ layout, maxShardBytes }: LayoutOptions): Record<string, unknown> => ({
   ...(layout === 'layer' ? {} : { layout }),
   ...(maxShardBytes === parseShardSize(defaultShardSize) ? {} : { max_shard_size: maxShardBytes }),
@@ -192,7 +192,7 @@ const withoutConfig = ({ checkpoint }: OpenedModel): string[] => {
   ];
 };
 
-/** Undefined if loaders would not accept the source's file as an output shard. */
+/** Returns the input file that may become an output shard; undefined if loaders would not accept it. */
 export const inputFiles = (
   models: readonly OpenedCheckpoint[],
 ): ((source: StoredTensor) => InputFile | undefined) => {
@@ -250,7 +250,7 @@ const keptCard = async (checkpoint: CheckpointIndex): Promise<PlannedFile[]> => 
   return [{ name: cardName, copyOf: file }];
 };
 
-/** The output will lack files beside the first model. */
+/** Warns of files beside the first model that the output will lack. */
 const leftBehind = async ({ checkpoint }: OpenedModel): Promise<string[]> => {
   const { adapted, name, path, folder = path, sideFiles, unread = [] } = checkpoint;
   // Files beside a single weight file may be unrelated, and those beside an adapter come from training.
@@ -271,7 +271,7 @@ const leftBehind = async ({ checkpoint }: OpenedModel): Promise<string[]> => {
   ];
 };
 
-/** `pytorch_model-*-of-00030.bin`. */
+/** Removes a shard's number: `pytorch_model-*-of-00030.bin`. */
 const withoutNumber = (file: string): string => file.replace(/-\d{5}(?=-of-\d{5}\.)/, '-*');
 
 const mostShown = 8;
@@ -283,7 +283,7 @@ const ofDiffusers = ({ checkpoint }: OpenedModel): string[] =>
       ]
     : [];
 
-/** Only patterns in tensor names tell the family. */
+/** Warns of families that only patterns in tensor names tell. */
 const unfamiliar = ({ architecture, checkpoint }: OpenedModel, { needsLayers }: Recipe): string[] => {
   const { unrecognised, family, stacks, layers } = architecture;
   if (!needsLayers || unrecognised.length === 0) return [];

@@ -23,7 +23,7 @@ import { unquantised } from './quantised-output.js';
 
 interface Written {
   readonly scales: string;
-  /** Lists unquantised modules. */
+  /** The key that lists unquantised modules. */
   readonly unconverted: string;
   settings(block: BlockSize): Readonly<Record<string, unknown>>;
 }

@@ -13,7 +13,6 @@ import type { Composed } from './composed.js';
 import type { OpenedInputs } from './inputs/opened-inputs.js';
 import type { Cached, PlanningSession } from './inputs/session.js';
 
-/** Caches of quantised tensors, and of one object for each frame. */
 const storedTensors: Cached<UnplacedTensor[]> = { most: 1 << 20 };
 const storedFrames: Cached<object> = { most: 512 };
 
@@ -45,7 +44,7 @@ export const inOneLayout = (composed: Composed, { checkpoints, session }: Opened
   };
 };
 
-/** Also removes the quantisation keys of `config.json`. */
+/** Dequantises tensors, and removes the quantisation keys of `config.json`. */
 export const unquantised = (composed: Composed): Composed => {
   const edits = Object.fromEntries(configKeysOf(composed).map((key) => [key, undefined]));
   return {
@@ -58,7 +57,10 @@ export const unquantised = (composed: Composed): Composed => {
 const configKeysOf = ({ models }: Composed): readonly string[] =>
   models[0]?.checkpoint.quantisation?.keys ?? [];
 
-/** With the unquantised modules; undefined if the output is dequantised. */
+/**
+ * Returns the quantisation of copied tensors, with the unquantised modules; undefined if the output is
+ * dequantised.
+ */
 const copiedIn = (
   composed: Composed,
   models: readonly CheckpointIndex[],
@@ -93,7 +95,7 @@ const copiedIn = (
   return first.unconvertedKey === undefined && unconverted.length > 0 ? undefined : { first, unconverted };
 };
 
-/** The settings on which models must agree. */
+/** Returns the settings on which models must agree. */
 const wayOf = ({ settings, unconvertedKey, origins }: Quantisation): string => {
   const without = new Set([...origins, 'version', unconvertedKey]);
   return JSON.stringify(
@@ -105,7 +107,7 @@ const wayOf = ({ settings, unconvertedKey, origins }: Quantisation): string => {
   );
 };
 
-/** By number or pattern. Ignores the list of unquantised modules. */
+/** True if settings name layers, by number or pattern. Ignores the list of unquantised modules. */
 const namesLayers = ({ settings, unconvertedKey }: Quantisation): boolean =>
   Object.entries(settings).some(
     ([key, value]) =>
@@ -134,7 +136,6 @@ const asStored = (
   });
 };
 
-/** By file and position of the codes. */
 const forms: Cached<ReadonlyMap<string, QuantisationLayout<TensorReference>>> = { most: 256 };
 
 const placeOf = ({ file, begin }: { readonly file: number; readonly begin: number }): string =>
@@ -160,8 +161,8 @@ const formOf = (
 };
 
 /**
- * For `config.json`: the models' entries, except those that may name a quantised module, and modules that
- * only some models quantise.
+ * Lists unquantised modules for `config.json`: the models' entries, except those that may name a quantised
+ * module, and modules that only some models quantise.
  *
  * Untrusted patterns are never matched. Instead they are dropped if a module that is unquantised in their
  * model is quantised in the output. For stacked layers, all modules are named.
@@ -197,6 +198,6 @@ const unconvertedIn = (
   return [...new Set([...entries, ...elsewhere])];
 };
 
-/** The entry is a pattern, or a plain name at the module's beginning or end. */
+/** True if an entry may name a module: it is a pattern, or a plain name at the module's beginning or end. */
 const mayName = (entry: string, module: string): boolean =>
   !/^[\w.-]+$/.test(entry) || module === entry || module.startsWith(`${entry}.`) || module.endsWith(entry);

@@ -1,7 +1,6 @@
 /**
- * Only quantised modules have names with these ends: scales, zero points and packed weights of
- * compressed-tensors, ModelOpt, FP8, GPTQ, AWQ, EETQ, MXFP4 and bitsandbytes. An exception is a learnt scale
- * of Gemma 3n.
+ * Matches name endings of quantised modules: scales, zero points and packed weights of compressed-tensors,
+ * ModelOpt, FP8, GPTQ, AWQ, EETQ, MXFP4 and bitsandbytes. An exception is a learnt scale of Gemma 3n.
  */
 const marks =
   /[._]((weight|input|output|activation|k|v|q)(_global)?_scales?(_inv|_2)?|weight_(packed|shape|zero_point|g_idx)|g_idx|qweight|qzeros|scales|blocks|SCB|weight\.(absmax|quant_map|nested_absmax|quant_state\..+))$/;
@@ -11,7 +10,7 @@ const markedModule = (name: string): string | undefined => {
   return found === null || found.index === 0 ? undefined : name.slice(0, found.index);
 };
 
-/** Includes all tensors of quantised modules except biases; averages without scales are meaningless. */
+/** Returns all tensors of quantised modules except biases; averages without scales are meaningless. */
 export const quantisedTensors = (names: Iterable<string>): ReadonlySet<string> => {
   const all = [...names];
   const modules = new Set(all.flatMap((name) => markedModule(name) ?? []));

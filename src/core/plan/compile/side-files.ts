@@ -18,11 +18,11 @@ import type { Cached, PlanningSession } from './inputs/session.js';
 const tokenizerFile =
   /^(tokenizer(_config)?\.json|tokenizer\.model(\.v\d+)?|special_tokens_map\.json|added_tokens\.json|vocab\.(json|txt)|merges\.txt|spiece\.model|sentencepiece\.bpe\.model|tekken\.json|chat_template\.(jinja|json))$/;
 
-/** ModelOpt's `hf_quant_config.json` could contradict the output's `config.json`. */
+/** True for ModelOpt's `hf_quant_config.json`, which could contradict the output's `config.json`. */
 const isToldInConfig = ({ quantisation }: CheckpointIndex, name: string): boolean =>
   quantisation !== undefined && name === 'hf_quant_config.json';
 
-/** The first model's, with tokenizer files from the model that the recipe chooses. */
+/** Returns the first model's side files, with tokenizer files from the model that the recipe chooses. */
 const sideFilesOf = (composed: Composed): (readonly [CheckpointIndex, string])[] => {
   const donor = itemAt(composed.models, 0).checkpoint;
   const { checkpoint: tokenizer, files } = composed.tokenizer;
@@ -38,11 +38,7 @@ const sideFilesOf = (composed: Composed): (readonly [CheckpointIndex, string])[]
   ].filter(([of, name]) => !isWritten(name) && !isToldInConfig(of, name));
 };
 
-/**
- * `auto` takes the commonest template; the tokenizer's model wins ties.
- *
- * @throws TEMPLATE_INVALID
- */
+/** Returns the output's chat template. `auto` takes the commonest; the tokenizer's model wins ties. */
 const chatTemplateFor = async (composed: Composed): Promise<string | undefined> => {
   const { recipe, models, companions, tokenizer } = composed;
   const { chatTemplate } = recipe;
@@ -58,7 +54,7 @@ const chatTemplateFor = async (composed: Composed): Promise<string | undefined> 
 const sound: Cached<Promise<void>> = { most: 4096 };
 
 /**
- * Called before weights are read.
+ * Checks side files before weights are read.
  *
  * @throws READ_FAILED, TEMPLATE_INVALID
  */
@@ -104,7 +100,7 @@ export const planSideFiles = async (composed: Composed, session: PlanningSession
 
 const configurations = ['config.json', 'generation_config.json'];
 
-/** Compares with the file: the object may be edited. */
+/** Returns the edited text of `config.json`; compares with the file, because the object may be edited. */
 const editedConfig = (
   { recipe, configEdits, storedDtype, generationEdits }: Composed,
   checkpoint: CheckpointIndex,

@@ -4,7 +4,8 @@ import { cannotSay } from './mergekit-unsupported.js';
 type Json = Readonly<Record<string, unknown>>;
 
 /**
- * Keeps layerloom's keys `gates` and `seed`, since mergekit-moe ignores unknown keys.
+ * Writes a mergekit-moe file. Keeps layerloom's keys `gates` and `seed`, since mergekit-moe ignores unknown
+ * keys.
  *
  * @param complete the plan's recipe without `method`, with keys spelt as in YAML
  * @throws EXPORT_UNSUPPORTED for `experts`, and for a nested recipe

@@ -20,11 +20,11 @@ export interface MergekitRecipe {
 /** Methods that average whole tensors, as mergekit's `linear` does. */
 const averages: ReadonlySet<string> = new Set(['layer_swap', 'soup', 'revert']);
 
-/** mergekit's random numbers differ. */
+/** Methods with random numbers, which differ in mergekit. */
 const drawing: ReadonlySet<string> = new Set(['dare_ties', 'dare_linear', 'della', 'della_linear']);
 
 /**
- * Arithmetic is float32; the dtype is the plan's.
+ * Writes a plan's recipe in mergekit's dialect, with float32 arithmetic and the plan's dtype.
  *
  * @param complete the plan's recipe in YAML's spelling, with models as mergekit finds them
  * @throws EXPORT_UNSUPPORTED naming a feature that mergekit lacks
@@ -83,7 +83,7 @@ export const mergekitRecipe = (plan: MergePlan, complete: Json): MergekitRecipe 
 const unitesVocabularies = ({ shards }: MergePlan): boolean =>
   shards.some(({ tensors }) => tensors.some(({ expression }) => movesRows(expression)));
 
-/** For three or more models, in another order than the inputs. */
+/** True if mergekit adds three or more models in another order than the inputs'. */
 const addsInOtherOrder = ({ shards }: MergePlan): boolean =>
   shards.some(({ tensors }) =>
     tensors.some(({ expression }) => {
@@ -96,7 +96,7 @@ const addsInOtherOrder = ({ shards }: MergePlan): boolean =>
 const drawsNumbers = ({ shards }: MergePlan): boolean =>
   shards.some(({ tensors }) => tensors.some(({ expression: { kind } }) => kind === 'random'));
 
-/** mergekit's `base_model` is a merged model, or only supplies the tokenizer. */
+/** Methods in which mergekit's `base_model` is a merged model, or only supplies the tokenizer. */
 const ignoresBase: ReadonlySet<string> = new Set(['linear', 'passthrough', 'karcher']);
 
 const tensorRecipe = (
@@ -146,7 +146,7 @@ const tensorRecipe = (
   };
 };
 
-/** layerloom extends some settings; refuses values that mergekit cannot express. */
+/** Writes a setting; refuses layerloom's extensions that mergekit cannot express. */
 const setting = ([key, value]: [string, unknown]): [string, unknown] => {
   if (key !== 'rescale') return [key, value];
   const text = JSON.stringify(value);

@@ -10,7 +10,6 @@ import { cannotSay } from './mergekit-unsupported.js';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** By merged model. */
 type Weights = readonly number[];
 
 /** Layers with equal averages. */
@@ -24,7 +23,7 @@ interface Run {
 }
 
 /**
- * Copies and weighted averages become mergekit's `linear`: whole models, or slices with weights. If every
+ * Writes copies and weighted averages as mergekit's `linear`: whole models, or slices with weights. If every
  * slice is a copy, `passthrough` copies bits.
  *
  * @param complete the plan's recipe, with models as mergekit finds them
@@ -68,14 +67,14 @@ const soup = ({ models, weights }: Json): Json => {
   };
 };
 
-/** A number, or a list of filters if tensors differ. */
+/** Returns a model's weight: a number, or a list of filters if tensors differ. */
 const weightOf = (index: number, weights: Weights, others: Run['others']): unknown => {
   const value = itemAt(weights, index);
   if (others.size === 0) return value;
   return [...[...others].map(([filter, of]) => ({ filter, value: itemAt(of, index) })), { value }];
 };
 
-/** First the donor of configuration and tokenizer. */
+/** Returns models, the donor of configuration and tokenizer first. */
 const modelsIn = ({ inputs, shards }: MergePlan, complete: Json): unknown[] => {
   const used = shards.flatMap(({ tensors }) =>
     tensors.flatMap(({ name, expression }) => termsOf(name, expression).map(({ input }) => input)),

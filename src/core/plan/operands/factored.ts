@@ -59,7 +59,7 @@ const schema = z.strictObject({
     .max(2),
 });
 
-/** A piece must lie within its source, and both must be small. */
+/** Checks that a piece lies within its source, and that both are small. */
 const checkPiece = ({ form, rows, columns, stride, source }: Piece, refuse: Refuse): void => {
   const stored = elementsIn(source);
   const [down, across] = form === 'transposed' ? [columns, rows] : [rows, columns];
@@ -197,7 +197,7 @@ const matrixOf = (pieces: readonly Dense[]): SmallMatrix => {
   return { rows, columns, rank, numbers: sharedNumbers(numbers) };
 };
 
-/** Also for a diagonal matrix. */
+/** Returns a matrix's elements, also of a diagonal matrix. */
 const wholeOf = ({ rows, columns, isDiagonal, numbers }: Dense): Float64Array => {
   if (!isDiagonal) return numbers;
   const whole = new Float64Array(rows * columns);

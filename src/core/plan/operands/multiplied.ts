@@ -64,7 +64,6 @@ const schema = z.strictObject({
   multipliers: z.array(step).min(1).max(40),
 });
 
-/** A step must fit the tensor's matrix. */
 const checkStep = (one: Step, { shape, elements }: Target, refuse: Refuse): void => {
   const [rows = 1] = shape.length > 1 ? shape : [1];
   const columns = elements / rows;

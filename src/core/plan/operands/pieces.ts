@@ -9,12 +9,11 @@ import { count, dtype, parseBy } from '../parse.js';
 import type { OperandKind } from './kind.js';
 import { keyOfStored, parseSource, readAs } from './stored.js';
 
-/** A box of a tensor, and its bytes. */
 export interface Piece extends Box {
   readonly source: StoredTensor;
 }
 
-/** The boxes together contain each element once. */
+/** A tensor in boxes, which together contain each element once. */
 export interface TensorInPieces {
   readonly [operandKind]: 'pieces';
   readonly dtype: Dtype;

@@ -4,16 +4,16 @@ import type { Operand, PlannedInput } from '../plan.js';
 
 export interface PlannedComparison {
   readonly name: string;
-  /** Bytes, if elements are smaller than a byte. */
+  /** Number of elements; of bytes, if elements are smaller than a byte. */
   readonly elements: number;
-  /** In elements or bytes like `elements`. */
+  /** Shape in elements, or bytes like `elements`. */
   readonly shape: Shape;
   readonly sources: readonly [Operand, Operand];
   /** False to compare bits only: the dtype is not floating-point. */
   readonly numbers: boolean;
   /** Whole rows to compare; absent: all. */
   readonly tiles?: readonly { readonly first: number; readonly count: number }[];
-  /** For the tiles; absent: all of the sources. */
+  /** Byte ranges of the tiles; absent: all of the sources. */
   readonly reads?: readonly StoredTensor[];
 }
 

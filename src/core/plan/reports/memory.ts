@@ -1,10 +1,10 @@
 import { lighterThan, threadBytesOf } from '../../methods/operations/index.js';
 import type { PlannedTensor } from '../plan.js';
 
-/** Measured by bench/memory.mjs. */
+/** Bytes of Node itself, measured by bench/memory.mjs. */
 const nodeBytes = 27e6;
 
-/** Heap, stack, one tile; measured by bench/memory.mjs. */
+/** Bytes of a thread: heap, stack and one tile, measured by bench/memory.mjs. */
 const threadBytes = 9e6;
 
 export interface MemoryNeed {
@@ -26,6 +26,6 @@ export const memoryOf = (
   return most;
 };
 
-/** A run's private bytes. */
+/** Returns a run's private bytes. */
 export const memoryWith = ({ ofThread }: MemoryNeed, threads: number): number =>
   nodeBytes + threads * ofThread;

@@ -3,7 +3,7 @@ import { methods } from '../../methods/index.js';
 import { sourcesOf } from '../operands.js';
 import type { MergePlan } from '../plan.js';
 
-/** Empty if this process does not know the method. */
+/** Returns a method's figures; empty if this process does not know the method. */
 export const reportOf = (plan: MergePlan): MethodReport =>
   methods.get(plan.method)?.report?.(reported(plan)) ?? {};
 

@@ -14,7 +14,7 @@ export interface MissingWeights extends PlannedDownload {
 }
 
 /**
- * A run would download these. Reads records of the cache of ranges, without network.
+ * Lists what a run would download, from records of the cache of ranges, without network.
  *
  * @param linked paths of input files that are read whole, with headers
  */

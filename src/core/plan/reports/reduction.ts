@@ -5,7 +5,7 @@ import type { Operand, PlannedInput } from '../plan.js';
 
 export type PlannedDifference =
   | { readonly kind: 'tensor'; readonly tensor: Operand }
-  /** `scale` · `change`; for an adapter on the base's own bytes, so that the base need not be read. */
+  /** `scale` · `change`, for an adapter on the base's own bytes, so that the base need not be read. */
   | { readonly kind: 'change'; readonly change: Operand; readonly scale: number }
   /** The expert's bytes equal the base's. */
   | { readonly kind: 'none' };
@@ -20,7 +20,7 @@ export interface PlannedReduction {
   readonly experts: readonly PlannedDifference[];
 }
 
-/** Byte ranges, with repetitions. */
+/** Returns byte ranges, with repetitions. */
 export const sourcesOfReduction = ({ base, experts }: PlannedReduction): StoredTensor[] => {
   const read = experts.flatMap((expert): Operand[] => {
     if (expert.kind === 'none') return [];
@@ -33,11 +33,10 @@ export interface ReductionPlan {
   /** The base, then the experts. */
   readonly inputs: readonly PlannedInput[];
   readonly tensors: readonly PlannedReduction[];
-  /** True to compare each pair. */
   readonly pairs: boolean;
 }
 
-/** With the number of parameters in each row. */
+/** Returns rows, with the number of parameters in each. */
 export const rowsOf = ({
   shape,
   rows,

@@ -4,7 +4,7 @@ import type { RecipeInput } from '../../../core/methods/recipes.js';
 
 /** A merge of a batch. */
 export interface BatchMerge {
-  /** The path relative to the batch's directory too. */
+  /** The merge's name, and its path relative to the batch's directory. */
   readonly name: string;
   readonly recipe: RecipeInput;
   /** Merges of one entry and language are made together. Default: all merges are. */
@@ -17,7 +17,6 @@ export interface ParsedMerge<M extends BatchMerge> {
   readonly recipe: Recipe;
 }
 
-/** A merge that its method or its models refuse. */
 export interface RefusedMerge<M extends BatchMerge> {
   readonly merge: M;
   readonly error: LayerloomError;

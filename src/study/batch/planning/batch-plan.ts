@@ -34,14 +34,13 @@ import { measureEach, measureTogether, needsStatistics } from './measure-merges.
 import { type MergeShard, MergeShards } from './merge-shards.js';
 import { named, Refusals } from './refusals.js';
 
-/** A merge of a batch, with its recipe and its shards. */
 export interface PlannedMerge<M extends BatchMerge> {
   readonly merge: M;
   readonly recipe: Recipe;
   readonly shards: readonly MergeShard[];
   readonly bytes: number;
   /**
-   * For merges with statistics of whole models: SHA-256 of the recipe and the inputs' identities. It finds an
+   * SHA-256 of the recipe and the inputs' identities, for merges with statistics of whole models. It finds an
    * earlier run's merge without measuring.
    */
   readonly basis?: string;
@@ -58,7 +57,7 @@ export interface BatchPlan<M extends BatchMerge> {
   readonly shards: ReadonlyMap<string, DistinctShard>;
   readonly inputs: readonly PlannedInput[];
   readonly opened: OpenedInputs;
-  /** For keys of shards. */
+  /** Identifies inputs, for keys of shards. */
   readonly identify: Identify;
   readonly bytesPlain: number;
   readonly bytesDistinct: number;
@@ -69,8 +68,8 @@ export interface BatchPlan<M extends BatchMerge> {
 
 export interface BatchPlanOptions extends PlanOptions, StatisticsOptions {
   /**
-   * Plan without reading weights. Placeholders replace statistics of whole models, so sizes are right and
-   * coefficients wrong. Never execute such a plan.
+   * True to plan without reading weights. Placeholders replace statistics of whole models, so sizes are right
+   * and coefficients wrong. Never execute such a plan.
    */
   assume?: boolean | undefined;
   /** Identify inputs by the SHA-256 of all bytes, instead of by size, time, header and samples. */
@@ -92,11 +91,11 @@ export interface BatchPlanOptions extends PlanOptions, StatisticsOptions {
 }
 
 /**
- * Opens every checkpoint once, and identifies shards by a hash of formulas and inputs, so that merges share
- * them.
+ * Plans merges. Opens every checkpoint once, and identifies shards by a hash of formulas and inputs, so that
+ * merges share them.
  *
- * @throws the codes of recipes and checkpoints, with the merge in the details. Incompatible
- * models and errors of methods throw only if every merge is refused; otherwise they are in `refused`.
+ * @throws the codes of recipes and checkpoints, with the merge in the details. Incompatible models and errors
+ *   of methods throw only if every merge is refused; otherwise they are in `refused`.
  */
 export const planBatch = async <M extends BatchMerge>(
   merges: readonly M[],
@@ -240,7 +239,7 @@ export const narrowed = <M extends BatchMerge>(
 };
 
 /**
- * Includes side files.
+ * Plans one merge with its side files.
  *
  * @throws WRITE_FAILED if an earlier run made the merge and it has changed since
  */
@@ -286,8 +285,8 @@ const openAll = async (parsed: readonly ParsedMerge<BatchMerge>[]): Promise<Open
 };
 
 /**
- * Reads no weights. Composes one merge for each method and list of models; if that one is refused, the others
- * are too.
+ * Checks models without reading weights. Composes one merge for each method and list of models; if that one
+ * is refused, the others are too.
  */
 const checkModels = async <M extends BatchMerge>(
   parsed: readonly ParsedMerge<M>[],
@@ -311,7 +310,7 @@ const checkModels = async <M extends BatchMerge>(
     }
 };
 
-/** Merges of a batch share shards, so they have one layout. */
+/** Returns a recipe without a layout of its own: merges of a batch share shards, so they have one layout. */
 const forBatch = (recipe: Recipe): Recipe => {
   refuseLayout(recipe, 'of a batch, which has one layout for all');
   if (recipe.rank !== undefined)

@@ -18,7 +18,7 @@ import { keysOfPart, type Part } from './part.js';
 import { experimentExists, hasRecord, lockName } from './record-names.js';
 
 export interface CheckedBatch {
-  /** If absent, outputs are not checked. */
+  /** Directory of the merges; if absent, outputs are not checked. */
   readonly out?: string | undefined;
   readonly store?: string | undefined;
   readonly link?: Link | undefined;
@@ -33,9 +33,9 @@ export interface CheckedBatch {
  *
  * @param present keys of existing shards
  * @returns MEMORY_NEEDED, DISK_SPACE, and OUTPUT_EXISTS without `resume`, as errors in `wanted`; a warning if
- * fewer threads are used
- * @throws OUTPUT_BUSY, WRITE_FAILED, STORE_INVALID, LINK_REFUSED, INVALID_PARAMETER,
- * INSTRUCTION_SET, and the codes of `checkPlaces`
+ *   fewer threads are used
+ * @throws OUTPUT_BUSY, WRITE_FAILED, STORE_INVALID, LINK_REFUSED, INVALID_PARAMETER, INSTRUCTION_SET, and the
+ *   codes of `checkPlaces`
  */
 export const checkBatch = async (
   plan: BatchPlan<BatchMerge>,
@@ -98,11 +98,10 @@ export const namesOf = ({ merges }: BatchPlan<BatchMerge>): string[] => merges.m
 
 /** Disk space in bytes. */
 export interface DiskNeed {
-  /** Missing shards. */
   readonly shards: number;
-  /** Includes the bytes of merges that are copied. */
+  /** Bytes of the missing shards, and of merges that are copied. */
   readonly needed: number;
-  /** Free on the store's file system; null if unknown. */
+  /** Free bytes on the store's file system; null if unknown. */
   readonly free: number | null;
 }
 
@@ -145,7 +144,7 @@ export const checkDevices = async (store: string, out: string, link: Link): Prom
 };
 
 /**
- * Undefined without a store.
+ * Opens the store, if there is one.
  *
  * @throws STORE_INVALID, WRITE_FAILED
  */

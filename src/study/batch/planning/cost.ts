@@ -37,7 +37,7 @@ export interface BatchCost {
   readonly seconds: number;
 }
 
-/** Disks write so many bytes a second, and read twice as fast. */
+/** Bytes that a disk is assumed to write in a second; it reads twice as fast. */
 const assumedRate = 1e9;
 
 /** @param analysis saved statistics of whole models, if any */
@@ -78,7 +78,7 @@ const measuredOfTensors = (groups: readonly ShardGroup[]): number =>
     .flatMap(({ expression }) => passesOf(expression))
     .reduce((total, { sources }) => total + bytesOfSources(sources), 0);
 
-/** Models measured in one pass count once. */
+/** Returns bytes to read for statistics of models; models measured in one pass count once. */
 const measuredOfModels = ({ merges, opened }: BatchPlan<BatchMerge>): number => {
   const passes = new Map<string, Set<number>>();
   const measured = merges.filter(({ isMade }) => !isMade);

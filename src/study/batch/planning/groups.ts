@@ -11,7 +11,6 @@ import {
   sourceId,
 } from '../../../core/tensor/stored-tensor.js';
 
-/** A shard that several merges may share. */
 export interface DistinctShard {
   readonly key: string;
   readonly bytes: number;
@@ -23,12 +22,12 @@ export interface CostedSlab extends Slab<DistinctShard> {
   readonly bytesToRead: number;
 }
 
-/** Written together, because their tensors share inputs. */
+/** Shards that are written together, because their tensors share inputs. */
 export interface ShardGroup extends Group<DistinctShard> {
   readonly slabs: readonly CostedSlab[];
 }
 
-/** A larger group is cut; each piece reads shared inputs again. */
+/** Limit on a group; a larger one is cut, and each piece reads shared inputs again. */
 const mostShards = 256;
 
 /** Union-find over small integers, with path compression. The root of a set is its smallest member. */
@@ -92,8 +91,8 @@ export const groupShards = (shards: readonly DistinctShard[], idOf: IdOfSource =
 };
 
 /**
- * Tensors of one shape share a source, directly or through others. A tensor that is copied or has no
- * arithmetic is a slab of its own.
+ * Returns slabs of tensors that have one shape and share a source, directly or through others. A tensor that
+ * is copied or has no arithmetic is a slab of its own.
  */
 const slabsOf = (shards: readonly DistinctShard[], idOf: IdOfSource): CostedSlab[] => {
   const components = new Components();
@@ -125,7 +124,7 @@ const slabsOf = (shards: readonly DistinctShard[], idOf: IdOfSource): CostedSlab
   return [...slabs.values()].map((of) => ({ outputs: of, bytesToRead: bytesOf(of, idOf) }));
 };
 
-/** A program with several outputs may produce the tensor. */
+/** True if a program with several outputs may produce the tensor. */
 const isShareable = ({ dtype, expression }: PlannedTensor): boolean =>
   !isWhole(expression) &&
   (isFloating(dtype) || expression.kind === 'quantise') &&

@@ -70,8 +70,8 @@ const needingIn = (recipe: Recipe): readonly Recipe[] =>
   allRecipes(recipe).filter(({ statistics }) => statistics !== undefined);
 
 /**
- * Recipes with equal keys can be measured together. Undefined for nested recipes, and for statistics of
- * anything but task vectors.
+ * Returns a key that is equal for recipes that can be measured together. Undefined for nested recipes, and
+ * for statistics of anything but task vectors.
  */
 const statisticsKey = ({ statistics }: Recipe): string | undefined => {
   if (statistics?.what.kind !== 'rows') return undefined;

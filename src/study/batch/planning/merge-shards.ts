@@ -33,7 +33,7 @@ interface ShardRules {
 interface Files {
   readonly file: string;
   readonly indexes: readonly number[];
-  /** Keyed by the ids of the tensors. */
+  /** Decided shards, by the ids of their tensors. */
   readonly decided: Map<string, MergeShard>;
 }
 
@@ -43,10 +43,10 @@ interface Files {
  */
 export class MergeShards {
   readonly #rules: ShardRules;
-  /** By key, in the order of merges; excludes input files. */
+  /** Distinct shards by key, in the order of merges; excludes input files. */
   readonly distinct = new Map<string, DistinctShard>();
   readonly verbatim = new Map<string, number>();
-  /** Keyed by the ids of frames. */
+  /** Files by the ids of frames. */
   readonly #files = new Map<number, readonly Files[]>();
 
   constructor(rules: ShardRules) {

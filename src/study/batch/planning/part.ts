@@ -20,8 +20,8 @@ export const checkPart = ({ index, count }: Part): void => {
 };
 
 /**
- * Without a part, all keys. Greedy: each group, largest first, goes to the part with the fewest bytes.
- * Existing shards are divided too, so that parts which start at different times agree.
+ * Returns the keys of a part; without a part, all. Greedy: each group, largest first, goes to the part with
+ * the fewest bytes. Existing shards are divided too, so that parts which start at different times agree.
  */
 export const keysOfPart = (
   plan: BatchPlan<BatchMerge>,

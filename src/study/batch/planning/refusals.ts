@@ -8,7 +8,7 @@ const endsRun: readonly string[] = ['INTERRUPTED', 'INPUT_CHANGED'];
 export const isRefusal = (error: unknown): error is LayerloomError =>
   error instanceof LayerloomError && !endsRun.includes(error.code);
 
-/** A refusal fails only its merge, unless all are refused. */
+/** Refused merges. A refusal fails only its merge, unless all are refused. */
 export class Refusals<M extends BatchMerge> {
   readonly #all: readonly ParsedMerge<M>[];
   readonly #errors = new Map<ParsedMerge<M>, LayerloomError>();
@@ -22,7 +22,7 @@ export class Refusals<M extends BatchMerge> {
   }
 
   /**
-   * An error refuses the merge.
+   * Runs work; an error refuses the merge.
    *
    * @throws the error, if it ends the run or no merge is left
    */

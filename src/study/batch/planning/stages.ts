@@ -17,8 +17,9 @@ export interface Stage<M extends BatchMerge> {
 }
 
 /**
- * First come the merges that `first` names. Then, by entry and language, come merges of mostly copied layers
- * and shared averages. Soups and the like follow together. A stage reads each input byte once.
+ * Orders merges in stages. First come the merges that `first` names. Then, by entry and language, come merges
+ * of mostly copied layers and shared averages. Soups and the like follow together. A stage reads each input
+ * byte once.
  *
  * @param isWanted selects the shards to make; does not change the order
  * @param first patterns of names, in which `*` stands for any text, most urgent first
@@ -49,7 +50,7 @@ export const stagesOf = <M extends BatchMerge>(
   return stages;
 };
 
-/** A generator, because an array would have merges times layers entries. */
+/** Yields shards; an array would have merges times layers entries. */
 function* shardsOf(merges: readonly PlannedMerge<BatchMerge>[]): Generator<MergeShard> {
   for (const { shards } of merges) yield* shards;
 }
@@ -78,8 +79,8 @@ const ordered = <M extends BatchMerge>(
 };
 
 /**
- * Layers must be mostly copied or shared. Other tensors do not count, because every merge of two models
- * averages them.
+ * Returns a function that tells merges whose layers are mostly copied or shared. Other tensors do not count,
+ * because every merge of two models averages them.
  */
 const lightIn = <M extends BatchMerge>({ shards }: Pick<BatchPlan<M>, 'shards'>) => {
   const layers = new Map([...shards].map(([key, shard]) => [key, layerBytes(shard)]));
@@ -100,7 +101,7 @@ const lightIn = <M extends BatchMerge>({ shards }: Pick<BatchPlan<M>, 'shards'>)
   };
 };
 
-/** All layers, and layers made from several models. */
+/** Counts bytes of all layers, and of layers made from several models. */
 const layerBytes = ({ tensors }: DistinctShard): { readonly blended: number; readonly all: number } => {
   let [blended, all] = [0, 0];
   for (const { layer, begin, end, expression } of tensors) {

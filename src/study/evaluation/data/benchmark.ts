@@ -18,7 +18,7 @@ export interface TaskForm {
   readonly rows?: LocalRows;
 }
 
-/** Only answers and programs are generated, and programs are run. */
+/** Kinds of requests. Only answers and programs are generated, and programs are run. */
 export type Asks = 'answers' | 'choices' | 'likelihoods' | 'programs';
 
 /** A column's content: a list has the values that are allowed. */
@@ -40,7 +40,6 @@ export interface LocalRows {
   };
 }
 
-/** A benchmark, and the harness's tasks that measure it. */
 export interface BenchmarkTasks {
   readonly title: string;
   readonly measures: string;
@@ -51,12 +50,11 @@ export interface BenchmarkTasks {
   readonly languages: readonly EvaluationLanguage[];
   /** Replaces the first form's names. */
   readonly tasksOf?: (language: EvaluationLanguage) => readonly string[];
-  /** The published number of problems in a language. */
   readonly problems?: number;
   readonly asks: Asks;
   readonly isPaper?: boolean;
   /** Local files of a language (`LANG`), and their rows, of tasks that are not the harness's. */
   readonly data?: { readonly files: string; readonly rows: string };
-  /** Shown under its tables. */
+  /** A caveat that is shown under the benchmark's tables. */
   readonly caveat?: string;
 }

@@ -7,10 +7,8 @@ import { YamlRefused, yamlValue } from '../../../core/texts/yaml.js';
 // A user's folders of task files (`include:`). If two files define a task, the harness only logs it, so
 // duplicates are found here.
 
-/** Names of folders that the harness skips. */
 const skipped: readonly string[] = ['__pycache__', '.ipynb_checkpoints'];
 
-/** Prefix of the package's own tasks. */
 const ownBeginning = 'layerloom_';
 
 /** Longest chain of includes; a longer one is circular. */

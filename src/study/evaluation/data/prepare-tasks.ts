@@ -21,13 +21,10 @@ interface TaskPlaces {
 export interface PreparedTasks {
   /** Folders for `include_path`; empty if the harness's own tasks suffice. */
   readonly includePaths: readonly string[];
-  /** The user's folder of each task. */
   readonly included: ReadonlyMap<string, string>;
-  /** Environment variables for the harness. */
   readonly environment: Readonly<Record<string, string>>;
   /** Tasks that read the hub although there is a local directory. */
   readonly notes: readonly string[];
-  /** Tasks that cannot run. */
   readonly failures: ReadonlyMap<string, LayerloomError>;
 }
 

@@ -2,7 +2,6 @@ import type { Asks, BenchmarkTasks, TaskForm } from './benchmark.js';
 import { benchmarks, spelled } from './benchmarks.js';
 import { type EvaluationLanguage, languages } from './local/languages.js';
 
-/** Facts derived from a task's name. */
 export interface TaskFacts {
   /** The name in tables: `MGSM`. A mean over languages is of tasks with the same one. */
   readonly benchmark: string;
@@ -18,9 +17,8 @@ export interface TaskFacts {
   readonly asks: Asks;
   /** Maps answers that its metric calls equal to one text; undefined if only equal texts are. */
   readonly sameAnswer: TaskForm['sameAnswer'];
-  /** The published number of problems. */
   readonly problems: number | undefined;
-  /** Shown under tables of the benchmark. */
+  /** A caveat that is shown under the benchmark's tables. */
   readonly caveat: string | undefined;
 }
 

@@ -18,7 +18,6 @@ export const runFacts = z.object({
   method: short,
   trainer: short.exactOptional(),
   seed: z.number().exactOptional(),
-  /** Rank of LoRA. */
   rank: z.number().exactOptional(),
   row: z.record(short, z.union([z.number(), short])).exactOptional(),
   data: z.array(askedData).max(1000).exactOptional(),
@@ -26,7 +25,6 @@ export const runFacts = z.object({
 
 export type RunFacts = z.output<typeof runFacts>;
 
-/** A model of an experiment, with the run that trained it. */
 export const trainedModel = runFacts.extend({
   model: short,
   run: short,

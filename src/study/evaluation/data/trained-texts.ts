@@ -36,7 +36,6 @@ const essenceOf = (text: string): string | undefined => {
 
 const hashOf = (essence: string): string => createHash('sha256').update(essence).digest('hex').slice(0, 16);
 
-/** Hashes a whole text and each of its lines. */
 export const hashesOf = (text: string): string[] =>
   [text, ...(text.includes('\n') ? text.split('\n') : [])].flatMap((part) => {
     const essence = essenceOf(part);

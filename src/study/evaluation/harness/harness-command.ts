@@ -7,8 +7,8 @@ import { LayerloomError } from '../../../core/base/errors/errors.js';
 export const harnessName = 'lm_eval';
 
 /**
- * Exits with 0 if `python -m lm_eval` runs an installed harness. A folder of that name in the working
- * directory does not count.
+ * A Python program that exits with 0 if `python -m lm_eval` would run an installed harness: a folder of that
+ * name in the working directory does not count.
  */
 const isInstalled = `import importlib.util, os, sys
 found = importlib.util.find_spec("${harnessName}")

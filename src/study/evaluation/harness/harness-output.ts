@@ -44,7 +44,6 @@ export interface HarnessResult {
 
 const resultsName = /^results_(.+)\.json$/;
 
-/** Finds results files at any depth. */
 export const findHarnessResults = async (directory: string): Promise<string[]> => {
   const names = await readdir(directory, { recursive: true });
   return names
@@ -135,7 +134,6 @@ export const readHarnessResults = async (file: string): Promise<HarnessResult[]>
   );
 };
 
-/** @throws RESULTS_INVALID */
 const readResults = async (file: string): Promise<HarnessResults> => {
   const text = await readSmallFile(file).catch((error: unknown) => {
     throw invalidResult(file, reasonOf(error));

@@ -57,18 +57,15 @@ export interface LoadedWeights {
   /** True if the back end itself loaded the whole model. */
   readonly whole: boolean;
   readonly bytes: number;
-  /** Bytes of all tensors. */
   readonly ofBytes: number;
 }
 
 export interface HarnessEnd {
   readonly code: number | null;
   readonly by: NodeJS.Signals | null;
-  /** The answer to a prompt. */
   readonly text?: string | undefined;
 }
 
-/** A prompt to answer, instead of a run of the harness. */
 export interface TrialWords {
   readonly prompt: string;
   readonly max_tokens: number;

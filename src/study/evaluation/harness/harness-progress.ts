@@ -1,6 +1,5 @@
 import { watchLog } from '../../../core/programs/watch-log.js';
 
-/** Numbers of answered and of announced requests. */
 export interface Requests {
   readonly done: number;
   readonly total: number;

@@ -29,7 +29,6 @@ const config = z.object({
   fewshot_seed: scalar.optional(),
 });
 
-/** `results_*.json`. */
 export const resultsSchema = z.object({
   config,
   results: z.record(name, z.record(z.string(), z.unknown())),

@@ -32,7 +32,6 @@ import { promptArguments } from './prompt-arguments.js';
 
 /** A run of one model, in tasks with the same number of worked examples. */
 export interface HarnessRun {
-  /** The model's name, for messages. */
   readonly name: string;
   /** Absolute path of the checkpoint. */
   readonly path: string;
@@ -43,10 +42,8 @@ export interface HarnessRun {
   readonly fewshot: number | undefined;
   /** Which of the answers to each problem is drawn, from 0. Tasks of a run draw alike. */
   readonly sample: number;
-  /** Rows by task; undefined or null for all rows. */
   readonly rows: ReadonlyMap<string, Rows | null>;
   readonly settings: EvaluationSettings;
-  /** Folders of further task files. */
   readonly includePaths: readonly string[];
   /** URL of a server, for back ends that ask one. */
   readonly server: string | undefined;
@@ -58,7 +55,6 @@ export interface HarnessRun {
 
 const [configName, outputName, cacheName] = ['config.json', 'output', 'answers'] as const;
 
-/** Leaves URLs of completions unchanged. */
 const completionsAt = (url: string, backend: string): string => {
   if (/\/completions\/?$/.test(url)) return url;
   const server = url.replace(/\/(v1\/?)?$/, '');
@@ -162,7 +158,6 @@ export const prepareRun = async (run: HarnessRun): Promise<string[]> => {
 export const withVariables = (command: string, environment: Readonly<Record<string, string>>): string =>
   [...Object.entries(environment).map(([name, value]) => `${name}=${shellWord(value)}`), command].join(' ');
 
-/** Formats a command for people to copy. */
 export const commandLine = (
   command: string,
   words: readonly string[],
@@ -175,7 +170,6 @@ interface Execution {
   readonly environment: Readonly<Record<string, string>>;
   /** A process that successive models share; undefined for one process per run. */
   readonly kept?: HarnessProcess | undefined;
-  /** The log file to which the output is appended. */
   readonly log: string;
   readonly signal?: AbortSignal | undefined;
   /** Called with the progress that the harness's bars in the log show. */
@@ -341,7 +335,7 @@ const tooOld = 'it is older than lm_eval 0.4.10, and has no `lm_eval run`';
 /** True for the message of a harness without subcommands, which is too old. */
 const isTooOld = (printed: string): boolean => /unrecognized arguments: (run|ls)\b/.test(printed);
 
-/** Explains an error of the hub about a data set; undefined for other errors. */
+/** Returns the hub's error about a data set, if the log has one. */
 const noDataSet = (printed: string): { readonly dataSet: string; readonly reason: string } | undefined => {
   const [, name, cause] = /Couldn't reach '([^'\n]{1,200})' on the Hub \((\w{1,80})\)/.exec(printed) ?? [];
   if (name === undefined) return undefined;

@@ -80,7 +80,6 @@ const viewOf = async (checkpoint: CheckpointIndex, folder: string, views: string
   return view;
 };
 
-/** The file name that loaders expect. */
 const singleName = (name: string): string =>
   name.endsWith(writer.extension) ? writer.shardName(0, 1) : 'pytorch_model.bin';
 

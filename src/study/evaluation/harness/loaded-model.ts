@@ -5,7 +5,6 @@ import { refuseUnlikeLoaders } from '../../../core/models/reading/as-loaded.js';
 import { isBareAdapter, openModel } from '../../../core/models/reading/read-model.js';
 import { baseOf } from '../../../core/plan/compile/adapters/named-base.js';
 
-/** The back end that can load an adapter on its base. */
 const backendOfAdapters = 'hf';
 
 /**

@@ -4,7 +4,6 @@ import type { ModelContents } from '../model-contents.js';
 /** The weights that a program loads to change models. */
 export interface Load {
   readonly bytes: number;
-  /** Bytes of all tensors. */
   readonly ofBytes: number;
   /** True if no tensor of the previous model stays. */
   readonly isWhole: boolean;
@@ -20,7 +19,6 @@ export interface Load {
  */
 export class LoadingOrder {
   readonly #contents = new Map<string, ModelContents>();
-  /** The model that each lane holds. */
   readonly #held = new Map<number, string>();
   #table: ContentTable | undefined;
 

@@ -6,7 +6,6 @@ import { checkInterrupt, LayerloomError, reasonOf } from '../../../core/base/err
 import { openToAppend } from '../../../core/engine/output/durable.js';
 import { endGroup, spawnGroup } from '../../../core/programs/process.js';
 
-/** A server that answers for one checkpoint. */
 export interface ModelServer extends AsyncDisposable {
   /** `http://127.0.0.1:PORT`. */
   readonly url: string;
@@ -17,7 +16,6 @@ interface ServerSettings {
   readonly command: string;
   readonly model: string;
   readonly name: string;
-  /** The output is appended to this file. */
   readonly log: string;
   readonly timeoutSeconds: number;
   readonly environment: Readonly<Record<string, string>>;
@@ -44,8 +42,6 @@ const piece = /\\.|['"]|\{(?<key>model|name|port)\}/gs;
  * Fills in the placeholders of a command. Names come from other people's files. Outside quotes, `spell` makes
  * one word of the shell. Within quotes, another shell with unknown quoting may read the name (`sh -c "…
  * {name}"`), so only words without special characters are filled in.
- *
- * @throws SERVER_UNSAFE
  */
 const withWords = (
   command: string,

@@ -7,7 +7,6 @@ import { isOfThisMachine } from '../reach.js';
 import { PermanentError, type ServerClient, ServerError } from './server-client.js';
 import { probe, type WeightServer } from './weight-server.js';
 
-/** The function of `sglang_weights.py`. */
 const loader = 'layerloom_eval.sglang_weights.load';
 
 const modelSchema = z.object({ model_path: z.string(), served_model_name: z.string() });

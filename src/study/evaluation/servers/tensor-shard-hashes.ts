@@ -9,7 +9,6 @@ import type { TensorToLoad } from './weights-to-load.js';
 
 const boxSchema = z.array(z.tuple([z.int().nonnegative(), z.int().nonnegative()]));
 
-/** A part of a tensor, as a server's worker reports it. */
 export const partSchema = z.object({
   /** Begin and end in each dimension of the tensor. */
   box: boxSchema,
@@ -52,7 +51,6 @@ const cover = (boxes: readonly Box[], { shape }: TensorToLoad): boolean => {
   return held === shape.reduce((product, size) => product * size, 1);
 };
 
-/** Returns the byte ranges of a box, in order. */
 const rangesOf = ({ begin, shape, dtype }: TensorToLoad, box: Box): Range[] => {
   const bytes = bitsOf(dtype) / 8;
   let ranges: Range[] = [[begin, begin + bytes]];

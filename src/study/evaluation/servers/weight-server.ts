@@ -1,11 +1,10 @@
 import type { ServerClient } from './server-client.js';
 
-/** A kind of server that takes weights. */
 export interface WeightServer {
   readonly title: string;
   /** Option that loads our code into its workers. */
   readonly option: string;
-  /** Environment variables, besides PYTHONPATH. */
+  /** Environment variables, besides PYTHONPATH, that the server needs. */
   readonly variables: Readonly<Record<string, string>>;
   /** @throws ServerError */
   readonly model: (server: ServerClient) => Promise<{ readonly servedName: string; readonly root: string }>;

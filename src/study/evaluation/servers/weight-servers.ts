@@ -10,7 +10,6 @@ export const weightServers: Readonly<Record<WeightServerKind, WeightServer>> = {
 
 const python = shipped('python');
 
-/** The option and variables in words, for messages. */
 export const exchangeNeeds = ({ title, option, variables }: WeightServer): string => {
   const words = Object.entries(variables).map(([name, value]) => `${name}=${value}`);
   return `${title}, started with ${[...words, option].join(' and ')}`;
@@ -21,7 +20,6 @@ export const exchangeEnvironment = (kind: WeightServerKind): Record<string, stri
   ...weightServers[kind].variables,
 });
 
-/** Returns the fault of a command, with the remedy. */
 export const faultInCommand = (
   command: string,
   kind: WeightServerKind,

@@ -30,11 +30,9 @@ const workerSchema = z.union([
   z.object({ program: z.literal(programVersion), reason: z.string(), permanent: z.boolean() }),
 ]);
 
-/** A server that holds a checkpoint's weights. */
 export interface HeldModel {
   /** `http://127.0.0.1:PORT`, or as given. */
   readonly url: string;
-  /** The server's name for its model, whatever the weights. */
   readonly servedName: string;
   /**
    * Checks that no other program has since given the server other weights.
@@ -56,7 +54,6 @@ interface ExchangeSettings {
 
 interface ModelToHold {
   readonly name: string;
-  /** Absolute path of the checkpoint. */
   readonly path: string;
   /** Weights of an unwritten merge; the directory at `path` has another model's. */
   readonly inPlace?: WeightsInPlace | undefined;
@@ -117,7 +114,6 @@ export class WeightSwapServer implements AsyncDisposable {
     }
   }
 
-  /** Ends the server, if it was started here. */
   async end(): Promise<void> {
     const server = this.#server;
     this.#server = undefined;
@@ -263,7 +259,6 @@ const formOf = async (path: string, weights: readonly TensorToLoad[]): Promise<s
   return hash.update(shapes.toSorted().join('\n')).digest('hex');
 };
 
-/** Parses a worker's answer. @throws ServerError */
 const said = (text: string): Extract<z.infer<typeof workerSchema>, { loaded: unknown }> => {
   const read = workerSchema.safeParse(jsonOrNone(text));
   if (!read.success) throw new ServerError(`a worker said ${text.slice(0, 300)}`);

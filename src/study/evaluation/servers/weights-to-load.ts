@@ -42,7 +42,6 @@ const samples = 8;
 
 /** Identifies tensors by hashes of their bytes; a file range that several merges share is hashed once. */
 export class WeightsToLoad {
-  /** Hashes by file and range. */
   readonly #keys = new Map<string, Promise<string>>();
 
   /**

@@ -26,7 +26,6 @@ import { mergedBy, shapeOf } from './merged-by.js';
 import type { Experiment, MergeEntry } from './read-experiment.js';
 import { Models, type Subject } from './subjects.js';
 
-/** A merge of an experiment. */
 export interface ExperimentMerge {
   /** Stable, readable and unique: `swahili/math-1+swh-2/default`. */
   readonly name: string;
@@ -36,11 +35,11 @@ export interface ExperimentMerge {
   readonly task: string | null;
   readonly languageExpert: string | null;
   readonly method: string;
-  /** Includes defaults. */
+  /** The parameters, with defaults. */
   readonly configuration: Readonly<Record<string, unknown>>;
-  /** Models are `NAME=PATH`. Recipes with the same soup share its object. */
+  /** The recipe; models are `NAME=PATH`. Recipes with the same soup share its object. */
   readonly recipe: RecipeInput;
-  /** Relative to the experiment's directory. */
+  /** The merge's directory, relative to the experiment's. */
   readonly path: string;
   /** The entry's index, for `experiment.locate(['merges', entry])`, and its name. */
   readonly entry: number;
@@ -72,7 +71,7 @@ export const expandExperiment = (experiment: Experiment): ExperimentMerge[] => {
 interface Expanding extends MergeEntry {
   readonly index: number;
   readonly method: Text;
-  /** Part of the merges' names; undefined if the entry has one method. */
+  /** The method's part of the merges' names; undefined if the entry has one method. */
   readonly label: string | undefined;
 }
 
@@ -146,7 +145,6 @@ const expandEntry = (
   });
 };
 
-/** Replaces a partition's file by its parts. */
 const withPartition = (
   parameters: Readonly<Record<string, unknown>>,
   { partitions }: Experiment,

@@ -9,7 +9,6 @@ export interface MeasuredModel {
 }
 
 export interface EvaluatedLanguages {
-  /** Languages with experts. */
   readonly ownLanguages: readonly string[];
   /** Languages under `evaluate.tasks`. */
   readonly evaluatedLanguages: readonly string[];

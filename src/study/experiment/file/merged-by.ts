@@ -18,7 +18,6 @@ export interface Merged {
    * has.
    */
   readonly subjectsIn: (configuration: Configuration | undefined) => readonly Subject[];
-  /** Keys of the entry that select models. */
   readonly roles: readonly string[];
   readonly toModels: (subject: Subject) => object;
 }

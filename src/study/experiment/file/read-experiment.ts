@@ -48,7 +48,7 @@ export interface Experiment extends z.output<typeof plainSettings> {
   readonly file: string | undefined;
   /** Base of relative paths. */
   readonly directory: string;
-  /** YAML: the file's text, or the object as YAML. */
+  /** The file's text, or the object as YAML. */
   readonly text: string;
   /** The base: an absolute path or `org/name`, with an optional prefix `NAME=`. */
   readonly base: string | undefined;
@@ -134,7 +134,6 @@ export const parseExperiment = async (
     directory: resolve(directory),
   });
 
-/** Converts keys to snake case, except names of models. */
 const inSnakeCase = (input: ExperimentInput): unknown => {
   const { merges, evaluate, search, ...rest } = input ?? {};
   const entries = Array.isArray(merges) ? merges.map((entry: unknown) => spelt(entry)) : merges;
@@ -163,7 +162,6 @@ const spelt = (value: unknown): unknown => {
 };
 
 interface MergePlace {
-  /** The file's name in messages. */
   readonly label: string;
   readonly file: string | undefined;
   readonly directory: string;

@@ -146,7 +146,6 @@ export const singlesOf = (merge: Mapping, models: Models): Subject[] => {
   ];
 };
 
-/** Returns the words under a key, if it is present. */
 const wordsOf = (
   { entries }: Mapping,
   key: string,

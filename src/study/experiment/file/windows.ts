@@ -59,7 +59,6 @@ export const windowsOf = (merge: Mapping, runs: Runs, window: MappingEntry | und
 const itemsOf = (tree: Tree, key: string, expected: string): readonly Tree[] =>
   tree.kind === 'list' ? expectList(tree, key, expected).items : [tree];
 
-/** Returns the distinct words under a key. */
 const textsOf = ({ entries, mark }: Mapping, key: string, known: readonly string[]): string[] => {
   const words = itemsOf(
     entries.get(key)?.value ?? { kind: 'list', mark, items: [] },

@@ -8,7 +8,6 @@ export interface CostInPlace {
   readonly merges: number;
   /** Bytes of computed tensors, and of whole merges without a donor (a model to start from). */
   readonly bytes: number;
-  /** Directory of these bytes. */
   readonly place: string;
   /** Bytes that writing the merges would take; a shard that several merges share counts once. */
   readonly bytesWritten: number;

@@ -135,7 +135,7 @@ export class MergesInPlace implements AsyncDisposable {
     return this.#scratch.directory;
   }
 
-  /** Also true for refused merges. */
+  /** True for a planned merge, refused ones included. */
   has(name: string): boolean {
     return this.merges.has(name) || this.#refusedBy(name) !== undefined;
   }
@@ -148,7 +148,6 @@ export class MergesInPlace implements AsyncDisposable {
     return [...this.#plan.warnings, ...this.#run.warnings];
   }
 
-  /** Merges that are written to the scratch directory. */
   get withoutDonor(): readonly string[] {
     return this.#placed.withoutDonor;
   }

@@ -13,7 +13,6 @@ import type { MergeShard } from '../../batch/planning/merge-shards.js';
 import { type ContentPart, slotOf } from '../../evaluation/model-contents.js';
 import { exchangedDtypes, type PlacedTensor } from '../../evaluation/servers/weights-to-load.js';
 
-/** The places of an unwritten merge's weights. */
 export interface PlacedMerge {
   /** Unchanged tensors, in the inputs. */
   readonly copied: readonly PlacedTensor[];
@@ -32,13 +31,12 @@ type DividedShard = Pick<PlacedMerge, 'copied' | 'computed'> & { readonly part: 
 
 export interface PlacedMerges {
   readonly merges: ReadonlyMap<PlannedMerge<BatchMerge>, PlacedMerge>;
-  /** The distinct shards to make, by key. */
   readonly shards: ReadonlyMap<string, DistinctShard>;
   readonly bytes: number;
   readonly withoutDonor: readonly string[];
 }
 
-/** Reads no file. */
+/** Places merges without reading files. */
 export const placeMerges = (plan: BatchPlan<BatchMerge>): PlacedMerges => {
   const shardsOf = new Map<string, DividedShard>();
   const divided = (shard: MergeShard) => {
@@ -73,7 +71,6 @@ const placeMerge = (
   return { copied: [], computed: written.map(({ key }) => valueAt(plan.shards, key)), donor, parts };
 };
 
-/** Divides a shard into unchanged and computed tensors. */
 const divide = (
   { key, verbatim }: MergeShard,
   { shards, inputs, opened, identify }: BatchPlan<BatchMerge>,

@@ -19,7 +19,6 @@ const partialName = /^experiment\.json\.[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12
 export class RecordFile {
   readonly #directory: string;
   readonly #scoreboard: Scoreboard;
-  /** In milliseconds. */
   #last = { at: performance.now(), took: 0 };
   #queue: Promise<unknown> = Promise.resolve();
   #later: NodeJS.Timeout | undefined;

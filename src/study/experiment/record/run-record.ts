@@ -107,7 +107,6 @@ export class RunRecord {
   }
 }
 
-/** Divides a run's time among merges, by bytes. */
 const sharesOf = (outcomes: readonly MergeOutcome[], seconds: number) => {
   const work = ({ bytesWritten, bytesRead }: MergeOutcome): number => workOf(bytesWritten, bytesRead);
   const all = outcomes.reduce((sum, outcome) => sum + work(outcome), 0);

@@ -56,7 +56,6 @@ export interface EvaluateOptions {
 export interface EvaluationProgress {
   /** Models scored now or earlier, or failed. */
   readonly done: number;
-  /** A part of `done`. */
   readonly failed: number;
   readonly total: number;
   /** Names of the models that are being scored. */

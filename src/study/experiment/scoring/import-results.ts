@@ -194,7 +194,6 @@ const wantedIn = async (
   return wanted;
 };
 
-/** A model that results may belong to. */
 export interface Candidate extends ModelToScore {
   /** Absolute, with links resolved; undefined if not on this machine. */
   readonly path: string | undefined;
@@ -263,7 +262,6 @@ const take = async (
   return written;
 };
 
-/** In milliseconds. */
 const timeOf = async ({ kind, model, path }: Candidate): Promise<number> => {
   if (kind === 'merge') return (await stat(join(model, provenanceName))).mtimeMs;
   const { files } = await openModel(path ?? model);

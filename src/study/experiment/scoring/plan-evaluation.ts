@@ -59,7 +59,6 @@ export interface OrderedModel {
   readonly bytes: number | null;
 }
 
-/** Weights that shared processes load. */
 export interface WeightsToBeLoaded {
   readonly loaded: number;
   readonly ofModels: number;
@@ -157,7 +156,7 @@ export const planEvaluation = async (
   const failed: EvaluationPlan['failed'][number][] = [];
   const models: EvaluationPlan['models'][number][] = [];
   const there: WeighedModel[] = [];
-  /** Equal weights run once. */
+  /** Lists models to score; equal weights run once. */
   const scored: Pick<ModelToScore, 'tasks'>[] = [];
   const counted = new OncePerWeights(options.force ?? false);
   let [kept, have] = [0, 0];

@@ -16,7 +16,7 @@ import {
   taskFolder,
 } from './requests/evaluation-folders.js';
 
-/** Shared by all models of a run. */
+/** State that all models of a run share. */
 export interface Scoring extends AsyncDisposable {
   readonly settings: EvaluationSettings;
   readonly command: string;

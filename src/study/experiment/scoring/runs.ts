@@ -12,7 +12,6 @@ import { backendIn, samplesOf, type TaskSample } from './requests/wanted-results
 
 type RunPlace = Pick<HarnessRun, 'path' | 'inPlace' | 'server' | 'servedName'> & { readonly weights: string };
 
-/** Settings with a single value for a run of the harness. */
 interface RunSettings {
   readonly tasks: readonly string[];
   readonly fewshot: number | undefined;
@@ -30,7 +29,6 @@ const groupsOf = (samples: readonly TaskSample[], settings: EvaluationSettings):
     sample: itemAt(group, 0).sample,
   }));
 
-/** Returns the runs for some samples of tasks. */
 export const runsOf = (
   { name }: ModelToScore,
   samples: readonly TaskSample[],
@@ -114,11 +112,7 @@ export const answersLeft = async (
   return left;
 };
 
-/**
- * Returns the time of the newest file, in milliseconds. Ignores folders: removing files updates them.
- *
- * @throws READ_FAILED
- */
+/** Returns the time of the newest file, in milliseconds. Ignores folders: removing files updates them. */
 const newestOf = async (directory: string, names: readonly string[]): Promise<number> => {
   let newest = Number.NEGATIVE_INFINITY;
   for (const file of names.map((name) => join(directory, name))) {

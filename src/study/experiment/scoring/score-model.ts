@@ -42,7 +42,6 @@ export interface ScoringOutcome {
   readonly seconds: number;
 }
 
-/** Port of the server in printed commands. */
 const printedPort = 8000;
 
 /**
@@ -91,12 +90,10 @@ export interface ScoringContext {
   readonly failures: ScoreFailures;
   /** A GPU for CUDA_VISIBLE_DEVICES. */
   readonly device: string | undefined;
-  /** URL of a running server, if any. */
   readonly baseUrl: string | undefined;
   readonly force: boolean;
   /** Keep the answers of an interrupted run. */
   readonly resume: boolean;
-  /** Fetch missing weights from the hub. */
   readonly download: boolean;
   readonly signal: AbortSignal | undefined;
   readonly onRun: (tasks: readonly string[]) => void;

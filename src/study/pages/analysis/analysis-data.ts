@@ -97,7 +97,6 @@ export const analysisOf = (
   }: {
     readonly bottom: number;
     readonly top: number;
-    /** Thresholds of the analyses, in the experts' order. */
     readonly thresholds: readonly number[];
     readonly perDecade: number;
     readonly published?: readonly PublishedTable[];

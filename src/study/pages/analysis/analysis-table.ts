@@ -38,7 +38,7 @@ export const tableOf = (mav: MavVectors, threshold: number): AnalysisTable => {
   };
 };
 
-/** As CSV in the published format: a line per layer, layer 0 first, six decimals. */
+/** Formats a table as CSV in the published format: a line per layer, layer 0 first, six decimals. */
 export const encodeTable = ({ columns, cells }: AnalysisTable): string =>
   [
     ['layer', ...columns.map(({ name }) => name)],
@@ -67,11 +67,11 @@ export const parseTable = (
   };
 };
 
-/** `attention.wq.weight` → `wq`. Other modules lose only `.weight`. */
+/** Shortens `attention.wq.weight` to `wq`. Other modules lose only `.weight`. */
 export const shortName = (column: string): string =>
   /^(?:attention|feed_forward)\.(w\w)\.weight$/.exec(column)?.[1] ?? column.replace(/\.weight$/, '');
 
-/** The top of a colour scale, at least 1e-6. */
+/** Returns the top of a colour scale, at least 1e-6. */
 export const mostOf = (tables: readonly { readonly cells: AnalysisTable['cells'] }[]): number =>
   tables
     .flatMap(({ cells }) => cells.flat())

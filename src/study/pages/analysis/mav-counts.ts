@@ -34,7 +34,7 @@ export const stopsOf = (
   return ascending([...even, ...analysed]);
 };
 
-/** Number of stops below a MAV; stops ascend. 0 for NaN. */
+/** Counts stops below a MAV; stops ascend. 0 for NaN. */
 const stopsBelow = (stops: Float64Array, mav: number): number => {
   let [from, to] = [0, stops.length];
   while (from < to) {

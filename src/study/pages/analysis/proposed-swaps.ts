@@ -7,7 +7,6 @@ import { type Concern, type Proposal, proposalsOf } from '../../../core/measure/
 import { fileName, type MavVectors } from '../../../core/measure/analysis/analysis.js';
 
 export interface ProposedSwap extends Proposal {
-  /** The command as typed. */
   readonly command: string;
   /** A sentence for each concern. */
   readonly warnings: readonly string[];

@@ -13,7 +13,7 @@ const fields = [
   'chance',
 ] as const;
 
-/** A line a layer for each pair, layer 0 first, then a line for all layers. */
+/** Formats top overlaps as CSV: a line a layer for each pair, layer 0 first, then a line for all layers. */
 export const encodeTopOverlaps = (overlaps: readonly TopOverlap[]): string => {
   const data = overlaps.flatMap(({ experts: [expert, other], topShare, parts, whole }) =>
     [...parts, whole].map(({ layer, rows, inBoth, shared, chance }) => [

@@ -24,7 +24,7 @@ const fields = [
 
 type Line = Readonly<Record<(typeof fields)[number], string | number | null | undefined>>;
 
-/** A line for each tensor, numbers unrounded. */
+/** Formats a comparison as CSV: a line for each tensor, numbers unrounded. */
 export const comparisonCsv = ({ tensors }: Comparison): string =>
   Papa.unparse(
     {

@@ -29,7 +29,7 @@ export const cellOf = (tensors: readonly TensorComparison[]): LayerCell => {
   return most;
 };
 
-/** The norms and biases of a layer share a column. */
+/** Tabulates differences; the norms and biases of a layer share a column. */
 export const layerTable = ({ a, b, tensors }: Comparison): LayerTable => {
   const layers = Math.max(a.layers, b.layers);
   const byName = new Map(tensors.map((tensor) => [tensor.name, tensor]));

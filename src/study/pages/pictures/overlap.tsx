@@ -55,7 +55,7 @@ export const topMeasures = [
 
 const [left, width, row] = [44, 340, 12];
 
-/** The minus is U+2212. */
+/** Formats a measure; the minus is U+2212. */
 export const showMeasure = (value: number | null): string => value?.toFixed(3).replace('-', '−') ?? '–';
 
 export const describeOverlap = ({ experts, whole }: PageOverlap): string =>

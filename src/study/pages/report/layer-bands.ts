@@ -11,7 +11,7 @@ export interface Drawn {
 
 type Names = Readonly<Record<string, string>>;
 
-/** `math-1`, `average of math-1 and jpn-1`, `0.3 math-1 + 0.7 jpn-1`. */
+/** Describes shares: `math-1`, `average of math-1 and jpn-1`, `0.3 math-1 + 0.7 jpn-1`. */
 const wordsOf = ({ shares }: SwapOrigin, names: Names): string => {
   const named = shares.map(({ of, weight }) => ({ name: ownValue(names, String(of)) ?? String(of), weight }));
   const [first, ...others] = named;

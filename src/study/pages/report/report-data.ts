@@ -63,7 +63,7 @@ export const modelsWithTexts = (
 const pathIn = (directory: string | null, path: string | null): string | null =>
   directory === null || path === null ? path : relative(directory, resolve(directory, path));
 
-/** As `bandsOf`. @throws EXPERIMENT_INVALID for an invalid recorded configuration */
+/** Returns `bandsOf` of a model. @throws EXPERIMENT_INVALID for an invalid recorded configuration */
 const bandsIn = (directory: string | null, model: ScoredModel, layers: number | undefined): Drawn => {
   try {
     return bandsOf(model, layers);

@@ -136,7 +136,7 @@ const textsIn = (
   return [pool.add(ownValue(answers, filter) ?? ''), pool.add(shown)];
 };
 
-/** Pages of thirty answers to each problem would be large. */
+/** Limit on a drawn answer's characters: pages of thirty answers to each problem would be large. */
 const longestDrawn = 1000;
 
 const drawnOf = (

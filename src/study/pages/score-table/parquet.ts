@@ -26,7 +26,10 @@ const types = {
   base: 'STRING',
 } as const satisfies Record<keyof LongRow | 'text', ParquetColumn['type']>;
 
-/** As one Parquet file in long form: a row for each filled cell, numbers as computed, on the scale shown. */
+/**
+ * Formats tables as one Parquet file in long form: a row for each filled cell, numbers as computed, on the
+ * scale shown.
+ */
 export const parquetScores = async (tables: readonly ScoreTable[]): Promise<Uint8Array> => {
   const rows = longRows(tables).map((row) =>
     typeof row.value === 'number'

@@ -4,7 +4,7 @@ import { wrap } from '../../../core/base/wrap.js';
 import type { ScoreTable } from '../../scores/reading/score-table.js';
 import { hasComputed, headOf, linesBelow, type Shown, shownCell } from './shown.js';
 
-/** `32.4 ± 0.8 [31.9] *†` */
+/** Formats a cell: `32.4 ± 0.8 [31.9] *†`. */
 export const plainCell = ({ value, stderr, interval, otherHalf, isBest, isForeign }: Shown): string =>
   [
     value,
@@ -16,7 +16,7 @@ export const plainCell = ({ value, stderr, interval, otherHalf, isBest, isForeig
     .filter((part) => part !== '')
     .join(' ');
 
-/** For a terminal of `width` columns: title, caption, figures, notes. */
+/** Formats a table for a terminal of `width` columns: title, caption, figures, notes. */
 export const plainScores = (table: ScoreTable, width = Number.POSITIVE_INFINITY): string => {
   const computed = hasComputed(table);
   const rows = [

@@ -171,7 +171,7 @@ export const figure = (board: Board, key: CellKey, scale = scaleFor(board, key.b
   return board.imported.cell(key, { ...scale, unit: importUnit(scale) }) ?? null;
 };
 
-/** Null unless the group has scores in every language. */
+/** Returns the mean over languages; null unless the group has scores in every language. */
 export const meanOverLanguages = (
   board: Board,
   group: Pick<Group, 'models' | 'configuration'>,
@@ -191,7 +191,7 @@ export const meanOverLanguages = (
   };
 };
 
-/** Null unless all cells are filled. */
+/** Returns the mean of cells; null unless all are filled. */
 export const meanOfCells = (cells: readonly (Cell | null)[]): Cell | null => {
   const values = cells.flatMap((cell) => (typeof cell?.value === 'number' ? cell.value : []));
   const first = cells.find((cell) => cell !== null);
@@ -234,6 +234,6 @@ export const markBestIn = (
     ? cells
     : markBest(cells, isHigherBetter);
 
-/** MGSM, the paper's benchmark, has the layout's plain name. */
+/** Returns a table's id; MGSM, the paper's benchmark, has the layout's plain name. */
 export const idOf = (layout: string, benchmark: string): string =>
   benchmark === 'MGSM' ? layout : `${layout}/${benchmark.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')}`;

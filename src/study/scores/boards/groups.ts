@@ -26,7 +26,7 @@ export interface Group {
   readonly subject: Subject;
   readonly models: readonly ScoredModel[];
   readonly missing?: number;
-  /** For merges of pairs. */
+  /** The configuration, for merges of pairs. */
   readonly configuration?: string;
   readonly competition?: Competition;
   /** Score on one half of the problems if the other half chooses, on the harness's scale. */
@@ -54,7 +54,7 @@ const order = Object.keys(labels);
 export const labelOf = (id: string): string =>
   ownValue(labels, id) ?? id.replace(/-(best|default)$/, ', $1').replaceAll('_', ' ');
 
-/** The paper's tables call layer swaps "swaps". */
+/** Returns a method's name in tables; the paper's call layer swaps "swaps". */
 const nameOf = (method: string): string => (method === 'layer_swap' ? 'swap' : method);
 
 export const isMerged = ({ id }: Pick<Group, 'id'>): boolean => isMergedId(id);
@@ -101,7 +101,7 @@ export const labelIn = (board: Board, subjects: readonly Subject[], id: string):
 
 export interface Undecided {
   readonly label: string;
-  /** For example `too few problems to say (…)`. */
+  /** The reason, for example `too few problems to say (…)`. */
   readonly reason: string;
 }
 

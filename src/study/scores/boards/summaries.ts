@@ -14,7 +14,7 @@ export interface Summary {
   readonly plainStderr: number | undefined;
 }
 
-/** Undefined without scores. */
+/** Summarises scores; undefined without any. */
 export const summarise = (scores: readonly ModelScore[]): Summary | undefined => {
   if (scores.length === 0) return undefined;
   const n = scores.length;

@@ -29,7 +29,6 @@ export interface ComparedFacts {
   readonly higherIsBetter: boolean;
   readonly n: number;
   readonly scores: readonly [first: number, second: number];
-  /** The first score minus the second. */
   readonly difference: number;
   /** 95 % interval of the difference. */
   readonly interval?: readonly [low: number, high: number] | null | undefined;
@@ -156,11 +155,9 @@ const signedScore = (value: number, metric: string): string => {
   return `${value < 0 && Number(text) !== 0 ? '−' : '+'}${text}`;
 };
 
-/** `−1.0 to +5.8` */
 const intervalText = ({ metric, interval }: ComparedFacts): string | null =>
   interval == null ? null : interval.map((end) => signedScore(end, metric)).join(' to ');
 
-/** `+0.086 byte perplexity` */
 const differenceText = ({ metric, difference }: ComparedFacts): string => {
   const { unit } = scaleOf(metric);
   const words =

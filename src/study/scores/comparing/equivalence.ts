@@ -42,7 +42,7 @@ export const equivalenceOf = (paired: PairedScores, margin: number): Equivalence
 };
 
 interface Test {
-  /** Absolute value. */
+  /** The difference's absolute value. */
   readonly difference: number;
   readonly pOf: (difference: number, margin: number) => number;
 }

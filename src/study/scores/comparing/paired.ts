@@ -247,14 +247,14 @@ const discordant = (a: Column, b: Column): { onlyA: number; onlyB: number } => {
   return { onlyA, onlyB };
 };
 
-/** McNemar's exact two-sided p-value: a binomial test of the discordant problems at one half. */
+/** Returns McNemar's exact two-sided p-value: a binomial test of the discordant problems at one half. */
 export const mcnemarExact = (onlyA: number, onlyB: number): number =>
   onlyA + onlyB === 0 ? 1 : Math.min(1, 2 * binomialCdf(Math.min(onlyA, onlyB), onlyA + onlyB, 0.5));
 
 const isConstant = ({ values, divisor }: Scaled, value: number): boolean =>
   values.every((own) => Math.abs(own / divisor - value) < 1e-12);
 
-/** The p-value if all discordant problems had the same sign. */
+/** Returns the p-value if all discordant problems had the same sign. */
 const leastOf = ({ values, divisor }: Scaled): number =>
   Math.min(1, 2 ** (1 - values.filter((difference) => rounded(difference / divisor) !== 0).length));
 

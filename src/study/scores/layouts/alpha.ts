@@ -79,7 +79,6 @@ const modelsAt = (curves: readonly Curve[], value: number): readonly ScoredModel
   return models.length < curves.length ? undefined : models;
 };
 
-/** A curve's expected score at α, as a sum of weighted models. */
 type Expected = (curve: Curve) => readonly (readonly [ScoredModel, number])[] | undefined;
 
 const departures = (board: Board, benchmark: string, subjects: readonly Subject[]): ScoreTable => {

@@ -60,8 +60,9 @@ const countNotes = ({ rows, columns }: ScoreTable): string[] => {
 };
 
 /**
- * How many configurations are above base, experts and default, and how many would be by chance if all were
- * as good as these. Configurations share problems and experts, so chance alone may put most of them above.
+ * Tabulates how many configurations are above base, experts and default, and how many would be by chance if
+ * all were as good as these. Configurations share problems and experts, so chance alone may put most of them
+ * above.
  */
 export const surpass = (board: Board): ScoreTable[] =>
   board.benchmarks.map((benchmark) => {

@@ -5,8 +5,8 @@ import { summarise } from '../boards/summaries.js';
 import type { Cell, ScoreTable, TableRow } from '../reading/score-table.js';
 
 /**
- * Intervals of every group's mean, lowest and highest score, with a standard error that treats models as
- * independent.
+ * Tabulates intervals of every group's mean, lowest and highest score, with a standard error that treats
+ * models as independent.
  */
 export const intervals = (board: Board): ScoreTable[] => [
   {

@@ -8,8 +8,8 @@ import { meanOf } from '../statistics/mean.js';
 import { benchmarkNotes } from './notes.js';
 
 /**
- * The patterns of §4.2: the best (bottom, top) by language and task expert. The paper finds more language
- * layers better in languages with low scores, and fewer with the best math expert.
+ * Tabulates the patterns of §4.2: the best (bottom, top) by language and task expert. The paper finds more
+ * language layers better in languages with low scores, and fewer with the best math expert.
  */
 export const patterns = (board: Board): ScoreTable[] =>
   board.benchmarks.map((benchmark) => {

@@ -8,7 +8,7 @@ import type { ScoreTable, TableRow } from '../reading/score-table.js';
 import { meanOf } from '../statistics/mean.js';
 import { type Resampling, resamplesOf } from '../statistics/resample.js';
 
-/** Ranks of the groups of models over languages: which is the most consistent. */
+/** Ranks groups of models over languages: which is the most consistent? */
 export const ranks = (board: Board): ScoreTable[] =>
   board.benchmarks.map((benchmark) => {
     const subjects = board.languages.flatMap((language) => board.subject(benchmark, language) ?? []);
@@ -99,7 +99,7 @@ const sumOfDrawn = (values: Float64Array, counts: Uint16Array | undefined): numb
   return Number(sum.toPrecision(12));
 };
 
-/** Ranks of scores, 1 for the highest; equal scores share the mean of their ranks. */
+/** Returns ranks of scores, 1 for the highest; equal scores share the mean of their ranks. */
 export const ranksOf = (scores: readonly number[]): number[] =>
   scores.map((score) => {
     const above = scores.filter((other) => other > score).length;

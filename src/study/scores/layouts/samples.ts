@@ -11,7 +11,7 @@ import { meanOf } from '../statistics/mean.js';
 
 const number = (id: string, label = id) => ({ id, label, kind: 'number' as const });
 
-/** The scores of models with several answers to each problem, as papers report sampled answers. */
+/** Tabulates scores of models with several answers to each problem, as papers report sampled answers. */
 export const samples = (board: Board): ScoreTable[] => [
   {
     id: 'samples',
@@ -47,7 +47,7 @@ export const samples = (board: Board): ScoreTable[] => [
   },
 ];
 
-/** Languages may share a task. */
+/** Returns distinct tasks, because languages may share one. */
 const tasksOf = ({ subjects }: Board): Subject[] => [
   ...new Map(subjects.map((subject) => [subject.task, subject])).values(),
 ];
@@ -94,7 +94,7 @@ interface Variances {
   readonly k: number;
 }
 
-/** Undefined without scores by problem. */
+/** Returns variances; undefined without scores by problem. */
 const varianceOf = (result: EvaluationResult, metric: string): Variances | undefined => {
   const { samples: runs = [result] } = result;
   if (whyUnpaired([result, ...runs], metric) !== undefined) return undefined;
@@ -108,7 +108,7 @@ const varianceOf = (result: EvaluationResult, metric: string): Variances | undef
   return { whole: varianceIn(whole), drawing: meanOf(drawing), k: each.length };
 };
 
-/** Empty if a score has a weight. */
+/** Returns scores by problem; empty if one has a weight. */
 const plainScores = ({ problems }: EvaluationResult, metric: string): number[] => {
   const scores = problems.map(({ scores: of }) => of[metric]).filter((score) => typeof score === 'number');
   return scores.length === problems.length ? scores : [];
@@ -123,8 +123,8 @@ const planned = [1, 2, 4, 8, 16, 32];
 const wide = 1.959964;
 
 /**
- * How many problems a wished precision takes, by numbers of answers to each. From variances of the present
- * scores: V(k) = between + drawing / k, and n = (1.96 / precision)² V(k).
+ * Tabulates how many problems a wished precision takes, by numbers of answers to each. From variances of the
+ * present scores: V(k) = between + drawing / k, and n = (1.96 / precision)² V(k).
  */
 export const plan = (board: Board): ScoreTable[] => {
   const points = board.plan;

@@ -20,7 +20,7 @@ const whole = (value: number | null | undefined): Cell | null =>
 const text = (value: string | number | undefined): Cell | null =>
   value === undefined ? null : textCell(String(value));
 
-/** Data sets of the runs that trained the study's models. */
+/** Tabulates the data sets of the runs that trained the study's models. */
 export const datasets = ({ experiment: { trained = [] } }: Board): ScoreTable[] => {
   const asked = trained.flatMap(({ run, language, data = [], model }) =>
     data.map((set) => ({ ...set, run, model, language: set.kind === 'language' ? language : null })),
@@ -77,7 +77,7 @@ const rowColumns = [
   ['beta2', 'β₂'],
 ] as const;
 
-/** Hyper-parameters of the runs that trained the study's models. */
+/** Tabulates the hyper-parameters of the runs that trained the study's models. */
 export const training = ({ experiment: { trained = [] } }: Board): ScoreTable[] => [
   {
     ...common,

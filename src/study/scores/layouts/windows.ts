@@ -15,7 +15,7 @@ interface Window {
   readonly variant: string;
 }
 
-/** Windows of training runs by last step, beside that step's checkpoint, and their gains over it. */
+/** Tabulates windows of training runs by last step, beside that step's checkpoint, and their gains over it. */
 export const windows = (board: Board): ScoreTable[] => {
   const found = board.experiment.models.flatMap((model) => windowOf(model) ?? []);
   const tasks = found.length === 0 ? [] : [...board.experiment.tasks.keys()];
@@ -92,7 +92,7 @@ const tablesIn = (board: Board, subject: Subject, found: readonly Window[]): Sco
   return [scores, compared];
 };
 
-/** Only windows whose last checkpoint has scores too. */
+/** Returns only windows whose last checkpoint has scores too. */
 const withCheckpoints = (
   windowsOfOne: readonly Window[],
   checkpointOf: (window: Window) => ScoredModel | undefined,

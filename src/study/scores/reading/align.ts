@@ -100,7 +100,7 @@ const scoresOf = (result: EvaluationResult, metric: string, keys: readonly strin
 
 interface Problems {
   readonly byKey: ReadonlyMap<string, ProblemResult>;
-  /** Orders by row, not by file, so that translations of the same problems have one order. */
+  /** Keys by row, not by file, so that translations of the same problems have one order. */
   keys: readonly string[];
 }
 

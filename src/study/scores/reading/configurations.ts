@@ -120,7 +120,7 @@ export interface SwapSetting {
   readonly isPlain: boolean;
 }
 
-/** Undefined for swaps by partition or by named layers, and for other methods. */
+/** Returns a swap's setting; undefined for swaps by partition or by named layers, and for other methods. */
 export const swapSetting = ({ method, configuration }: ScoredModel): SwapSetting | undefined => {
   if (method !== 'layer_swap' || !isByCounts(configuration)) return undefined;
   const count = (name: string, otherwise: number): number => {

@@ -139,7 +139,6 @@ class Results {
     return found;
   }
 
-  /** Reads the results of all answers to a task's problems. */
   async #join(files: readonly string[]): Promise<EvaluationResult | undefined> {
     const results: EvaluationResult[] = [];
     for (let from = 0; from < files.length; from += atOnce) {
@@ -214,7 +213,7 @@ const mergeOf = (merge: MergeRecord, directory: string): Omit<ScoredModel, 'resu
   };
 };
 
-/** `swahili/math-1+swh-1/grid/b3-u0` → `grid/b3-u0` */
+/** Returns a merge's variant: `swahili/math-1+swh-1/grid/b3-u0` → `grid/b3-u0`. */
 const variantOf = ({ name, language, task, languageExpert }: MergeRecord): string => {
   const rest = name.slice(language.length + 1);
   const models = [`${task}+${languageExpert}`, task, languageExpert].find(

@@ -13,7 +13,7 @@ const splitMetric = (metric: string): [name: string, filter: string | undefined]
   return comma < 0 ? [metric, undefined] : [metric.slice(0, comma), metric.slice(comma + 1)];
 };
 
-/** `exact_match,strict` → `exact_match` */
+/** Returns a metric's name: `exact_match,strict` → `exact_match`. */
 export const nameOfMetric = (metric: string): string => splitMetric(metric)[0];
 
 export const headlineMetrics = (models: readonly ScoredModel[]): HeadlineMetric => {
@@ -45,7 +45,7 @@ export const scaleOf = (metric: string): Scale => {
   return { unit: 'raw', factor: 1, digits: 3 };
 };
 
-/** Infinite without a bound. */
+/** Limits of scores; infinite without a bound. */
 export type Range = readonly [least: number, most: number];
 
 export const unbounded: Range = [Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY];

@@ -15,7 +15,7 @@ interface Line {
 
 type Read = (lines: readonly Line[], columns: readonly string[], file: string) => ImportedSummary[];
 
-/** Files are recognised by their first columns. */
+/** Readers of files, recognised by their first columns. */
 const shapes: readonly (readonly [first: readonly string[], read: Read])[] = [
   [['language', 'benchmark', 'row', 'statistic', 'value', 'unit'], (lines, _, file) => ownShape(lines, file)],
   [

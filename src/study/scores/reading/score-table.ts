@@ -5,7 +5,6 @@ export interface Cell {
    * of texts.
    */
   readonly value: number | string;
-  /** Number of decimals. */
   readonly digits: number;
   /** Number of models summarised. */
   readonly n?: number;
@@ -14,7 +13,7 @@ export interface Cell {
    * score.
    */
   readonly stderr?: number;
-  /** For minima, maxima and single models. */
+  /** The model, for minima, maxima and single models. */
   readonly model?: string;
   /** The chosen configuration's name in the experiment. */
   readonly configuration?: string;
@@ -88,7 +87,7 @@ export const fixed = (value: number, digits: number): string => {
   return /^-0(\.0*)?$/.test(text) ? text.slice(1) : text;
 };
 
-/** `p = 0.031`, `p < 0.001` */
+/** Formats a p-value: `p = 0.031`, `p < 0.001`. */
 export const pText = (p: number): string => (p < 0.001 ? 'p < 0.001' : `p = ${p.toFixed(3)}`);
 
 /** Marks the best numbers of a row, unless all are equal. */

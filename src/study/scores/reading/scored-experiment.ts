@@ -33,7 +33,7 @@ export interface ScoredModel {
   readonly configuration: Readonly<Record<string, unknown>>;
   /** Path of the checkpoint; null if only results are known. */
   readonly path: string | null;
-  /** By the harness's name of the task. */
+  /** Results by the harness's name of the task. */
   readonly results: ReadonlyMap<string, EvaluationResult>;
 }
 
@@ -78,7 +78,6 @@ export interface ScoredExperiment {
   readonly trained?: readonly TrainedModel[];
   /** Warnings about all figures, such as experts that were chosen by some of these scores. */
   readonly caveats?: readonly string[];
-  /** Texts of problems by document hash. */
   readonly texts: ProblemTexts;
   readonly summaries: readonly ImportedSummary[];
   readonly warnings: readonly string[];

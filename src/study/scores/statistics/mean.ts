@@ -1,4 +1,4 @@
-/** The result has the same bits in any order: whole numbers add up exactly, others are sorted first. */
+/** Sums values with the same bits in any order: whole numbers add up exactly, others are sorted first. */
 export const sumOf = (values: ArrayLike<number>): number => {
   let [sum, areWhole] = [0, true];
   for (let at = 0; at < values.length; at += 1) {
@@ -11,7 +11,7 @@ export const sumOf = (values: ArrayLike<number>): number => {
 
 const add = (sum: number, value: number): number => sum + value;
 
-/** Element-wise mean, with the same bits in any order of rows. */
+/** Returns the element-wise mean, with the same bits in any order of rows. */
 export const sumsOf = (rows: readonly Float64Array[]): Float64Array => {
   const sums = new Float64Array(rows[0]?.length ?? 0);
   if (rows.length < 3 || rows.every((row) => row.every(Number.isInteger))) {
@@ -22,5 +22,5 @@ export const sumsOf = (rows: readonly Float64Array[]): Float64Array => {
   return sums.map((_, at) => sumOf(rows.map((row) => row[at] as number)));
 };
 
-/** NaN for an empty list. */
+/** Returns the mean; NaN for an empty list. */
 export const meanOf = (values: ArrayLike<number>): number => sumOf(values) / values.length;

@@ -13,7 +13,6 @@ export interface SelectionByRole {
   readonly balance: number;
   readonly scores: readonly (Selection['scores'][number] & { readonly role: string | null })[];
   readonly leftOut: readonly (Selection['leftOut'][number] & { readonly role: string | null })[];
-  /** Weights of tasks in the score, by role and task. */
   readonly weights: readonly {
     readonly role: string | null;
     readonly task: string;
@@ -21,7 +20,7 @@ export interface SelectionByRole {
   }[];
 }
 
-/** Checkpoints were chosen by these problems of a task. */
+/** The problems of a task by which checkpoints were chosen. */
 export interface ChosenBy {
   /** The first and the last row, `0-49`, or `all`. */
   readonly rows: string;

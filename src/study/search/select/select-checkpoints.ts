@@ -218,13 +218,13 @@ const distancesOf = (
 const mean = (values: readonly number[]): number =>
   values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length;
 
-/** The population standard deviation (divided by n). */
+/** Returns the population standard deviation (divided by n). */
 const deviation = (values: readonly number[]): number => {
   const center = mean(values);
   return Math.sqrt(mean(values.map((value) => (value - center) ** 2)));
 };
 
-/** Equal values become 0. */
+/** Standardises values; equal ones become 0. */
 const standardised = (values: readonly number[]): number[] => {
   const [center, spread] = [mean(values), deviation(values)];
   return values.map((value) => (spread === 0 ? 0 : (value - center) / spread));

@@ -40,10 +40,10 @@ export const invalidSelection = (reason: string, remedy: string): LayerloomError
   new LayerloomError('SELECTION_INVALID', { reason, remedy });
 
 /**
- * To tasks.
+ * Converts wishes to tasks.
  *
- * @throws SELECTION_INVALID for an unknown name; a weight that is negative or not a number; a
- * bound that is not a number or refers to a missing score of the base
+ * @throws SELECTION_INVALID for an unknown name; a weight that is negative or not a number; a bound that is
+ *   not a number or refers to a missing score of the base
  */
 export const wishesOf = (
   { tasks, weights = {}, atLeast = {} }: SelectionWishes,

@@ -22,7 +22,7 @@ export interface ExperimentSpace {
 
 type Draft = Omit<ExperimentPoint, 'group' | 'at'> & { readonly entry: number };
 
-/** `default`, `grid/b3-u0-tb0-tu0-uniform` */
+/** Returns a merge's variant: `default`, `grid/b3-u0-tb0-tu0-uniform`. */
 export const variantOf = ({ name, language, task, languageExpert }: ExperimentMerge): string => {
   const isOfSoups = task === 'soup' && languageExpert !== null && /^(all-)?soup$/.test(languageExpert);
   const pair = [task, languageExpert].filter((expert) => expert !== null).join('+');
@@ -33,7 +33,7 @@ export const pairOf = ({ task, languageExpert }: ExperimentMerge): string =>
   `${task ?? ''}+${languageExpert ?? ''}`;
 
 /**
- * A configuration of two entries has its name in the larger one.
+ * Returns an experiment's search space; a configuration of two entries has its name in the larger one.
  *
  * @param standard the default's name; otherwise the entry `default`, else the first configuration
  * @throws SEARCH_INVALID for an unknown default, or without merges
@@ -103,7 +103,7 @@ const keyOf = ({ method, configuration, merges }: Draft): string =>
     merges.map(pairOf),
   ]);
 
-/** The entry with the most configurations keeps each. */
+/** Returns distinct configurations, each from the entry with the most. */
 const distinctOf = (drafts: readonly Draft[]): Draft[] => {
   const sizes = new Map([...groupBy(drafts, ({ entry }) => entry)].map(([entry, of]) => [entry, of.length]));
   return [...groupBy(drafts, keyOf).values()].map((of) =>
@@ -123,7 +123,10 @@ const parametersOf = ({ method, configuration }: Draft): Readonly<Record<string,
 const textOf = (value: unknown): string =>
   typeof value === 'string' ? value : JSON.stringify(value ?? null);
 
-/** Parameters that vary together, as bottom and top under `layers`, are represented by the first. */
+/**
+ * Returns coordinates; parameters that vary together, as bottom and top under `layers`, are represented by
+ * the first.
+ */
 const coordinatesOf = (drafts: readonly Draft[]): Coordinate[] => {
   const names = [...new Set(drafts.flatMap((draft) => Object.keys(parametersOf(draft))))];
   const seen = new Set<string>();

@@ -6,7 +6,6 @@ export interface HeldOutComparison {
   readonly rows: Rows;
   /** `metric,filter` */
   readonly metric: string;
-  /** Number of problems. */
   readonly n: number;
   /** Scores and their difference, in the task's own metric. */
   readonly choice: number;
@@ -22,7 +21,7 @@ export interface HeldOutComparison {
   readonly estimand: string | null;
 }
 
-/** Each call of `evaluate` is paid from the budget. */
+/** Scored configurations; each call of `evaluate` is paid from the budget. */
 export interface Landscape {
   /** Problem-evaluations of a configuration on a row: its number of pairs. */
   readonly cost: number;
@@ -31,6 +30,6 @@ export interface Landscape {
    * scored. The same rows always give the same outcomes.
    */
   evaluate(points: readonly number[], rows: Rows): Promise<readonly (readonly number[] | null)[]>;
-  /** On rows that `evaluate` has not used. */
+  /** Compares on rows that `evaluate` has not used. */
   compare(choice: number, standard: number, rows: Rows): Promise<HeldOutComparison>;
 }

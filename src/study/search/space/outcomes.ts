@@ -3,7 +3,7 @@ import { itemAt } from '../../../core/base/errors/lookup.js';
 import { optionName } from '../../../core/base/errors/option-name.js';
 import type { Landscape, Rows } from './landscape.js';
 
-/** Each configuration has outcomes on the first rows up to its own limit, so any two can be compared. */
+/** Outcomes of configurations, each on the first rows up to its own limit, so that any two can be compared. */
 export class Outcomes {
   readonly #landscape: Landscape;
   readonly #of: (number[] | null)[];

@@ -25,7 +25,7 @@ export interface SearchPoint {
   readonly at: readonly number[];
 }
 
-/** Points are referred to by index. */
+/** A search space, whose points are referred to by index. */
 export interface SearchSpace {
   readonly groups: readonly Group[];
   readonly points: readonly SearchPoint[];
@@ -35,12 +35,12 @@ export interface SearchSpace {
   readonly order: readonly number[];
 }
 
-/** Estimates take cubic time. */
+/** Limit on points, because estimates take cubic time. */
 export const mostPoints = 1000;
 
 /**
- * The difference of positions in ordered coordinates, plus 1 for each unordered coordinate that differs.
- * Infinite between groups.
+ * Returns the difference of positions in ordered coordinates, plus 1 for each unordered coordinate that
+ * differs. Infinite between groups.
  */
 export const distanceOf = ({ groups }: SearchSpace, a: SearchPoint, b: SearchPoint): number => {
   if (a.group !== b.group) return Number.POSITIVE_INFINITY;

@@ -4,7 +4,6 @@ import type { HeldOutComparison, Rows } from './landscape.js';
 /** A configuration in a step. */
 export interface Candidate {
   readonly name: string;
-  /** Number of problems scored so far. */
   readonly problems: number;
   /** Mean outcome; null if it could not be scored. */
   readonly mean: number | null;
@@ -18,7 +17,7 @@ export interface SearchStep {
   readonly title: string;
   /** The harness's limit: the row after the last one. */
   readonly limit: number;
-  /** In falling order of estimates. */
+  /** Candidates in falling order of estimates. */
   readonly candidates: readonly Candidate[];
   /** Names of the candidates that go on to the next step. */
   readonly kept: readonly string[];

@@ -13,27 +13,25 @@ import type { StoreClock } from './clock.js';
 import { keepBeating, stopBeating } from './heartbeat.js';
 
 /**
- * Without a heartbeat for so long, a claim of an unknown process is dead. It is many beats long, because a
- * thread may be busy for seconds, and NFS caches attributes for up to a minute.
+ * Age of a claim without a heartbeat that makes it dead if its process is unknown. It is many beats long,
+ * because a thread may be busy for seconds, and NFS caches attributes for up to a minute.
  */
 export const staleAfterMs = 120_000;
 
-/** A claim may vanish before it is read. */
+/** Limit on attempts: a claim may vanish before it is read. */
 const mostTurns = 100;
 
 export type ClaimState = 'live' | 'dead' | 'gone';
 
 export interface FoundClaim {
   readonly state: ClaimState;
-  /**
-   * Undefined if the claim has no text: its process is about to write it, died first, or found the disk full.
-   */
+  /** The claim's text; undefined if its process is about to write it, died first, or found the disk full. */
   readonly claimant?: Claimant & { readonly token: string; readonly since: string };
 }
 
 /**
- * A claim of a process on this host lives as long as the process, even a suspended one. Other claims are dead
- * once their heartbeat is older than `staleAfterMs` by the store's clock.
+ * Examines a claim. A claim of a process on this host lives as long as the process, even a suspended one.
+ * Other claims are dead once their heartbeat is older than `staleAfterMs` by the store's clock.
  */
 export const examine = async (path: string, now: StoreClock): Promise<FoundClaim> => {
   // Opening the file makes NFS ask the server for the time of the last heartbeat (close-to-open consistency).
@@ -155,7 +153,7 @@ const opened = (path: string): number | undefined => {
 
 const isFull = (error: unknown): boolean => ['ENOSPC', 'EDQUOT'].includes(codeOf(error) ?? '');
 
-/** This process holds the claim, with a heartbeat until release or loss. */
+/** A claim that this process holds, with a heartbeat until release or loss. */
 export class ClaimFile {
   readonly path: string;
   readonly token: string;
@@ -183,8 +181,8 @@ export class ClaimFile {
   }
 
   /**
-   * Never throws. A claim that cannot be removed is dead for this process, and for others once this process
-   * ends.
+   * Releases the claim, and never throws. A claim that cannot be removed is dead for this process, and for
+   * others once this process ends.
    */
   async release(): Promise<void> {
     stopBeating(this);
@@ -195,7 +193,7 @@ export class ClaimFile {
     }
   }
 
-  /** A claim that was made on a full disk is empty. */
+  /** True if a text is this claim's; a claim that was made on a full disk is empty. */
   #wrote(text: string): boolean {
     return text === this.#text || text === '';
   }

@@ -16,11 +16,11 @@ import {
 } from '../files/record.js';
 import type { ClaimFile } from './claim-file.js';
 
-/** Written to a claim's `partialPath`. */
+/** A shard that was written to a claim's `partialPath`. */
 export interface FinishedShard {
   readonly bytes: number;
   readonly sha256?: string | undefined;
-  /** See `StoredShard`. */
+  /** The NaN or infinity, as in `StoredShard`. */
   readonly nonFinite?: NonFiniteValue | null | undefined;
   /** Names of input models. */
   readonly inputs?: readonly string[] | undefined;
@@ -42,9 +42,10 @@ export class Claim implements AsyncDisposable {
   }
 
   /**
-   * Syncs the file, renames it into place, adds its record, and releases the claim. A shard exists once it
-   * has a record, so a crash leaves it published or absent. If this claim went stale and another process
-   * published first, that shard stays, because it may be linked already. On failure the claim is still held.
+   * Publishes the shard: syncs the file, renames it into place, adds its record, and releases the claim. A
+   * shard exists once it has a record, so a crash leaves it published or absent. If this claim went stale and
+   * another process published first, that shard stays, because it may be linked already. On failure the claim
+   * is still held.
    *
    * @param written the open descriptor of the writer, if any; delayed write errors may appear only there
    * @returns undefined if another process took the claim over
@@ -124,7 +125,6 @@ export class Claim implements AsyncDisposable {
     await this.#file.release();
   }
 
-  /** Gives the claim back. */
   async [Symbol.asyncDispose](): Promise<void> {
     await this.release();
   }

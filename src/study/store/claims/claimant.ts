@@ -47,7 +47,10 @@ export const ownClaimant = (): Promise<Claimant> => {
   return self;
 };
 
-/** `unknown` for a process elsewhere, or one whose start time this user cannot see. */
+/**
+ * Tells whether a claimant lives: `unknown` for a process elsewhere, or one whose start time this user cannot
+ * see.
+ */
 export const lifeOf = async (claimant: Claimant): Promise<Life> => {
   if (claimant.place !== place) return 'unknown';
   const started = await startOf(claimant.pid);
@@ -55,12 +58,12 @@ export const lifeOf = async (claimant: Claimant): Promise<Life> => {
   return started === claimant.started ? 'alive' : 'dead';
 };
 
-/** Undefined if the process is absent or hidden, empty for a zombie. */
+/** Returns a process's start; undefined if it is absent or hidden, empty for a zombie. */
 const startOf = process.platform === 'linux' ? startOnLinux : startElsewhere;
 
 /**
- * Fields 3 and 22 of proc_pid_stat(5): state, and start in clock ticks since boot. Field 2, the name, may
- * contain any text.
+ * Reads fields 3 and 22 of proc_pid_stat(5): state, and start in clock ticks since boot. Field 2, the name,
+ * may contain any text.
  */
 async function startOnLinux(pid: number): Promise<string | undefined> {
   const text = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => undefined);
@@ -74,7 +77,7 @@ async function startElsewhere(pid: number): Promise<string | undefined> {
   return found?.stdout.trim() || undefined;
 }
 
-/** Any error but ESRCH means that the process exists and is another user's. */
+/** True if a process exists: any error but ESRCH means that it is another user's. */
 const exists = (pid: number): boolean => {
   try {
     return process.kill(pid, 0);

@@ -6,8 +6,8 @@ import { withFile } from '../../../core/engine/output/durable.js';
 export type StoreClock = () => Promise<number>;
 
 /**
- * Writes to a file, because clocks of hosts and file servers may differ by minutes. Uses write(2), since
- * utimes(2) would send the host's time. Refuses links, which may lead anywhere.
+ * Returns the store's time by writing to a file, because clocks of hosts and file servers may differ by
+ * minutes. Uses write(2), since utimes(2) would send the host's time. Refuses links, which may lead anywhere.
  */
 const touch = (path: string): Promise<number> =>
   writing(path, () =>
@@ -19,7 +19,7 @@ const touch = (path: string): Promise<number> =>
     }),
   );
 
-/** Reads the time once, on the first call. */
+/** Returns a clock that reads the time once, on the first call. */
 export const clockAt = (path: string): StoreClock => {
   let now: Promise<number> | undefined;
   return () => {

@@ -1,4 +1,4 @@
-/** Well below `staleAfterMs`. */
+/** Milliseconds between heartbeats: well below `staleAfterMs`. */
 const everyMs = 10_000;
 
 interface Beating {
@@ -10,7 +10,7 @@ const beating = new Set<Beating>();
 let timer: NodeJS.Timeout | undefined;
 let isBusy = false;
 
-/** All claims share one timer, which does not keep the process alive. */
+/** Adds a claim to the heartbeat, a timer that all claims share and that does not keep the process alive. */
 export const keepBeating = (claim: Beating): void => {
   beating.add(claim);
   timer ??= setInterval(beatAll, everyMs).unref();

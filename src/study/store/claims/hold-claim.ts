@@ -6,7 +6,7 @@ import { clockAt } from './clock.js';
 const [firstMs, lastMs] = [5, 500];
 
 /**
- * Waits for a live holder; replaces a dead one.
+ * Runs work under a claim. Waits for a live holder; replaces a dead one.
  *
  * @param path of the claim's file
  * @param clock a file beside it, to tell a claim's age

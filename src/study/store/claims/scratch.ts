@@ -10,16 +10,16 @@ import { type Claimant, isClaimant, lifeOf, ownClaimant } from './claimant.js';
 
 const memory = '/dev/shm';
 
-/** The file in each directory names its owner. */
+/** Prefix of directories, and the file in each that names its owner. */
 const [prefix, ownerName] = ['.layerloom-scratch-', 'owner.json'] as const;
 
-/** A caller may choose the random digits beforehand. */
+/** Matches a directory's name, whose random digits a caller may choose beforehand. */
 export const scratchName = /^\.layerloom-scratch-[0-9a-f]{32}$/;
 
-/** An older directory without an owner was left by a killed process. */
+/** Age of a directory without an owner that shows that its process was killed. */
 const ownerlessMs = 60_000;
 
-/** `/dev/shm` if `bytes` are at most half of its free space. */
+/** Returns `/dev/shm` if `bytes` are at most half of its free space. */
 const inMemory = async (bytes: number): Promise<string | undefined> => {
   const found = await statfs(memory).catch(() => undefined);
   if (found === undefined) return undefined;
@@ -28,7 +28,7 @@ const inMemory = async (bytes: number): Promise<string | undefined> => {
   return bytes <= free / 2 ? memory : undefined;
 };
 
-/** In memory if there is room, else `beside`. */
+/** Returns a place in memory if there is room, else `beside`. */
 export const scratchPlace = async (beside: string, bytes: number): Promise<string> =>
   (await inMemory(bytes)) ?? beside;
 
@@ -41,7 +41,7 @@ export class Scratch implements AsyncDisposable {
   }
 
   /**
-   * Removes directories of killed processes first.
+   * Makes a directory, after removing those of killed processes.
    *
    * @param name matches `scratchName`
    * @throws DISK_SPACE, WRITE_FAILED
@@ -74,7 +74,10 @@ export class Scratch implements AsyncDisposable {
   }
 }
 
-/** Skips links and other users' directories: anyone may write in `root`. */
+/**
+ * Removes what killed processes left in `root`. Skips links and other users' directories, because anyone may
+ * write there.
+ */
 const removeLeft = async (root: string): Promise<void> => {
   for (const name of await readdir(root).catch(() => [])) {
     const path = join(root, name);
@@ -91,7 +94,7 @@ const isLeft = async (path: string): Promise<boolean> => {
   return found !== undefined && Date.now() - found.mtimeMs > ownerlessMs;
 };
 
-/** Undefined for an incomplete text, whose process was killed or found the disk full. */
+/** Parses an owner; undefined for an incomplete text, whose process was killed or found the disk full. */
 const ownerIn = (text: string): Claimant | undefined => {
   const owner = jsonOrNone(text);
   return isClaimant(owner) ? owner : undefined;

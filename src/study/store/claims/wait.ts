@@ -8,7 +8,8 @@ import { clockAt } from './clock.js';
 const [firstMs, lastMs] = [10, 2000];
 
 /**
- * Polls, at growing intervals: a shared file system does not notify hosts of each other's changes.
+ * Waits until one of the shards exists or can be claimed. Polls at growing intervals: a shared file system
+ * does not notify hosts of each other's changes.
  *
  * @throws INTERRUPTED
  */

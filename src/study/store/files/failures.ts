@@ -1,9 +1,9 @@
 import { codeOf } from '../../../core/base/errors/errors.js';
 
-/** NFS reports ESTALE for a file that another host removed. */
+/** True if a file is absent; NFS reports ESTALE for a file that another host removed. */
 export const isAbsent = (error: unknown): boolean => ['ENOENT', 'ESTALE'].includes(codeOf(error) ?? '');
 
-/** For `catch`: rethrows other errors. */
+/** Returns undefined for an absent file, for `catch`; rethrows other errors. */
 export const absent = (error: unknown): undefined => {
   if (!isAbsent(error)) throw error;
 };

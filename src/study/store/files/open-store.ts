@@ -12,11 +12,11 @@ import { jsonOrNone } from '../../../core/texts/json.js';
 import { absent } from './failures.js';
 import { markerName, pathsOf, type StorePaths } from './paths.js';
 
-/** Layout of paths.ts. Newer versions are refused. */
+/** Version of the layout in paths.ts. Newer ones are refused. */
 const format = 1;
 
 /**
- * With `create`, makes a store in a new or empty directory.
+ * Opens a store; with `create`, makes one in a new or empty directory.
  *
  * @throws STORE_INVALID, WRITE_FAILED
  */
@@ -59,7 +59,7 @@ const formatOf = async ({ marker }: StorePaths): Promise<number | 'unreadable' |
   return Number.isSafeInteger(found) && (found as number) > 0 ? (found as number) : 'unreadable';
 };
 
-/** Several processes may do so at once. */
+/** Prepares a directory for a store; several processes may do so at once. */
 const prepare = async (directory: string): Promise<void> => {
   await makeDirectories(directory);
   const paths = pathsOf(directory);

@@ -33,12 +33,15 @@ export const pathsOf = (root: string) => {
     shard: (key: string) => join(shardDirectory(key), `${key}${extension}`),
     record: (key: string) => join(shardDirectory(key), `${key}.json`),
     claim: (key: string) => join(root, 'claims', key),
-    /** The claim with this token writes these. */
+    /** Paths that the claim with this token writes. */
     partialShard: (key: string, token: string) => partial(key, token, extension),
     partialRecord: (key: string, token: string) => partial(key, token, '.json'),
     removedShard: (key: string, token: string) => partial(key, token, `.removed${extension}`),
     removedRecord: (key: string, token: string) => partial(key, token, '.removed.json'),
-    /** The name includes the host, because a path may be another directory on another host. */
+    /**
+     * Path of a registration. The name includes the host, because a path may be another directory on another
+     * host.
+     */
     experiment: (host: string, directory: string) =>
       join(
         root,
@@ -62,13 +65,12 @@ const partialName = new RegExp(
   `^(?<key>[0-9a-f]{16,128})[.](?<token>[0-9a-f-]{36})(?<removed>[.]removed)?${ends}`,
 );
 
-/** Undefined for names of other files. */
+/** Returns the key in a shard's file name; undefined for names of other files. */
 export const keyInName = (name: string): string | undefined => {
   const key = shardName.exec(name)?.groups?.['key'];
   return key !== undefined && isKey(key) ? key : undefined;
 };
 
-/** Undefined for other names. */
 export const parsePartialName = (
   name: string,
 ): { key: string; token: string; isRemoved: boolean } | undefined => {
@@ -79,7 +81,7 @@ export const parsePartialName = (
 };
 
 /**
- * A key becomes a file name.
+ * Checks a key, which becomes a file name.
  *
  * @throws INVALID_PARAMETER
  */

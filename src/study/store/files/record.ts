@@ -14,7 +14,7 @@ import { keyInName, type StorePaths } from './paths.js';
 export interface StoredShard {
   readonly key: string;
   readonly bytes: number;
-  /** Hexadecimal. If absent, the first verification adds it. */
+  /** SHA-256 in hexadecimal. If absent, the first verification adds it. */
   readonly sha256?: string;
   /** Time of publishing (ISO 8601); `layerloom` is the version that published. */
   readonly written: string;
@@ -33,7 +33,7 @@ export interface StoredShard {
   readonly damaged?: string;
 }
 
-/** Undefined if the record is absent or invalid. */
+/** Reads a record; undefined if it is absent or invalid. */
 export const readRecord = async (paths: StorePaths, key: string): Promise<StoredShard | undefined> => {
   const text = (await readSmallFile(paths.record(key)).catch(absent))?.toString();
   const value = jsonOrNone(text ?? '');
@@ -80,7 +80,7 @@ export const placeRecord = (paths: StorePaths, token: string, key: string): Prom
     return true;
   });
 
-/** A process may have died between the two writes. */
+/** A shard's record and file, as far as they exist: a process may have died between writing record and file. */
 export interface StoreEntry {
   readonly key: string;
   readonly record: StoredShard | undefined;
@@ -112,21 +112,21 @@ export const readEntry = async (paths: StorePaths, key: string): Promise<StoreEn
   };
 };
 
-/** Undefined unless the shard is complete, undamaged, and unchanged since it was published. */
+/** Returns the record of a shard that is complete, undamaged, and unchanged since it was published. */
 export const wholeOf = (entry: StoreEntry): StoredShard | undefined =>
   hasItsSize(entry) && isUntouched(entry) ? entry.record : undefined;
 
 /** True if the size is right but the stamp is not: written through a hard link, or copied with the store. */
 export const isInDoubt = (entry: StoreEntry): boolean => hasItsSize(entry) && !isUntouched(entry);
 
-/** Undefined if the size is wrong or damage is known. The bytes may be in doubt. */
+/** Returns the record, unless the size is wrong or damage is known. The bytes may be in doubt. */
 export const sizedOf = (entry: StoreEntry): StoredShard | undefined =>
   hasItsSize(entry) ? entry.record : undefined;
 
 const hasItsSize = ({ record, file }: StoreEntry): boolean =>
   record !== undefined && record.damaged === undefined && file?.bytes === record.bytes;
 
-/** Records of earlier versions have no stamp. */
+/** True if a file is as published; records of earlier versions have no stamp. */
 const isUntouched = ({ record, file }: StoreEntry): boolean =>
   (record?.mtimeNs === undefined || record.mtimeNs === file?.mtimeNs) &&
   (record?.inode === undefined || record.inode === file?.inode);

@@ -10,8 +10,8 @@ import type { StorePaths } from './paths.js';
 // nobody finds it, and restores it if it was linked just before.
 
 /**
- * Call under the shards' claims. Records are renamed and synced first, so that a power cut leaves no record
- * without a shard.
+ * Sets shards aside; call under their claims. Records are renamed and synced first, so that a power cut
+ * leaves no record without a shard.
  */
 export const setAside = async (paths: StorePaths, tokens: ReadonlyMap<string, string>): Promise<void> => {
   const each = async (work: (key: string, token: string) => Promise<void>) => {
@@ -31,7 +31,7 @@ export const setAside = async (paths: StorePaths, tokens: ReadonlyMap<string, st
   });
 };
 
-/** 0 if the file does not exist. */
+/** Returns the number of names of a file set aside; 0 if it does not exist. */
 export const namesAside = async (paths: StorePaths, key: string, token: string): Promise<number> =>
   (await stat(paths.removedShard(key, token)).catch(absent))?.nlink ?? 0;
 

@@ -8,7 +8,6 @@ import { readJsonObject } from '../../../core/models/checkpoint/files/json.js';
 import { observePath } from '../../../core/models/checkpoint/same/identity.js';
 import { openModel } from '../../../core/models/reading/read-model.js';
 
-/** The keys of the shards, in file order. */
 export const weightsOfShards = (keys: readonly string[]): string =>
   createHash('sha256')
     .update(`shards\n${keys.join('\n')}\n`)
@@ -20,7 +19,7 @@ export interface KeyedShard {
 }
 
 /**
- * Undefined unless `directory` has a complete merge of a batch.
+ * Returns the keys of a merge's shards; undefined unless `directory` has a complete merge of a batch.
  *
  * @throws READ_FAILED
  */
@@ -43,7 +42,7 @@ export const weightsOfMerge = async (directory: string): Promise<string | undefi
 };
 
 /**
- * Hashes the identities of the files.
+ * Hashes the identities of a model's files.
  *
  * @param identitiesOf default: their present identities
  * @throws the codes of `openModel` and of `identitiesOf`

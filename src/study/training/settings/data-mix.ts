@@ -117,8 +117,6 @@ const stemOf = (path: string): string => parse(path).name;
 /**
  * Applies the ratios of `NAME:RATIO+NAME:RATIO` to `math` and `language` if all names are kinds, otherwise to
  * data sets and files.
- *
- * @throws INVALID_PARAMETER
  */
 const mixedBy = (mix: string, parts: readonly MixPart[]): MixPart[] => {
   const ratios = ratiosOf(mix);

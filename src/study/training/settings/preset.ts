@@ -7,7 +7,6 @@ export type RowFormat =
   /** A column with a conversation of user and assistant; the first exchange is taken. */
   | { readonly turns: string };
 
-/** A public data set for supervised fine-tuning. */
 export interface DataSet {
   readonly name: string;
   /** The paper's name. */
@@ -28,7 +27,7 @@ export interface DataSet {
 /** A task or a language. `own-language` has no data in the paper. */
 export type Category = 'math' | 'own-task' | 'swahili' | 'telugu' | 'bengali' | 'japanese' | 'own-language';
 
-/** The side of a merge for which the data are. */
+/** Returns the side of a merge for which the data are. */
 export const kindOf = (category: Category): 'math' | 'language' =>
   category === 'math' || category === 'own-task' ? 'math' : 'language';
 

@@ -11,6 +11,9 @@ const words: Readonly<Record<Trainer, (checkpoint: string) => string>> = {
 export const resumeWords = ({ trainer }: Pick<TrainingRun, 'trainer'>, checkpoint: string): string =>
   words[trainer](checkpoint);
 
-/** False only if processes hold shards of the model that the trainer does not know about. */
+/**
+ * True if a run can resume; false only if processes hold shards of the model that the trainer does not know
+ * about.
+ */
 export const canResume = ({ way, devices, lora }: Pick<TrainingRun, 'way' | 'devices' | 'lora'>): boolean =>
   !(way === 'simultaneous' && devices > 1 && lora === undefined);

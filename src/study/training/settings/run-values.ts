@@ -148,6 +148,6 @@ const checkedValues = (values: Readonly<Record<string, unknown>>): RunValues => 
   }
 };
 
-/** Mixes are numbered, because their text is too long for a name. */
+/** Names a value in a run's name; mixes are numbered, because their text is too long for a name. */
 const nameOf = (key: Key, value: number | string, index: number): string =>
   key === 'mix' ? `mix${index + 1}` : `${short[key]}${String(value).replace(/[^\w.-]/g, '')}`;

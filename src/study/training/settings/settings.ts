@@ -32,7 +32,10 @@ const entryOf = (key: string, value: unknown): string =>
     ? `${key}: ${numberText(value)}`
     : stringify({ [key]: value }, { lineWidth: 0 }).trimEnd();
 
-/** PyYAML reads an exponent without a point as text: `2e-8` is a string, `2.0e-8` a number. */
+/**
+ * Formats a number for PyYAML, which reads an exponent without a point as text: `2e-8` is a string, `2.0e-8`
+ * a number.
+ */
 export const numberText = (value: number): string => {
   if (value === 0 || Math.abs(value) >= 1e-4) return String(value);
   const [mantissa = '', exponent = ''] = value.toExponential().split('e');

@@ -28,22 +28,20 @@ export interface TrainingRun {
   readonly way: TrainingWay;
   /** The trained parameters; absent if all train. */
   readonly part?: TrainedPart;
-  /** The partition by which parts train or are reverted. */
   readonly partition?: Partition;
   /** The row of Table 4 with this run's values, without LoRA's learning rate. */
   readonly row: TrainingRow;
-  /** In camel case. */
+  /** The run's values, in camel case. */
   readonly values: RunValues;
   readonly cpu: boolean;
   readonly learningRate: number;
-  /** Absent for full fine-tuning. */
+  /** LoRA's settings; absent for full fine-tuning. */
   readonly lora?: { readonly rank: number; readonly alpha: number };
   readonly mix: DataMix;
   readonly seed: number;
   readonly devices: number;
   readonly batchPerDevice: number;
   readonly steps: number;
-  /** Optimiser steps between checkpoints. */
   readonly stepsPerCheckpoint: number;
   /** Optimiser steps in which WSD decays; absent for the linear schedule. */
   readonly decaySteps?: number;
@@ -196,7 +194,6 @@ const checkTrainer = (trainer: Trainer, way: TrainingWay): void => {
     );
 };
 
-/** @throws INVALID_PARAMETER */
 const stepsOf = (
   { batchSize, warmup, schedule }: TrainingRow,
   { samples, all, checkpointEvery }: Readonly<Record<'samples' | 'all' | 'checkpointEvery', number>>,

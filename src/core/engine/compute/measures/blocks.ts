@@ -10,7 +10,6 @@ import { nativeProgram } from './native-program.js';
 /** Results depend on this number, because sums are taken within blocks, then over blocks. */
 const blockElements = 4 * 1024 * 1024;
 
-/** A range of elements that consists of whole rows. */
 export interface ElementRange extends Pick<NativeProgram, 'scattered'> {
   readonly index: number;
   readonly first: number;
@@ -49,14 +48,12 @@ export const inParts = (blocks: readonly ElementRange[], most: number): ElementR
   return parts;
 };
 
-/** Results of other measures are summed. */
+/** Measures with results by row; results of others are summed. */
 const ofRows: ReadonlySet<Measure['kind']> = new Set(['rowGram', 'rowMagnitudes', 'divergence']);
 
-/**
- * Sums block results in block order, in whichever order workers finish, so that all runs give equal totals.
- */
+/** Sums block results in block order, however workers finish, so that all runs give equal totals. */
 export class BlockSums {
-  /** By measure. */
+  /** Results so far, by measure. */
   readonly found: readonly Float64Array[];
   readonly #measures: readonly Measure[];
   readonly #elements: number;
@@ -114,9 +111,9 @@ export interface TensorMeasures {
 }
 
 export interface Measured {
-  /** By measure. */
+  /** Results by measure. */
   readonly found: readonly Float64Array[];
-  /** Among the watched values. */
+  /** NaN and infinity among the watched values. */
   readonly nonFinite: readonly NonFiniteElement[];
 }
 

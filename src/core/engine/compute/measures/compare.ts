@@ -30,8 +30,8 @@ interface Comparing {
 }
 
 /**
- * Byte ranges that the models share (hard links) are not read, and equal bytes need no arithmetic. If only
- * some blocks of a tensor differ, equal blocks are read again for the norm. Results do not depend on the
+ * Compares models. Does not read byte ranges that they share (hard links); equal bytes need no arithmetic. If
+ * only some blocks of a tensor differ, reads equal blocks again for the norm. Results do not depend on the
  * number of threads.
  *
  * @throws INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, INVALID_PARAMETER, INTERRUPTED
@@ -100,7 +100,7 @@ const sourcesOf = ({ sources, reads }: PlannedComparison): readonly StoredTensor
 
 const bytesOf = (planned: PlannedComparison): number => bytesOfSources(sourcesOf(planned));
 
-/** Has a single column, so that blocks may begin at any element. */
+/** Returns a program with a single column, so that blocks may begin at any element. */
 const programFor = ({ elements, shape, sources }: PlannedComparison): Program =>
   new Program(sources.every(isStored) ? [elements, 1] : shape);
 
@@ -127,7 +127,7 @@ const measuresOf = async (
   };
 };
 
-/** True if both sources are one range of one inode. */
+/** Returns a function that is true if both sources are one range of one inode. */
 const sharing = async (inputs: InputFiles) => {
   const known = new Map<string, Promise<string>>();
   const fileOf = (source: StoredTensor): Promise<string> => {
@@ -150,7 +150,7 @@ const inodeOf = async (fd: number): Promise<string> => {
   return `${dev} ${ino}`;
 };
 
-/** Equal blocks of a floating-point tensor that differs elsewhere. */
+/** Returns the equal blocks of a floating-point tensor that differs elsewhere, whose norm is missing. */
 const blocksWithoutNorm = ({ planned, blocks, found, isOneDtype }: Comparing): ElementRange[] => {
   if (!planned.numbers || !isOneDtype) return [];
   const isEqual = ({ index }: ElementRange) => numberOf(itemAt(found, index), 'otherBits') === 0;
@@ -163,7 +163,7 @@ const bytesOfBlock = ({ planned, blocks }: Comparing, { count }: ElementRange): 
 const numberOf = (found: Float64Array, number: DifferenceNumber): number =>
   itemAt(found, differenceNumbers.indexOf(number));
 
-/** In block order. */
+/** Joins numbers of blocks, in block order. */
 const together = (blocks: readonly Float64Array[]): Readonly<Record<DifferenceNumber, number>> => {
   const combine = (number: DifferenceNumber): number => {
     const values = blocks.map((found) => numberOf(found, number));

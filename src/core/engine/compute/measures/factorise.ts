@@ -9,7 +9,7 @@ import { BlockMeasurer } from './measure.js';
 import { type Lowerer, lowerMatrices, type Solving, solve } from './solve.js';
 
 export interface FactorTarget {
-  /** For errors. With the seed, also selects the random numbers. */
+  /** The tensor's name, for errors; with the seed, it also selects the random numbers. */
   readonly tensor: string;
   readonly seed: string;
   readonly shape: readonly [number, number];
@@ -19,7 +19,9 @@ export interface FactorTarget {
   /** Take the smallest rank up to `rank` that keeps this share of ‖Δ‖²_F. Default: `rank`. */
   readonly share?: number | undefined;
   readonly dtype: FactorDtype;
-  /** Write left as [rank, rows] and right as [columns, rank], as embeddings and `fan_in_fan_out` need. */
+  /**
+   * True to write left as [rank, rows] and right as [columns, rank], as embeddings and `fan_in_fan_out` need.
+   */
   readonly transposed: boolean;
   /** Place of `lora_B`, or of `lora_A` if transposed: `rows · rank` elements. */
   readonly left: Location;
@@ -28,7 +30,7 @@ export interface FactorTarget {
 }
 
 export interface Factors {
-  /** The rank used. If Δ is 0 or contains NaN or infinity, 0, and nothing is written. */
+  /** The rank used; 0 if Δ is 0 or contains NaN or infinity, and nothing is written then. */
   readonly rank: number;
   readonly squares: number;
   /** ‖Δ − left · right‖²_F, with rounded factors. */

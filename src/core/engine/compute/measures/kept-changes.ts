@@ -22,13 +22,13 @@ export interface KeptChanges extends RunCost {
   readonly tensors: readonly KeptSums[];
 }
 
-/** Quantisation schemes have no codes for NaN and infinity. */
+/** Refuses NaN and infinity, for which quantisation schemes have no codes. */
 const refuse: OnNonFinite = (value) => {
   throw refusedNonFinite(value, 'mend the checkpoint, or leave the tensor out of what is compared');
 };
 
 /**
- * Quantises both models.
+ * Quantises both models, and measures how much of the change survives.
  *
  * @throws NON_FINITE, INPUT_CHANGED, INPUT_SHRANK, READ_FAILED, INVALID_PARAMETER, INTERRUPTED
  */

@@ -41,7 +41,7 @@ const refuse: OnNonFinite = (value, _, remedy) => {
 const samplePieces = 32;
 const pieceElements = 32 * 1024;
 const sampled = 1 / 64;
-/** For a tie near a bound; doubled each time. */
+/** Elements searched first for a tie near a bound; doubled each time. */
 const searchedFirst = 2 ** 16;
 /** Histograms have 32-bit counts. */
 const mostCounted = 2 ** 32 - 1;
@@ -194,7 +194,7 @@ export class BlockMeasurer implements Measurer {
     );
   }
 
-  /** From a range's beginning or end; undefined without an `ordinal`-th element. */
+  /** Finds a tie from a range's beginning or end; undefined without an `ordinal`-th element. */
   async findAmong(
     program: Program,
     { value, bits, ordinal }: Pick<TiedElement, 'value' | 'bits' | 'ordinal'>,
@@ -254,7 +254,7 @@ export class BlockMeasurer implements Measurer {
     return itemAt(await this.#sums(program, values, measuresOf), 0);
   }
 
-  /** A measure gives one number for each value. */
+  /** Returns a number for each value, by one measure. */
   async #numbersOf(
     program: Program,
     values: readonly Value[],

@@ -121,7 +121,7 @@ const majoritySignOf = async (
 };
 
 /**
- * Σ |expert − base| of each tensor, by expert.
+ * Sums |expert − base| of each tensor, by expert.
  *
  * @throws the codes of `findTrimming`, and NON_FINITE
  */

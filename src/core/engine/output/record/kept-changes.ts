@@ -16,7 +16,7 @@ export interface QuantisedOutput {
   readonly all: KeptChange;
 }
 
-/** Undefined if nothing was measured. */
+/** Describes kept changes for records; undefined if nothing was measured. */
 export const describeKeptChanges = (
   plan: MergePlan,
   changes: ReadonlyMap<string, KeptSums>,

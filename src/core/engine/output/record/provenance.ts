@@ -21,12 +21,12 @@ import type { QuantisedOutput } from './kept-changes.js';
 import { sealedText } from './record-seal.js';
 import type { TruncatedProduct } from './truncated.js';
 
-/** For `layerloom.json` and results. */
+/** A shard in `layerloom.json` and results. */
 export interface ShardRecord {
   readonly file: string;
   readonly bytes: number;
   readonly sha256?: string;
-  /** In the store, in a batch. */
+  /** The shard's key in a batch's store. */
   readonly key?: string;
   /** How the shard was linked to an input file or a store's shard; absent if written. */
   readonly link?: 'reflink' | 'hard' | 'symbolic';
@@ -63,12 +63,10 @@ export const recordOf = (file: string, content: string | Uint8Array): SideFileRe
 });
 
 export interface ProvenanceOptions {
-  /** In the store, in a batch. */
+  /** Keys of shards in a batch's store. */
   readonly keys?: ReadonlyMap<string, string>;
-  /** Truncated to a lower rank. */
   readonly truncated?: readonly TruncatedProduct[];
   readonly quantised?: QuantisedOutput | undefined;
-  /** For a statement. */
   readonly digests?: WeightDigests | undefined;
 }
 
@@ -121,8 +119,8 @@ const provenanceOf = (
 };
 
 /**
- * The caller syncs the directory. `layerloom.json` is written last, so that files modified later are
- * recognised as the user's.
+ * Writes an output's files beside its shards; the caller syncs the directory. `layerloom.json` comes last, so
+ * that files modified later are recognised as the user's.
  *
  * @throws READ_FAILED, WRITE_FAILED
  */

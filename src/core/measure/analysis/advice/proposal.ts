@@ -11,7 +11,6 @@ export type Concern =
   | 'language in the middle'
   /** The largest changes of both experts are in the same layers. */
   | 'same layers'
-  /** The swap takes no layers from one of the ends. */
   | 'no layers';
 
 /** Numbers of layers to swap, proposed from where each expert changed most. The heuristic is our own. */

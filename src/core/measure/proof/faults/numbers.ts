@@ -204,7 +204,6 @@ const [leastOnGrid, mostOnGrid] = [0.99, 0.9];
 
 const [examined, leastBlocks] = [4096, 8];
 
-/** Returns whole blocks of a tensor in a sample of it. */
 const blocksIn = ({ found, slices }: Sampled, size: number): readonly (readonly [number, number])[] => {
   let at = 0;
   const all =

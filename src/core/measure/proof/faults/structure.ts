@@ -149,7 +149,6 @@ export const vocabularyPadded = otherRows(
   (names, rows, wanted) => `${names} has ${rows} rows, and the merge ${wanted}: rows were added`,
 );
 
-/** Size of the corner that is compared with its transpose. */
 const corner = 24;
 
 export const transposed: FaultKind = {

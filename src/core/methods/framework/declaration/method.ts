@@ -169,7 +169,6 @@ export interface Kept {
 
 /** Figures for a merge's result and `layerloom.json`. */
 export interface MethodReport {
-  /** Rows kept of all tensors together, and of each. */
   readonly kept?: { readonly all: Kept; readonly tensors: Readonly<Record<string, Kept>> };
   /** Embedding rows after a change of tokenizer; `padding` rows belong to no token. */
   readonly transplanted?: {

@@ -3,7 +3,6 @@ import type { Citation, MajoritySign, NeededStatistics, RecipePath } from '../de
 import type { ModelInput } from '../declaration/recipe-input.js';
 import type { ParameterSpecs, Scalar } from '../declaration/settings.js';
 
-/** Parameter values for one tensor, by name. */
 export type Values = Readonly<Record<string, Scalar>>;
 
 /** How a method uses the base. `ignored`: mergekit's dialect merges it as a model, ours only checks it. */
@@ -34,7 +33,6 @@ export type EachModel<Count extends ModelCount, Item> = number extends Count['le
           ? readonly [Item, ...Item[]]
           : readonly [Item, Item, ...Item[]];
 
-/** The models' tensors, and the parameters for this tensor. */
 export interface TensorInput<
   Base extends BaseUse = BaseUse,
   Count extends ModelCount = ModelCount,
@@ -43,7 +41,6 @@ export interface TensorInput<
 > {
   readonly tensor: string;
   readonly base: BaseTensor<Base>;
-  /** The models' tensors, in the recipe's order. */
   readonly models: EachModel<Count, ModelTensor>;
   readonly perModel: EachModel<Count, PerModel>;
   readonly shared: Shared;
@@ -84,7 +81,6 @@ export interface TensorMethodSpec<
   /** Limits on models, without the base. Default: one or more. */
   readonly models?: Count;
   readonly shared?: ParameterSpecs<Shared>;
-  /** Parameters that each model's entry may override. */
   readonly perModel?: ParameterSpecs<PerModel>;
   /** Dialects besides mergekit's, which is the default. */
   readonly dialects?: readonly Dialect[];

@@ -16,6 +16,5 @@ export interface BoundToFind {
 export interface GuessedBounds {
   /** The guesses; undefined before guessing. Bounds set by the caller are used unchanged. */
   bounds: readonly MagnitudeBound[] | undefined;
-  /** The guessed bounds, and the exact ones to find for each. */
   wanted: readonly (BoundToFind & { readonly index: number })[];
 }

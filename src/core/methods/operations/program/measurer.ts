@@ -51,7 +51,6 @@ export interface Measurer {
   magnitudes(program: Program, values: readonly Value[]): Promise<Float64Array>;
   /** For each row, the Kullback-Leibler divergence of softmax(x) from softmax(base). */
   divergence(program: Program, x: Value, base: Value): Promise<Float64Array>;
-  /** Counts zeros of either sign, for each value. */
   zeros(program: Program, values: readonly Value[]): Promise<readonly number[]>;
   /** Returns positive elements minus negative ones, for each value. */
   signs(program: Program, values: readonly Value[]): Promise<Float64Array>;
@@ -67,6 +66,5 @@ export interface Measurer {
   ): Promise<Counted>;
   /** Number of elements in a sample; 0 if sampling would not save a pass. */
   sampleSize(program: Program): number;
-  /** Each tied element's index in the tensor. */
   findTies(program: Program, tied: readonly TiedElement[]): Promise<number[]>;
 }

@@ -21,7 +21,6 @@ const runsOf = ({ parts }: Assemble<unknown>): (readonly [to: number, part: numb
     .flatMap(({ rows }, part) => rows.map(([first, count]) => [first, part, count] as const))
     .sort(([a], [b]) => a - b);
 
-/** Refuses an empty range, and two that overlap. */
 export const refuseRanges = (
   ranges: readonly (readonly [first: number, ...rest: unknown[], count: number])[],
   rows: number,

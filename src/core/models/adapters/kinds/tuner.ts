@@ -43,7 +43,6 @@ export interface TunedModule {
   invalid(of: NamedTensor, reason: string): never;
 }
 
-/** Parameters that a module changes, and those that it replaces. */
 export interface Tuned {
   readonly changes?: readonly ParameterChange[];
   readonly replaced?: ReadonlyMap<string, NamedTensor>;

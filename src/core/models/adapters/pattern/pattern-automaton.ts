@@ -12,7 +12,6 @@ export class StepLimitError extends Error {}
 /** About a second: enough for ten patterns over the modules of the largest mixtures. */
 export const usualEffort = (): Effort => ({ left: 6e7 });
 
-/** Cost of a state's memory, in visits. */
 const costOfState = 1_000;
 
 /** @throws EffortSpent */

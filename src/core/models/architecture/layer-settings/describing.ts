@@ -12,7 +12,6 @@ export interface ModelOfLayers {
   readonly layers: number;
 }
 
-/** A section of a configuration that describes a stack of layers. */
 export interface DescribingSection {
   readonly path: readonly string[];
   readonly section: Section;
@@ -75,7 +74,6 @@ const countsThatSay = (
   return right.length > 0 ? Object.fromEntries(right) : undefined;
 };
 
-/** Returns a stack's per-layer settings: those of the family, and common ones. */
 const traitsOf = (settings: LayerSettings | undefined, stack: string): readonly Trait[] => {
   const own = settings?.traits ?? [];
   const side = sideOf(stack);

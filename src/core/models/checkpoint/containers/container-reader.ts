@@ -34,7 +34,6 @@ export interface WeightsIndex {
 }
 
 export interface ContainerReader {
-  /** Name in messages. */
   readonly name: string;
   /** Including the dot. */
   readonly extension: string;

@@ -4,7 +4,6 @@ import { readFailed } from '../../../base/files/writing.js';
 
 /** A run's checkpoint: a folder `checkpoint-N`, as transformers' trainers write. */
 export interface RunCheckpoint {
-  /** Optimizer steps. */
   readonly step: number;
   readonly folder: string;
 }

@@ -7,7 +7,6 @@ import { readFailed, reading } from '../../../base/files/writing.js';
 
 interface Limit {
   readonly most: number;
-  /** The kind of file and a remedy, for messages. */
   readonly what: string;
   readonly remedy?: string;
   /** True if it may be a pipe, such as `/dev/stdin`; opening then blocks until a writer opens it. */

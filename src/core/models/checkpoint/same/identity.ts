@@ -50,7 +50,7 @@ const statedIdentity = (content: string): string =>
 export const statedSha256 = ({ content }: FileIdentity): string | undefined =>
   content !== undefined && /^[0-9a-f]{64}$/.test(content) ? content : undefined;
 
-/** SHA-256 of the whole file, in hex. @throws INTERRUPTED */
+/** SHA-256 of the whole file, in hex. */
 const fullIdentity = async (handle: FileHandle, signal?: AbortSignal): Promise<string> => {
   const hash = createHash('sha256');
   const chunk = Buffer.allocUnsafeSlow(chunkBytes);
@@ -78,7 +78,6 @@ const hashBy: Readonly<
 const changed = ({ path }: FileIdentity, reason: string): LayerloomError =>
   new LayerloomError('INPUT_CHANGED', { file: path, reason });
 
-/** Returns the file's status, having checked size and mtime against its identity. */
 const statOf = async (handle: FileHandle, file: FileIdentity) => {
   const now = await handle.stat({ bigint: true });
   if (now.size !== BigInt(file.bytes))
@@ -125,11 +124,7 @@ export const observePath = (file: FileIdentity, hashOf: FileState['hashOf']): Pr
     }),
   );
 
-/**
- * Reads a file; checks before and after that it is unchanged.
- *
- * @throws INPUT_CHANGED, READ_FAILED
- */
+/** Reads a file; checks before and after that it is unchanged. */
 const readUnchanged = <T>(file: FileIdentity, read: (handle: FileHandle) => Promise<T>): Promise<T> =>
   withFewFiles(() =>
     reading(file.path, async () => {

@@ -60,11 +60,7 @@ export const bringRanges = async (
   });
 };
 
-/**
- * Refuses to write through links that leave the caches.
- *
- * @throws READ_FAILED, WRITE_FAILED
- */
+/** Refuses to write through links that leave the caches. */
 const checkPlaces = async (files: readonly FileNeed[], { env }: HubOptions): Promise<void> => {
   if (files.length === 0) return;
   const { cache } = await hubEnvironment(env);

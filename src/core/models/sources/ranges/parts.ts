@@ -15,7 +15,6 @@ const forGaps = 0.001;
 /** Longest gap between needed ranges that is fetched too. */
 const longestGap = 64 * 1024;
 
-/** Bytes of a request. */
 const partBytes = 16 * 1024 * 1024;
 
 /**

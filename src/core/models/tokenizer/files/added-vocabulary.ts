@@ -8,7 +8,6 @@ export interface AddedToken {
   readonly special: boolean;
 }
 
-/** Returns the tokenizers library's settings for a plain string. */
 export const plainToken = (content: string, special = false): AddedToken => ({
   content,
   single_word: false,

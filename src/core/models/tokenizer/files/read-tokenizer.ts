@@ -18,7 +18,6 @@ export interface TokenizerFiles {
   readonly settings: TokenSettings;
 }
 
-/** Reads checkpoints' tokenizers, each file once. */
 export class TokenizerReader {
   readonly #files = new WeakMap<CheckpointIndex, Promise<TokenizerFiles | undefined>>();
   readonly #tokenizers = new WeakMap<CheckpointIndex, Promise<Tokenizer>>();

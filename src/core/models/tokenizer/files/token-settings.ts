@@ -8,7 +8,6 @@ import { type AddedToken, plainToken } from './added-vocabulary.js';
 export interface TokenSettings {
   /** Tokens whose settings override those in the vocabulary's file. */
   readonly decoder: readonly AddedToken[];
-  /** Tokens that are added unless already present. */
   readonly special: readonly AddedToken[];
   /** Special tokens by use, such as `['bos_token', '<s>']`. */
   readonly uses: readonly (readonly [use: string, token: string])[];

@@ -6,7 +6,6 @@ import { quote } from './words.js';
 /** Limit on values in a tokenizer's JSON, twice the largest: half a million merges, a million scores. */
 export const mostTokenizerValues = 4_000_000;
 
-/** How a vocabulary spells its tokens' bytes. */
 export type Spelling =
   /** A character for each byte (GPT-2). */
   | 'bytes'

@@ -5,7 +5,7 @@ import type { AdapterModel } from './adapter-model.js';
 import type { TargetModule } from './adapter-tensors.js';
 
 export interface AdapterConfigOf {
-  /** The first one supplies settings on which all agree. */
+  /** The adapters; the first supplies settings on which all agree. */
   readonly adapters: readonly Adapter[];
   readonly merged: Omit<AdapterModel, 'adapters'>;
   readonly targets: readonly TargetModule[];
@@ -13,7 +13,10 @@ export interface AdapterConfigOf {
   readonly base: string | undefined;
 }
 
-/** The commonest rank and alpha are defaults of `adapter_config.json`, others are patterns of names. */
+/**
+ * Returns an `adapter_config.json` with the commonest rank and alpha as defaults, and patterns of names for
+ * others.
+ */
 export const mergedConfigText = ({ adapters, merged, targets, rsLora, base }: AdapterConfigOf): string => {
   const configs = adapters.map(({ config }) => config);
   const first = itemAt(configs, 0);
@@ -59,7 +62,7 @@ export const mergedConfigText = ({ adapters, merged, targets, rsLora, base }: Ad
 
 const endsWith = (name: string, end: string): boolean => name === end || name.endsWith(`.${end}`);
 
-/** The first number wins ties. */
+/** Returns the commonest number; the first wins ties. */
 const commonest = (numbers: readonly number[]): number => {
   const counts = new Map<number, number>();
   for (const number of numbers) counts.set(number, (counts.get(number) ?? 0) + 1);
@@ -67,11 +70,13 @@ const commonest = (numbers: readonly number[]): number => {
   return [...counts].find(([, count]) => count === most)?.[0] ?? Number.NaN;
 };
 
-/** PEFT matches the ends of names, so a name that another ends with is anchored. */
+/**
+ * Returns a name as a pattern. PEFT matches the ends of names, so a name that another ends with is anchored.
+ */
 const asPattern = (name: string, names: readonly string[]): string =>
   names.some((other) => other.endsWith(`.${name}`)) ? `^${name}` : name;
 
-/** The adapters' `target_modules` if all agree and have all modules; otherwise full names. */
+/** Returns the adapters' `target_modules` if all agree and have all modules; otherwise full names. */
 const targetModules = (
   adapters: readonly Adapter[],
   modules: readonly string[],
@@ -94,7 +99,7 @@ const isUnset = (value: unknown): boolean =>
 const biasOf = (configs: readonly AdapterConfig[]): AdapterConfig['bias'] =>
   (['all', 'lora_only'] as const).find((kind) => configs.some(({ bias }) => bias === kind)) ?? 'none';
 
-/** Modules with factors already contain their saved tensors. */
+/** Returns modules to save; modules with factors already contain their saved tensors. */
 const savedModules = (
   configs: readonly AdapterConfig[],
   { whole }: Pick<AdapterModel, 'whole'>,

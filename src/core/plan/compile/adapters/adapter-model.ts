@@ -5,13 +5,12 @@ import { storedTensor } from '../../../tensor/stored-tensor.js';
 import type { Operand } from '../../plan.js';
 import { type Change, changeOf } from './change.js';
 
-/** A tensor that replaces the base's. */
 export interface WholeTensor {
   readonly reference: TensorReference;
   readonly operand: Operand;
 }
 
-/** From a module with `lora_bias`: Σ coefficient · tensor; coefficients include scales. */
+/** A bias from a module with `lora_bias`: Σ coefficient · tensor; coefficients include scales. */
 export interface AddedBias {
   readonly name: string;
   readonly reference: TensorReference;
@@ -55,7 +54,7 @@ export const parametersOf = (models: readonly AdapterModel[]): string[] => [
   ),
 ];
 
-/** Versions of transformers use different names: takes those of `first`. */
+/** Renames parameters as in `first`: versions of transformers use different names. */
 export const inSpellingOfAdapter = (first: AdapterModel, model: AdapterModel): AdapterModel => {
   const spellings = spellingsLike(parametersOf([model]), parametersOf([first]));
   if (spellings.size === 0) return model;

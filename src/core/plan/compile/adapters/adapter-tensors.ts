@@ -22,7 +22,7 @@ export interface AdapterTensors {
   readonly targets: readonly TargetModule[];
 }
 
-/** Beside factors, PEFT expects a replaced tensor in `base_layer`. */
+/** Returns an adapter's tensors. Beside factors, PEFT expects a replaced tensor in `base_layer`. */
 export const adapterTensors = (
   { changes, whole, added }: Omit<AdapterModel, 'adapters'>,
   places: ReadonlyMap<string, Place>,
@@ -73,7 +73,7 @@ const split = (parameter: string): readonly [module: string, last: string] => {
   return [parameter.slice(0, dot), parameter.slice(dot + 1)];
 };
 
-/** For B, divided by the scale that PEFT will apply. */
+/** Returns the bias of B, divided by the scale that PEFT will apply. */
 const biasOf = (
   { reference: { shape }, terms }: AddedBias,
   scale: number,

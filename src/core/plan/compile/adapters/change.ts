@@ -29,12 +29,12 @@ export interface Term {
 export interface Change {
   readonly names: LowRankPair['names'];
   readonly transposed: boolean;
-  /** For each pair, stacked by rows in A and by columns in B. */
+  /** Number of experts, stacked by rows in A and by columns in B. */
   readonly experts?: number;
   readonly terms: readonly Term[];
   /** A float32 formula over `terms`, for changes that are not sums of products, as in TIES. */
   readonly formula?: PlannedExpression;
-  /** The first adapter's, for errors. */
+  /** The first adapter's path, for errors. */
   readonly path: string;
 }
 
@@ -56,7 +56,7 @@ export const changeOf = (
 });
 
 /**
- * Σ weight · change. Joins terms of one pair, and drops terms of weight 0; undefined if none remains.
+ * Returns Σ weight · change. Joins terms of one pair, and drops terms of weight 0; undefined if none remains.
  *
  * @param parameter of the base, for errors
  * @throws SHAPE_MISMATCH, ADAPTERS_DIFFER
@@ -85,7 +85,7 @@ export const sumOfChanges = (
   return { ...sum, formula: { kind: 'linear', terms: summed } };
 };
 
-/** Float32 [rows of B, columns of A]. */
+/** Returns a change as a float32 matrix [rows of B, columns of A]. */
 export const operandOfChange = ({ terms, formula }: Change): Operand =>
   computedTensor('F32', formula ?? { kind: 'linear', terms: terms.map(productOf) });
 
@@ -102,7 +102,7 @@ const shapeOf = ({ terms, experts }: Change): string => {
   return `[${[...(experts === undefined ? [] : [experts]), b.rows, a.columns].join(', ')}]`;
 };
 
-/** Shapes, storage order and factor names must agree. */
+/** Checks that two changes agree in shapes, storage order and factor names. */
 const checkSame = (first: Change, other: Change, parameter: string): void => {
   const pair = { first: first.path, other: other.path };
   if (shapeOf(first) !== shapeOf(other))

@@ -21,12 +21,12 @@ import { combine } from './combine.js';
 
 export interface AdapterRecipe {
   readonly recipe: Recipe;
-  /** Merged ones, then those that are only read, such as the base. */
+  /** The merged models, then those that are only read, such as the base. */
   readonly opened: readonly OpenedModel[];
-  /** From the recipe, or as the adapters name it, if available. */
+  /** The base from the recipe, or as the adapters name it, if available. */
   readonly base: OpenedModel | undefined;
   readonly statistics: Statistics | undefined;
-  /** A nested recipe's adapter is not written. */
+  /** True for a nested recipe, whose adapter is not written. */
   readonly isNested: boolean;
   readonly complete: (again: CompleteRecipe | undefined) => CompleteRecipe;
 }
@@ -126,7 +126,7 @@ export const composeAdapters = async ({
   };
 };
 
-/** Only the base may be a whole model. */
+/** Refuses a whole model other than the base. */
 const refuseMixed = (opened: readonly OpenedModel[]): void => {
   const full = opened.filter(({ adapter, role }) => adapter === undefined && role !== 'base');
   if (full.length > 0)
@@ -148,7 +148,7 @@ const inOneSpelling = (opened: readonly OpenedModel[]): readonly OpenedModel[] =
   );
 };
 
-/** An adapter keeps its base's vocabulary. */
+/** Refuses settings of a tokenizer: an adapter keeps its base's vocabulary. */
 const refuseTokenizers = ({
   tokenizer: { source, tokens, padToMultipleOf },
   transplant,
@@ -159,7 +159,7 @@ const refuseTokenizers = ({
     throw new LayerloomError('NO_ADAPTER_FORM', { method, reason: 'another vocabulary is asked for' });
 };
 
-/** Places of adapted parameters. Without a base, assumes their last layer is the last one. */
+/** Returns places of adapted parameters. Without a base, assumes that their last layer is the last one. */
 const architectureOf = (
   merged: readonly AdapterModel[],
   models: readonly OpenedModel[],
@@ -196,7 +196,7 @@ const architectureOf = (
   };
 };
 
-/** Includes models of nested recipes. */
+/** True if all merged models are adapters, including models of nested recipes. */
 export const isOfAdapters = (recipe: Recipe, isAdapter: (model: string) => boolean): boolean =>
   [...recipe.models, ...recipe.companions].some(({ model }) =>
     typeof model === 'string' ? isAdapter(model) : isOfAdapters(valueAt(recipe.nested, model), isAdapter),

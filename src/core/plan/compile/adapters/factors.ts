@@ -31,19 +31,21 @@ type SummedMatrix = FactorFormula<Operand>['terms'][number];
 
 export interface FactorOptions {
   readonly rsLora: boolean;
-  /** For both matrices. */
+  /** Dtype of both matrices. */
   readonly dtype: ArithmeticDtype | undefined;
-  /** At most for a sum; exact for a change by formula. */
+  /** The maximum rank of a sum; the exact one of a change by formula. */
   readonly rank: number | undefined;
-  /** A nested recipe's factors are not written, so that no rank is needed. */
+  /** True for a nested recipe, whose factors are not written, so that no rank is needed. */
   readonly isNested: boolean;
   readonly method: string;
 }
 
 /**
+ * Returns the factors of a change.
+ *
  * - A single adapter of weight 1 is copied byte for byte.
  * - A sum concatenates factors: A = [A₁; A₂; …], B = [f₁B₁, f₂B₂, …], with scale c and c · fᵢ = weightᵢ ·
- * scaleᵢ. If all these products are equal, every f is 1 and both keep their bits.
+ *   scaleᵢ. If all these products are equal, every f is 1 and both keep their bits.
  * - A sum above the maximum rank, and a change by formula, are truncated (`truncated`).
  *
  * @param parameter of the base
@@ -130,7 +132,7 @@ export const factorsOf = (
 };
 
 /**
- * By truncated singular value decomposition, with output scale 1.
+ * Truncates a singular value decomposition, with output scale 1.
  *
  * @param terms with their scales
  * @param summed the matrix to decompose
@@ -162,7 +164,7 @@ const truncated = (
   };
 };
 
-/** The dtype that all factors share, or float32. */
+/** Returns the dtype that all factors share, or float32. */
 const dtypeOfTruncated = (terms: readonly Term[], wanted: ArithmeticDtype | undefined): FactorDtype => {
   const dtypes = terms.flatMap(({ a, b }) => [a.source.dtype, b.source.dtype]);
   const [common, ...others] = new Set<Dtype>(wanted === undefined ? dtypes : [wanted]);
@@ -179,7 +181,7 @@ const dtypeOfTruncated = (terms: readonly Term[], wanted: ArithmeticDtype | unde
 const copyOf = ({ source }: Factor, dtype: Dtype): PlannedExpression =>
   source.dtype === dtype ? { kind: 'copy', source } : { kind: 'linear', terms: [{ source, weight: 1 }] };
 
-/** In a larger matrix: by rows from row `at`, or by columns from column `at`. */
+/** Places a matrix in a larger one: by rows from row `at`, or by columns from column `at`. */
 const placed = (
   along: 'rows' | 'columns',
   { source, columns }: Factor,
@@ -189,7 +191,7 @@ const placed = (
     ? gatheredTensor(of, [[at, from, count]], source)
     : columnTensor({ columns: of, first: at, count: columns }, source);
 
-/** For matrices times factors: theirs if products are exact, otherwise float32 or float64. */
+/** Returns the dtype of matrices times factors: theirs if products are exact, otherwise float32 or float64. */
 const dtypeFor = (matrices: readonly Factor[], factors: readonly number[]): Dtype => {
   const dtypes = [...new Set(matrices.map(({ source }) => source.dtype))];
   const [only, ...others] = dtypes as [Dtype];
@@ -203,8 +205,8 @@ const dtypeFor = (matrices: readonly Factor[], factors: readonly number[]): Dtyp
 const isPowerOfTwo = (value: number): boolean => 2 ** Math.round(Math.log2(value)) === value;
 
 /**
- * PEFT computes `scale` from alpha: alpha / rank, or alpha / √rank with `rsLora`. Tries neighbouring numbers,
- * since rounding may move the last bit; if none is exact, the scale's last bit differs.
+ * Returns the alpha from which PEFT computes `scale`: alpha / rank, or alpha / √rank with `rsLora`. Tries
+ * neighbouring numbers, since rounding may move the last bit; if none is exact, the scale's last bit differs.
  */
 export const alphaFor = (scale: number, rank: number, rsLora: boolean): number => {
   const divisor = rsLora ? Math.sqrt(rank) : rank;

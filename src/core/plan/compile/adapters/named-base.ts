@@ -5,18 +5,18 @@ import { splitName, withName } from '../../../models/address/name.js';
 import { isBareAdapter, readAdapter } from '../../../models/reading/read-model.js';
 import { locateIfHere } from '../../../models/sources/locate.js';
 
-/** `BASE+ADAPTER` for a bare adapter; other models are unchanged. */
+/** Returns `BASE+ADAPTER` for a bare adapter; other models unchanged. */
 export const onBase = async (model: string, base: string): Promise<string> => {
   const address = await parseAddress(model);
   return (await isBareAdapter(address)) ? withBaseIn(address, base) : model;
 };
 
-/** `BASE+ADAPTER`, with the adapter's name in front. */
+/** Returns `BASE+ADAPTER`, with the adapter's name in front. */
 export const withBaseIn = ({ name, ...adapter }: ModelAddress, base: string): string =>
   withName(name, `${splitName(base).rest}+${printAddress(adapter)}`);
 
 /**
- * As an adapter names it, if available.
+ * Returns the base that an adapter names, if available.
  *
  * @throws BASE_NEEDED, READ_FAILED
  */

@@ -34,7 +34,7 @@ export const storedModel = (
   };
 };
 
-/** The nested recipe's first model, with the recipe's tensors. */
+/** Returns a nested recipe as a model: its first model, with the recipe's tensors. */
 export const asModel = (reference: ModelReference, composed: Composed): OpenedModel => {
   const [first] = composed.models;
   if (first === undefined) throw new Error('a recipe has a model');

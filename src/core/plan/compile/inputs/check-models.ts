@@ -5,7 +5,6 @@ import { checkCompatible, type Fit, warningOf } from './compatible.js';
 import { at, type OpenedModel } from './models.js';
 import type { Cached, PlanningSession } from './session.js';
 
-/** A model may not be given twice in one role. */
 export const refuseTwins = (models: readonly OpenedModel[]): void => {
   for (const [index, { role, checkpoint, operandOf, path }] of models.entries()) {
     // Comparing one tensor is enough: models differ in its byte range or formula.
@@ -30,11 +29,7 @@ export const refuseTwins = (models: readonly OpenedModel[]): void => {
   }
 };
 
-/**
- * A merge keeps only one configuration, so layers must agree.
- *
- * @throws CONFIG_MISMATCH
- */
+/** Refuses layers that differ, because a merge keeps only one configuration. */
 const checkLayers = (
   { checkpoint: a, architecture: { stacks, layers } }: OpenedModel,
   { checkpoint: b }: OpenedModel,

@@ -21,11 +21,11 @@ export interface Model {
   readonly architecture: Architecture;
 }
 
-/** In words, with the name of the model whose value the output keeps. */
+/** The difference in words, with the name of the model whose value the output keeps. */
 export interface Difference {
   readonly words: string;
   readonly kept?: string;
-  /** This recipe key decides the difference, so that no warning is needed. */
+  /** The recipe key that decides the difference, so that no warning is needed. */
   readonly decidedBy?: 'chatTemplate';
 }
 
@@ -45,17 +45,16 @@ export interface Fit {
 export interface Tolerated {
   /** Allows different numbers of layers. */
   readonly stacks?: boolean;
-  /** Skips the comparison of tokens. */
   readonly tokensAreDecided?: boolean;
 }
 
 /**
- * `first` and `other` must be able to share a base: names, family, layers, tying, tensors, shapes,
+ * Checks that `first` and `other` can share a base: names, family, layers, tying, tensors, shapes,
  * configuration and token ids. Reports a difference between whole models before the differences of tensors
  * that follow from it.
  *
- * @throws NAMING_MISMATCH, LAYER_COUNT_MISMATCH, TIED_MISMATCH, TENSOR_NAMES_DIFFER,
- * SHAPE_MISMATCH, DTYPE_MISMATCH, CONFIG_MISMATCH, TOKENIZER_MISMATCH, READ_FAILED, QUANTISED_WEIGHTS
+ * @throws NAMING_MISMATCH, LAYER_COUNT_MISMATCH, TIED_MISMATCH, TENSOR_NAMES_DIFFER, SHAPE_MISMATCH,
+ *   DTYPE_MISMATCH, CONFIG_MISMATCH, TOKENIZER_MISMATCH, READ_FAILED, QUANTISED_WEIGHTS
  */
 export const checkCompatible = async (
   first: Model,
@@ -81,10 +80,10 @@ export const checkCompatible = async (
 };
 
 /**
- * Vocabularies are compared afterwards.
+ * Checks all but vocabularies, which are compared afterwards.
  *
- * @throws NAMING_MISMATCH, CONFIG_MISMATCH for another family, LAYER_COUNT_MISMATCH,
- * TIED_MISMATCH, TENSOR_NAMES_DIFFER, QUANTISED_WEIGHTS
+ * @throws NAMING_MISMATCH, CONFIG_MISMATCH for another family, LAYER_COUNT_MISMATCH, TIED_MISMATCH,
+ *   TENSOR_NAMES_DIFFER, QUANTISED_WEIGHTS
  */
 export const checkStructure = (first: Model, other: Model, stacks: boolean): void => {
   checkArchitecture(first, other, stacks);
@@ -169,7 +168,7 @@ const checkNames = (first: Model, other: Model): NameDifferences => {
   };
 };
 
-/** Two classes on one base, such as a language model and a classifier. */
+/** True for two classes on one base, such as a language model and a classifier. */
 const classesDiffer = (first: Model, other: Model): boolean => {
   const [[a], [b]] = [classesIn(first.checkpoint.config), classesIn(other.checkpoint.config)];
   if (a === undefined || b === undefined || a === b || familyOf(first) !== familyOf(other)) return false;
@@ -199,7 +198,7 @@ const partDifferences = (first: Model, other: Model, { own, foreign }: NameDiffe
   ];
 };
 
-/** Extra tensors may be those of an unsupported quantisation, which explains missing weights. */
+/** Refuses tensors that may be those of an unsupported quantisation, which explains missing weights. */
 const refuseUnread = ({ checkpoint }: Model, names: readonly string[]): void => {
   const quantised = quantisedTensors(checkpoint.tensors.keys());
   const tensor = names.find((name) => quantised.has(name));

@@ -15,16 +15,14 @@ import type { Composed } from '../composed.js';
 import type { OpenedInputs } from './opened-inputs.js';
 import type { Cached } from './session.js';
 
-/** Caches of renamed tensors, and of one object for each frame. */
 const fusedTensors: Cached<UnplacedTensor> = { most: 1 << 20 };
 const fusedFrames: Cached<object> = { most: 512 };
 
 /**
- * As wanted, or as in the first model's files. Matrices of a fused tensor are planned separately, and written
- * one after another.
+ * Lays experts out as wanted, or as in the first model's files. Matrices of a fused tensor are planned
+ * separately, and written one after another.
  *
- * @throws INVALID_PARAMETER if the matrices differ in shape or dtype, or the output is an
- * adapter
+ * @throws INVALID_PARAMETER if the matrices differ in shape or dtype, or the output is an adapter
  */
 export const inExpertLayout = (
   composed: Composed,
@@ -89,7 +87,7 @@ export const inExpertLayout = (
   };
 };
 
-/** No file stores them separately: [in, out] matrices, and quantised ones. */
+/** Refuses to separate [in, out] and quantised matrices, which no file stores separately. */
 const refuseWhole = (tensors: readonly UnplacedTensor[]): void => {
   const whole = tensors.find(({ name, shape }) => fusedParameter.test(name) && shape.length === 3);
   if (whole !== undefined)
@@ -100,7 +98,7 @@ const refuseWhole = (tensors: readonly UnplacedTensor[]): void => {
     );
 };
 
-/** Experts that have scales or other tensors beside matrices cannot be fused. */
+/** Refuses to fuse experts that have scales or other tensors beside matrices. */
 const refuseParts = (tensors: readonly UnplacedTensor[], names: ExpertNames): void => {
   const part = tensors.find(({ name }) => ofOneExpert.test(name) && fusedNameOf(names, name) === undefined);
   if (part !== undefined)

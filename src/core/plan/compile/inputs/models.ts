@@ -24,9 +24,9 @@ import type { Model } from './compatible.js';
 /** A checkpoint, or a compiled nested recipe. */
 export interface OpenedModel extends Model {
   readonly role: string;
-  /** For a bare adapter, and for a nested recipe over bare adapters. */
+  /** The adapter; also set for a nested recipe over bare adapters. */
   readonly adapter?: AdapterModel;
-  /** A byte range of an input, or the formula that computes the tensor. */
+  /** Returns a byte range of an input, or the formula that computes the tensor. */
   operandOf(name: string): Operand | undefined;
   readonly path?: RecipePath | undefined;
   /** True if the method takes only some tensors. */
@@ -36,9 +36,9 @@ export interface OpenedModel extends Model {
   /** This and later fields are for nested recipes. Changed keys of `generation_config.json`. */
   readonly generationEdits?: (config: Edits) => Edits;
   readonly tokenizer?: TokenizerSource;
-  /** With the parameters it uses. */
+  /** The nested recipe, with the parameters it uses. */
   readonly recipe?: Readonly<Record<string, unknown>>;
-  /** Reproduces this model. */
+  /** Parameters that reproduce this model. */
   readonly complete?: CompleteRecipe;
   readonly unmatched?: readonly Unmatched[];
   readonly warnings?: readonly string[];
@@ -51,7 +51,6 @@ export interface Unmatched {
   readonly path: RecipePath;
 }
 
-/** A checkpoint and its name in a recipe. */
 export interface CheckpointReference {
   readonly role: string;
   readonly model: string;
@@ -61,7 +60,7 @@ export interface CheckpointReference {
 export type OpenedCheckpoint = Model & CheckpointReference & { readonly adapter?: Adapter };
 
 /**
- * Outputs will name them, so names must be distinct within a role.
+ * Opens models, with names that are distinct within a role, because outputs will name them.
  *
  * @throws NAME_CLASH, and the codes of `openModel`
  */
@@ -74,7 +73,7 @@ export const openModels = async (
   return tellApart(opened);
 };
 
-/** Dequantised, with separate experts. */
+/** Returns a checkpoint dequantised, with separate experts. */
 const asMerged = (checkpoint: CheckpointIndex): CheckpointIndex => separated(dequantised(checkpoint));
 
 const openWhole = async (model: ModelAddress, config?: GivenConfig): Promise<Reading> => ({
@@ -92,7 +91,7 @@ export const openModelOrAdapter = async (model: ModelAddress, config?: GivenConf
 };
 
 /**
- * Reports all missing ones in one error.
+ * Opens models, and reports all missing ones in one error.
  *
  * @param open the default refuses bare adapters
  * @throws the codes of `openModel`
@@ -124,7 +123,7 @@ export const openEach = async (
   return opened.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
 };
 
-/** How to make each file that is not a model, by role. */
+/** The program that makes each file that is no model, by role. */
 const madeInPython: Readonly<Record<string, string>> = {
   gates: 'the file of the routers that `python -m layerloom_gates` makes',
   gram: 'the file of Gram matrices that `python -m layerloom.train.grams` makes',
@@ -134,7 +133,7 @@ const madeInPython: Readonly<Record<string, string>> = {
 /** True for a file that is not a model but that a merge needs. */
 export const isNoModel = ({ role }: { readonly role: string }): boolean => Object.hasOwn(madeInPython, role);
 
-/** If all are of missing models, joins them; otherwise returns the first. */
+/** Joins errors of missing models; if there are others, returns the first. */
 const allMissing = (errors: readonly unknown[]): unknown => {
   const [first, ...others] = errors.filter((error) => isMissingModel(error));
   if (first === undefined) return errors[0];
@@ -152,7 +151,7 @@ const isMissingModel = (error: unknown): error is LayerloomError<'MODEL_NOT_FOUN
   error instanceof LayerloomError && error.code === 'MODEL_NOT_FOUND';
 
 /**
- * Adds parent folders.
+ * Adds parent folders to equal names.
  *
  * @throws NAME_CLASH if a name given as `NAME=PATH` is shared by two models of one role
  */
@@ -231,7 +230,7 @@ export const plannedInput = ({
   };
 };
 
-/** Leaves an error that has a position in the recipe. */
+/** Adds a position in the recipe to an error, unless it has one. */
 export const at = (error: unknown, path: RecipePath | undefined): unknown => {
   if (!(error instanceof LayerloomError) || error.context.recipePath !== undefined) return error;
   return path === undefined ? error : error.with({ recipePath: path });

@@ -15,7 +15,7 @@ import { type Cached, PlanningSession } from './session.js';
 
 /** Distinct checkpoints of recipes, nested ones included. */
 export interface OpenedInputs {
-  /** In the order of a plan's `inputs`. */
+  /** The checkpoints, in the order of a plan's `inputs`. */
   readonly checkpoints: readonly OpenedCheckpoint[];
   /**
    * The model's index in `checkpoints`, by its spelling in a recipe.
@@ -23,11 +23,10 @@ export interface OpenedInputs {
    * @throws RangeError if the model was not opened
    */
   indexOf(model: string): number;
-  /** For complete recipes; each spelling has a distinct name. */
+  /** Returns a spelling's text for complete recipes; each has a distinct name. */
   textOf(model: string): string;
   /** The index of the base that an adapter's configuration names, if available. */
   baseNamed(base: string | undefined): number | undefined;
-  /** For planning over these inputs. */
   readonly session: PlanningSession;
 }
 
@@ -46,7 +45,7 @@ export const modelsIn = (...recipes: readonly Recipe[]): ReadonlySet<string> =>
   ]);
 
 /**
- * Reads headers and small files, but no weights; includes nested recipes.
+ * Opens models of recipes, nested ones too: headers and small files, no weights.
  *
  * @throws NAME_CLASH, and the codes of `openCheckpoint`
  */
@@ -113,7 +112,8 @@ const basesNamed = async (opened: readonly OpenedCheckpoint[]): Promise<OpenedCh
 };
 
 /**
- * Call before weights are read for a plan: the engine refuses the plan if a file changes later.
+ * Records files' states before weights are read for a plan: the engine refuses the plan if a file changes
+ * later.
  *
  * @param hashOf `samples` hashes parts of each file, `bytes` the whole file
  * @throws INPUT_CHANGED, READ_FAILED
@@ -138,7 +138,7 @@ export const observeInputs = async (
 
 const subsets: Cached<OpenedInputs> = { most: 64 };
 
-/** Inputs that one recipe uses, numbered from 0; cached in the session. */
+/** Returns the inputs that one recipe uses, numbered from 0; cached in the session. */
 export const inputsOf = (recipe: Recipe, inputs: OpenedInputs): OpenedInputs => {
   const references = referencesOf(recipe).map(({ model, role }) => ({
     at: inputs.indexOf(String(model)),
@@ -180,7 +180,7 @@ const subsetOf = (
   };
 };
 
-/** Spellings have distinct names, because methods take two spellings of one path for two models. */
+/** Returns distinct names of spellings, because methods take two spellings of one path for two models. */
 const modelTexts = (
   checkpoints: readonly OpenedCheckpoint[],
   indexes: ReadonlyMap<string, number>,
@@ -202,7 +202,7 @@ const modelTexts = (
   );
 };
 
-/** `NAME-2`, `NAME-3`, … */
+/** Returns the first free name: `NAME-2`, `NAME-3`, … */
 const freeName = (name: string, taken: ReadonlySet<string>): string => {
   let count = 2;
   while (taken.has(`${name}-${count}`)) count += 1;

@@ -17,7 +17,7 @@ export interface RecipeModels {
 }
 
 /**
- * In the output's vocabulary.
+ * Opens a recipe's models in the output's vocabulary.
  *
  * @param open opens a checkpoint, or compiles a nested recipe
  * @throws NAME_CLASH, and the codes of `inOneVocabulary`

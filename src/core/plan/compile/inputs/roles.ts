@@ -13,7 +13,7 @@ const lists: Readonly<Record<string, string>> = {
   gram: 'grams',
 };
 
-/** By recipe key, with nested recipes inlined. Keys of `lists` hold arrays. */
+/** Returns models by recipe key, with nested recipes inlined. Keys of `lists` hold arrays. */
 export const rolesOf = (models: readonly NamedModel[]): Record<string, unknown> => {
   const named = ({ checkpoint, recipe }: NamedModel) => recipe ?? checkpoint.name;
   const found: Record<string, unknown> = {};

@@ -3,7 +3,7 @@ import { TokenizerReader } from '../../../models/tokenizer/files/read-tokenizer.
 
 export interface Cached<T> {
   readonly most: number;
-  /** Never set: holds the results' type. */
+  /** Never set: holds the type of results. */
   readonly result?: T;
 }
 
@@ -14,7 +14,7 @@ export class PlanningSession {
   #counted = 0;
   readonly #results = new Map<Cached<unknown>, Map<string, unknown>>();
 
-  /** Unique within the session, for cache keys. */
+  /** Returns a number that is unique within the session, for cache keys. */
   idOf(value: object): number {
     const id = this.#ids.get(value) ?? this.#counted++;
     this.#ids.set(value, id);

@@ -7,7 +7,6 @@ import { quote } from '../../../models/tokenizer/files/words.js';
 import type { TensorReference } from '../../../tensor/reference.js';
 import type { Model } from '../inputs/compatible.js';
 
-/** Models cut to rows of tokens that all of them share. */
 export interface WithSharedRows<M extends Model> {
   readonly models: readonly M[];
   readonly isDecided: boolean;

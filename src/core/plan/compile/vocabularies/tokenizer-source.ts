@@ -4,7 +4,7 @@ import type { MergedVocabulary } from '../../../models/tokenizer/vocabulary.js';
 /** Changed keys of a configuration. */
 export type Edits = Readonly<Record<string, unknown>>;
 
-/** `files` replace the checkpoint's files of equal names. */
+/** The source of a tokenizer; `files` replace the checkpoint's files of equal names. */
 export interface TokenizerSource {
   readonly checkpoint: CheckpointIndex;
   readonly files: MergedVocabulary['files'];

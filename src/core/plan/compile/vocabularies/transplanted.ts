@@ -32,10 +32,10 @@ import {
 } from './vocabulary.js';
 
 /**
- * Embeddings and head get a row for each donor token, and `config.json` the donor's ids.
+ * Gives embeddings and head a row for each donor token, and `config.json` the donor's ids.
  *
- * @throws VOCABULARY_UNMERGEABLE; INVALID_PARAMETER if fewer than `k` tokens are shared; and
- * the codes of `transplantRows` and of reading tokenizers
+ * @throws VOCABULARY_UNMERGEABLE; INVALID_PARAMETER if fewer than `k` tokens are shared; and the codes of
+ *   `transplantRows` and of reading tokenizers
  */
 export const transplanted = async (
   model: OpenedModel,
@@ -100,7 +100,7 @@ export const transplanted = async (
   };
 };
 
-/** The donor's configuration overrides its tokenizer. */
+/** Returns the donor's special token ids; its configuration overrides its tokenizer. */
 const donorIds = ({ checkpoint: { config = {} } }: OpenedModel, { tokenizer }: ModelTokens): Edits => {
   const text = config['text_config'];
   const ofTokenizer = tokenizer.uses.map(([use, token]) => [`${use}_id`, tokenizer.ids.get(token) ?? null]);
@@ -166,7 +166,7 @@ const pursuit = ({
   return { kind: 'omp', k, of: (name) => donorTensor(model, donor, ofDonor, name) };
 };
 
-/** For the same role; for a head that the donor does not store, its embeddings. */
+/** Returns the donor's tensor of the same role; for a head that the donor does not store, its embeddings. */
 const donorTensor = (
   model: OpenedModel,
   donor: OpenedModel,
@@ -189,7 +189,6 @@ const donorTensor = (
   return storedTensor(donor, found);
 };
 
-/** The model's chat template is lost. */
 const otherTemplate = async (model: OpenedModel, donor: OpenedModel): Promise<string[]> => {
   const [own, theirs] = [await readChatTemplate(model.checkpoint), await readChatTemplate(donor.checkpoint)];
   if (own === undefined || own === theirs) return [];
@@ -199,7 +198,7 @@ const otherTemplate = async (model: OpenedModel, donor: OpenedModel): Promise<st
   ];
 };
 
-/** New rows of some tokens are 0. */
+/** Warns that new rows of some tokens are 0. */
 const rowless = ({ name, rows }: ModelTokens, { lacking }: TransplantedRows, made: NewRows): string[] => {
   const split = new Set(made.kind === 'subword' ? made.means.map(([id]) => id) : []);
   const without = lacking.filter(({ id }) =>

@@ -27,7 +27,7 @@ import type { Edits, TokenizerSource } from './tokenizer-source.js';
 
 export interface InVocabulary {
   readonly models: readonly OpenedModel[];
-  /** Later checks need not compare tokens. */
+  /** True if later checks need not compare tokens. */
   readonly isDecided: boolean;
   readonly tokenizer: TokenizerSource;
   readonly warnings: readonly string[];
@@ -149,7 +149,7 @@ export const withoutToken = (name: string, config: Edits, edits: Edits): string[
 const baseOf = ({ source, base = 0 }: TokenizerRequest): number =>
   source === 'base' || source === 'union' ? base : 0;
 
-/** The donor, or the first model with a tokenizer and as many rows. */
+/** Returns the donor, or the first model with a tokenizer and as many rows. */
 const ownerOf = (
   models: readonly OpenedModel[],
   donor: number,
@@ -248,7 +248,7 @@ const withVocabulary = (
 };
 
 /**
- * With the rows of its model's own vocabulary.
+ * Returns a stored tensor with the rows of its model's own vocabulary.
  *
  * @throws VOCABULARY_UNMERGEABLE for a computed tensor
  */

@@ -1,6 +1,6 @@
 /**
- * Each column's place among a stage's blocks, as PEFT's `block_butterfly_perm`; undefined if the columns do
- * not form such a stage.
+ * Returns each column's place among a stage's blocks, as PEFT's `block_butterfly_perm`; undefined if the
+ * columns do not form such a stage.
  */
 export const butterflyOrder = (
   columns: number,

@@ -8,7 +8,7 @@ const dot = (a: Float64Array, b: Float64Array): number => {
 };
 
 /**
- * Unit vectors [vector][input]: the columns of a stored matrix [input, vector], normalised. With
+ * Returns unit vectors [vector][input]: the columns of a stored matrix [input, vector], normalised. With
  * `orthogonal`, by the modified Gram-Schmidt process.
  */
 export const reflectionsOf = (

@@ -8,7 +8,6 @@ export type Range = readonly [begin: number, end: number];
 /** Elements of one sample, as in `exchange.py` and `parts.py`. */
 const sampleElements = 1024;
 
-/** Bytes per read. */
 export const chunkBytes = 1 << 20;
 
 /** Opens each file at its first read. Disposing closes all files. */

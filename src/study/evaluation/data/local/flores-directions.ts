@@ -1,6 +1,5 @@
 import { type EvaluationLanguage, mgsmLanguages } from './languages.js';
 
-/** A direction of translation. */
 export type Direction = readonly [source: EvaluationLanguage, target: EvaluationLanguage];
 
 /** The language's code in names of tasks: `swh`. */
@@ -11,7 +10,6 @@ export const taskOfDirection = ([source, target]: Direction): string =>
 
 const english = mgsmLanguages.filter(({ code }) => code === 'en');
 
-/** Returns the directions from English into a language and back. */
 export const directionsOf = (language: EvaluationLanguage): readonly Direction[] =>
   language.code === 'en'
     ? []
@@ -20,6 +18,5 @@ export const directionsOf = (language: EvaluationLanguage): readonly Direction[]
         [language, other],
       ]);
 
-/** Returns the tasks from English into a language and back. */
 export const floresTasksOf = (language: EvaluationLanguage): string[] =>
   directionsOf(language).map(taskOfDirection);

@@ -1,6 +1,5 @@
 import { valueAt } from '../../../../core/base/errors/lookup.js';
 
-/** A language of benchmarks. */
 export interface EvaluationLanguage {
   /** The name in experiments, in lower case: `swahili`. */
   readonly name: string;
@@ -37,7 +36,6 @@ export const languages: readonly EvaluationLanguage[] = rows
     return { name, code, flores, iso3 };
   });
 
-/** How a benchmark's tasks spell a language. */
 export type Spelling = 'name' | 'code' | 'flores' | 'iso3';
 
 /** Returns the languages with these spellings, separated by `|`, in their order. */

@@ -20,7 +20,6 @@ export interface LocalTask {
   readonly template: string;
   /** The needed files, for messages. Set only if the hub has no data. */
   readonly needed?: string;
-  /** Returns the task settings that depend on the existing files. */
   readonly settingsFor?: (files: DataFiles) => object;
   /**
    * Writes the task's rows as JSON lines.

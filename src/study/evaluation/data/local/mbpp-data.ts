@@ -32,7 +32,6 @@ const invalidData = (file: string, reason: string): LayerloomError =>
  * Returns the test set, and worked examples if the file has them.
  *
  * @param shots number of wanted examples
- * @throws DATA_INVALID
  */
 const readMbpp = async (
   file: string,
@@ -61,7 +60,7 @@ const readMbpp = async (
   return { problems, examples };
 };
 
-/** The hub has only English data. */
+/** Tasks in all languages; the hub has only English data. */
 export const mbppTaskNames: readonly string[] = mgsmLanguages.map(({ code }) => `layerloom_mbpp_${code}`);
 
 export const localMbppTask = (task: string): LocalTask | undefined => {

@@ -15,7 +15,6 @@ type KeysOf<Union> = Union extends unknown ? keyof Union : never;
 /** The type of a property in the members of a union that have it. */
 type ValueOf<Union, Key> = Union extends unknown ? (Key extends keyof Union ? Union[Key] : never) : never;
 
-/** A value, or a list of values to try. */
 type Grid<Value> = Value | readonly Value[];
 
 /** Parameters that differ from those of recipes. */
@@ -73,7 +72,6 @@ export const furtherReference = z.strictObject({
 
 const reference = z.union([text, furtherReference]);
 
-/** Defaults of an experiment's merges. */
 export const mergeSettings = z.strictObject({
   dtype: setting(dtypeSchema.optional(), {
     meaning: 'Output dtype of merges without their own: `bfloat16`, `float32`, …',

@@ -46,7 +46,6 @@ const letters: Readonly<Record<string, string>> = {
   window: 'last',
 };
 
-/** Prefixes of words in names. */
 const words: Readonly<Record<string, string>> = { others: 'o-', norms: 'n-', schedule: '', decay: '' };
 
 /**

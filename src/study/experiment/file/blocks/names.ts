@@ -45,7 +45,6 @@ export const checkName = (name: string, mark: Mark, kind: keyof typeof reserved)
     });
 };
 
-/** `FILE:LINE:COLUMN`, for messages about a second place. */
 export const placeOf = (mark: Mark): string => {
   const { file, line, column } = locationOf(mark);
   return `${file}:${line}:${column}`;

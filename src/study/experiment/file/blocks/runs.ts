@@ -9,15 +9,15 @@ import { absoluteModel } from './models.js';
 import { checkName, type ModelNames } from './names.js';
 
 export interface Run {
-  /** Absolute path of the checkpoints' folder. */
+  /** Absolute path of the folder of checkpoints. */
   readonly path: string;
-  /** In ascending order. */
+  /** Steps in ascending order. */
   readonly steps: readonly number[];
 }
 
 export type Runs = ReadonlyMap<string, Run>;
 
-/** As in recipes of `NAME=RUN`. */
+/** Names a checkpoint as in recipes of `NAME=RUN`. */
 const checkpointName = (run: string, step: number): string => `${run}-${step}`;
 
 /**
@@ -51,7 +51,6 @@ export const runsOf = async (
   return runs;
 };
 
-/** Returns the checkpoints of runs, to compare windows with. */
 export const checkpointReferences = (runs: Runs): FurtherReference[] =>
   [...runs].flatMap(([name, { path, steps }]) =>
     steps.map((step) => ({
@@ -62,5 +61,4 @@ export const checkpointReferences = (runs: Runs): FurtherReference[] =>
     })),
   );
 
-/** True for an entry that averages checkpoints. */
 export const isOfRuns = ({ entries }: Mapping): boolean => entries.has('run');

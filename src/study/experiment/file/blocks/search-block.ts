@@ -47,5 +47,4 @@ export const searchSchema = z.strictObject({
 /** `search:` of an experiment given as an object; files use snake case. */
 export type SearchBlock = Given<z.input<typeof searchSchema>>;
 
-/** The settings of a search, with defaults. */
 export type SearchSettings = z.output<typeof searchSchema>;

@@ -12,7 +12,6 @@ import type { OpenModel, TimeLeft } from '../requests/time-left.js';
 import { isBatchWorking } from './batch-at-work.js';
 import type { ScoringOrder } from './scoring-order.js';
 
-/** Milliseconds between two looks for finished merges. */
 const lookEveryMs = 1000;
 
 const isRecent = (at: number | undefined): boolean =>
@@ -53,7 +52,6 @@ export class ModelQueue {
   /** Missing merges, with the time of the last look, and whether a batch might still make them. */
   readonly #absent = new Map<string, { readonly at: number; readonly mayCome: boolean }>();
   readonly #watched: WatchedRecord;
-  /** The record that was read last, and its open models by name. */
   #listed: { readonly of: ExperimentRecord; readonly total: number } | undefined;
   #open = new Map<string, ModelToScore>();
   /** Tasks of open models without a score in the record. */

@@ -14,7 +14,6 @@ export interface ScoreFailure extends ScoreError {
   readonly weights: string;
   readonly model: string;
   readonly task: string;
-  /** ISO 8601. */
   readonly at: string;
 }
 

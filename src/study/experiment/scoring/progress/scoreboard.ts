@@ -102,7 +102,6 @@ export class Scoreboard {
   }
 }
 
-/** @returns undefined without `evaluate:`, or with one for another program */
 const settingsOf = ({ evaluate }: ExperimentRecord): EvaluationSettings | undefined => {
   try {
     return evaluate === undefined ? undefined : parseEvaluation(evaluate, '/');

@@ -14,7 +14,6 @@ export interface Taken {
 
 /** Chooses the models that lanes score next; a lane is a program that holds one model after another. */
 export class ScoringOrder {
-  /** Patterns of names, most urgent first. */
   readonly #first: readonly string[];
   readonly #loading = new LoadingOrder();
   readonly #reader = new ContentsReader();
@@ -36,7 +35,6 @@ export class ScoringOrder {
     this.#inPlace = inPlace;
   }
 
-  /** Reads the contents of new models. */
   learn(models: readonly ModelToScore[]): Promise<void> {
     // Serialised, so that lanes do not read the same contents twice.
     this.#learning = this.#learning.then(() => this.#learn(models));

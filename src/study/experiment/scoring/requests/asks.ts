@@ -7,7 +7,6 @@ import type { AskedRows } from '../../../evaluation/rows.js';
 import { examine } from '../../../store/claims/claim-file.js';
 import { taskFolder } from './evaluation-folders.js';
 
-/** The part of an experiment that an evaluation is to score. */
 export interface Asks extends AskedRows {
   readonly only?: readonly string[] | undefined;
   readonly part?: Part | undefined;

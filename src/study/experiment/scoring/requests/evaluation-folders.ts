@@ -8,7 +8,6 @@ import { evaluationsName, ResultFiles } from '../../../evaluation/result-files.j
 import { acquire, type ClaimFile, examine, staleAfterMs } from '../../../store/claims/claim-file.js';
 import { clockAt } from '../../../store/claims/clock.js';
 
-/** Folders in which an evaluation removes files. */
 const folders = ['.claims', '.runs', '.views', 'failures', 'logs', 'runs', 'tasks'];
 
 /**
@@ -44,7 +43,6 @@ export const claimIn = async (
   return await acquire(join(claims, name), clockAt(join(claims, clockName)), about);
 };
 
-/** First part of the names of a folder of task files, and of its claim. */
 export const taskFolder = '.tasks-';
 
 /**

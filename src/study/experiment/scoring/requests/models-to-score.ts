@@ -40,7 +40,6 @@ export const ownLanguages = ({ merges, references }: ScorableModels): string[] =
   ]),
 ];
 
-/** Returns the models to score, references first. */
 export const modelsToScore = (
   record: ScorableModels,
   settings: EvaluationSettings,

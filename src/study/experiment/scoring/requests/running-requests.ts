@@ -5,16 +5,13 @@ import { RequestCounter } from '../../../evaluation/harness/harness-progress.js'
 import { evaluationsName } from '../../../evaluation/result-files.js';
 import type { RunningRequests } from './time-left.js';
 
-/** Log of a model's runs, in `evaluations/logs`. */
 export const logNameOf = (model: string): string => `${model.replace(/[^\w.+-]/g, '_')}.log`;
 
 /** A run is considered dead after so many milliseconds without a write. */
 const quietMs = 300_000;
 
-/** Bytes read from a log's end. */
 const tailBytes = 1 << 20;
 
-/** The harness logs this at the beginning of each run. */
 const beginning = 'Selected tasks';
 
 /**

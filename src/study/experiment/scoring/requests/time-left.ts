@@ -47,7 +47,6 @@ export class TimeLeft {
     this.#pace = paceOf(results);
   }
 
-  /** Requests by the harness's bars. */
   get requests(): RunningRequests[] {
     return [...this.#running].flatMap(([model, { requests }]) =>
       requests === undefined ? [] : [{ model, ...requests }],
@@ -72,7 +71,6 @@ export class TimeLeft {
     this.#pace = paceOf(this.#results);
   }
 
-  /** Null if a duration is unknown. */
   secondsOf(models: readonly OpenModel[]): number | null {
     const each = models.map((model) => this.#secondsOf(model));
     const known = each.filter((seconds) => seconds !== undefined);

@@ -39,7 +39,6 @@ interface TrainedPath {
   readonly model: string;
   readonly path: string;
   readonly folder: string;
-  /** The folders from the model's to the training's. */
   readonly within: readonly string[];
   readonly manifest: Manifest;
 }
@@ -133,7 +132,6 @@ export interface TrainedProblems {
   readonly count: number;
   /** Number of scored problems that could be compared with the rows. */
   readonly known: number;
-  /** The training's folder. */
   readonly directory: string;
 }
 

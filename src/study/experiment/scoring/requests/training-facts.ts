@@ -20,7 +20,6 @@ const schema = z.object({
   models: z.array(trainedModel),
 });
 
-/** Facts about the training of a study's models. */
 export type TrainingFacts = z.output<typeof schema>;
 
 /**

@@ -10,14 +10,16 @@ export const backendIn = ({ backend, modelArgs, arguments: others }: EvaluationS
 /** A run of the harness that draws an answer to each problem of a task. */
 export interface TaskSample {
   readonly task: string;
-  /** Counted from 0. */
   readonly sample: number;
 }
 
 export const samplesOf = (task: string, settings: EvaluationSettings): TaskSample[] =>
   Array.from({ length: settings.repeatsOf(task) }, (_, sample) => ({ task, sample }));
 
-/** Equal for answers to the same problems that were asked alike. Only such answers make one score. */
+/**
+ * Returns a text that is equal for answers to the same problems that were asked alike. Only such answers make
+ * one score.
+ */
 export const askedAlike = ({
   result: { rows, n, taskVersion, promptHash, fewshot, backend },
 }: FoundResult): string => JSON.stringify([rows, n, taskVersion, promptHash, fewshot, backend]);
@@ -65,7 +67,6 @@ const startOf = (set: readonly FoundResult[]): string =>
     .sort()
     .at(-1) ?? '';
 
-/** Returns the samples without a result. */
 export const lackingSamples = (
   results: readonly FoundResult[],
   weights: string,

@@ -119,7 +119,7 @@ const baselines = [
   { value: 'expert', label: 'the best single expert' },
 ] as const;
 
-/** The follow-up's Fig. 2. */
+/** Charts of gains (the follow-up's Fig. 2). */
 export const Gains = ({ data }: { data: ReportData }) => {
   const tables = gainTables(data);
   const [id, setId] = useState(tables[0]?.id ?? '');

@@ -2,7 +2,6 @@ import { groupBy } from '../../../../core/base/errors/lookup.js';
 import { fixed } from '../../../scores/reading/score-table.js';
 import type { PageTask } from './data.js';
 
-/** Formats a score like tables: 32.4 for a share. */
 export const showScore = (
   value: number | null,
   { unit, digits }: Pick<PageTask, 'unit' | 'digits'>,
@@ -16,7 +15,7 @@ export const showNumber = (value: number): string => {
     : String(short);
 };
 
-/** `1e-5` if all are equal, else `1e-5 for math-1 and math-2, 1.9e-5 for swh-1`. */
+/** Formats thresholds: `1e-5` if all are equal, else `1e-5 for math-1 and math-2, 1.9e-5 for swh-1`. */
 export const showThresholds = (
   experts: readonly { readonly name: string; readonly threshold: number }[],
 ): string => {
@@ -50,7 +49,6 @@ export const spaced = (ticks: readonly number[], at: (tick: number) => number): 
   return kept;
 };
 
-/** `bottomTransition` → `bottom transition` */
 export const words = (name: string): string => name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 
 /** Rounds ties to even as the published tables do: shares of 4096 rows often end in a 5. */
@@ -60,7 +58,7 @@ export const sixDecimals = (fraction: number): string => {
   return (scaled - below === 0.5 && below % 2 === 0 ? below / 1e6 : fraction).toFixed(6);
 };
 
-/** A fraction in percent with two significant digits, in any range: `0.031`, `12`, `5e37`. */
+/** Formats a fraction in percent with two significant digits, in any range: `0.031`, `12`, `5e37`. */
 export const twoDigits = (fraction: number): string => {
   const percent = 100 * fraction;
   if (percent === 0) return '0';
@@ -68,5 +66,5 @@ export const twoDigits = (fraction: number): string => {
   return percent >= 100 ? percent.toFixed(0) : percent.toPrecision(2);
 };
 
-/** A chosen share without needless digits: 0.1 is `10 %`. */
+/** Formats a chosen share without needless digits: 0.1 is `10 %`. */
 export const percent = (share: number): string => `${Number((100 * share).toPrecision(3))} %`;

@@ -158,7 +158,6 @@ export const indices = (key: string, [left, listed]: Pair, first = 0): Saying =>
   },
 });
 
-/** A string with a letter for each layer. */
 export const letters = (key: string, words: Readonly<Record<string, string>>): Saying => {
   const back = backWords(words);
   return {

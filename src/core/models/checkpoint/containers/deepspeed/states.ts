@@ -39,7 +39,6 @@ export interface NamedShape {
   readonly shape: Shape;
 }
 
-/** The part of a model's state that one rank saved. */
 export interface ModelState {
   /** Trained parameters by optimizer group, in the order of the group's flat vector. */
   readonly groups: readonly (readonly NamedShape[])[];
@@ -50,7 +49,6 @@ export interface ModelState {
   readonly shared: readonly (readonly [alias: string, name: string])[];
 }
 
-/** The part of the optimizer's state that one rank saved. */
 export interface OptimizerState {
   readonly stage: number;
   /** Number of ranks. */

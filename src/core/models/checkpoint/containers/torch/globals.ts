@@ -4,7 +4,6 @@ import { short } from '../short-name.js';
 import { invalidTorchFile, unsupported } from './refusals.js';
 import { emptyDict, globalName, isTensor, type StorageValue, tupleItems, type Value } from './values.js';
 
-/** Dtypes of typed storages, by torch's class. */
 const storages: Readonly<Record<string, Dtype>> = {
   DoubleStorage: 'F64',
   FloatStorage: 'F32',

@@ -6,7 +6,6 @@ import { checkTensorName, short } from '../short-name.js';
 import { unsupported } from './refusals.js';
 import { type DictValue, isDict, isTensor, type TensorValue, type Value } from './values.js';
 
-/** Keys under which trainers nest a state dict. */
 export const usualKeys = ['state_dict', 'model', 'module'];
 
 export const tensorsOf = (

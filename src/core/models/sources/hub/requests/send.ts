@@ -140,7 +140,6 @@ export const discard = (body: Answer['body']): void => {
 
 const mostSaid = 500;
 
-/** Returns the hub's reason from a header, in parentheses. */
 export const reasonGiven = (headers: Readonly<Record<string, string>>): string => {
   const message = headers['x-error-message'];
   return message === undefined ? '' : ` (${message.slice(0, mostSaid)})`;

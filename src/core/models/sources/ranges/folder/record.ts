@@ -4,7 +4,6 @@ import { jsonOrNone } from '../../../../texts/json.js';
 import { isObject } from '../../../checkpoint/files/json.js';
 import { readSmallFile } from '../../../checkpoint/files/small-file.js';
 
-/** Identifies a file's content, as its source names it. */
 export interface FileContent {
   /** A unique name of the content: the ETag without quotes. */
   readonly etag: string;

@@ -9,7 +9,6 @@ import { readJsonObject } from '../../../../checkpoint/files/json.js';
 import { checkSideFile } from '../../../../checkpoint/files/small-file.js';
 
 export interface FileToPush {
-  /** Name in the repository. */
   readonly name: string;
   readonly path: string;
   readonly bytes: number;

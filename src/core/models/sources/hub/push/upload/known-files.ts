@@ -25,7 +25,6 @@ export const filesThere = async (
 
 export const sha256Of = (file: FileToPush): Promise<string> => hashOf(file, createHash('sha256'));
 
-/** @throws READ_FAILED */
 const hashOf = async ({ path }: FileToPush, hash: Hash): Promise<string> => {
   for await (const piece of (await UploadBlob.of(path)).read()) hash.update(piece as Buffer);
   return hash.digest('hex');
