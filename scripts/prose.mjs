@@ -1,10 +1,13 @@
 // Counts faults of prose in comments, documentation, help and messages.
 //
-//   node scripts/prose.mjs [--list] [--in PATH]... | --check | --lower
+//   node scripts/prose.mjs [--list] [--in PATH]... | --check | --lower | --sample N [--seed S] [--where]
 //
 // Prints counts by place; `--list` prints each fault as FILE:LINE: RULE: TEXT. `--check`, a part of the lint, fails if a
 // size is above its budget in `scripts/budgets.json`. `--lower` lowers budgets to the present sizes. Raising a budget is a
 // commit of its own that says what it buys.
+//
+// `--sample` prints N comments of src and N sentences of docs, for readers who judge whether each is understood. The seed
+// (1 by default) decides which; `--where` adds file and line.
 import { execFileSync } from 'node:child_process';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 
@@ -201,6 +204,51 @@ const linesIn = (pattern) =>
     .filter((file) => pattern.test(file))
     .reduce((sum, file) => sum + readFileSync(file, 'utf8').split('\n').length - 1, 0);
 
+/** Returns the number after an option. @param {string} option @param {number} otherwise */
+const numberOf = (option, otherwise) =>
+  args.includes(option) ? Number(args[args.indexOf(option) + 1]) : otherwise;
+
+const fewestWords = 8;
+
+/** Draws without replacement, in the order drawn (mulberry32). @param {readonly string[]} all @param {number} seed */
+const drawn = (all, seed) => {
+  let state = seed >>> 0;
+  const random = () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
+  };
+  const rest = [...all];
+  return Array.from({ length: Math.min(numberOf('--sample', 0), rest.length) }, () =>
+    rest.splice(Math.floor(random() * rest.length), 1),
+  ).flat();
+};
+
+/** Prints the samples that `--sample` asks for. */
+function printSample() {
+  /** @type {{ comments: string[]; sentences: string[] }} */
+  const pool = { comments: [], sentences: [] };
+  const isLong = (/** @type {string} */ text) => text.split(/\s+/).length >= fewestWords;
+  for (const file of files) {
+    const from = (/** @type {number} */ line) => (args.includes('--where') ? `  [${file}:${line}]` : '');
+    if (/^src\/.*\.(tsx?|cts)$/.test(file))
+      for (const { line, text } of commentsOf(readFileSync(file, 'utf8'), 'c'))
+        if (isLong(text)) pool.comments.push(`${text.replaceAll(/\s+/g, ' ').trim()}${from(line)}`);
+    if (/^docs\/.*\.md$/.test(file))
+      for (const { line, text } of paragraphsOf(readFileSync(file, 'utf8')))
+        for (const sentence of text.replaceAll(/\s+/g, ' ').split(/(?<=[.!?])\s+/))
+          if (isLong(sentence) && /^[^a-z].*[.!?:]$/.test(sentence))
+            pool.sentences.push(`${sentence.trim()}${from(line)}`);
+  }
+  const seed = numberOf('--seed', 1);
+  for (const [title, all] of Object.entries(pool)) {
+    console.log(`# ${title}\n`);
+    for (const [index, text] of drawn(all, seed).entries()) console.log(`${index + 1}. ${text}`);
+    console.log('');
+  }
+}
+
 const riddles = { code: 0, tests: 0, pages: 0 };
 for (const [key, number] of Object.entries(counts))
   riddles[/^comments test/.test(key) ? 'tests' : /^pages/.test(key) ? 'pages' : 'code'] += number;
@@ -217,7 +265,8 @@ const sizes = {
   'lines of python': linesIn(/^python\//),
 };
 
-if (args.includes('--check') || args.includes('--lower')) {
+if (args.includes('--sample')) printSample();
+else if (args.includes('--check') || args.includes('--lower')) {
   const file = new URL('budgets.json', import.meta.url);
   /** @type {Record<string, number>} */
   const budgets = JSON.parse(readFileSync(file, 'utf8'));
