@@ -38,9 +38,9 @@ export interface AttestOptions extends Pick<RunControls, 'threads' | 'signal' | 
 export interface Attestation {
   /** Absolute path of the output. */
   readonly out: string;
-  /** Null for a folder that no merge wrote, which is only signed. */
+  /** The statement; null for a folder that no merge wrote, which is only signed. */
   readonly statement: WrittenStatement | null;
-  /** Null unless `key` or `keyless` was given. */
+  /** The signature; null unless `key` or `keyless` was given. */
   readonly signature: WrittenSignature | null;
   /** Absolute path of the bill of materials; null unless `bom` was given. */
   readonly bom: string | null;

@@ -7,7 +7,7 @@ import { recipeFrom } from '../core/plan/export/own-recipe.js';
 import { type MergePlanOptions, planMerge } from './plan-merge.js';
 
 export interface ExportOptions extends MergePlanOptions {
-  /** Only `mergekit`, the default. */
+  /** The dialect to write. Only `mergekit`, the default, is known. */
   dialect?: (typeof exportDialects)[number] | undefined;
   /**
    * The working directory of the program that will read the recipe, for relative paths. Default: this

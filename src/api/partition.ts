@@ -47,7 +47,7 @@ export interface PartitionOptions {
 /** A partition, its files, and warnings about formats that cannot express it. */
 export interface PartitionResult {
   readonly partition: Partition;
-  /** Absolute paths. */
+  /** Absolute paths of the files written. */
   readonly files: readonly string[];
   readonly warnings: readonly string[];
 }

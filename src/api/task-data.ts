@@ -10,7 +10,7 @@ import { localTaskOf } from '../study/evaluation/data/local/local-data.js';
 export interface TaskData {
   /** The benchmark's title: `BELEBELE`. */
   readonly benchmark: string;
-  /** As experiments name it: `swahili`. */
+  /** The language, as experiments name it: `swahili`. */
   readonly language: string;
   /** The harness's name of the task. */
   readonly task: string;

@@ -28,7 +28,7 @@ export interface TrainInitOptions {
 
 /** The directory of a run or a sweep, with the settled values of its runs. */
 export interface TrainingFiles {
-  /** Absolute path. */
+  /** Absolute path of the directory. */
   readonly out: string;
   readonly files: readonly string[];
   /**

@@ -50,7 +50,7 @@ const methods = [
 
 const fetching = ['download', 'pull', 'fetch', 'get'];
 
-/** Undefined for a command. */
+/** Returns what to use in place of a word that is no command; undefined if nothing is known. */
 export const inPlaceOf = (word: string): string | undefined => {
   if (methods.includes(plainWord(word))) return 'it is a method, which a recipe names and merge runs';
   return fetching.includes(word) ? 'a command fetches the models that it needs by --download' : undefined;

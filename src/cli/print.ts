@@ -89,7 +89,7 @@ export const hasColours = (): boolean =>
 
 export const stdoutColours = () => colours.createColors(hasColours());
 
-/** Undefined if stdout is no terminal. */
+/** Returns the terminal's width; undefined if stdout is no terminal. */
 export const columns = (): number | undefined =>
   process.stdout.isTTY ? process.stdout.columns || undefined : undefined;
 

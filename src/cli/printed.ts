@@ -33,7 +33,7 @@ import type { AdapterSummary } from './text/models/inspect-adapter.js';
 // Output of commands with `--json`: the document, or the last line after events. scripts/python-results.mjs
 // makes the types of the Python package from these.
 
-/** Without the formula, which is internal and may change between versions. */
+/** A tensor of a printed plan, without the formula, which is internal and may change between versions. */
 export interface PrintedTensor extends Omit<PlannedTensor, 'expression'> {
   readonly expression: Readonly<Record<string, unknown>>;
 }
@@ -101,7 +101,7 @@ export interface PlannedBatch {
   /** Cost of scoring merges in place, without writing them. */
   readonly inPlace: CostInPlace;
   readonly time: {
-    /** At the rate of an earlier run in the same directory or store; null without one. */
+    /** Estimate at the rate of an earlier run in the same directory or store; null without one. */
     readonly merging: { readonly seconds: number; readonly by: MeasuredMerging } | null;
     readonly scoring: ScoringTime | null;
   };

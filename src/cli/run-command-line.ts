@@ -53,7 +53,7 @@ export interface ReportedError {
   readonly warnings: readonly string[];
 }
 
-/** With Python's parameter names instead of options. */
+/** Describes an error to Python, with Python's parameter names instead of options. */
 export const describeError = (error: unknown, args: readonly string[], program: Command): ReportedError => {
   const known = asLayerloomError(error, args, program, pythonName);
   const { message, ...described } = known?.toJSON() ?? internal(error);
@@ -94,7 +94,7 @@ const asLayerloomError = (
   return error instanceof CommanderError ? usageErrorOf(error, args, program) : undefined;
 };
 
-/** Undefined for a parameter from a file. */
+/** Returns the option that sets a parameter; undefined for a parameter from a file. */
 const optionOf = (
   { code, details, context }: LayerloomError,
   args: readonly string[],

@@ -29,7 +29,7 @@ const { foreignBelow } =
 const file = join(__dirname, 'layerloom.cjs');
 const source = readFileSync(file, 'latin1');
 
-/** Undefined if the user has no cache folder or has disabled Node's compile cache. */
+/** Returns the folder of compiled code; undefined without a cache folder, or if Node's compile cache is disabled. */
 const folder = (): string | undefined => {
   const { XDG_CACHE_HOME: cache = '', HOME: home = '', NODE_DISABLE_COMPILE_CACHE: off = '' } = process.env;
   const parent = isAbsolute(cache) ? cache : isAbsolute(home) ? join(home, '.cache') : undefined;
@@ -102,7 +102,7 @@ const writeCompiled = (path: string, script: import('node:vm').Script, into: str
     // Node's recursive mkdir never returns if the parent accepts no directories, such as /proc.
     for (const each of [dirname(dirname(into)), dirname(into), into])
       if (!existsSync(each)) {
-        // With sudo the home is another user's, who could not replace our folder.
+        // Under sudo the home belongs to another user, who could not replace a folder of ours.
         if (statSync(dirname(each)).uid !== process.getuid?.()) return;
         mkdirSync(each, { mode: 0o700 });
       }

@@ -6,7 +6,7 @@ export interface Finding {
   readonly subject: string;
   readonly mark: Mark;
   readonly text: string;
-  /** Undefined if nothing needs to be done. */
+  /** The remedy; undefined if nothing is needed. */
   readonly remedy?: string | undefined;
 }
 

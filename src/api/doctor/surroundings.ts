@@ -10,7 +10,7 @@ import { type Finding, ok, warning } from './finding.js';
 
 export interface HubCacheFacts {
   readonly path: string;
-  /** Undefined if the directory does not exist. */
+  /** Number of models; undefined if the directory does not exist. */
   readonly models: number | undefined;
   /** The reason why it cannot be read, if it may exist. */
   readonly unread?: string;
@@ -19,9 +19,9 @@ export interface HubCacheFacts {
 /** lm_eval, as `layerloom evaluate` finds it. */
 export interface HarnessFacts {
   readonly command: string;
-  /** Found through the PATH, or the Python that has the module. */
+  /** Path of the command, found through the PATH or the Python that has the module. */
   readonly file: string | undefined;
-  /** Undefined if the command is not a Python script, or if its environment does not state the version. */
+  /** Version; undefined if the command is not a Python script, or if its environment does not state the version. */
   readonly version: string | undefined;
 }
 

@@ -59,7 +59,7 @@ ${children.map((child) => `    ${child.path.at(-1)}) ${functionOf(child)} ;;`).j
 }`;
 };
 
-/** For zsh, to be sourced or saved as `_layerloom` in `fpath`. */
+/** Writes completion for zsh, to be sourced or saved as `_layerloom` in `fpath`. */
 export const zshCompletion = (commands: readonly CommandDescription[]): string => `#compdef layerloom
 # zsh completion for layerloom, made by: layerloom completion zsh
 ${commands.map((command) => functionText(command, commands)).join('\n\n')}

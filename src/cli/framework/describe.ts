@@ -34,12 +34,12 @@ export interface OptionGroup {
   readonly options: readonly OptionDescription[];
 }
 
-/** As plain data, for references and shell completion. */
+/** A command as plain data, for references and shell completion. */
 export interface CommandDescription {
   /** The words after `layerloom`: `['experiment', 'init']`; empty for the program. */
   readonly path: readonly string[];
   readonly description: string;
-  /** For example `layerloom swap --task <model> --lang <model> [options]`. */
+  /** The usage line, such as `layerloom swap --task <model> --lang <model> [options]`. */
   readonly usage: string;
   /** The heading in `layerloom --help`, without its colon; absent for the program and for subcommands. */
   readonly group?: string;
@@ -49,7 +49,7 @@ export interface CommandDescription {
   readonly subcommands: readonly string[];
 }
 
-/** In the order of help, each before its subcommands, without hidden options. */
+/** Lists commands in the order of help, each before its subcommands, without hidden options. */
 export const describeCommands = (program: Command): CommandDescription[] => describe(program, []);
 
 const describe = (command: Command, path: readonly string[]): CommandDescription[] => {

@@ -91,7 +91,7 @@ const widestTerm = 26;
 /** Least width of a description beside its term; a narrower one stands below. */
 const narrowestText = 34;
 
-/** At the terminal's width, or at 80 columns. */
+/** Layout of help: at the terminal's width, or at 80 columns. */
 export const helpLayout: HelpConfiguration = {
   minWidthToWrap: 20,
   prepareContext(this: Help) {

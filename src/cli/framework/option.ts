@@ -25,7 +25,7 @@ export interface OptionDeclaration<Value = unknown, Always extends boolean = boo
   readonly flags: string;
   readonly words: string;
   readonly facts: OptionFacts;
-  /** For the compiler alone; absent at run time. */
+  /** Types for the compiler alone; absent at run time. */
   readonly given?: { readonly value: Value; readonly always: Always };
 }
 

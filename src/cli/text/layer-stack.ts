@@ -95,7 +95,7 @@ const tintsOf = (names: readonly string[], colours: Colors) => {
   };
 };
 
-/** In the model's shade and colour. Each mixture of models has its own shade. */
+/** Returns a function that draws a layer in its model's shade and colour. Each mixture of models has its own shade. */
 const painter = (origins: readonly Origin[], names: readonly string[], colours: Colors) => {
   const tint = tintsOf(names, colours);
   const mixed = [...new Set(origins.map(({ from }) => itemAt(from, 0)))].filter(

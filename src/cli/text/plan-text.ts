@@ -12,7 +12,7 @@ import { columns, textWidth } from '../print.js';
 import { downloadRows } from './download-text.js';
 import { drawLayers } from './layer-stack.js';
 
-/** If memory limits the threads, also that of all wanted threads. */
+/** Writes the memory of a plan. If memory limits the threads, also that of all wanted threads. */
 const describeMemory = ({ shards }: MergePlan, wanted: number): string => {
   const need = memoryOf(shards.flatMap(({ tensors }) => tensors));
   const threads = mostThreads(need, wanted);
@@ -20,7 +20,7 @@ const describeMemory = ({ shards }: MergePlan, wanted: number): string => {
   return `about ${formatBytes(memoryWith(need, threads))} private, with ${counted(threads, 'thread')}${more}`;
 };
 
-/** With final parameters: `Layer swap: bottom 5, top 2, …`. */
+/** Writes a recipe with its final parameters: `Layer swap: bottom 5, top 2, …`. */
 export const describeRecipe = ({ title, recipe, form }: MergePlan): string => {
   const settings = Object.entries(recipe).map(([key, value]) =>
     // Parameters that the picture of layers shows.

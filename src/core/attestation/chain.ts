@@ -2,19 +2,19 @@
 export type LinkState =
   /** The model from which the chain starts. */
   | 'asked'
-  /** Found, with the stated SHA-256. */
+  /** The file was found, with the stated SHA-256. */
   | 'same'
   /** Other files were found in its place. */
   | 'different'
-  /** Not on this machine. */
+  /** The file is not on this machine. */
   | 'missing'
-  /** Not comparable: the statement has no SHA-256. */
+  /** The file cannot be compared, because the statement has no SHA-256. */
   | 'unidentified';
 
 /** A model in a chain, with the models from which it was made. */
 export interface ChainModel {
   readonly name: string;
-  /** Absolute; null if the model is not on this machine. */
+  /** Absolute path; null if the model is not on this machine. */
   readonly path: string | null;
   readonly link: LinkState;
   /** A package URL, if stated. */

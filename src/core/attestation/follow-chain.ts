@@ -209,7 +209,7 @@ const byModel = (inputs: readonly StatedInput[]): readonly StatedInput[][] =>
   );
 
 interface RecordFound {
-  /** Undefined if the record is missing or unreadable. */
+  /** The record; undefined if it is missing or unreadable. */
   readonly read?: WrittenRecord;
   /** Why the record cannot be compared. */
   readonly fault?: string;

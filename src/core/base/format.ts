@@ -1,6 +1,6 @@
 const units = ['B', 'kB', 'MB', 'GB', 'TB', 'PB'] as const;
 
-/** In decimal units, as the hub does: `16.1 GB`. */
+/** Writes bytes in decimal units, as the hub does: `16.1 GB`. */
 export const formatBytes = (bytes: number): string => {
   const exponent = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log10(Math.max(bytes, 1)) / 3)));
   const value = bytes / 1000 ** exponent;

@@ -44,7 +44,7 @@ export interface ExportedModel {
   readonly file: string;
   readonly type: GgufType;
   readonly bytes: number;
-  /** Null if no program of llama.cpp was found that loads the file. */
+  /** The test that llama.cpp loads the file; null if none of its programs was found. */
   readonly loaded: LoadedOnce | null;
   /** Name of the statement in `out`, if one was written. */
   readonly statement: string | null;

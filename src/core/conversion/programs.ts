@@ -8,7 +8,7 @@ import { findProgram } from '../programs/find-program.js';
 export interface Program {
   readonly name: string;
   readonly command: string;
-  /** Undefined if the user gave a command. */
+  /** The program's path; undefined if the user gave a command. */
   readonly path?: string;
 }
 

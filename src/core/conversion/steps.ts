@@ -12,7 +12,7 @@ export interface StepContext {
   readonly model: string;
   /** Programs' output is appended. */
   readonly log: string;
-  /** For temporary files. */
+  /** Directory for temporary files. */
   readonly directory: string;
   readonly signal?: AbortSignal | undefined;
 }
@@ -28,7 +28,7 @@ const lastMatch =
 
 const units: Readonly<Record<string, number>> = { '': 1, k: 1e3, M: 1e6, G: 1e9, T: 1e12 };
 
-/** As tqdm prints it: `133M`, `1.08G`. */
+/** Parses a size as tqdm prints it: `133M`, `1.08G`. */
 const size = (text: string): number =>
   Number.parseFloat(text) * (units[text.replace(/[\d.]/g, '')] ?? Number.NaN);
 

@@ -14,7 +14,7 @@ export type Solver =
       readonly kind: 'factorise';
       readonly program: NativeProgram;
       readonly value: number;
-      /** From 1 to the matrix's smaller extent. */
+      /** Rank, from 1 to the matrix's smaller extent. */
       readonly rank: number;
       readonly share: number;
       readonly key: bigint;

@@ -56,7 +56,7 @@ export const parseShardSize = (size: string | number): number => {
 /** An input file that may become an output shard unchanged. */
 export interface InputFile {
   readonly bytes: number;
-  /** By tensor, in bytes. */
+  /** Sizes by tensor, in bytes. */
   readonly tensors: ReadonlyMap<string, number>;
 }
 

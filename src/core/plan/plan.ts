@@ -55,7 +55,7 @@ export interface PlannedTensor {
   /** Offsets in the shard's file. */
   readonly begin: number;
   readonly end: number;
-  /** Null outside the layers. */
+  /** Layer number; null outside the layers. */
   readonly layer: number | null;
   readonly expression: PlannedExpression;
   /** The whole tensor in the file, if this is a part; parts are contiguous. */
@@ -68,7 +68,7 @@ export interface PlannedShard {
   readonly bytes: number;
   /** The input file that this whole shard equals, header included. The engine may link to the file. */
   readonly verbatim?: { readonly input: number; readonly file: number };
-  /** In file order. */
+  /** Tensors in file order. */
   readonly tensors: readonly PlannedTensor[];
 }
 
@@ -78,7 +78,7 @@ export interface PlannedInput extends Origin {
   readonly role: string;
   readonly name: string;
   readonly path: string;
-  /** For a base with an adapter; `path` then joins both paths with a plus. */
+  /** Parts of a base with an adapter; `path` then joins both paths with a plus. */
   readonly adapted?: Pick<AdaptedFrom, 'base' | 'adapter' | 'config'>;
   readonly files: readonly FileIdentity[];
 }
@@ -105,7 +105,7 @@ export interface Cost {
 /** Weights of hub models that a plan reads and this machine lacks. */
 export interface PlannedDownload {
   readonly bytes: number;
-  /** In the order of the plan's inputs. */
+  /** Models in the order of the plan's inputs. */
   readonly models: readonly {
     /** `org/name@COMMIT`. */
     readonly model: string;

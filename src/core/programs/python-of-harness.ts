@@ -36,7 +36,7 @@ const isLauncher = ([first]: readonly string[]): boolean => first === undefined 
 /** The first bytes of a script, which name its interpreter. */
 const headBytes = 1024;
 
-/** From `#!/usr/bin/python3`, or from pip's `'''exec' PYTHON "$0"`. */
+/** Returns the interpreter of `#!/usr/bin/python3`, or of pip's `'''exec' PYTHON "$0"`. */
 const interpreterOf = async (script: string): Promise<string | undefined> => {
   const file = await open(script);
   try {

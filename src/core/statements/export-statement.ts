@@ -10,7 +10,7 @@ import {
 /** A program that an export ran, with facts that identify it. */
 export interface StatedProgram {
   readonly name: string;
-  /** As the program prints its version. */
+  /** The version, as the program prints it. */
   readonly version?: string | undefined;
   /** SHA-256 of the program's file. */
   readonly sha256?: string | undefined;

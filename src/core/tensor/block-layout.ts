@@ -17,7 +17,7 @@ export type BlockType = keyof typeof types;
 
 export const blockTypes = Object.keys(types) as readonly BlockType[] as readonly [BlockType, ...BlockType[]];
 
-/** Undefined if whole blocks do not fill the row. */
+/** Returns the bytes of a row of elements; undefined if whole blocks do not fill the row. */
 export const bytesOfRow = (type: BlockType, width: number): number | undefined => {
   const [elements, bytes] = types[type];
   return width % elements === 0 ? (width / elements) * bytes : undefined;

@@ -6,7 +6,7 @@ export type CodeKind = (typeof codeKinds)[number];
 export const bitsOfCode = (codes: CodeKind): number =>
   codes === 'E2M1' || codes === 'U4' || codes === 'NF4' || codes === 'FP4' ? 4 : 8;
 
-/** As `Codes::Order` in native/jobs/program.hpp. */
+/** Orders of codes, as `Codes::Order` in native/jobs/program.hpp. */
 export const codeOrders = ['across', 'swapped', 'interleaved', 'down'] as const;
 
 export type CodeOrder = (typeof codeOrders)[number];
@@ -23,7 +23,7 @@ export interface CodesInRows {
   readonly stride: number;
 }
 
-/** Not an integer if rows do not fill whole bytes. */
+/** Returns the bytes of the codes; not an integer if rows do not fill whole bytes. */
 export const bytesOfCodes = (
   { codes, order, rows, stride }: Omit<CodesInRows, 'width'>,
   matrices: number,

@@ -48,7 +48,7 @@ export interface TensorChange {
   readonly kind: string;
 }
 
-/** Undefined above 2⁵³ − 1, or if a partial product reaches 2⁶⁴. */
+/** Returns the number of elements; undefined above 2⁵³ − 1, or if a partial product reaches 2⁶⁴. */
 export const elementCount = (shape: Shape): number | undefined => {
   // A product that float64 holds exactly was computed exactly.
   const small = shape.reduce((product, extent) => product * extent, 1);
@@ -61,7 +61,7 @@ export const elementCount = (shape: Shape): number | undefined => {
   return count <= BigInt(Number.MAX_SAFE_INTEGER) ? Number(count) : undefined;
 };
 
-/** Undefined above 2⁵³ − 1, or if elements do not fill whole bytes. */
+/** Returns the bytes of elements; undefined above 2⁵³ − 1, or if elements do not fill whole bytes. */
 export const byteLength = (dtype: Dtype, elements: number): number | undefined => {
   const bytes = (elements * bitsOf(dtype)) / 8;
   return Number.isSafeInteger(bytes) ? bytes : undefined;

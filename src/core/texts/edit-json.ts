@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { keyOf } from './json.js';
 import { walkJson } from './walk-json.js';
 
-/** For a key of the outermost object, or of an object inside it; undefined removes the key. */
+/** An edit of a key of the outermost object, or of an object inside it; undefined removes the key. */
 export interface JsonEdit {
   readonly path: readonly [key: string] | readonly [key: string, inner: string];
   readonly value: unknown;
@@ -54,7 +54,7 @@ export const objectPlaces = (
   return { root, inner };
 };
 
-/** Undefined if the path does not exist. */
+/** Returns the text of the value at a path; undefined if the path does not exist. */
 export const textAt = (text: string, [key, innerKey]: JsonEdit['path']): string | undefined => {
   const { root, inner } = objectPlaces(text, new Set([key]));
   const { properties = [] } = (innerKey === undefined ? root : inner.get(key)) ?? {};
@@ -65,7 +65,7 @@ export const textAt = (text: string, [key, innerKey]: JsonEdit['path']): string 
   return undefined;
 };
 
-/** Written exactly as spelt. */
+/** A number that is written exactly as spelt. */
 export class SpeltNumber {
   readonly spelling: string;
 
@@ -107,7 +107,7 @@ export const editJson = (text: string, edits: readonly JsonEdit[]): string => {
 };
 
 interface Style {
-  /** Undefined if the first key is on its object's line. */
+  /** White space before the first key; undefined if that key is on its object's line. */
   readonly indent: string | undefined;
   /** Text between a comma and the next key; `colon` is the text between a key and its value. */
   readonly behindComma: string;
@@ -169,7 +169,7 @@ const changesOf = (
   return pieces;
 };
 
-/** In the style of the surroundings. */
+/** Writes a value in the style of the surroundings. */
 const spelt = (value: unknown, { indent, behindComma }: Style, unit: string): string => {
   const numbers: string[] = [];
   const mark = randomUUID();

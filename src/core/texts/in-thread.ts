@@ -22,10 +22,10 @@ type Answer = { readonly value: unknown } | { readonly reason: string } | { read
 
 const everyMs = 50;
 
-/** Several times the need of the largest tokenizers. */
+/** Limit, several times what the largest tokenizers need. */
 const mostMegabytes = 2048;
 
-/** For a library that reads texts from outside. A call that exceeds its time ends the thread. */
+/** A thread for a library that reads texts from outside. A call that exceeds its time ends the thread. */
 export class LibraryThread {
   readonly #worker: Worker;
   #left = 0;

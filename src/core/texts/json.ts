@@ -9,7 +9,7 @@ export interface JsonReading {
   readonly mostValues?: number | undefined;
 }
 
-/** For files that layerloom wrote and someone may have edited, such as large plans. */
+/** Limits for files that layerloom wrote and someone may have edited, such as large plans. */
 export const ownFile: JsonReading = { mostValues: 64_000_000 };
 
 /** A duplicate key in an object: readers take the first or the last. */
@@ -54,7 +54,7 @@ export const parseJson = (
   return value;
 };
 
-/** Undefined for refused text, which no schema accepts. */
+/** Parses JSON; undefined for refused text, which no schema accepts. */
 export const jsonOrNone = (source: string | Uint8Array, reading?: JsonReading): unknown => {
   try {
     return parseJson(source, reading);

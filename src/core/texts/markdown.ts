@@ -8,7 +8,7 @@ export interface FencedBlock {
   readonly end: number;
 }
 
-/** Without line ends. */
+/** Yields lines without their line ends. */
 function* linesOf(
   text: string,
 ): Generator<{ readonly line: string; readonly begin: number; readonly next: number }> {
@@ -35,7 +35,7 @@ export const frontMatterOf = (card: string): string | undefined => {
 
 const opening = /^ {0,3}(?<fence>`{3,}|~{3,})[ \t]*\{?\.?(?<language>[^\s`}]*)/;
 
-/** As CommonMark defines them, outside lists and quotations. */
+/** Returns fenced blocks as CommonMark defines them, outside lists and quotations. */
 export const fencedBlocks = (card: string): FencedBlock[] => {
   const blocks: FencedBlock[] = [];
   let open: { readonly fence: string; readonly language: string; readonly begin: number } | undefined;

@@ -1,6 +1,6 @@
 import { TextRefused } from './text-refused.js';
 
-/** As in Python's reader, so that recursive code stays within its stack. */
+/** Deepest nesting, as in Python's reader, so that recursive code stays within its stack. */
 const deepest = 1000;
 
 /** Twice the number in any configuration, list of tokens or index. */
@@ -144,7 +144,7 @@ export const walkJson = (text: string, events: JsonEvents = {}, mostValues = usu
   if (at < text.length) refuse();
 };
 
-/** From 1. */
+/** Returns line and column, which count from 1. */
 export const placeIn = (text: string, at: number): string => {
   let line = 1;
   let begin = 0;

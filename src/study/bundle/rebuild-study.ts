@@ -38,7 +38,7 @@ export interface RebuiltStudy {
   readonly files: number;
   readonly bytes: number;
   readonly merges: number;
-  /** Null without `experts`. */
+  /** Merges made again; null without `experts`. */
   readonly again: MadeAgain | null;
   readonly warnings: readonly string[];
 }

@@ -45,7 +45,7 @@ const mostHashedBytes = 1 << 16;
 export interface SmallFile {
   readonly name: string;
   readonly size: number;
-  /** Undefined for a larger file. */
+  /** The file's bytes; undefined for a larger file. */
   readonly content: Buffer | undefined;
 }
 

@@ -8,7 +8,7 @@ export interface Pace {
   readonly results: number;
   /** Seconds of a problem, loading included; undefined if never measured. */
   secondsPerProblem(task: string): number | undefined;
-  /** Null rows mean all. Undefined if neither a result nor the benchmark states the number. */
+  /** Returns the number of problems; undefined if neither a result nor the benchmark states it. Null rows mean all. */
   problemsIn(task: string, rows: Rows | null): number | undefined;
   /** Seconds of one model; undefined if never measured. */
   secondsOf(task: string, rows: Rows | null): number | undefined;

@@ -30,7 +30,7 @@ export interface ResultIdentity {
   /** SHA-256 over the harness's prompt hashes, in order of problems; empty without samples. */
   readonly promptHash: string;
   readonly fewshot: number;
-  /** As in the harness's `--seed`: `0,1234,1234,1234`. */
+  /** The seeds, as in the harness's `--seed`: `0,1234,1234,1234`. */
   readonly seed: string;
   /** The requested rows, end exclusive; null for all. */
   readonly rows: readonly [from: number, to: number] | null;

@@ -41,7 +41,7 @@ export interface EvaluationSettings
   readonly include: readonly string[];
   /** Worked examples before a problem; undefined: the task's default. */
   fewshotOf(task: string): number | undefined;
-  /** Null for the task's default, or if the task generates nothing. */
+  /** Returns the most tokens of an answer; null for the task's default, or if the task generates nothing. */
   maxTokensOf(task: string): number | null;
   /** How a task's answers are drawn; undefined: greedily. */
   samplingOf(task: string): Sampling | undefined;

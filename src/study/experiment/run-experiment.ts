@@ -94,7 +94,7 @@ export const runExperiment = (
   );
 };
 
-/** Says on model cards which problems, scored before this run, the experts were trained on. */
+/** Returns sentences for model cards: which problems, scored before this run, the experts were trained on. */
 const trainedNotes = async (out: string, former: ExperimentRecord): Promise<string[]> => {
   const { problems } = await trainingFactsOf(out, former, await scoredTexts(out, former));
   return problems.map((trained) => `${describeTrained(trained)}.`);

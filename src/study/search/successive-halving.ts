@@ -123,7 +123,7 @@ export const successiveHalving = async (searching: Searching): Promise<number> =
 
 /** A forecast step, whose figures are upper bounds. */
 export interface ForecastStep {
-  /** As the step's later `title`: `rung 2`. */
+  /** Title, equal to the step's later `title`: `rung 2`. */
   readonly title: string;
   /** The row after the last one that configurations are scored on. */
   readonly limit: number;

@@ -16,17 +16,17 @@ export const trainedRoles = ['task', 'language', 'joint', 'math-sft'] as const;
 
 export interface PlannedModel {
   readonly step: number;
-  /** Relative to the run's directory. */
+  /** Path relative to the run's directory. */
   readonly path: string;
 }
 
 export interface PlannedRun extends Omit<RunFacts, 'method'> {
   readonly name: string;
-  /** Relative to the training's directory. */
+  /** Path relative to the training's directory. */
   readonly path: string;
   readonly preset: string;
   readonly role: (typeof trainedRoles)[number];
-  /** Null for math alone. */
+  /** The language of the run; null for math alone. */
   readonly language: string | null;
   readonly method: 'full' | 'lora';
   /** The row's values, in camel case. */

@@ -31,7 +31,7 @@ export const inspectCommand = async (options: InspectCommandOptions): Promise<vo
   }
 };
 
-/** With its adapter, if any, or a bare adapter. */
+/** Opens a model with its adapter, if any, or a bare adapter. */
 const openForInspection = async (
   model: string,
 ): Promise<{ readonly checkpoint?: CheckpointIndex; readonly adapter?: Adapter }> => {

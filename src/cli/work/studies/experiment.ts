@@ -116,7 +116,7 @@ export const nextOf = (file: string): string =>
     argument(join(dirname(file), basename(file, extname(file)))),
   );
 
-/** From the working directory to `folder`. */
+/** Rewrites paths of models, relative to the working directory, as paths relative to `folder`. */
 const modelsFrom = async (
   folder: string,
   { base, tasks, languages, references, selectedBy }: StudyModels,
@@ -148,7 +148,7 @@ const dataFrom = (folder: string, directory: string): string => {
   return wayFrom(folder, directory);
 };
 
-/** Absolute paths and hub names are unchanged. */
+/** Returns a model's path relative to a folder. Absolute paths and hub names are unchanged. */
 export const pathFrom = async (folder: string, model: string): Promise<string> => {
   const address = await parseAddress(model);
   return printAddress(

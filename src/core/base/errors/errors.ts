@@ -156,7 +156,7 @@ export const withPath = (error: unknown, path: string): unknown => {
   return error;
 };
 
-/** Only reasons that users can remove. Others keep the system's words for administrators. */
+/** Reasons that users can remove, in plain words. Others keep the system's words for administrators. */
 const plainReasons: Readonly<Record<string, string>> = {
   ENOENT: 'no such file or directory',
   ENOTDIR: 'a part of its path is a file, not a directory',

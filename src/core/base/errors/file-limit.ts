@@ -17,7 +17,7 @@ const reachedLimit = (): string | undefined => {
 const nameIn = ({ errno, code, message }: NodeJS.ErrnoException): string | undefined =>
   /\bE[MN]FILE\b/.exec(errno === undefined ? message : (code ?? ''))?.[0];
 
-/** Undefined for errors that the limit on open files did not cause. */
+/** Returns a message about the limit on open files; undefined if the limit did not cause the error. */
 export const fileLimitOf = (error: Error): string | undefined => {
   const name = nameIn(error) ?? (isModuleMissing(error) ? reachedLimit() : undefined);
   return name === undefined

@@ -11,7 +11,7 @@ export const propertyAt = <V>(record: Readonly<Record<string, V>>, key: string):
   return record[key] as V;
 };
 
-/** Undefined for inherited keys such as `toString`. */
+/** Returns a record's own value; undefined for inherited keys such as `toString`. */
 export const ownValue = <V>(record: Readonly<Record<string, V>>, key: string): V | undefined =>
   Object.hasOwn(record, key) ? record[key] : undefined;
 

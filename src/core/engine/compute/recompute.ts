@@ -27,7 +27,7 @@ export interface Sample {
 /** A tensor, or a file header, that differs from the merge computed again. */
 export interface DifferentTensor {
   readonly file: string;
-  /** Null for a header. */
+  /** The tensor's name; null for a header. */
   readonly tensor: string | null;
   /** Offset in the file of the first difference found. */
   readonly at: number;

@@ -33,7 +33,7 @@ export class Hashing {
   }
 
   /**
-   * Hashes a file; without hash or error if the pool is stopped.
+   * Hashes a file. The result has neither hash nor error if the pool is stopped.
    *
    * @param mayWait false to begin at once, without a second file
    */

@@ -16,7 +16,7 @@ export interface AnalysedModel {
 export interface TensorRows {
   readonly rows: number;
   readonly parametersPerRow: number;
-  /** Null outside the layers. */
+  /** Layer number; null outside the layers. */
   readonly layer: number | null;
   /** The name after `layers.N.`, or the whole name outside the layers. */
   readonly module: string;

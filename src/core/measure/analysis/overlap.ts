@@ -6,7 +6,7 @@ import type { MavVectors } from './analysis.js';
 
 /** Overlap of two experts' changes in one layer, outside the layers, or overall. */
 export interface OverlapPart {
-  /** Null outside the layers, and for the whole model. */
+  /** Layer number; null outside the layers, and for the whole model. */
   readonly layer: number | null;
   /** Cosine between the task vectors; null if one is 0, or if sums overflow. */
   readonly cosine: number | null;

@@ -6,7 +6,7 @@ import type { Statistic, UnitKind } from './rules.js';
 /** A layer, or a module of a layer, with its shares of both experts' changes. */
 export interface Unit {
   readonly layer: number;
-  /** Null for the whole layer. */
+  /** The module; null for the whole layer. */
   readonly module: MeasuredModule | null;
   /** Each expert's shares over all units add up to 1. */
   readonly task: number;

@@ -6,7 +6,7 @@ import type { SideFileDifference } from './side-file-differences.js';
 /** A model in a comparison. */
 export interface ComparedModel {
   readonly name: string;
-  /** Absolute. */
+  /** Absolute path of the model. */
   readonly path: string;
   readonly family: string;
   readonly layers: number;
@@ -41,9 +41,9 @@ export interface ElementDifferences {
   readonly relative: number | null;
   /** The first difference: in bits, or as a number if the dtypes differ. */
   readonly first: {
-    /** In row-major order, from 0. */
+    /** Position in row-major order, from 0. */
     readonly index: number;
-    /** By dimension. */
+    /** Index in each dimension. */
     readonly position: readonly number[];
   };
 }
@@ -67,23 +67,23 @@ export type TensorState =
 export interface StoredAs {
   readonly dtype: Dtype;
   readonly shape: Shape;
-  /** Absolute. */
+  /** Absolute path of the file. */
   readonly file: string;
 }
 
 export interface TensorComparison {
   readonly name: string;
-  /** Null outside the layers. */
+  /** Layer number; null outside the layers. */
   readonly layer: number | null;
   /** The name after `layers.N.`, or the whole name outside the layers. */
   readonly module: string;
   readonly state: TensorState;
-  /** Null if the model lacks the tensor. */
+  /** The tensor in model `a`; null if the model lacks it. */
   readonly a: StoredAs | null;
   readonly b: StoredAs | null;
-  /** From A, or from B if A lacks the tensor. */
+  /** Number of elements in A, or in B if A lacks the tensor. */
   readonly elements: number;
-  /** Null if all bits are equal, or elements cannot be compared. */
+  /** The measured differences; null if all bits are equal, or elements cannot be compared. */
   readonly difference: ElementDifferences | null;
 }
 
@@ -94,7 +94,7 @@ export interface Comparison {
   readonly equal: boolean;
   /** True if both have the same tensors and shapes, and all elements are equal numbers. */
   readonly sameValues: boolean;
-  /** In A's order, then those only in B. */
+  /** Tensors in A's order, then those only in B. */
   readonly tensors: readonly TensorComparison[];
   /** `config.json`, tokenizer and other files beside the weights. */
   readonly sideFiles: readonly SideFileDifference[];

@@ -3,7 +3,7 @@ import type { FactorDtype } from '../../native/solve.js';
 
 export interface ExtractedTensor {
   readonly name: string;
-  /** Null outside the layers. */
+  /** Layer number; null outside the layers. */
   readonly layer: number | null;
   readonly role: 'attention' | 'feedForward' | 'embedding' | 'head' | 'other';
   /** [out, in], as stored. */

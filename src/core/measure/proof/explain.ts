@@ -24,7 +24,7 @@ export const explain = async (evidence: Evidence, wrong: readonly string[]): Pro
   return faults.toSorted((a, b) => b.tensors.length - a.tensors.length);
 };
 
-/** Returns undefined if a kind of fault needs bytes outside the sample. */
+/** Catches the error of a kind of fault that needs bytes outside the sample, and returns undefined. */
 const unlessOutside = async <T>(found: Promise<T>): Promise<T | undefined> => {
   try {
     return await found;

@@ -18,7 +18,7 @@ export type ProvenState = 'equal' | 'rounding' | 'different' | 'missing' | 'addi
 /** A tensor of an output, compared with the expected one. */
 export interface ProvenTensor {
   readonly name: string;
-  /** Null outside the layers. */
+  /** Layer number; null outside the layers. */
   readonly layer: number | null;
   readonly state: ProvenState;
   /** The stored dtype; null if the tensor is missing. */
@@ -53,12 +53,12 @@ export interface MergeProof extends RunCost {
   readonly against: string;
   readonly method: string;
   readonly inputs: readonly VerifiedInput[];
-  /** Null if everything was compared; otherwise the verdict holds for drawn tiles only. */
+  /** The drawn tiles; null if everything was compared. The verdict holds for drawn tiles only. */
   readonly sample: ProofSample | null;
   readonly verdict: ProofVerdict;
   /** True for `intact` only. */
   readonly intact: boolean;
-  /** In the order of the expected merge, then additional tensors. */
+  /** Tensors in the order of the expected merge, then additional ones. */
   readonly tensors: readonly ProvenTensor[];
   /** The fault that explains most tensors; null if nothing differs. */
   readonly fault: Fault | null;

@@ -9,7 +9,7 @@ export interface MismatchedTensor {
 
 /** A library's verdict on whether a folder's files have each tensor that the configuration describes. */
 export interface LoadingVerdict {
-  /** Null if it could not be checked. */
+  /** Whether the output loads; null if it could not be checked. */
   readonly loads: boolean | null;
   /** Versions of the libraries, by name. */
   readonly by: Readonly<Record<string, string>>;

@@ -26,7 +26,7 @@ export interface CheckedSignature extends SignedBy {
 /** A file of an output, compared with what it should be. */
 export interface VerifiedFile {
   readonly file: string;
-  /** Null if missing. */
+  /** Size on disk; null if the file is missing. */
   readonly bytes: number | null;
   /**
    * `equal`: by SHA-256 or, against the inputs, by bytes. `unrecorded`: only its size or name is known.
@@ -73,11 +73,11 @@ export interface OutputVerification extends RunCost {
   readonly files: readonly VerifiedFile[];
   /** Files and folders (`NAME/`) not written with the output; without caches of git and the hub. */
   readonly unlisted: readonly string[];
-  /** Null unless the output was compared with its inputs. */
+  /** The computation again; null unless the output was compared with its inputs. */
   readonly againstInputs: RecomputedTiles | null;
-  /** Null if it has none. */
+  /** The statement; null if the output has none. */
   readonly statement: CheckedStatement | null;
-  /** Null unless `key` or `identity` was given. */
+  /** The signature; null unless `key` or `identity` was given. */
   readonly signature: CheckedSignature | null;
   /** Verdict of the libraries that load it; null unless `loads` was given. */
   readonly loading: LoadingVerdict | null;

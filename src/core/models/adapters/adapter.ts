@@ -71,9 +71,9 @@ export interface AdapterConfig {
   readonly loraBias: boolean;
   /** True if a tied head has the change of the embeddings (`ensure_weight_tying`). */
   readonly keepsTie: boolean;
-  /** By `rank_pattern`, else `r`. */
+  /** Returns a module's rank, by `rank_pattern`, else `r`. */
   readonly rankOf: NumberOf;
-  /** By `alpha_pattern`, else `lora_alpha`. */
+  /** Returns a module's alpha, by `alpha_pattern`, else `lora_alpha`. */
   readonly alphaOf: NumberOf;
   readonly modulesToSave: readonly string[];
   readonly targetModules: readonly string[] | string | undefined;

@@ -2,7 +2,7 @@ import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
 import { isObject } from '../checkpoint/files/json.js';
 import { byCanonicalName } from './canonical-names.js';
 
-/** In a model with tied embeddings: a tensor that is a copy of another. */
+/** A tensor that is a copy of another, in a model with tied embeddings. */
 export interface Tie {
   readonly copy: string;
   readonly source: string;

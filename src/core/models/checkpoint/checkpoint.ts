@@ -59,7 +59,7 @@ export interface CheckpointIndex extends Origin {
   readonly folder?: string;
   readonly files: readonly FileIdentity[];
   readonly metadata: readonly Readonly<Record<string, string>>[];
-  /** In file order, then in order of data. */
+  /** Tensors in file order, then in order of data. */
   readonly tensors: ReadonlyMap<string, TensorReference>;
   /** The tensors by their names in the files, if reading renamed them. */
   readonly stored?: ReadonlyMap<string, TensorReference>;

@@ -81,7 +81,7 @@ const qwenLayers = (dense: Config, layers: number): Config => ({
 /** Returns a class in DeepSeek's code on the hub, for `auto_map`. */
 const deepseekCode = (name: string): string => ['deepseek-ai/deepseek-moe-16b-base', name].join('--');
 
-/** In mergekit-moe's order (`mergekit.moe`, 0.1.5). Without `architecture`, the first that fits is used. */
+/** Layouts in mergekit-moe's order (`mergekit.moe`, 0.1.5). Without `architecture`, the first that fits is used. */
 export const mixtureLayouts: readonly MixtureLayout[] = [
   {
     title: 'Mixtral',

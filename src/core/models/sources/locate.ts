@@ -40,7 +40,7 @@ export const locate = async (model: ModelAddress): Promise<FoundModel> => {
   });
 };
 
-/** For `DIR#ADAPTER`: says which adapters the directory holds. */
+/** Says which adapters a directory holds, for `DIR#ADAPTER`. */
 const otherAdapters = async (at: string): Promise<string | undefined> => {
   const { directory } = splitAdapter(at) ?? {};
   const names = directory === undefined ? [] : await adaptersIn(directory);

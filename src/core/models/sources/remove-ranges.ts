@@ -14,7 +14,7 @@ import { remoteSources } from './sources.js';
 export interface RangeCacheSelection {
   /** `org/name` for all commits, or `org/name@commit` with a whole or abbreviated hash. */
   readonly models?: readonly string[] | undefined;
-  /** Only models unused for this many milliseconds, among `models` if given. */
+  /** Milliseconds: only models unused for this long are removed, among `models` if given. */
   readonly unusedFor?: number | undefined;
   readonly dryRun?: boolean | undefined;
   readonly env?: NodeJS.ProcessEnv | undefined;

@@ -7,7 +7,7 @@ import { someTokens } from './files/words.js';
 /** An output's tokens, and how they differ from the donor's files. */
 export interface OutputTokens {
   readonly ids: ReadonlyMap<string, number>;
-  /** In order of ids. */
+  /** Added tokens in order of ids. */
   readonly added: Tokenizer['added'];
   readonly changed: boolean;
   readonly stripped: ReadonlySet<string>;

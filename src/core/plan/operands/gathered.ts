@@ -14,7 +14,7 @@ export interface GatheredTensor {
   readonly rows: number;
   /** Ascending by `to`, without overlaps. */
   readonly runs: readonly RowRun[];
-  /** From the first used row to the last; each `from` is relative to the range's start. */
+  /** The range from the first used row to the last; each `from` is relative to its start. */
   readonly source: StoredTensor;
 }
 

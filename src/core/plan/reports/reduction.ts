@@ -15,7 +15,7 @@ export interface PlannedReduction {
   readonly name: string;
   readonly shape: readonly [number, number];
   readonly rows: Rows;
-  /** Null if no expert's difference needs the base. */
+  /** The base; null if no expert's difference needs it. */
   readonly base: Operand | null;
   readonly experts: readonly PlannedDifference[];
 }

@@ -7,7 +7,7 @@ export interface TaskFacts {
   readonly benchmark: string;
   /** The name, `swahili`. For FLORES the language other than English. A code for unknown languages. */
   readonly language: string;
-  /** Null except for FLORES. */
+  /** Direction of the translation; null except for FLORES. */
   readonly direction: 'from English' | 'to English' | null;
   /** Metrics, as `metric,filter`, that judge the task. The first one that a result has is taken. */
   readonly headline: readonly string[];
@@ -47,7 +47,7 @@ const patternsOf = (): NonNullable<typeof patterns> => {
   return patterns;
 };
 
-/** Returns undefined for tasks of no declared benchmark. */
+/** Returns a task's benchmark and language; undefined for tasks of no declared benchmark. */
 export const matchTask = (task: string): TaskMatch | undefined => {
   for (const [pattern, benchmark, form] of patternsOf()) {
     const match = pattern.exec(task);
@@ -66,7 +66,7 @@ const directionOf = (task: string): TaskFacts['direction'] => {
   return task.endsWith('_eng') ? 'to English' : 'from English';
 };
 
-/** Returns undefined for tasks of no declared benchmark. */
+/** Returns a task's facts; undefined for tasks of no declared benchmark. */
 export const taskOf = (task: string): TaskFacts | undefined => {
   const match = matchTask(task);
   if (match === undefined) return undefined;

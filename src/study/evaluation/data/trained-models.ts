@@ -28,7 +28,7 @@ export type RunFacts = z.output<typeof runFacts>;
 export const trainedModel = runFacts.extend({
   model: short,
   run: short,
-  /** Null if the manifest names no checkpoint of this path. */
+  /** Training step; null if the manifest names no checkpoint of this path. */
   step: z.number().nullable(),
 });
 

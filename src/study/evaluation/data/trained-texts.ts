@@ -87,7 +87,7 @@ export const hashesOfFiles = async (files: readonly string[]): Promise<TextHashe
   return { hashes: found.sorted(), isSample: found.isSample };
 };
 
-/** Returns undefined if the hashes are a sample that cannot decide. */
+/** Whether a text was trained on; undefined if only a sample of the texts was hashed and cannot decide. */
 export const isAmong = (
   text: string,
   { hashes, isSample }: TextHashes,

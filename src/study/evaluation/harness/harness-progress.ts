@@ -34,7 +34,7 @@ export class RequestCounter {
     for (const line of lines) this.#read(line);
   }
 
-  /** Undefined before the first bar. */
+  /** The requests done and in all; undefined before the first progress bar. */
   get requests(): Requests | undefined {
     if (this.#bar === undefined) return undefined;
     const total = this.#kind?.total ?? this.#ended + this.#bar.total;

@@ -10,7 +10,7 @@ import { sampleHashesSchema, sampleSchema } from './harness-schema.js';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Most bytes of a file, because it is parsed as one string. */
+/** Largest file that is read, in bytes, because it is parsed as one string. */
 const longest = { most: constants.MAX_STRING_LENGTH, what: 'a file of samples' };
 
 /**

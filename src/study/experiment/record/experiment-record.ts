@@ -36,7 +36,7 @@ export interface MergeRecord extends Scored {
   readonly languageExpert: string | null;
   readonly method: string;
   readonly configuration: Readonly<Record<string, unknown>>;
-  /** Relative to the experiment's directory. */
+  /** Path relative to the experiment's directory. */
   readonly path: string;
   readonly state: MergeState;
   /** SHA-256 of the weights: equal weights have equal scores. */

@@ -195,7 +195,7 @@ const wantedIn = async (
 };
 
 export interface Candidate extends ModelToScore {
-  /** Absolute, with links resolved; undefined if not on this machine. */
+  /** Absolute path, with links resolved; undefined if not on this machine. */
   readonly path: string | undefined;
 }
 

@@ -32,7 +32,7 @@ export interface PlannedTask {
   readonly task: string;
   /** Models without a result; equal weights count once. */
   readonly models: number;
-  /** Null if the task's size is unknown. */
+  /** Number of problems; null if the task's size is unknown. */
   readonly problems: number | null;
   /** Seconds with one model at once; null if not measured. */
   readonly secondsPerProblem: number | null;
@@ -77,7 +77,7 @@ export interface EvaluationPlan extends ScoringTime {
   }[];
   /** Existing models. Equal weights occur once, unless all models are scored again. */
   readonly order: readonly OrderedModel[];
-  /** Null if every model is loaded whole. Equal tensors from different files count as different. */
+  /** The weights to load; null if every model is loaded whole. Equal tensors in different files count as different. */
   readonly weights: WeightsToBeLoaded | null;
   /** Numbers of models with all results, and of existing results. */
   readonly kept: number;
@@ -86,7 +86,7 @@ export interface EvaluationPlan extends ScoringTime {
   /** Tasks that cannot be run, and tasks that the missing harness would know. */
   readonly impossible: readonly (ScoreError & { readonly task: string })[];
   readonly unchecked: readonly string[];
-  /** Null without `inPlace`. */
+  /** Cost of scoring in place; null without `inPlace`. */
   readonly inPlace: CostInPlace | null;
 }
 

@@ -11,7 +11,7 @@ export type LayerCell = number | 'other' | undefined;
 export interface LayerTable {
   /** Short headings: a matrix's name in the model, and one for all vectors. */
   readonly columns: readonly string[];
-  /** By layer, layer 0 first, then column. */
+  /** Cells by layer, layer 0 first, then column. */
   readonly cells: readonly (readonly LayerCell[])[];
 }
 

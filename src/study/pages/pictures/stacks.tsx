@@ -12,7 +12,7 @@ export interface StacksPicture {
   }[];
 }
 
-/** As in the page; their lightness differs in print. */
+/** Colours as in the page; their lightness differs in print. */
 const fills = { task: '#0b3c5d', language: '#3fa28c', mixed: '#d9b26f', other: '#cccccc' } as const;
 const words = {
   task: 'task expert',

@@ -52,11 +52,11 @@ export interface StudyState {
   readonly directory: string;
   /** ISO 8601. */
   readonly at: string;
-  /** Null without a training. */
+  /** States of training runs; null without a training. */
   readonly training: readonly RunStatus[] | null;
-  /** Null before a batch has begun. */
+  /** State of the merges; null before a batch has begun. */
   readonly merges: MergesState | null;
-  /** Null for an experiment without `evaluate:`. */
+  /** State of the scores; null for an experiment without `evaluate:`. */
   readonly scores: ScoresState | null;
   readonly errors: readonly StudyError[];
   /** Files that could not be read this time. Figures from them are those of the last successful reading. */

@@ -11,7 +11,7 @@ export interface Judged {
   readonly a: Group;
   readonly b: Group;
   readonly result: PairedComparison;
-  /** Undefined without results by problem. */
+  /** The adjusted p-value; undefined without results by problem. */
   readonly adjusted: number | undefined;
   readonly conclusion: Conclusion;
 }

@@ -26,7 +26,7 @@ export interface PairedComparison {
   /** The first score minus the second. */
   readonly difference: number;
   readonly higherIsBetter: boolean;
-  /** Undefined for rows of several models and for scores other than 0 and 1. */
+  /** Problems that only A solved; undefined for rows of several models and for scores other than 0 and 1. */
   readonly onlyA: number | undefined;
   readonly onlyB: number | undefined;
   /**

@@ -148,7 +148,7 @@ const problemSpread = (scores: readonly Float64Array[]): Spread => {
   return spreadOf(values, divisor);
 };
 
-/** Undefined with fewer than two common problems. */
+/** Aligns results by problem; undefined with fewer than two common problems. */
 const alignedOf = (results: readonly EvaluationResult[], metric: string): Aligned | undefined => {
   if (whyUnpaired(results, metric) !== undefined) return undefined;
   try {

@@ -73,7 +73,7 @@ const meanAt = (board: Board, subject: Subject, curves: readonly Curve[], value:
   return summary === undefined ? null : meanCell(summary, summary.estimate, subject.scale);
 };
 
-/** Undefined unless every curve has a model at this α. */
+/** Returns each curve's model at an α; undefined unless every curve has one. */
 const modelsAt = (curves: readonly Curve[], value: number): readonly ScoredModel[] | undefined => {
   const models = curves.flatMap(({ at }) => at.get(value) ?? []);
   return models.length < curves.length ? undefined : models;

@@ -27,7 +27,7 @@ const shared = ['base', 'task'];
 interface Figure {
   readonly summary: ImportedSummary;
   readonly group: string;
-  /** Undefined for groups that all languages share. */
+  /** The language; undefined for groups that all languages share. */
   readonly subject: string | undefined;
 }
 

@@ -45,7 +45,7 @@ export interface TableColumn {
 export interface TableRow {
   readonly id: string;
   readonly label: string;
-  /** Null if there is no such model, or no score. */
+  /** Cells by column; null if there is no such model, or no score. */
   readonly cells: readonly (Cell | null)[];
 }
 

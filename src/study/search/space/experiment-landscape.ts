@@ -46,7 +46,7 @@ export class ExperimentLandscape implements Landscape {
     this.cost = itemAt(points, 0).merges.length;
   }
 
-  /** Undefined before the first result. */
+  /** The metric of the search; undefined before the first result. */
   get metric(): string | undefined {
     return this.#metric;
   }

@@ -18,7 +18,7 @@ export interface ComparedTensor extends Readonly<Record<DifferenceNumber, number
 }
 
 export interface Compared extends RunCost {
-  /** In plan order. */
+  /** Tensors in plan order. */
   readonly tensors: readonly ComparedTensor[];
 }
 

@@ -14,7 +14,7 @@ export interface FactorTarget {
   readonly seed: string;
   readonly shape: readonly [number, number];
   readonly matrix: Operand;
-  /** From 1 to the smaller extent. */
+  /** Rank, from 1 to the smaller extent. */
   readonly rank: number;
   /** Take the smallest rank up to `rank` that keeps this share of ‖Δ‖²_F. Default: `rank`. */
   readonly share?: number | undefined;

@@ -18,7 +18,7 @@ export interface KeptChangesPlan {
 }
 
 export interface KeptChanges extends RunCost {
-  /** In plan order. */
+  /** Tensors in plan order. */
   readonly tensors: readonly KeptSums[];
 }
 

@@ -7,7 +7,7 @@ import type { NonFiniteElement } from '../../../native/job.js';
 import type { PlannedTensor } from '../../../plan/plan.js';
 import { elementsOf, type Shape } from '../../../tensor/reference.js';
 
-/** In a tensor, or in one of its inputs. */
+/** A NaN or infinity in a tensor, or in one of its inputs. */
 export type NonFiniteValue = Extract<NonFinite, { readonly index: readonly number[] }>;
 
 const indexOf = (element: number, shape: Shape): number[] => {
@@ -35,7 +35,7 @@ export const describeNonFinite = (
   };
 };
 
-/** At one index, the program's first value. */
+/** Returns the program's first value at the first index. */
 export const firstOf = (elements: readonly NonFiniteElement[]): NonFiniteElement | undefined =>
   elements.toSorted((a, b) => a.element - b.element || a.cause - b.cause)[0];
 

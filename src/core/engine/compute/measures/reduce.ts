@@ -22,12 +22,12 @@ export interface ReducedTensor {
   readonly magnitudes: readonly Float64Array[];
   /** For each pair i ≤ j: Σ δᵢδⱼ, number of elements that both changed, number with equal signs. */
   readonly pairs: Float64Array;
-  /** In the base, then in each expert. */
+  /** Numbers of non-finite elements in the base, then in each expert. */
   readonly nonFinite: readonly number[];
 }
 
 export interface Reduced<T> {
-  /** In plan order. */
+  /** Tensors in plan order. */
   readonly tensors: readonly T[];
   readonly bytesRead: number;
   readonly threads: number;
@@ -39,7 +39,7 @@ interface Reducing {
   /** Supplies the numbers of elements and columns. */
   readonly program: Program;
   readonly isEmpty: boolean;
-  /** From each measure's sums over all blocks. */
+  /** Makes the result from each measure's sums over all blocks. */
   readonly resultOf: (found: readonly Float64Array[]) => ReducedTensor;
 }
 
@@ -130,7 +130,7 @@ const reducing = async (
 /** NaN and infinity are counted, and the caller refuses them. */
 const leaveAlone = (): void => undefined;
 
-/** For all pairs of experts; 0 for an expert equal to the base. */
+/** Returns the sums of all pairs of experts; 0 for an expert equal to the base. */
 const pairsOf = (places: readonly number[], found: Float64Array | undefined): Float64Array => {
   const differing = places.filter((place) => place !== -1).length;
   const sums: number[] = [];

@@ -14,14 +14,14 @@ import { nativeProgram } from './native-program.js';
 /** Whole matrices of one shape. */
 export interface Matrices {
   readonly program: NativeProgram;
-  /** In the order of operands. */
+  /** Values in the order of operands. */
   readonly values: readonly number[];
   readonly paths: readonly string[];
 }
 
 /** Lowers operands of one tensor to a program. */
 export interface Lowerer {
-  /** For errors. */
+  /** The tensor's name, for errors. */
   readonly tensor: string;
   readonly measurer: Measurer;
   readonly inputs: InputFiles;

@@ -63,7 +63,7 @@ const overTaskVectors = async <T>(
 
 /** For TIES as its authors implement it. */
 export interface Trimming {
-  /** By expert. */
+  /** Thresholds by expert. */
   readonly thresholds: readonly number[];
   /** The sign of Σ sign(Σ kept changes) over all elements. */
   readonly majoritySign: MajoritySign;

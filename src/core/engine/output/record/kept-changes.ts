@@ -10,7 +10,7 @@ import type { MergePlan } from '../../../plan/plan.js';
 /** How much of the change from a base survives, for `layerloom.json` and results. */
 export interface QuantisedOutput {
   readonly scheme: string;
-  /** In plan order. */
+  /** Tensors in plan order. */
   readonly tensors: readonly KeptTensor[];
   readonly layers: readonly (KeptChange & { readonly layer: number })[];
   readonly all: KeptChange;

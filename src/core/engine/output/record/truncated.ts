@@ -6,7 +6,7 @@ import type { Factors } from '../../compute/measures/factorise.js';
 export interface TruncatedProduct {
   /** The base's parameter that the sum changes. */
   readonly parameter: string;
-  /** Null outside the layers. */
+  /** Layer number; null outside the layers. */
   readonly layer: number | null;
   /** The rank after truncation, and the exact sum's rank; for other formulas, the matrix's full rank. */
   readonly rank: number;
@@ -17,7 +17,7 @@ export interface TruncatedProduct {
   readonly error: number;
 }
 
-/** In plan order. */
+/** Describes truncated tensors in plan order. */
 export const describeTruncated = (
   plan: MergePlan,
   factors: ReadonlyMap<string, Factors>,

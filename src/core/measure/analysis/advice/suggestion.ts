@@ -22,7 +22,7 @@ export interface SuggestedSwap extends Readonly<Record<Side, SwappedChange>> {
 export interface ProfiledExpert {
   readonly name: string;
   readonly shares: Pick<Shares, 'layers' | 'outside'>;
-  /** From `layerProfile`; undefined if no layer changed. */
+  /** The expert's profile by `layerProfile`; undefined if no layer changed. */
   readonly profile: readonly number[] | undefined;
 }
 

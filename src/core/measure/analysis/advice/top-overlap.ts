@@ -5,7 +5,7 @@ import { isLayerMatrix } from '../columns.js';
 
 /** Number of rows among the largest changes of both of two experts, in one layer or in all. */
 export interface TopOverlapPart {
-  /** Null for all layers together. */
+  /** Layer number; null for all layers together. */
   readonly layer: number | null;
   /** Number of largest rows of each expert; fewer if one expert changed fewer rows. */
   readonly rows: number;
@@ -20,7 +20,7 @@ export interface TopOverlap {
   readonly experts: readonly [string, string];
   /** Share of each matrix's rows that count as largest. */
   readonly topShare: number;
-  /** From layer 0 up. */
+  /** Layers from 0 up. */
   readonly parts: readonly TopOverlapPart[];
   readonly whole: TopOverlapPart;
 }

@@ -22,7 +22,7 @@ export const adapterLeft: FaultKind = {
   },
 };
 
-/** Makes a kind of fault for layers that one side lacks. */
+/** Makes the kind of fault that names layers which one side lacks. */
 const wholeLayers = (
   state: 'missing' | 'additional',
   kind: string,

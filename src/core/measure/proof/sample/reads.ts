@@ -66,7 +66,7 @@ const partOf = (
   return storedTensor(input, { file, dtype, ...range });
 };
 
-/** Throws if measured: the operands have no statistics. */
+/** A stand-in for statistics that throws if one is asked for, because these operands have none. */
 const unmeasured = new Proxy({} as Measurer, {
   get: (_, name) => {
     throw new RangeError(`${String(name)} of a tensor without statistics`);

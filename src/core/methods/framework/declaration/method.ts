@@ -61,9 +61,9 @@ export interface TaskVectorStatistics {
 /** Statistics as `NeededStatistics` asks for them, in the order of its experts. */
 export interface Statistics {
   readonly taskVectors: readonly TaskVectorStatistics[];
-  /** For `thresholds`: magnitudes. */
+  /** Magnitudes from which changes are kept, for `thresholds`. */
   readonly thresholds: readonly number[];
-  /** For `thresholds`: the sign of most sums of changes that reach them. */
+  /** The sign of most sums of changes that reach the thresholds. */
   readonly majoritySign: MajoritySign;
 }
 
@@ -193,7 +193,7 @@ export interface Citation {
 
 /** A merge method; each has a file under src/core/methods/ and an entry in src/core/methods/index.ts. */
 export interface Method<Parameters> {
-  /** In snake_case. */
+  /** Name in snake_case. */
   readonly name: string;
   readonly title: string;
   /** Fills in defaults; `shape` has a key for each parameter. */

@@ -124,7 +124,7 @@ export class Setting {
     return interpolate(found.values, t);
   }
 
-  /** Filters that have matched no tensor so far. */
+  /** Returns the filters that have matched no tensor so far. */
   unused(): { what: string; path: RecipePath }[] {
     return this.#cases.flatMap(({ filter, path }, index) =>
       filter === undefined || this.#matched.has(index) ? [] : [{ what: `filter ${filter}`, path }],

@@ -27,7 +27,7 @@ export interface LayerSlice {
 export interface TensorRecipe {
   readonly base: ModelInput | undefined;
   readonly models: readonly ModelSettings[];
-  /** Undefined to merge whole models. */
+  /** Slices of layers; undefined if whole models are merged. */
   readonly slices: readonly LayerSlice[] | undefined;
   readonly settings: Settings;
   readonly dialect: string;

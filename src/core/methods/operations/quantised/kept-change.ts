@@ -14,7 +14,7 @@ export interface KeptChange {
 
 export interface KeptTensor extends KeptChange {
   readonly name: string;
-  /** Null outside the layers. */
+  /** Layer number; null outside the layers. */
   readonly layer: number | null;
 }
 

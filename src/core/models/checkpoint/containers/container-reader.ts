@@ -16,7 +16,7 @@ export interface TensorInFile {
 
 export interface FileHeader {
   readonly metadata: Readonly<Record<string, string>>;
-  /** By transformers' names, with shapes in row-major order. */
+  /** Tensors by transformers' names, with shapes in row-major order. */
   readonly tensors: ReadonlyMap<string, TensorInFile>;
   /** Text of small files inside this one, by their names in transformers. Files beside it take precedence. */
   readonly sideFiles?: ReadonlyMap<string, string>;

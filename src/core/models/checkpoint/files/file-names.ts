@@ -15,7 +15,7 @@ export const adapterConfigName = 'adapter_config.json';
 
 export const adapterWeightsName = 'adapter_model.safetensors';
 
-/** In the order in which PEFT looks for them. */
+/** Names in the order in which PEFT looks for them. */
 export const adapterWeightsNames: readonly string[] = [adapterWeightsName, 'adapter_model.bin'];
 
 export const configName = 'config.json';

@@ -8,7 +8,7 @@ import { variable } from './variables.js';
 
 /** The hub's address, and the user's settings. */
 export interface HubEnvironment {
-  /** Without trailing slash and credentials. */
+  /** The hub's address, without trailing slash and credentials. */
   readonly endpoint: string;
   readonly token: string | undefined;
   /** The variable or file that holds the token, for messages. */

@@ -22,7 +22,7 @@ export interface Tokenizer {
   readonly spelling: Spelling;
   /** Ids of the model's own tokens, which merges or scores form. */
   readonly vocabulary: ReadonlyMap<string, number>;
-  /** In order of ids; a token may also be in `vocabulary`. */
+  /** Added tokens in order of ids; a token may also be in `vocabulary`. */
   readonly added: readonly { readonly id: number; readonly token: AddedToken }[];
   readonly ids: ReadonlyMap<string, number>;
   /** Special tokens. transformers adds missing ones when it loads the tokenizer. */

@@ -10,7 +10,7 @@ import type { AdapterModel, AddedBias } from './adapter-model.js';
 import { type FactorOptions, factorsOf } from './factors.js';
 
 export interface TargetModule {
-  /** Without PEFT's prefix. */
+  /** The module's name without PEFT's prefix. */
   readonly module: string;
   readonly parameter: string;
   readonly rank: number;

@@ -149,7 +149,7 @@ export const withoutToken = (name: string, config: Edits, edits: Edits): string[
 const baseOf = ({ source, base = 0 }: TokenizerRequest): number =>
   source === 'base' || source === 'union' ? base : 0;
 
-/** Returns the donor, or the first model with a tokenizer and as many rows. */
+/** Returns whose tokenizer files are used: the donor's, or those of the first model with as many rows. */
 const ownerOf = (
   models: readonly OpenedModel[],
   donor: number,

@@ -31,7 +31,7 @@ const rowSchema = (columns: LocalRows['columns']): z.ZodType<Record<string, unkn
 const memberOf = (value: unknown): string =>
   String(value).toLowerCase().replaceAll(' & ', '_').replaceAll(' ', '_');
 
-/** Returns undefined if the task is not the harness's, or only the hub has its rows. */
+/** Returns a task with local rows; undefined if it is not the harness's, or only the hub has its rows. */
 export const localHarnessTask = (task: string): LocalTask | undefined => {
   const match = matchTask(task);
   const rows = match?.form.rows;

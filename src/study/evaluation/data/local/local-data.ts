@@ -48,7 +48,7 @@ const mgsm = (task: string, code: string, set: string, withExemplars: boolean): 
 /** MGSM-Pro lacks languages of MGSM. */
 const isDeclared = (task: string): boolean => matchTask(task) !== undefined;
 
-/** Returns undefined if only the hub has the task's data. */
+/** Returns a task with local data; undefined if only the hub has them. */
 export const localTaskOf = (task: string): LocalTask | undefined => {
   const { own, kind, code } = mgsmNames.exec(task)?.groups ?? {};
   if (code !== undefined && isDeclared(task)) {

@@ -38,7 +38,7 @@ export const noteContents = async (
     }
 };
 
-/** Empty if the record lacks planning options. */
+/** Returns the models that the record's merges read; none if the record lacks planning options. */
 const mergedModels = async (
   { experiment: text, options }: ExperimentRecord,
   directory: string,

@@ -26,7 +26,7 @@ const schema: z.ZodType<ScoreFailure> = z.object({
   at: z.string(),
 });
 
-/** Returns undefined for an incomplete or foreign text. */
+/** Parses a failure; undefined for an incomplete or foreign text. */
 const failureIn = (text: string): ScoreFailure | undefined => schema.safeParse(jsonOrNone(text)).data;
 
 /** Records failed attempts as files in `evaluations/failures/`. A result removes the file. */

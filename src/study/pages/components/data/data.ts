@@ -67,7 +67,7 @@ export interface PageResult {
   readonly n: number;
   /** Correctly answered problems, as base64 of a bit set; null if scores are not binary. */
   readonly right: string | null;
-  /** Problems with a result, as such a bit set; null for all. */
+  /** Problems for which there is a result, as such a bit set; null for all. */
   readonly seen: string | null;
   /**
    * By kept problem: indices in `strings` of the filtered answer and of the whole response; null for a
@@ -136,7 +136,7 @@ export interface PageExpert {
   readonly analysed: number;
   /** The model's own name, the whole module's name, and the published name. */
   readonly columns: readonly { readonly label: string; readonly title: string; readonly published: string }[];
-  /** By layer, then column; null if the layer has no such matrix. */
+  /** Cells by layer, then column; null if the layer has no such matrix. */
   readonly cells: readonly (readonly (null | {
     readonly rows: number;
     readonly above: readonly number[];
@@ -198,9 +198,9 @@ export interface PageAnalysis {
   readonly experts: readonly PageExpert[];
   readonly published: readonly PagePublished[];
   readonly overlaps: readonly PageOverlap[];
-  /** Empty unless overlaps of the largest changes were requested. */
+  /** Overlaps of the largest changes; empty unless they were requested. */
   readonly topOverlaps: readonly PageTopOverlap[];
-  /** Empty without pairs of a task and a language expert. */
+  /** Proposed swaps; empty without pairs of a task and a language expert. */
   readonly proposals: readonly PageProposal[];
   /** Experts' roles in a layer swap, if any, by name. */
   readonly roles: Readonly<Record<string, 'task' | 'language'>>;
@@ -219,7 +219,7 @@ export interface ReportData {
   readonly written: string;
   readonly languages: readonly string[];
   readonly sentence: string | null;
-  /** By language; null for a single one. */
+  /** Verdicts by language; null for a single one. */
   readonly verdicts: PageTable | null;
   /** Index of the headline table in `tables`. */
   readonly headline: number | null;

@@ -1,7 +1,7 @@
 import type { PageAnalysis } from './data.js';
 
 export interface PairGroup<Pair> {
-  /** Null if no expert has a role; then there is one group. */
+  /** Heading; null if no expert has a role, so that there is one group. */
   readonly title: string | null;
   readonly isOpen: boolean;
   readonly pairs: readonly Pair[];

@@ -81,7 +81,7 @@ export const firstOfEach = (key: string, otherwise: number | undefined, [usual, 
     (values) => [[positions(values, other)[1] ?? values.length]],
   );
 
-/** In every `period` layers, the layer at index `offset` (0 ≤ offset < period) has the second value. */
+/** Declares layers by position: the one at index `offset` of every `period` layers has the second value. */
 export const oneOfEach = (
   keys: { readonly period: readonly [string, number]; readonly offset: readonly [string, number] },
   [usual, other]: Pair,

@@ -29,7 +29,7 @@ export const denseThenEach = rule(
 );
 export const onlyFirstDense = rule((layer) => (layer === 0 ? dense : sparse));
 
-/** If `isSo`, the first layer has other tensors than the rest, or computes differently. */
+/** Declares that the first layer has other tensors than the rest, or computes differently, if `isSo`. */
 export const firstDiffersIf = (key: string, isSo: (described: Described) => boolean): Trait => ({
   says: [rule((layer, _layers, described) => isSo(described) && layer === 0, [key])],
   because: 'makes the first layer unlike the others: it can stand first only, and no other can',

@@ -45,7 +45,7 @@ export const architectures: Readonly<Record<string, GgufArchitecture>> = {
   gemma3: { ...plain, layer: { ...fourNorms, ...headNorms }, inNorms: 1 },
 };
 
-/** Undefined if unknown. */
+/** Returns the name in transformers of a GGUF tensor; undefined if unknown. */
 export const transformersName = (name: string, { layer, outside }: GgufArchitecture): string | undefined => {
   const {
     number,

@@ -15,7 +15,7 @@ export const prefixBytes = 8;
 export interface HeaderTensor {
   readonly dtype: Dtype;
   readonly shape: Shape;
-  /** Relative to the data's start. */
+  /** First byte, relative to the data's start. */
   readonly begin: number;
   readonly end: number;
 }

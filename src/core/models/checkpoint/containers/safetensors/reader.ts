@@ -31,7 +31,7 @@ export const safetensorsReader: ContainerReader = {
   },
 };
 
-/** With diffusers' file names. */
+/** The reader of safetensors files with diffusers' names. */
 export const diffusersReader: ContainerReader = {
   ...safetensorsReader,
   index: { name: diffusersIndexName, parse: parseShardIndex },

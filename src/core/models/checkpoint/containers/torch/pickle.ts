@@ -7,7 +7,7 @@ type Operations = Readonly<Record<number, (machine: Machine) => void>>;
 
 /** The opcodes that one writer's pickles have. */
 export interface Grammar {
-  /** For messages: `torch.save`. */
+  /** The writer's name for messages: `torch.save`. */
   readonly writer: string;
   readonly operations: Operations;
   /** Limits on time and memory. */

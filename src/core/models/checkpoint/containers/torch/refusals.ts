@@ -1,10 +1,10 @@
 import { LayerloomError } from '../../../../base/errors/errors.js';
 
-/** For bytes that PyTorch does not write. */
+/** Returns the error for bytes that PyTorch does not write. */
 export const invalidTorchFile = (file: string, reason: string): LayerloomError =>
   new LayerloomError('HEADER_INVALID', { file, reason });
 
-/** For a file that PyTorch can read and this reader cannot. */
+/** Returns the error for a file that PyTorch can read and this reader cannot. */
 export const unsupported = (file: string, reason: string, tensor?: string): LayerloomError =>
   new LayerloomError('WEIGHTS_UNSUPPORTED', {
     file,
