@@ -9,6 +9,7 @@ import { splitName } from '../core/models/address/name.js';
 import { readSmallFile } from '../core/models/checkpoint/files/small-file.js';
 import { mostCsvBytes, parseCsv } from '../core/texts/csv.js';
 import { headlineMetric } from '../study/evaluation/data/task-facts.js';
+import { declaredIn } from '../study/evaluation/declared.js';
 import { type FoundResult, ResultFiles } from '../study/evaluation/result-files.js';
 import { fewProblems, rangeText } from '../study/evaluation/selected-by.js';
 import { type ExperimentRecord, readRecord } from '../study/experiment/record/experiment-record.js';
@@ -61,9 +62,7 @@ export const selectFromFiles = async (
   const analysed = given && new Set(given.flatMap(({ pair }) => pair));
   const record = isDirectory ? await readRecord(scores) : undefined;
   const all =
-    record === undefined
-      ? await poolsIn(scores, analysed)
-      : await poolsOf(resolve(scores), record.references, analysed);
+    record === undefined ? await poolsIn(scores, analysed) : await poolsOf(resolve(scores), record, analysed);
   const unknown = roles?.find((role) => !all.some((pool) => pool.role === role));
   if (unknown !== undefined)
     throw invalidFile(
@@ -281,9 +280,16 @@ const numberOf = (text: string | undefined, file: string, name: string | undefin
  */
 const poolsOf = async (
   directory: string,
-  references: ExperimentRecord['references'],
+  { references, evaluate }: ExperimentRecord,
   analysed: ReadonlySet<string> | undefined,
 ): Promise<Pool[]> => {
+  const declared = declaredIn(evaluate);
+  const languages = new Set(references.flatMap(({ expertIn = [] }) => expertIn));
+  const reported = new Set(
+    Object.entries(evaluate?.tasks ?? {}).flatMap(([language, tasks]) =>
+      languages.has(language) ? ([tasks].flat()[0] ?? []) : [],
+    ),
+  );
   const results = await new ResultFiles(directory).list();
   const scored = references.filter(({ scores }) => scores !== undefined);
   const base = scored.find(({ role }) => role === 'base');
@@ -296,14 +302,14 @@ const poolsOf = async (
     );
   const isTurned = (task: string): boolean => {
     const found = results.find(({ result }) => result.task === task);
-    const metric = found && headlineMetric(task, Object.keys(found.result.metrics));
+    const metric = found && headlineMetric(task, Object.keys(found.result.metrics), declared);
     return (
       metric !== undefined && !isHigherBetter({ ...(found as FoundResult).result, problems: [] }, metric)
     );
   };
   const scoreOf = ({ name, scores = {} }: Reference, task: string): number => {
     const { metrics } = propertyAt(scores, task);
-    const metric = headlineMetric(task, Object.keys(metrics));
+    const metric = headlineMetric(task, Object.keys(metrics), declared);
     const value = metric === undefined ? undefined : metrics[metric];
     if (typeof value !== 'number')
       throw invalidFile(
@@ -334,6 +340,8 @@ const poolsOf = async (
       tasks,
       base: base && scoresOf(base),
       isTurned,
+      declared,
+      reported,
       candidates: of.map((reference) => ({ name: reference.name, scores: scoresOf(reference) })),
     };
   });

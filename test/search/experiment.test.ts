@@ -4,6 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { describeSearch } from '../../src/cli/text/studies/search-text.js';
 import { itemAt } from '../../src/core/base/errors/lookup.js';
 import { searchExperiment } from '../../src/index.js';
+import { prepareSearch } from '../../src/study/search/prepare-search.js';
 import type { Scorer } from '../../src/study/search/space/experiment-landscape.js';
 import type { Rows } from '../../src/study/search/space/landscape.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
@@ -273,5 +274,15 @@ describe('a search of an experiment', { timeout: 120_000 }, () => {
     await expect(searchExperiment(file, { out, task: 'mgsm_direct_sw' })).rejects.toThrow(
       'hold-out: expected',
     );
+  });
+
+  it('judges by the metric of a benchmark of one’s own', async () => {
+    const own = { tasks: ['riddles_sw'], metric: 'acc_norm,none' };
+    const file = join(temporaryDirectory(), 'experiment.yaml');
+    const evaluate = { tasks: { swahili: 'riddles_sw' }, benchmarks: { Riddles: own } };
+    writeFileSync(file, `${experimentText(merges)}evaluate: ${JSON.stringify(evaluate)}\n`);
+    const { task, settings } = await prepareSearch(file, {});
+    expect([task, settings.metric]).toEqual(['riddles_sw', 'acc_norm,none']);
+    expect((await prepareSearch(file, { metric: 'acc,none' })).settings.metric).toBe('acc,none');
   });
 });

@@ -124,7 +124,7 @@ describe('selecting from files', () => {
       'math-1': [0.2, 5, 5, 0.5, 5],
       'math-2': [0.1, 4, 4, 0.6, 6],
     };
-    const study = async () => {
+    const study = async (evaluate?: object) => {
       const folder = temporaryDirectory();
       const files = new ResultFiles(folder);
       const references = [];
@@ -151,6 +151,7 @@ describe('selecting from files', () => {
         JSON.stringify({
           ...{ layerloom: '0.1.0', state: 'done', experiment: '', base: null, store: '', cost: {} },
           ...{ merges: [], references, bytesRead: 0, bytesWritten: 0, seconds: 0 },
+          ...(evaluate === undefined ? {} : { evaluate }),
         }),
       );
       const names = Object.keys(figures).filter((name) => name !== 'base');
@@ -198,6 +199,30 @@ describe('selecting from files', () => {
       expect(describeSelection(selection)).toMatch(/left out: swh-3, mgsm_direct_sw 0\.05, at least 0\.12/);
       const rest = { ...swahili, atLeast: { MGSM: 'base' }, tasks: [belebele, from, to] };
       expect(await chosenOf({ ...rest, weights: { [to]: 5 } })).toEqual(['swahili swh-2']);
+    });
+
+    it('chooses by other tasks than those that judge the merges', async () => {
+      const evaluate = { tasks: { swahili: [perplexity, belebele, mgsmTask] } };
+      const selection = await selectFromFiles({ ...(await study(evaluate)), count: 1 });
+      expect(new Set(selection.weights.map(({ task }) => task))).toEqual(
+        new Set([belebele, from, to, mgsmTask]),
+      );
+      expect(selection.spared).toEqual([perplexity]);
+      expect(selection.measured).not.toHaveProperty(perplexity);
+      expect(describeSelection(selection)).toContain(`not by ${perplexity}, which judges the merges`);
+      const named = { ...(await study(evaluate)), count: 1, tasks: [perplexity] };
+      expect((await selectFromFiles(named)).spared).toEqual([]);
+    });
+
+    it('chooses by a benchmark of one’s own, and by its metric', async () => {
+      const evaluate = {
+        tasks: { swahili: [mgsmTask, belebele] },
+        benchmarks: { Reading: { tasks: [belebele], metric: 'acc,none' } },
+      };
+      const { weights } = await selectFromFiles({
+        ...{ ...(await study(evaluate)), count: 1, role: ['task'], tasks: ['reading'] },
+      });
+      expect(weights).toEqual([{ role: 'task', task: belebele, weight: 1 }]);
     });
 
     it('takes a bound of a perplexity for the most that it may be', async () => {

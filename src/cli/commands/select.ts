@@ -29,7 +29,7 @@ export const select = command({
       default: 'each role by itself',
     }),
     tasks: option('--tasks <name...>', 'tasks or benchmarks to choose by', {
-      default: 'all that a role has',
+      default: 'all that a role has; not those that judge the merges, if there are others',
     }),
     weights: option('--weights <name=weight...>', 'weights of tasks or benchmarks in the score', {
       parse: toNamed,

@@ -3,6 +3,7 @@ import { invalidParameter } from '../../core/base/errors/invalid-parameter.js';
 import { itemAt, ownValue } from '../../core/base/errors/lookup.js';
 import { optionName } from '../../core/base/errors/option-name.js';
 import { checkOptions } from '../../core/methods/recipe/block.js';
+import { declaredIn } from '../evaluation/declared.js';
 import type { Rows } from '../evaluation/rows.js';
 import { parseEvaluation } from '../evaluation/settings.js';
 import type { ExperimentInput } from '../experiment/file/blocks/experiment-block.js';
@@ -64,7 +65,9 @@ export const prepareSearch = async (
     experiment.evaluate?.tasks === undefined
       ? null
       : parseEvaluation(experiment.evaluate, experiment.directory).rangeOf(task);
-  const settings = searchSettingsOf(options, experiment.search, range);
+  const metric =
+    options.metric ?? experiment.search?.metric ?? declaredIn(experiment.evaluate).get(task)?.metric;
+  const settings = searchSettingsOf({ ...options, metric }, experiment.search, range);
   if (settings.strategy === 'descent')
     onWarning?.('the strategy descent is no longer there, since halving finds more: halving is used');
   const { entries } = settings;

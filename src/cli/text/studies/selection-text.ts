@@ -1,3 +1,4 @@
+import { optionName } from '../../../core/base/errors/option-name.js';
 import { plainTable } from '../../../core/base/table.js';
 import type { ChosenBy, SelectionByRole } from '../../../study/search/select/select-by-role.js';
 
@@ -8,6 +9,7 @@ export const describeSelection = ({
   leftOut,
   weights,
   measured = {},
+  spared,
 }: SelectionByRole & { readonly measured?: Readonly<Record<string, ChosenBy>> }): string => {
   const signed = (value: number | null) =>
     value === null ? '–' : `${value > 0 ? '+' : ''}${value.toFixed(2)}`;
@@ -50,6 +52,11 @@ export const describeSelection = ({
       ([task, { rows, problems }]) =>
         `chosen by ${problems} problems of ${task}${rows === 'all' ? '' : ` (${rows})`}: on these the scores of the chosen ones are too high; report others`,
     ),
+    ...(spared.length === 0
+      ? []
+      : [
+          `not by ${spared.join(', ')}, which judges the merges: ${optionName('tasks')} says what else chooses`,
+        ]),
     `value: score + ${balance === 1 ? '' : `${balance} × `}diversity; the first has the best score`,
   ].join('\n');
 };

@@ -1,3 +1,4 @@
+import type { Declared } from '../declared.js';
 import type { Asks, BenchmarkTasks, TaskForm } from './benchmark.js';
 import { benchmarks, spelled } from './benchmarks.js';
 import { type EvaluationLanguage, languages } from './local/languages.js';
@@ -113,10 +114,17 @@ const usual = [
  * Returns the metric that judges a task, as `metric,filter`.
  *
  * @param metrics of the task's result, with or without standard errors
+ * @param declared benchmarks of one's own, whose metric goes first
  */
-export const headlineMetric = (task: string, metrics: Iterable<string>): string | undefined => {
+export const headlineMetric = (
+  task: string,
+  metrics: Iterable<string>,
+  declared?: Declared,
+): string | undefined => {
   const present = [...metrics].filter((metric) => !/^alias$|_stderr(,|$)/.test(metric));
   return (
-    [...(taskOf(task)?.headline ?? []), ...usual].find((metric) => present.includes(metric)) ?? present[0]
+    [declared?.get(task)?.metric, ...(taskOf(task)?.headline ?? []), ...usual].find(
+      (metric) => metric !== undefined && present.includes(metric),
+    ) ?? present[0]
   );
 };

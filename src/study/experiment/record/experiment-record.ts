@@ -160,6 +160,9 @@ const optionsSchema: z.ZodType<RecordedOptions> = z.object({
 /** The part of `evaluate` that selects scores. */
 const scoredSchema = z.looseObject({
   tasks: z.record(z.string(), z.union([z.string(), z.array(z.string())])).exactOptional(),
+  benchmarks: z
+    .record(z.string(), z.looseObject({ tasks: z.array(z.string()), metric: z.string().exactOptional() }))
+    .exactOptional(),
 });
 
 const schema: z.ZodType<ExperimentRecord> = z.object({

@@ -3,6 +3,7 @@ import { argument, layerloomCommand } from '../../../core/base/errors/command-li
 import { LayerloomError } from '../../../core/base/errors/errors.js';
 import { groupBy, ownValue } from '../../../core/base/errors/lookup.js';
 import { splitName } from '../../../core/models/address/name.js';
+import { declaredIn } from '../../evaluation/declared.js';
 import type { EvaluationResult, ProblemTexts, Scores } from '../../evaluation/result.js';
 import { ResultFiles } from '../../evaluation/result-files.js';
 import { ofSamples } from '../../evaluation/sampled-result.js';
@@ -48,7 +49,7 @@ export const loadScores = async (directory: string, loading: Loading = {}): Prom
     languages: ownLanguages(record),
     tasks: tasksOf(record),
     models,
-    declared: declaredIn(record),
+    declared: declaredIn(record.evaluate),
     texts: results.texts,
     summaries: [],
     ...(trained.models.length === 0 ? {} : { trained: trained.models }),
@@ -221,13 +222,6 @@ const variantOf = ({ name, language, task, languageExpert }: MergeRecord): strin
   );
   return models === undefined || models === null ? rest : rest.slice(models.length + 1);
 };
-
-const declaredIn = ({ evaluate }: ExperimentRecord): NonNullable<ScoredExperiment['declared']> =>
-  new Map(
-    Object.entries(evaluate?.benchmarks ?? {}).flatMap(([name, { tasks, metric }]) =>
-      tasks.map((task) => [task, { name, ...(metric === undefined ? {} : { metric }) }] as const),
-    ),
-  );
 
 const tasksOf = ({ evaluate }: ExperimentRecord): Map<string, readonly string[]> =>
   new Map(

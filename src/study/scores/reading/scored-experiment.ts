@@ -1,4 +1,5 @@
 import type { TrainedModel } from '../../evaluation/data/trained-models.js';
+import type { Declared } from '../../evaluation/declared.js';
 import type { EvaluationResult, ProblemTexts } from '../../evaluation/result.js';
 
 /** A model of an experiment with its results. */
@@ -72,8 +73,7 @@ export interface ScoredExperiment {
   /** Tasks by language, as in `evaluate:`; includes languages without experts (English). */
   readonly tasks: ReadonlyMap<string, readonly string[]>;
   readonly models: readonly ScoredModel[];
-  /** The benchmark of a task, and its metric, where `benchmarks` of `evaluate:` names them. */
-  readonly declared?: ReadonlyMap<string, { readonly name: string; readonly metric?: string }>;
+  readonly declared?: Declared;
   /** Models that `train init` planned, with their runs. */
   readonly trained?: readonly TrainedModel[];
   /** Warnings about all figures, such as experts that were chosen by some of these scores. */

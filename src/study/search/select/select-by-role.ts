@@ -1,3 +1,4 @@
+import { itemAt } from '../../../core/base/errors/lookup.js';
 import {
   type SelectedCheckpoint,
   type Selection,
@@ -18,6 +19,8 @@ export interface SelectionByRole {
     readonly task: string;
     readonly weight: number;
   }[];
+  /** Tasks that judge the merges, and therefore chose no checkpoint. */
+  readonly spared: readonly string[];
 }
 
 /** The problems of a task by which checkpoints were chosen. */
@@ -62,5 +65,12 @@ export const selectByRole = (
     weights: selections.flatMap(({ weights, role }) =>
       Object.entries(weights).map(([task, weight]) => ({ role, task, weight })),
     ),
+    spared:
+      wishes.tasks === undefined
+        ? [...new Set(selections.flatMap(({ weights }, at) => sparedIn(itemAt(pools, at), weights)))]
+        : [],
   };
 };
+
+const sparedIn = ({ tasks, reported }: Pool, weights: Readonly<Record<string, number>>): string[] =>
+  tasks.filter((task) => reported?.has(task) === true && !Object.hasOwn(weights, task));

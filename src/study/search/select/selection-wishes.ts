@@ -2,13 +2,14 @@ import { LayerloomError } from '../../../core/base/errors/errors.js';
 import { emptyTable, groupBy, ownValue } from '../../../core/base/errors/lookup.js';
 import { optionName } from '../../../core/base/errors/option-name.js';
 import { taskOf } from '../../evaluation/data/task-facts.js';
+import type { Declared } from '../../evaluation/declared.js';
 
 /**
  * Criteria for choosing checkpoints. Names are tasks (columns of a CSV file) or benchmarks: `BELEBELE` means
  * all of its tasks.
  */
 export interface SelectionWishes {
-  /** Tasks in the score. Default: all. */
+  /** Tasks in the score. Default: all but those that judge the merges, if there are others. */
   readonly tasks?: readonly string[] | undefined;
   /** Weights in the score by task or benchmark. Default: 1. A benchmark's tasks share its weight equally. */
   readonly weights?: Readonly<Record<string, number>> | undefined;
@@ -27,6 +28,9 @@ export interface ScoredTasks {
   readonly base: Readonly<Record<string, number>> | undefined;
   /** True for tasks whose metric is better when lower; their scores are negated. */
   readonly isTurned: (task: string) => boolean;
+  readonly declared?: Declared;
+  /** Tasks that judge the merges. Unless they are named, others choose if there are any. */
+  readonly reported?: ReadonlySet<string>;
 }
 
 export interface TaskWishes {
@@ -50,7 +54,9 @@ export const wishesOf = (
   scored: ScoredTasks,
 ): TaskWishes => {
   const own = new Set(scored.tasks);
-  const byBenchmark = groupBy(scored.tasks, (task) => taskOf(task)?.benchmark.toLowerCase());
+  const byBenchmark = groupBy(scored.tasks, (task) =>
+    (scored.declared?.get(task)?.name ?? taskOf(task)?.benchmark)?.toLowerCase(),
+  );
   const named = (name: string): readonly string[] => {
     const found = byBenchmark.get(name.toLowerCase()) ?? [];
     if (own.has(name) && !found.includes(name)) return [...found, name];
@@ -61,9 +67,14 @@ export const wishesOf = (
     );
   };
   return {
-    weights: weightsOf(tasks, weights, scored.tasks, named),
+    weights: weightsOf(tasks, weights, unreported(scored), named),
     atLeast: boundsOf(atLeast, scored, named),
   };
+};
+
+const unreported = ({ tasks, reported }: ScoredTasks): readonly string[] => {
+  const others = tasks.filter((task) => reported?.has(task) !== true);
+  return others.length === 0 ? tasks : others;
 };
 
 const weightsOf = (

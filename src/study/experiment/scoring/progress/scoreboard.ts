@@ -2,6 +2,7 @@ import { join } from 'node:path';
 import { LayerloomError } from '../../../../core/base/errors/errors.js';
 import { groupBy, itemAt } from '../../../../core/base/errors/lookup.js';
 import { headlineMetric } from '../../../evaluation/data/task-facts.js';
+import { declaredIn } from '../../../evaluation/declared.js';
 import type { Score, Scores } from '../../../evaluation/result.js';
 import { evaluationsName, type FoundResult, ResultFiles } from '../../../evaluation/result-files.js';
 import { isWithin } from '../../../evaluation/rows.js';
@@ -128,7 +129,7 @@ export const scoresOf = (found: readonly FoundResult[], settings: EvaluationSett
     if (best === undefined) continue;
     const { taskVersion, fewshot, n, rows, maxTokens, sampling } = best.first.result;
     const metrics = meanMetrics(best.set.map(({ result }) => result.metrics));
-    const headline = headlineOf(task, metrics);
+    const headline = headlineOf(task, metrics, settings);
     const files = best.set.map(({ file }) => `${evaluationsName}/${file}`);
     scores.push([
       task,
@@ -167,10 +168,15 @@ const sampleSets = (
 };
 
 /** Chooses the metric to show from this result alone; tables choose one for all models. */
-const headlineOf = (task: string, metrics: Score['metrics']): string | undefined =>
+const headlineOf = (
+  task: string,
+  metrics: Score['metrics'],
+  settings: EvaluationSettings | undefined,
+): string | undefined =>
   headlineMetric(
     task,
     Object.keys(metrics).filter((metric) => metrics[metric] !== null),
+    declaredIn(settings),
   );
 
 const isWanted = (
