@@ -1,6 +1,8 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
+import type { MavVectors } from '../../src/core/measure/analysis/analysis.js';
+import { sharesOf as measuredShares } from '../../src/core/measure/analysis/shares.js';
 import { type AnalyzeParameters, analyze } from '../../src/index.js';
 import { advice } from '../../src/study/pages/analysis/advice.js';
 import { type Family, writeFamily } from '../fixtures/family.js';
@@ -54,6 +56,40 @@ describe('advice', () => {
       expect(said(ends, middle, role)).toContain(`x (${role} expert) changed`);
     },
   );
+});
+
+describe('advice on modules', () => {
+  it.each([
+    [1.9e-5, 1e-5, /^x changed attention more than feed-forward .*: 1\.9e-5 against 1\.0e-5\)\.$/],
+    [1e-5, 1.9e-5, /attention less than feed-forward/],
+    [1e-5, 1.05e-5, /attention as much as feed-forward/],
+  ])('compares rows of %d in attention with %d', (attention, feedForward, sentence) => {
+    const shares = [{ ...sharesOf('x', 0.05, 0.17), modules: { attention, feedForward } }];
+    const found = advice({ shares, overlaps: [], roles: new Map() }, 2, 1);
+    expect(found[1]).toMatch(sentence);
+  });
+
+  it('are measured over the finite rows of matrices in the layers', () => {
+    const rows = (module: string, meanMav: number, more: object = {}) => ({
+      ...{ rows: 4, parametersPerRow: 4, layer: 0, module, meanMav, nonFiniteRows: 0 },
+      ...more,
+    });
+    const tensors = {
+      q: rows('self_attn.q_proj.weight', 3),
+      o: rows('self_attn.o_proj.weight', 1, { rows: 12, nonFiniteRows: 8 }),
+      up: rows('mlp.up_proj.weight', 5),
+      bias: rows('self_attn.q_proj.bias', 100, { rows: 1 }),
+      head: rows('lm_head.weight', 100, { layer: null }),
+    };
+    expect(measuredShares({ tensors, layers: 1 } as unknown as MavVectors, 1, 0).modules).toEqual({
+      attention: 2,
+      feedForward: 5,
+    });
+    const { up: _up, ...attention } = tensors;
+    expect(
+      measuredShares({ tensors: attention, layers: 1 } as unknown as MavVectors, 1, 0),
+    ).not.toHaveProperty('modules');
+  });
 });
 
 describe('roles of an analysis', () => {

@@ -1,5 +1,7 @@
 import { itemAt } from '../../base/errors/lookup.js';
+import { roleInside } from '../../models/architecture/roles.js';
 import type { MavVectors } from './analysis.js';
+import { isLayerMatrix } from './columns.js';
 
 /** An expert's change by location, as shares of Σ|Δ| that add up to 1; all 0 if nothing changed. */
 export interface Shares {
@@ -11,6 +13,8 @@ export interface Shares {
   readonly layers: readonly number[];
   /** Shares by layer and expert of a mixture; empty for layers without experts. */
   readonly experts?: readonly (readonly number[])[];
+  /** Mean MAV of the rows of matrices in the layers, as Fig. 2 compares modules; absent without either kind. */
+  readonly modules?: { readonly attention: number; readonly feedForward: number };
 }
 
 const ofExpert = /(^|\.)experts\.(?<expert>\d+)\./;
@@ -40,6 +44,7 @@ export const sharesOf = ({ tensors, layers }: MavVectors, bottom: number, top: n
     top: share(sum(byLayer.slice(layers - u))),
     outside: share(outside),
     layers: byLayer.map(share),
+    ...modulesOf(tensors),
     ...(byExpert.every(({ size }) => size === 0)
       ? {}
       : {
@@ -48,4 +53,16 @@ export const sharesOf = ({ tensors, layers }: MavVectors, bottom: number, top: n
           ),
         }),
   };
+};
+
+const modulesOf = (tensors: MavVectors['tensors']): Pick<Shares, 'modules'> => {
+  const matrices = Object.values(tensors).filter(isLayerMatrix);
+  const [attention, feedForward] = (['attention', 'feedForward'] as const).map((role) => {
+    const own = matrices.filter(({ module }) => roleInside(undefined, module) === role);
+    const rows = own.reduce((sum, one) => sum + one.rows - one.nonFiniteRows, 0);
+    return own.reduce((sum, one) => sum + one.meanMav * (one.rows - one.nonFiniteRows), 0) / rows;
+  });
+  return Number.isFinite(attention) && Number.isFinite(feedForward)
+    ? { modules: { attention: Number(attention), feedForward: Number(feedForward) } }
+    : {};
 };

@@ -90,6 +90,34 @@ const ofWhole = (findings: readonly Finding[], role: Side): string => {
   return `of the whole change it keeps ${percentOf(kept)}, drops ${percentOf(dropped)} and averages ${percentOf('outside')}`;
 };
 
+interface ModuleFinding extends NonNullable<Shares['modules']> {
+  readonly name: string;
+  readonly how: How;
+}
+
+const moduleFinding = (name: string, modules: Shares['modules']): ModuleFinding[] => {
+  if (modules === undefined || modules.attention + modules.feedForward === 0) return [];
+  const { attention, feedForward } = modules;
+  const how =
+    attention > feedForward * (1 + even) ? 'more' : attention < feedForward * (1 - even) ? 'less' : 'same';
+  return [{ name, how, attention, feedForward }];
+};
+
+/** Compares modules as Fig. 2 of the paper does. */
+const moduleSentence = (findings: readonly ModuleFinding[]): string => {
+  const { how } = itemAt(findings, 0);
+  const mavs = (kind: keyof NonNullable<Shares['modules']>) =>
+    spanned(
+      findings.map((finding) => finding[kind]),
+      (mav) => mav.toExponential(1),
+    );
+  return [
+    `${listed(findings.map(({ name }) => name))} changed attention`,
+    how === 'same' ? 'as much as' : `${how} than`,
+    `feed-forward (mean MAV of their rows in the layers: ${mavs('attention')} against ${mavs('feedForward')}).`,
+  ].join(' ');
+};
+
 interface PairOf {
   readonly pair: string;
   readonly experts: readonly [string, string];
@@ -173,10 +201,12 @@ export const advice = (
   const findings = shares.map((own) => findingOf(own, roles.get(own.name), bottom + top));
   const pairs = overlaps.map(directionOf);
   const layers = shares[0]?.layers.length ?? 0;
+  const modules = shares.flatMap(({ name, modules: of }) => moduleFinding(name, of));
   return [
     ...[...groupBy(findings, ({ role, how }) => `${role} ${how}`).values()].map((of) =>
       sentenceOf(of, { bottom, top, layers }),
     ),
+    ...[...groupBy(modules, ({ how }) => how).values()].map(moduleSentence),
     ...[...groupBy(pairs, ({ direction }) => direction).values()].map((of) => pairSentence(of, pairs, roles)),
   ];
 };
