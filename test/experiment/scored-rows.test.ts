@@ -159,7 +159,9 @@ describe('problems that a model was trained on', () => {
       const report = await writeReport(at(problems), { out: at(`${problems}.html`) });
       expect(told.test(readFileSync(report.out, 'utf8'))).toBe(isSaid);
     }
-    // Cards of merges that are made after the scores have it too.
+    // Cards say so from the next batch on: those of later merges, and those that were there.
+    const early = at('15-24', 'swahili', 'math+swh', 'default', 'README.md');
+    expect(readFileSync(early, 'utf8')).not.toContain('among the rows');
     const again = at('15-24.yaml');
     writeFileSync(
       again,
@@ -168,6 +170,11 @@ describe('problems that a model was trained on', () => {
     await runExperiment(again, { out: at('15-24'), resume: true });
     const card = readFileSync(at('15-24', 'swahili', 'math+swh', 'later', 'README.md'), 'utf8');
     expect(card).toMatch(/5 of 10 problems of mgsm_direct_sw that were scored are among the rows of/);
+    expect(readFileSync(early, 'utf8')).toMatch(
+      /5 of 10 problems of mgsm_direct_sw that were scored are among/,
+    );
+    const third = await runExperiment(again, { out: at('15-24'), resume: true });
+    expect(third.merges.every(({ shards }) => shards.new === 0)).toBe(true);
     // A bundle has it, also where the training's folder is not.
     const shown = async (directory: string) => {
       const { tables, warnings } = await scoreTables(directory);

@@ -11,8 +11,9 @@ import { type Link, type Linked, linkFileBy, linkRefused } from '../../core/engi
 import { checkOutput, foreignFiles } from '../../core/engine/output/output.js';
 import { writeSideFiles } from '../../core/engine/output/record/provenance.js';
 import { nameBeside, takePlace } from '../../core/engine/output/staging.js';
-import { provenanceName } from '../../core/models/checkpoint/files/file-names.js';
+import { cardName, provenanceName } from '../../core/models/checkpoint/files/file-names.js';
 import { readSmallFile } from '../../core/models/checkpoint/files/small-file.js';
+import { markdownText } from '../../core/plan/card/markdown.js';
 import type { MergePlan, PlannedInput } from '../../core/plan/plan.js';
 import { ownFile, parseJson } from '../../core/texts/json.js';
 import type { LinkedShard } from '../store/files/link-shard.js';
@@ -147,6 +148,13 @@ interface FoundRecord {
   readonly inputs?: readonly PlannedInput[];
   readonly sideFiles?: readonly { readonly file: string }[];
 }
+
+/** False for a card that lacks a note, as one does that was written before the scores. */
+export const hasNotes = async (out: string, notes: readonly string[] = []): Promise<boolean> => {
+  if (notes.length === 0) return true;
+  const card = await readSmallFile(join(out, cardName)).catch(() => '');
+  return notes.every((note) => card.toString().includes(markdownText(note)));
+};
 
 /**
  * True if a merge's shards are exactly these, linked to the store's current files.

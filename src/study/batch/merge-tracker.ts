@@ -15,7 +15,7 @@ import { sourcesOfTensors } from '../../core/plan/operands.js';
 import { idByPath } from '../../core/tensor/stored-tensor.js';
 import { weightsOfShards } from '../store/files/weights.js';
 import type { ShardStore } from '../store/shard-store.js';
-import { assemble, isAssembled } from './assemble.js';
+import { assemble, hasNotes, isAssembled } from './assemble.js';
 import { BatchDigests } from './batch-digests.js';
 import type { BatchMerge, MergeState, RefusedMerge } from './planning/batch-merge.js';
 import { type BatchPlan, type PlannedMerge, plannedInputsOf, planOf } from './planning/batch-plan.js';
@@ -196,7 +196,9 @@ export class MergeTracker {
       const out = join(this.#options.out, merge.merge.name);
       try {
         const inputs = plannedInputsOf(merge, this.#plan);
-        const isKept = await isAssembled(out, merge.shards, this.#store, inputs);
+        const isKept =
+          (await isAssembled(out, merge.shards, this.#store, inputs)) &&
+          (await hasNotes(out, this.#options.cardNotes));
         if (!isKept) {
           const assembled = {
             inputs,
