@@ -73,10 +73,12 @@ it('makes Tables 3 and 4 of the runs of the chosen experts, with empty cells for
   ]);
   expect(training).not.toContain('swh-9');
   const datasets = await csvOf('datasets');
-  expect(datasets).toMatch(/\| math \| +\| rows\.jsonl \| +\| 32 \| 1 \| math-a \|/);
+  expect(datasets).toMatch(/\| math \| +\| rows\.jsonl \| +\| +\| 32 \| 1 \| math-a \|/);
   expect(datasets).toMatch(
-    /\| language \| swahili \| Aya \| CohereForAI\/aya_dataset \| \d+ \| 1 \| swh-a \|/,
+    /\| language \| swahili \| Aya \| CohereForAI\/aya_dataset \| Apache-2\.0 \| \d+ \| 1 \| swh-a \|/,
   );
+  // Of some data sets no licence is known.
+  expect(datasets).toMatch(/\| lelapa\/Inkuba-instruct \| +\| \d+/);
   expect(datasets.match(/\| language \| swahili \|/g)).toHaveLength(4);
   const { out } = await writeReport(at('study'), { out: at('study.html') });
   expect(readFileSync(out, 'utf8')).toContain('CohereForAI/aya_dataset');

@@ -8,6 +8,7 @@ const aya = (language: string): DataSet => ({
   name: 'aya',
   title: 'Aya',
   hub: 'CohereForAI/aya_dataset',
+  licence: 'Apache-2.0',
   where: { language },
   form: inputsAndTargets,
 });
@@ -17,13 +18,14 @@ const nllb = (language: string, other: string): DataSet => ({
   name: 'nllb',
   title: `NLLB English-${language} translation`,
   hub: 'allenai/nllb',
+  licence: 'ODC-By',
   config: ['eng_Latn', other].sort().join('-'),
   form: { translation: { english: 'eng_Latn', other, name: language } },
 });
 
 /**
  * Table 3 of arXiv 2410.01335. The hub ids are the table's. Configurations, splits and columns are ours, from
- * the data sets' cards.
+ * the data sets' cards; so are licences, of cards that we know.
  */
 export const trainingData: Readonly<Partial<Record<Category, readonly DataSet[]>>> = {
   math: [
@@ -31,6 +33,7 @@ export const trainingData: Readonly<Partial<Record<Category, readonly DataSet[]>
       name: 'orca-math',
       title: 'Orca Math word problems',
       hub: 'microsoft/orca-math-word-problems-200k',
+      licence: 'MIT',
       form: questionAndAnswer,
     },
   ],
@@ -46,6 +49,7 @@ export const trainingData: Readonly<Partial<Record<Category, readonly DataSet[]>
       name: 'indic-sharellama',
       title: 'IndicShareLlama',
       hub: 'ai4bharat/indic-align',
+      licence: 'CC BY 4.0',
       config: 'Indic_ShareLlama',
       form: { turns: 'ben_Beng' },
     },
@@ -65,6 +69,7 @@ export const trainingData: Readonly<Partial<Record<Category, readonly DataSet[]>
       name: 'xp3mt',
       title: 'xP3 MT',
       hub: 'bigscience/xP3mt',
+      licence: 'Apache-2.0',
       config: 'sw',
       withoutFiles: 'flores',
       form: inputsAndTargets,
@@ -73,11 +78,18 @@ export const trainingData: Readonly<Partial<Record<Category, readonly DataSet[]>
   japanese: [
     aya('Japanese'),
     nllb('Japanese', 'jpn_Jpan'),
-    { name: 'llm-japanese', title: 'LLM-Japanese', hub: 'izumi-lab/llm-japanese-dataset', form: alpaca },
+    {
+      name: 'llm-japanese',
+      title: 'LLM-Japanese',
+      hub: 'izumi-lab/llm-japanese-dataset',
+      licence: 'CC BY-SA 4.0',
+      form: alpaca,
+    },
     {
       name: 'ichikara',
       title: 'Ichikara',
       hub: 'platdev/ichikara-instruction',
+      licence: 'CC BY-NC-SA 4.0',
       // The paper prints the letter l in place of the digit 1.
       hubToday: 'p1atdev/ichikara-instruction',
       config: '20231115-1',
@@ -87,6 +99,7 @@ export const trainingData: Readonly<Partial<Record<Category, readonly DataSet[]>
       name: 'dolly-ja',
       title: 'Dolly machine-translated',
       hub: 'kunishou/databricks-dolly-15k-ja',
+      licence: 'CC BY-SA 3.0',
       form: alpaca,
     },
   ],

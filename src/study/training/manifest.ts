@@ -3,10 +3,10 @@ import * as z from 'zod';
 import { LayerloomError } from '../../core/base/errors/errors.js';
 import { version } from '../../core/base/files/version.js';
 import { readJsonFile } from '../../core/models/checkpoint/files/json-file.js';
-import { type RunFacts, runFacts } from '../evaluation/data/trained-models.js';
+import { type AskedData, type RunFacts, runFacts } from '../evaluation/data/trained-models.js';
 import { type TextHashes, trainingName } from '../evaluation/data/trained-texts.js';
 import { hubIdOf, type MixPart } from './settings/data-mix.js';
-import { kindOf } from './settings/preset.js';
+import { type DataSet, kindOf } from './settings/preset.js';
 import type { TrainingRun } from './settings/training-run.js';
 
 export const manifestName = trainingName;
@@ -101,16 +101,21 @@ export const manifestOf = (
   })),
 });
 
-const askedOf = ({ kind, samples, sets, files = [] }: MixPart): NonNullable<RunFacts['data']> => {
+const askedOf = ({ kind, samples, sets, files = [] }: MixPart): AskedData[] => {
   const all = sets ?? files.map(({ path, ratio }) => ({ name: basename(path), path, ratio }));
   const total = all.reduce((sum, { ratio }) => sum + ratio, 0);
   return all.map((set) => ({
     name: 'title' in set ? set.title : set.name,
-    ...('title' in set && set.path === undefined ? { hub: hubIdOf(set) } : {}),
+    ...('title' in set && set.path === undefined ? publicFacts(set) : {}),
     kind,
     rows: Math.round((samples * set.ratio) / total),
   }));
 };
+
+const publicFacts = (set: DataSet): Pick<AskedData, 'hub' | 'licence'> => ({
+  hub: hubIdOf(set),
+  ...(set.licence === undefined ? {} : { licence: set.licence }),
+});
 
 const roleOf = ({ preset, presetName }: TrainingRun): PlannedRun['role'] => {
   const kinds = new Set(preset.categories.map(kindOf));

@@ -7,10 +7,13 @@ const askedData = z.object({
   name: short,
   /** The hub's id; absent for a file. */
   hub: short.exactOptional(),
+  licence: short.exactOptional(),
   kind: short,
   /** Rows that the mix asks for; a smaller set gives fewer, and the others more. */
   rows: z.number(),
 });
+
+export type AskedData = z.output<typeof askedData>;
 
 /** A run as a training's manifest records it; earlier versions recorded less. */
 export const runFacts = z.object({

@@ -33,19 +33,20 @@ export const datasets = ({ experiment: { trained = [] } }: Board): ScoreTable[] 
       title: 'Training data',
       caption: 'Data sets of the runs that trained these models, as `train init` recorded them.',
       notes: [
-        'Rows are those that a run asks of the set, from the least to the most over runs; a set with fewer rows gives all, and the others of its run more. Licences are not recorded.',
+        'Rows are those that a run asks of the set, from the least to the most over runs; a set with fewer rows gives all, and the others of its run more. Licences are as we read them on the hub: check the card. An empty one is unknown.',
       ],
       columns: [
         column('kind'),
         column('language'),
         column('dataset', 'data set'),
         column('hub', 'hub id'),
+        column('licence'),
         column('rows', 'rows a run'),
         column('runs', 'runs', 'number'),
         column('models'),
       ],
       rows: [...sets].map(([id, of]) => {
-        const [{ kind, language, name, hub } = { kind: '', language: null, name: '', hub: undefined }] = of;
+        const [{ kind, language, name, hub, licence }] = of as [(typeof of)[number]];
         const rows = of.map((set) => set.rows);
         const [least, most] = [Math.min(...rows), Math.max(...rows)];
         return {
@@ -56,6 +57,7 @@ export const datasets = ({ experiment: { trained = [] } }: Board): ScoreTable[] 
             text(language ?? undefined),
             text(name),
             text(hub),
+            text(licence),
             text(least === most ? least : `${least}–${most}`),
             whole(new Set(of.map(({ run }) => run)).size),
             text([...new Set(of.map(({ model }) => model))].join(', ')),

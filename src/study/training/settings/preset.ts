@@ -15,6 +15,8 @@ export interface DataSet {
   readonly hub?: string;
   /** The hub's id today, if it differs from the printed one. */
   readonly hubToday?: string;
+  /** As its card states; absent if unknown. */
+  readonly licence?: string;
   readonly config?: string;
   readonly split?: string;
   /** A column and a value: only rows with this value are taken. */
