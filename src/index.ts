@@ -346,5 +346,6 @@ export type { Leftovers } from './study/store/leftovers.js';
 export type { ListedClaim, ListedShard, StoreListing } from './study/store/list.js';
 export { ShardStore } from './study/store/shard-store.js';
 export type { DamagedShard, Verification, VerifyOptions } from './study/store/verify.js';
+export type { TrainingEstimate } from './study/training/estimate.js';
 export type { TrainingRun } from './study/training/settings/training-run.js';
 export type { TrainingParameters } from './study/training/settings/training-settings.js';

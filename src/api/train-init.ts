@@ -6,6 +6,7 @@ import { checkApartFrom } from '../core/engine/output/apart.js';
 import { hashesOfFiles } from '../study/evaluation/data/trained-texts.js';
 import { trainingPreset } from '../study/paper/training.js';
 import { checkDataFiles } from '../study/training/check-files.js';
+import { estimateOf, type TrainingEstimate } from '../study/training/estimate.js';
 import {
   type Instruction,
   instructionsOf,
@@ -40,6 +41,8 @@ export interface TrainingFiles {
   readonly run: TrainingRun;
   /** All runs. If there are several, each has a folder with its name. */
   readonly runs: readonly TrainingRun[];
+  /** Disk, memory and hours; absent unless the base is on this machine. */
+  readonly estimate?: TrainingEstimate;
 }
 
 /**
@@ -74,8 +77,17 @@ export const trainInit = async (
   await checkDataFiles(data);
   const out = resolve(options.out);
   await checkApartFrom(out, [run.base]);
+  const estimate = await estimateOf(runs, run.base);
   const files = await writeTraining(runs, run.base, await hashesOfFiles(data), out);
   const commands =
     runs.length === 1 ? instructionsOf(run) : sweepCommands(runs, relative(process.cwd(), out) || '.');
-  return { out, files, commands, next: runs.length === 1 ? sequelOf(run) : sequelOfSweep, run, runs };
+  return {
+    out,
+    files,
+    commands,
+    next: runs.length === 1 ? sequelOf(run) : sequelOfSweep,
+    run,
+    runs,
+    ...(estimate === undefined ? {} : { estimate }),
+  };
 };

@@ -5,8 +5,9 @@ import { parse } from 'yaml';
 import { type TrainingParameters, trainInit } from '../../src/index.js';
 import { trainingPresets } from '../../src/study/paper/training.js';
 import { expertRuns } from '../../src/study/paper/training-runs.js';
+import { estimateOf, estimateText } from '../../src/study/training/estimate.js';
 import { trainers, trainingMethods } from '../../src/study/training/settings/choices.js';
-import { llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
+import { llama, llamaShapes, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 
 const rowsFile = (): string => {
   const file = join(temporaryDirectory(), 'rows.jsonl');
@@ -33,6 +34,45 @@ const names = {
     schedule: 'lr_scheduler_type',
   },
 } as const;
+
+describe('before a run', () => {
+  const estimated = async (more: object = {}) => {
+    const base = join(temporaryDirectory(), 'base');
+    writeCheckpoint(base, llama({ layers: 2, hidden: 8, tied: false }));
+    return await init({ preset: 'math-1', base, ...more });
+  };
+  const shapes = Object.entries(llamaShapes({ layers: 2, hidden: 8, tied: false }));
+  const parameters = shapes.reduce((sum, [, shape]) => sum + shape.reduce((a, b) => a * b), 0);
+
+  it('disk, memory and hours are estimated from the base', async () => {
+    const { estimate, run } = await estimated();
+    const tokens = 40_000 * run.row.sequenceLength;
+    expect(estimate).toEqual({
+      parameters,
+      memory: (16 * parameters) / 4,
+      checkpoints: 8,
+      checkpointBytes: 8 * 4 * parameters,
+      stateBytes: 2 * 8 * parameters,
+      hours: expect.closeTo((8 * parameters * tokens) / (4 * 0.4 * 989e12) / 3600, 12),
+    });
+    expect(estimateText(estimate, 4)).toMatch(
+      /^Disk: .*8 checkpoints.*\nMemory: .*each of 4 devices.*\nTime: at most/,
+    );
+    expect(estimateText(await estimateOf([run], '/nowhere'), 4)).toMatch(/not known/);
+  });
+
+  it('adapters and sweeps are estimated too', async () => {
+    const { estimate } = await estimated({ method: 'lora', set: { rank: [2] } });
+    const matrices = shapes.filter(([name]) => name.includes('_proj'));
+    const adapter = 2 * matrices.reduce((sum, [, [a = 0, b = 0]]) => sum + a + b, 0);
+    expect(estimate).toMatchObject({ memory: null, checkpointBytes: 8 * 4 * adapter });
+    const base = join(temporaryDirectory(), 'base');
+    writeCheckpoint(base, llama({ layers: 2, hidden: 8, tied: false }));
+    const parametersOf = { preset: 'math-1', base, set: { seed: [1, 2] } };
+    const sweep = await trainInit(parametersOf, { out: join(temporaryDirectory(), 'sweep') });
+    expect(sweep.estimate).toMatchObject({ checkpoints: 16, stateBytes: 4 * 8 * parameters });
+  });
+});
 
 const cases = trainers.flatMap((trainer) =>
   trainingMethods.flatMap((method) =>

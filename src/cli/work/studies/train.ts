@@ -3,6 +3,7 @@ import { type TrainingStatus, trainingStatus } from '../../../api/training-statu
 import { layerloomCommand } from '../../../core/base/errors/command-line.js';
 import { LayerloomError } from '../../../core/base/errors/errors.js';
 import { plainTable } from '../../../core/base/table.js';
+import { estimateText } from '../../../study/training/estimate.js';
 import { runStates } from '../../../study/training/run-state.js';
 import type { TrainingParameters } from '../../../study/training/settings/training-settings.js';
 import type { OutputOptions } from '../../options/output.js';
@@ -32,7 +33,7 @@ export const trainStatusCommand = async ({
 
 const mostListed = 20;
 
-const describeTraining = ({ out, files, commands, next, run, runs }: TrainingFiles): string =>
+const describeTraining = ({ out, files, commands, next, run, runs, estimate }: TrainingFiles): string =>
   [
     `${run.preset.title} ${runs.length > 1 ? `${runs.length} runs: ` : ''}${run.steps} steps, a checkpoint every ${run.stepsPerCheckpoint}.`,
     ...(runs.length > 1
@@ -42,6 +43,7 @@ const describeTraining = ({ out, files, commands, next, run, runs }: TrainingFil
         ]
       : []),
     `written: ${out}${runs.length > 1 ? '' : ` (${files.join(', ')})`}`,
+    estimateText(estimate, run.devices),
     runs.length > 1 ? 'Next:' : 'Next, in that directory:',
     ...commands.map(([command, purpose]) => `  ${command}    # ${purpose}`),
     ...(runs.length > 1
