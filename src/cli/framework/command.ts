@@ -85,8 +85,8 @@ const textsIn = (value: unknown): string[] => {
 };
 
 /**
- * The shell left `~` or `$HOME` unexpanded, or an unset variable gave an empty path, which would mean the
- * working directory.
+ * Refuses paths in which the shell left `~` or `$HOME` unexpanded, and empty paths of unset variables, which
+ * would mean the working directory.
  */
 const checkPlaces = (name: string, flags: string, value: unknown): void => {
   for (const text of textsIn(value)) {

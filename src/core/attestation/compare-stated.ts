@@ -7,7 +7,7 @@ import { fileAt } from './input-places.js';
 import type { Stated } from './stated.js';
 
 export interface ComparedFiles {
-  /** A phrase that follows the statement's name; undefined if it states the files that are there. */
+  /** How the statement differs from the files that are there, as a phrase after its name; undefined if it does not. */
   readonly reason?: string | undefined;
   readonly hashes: ReadonlyMap<string, string>;
 }

@@ -104,7 +104,7 @@ export class MergeTracker {
   readonly #run: Run;
   readonly #digests: BatchDigests | undefined;
   readonly warnings: string[] = [];
-  /** Lanes, because the fsyncs of small files overlap if several merges are assembled at once. */
+  /** Merges that are assembled at once, so that the fsyncs of their small files overlap. */
   readonly #lanes: Promise<void>[] = Array.from({ length: 8 }, () => Promise.resolve());
   #next = 0;
   #stopped: unknown;

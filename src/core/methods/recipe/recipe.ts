@@ -40,7 +40,7 @@ export interface Recipe {
   readonly maxShardSize: string | number | undefined;
   readonly experts: ExpertLayout | undefined;
   readonly quantize: WrittenName | undefined;
-  /** A `config.json` for models without one; nested recipes have their outer recipe's. */
+  /** A `config.json` for models without one. A nested recipe takes that of its outer recipe. */
   readonly config: string | undefined;
   readonly dtype: ArithmeticDtype | undefined;
   /** The highest rank of a sum, for merges of adapters. */

@@ -12,7 +12,7 @@ export interface GatheredTensor {
   readonly [operandKind]: 'gathered';
   readonly dtype: Dtype;
   readonly rows: number;
-  /** Ascending by `to`, without overlaps. */
+  /** Runs in ascending order of `to`, without overlaps. */
   readonly runs: readonly RowRun[];
   /** The range from the first used row to the last; each `from` is relative to its start. */
   readonly source: StoredTensor;

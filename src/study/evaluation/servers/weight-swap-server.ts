@@ -44,7 +44,7 @@ export interface HeldModel {
 
 interface ExchangeSettings {
   readonly exchange: WeightServerKind;
-  /** Starts a server. Undefined if a server runs at `url`. */
+  /** Starts a server; undefined if one runs at `url` already. */
   readonly serve: string | undefined;
   readonly url: string | undefined;
   readonly timeoutSeconds: number;

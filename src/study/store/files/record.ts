@@ -126,7 +126,7 @@ export const sizedOf = (entry: StoreEntry): StoredShard | undefined =>
 const hasItsSize = ({ record, file }: StoreEntry): boolean =>
   record !== undefined && record.damaged === undefined && file?.bytes === record.bytes;
 
-/** True if a file is as published; records of earlier versions have no stamp. */
+/** True if a file has the recorded time and inode; records of earlier versions have neither. */
 const isUntouched = ({ record, file }: StoreEntry): boolean =>
   (record?.mtimeNs === undefined || record.mtimeNs === file?.mtimeNs) &&
   (record?.inode === undefined || record.inode === file?.inode);

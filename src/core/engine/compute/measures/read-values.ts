@@ -78,7 +78,7 @@ export class ValueReader {
     const program = new Program(isStored(operand) ? [elementsOf(shape), 1] : shape, this.#inputs.idOf);
     const measurer = new BlockMeasurer(this.#pool, this.#inputs, 'a tensor', () => undefined);
     const value = await lowerOperand(operand, { tensor: 'a tensor', program, measurer });
-    // This changes no number of a shorter dtype.
+    // A sum of one term with weight 1 turns any dtype into float32 without changing a number.
     return program.emit([program.linear([value], [1])]);
   }
 }

@@ -45,7 +45,7 @@ export const watchedFor = (
   };
   for (const one of results) if (parts.has(one)) watchComputed(one);
   const taken = new Set<number>();
-  // Inputs come before their nodes, so the loop runs backwards.
+  // A node follows its inputs, so a backward loop meets it before them.
   for (const [index, node] of [...nodes.entries()].reverse()) {
     const value = sources + index;
     if (parts.has(value) && node.kind === 'quantise') taken.add(itemAt(node.inputs, 0));
