@@ -51,7 +51,7 @@ type ScratchRequest = Extract<Request, { scratch: number }>;
 
 let answers = 1;
 
-/** Blocks. Errors are ignored: if the caller is gone, the input ends too. */
+/** Writes an answer, and blocks. Errors are ignored: if the caller is gone, the input ends too. */
 const answer = (line: object): void => {
   let rest: Uint8Array = Buffer.from(`${JSON.stringify(line)}\n`);
   try {

@@ -95,7 +95,7 @@ const removeOld = (from: string): void => {
   }
 };
 
-/** Atomically; then removes old code. */
+/** Writes compiled code atomically, then removes old code. */
 const writeCompiled = (path: string, script: import('node:vm').Script, into: string): void => {
   const partial = `${path}.${process.pid}`;
   try {

@@ -52,7 +52,7 @@ const completions = (word: string, candidates: readonly string[], shortest: numb
   return candidates.filter((one) => one.length >= shortest && word.startsWith(one));
 };
 
-/** Another name, a near one, or those that begin with it. */
+/** Returns an option of another name, a near one, or those that begin with it. */
 const meantOptions = (flag: string, known: readonly string[]): readonly string[] => {
   const shown = new Map(known.flatMap((long) => spellingsOf(long).map((spelling) => [spelling, long])));
   const found = shown.has(flag) ? flag : flag.startsWith('--') ? nearest(flag, shown.keys()) : undefined;

@@ -56,7 +56,7 @@ const widest = 100;
 
 const helpColumns = (): number => Math.min(columns() ?? 80, widest);
 
-/** Before options, with backslashes. */
+/** Wraps a command before options, with backslashes. */
 const wrapCommand = (line: string): string => {
   const [first = '', ...others] = line.split(/ (?=-)/);
   const lines = [first];
@@ -147,7 +147,7 @@ const shownFirst = (command: Command): readonly Option[] => {
 
 export const firstClause = (text: string): string => text.replace(/(?: \([^()]*)?[;:] .*$/s, '');
 
-/** The usage, the options used most, one example. */
+/** Writes the usage, the options used most, and one example. */
 export const shortHelp = (command: Command): string => {
   const help = command.createHelp();
   help.prepareContext({});

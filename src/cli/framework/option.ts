@@ -117,7 +117,7 @@ export class DeclaredOption extends Option {
   }
 }
 
-/** Hidden, and stored as the option's value. */
+/** Another spelling of an option: hidden, and stored as the option's value. */
 class OtherSpelling extends DeclaredOption {
   readonly #stored: string;
 

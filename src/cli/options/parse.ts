@@ -2,7 +2,9 @@ import { LayerloomError } from '../../core/base/errors/errors.js';
 import { invalidParameter } from '../../core/base/errors/invalid-parameter.js';
 import { nearest } from '../../core/base/nearest.js';
 
-/** Returns other text unchanged, for the called function to refuse with the parameter's name. */
+/**
+ * Parses a number. Returns other text unchanged, for the called function to refuse with the parameter's name.
+ */
 export const toNumber = (text: string): number => {
   const value = Number(text);
   return text.trim() === '' || Number.isNaN(value) ? (text as unknown as number) : value;
@@ -46,7 +48,7 @@ export const toArguments = (text: string): Record<string, number | string | bool
     }),
   );
 
-/** Separated by commas, each once. */
+/** Splits words at commas, and keeps each once. */
 export const toWords = (text: string): string[] => [
   ...new Set(
     text
@@ -61,7 +63,7 @@ const toNumbers = (text: string): number[] => text.split(',').map(toNumber);
 export const toWeights = (text: string): number[] | 'magnitude' =>
   text === 'magnitude' ? text : toNumbers(text);
 
-/** The parser refuses any other value before work begins. */
+/** Returns a parser that refuses any other value before work begins. */
 export const toOneOf =
   <const Choice extends string>(parameter: string, choices: readonly Choice[]) =>
   (text: string): Choice => {
