@@ -1,4 +1,5 @@
 import { describe, expect, it } from 'vitest';
+import { parse } from 'yaml';
 import { paperBenchmarks } from '../../src/study/evaluation/data/benchmarks.js';
 import { taskOf } from '../../src/study/evaluation/data/task-facts.js';
 import { parseEvaluation } from '../../src/study/evaluation/settings.js';
@@ -122,6 +123,19 @@ describe('a preset', () => {
     const count = expandExperiment(experiment).length;
     expect(count > 0).toBe(preset !== 'checkpoints');
     expect(text).not.toContain('your own paths');
+  });
+
+  it('measures the languages of the mean whose data are there, if it averages over them', () => {
+    const here = ['layerloom_mgsm_de', 'layerloom_mgsm_ja', 'layerloom_mgsm_th', 'belebele_jpn_Jpan'];
+    const choices = { data: './mgsm', here, benchmarks: ['mgsm', 'belebele'] as const };
+    const of = (preset: PresetName) => {
+      const evaluate = parse(experimentPreset(preset, models, choices)).evaluate;
+      return [Object.keys(evaluate.tasks), evaluate.every_language];
+    };
+    // German BELEBELE is not there, and Thai is not one of the ten.
+    expect(of('paper')).toEqual([['swahili', 'english', 'japanese'], true]);
+    expect(of('checkpoints')).toEqual(of('paper'));
+    expect(of('ablation')).toEqual([['swahili', 'english'], undefined]);
   });
 
   it('measures the benchmarks that are asked for, with the paper’s shots', async () => {

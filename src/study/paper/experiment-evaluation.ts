@@ -18,6 +18,10 @@ export interface EvaluationChoices {
   readonly benchmarks?: readonly BenchmarkName[] | undefined;
   /** Directory of local data, relative to the experiment's file. Default: the hub. */
   readonly data?: string | undefined;
+  /** Tasks that `data` has. A language with all of its tasks is measured, if the preset averages over all. */
+  readonly here?: readonly string[] | undefined;
+  /** True if a preset's means are over the paper's ten languages (Table 2). */
+  readonly averagesAll?: boolean | undefined;
   /** Only the first problems of each task. */
   readonly limit?: number | undefined;
   /** First and last row to score of each task: `200-249`. Excludes `limit`. */
@@ -71,6 +75,9 @@ export const presetEvaluation = (
   const rest = others.filter(
     (language) => mgsmLanguages.includes(language) && !['english', 'thai'].includes(language.name),
   );
+  const here = new Set(choices.averagesAll === true ? choices.here : []);
+  const isHere = (language: EvaluationLanguage) => ownTasks(language).every((task) => here.has(task));
+  const [found, lacking] = [rest.filter(isHere), rest.filter((language) => !isHere(language))];
   const line = (language: EvaluationLanguage) => `${language.name}: ${listed(ownTasks(language))}`;
   return [
     '',
@@ -84,15 +91,19 @@ export const presetEvaluation = (
       '    # Not a language of the experts: measured for every model.',
       `    ${line(language)}`,
     ]),
-    ...(rest.length === 0
+    ...(found.length === 0
+      ? []
+      : ["    # More of the paper's ten languages, whose data are there, for the mean over all."]),
+    ...found.map((language) => `    ${line(language)}`),
+    ...(lacking.length === 0
       ? []
       : [
           "    # The rest of the paper's ten languages, for the mean over all; every model is measured in each.",
         ]),
-    ...rest.map((language) => `    # ${line(language)}`),
-    ...shotLines([...own, ...english].flatMap(ownTasks), choices.fewshot),
+    ...lacking.map((language) => `    # ${line(language)}`),
+    ...shotLines([...own, ...english, ...found].flatMap(ownTasks), choices.fewshot),
     '  # Measures every model in every language above, not only in its own; the mean over all needs it.',
-    '  # every_language: true',
+    found.length === 0 ? '  # every_language: true' : '  every_language: true',
     ...(data === undefined
       ? [
           '  # A folder with mgsm_sw.tsv, ...; without it the data are loaded from the Hugging Face hub.',

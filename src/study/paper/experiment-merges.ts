@@ -81,6 +81,7 @@ export const presets = {
   paper: {
     title:
       'What the layer-swapping paper compares (arXiv 2410.01335): swaps, soups, TIES, reverted experts, and swaps of soups.',
+    evaluation: { averagesAll: true },
     references: `\
 # Joint SFT on math and a language (Table 2: Swahili), three runs: scored, never merged.
 # references:
@@ -221,6 +222,7 @@ ${gridOfBothWeights}
   },
   checkpoints: {
     title: 'Scores of models alone, without merges: checkpoints of training runs, to choose from.',
+    evaluation: { averagesAll: true },
     merges: '',
   },
   grid: {

@@ -1,5 +1,6 @@
 import { basename, dirname, extname, isAbsolute, join, resolve } from 'node:path';
 import { type StudyModels, selectedModels, trainedModels } from '../../../api/study-models.js';
+import { checkTaskData } from '../../../api/task-data.js';
 import { argument, layerloomCommand } from '../../../core/base/errors/command-line.js';
 import { codeOf, LayerloomError, reasonOf } from '../../../core/base/errors/errors.js';
 import { invalidParameter } from '../../../core/base/errors/invalid-parameter.js';
@@ -23,7 +24,7 @@ import { schemaComment } from '../../schema.js';
 
 interface ExperimentInitOptions
   extends OutputOptions,
-    Omit<EvaluationChoices, 'fewshot' | 'device' | 'batchSize'> {
+    Omit<EvaluationChoices, 'fewshot' | 'device' | 'batchSize' | 'here' | 'averagesAll'> {
   readonly preset: PresetName;
   readonly base?: string;
   readonly tasks?: readonly string[];
@@ -78,6 +79,7 @@ export const experimentInitCommand = async ({
   const choices = {
     benchmarks,
     data: data === undefined ? undefined : dataFrom(folder, data),
+    here: data === undefined ? undefined : await tasksIn(data),
     limit,
     problems,
     maxTokens,
@@ -101,6 +103,13 @@ export const experimentInitCommand = async ({
       note(`${out} has placeholders for models that were not named; put your own paths in first`);
     printNext(next);
   }
+};
+
+/** Returns the tasks whose data are in a directory; none if it does not exist yet. */
+const tasksIn = async (data: string): Promise<string[]> => {
+  if (!(await exists(data))) return [];
+  const { tasks } = await checkTaskData(data);
+  return tasks.flatMap(({ task, state }) => (state === 'there' ? [task] : []));
 };
 
 const checkCount = (parameter: string, count: number | undefined): void => {
