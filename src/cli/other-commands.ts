@@ -1,3 +1,5 @@
+import { methodsInSchema } from './schema.js';
+
 /** Commands by their names in other programs. */
 const meant: Readonly<Record<string, readonly string[]>> = {
   swap: ['layer-swap', 'layer-swapping', 'exchange', 'graft', 'stitch'],
@@ -40,18 +42,14 @@ export const otherCommands: ReadonlyMap<string, string> = new Map(
   Object.entries(meant).flatMap(([command, words]) => words.map((word) => [plainWord(word), command])),
 );
 
-/** Methods without a command, spelt as commands. A test compares them with the existing methods. */
-const methods = [
-  ...['arcee-fusion', 'breadcrumbs', 'breadcrumbs-ties', 'dare', 'dare-linear', 'dare-ties', 'della'],
-  ...['della-linear', 'fisher', 'iso-c', 'karcher', 'linear', 'mixture', 'model-stock', 'multislerp'],
-  ...['nearswap', 'nuslerp', 'passthrough', 'ram', 'ramplus-tl', 'regmean', 'sce', 'slerp'],
-  ...['task-arithmetic', 'ties', 'tsv-m'],
-].map(plainWord);
-
-const fetching = ['download', 'pull', 'fetch', 'get'];
-
-/** Returns what to use in place of a word that is no command; undefined if nothing is known. */
+/**
+ * Returns what to use in place of a word that is no command; undefined if nothing is known. Reads the methods'
+ * names from the schema, because importing the methods takes longer.
+ */
 export const inPlaceOf = (word: string): string | undefined => {
+  const methods = ['dare', ...methodsInSchema()].map(plainWord);
   if (methods.includes(plainWord(word))) return 'it is a method, which a recipe names and merge runs';
-  return fetching.includes(word) ? 'a command fetches the models that it needs by --download' : undefined;
+  return ['download', 'pull', 'fetch', 'get'].includes(word)
+    ? 'a command fetches the models that it needs by --download'
+    : undefined;
 };

@@ -1,4 +1,4 @@
-import { readFile } from 'node:fs/promises';
+import { readFileSync } from 'node:fs';
 import { isAbsolute, join, relative, resolve, sep } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { invalidParameter } from '../core/base/errors/invalid-parameter.js';
@@ -11,11 +11,14 @@ type SchemaName = (typeof schemaNames)[number];
 const schemaFile = (name: SchemaName): string =>
   fileURLToPath(new URL(`../schemas/${name}.schema.json`, import.meta.url));
 
+export const methodsInSchema = (): readonly string[] =>
+  JSON.parse(readFileSync(schemaFile('recipe'), 'utf8')).$defs.recipe.properties.method.enum;
+
 /** @throws LayerloomError INVALID_PARAMETER */
 export const schemaCommand = async (name: string): Promise<void> => {
   const known = schemaNames.find((each) => each === name);
   if (known === undefined) throw invalidParameter('kind', name, schemaNames.join(' or '));
-  printText((await readFile(schemaFile(known), 'utf8')).trimEnd());
+  printText(readFileSync(schemaFile(known), 'utf8').trimEnd());
 };
 
 /**

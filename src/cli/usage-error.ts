@@ -177,7 +177,8 @@ const meantCommands = (word: string, path: readonly string[], program: Command):
 };
 
 const unknownCommand = (word: string, path: readonly string[], program: Command): LayerloomError => {
-  const reason = path.length === 0 ? inPlaceOf(word) : undefined;
+  const names = [...otherCommands.keys(), ...program.commands.map((one) => one.name())];
+  const reason = path.length > 0 || names.includes(plainWord(word)) ? undefined : inPlaceOf(word);
   if (reason !== undefined) return usageError(`unknown command ${word}: ${reason}; ${seeHelp(program)}`);
   return usageError(
     `unknown command ${[...path, word === '' ? "''" : word].join(' ')}; ${advice(meantCommands(word, path, program), commandOf(program, path).command)}`,

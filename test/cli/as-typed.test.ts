@@ -109,6 +109,7 @@ const mistakes: readonly (readonly [line: string, code: number, ...parts: string
   ['merge_models ./math', 2, 'did you mean merge?'],
   ['mergekit-yaml r.yaml ./out', 2, 'did you mean merge?'],
   ['layer_swap', 2, 'did you mean swap?'],
+  ['Soup ./math ./swh', 2, 'did you mean soup?'],
   ['slerp ./math ./swh', 2, 'it is a method, which a recipe names and merge runs'],
   ['eval ./math', 2, 'did you mean evaluate?'],
   ['info ./math', 2, 'did you mean inspect?'],

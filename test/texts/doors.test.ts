@@ -45,6 +45,7 @@ describe('texts of strangers', () => {
         'core/engine/output/record/provenance.ts',
         'core/models/checkpoint/containers/collected.ts',
         'core/models/checkpoint/containers/torch/reader.ts',
+        'cli/schema.ts',
         'cli/serve.ts',
         'cli/work/merging/partition.ts',
       ],
