@@ -1,6 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { parseAddress } from '../../src/core/models/address/address.js';
 import { isCommit, isRepositoryName, isRevision, parseHubId } from '../../src/core/models/address/remote.js';
+import { locateText } from '../../src/core/models/sources/locate.js';
+import type { RemoteSource } from '../../src/core/models/sources/source.js';
+import { remoteSources } from '../../src/core/models/sources/sources.js';
 import { temporaryDirectory } from '../fixtures/checkpoints.js';
 import { cli } from '../fixtures/cli.js';
 
@@ -132,5 +135,32 @@ describe('an address', () => {
   it('is refused by commands', async () => {
     const { code, stderr } = await cli(['inspect', 'org/x@../../../token']);
     expect([code, stderr]).toEqual([2, expect.stringContaining('org/name@revision')]);
+  });
+});
+
+describe('an address without a model', () => {
+  const missing = async (address: string) =>
+    await locateText(address).then(
+      () => 'found',
+      (error: Error) => error.message,
+    );
+
+  it('is called unread unless a source names it', async () => {
+    const other: RemoteSource = {
+      find: async (at) => (at.startsWith('other://') ? { tried: '/other/a' } : undefined),
+      names: (at) => at.startsWith('other://'),
+      folders: 'other',
+      describePath: async () => undefined,
+      bringHeaders: async () => [],
+      bringRanges: async () => undefined,
+      statedContent: async () => undefined,
+    };
+    expect(await missing('other://a')).toContain('such addresses are not read');
+    (remoteSources as RemoteSource[]).push(other);
+    try {
+      expect(await missing('other://a')).toMatch(/^other:\/\/a: no such model \(tried [^;]*\/other\/a\)$/);
+    } finally {
+      (remoteSources as RemoteSource[]).pop();
+    }
   });
 });

@@ -28,10 +28,11 @@ export const locate = async (model: ModelAddress): Promise<FoundModel> => {
   }
   const named = await otherAdapters(at);
   if (named !== undefined) throw new LayerloomError('MODEL_NOT_FOUND', { model: at, tried, hint: named });
-  const fetch = remoteSources.find((source) => source.names(at))?.fetchCommand?.(at);
+  const source = remoteSources.find((one) => one.names(at));
+  const fetch = source?.fetchCommand?.(at);
   const near = nearPath(at.replace(/^[^=/]+=/, ''));
   if (near !== undefined) throw new LayerloomError('MODEL_NOT_FOUND', { model: at, tried, nearest: near });
-  const hint = misspelling(at);
+  const hint = source === undefined ? misspellings.find(([pattern]) => pattern.test(at))?.[1] : undefined;
   throw new LayerloomError('MODEL_NOT_FOUND', {
     model: at,
     tried,
@@ -54,7 +55,7 @@ const misspellings: readonly (readonly [pattern: RegExp, hint: string])[] = [
   [/^["'“”‘’`]|["'“”‘’`]$/, 'the quotes are part of the name: leave them out'],
   [/^\s|\s$/, 'the name begins or ends with a space: leave it out'],
   [/^file:\/\//, 'give the path alone, without file://'],
-  [/^[a-z][a-z\d+.-]*:\/\//i, 'the only addresses that are read are those of models on huggingface.co'],
+  [/^[a-z][a-z\d+.-]*:\/\//i, 'such addresses are not read, unlike those of models on huggingface.co'],
   [/\\/, 'write / in place of \\'],
   [/^git@/, 'a model of the hub is named as org/name'],
   [/\*/, 'a shell expands `*` outside of quotes, where something matches'],
@@ -66,9 +67,6 @@ const misspellings: readonly (readonly [pattern: RegExp, hint: string])[] = [
   ],
   [/^\w[\w.-]*$/, 'a model of the hub is named as org/name'],
 ];
-
-const misspelling = (at: string): string | undefined =>
-  misspellings.find(([pattern]) => pattern.test(at))?.[1];
 
 /**
  * Like `locate`, but returns undefined if the model is not found.
