@@ -40,6 +40,13 @@ convolutions = {
     'lokr': LoKrConfig(r=3, alpha=5, **convolution),
     'lokr-whole': LoKrConfig(r=64, alpha=5, **convolution),
     'hra': HRAConfig(r=4, **convolution),
+    'loha-effective': LoHaConfig(r=3, alpha=5, use_effective_conv2d=True, **convolution),
+    'lokr-effective': LoKrConfig(r=2, alpha=5, use_effective_conv2d=True, decompose_factor=2, **convolution),
+    'oft': OFTConfig(oft_block_size=16, **convolution),
+    'oft-shared': OFTConfig(oft_block_size=8, block_share=True, coft=True, eps=0.05, **convolution),
+    'boft': BOFTConfig(boft_block_size=4, **convolution),
+    'ia3': IA3Config(feedforward_modules=['query'], **convolution),
+    'ia3-inputs': IA3Config(feedforward_modules=['projection'], **convolution),
 }
 
 # By name: a configuration for a base, or None where PEFT has none.
@@ -70,18 +77,14 @@ kinds = {
     'oft-exact': lambda b: b != 'gpt2' and OFTConfig(r=4, oft_block_size=0, use_cayley_neumann=False, **on(b)),
     'oft-terms': lambda b: b != 'gpt2' and OFTConfig(oft_block_size=32, num_cayley_neumann_terms=3, **on(b)),
     'oft-shared': lambda b: b != 'gpt2' and OFTConfig(oft_block_size=8, block_share=True, coft=True, eps=0.05, **on(b)),
+    'oft-embeddings': lambda b: b in ('llama', 'mistral') and OFTConfig(
+        oft_block_size=16, target_modules=['embed_tokens', 'q_proj']),
     'boft': lambda b: b != 'gpt2' and BOFTConfig(boft_block_size=8, bias='boft_only', **on(b)),
     'boft-blocks': lambda b: b != 'gpt2' and BOFTConfig(boft_block_num=4, boft_block_size=0, **on(b)),
 }
 # Settings that are refused here.
 refusals = {
-    'loha-effective': ('vit', LoHaConfig(r=3, use_effective_conv2d=True, target_modules=['projection'])),
-    'lokr-effective': ('vit', LoKrConfig(r=3, use_effective_conv2d=True, target_modules=['projection'])),
-    'oft-convolution': ('vit', OFTConfig(oft_block_size=16, target_modules=['projection'])),
-    'boft-convolution': ('vit', BOFTConfig(boft_block_size=4, target_modules=['projection'])),
-    'ia3-convolution': ('vit', IA3Config(target_modules=['projection'], feedforward_modules=[])),
     'dora-convolution': ('vit', LoraConfig(r=3, use_dora=True, target_modules=['projection'])),
-    'oft-embeddings': ('llama', OFTConfig(oft_block_size=16, target_modules=['embed_tokens'])),
     'vera-unsaved': ('llama', VeraConfig(r=5, save_projection=False, **on('llama'))),
     'lookahead': ('llama', LoraConfig(r=4, rank_pattern={'(?!.*k_proj).*': 2}, **on('llama'))),
     'alora': ('llama', LoraConfig(r=4, task_type='CAUSAL_LM', alora_invocation_tokens=[1, 2], **on('llama'))),
@@ -104,7 +107,7 @@ def cases():
 
 def train(model, kind):
     """Random numbers instead of training."""
-    scale = 0.05 if 'oft' in kind else 0.3
+    scale = 0.05 if "oft" in kind else 0.3
     with torch.no_grad():
         for name, tensor in model.named_parameters():
             if tensor.requires_grad or 'vera_lambda' in name:

@@ -45,7 +45,7 @@ const schema = z.strictObject({
       z
         .array(
           z.strictObject({
-            form: z.enum(['matrix', 'transposed', 'diagonal']),
+            form: z.enum(['matrix', 'transposed', 'diagonal', 'spread']),
             rows: count.positive(),
             columns: count.positive(),
             stride: count.positive(),
@@ -63,8 +63,13 @@ const schema = z.strictObject({
 const checkPiece = ({ form, rows, columns, stride, source }: Piece, refuse: Refuse): void => {
   const stored = elementsIn(source);
   const [down, across] = form === 'transposed' ? [columns, rows] : [rows, columns];
-  const isWithin =
-    form === 'diagonal' ? rows === columns && stored === rows : across <= stride && down * stride === stored;
+  const each = columns / stride;
+  const isWithin = {
+    diagonal: rows === columns && stored === rows,
+    spread: Number.isInteger(each) && rows * stride === stored * each,
+    matrix: across <= stride && down * stride === stored,
+    transposed: across <= stride && down * stride === stored,
+  }[form];
   if (!isFloating(source.dtype) || !isWithin) refuse('a factor is no matrix of its source');
   if (Math.max(stored, rows * columns * (form === 'diagonal' ? 0 : 1)) > mostSmall)
     refuse(`a factor has more than ${mostSmall} elements`);
@@ -142,28 +147,33 @@ const lowerFactors = async (
   return to.program.factored(matrices, kronecker);
 };
 
-/** A matrix, or the diagonal of one. */
+/** A matrix, the diagonal of one, or Kronecker's product of one and an identity of the size `each`. */
 interface Dense {
   readonly rows: number;
   readonly columns: number;
   readonly isDiagonal: boolean;
+  readonly each: number;
   readonly numbers: Float64Array;
 }
 
 const numbersIn = ({ form, rows, columns, stride }: Piece, stored: Float64Array): Dense => {
   const isDiagonal = form === 'diagonal';
-  if (isDiagonal || (form === 'matrix' && stride === columns))
-    return { rows, columns, isDiagonal, numbers: stored };
+  const each = form === 'spread' ? columns / stride : 1;
+  if (isDiagonal || form === 'spread' || (form === 'matrix' && stride === columns))
+    return { rows, columns, isDiagonal, each, numbers: stored };
   const numbers = new Float64Array(rows * columns);
   const [down, across] = form === 'transposed' ? [1, stride] : [stride, 1];
   for (let row = 0; row < rows; row += 1)
     for (let column = 0; column < columns; column += 1)
       numbers[row * columns + column] = itemAt(stored, row * down + column * across);
-  return { rows, columns, isDiagonal, numbers };
+  return { rows, columns, isDiagonal, each, numbers };
 };
 
-const productOf = (a: Dense, b: Dense): Dense => {
+const productOf = (first: Dense, b: Dense): Dense => {
+  const a = first.each === 1 ? first : { ...first, each: 1, numbers: wholeOf(first) };
   const [rows, columns] = [a.rows, b.columns];
+  const { each } = b;
+  const width = columns / each;
   if (a.isDiagonal && b.isDiagonal)
     return { ...a, numbers: a.numbers.map((number, index) => number * itemAt(b.numbers, index)) };
   const numbers = new Float64Array(rows * columns);
@@ -173,12 +183,11 @@ const productOf = (a: Dense, b: Dense): Dense => {
       if (a.isDiagonal) numbers[at] = itemAt(a.numbers, row) * itemAt(b.numbers, at);
       else if (b.isDiagonal) numbers[at] = itemAt(a.numbers, at) * itemAt(b.numbers, column);
       else
-        for (let k = 0; k < a.columns; k += 1)
+        for (let k = column % each, from = Math.floor(column / each); k < a.columns; k += each, from += width)
           numbers[at] =
-            itemAt(numbers, at) +
-            itemAt(a.numbers, row * a.columns + k) * itemAt(b.numbers, k * columns + column);
+            itemAt(numbers, at) + itemAt(a.numbers, row * a.columns + k) * itemAt(b.numbers, from);
     }
-  return { rows, columns, isDiagonal: false, numbers };
+  return { rows, columns, isDiagonal: false, each: 1, numbers };
 };
 
 /** Keeps a chain as two factors, cut at the smallest width, if these have fewer numbers than the product. */
@@ -197,10 +206,16 @@ const matrixOf = (pieces: readonly Dense[]): SmallMatrix => {
   return { rows, columns, rank, numbers: sharedNumbers(numbers) };
 };
 
-/** Returns a matrix's elements, also of a diagonal matrix. */
-const wholeOf = ({ rows, columns, isDiagonal, numbers }: Dense): Float64Array => {
-  if (!isDiagonal) return numbers;
+/** Returns a matrix's elements, also of a diagonal matrix or one with an identity. */
+const wholeOf = ({ rows, columns, isDiagonal, each, numbers }: Dense): Float64Array => {
+  if (!isDiagonal && each === 1) return numbers;
   const whole = new Float64Array(rows * columns);
-  for (const [index, number] of numbers.entries()) whole[index * columns + index] = number;
+  const width = isDiagonal ? 1 : columns / each;
+  for (const [index, number] of numbers.entries()) {
+    const [row, column] = isDiagonal
+      ? [index, index]
+      : [Math.floor(index / width) * each, (index % width) * each];
+    for (let k = 0; k < each; k += 1) whole[(row + k) * columns + column + k] = number;
+  }
   return whole;
 };

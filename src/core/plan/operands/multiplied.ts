@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { itemAt } from '../../base/errors/lookup.js';
 import { type Lowering, takeRows } from '../../methods/operations/program/lowering.js';
 import type { Value } from '../../methods/operations/program/program.js';
 import type { Multiplier } from '../../models/adapters/kinds/multiplied.js';
@@ -45,7 +46,7 @@ const step = z.discriminatedUnion('by', [
     by: z.literal('blocks'),
     size: count.positive(),
     blocks: count.positive(),
-    skew: z.enum(['upper', 'whole']),
+    skew: z.enum(['upper', 'lower', 'whole']),
     terms: z.int().min(1).max(1000).nullable(),
     limit: z.number().nonnegative().nullable(),
     butterfly: z.strictObject({ stage: count, stages: z.int().min(2).max(32) }).nullable(),
@@ -68,11 +69,11 @@ const checkStep = (one: Step, { shape, elements }: Target, refuse: Refuse): void
   const [rows = 1] = shape.length > 1 ? shape : [1];
   const columns = elements / rows;
   const expected = {
-    scales: () => (one.by === 'scales' && one.rows === 'output' ? rows : columns),
+    scales: () => (one.by === 'scales' && one.rows === 'output' ? rows : (shape.slice(1, -1)[0] ?? columns)),
     reflections: () => (one.by === 'reflections' ? one.vectors * columns : 0),
     blocks: () =>
       one.by === 'blocks'
-        ? one.blocks * (one.skew === 'upper' ? (one.size * (one.size - 1)) / 2 : one.size ** 2)
+        ? one.blocks * (one.skew === 'whole' ? one.size ** 2 : (one.size * (one.size - 1)) / 2)
         : 0,
   }[one.by]();
   if (!isFloating(one.source.dtype) || elementsIn(one.source) !== expected)
@@ -130,7 +131,12 @@ const lowerStep = async (one: Step, value: Value, dtype: ArithmeticDtype, to: Lo
   if (one.by === 'scales') {
     // A vector is one row.
     const rows = program.shape.length > 1 ? one.rows : 'input';
-    return program.rowLinear({ values: [value], rows, weights: numbers, dtype });
+    // An input of a convolution has a kernel of columns.
+    const each = rows === 'input' ? program.columns / numbers.length : 1;
+    const weights = Float64Array.from({ length: numbers.length * each }, (_, at) =>
+      itemAt(numbers, Math.floor(at / each)),
+    );
+    return program.rowLinear({ values: [value], rows, weights, dtype });
   }
   const columns = program.columns;
   const turned =

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { bytesOfTensor, type TensorReference } from '../../../tensor/reference.js';
+import { matrixShape } from './factored.js';
 import type { MultipliedChange, Multiplier } from './multiplied.js';
 import { tuner } from './tuner.js';
 
@@ -33,12 +34,12 @@ export const boft = tuner({
           from: rotations,
           change: ({ shape, transposed, place, mismatch, unsupported }): MultipliedChange => {
             if (transposed) unsupported('changes a transposed layer, whose outputs PEFT would rotate');
-            if (shape.length !== 2) unsupported(`rotates a parameter of ${shape.length} dimensions`);
-            const [outputs, inputs] = shape;
+            const [outputs, inputs] = matrixShape(shape);
             const isButterfly = stages === 1 || (size % 2 === 0 && blocks % 2 ** (stages - 1) === 0);
             if (blocks * size !== inputs || !isButterfly)
               mismatch(`is [${shape.join(', ')}] there, and ${rotations.name} is [${given.join(', ')}]`);
-            if (scales.tensor.shape.join() !== [outputs, 1].join())
+            const wanted = shape.length === 2 ? [outputs, 1] : [1, outputs];
+            if (scales.tensor.shape.join() !== wanted.join())
               mismatch(
                 `is [${shape.join(', ')}] there, and ${scales.name} is [${scales.tensor.shape.join(', ')}]`,
               );

@@ -4,8 +4,11 @@ export type FactorShape = readonly [rows: number, columns: number];
 
 /** A small matrix in a stored tensor `S`, whose rows are `stride` elements apart. */
 export interface FactorPiece<S> {
-  /** `transposed`: rows of the piece are columns of the tensor. `diagonal`: the tensor is the diagonal. */
-  readonly form: 'matrix' | 'transposed' | 'diagonal';
+  /**
+   * `transposed`: rows of the piece are columns of the tensor. `diagonal`: the tensor is the diagonal.
+   * `spread`: Kronecker's product of the tensor and an identity.
+   */
+  readonly form: 'matrix' | 'transposed' | 'diagonal' | 'spread';
   readonly rows: number;
   readonly columns: number;
   readonly stride: number;
@@ -45,6 +48,25 @@ export const diagonal = (source: TensorReference, size: number): FactorPiece<Ten
   stride: 1,
   source,
 });
+
+/** Σᵢⱼ core[i, j, …] · a[i, out] · b[j, in], the weight [out, in, …] of a convolution. */
+export const tuckerProduct = (core: TensorReference, a: TensorReference, b: TensorReference): Pieces => {
+  const [rank = 0, , ...kernel] = core.shape;
+  const each = elementsOf(kernel);
+  const [, inputs] = matrixShape(b.shape);
+  const spread = { rows: rank * each, columns: inputs * each, stride: inputs, source: b };
+  return [...transposed([matrix(a)]), matrix(core), { form: 'spread', ...spread }];
+};
+
+/** True if a core [rank, rank, kernel] and its factors [rank, out] and [rank, in] fit a weight. */
+export const fitsTucker = (
+  [core, a, b]: readonly [Shape, Shape, Shape],
+  rank: number,
+  [out, inputs, high, wide = 1]: Shape,
+): boolean =>
+  core.join() === [rank, rank, high, wide].join() &&
+  a.join() === [rank, out].join() &&
+  b.join() === [rank, inputs].join();
 
 export const transposed = (pieces: Pieces): Pieces =>
   pieces.toReversed().map(({ form, rows, columns, ...piece }) => ({

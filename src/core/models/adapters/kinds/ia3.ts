@@ -1,3 +1,4 @@
+import * as z from 'zod';
 import { elementsOf } from '../../../tensor/reference.js';
 import type { MultipliedChange } from './multiplied.js';
 import { type ParameterChange, tuner } from './tuner.js';
@@ -8,24 +9,29 @@ export const ia3 = tuner({
   title: 'IA3',
   noSum: 'multiplies the base (IA3)',
   parts: ['ia3_l'],
-  // The scales' shapes imply `feedforward_modules`.
-  keys: {},
-  ignored: ['init_ia3_weights', 'feedforward_modules'],
-  read: ({ module, need, invalid }) => {
+  keys: { feedforward_modules: z.union([z.string(), z.array(z.string())]).nullish() },
+  ignored: ['init_ia3_weights'],
+  read: ({ module, need, invalid }, { feedforward_modules: feedForward }) => {
     const scales = need('ia3_l');
     const { shape } = scales.tensor;
     const count = elementsOf(shape);
-    const isOfOutputs = shape.length === 2 && shape[1] === 1;
-    const isOfConvolution = shape.length > 2;
+    const isOfConvolution = shape.length > 2 && shape[1] === count;
+    // Shapes of a convolution's scales do not show what they scale.
+    const isOfOutputs = isOfConvolution
+      ? Array.isArray(feedForward) && !feedForward.some((name) => module.endsWith(name))
+      : shape.length === 2 && shape[1] === 1;
     if (!isOfOutputs && !isOfConvolution && (shape.length !== 2 || shape[0] !== 1))
       invalid(scales, `is [${shape.join(', ')}], and scales of inputs are [1, in], of outputs [out, 1]`);
     const scaled: ParameterChange = {
       parameter: `${module}.weight`,
       from: scales,
       change: ({ shape: weight, transposed, place, mismatch, unsupported }): MultipliedChange => {
-        if (weight.length !== 2) unsupported(`scales a parameter of ${weight.length} dimensions`);
+        if (isOfConvolution !== weight.length > 2)
+          unsupported(`scales a parameter of ${weight.length} dimensions`);
+        if (isOfConvolution && !Array.isArray(feedForward))
+          unsupported('is of a convolution, and feedforward_modules is no list');
         const rows = isOfOutputs === transposed ? 'input' : 'output';
-        if (isOfConvolution || weight[rows === 'output' ? 0 : 1] !== count)
+        if (weight[rows === 'output' ? 0 : 1] !== count)
           mismatch(`is [${weight.join(', ')}] there, and ${scales.name} is [${shape.join(', ')}]`);
         return { kind: 'multiplied', by: [{ by: 'scales', rows, source: place(scales.tensor) }] };
       },

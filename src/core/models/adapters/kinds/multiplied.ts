@@ -2,7 +2,7 @@ import type { TensorReference } from '../../../tensor/reference.js';
 
 /** A factor of a weight, whose numbers are in a stored tensor `S`. */
 export type Multiplier<S> =
-  /** Scales each output (row) or input (column). */
+  /** Scales each output (row) or input (column, or a convolution's columns of an input). */
   | { readonly by: 'scales'; readonly rows: 'output' | 'input'; readonly source: S }
   | BlockMultiplier<S>
   /** W · Π (I − 2 · u · uᵀ) for the normalised columns u of `source` [in, vectors], in order. */
@@ -20,10 +20,10 @@ export interface BlockMultiplier<S> {
   readonly size: number;
   readonly blocks: number;
   /**
-   * How skew-symmetric Q is stored: `upper`: elements above the diagonal, by rows; `whole`: M, with Q = (M −
-   * Mᵀ) / 2.
+   * How skew-symmetric Q is stored: `upper`: elements above the diagonal, by rows; `lower`: the same of Qᵀ;
+   * `whole`: M, with Q = (M − Mᵀ) / 2.
    */
-  readonly skew: 'upper' | 'whole';
+  readonly skew: 'upper' | 'lower' | 'whole';
   /** Number of terms of the power series of (I − Q)⁻¹ · (I + Q); null: R = (I + Q)⁻¹ · (I − Q). */
   readonly terms: number | null;
   /** Limit on ‖Q‖, to which a larger Q is scaled down (constrained OFT). */

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { matrixShape } from './factored.js';
 import type { MultipliedChange } from './multiplied.js';
 import { tuner } from './tuner.js';
 
@@ -42,10 +43,10 @@ export const oft = tuner({
           parameter: `${module}.weight`,
           from: found,
           change: ({ shape, transposed, place, mismatch, unsupported }): MultipliedChange => {
-            if (embedding !== undefined) unsupported('rotates embeddings');
-            if (transposed) unsupported('changes a transposed layer, whose outputs PEFT would rotate');
-            if (shape.length !== 2) unsupported(`rotates a parameter of ${shape.length} dimensions`);
-            const [, inputs = 0] = shape;
+            const isOfEmbeddings = embedding !== undefined;
+            if (transposed && !isOfEmbeddings)
+              unsupported('changes a transposed layer, whose outputs PEFT would rotate');
+            const [, inputs] = matrixShape(shape);
             if (keys.block_share ? inputs % size !== 0 : blocks * size !== inputs)
               mismatch(
                 `is [${shape.join(', ')}] there, and ${found.name} has ${blocks} blocks of ${size} inputs`,
@@ -57,7 +58,8 @@ export const oft = tuner({
                   by: 'blocks',
                   size,
                   blocks,
-                  skew: 'upper',
+                  // PEFT turns embeddings the other way: W · R.
+                  skew: isOfEmbeddings ? 'lower' : 'upper',
                   terms: keys.use_cayley_neumann ? keys.num_cayley_neumann_terms : null,
                   limit: keys.coft ? keys.eps : null,
                   butterfly: null,

@@ -17,7 +17,7 @@ export const vera = tuner({
       : {
           what: 'save_projection false',
           reason:
-            'leaves out the projections, which torch draws from a seed: save it again with save_projection',
+            'leaves out the projections, which torch draws from a seed: merge it by PEFT, and give that model',
         },
   read: ({ module, need, shared, invalid }, { r: rank }) => {
     const [ofOutputs, ofRanks] = [need('vera_lambda_b'), need('vera_lambda_d')];

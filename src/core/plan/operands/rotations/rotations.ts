@@ -30,9 +30,9 @@ const skewOf = (stored: Float64Array, size: number, skew: How['skew']): Float64A
   for (let row = 0; row < size; row += 1)
     for (let column = row + 1; column < size; column += 1) {
       const number =
-        skew === 'upper'
-          ? itemAt(stored, next++)
-          : (itemAt(stored, row * size + column) - itemAt(stored, column * size + row)) / 2;
+        skew === 'whole'
+          ? (itemAt(stored, row * size + column) - itemAt(stored, column * size + row)) / 2
+          : itemAt(stored, next++) * (skew === 'upper' ? 1 : -1);
       q[row * size + column] = number;
       q[column * size + row] = -number;
     }
