@@ -62,6 +62,19 @@ describe('a pickle that would run code', () => {
   });
 });
 
+describe('a file of one of several processes', () => {
+  it('is refused with the program that joins them, as verl saves it', async () => {
+    const bytes = withValue(pickle.global('torch._tensor', '_rebuild_from_type_v2'));
+    expect(await refusal(bytes, 'model_world_size_2_rank_0.pt')).toMatch(
+      /^WEIGHTS_UNSUPPORTED: .*parts of tensors \(DTensor\); .*python -m verl\.model_merger merge/,
+    );
+    expect(await refusal(bytes)).toMatch(/^PICKLE_RUNS_CODE: /);
+    const folder = temporaryDirectory();
+    for (const rank of [0, 1]) writeFileSync(join(folder, `model_world_size_2_rank_${rank}.pt`), bytes);
+    await expect(openCheckpoint(folder)).rejects.toThrow(/parts of tensors; .*verl\.model_merger/);
+  });
+});
+
 describe('what PyTorch reads and this reader does not', () => {
   const entry = (bytes: Buffer, fixture: ZipFixture) =>
     torchFile(pickle.of(pickle.dict({ w: oneTensor })), { 0: bytes }, fixture);

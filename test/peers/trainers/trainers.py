@@ -245,6 +245,7 @@ def layouts(work):
     full("LLaMA-Factory full, final", "lf-full", "training_args.bin")
     full("LLaMA-Factory full, mid-run", "lf-full/checkpoint-1", *training)
     lora("LLaMA-Factory LoRA, mid-run", "lf-lora/checkpoint-1", *training)
+    lora("LLaMA-Factory LoRA, final", "lf-lora", "training_args.bin")
     full("open-instruct, final", "open-instruct")
     full("NeMo Automodel, consolidated", "nemo/epoch_0_step_1/model/consolidated")
     lora("NeMo Automodel, PEFT", "nemo-peft")

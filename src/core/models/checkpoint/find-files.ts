@@ -16,6 +16,7 @@ import {
   whyNoWeights,
 } from './containers/containers.js';
 import { isPart } from './containers/safetensors/parts.js';
+import { isOfRank, joinRanks } from './containers/torch/refusals.js';
 import { adapterWeightsNames, configName } from './files/file-names.js';
 import { readJsonObject } from './files/json.js';
 import { checkpointName } from './files/run-folder.js';
@@ -234,6 +235,8 @@ const whyNot = (names: readonly string[], directory: string): string => {
       names,
       'its files hold parts of tensors, as HuggingFaceStorageWriter saves them; make whole ones by torch.distributed.checkpoint._consolidate_hf_safetensors.consolidate_safetensors_files, and give those',
     );
+  if (loose.some(isOfRank) && loose.length > 1)
+    return whyNoWeights(names, `its files hold parts of tensors; ${joinRanks}`);
   if (loose.length === 1)
     return whyNoWeights(names, `give ${join(directory, String(loose[0]))} itself if that is the checkpoint`);
   return whyNoWeights(

@@ -1,7 +1,7 @@
 import { LayerloomError } from '../../../../base/errors/errors.js';
 import type { Dtype } from '../../../../tensor/dtype.js';
 import { short } from '../short-name.js';
-import { invalidTorchFile, unsupported } from './refusals.js';
+import { invalidTorchFile, isOfRank, unsupported } from './refusals.js';
 import { emptyDict, globalName, isTensor, type StorageValue, tupleItems, type Value } from './values.js';
 
 const storages: Readonly<Record<string, Dtype>> = {
@@ -42,6 +42,9 @@ const dtypes: Readonly<Record<string, Dtype>> = {
 /** Returns the dtype that a global names, such as `torch.bfloat16`. */
 export const dtypeOfGlobal = (name: string | undefined): Dtype | undefined =>
   own(dtypes, dtypeName.exec(name ?? '')?.[1]);
+
+/** Builds a subclass of tensors, such as DTensor. */
+const ofSubclass = 'torch._tensor._rebuild_from_type_v2';
 
 const untyped = 'torch.storage.UntypedStorage';
 const storageName = /^torch\.(?:cuda\.)?(\w+Storage)$/;
@@ -93,6 +96,7 @@ export const takeGlobal = (name: string, file: string): Value => {
     dtypeOfGlobal(name) !== undefined;
   if (isKnown) return { kind: 'global', name };
   if (storage !== undefined) throw unsupported(file, `it has storages of type ${short(name)}`);
+  if (isOfRank(file) && name === ofSubclass) throw unsupported(file, 'it holds parts of tensors (DTensor)');
   throw new LayerloomError('PICKLE_RUNS_CODE', { file, calls: short(name) });
 };
 
