@@ -194,7 +194,8 @@ constexpr Reader<NodeOperation> kOperations[] = {
     {"product",
      [](const Napi::Object& node) -> NodeOperation {
          return Product{readInteger(node, "rank"), readBoolean(node, "transposed"),
-                        readInteger(node, "experts"), readInteger(node, "row")};
+                        readInteger(node, "experts"), readInteger(node, "row"),
+                        readBoolean(node, "grouped")};
      }},
     {"dequantise",
      [](const Napi::Object& node) -> NodeOperation {

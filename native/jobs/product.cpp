@@ -115,8 +115,9 @@ std::size_t ProductRows::beginInA(std::size_t rank) const {
 void ProductRows::widenRanks(std::size_t output, Extent ranks, float* out) const {
     const auto rank = static_cast<std::size_t>(product_.rank),
                experts = static_cast<std::size_t>(product_.experts);
+    if (experts == 1 || product_.grouped)
+        return widen(b_, (output * experts + expert_) * rank + ranks.first, ranks.count, out);
     const std::size_t first = (output * rank + ranks.first) * experts + expert_;
-    if (experts == 1) return widen(b_, first, ranks.count, out);
     std::byte* const together = panels().ranks;
     const std::size_t bytes = sizeOf(b_.dtype);
     for (std::size_t k = 0; k < ranks.count; ++k)

@@ -39,7 +39,7 @@ class ProductRows {
     /// Widens the right factor of columns into [rank][column].
     void widenRight(Extent columns, Extent ranks, float* out) const;
     void widen(const Source& source, std::size_t element, std::size_t count, float* out) const;
-    /// Widens ranks of a row of B, in which the experts of a rank are adjacent.
+    /// Widens an expert's ranks of a row of B.
     void widenRanks(std::size_t output, Extent ranks, float* out) const;
     /// Returns the start of an expert's rank in A.
     std::size_t beginInA(std::size_t rank) const;

@@ -123,12 +123,13 @@ struct CombineRows {
 
 /// B·A of A [rank, in] and B [out, rank], or its transpose, by the numeric contract. With several experts:
 /// their consecutive matrices, from row `row` on, with A as [experts][rank][in] and B as
-/// [out][rank][experts]. Inputs are `Whole`.
+/// [out][rank][experts], or [out][experts][rank] if grouped. Inputs are `Whole`.
 struct Product {
     std::uint64_t rank;
     bool transposed;
     std::uint64_t experts;
     std::uint64_t row;
+    bool grouped;
 };
 
 /// Codes of consecutive matrices, whose rows are `stride` codes apart.

@@ -20,7 +20,7 @@ import {
   transposedMixture,
   withExpertAdapter,
 } from '../fixtures/mixtures.js';
-import { decode } from '../fixtures/numbers.js';
+import { decode, encode } from '../fixtures/numbers.js';
 
 const make = (tensors: Tensors, config: Record<string, unknown>, ...adapters: readonly AdapterFixture[]) => {
   const root = temporaryDirectory();
@@ -58,6 +58,23 @@ const fuse = (tensors: Tensors, { block = 'mlp', matrices = ['gate_proj', 'up_pr
 };
 
 const bytes = (tensor: TensorFixture | undefined) => Buffer.from(tensor?.data ?? []);
+
+/** The adapter with the ranks of an expert side by side in `lora_B`, and the key that says so. */
+const groupedByExpert = (adapter: AdapterFixture, rank: number): AdapterFixture => ({
+  tensors: Object.fromEntries(
+    Object.entries(adapter.tensors).map(([name, tensor]) => {
+      if (!name.includes('lora_B')) return [name, tensor];
+      const own = decode('F32', bytes(tensor));
+      const ranks = rank * experts;
+      const values = own.map((_, at) => {
+        const [row, column] = [Math.floor(at / ranks), at % ranks];
+        return own[row * ranks + (column % rank) * experts + Math.floor(column / rank)] ?? Number.NaN;
+      });
+      return [name, { ...tensor, data: encode('F32', values) } as TensorFixture];
+    }),
+  ),
+  config: { ...adapter.config, lora_B_layout: 'grouped_by_expert' },
+});
 
 describe('an adapter of the experts of a mixture', () => {
   it.each<[string, ExpertAdapterOptions]>([
@@ -107,6 +124,43 @@ describe('an adapter of the experts of a mixture', () => {
       for (const [name, data] of fuse(found, names as object))
         expect([name, data]).toEqual([name, bytes(expected[name])]);
     }
+  });
+
+  it.each<[string, ExpertAdapterOptions]>([
+    ['since 0.19.1', { rank: 3 }],
+    ['before 0.19', { first: true, version: '0.18.1' }],
+  ])('whose ranks are grouped by expert, as Unsloth says, gives the sums of PEFT %s', async (_, options) => {
+    const adapter = expertAdapter(options);
+    const expected = withExpertAdapter(fusedMixture(), adapter, options);
+    const own = groupedByExpert(adapter, options.rank ?? 2);
+    const found = await written(fusedMixture(), mixtureConfig(), own);
+    for (const [name, tensor] of Object.entries(expected))
+      expect([name, bytes(found[name])]).toEqual([name, bytes(tensor)]);
+    for (const [name, data] of fuse(await written(separateMixture(), mixtureConfig(), own)))
+      expect([name, data]).toEqual([name, bytes(expected[name])]);
+    const { root, adapters } = make(fusedMixture(), mixtureConfig(), own, own);
+    await expect(soup({ models: adapters }, { out: join(root, 'out') })).rejects.toThrow(
+      /Unsloth’s order.*give BASE\+ADAPTER/,
+    );
+  });
+
+  it('of Unsloth is refused until the order of its ranks is stated', async () => {
+    const by = (config: Record<string, unknown>) => {
+      const own = { ...config, auto_mapping: { base_model_class: 'Mixture', unsloth_fixed: true } };
+      return written(fusedMixture(), mixtureConfig(), expertAdapter({ config: own }));
+    };
+    await expect(by({})).rejects.toThrow(
+      /factors of 3 experts, in an order .*add "lora_B_layout" to adapter_config\.json/,
+    );
+    const parameters = { down_proj: { lora_B_layout: 'grouped_by_expert' } };
+    await expect(
+      by({ lora_B_layout: 'rank_major', unsloth_fused_expert_lora: { parameters } }),
+    ).rejects.toThrow(/lora_B_layout says rank_major and grouped_by_expert/);
+    await expect(by({ lora_B_layout: 'mixed' })).rejects.toThrow(/lora_B_layout/);
+    const found = await by({ lora_B_layout: 'rank_major' });
+    const expected = withExpertAdapter(fusedMixture(), expertAdapter(), {});
+    for (const [name, tensor] of Object.entries(expected))
+      expect([name, bytes(found[name])]).toEqual([name, bytes(tensor)]);
   });
 
   it('finds parameters that target_parameters name without a module, and the router', async () => {

@@ -123,7 +123,14 @@ const gatherJob = (files: Files, slicing: object = {}, runs = Float64Array.of(0,
 
 const quantisation = { scheme: 'float8', rows: 4, blockRows: 2, blockColumns: 4, largest: 0 } as const;
 
-const plainProduct = { kind: 'product', rank: 2, transposed: false, experts: 1, row: 0 } as const;
+const plainProduct = {
+  kind: 'product',
+  rank: 2,
+  transposed: false,
+  experts: 1,
+  row: 0,
+  grouped: false,
+} as const;
 
 /** B · A of rank 2: [4, 2] by [2, 8]. */
 const productJob = (files: Files, operation: object = {}) => ({

@@ -119,6 +119,7 @@ export type NodeOperation =
       readonly transposed: boolean;
       readonly experts: number;
       readonly row: number;
+      readonly grouped: boolean;
     }
   | { readonly kind: 'factored'; readonly kronecker: boolean; readonly factors: readonly SmallMatrix[] }
   | {

@@ -1,5 +1,6 @@
 import type { TensorReference } from '../../tensor/reference.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
+import type { ExpertPacking } from './expert-packing.js';
 import type { AdapterKind, ExpertRows } from './kinds/kind.js';
 import type { AdapterChange } from './kinds/kinds.js';
 import type { ParameterChange, Tuner } from './kinds/tuner.js';
@@ -79,5 +80,7 @@ export interface AdapterConfig {
   readonly targetModules: readonly string[] | string | undefined;
   readonly targetParameters: readonly string[];
   readonly expertLayout: ExpertLayout;
+  /** Undefined if the file does not say it. */
+  readonly expertPacking: ExpertPacking | undefined;
   readonly raw: Readonly<Record<string, unknown>>;
 }

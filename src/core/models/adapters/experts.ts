@@ -66,7 +66,7 @@ export const pairsByTensor = (base: CheckpointIndex, adapter: Adapter): Readonly
       throw mismatch(
         `has matrices [${matrix.join(', ')}] there, and the product of ${pair.names.b} and ${pair.names.a} for each expert is [${itemAt(pair.b.shape, 0)}, ${itemAt(pair.a.shape, 1)}]`,
       );
-    for (const { name, row } of parts) found.set(name, { ...pair, transposed, experts: { count, row } });
+    for (const { name, row } of parts) found.set(name, { ...pair, transposed, experts: { ...experts, row } });
   }
   return found;
 };

@@ -4,6 +4,7 @@ import { ownValue } from '../../base/errors/lookup.js';
 import { keptValue } from '../../base/way.js';
 import { entriesInOrder, isObject, parseJsonObject } from '../checkpoint/files/json.js';
 import type { AdapterConfig, ExpertLayout } from './adapter.js';
+import { packingKeys, packingOf } from './expert-packing.js';
 import { keyedKinds, plainLora } from './kinds/kinds.js';
 import { tokenIndices, tokens } from './kinds/tokens.js';
 import type { Tuner } from './kinds/tuner.js';
@@ -35,6 +36,7 @@ const honoured = new Set([
   ...alwaysHonoured,
   ...['r', 'lora_alpha', 'rank_pattern', 'alpha_pattern', 'use_rslora', 'lora_bias', 'target_parameters'],
   ...['init_lora_weights', 'trainable_token_indices', 'ensure_weight_tying'],
+  ...Object.keys(packingKeys),
 ]);
 
 /** Keys that affect the result in unsupported ways; the reasons name the arithmetic. */
@@ -84,6 +86,7 @@ const schema = z.looseObject({
   init_lora_weights: z.union([z.boolean(), z.string()]).nullish(),
   trainable_token_indices: tokenIndices.nullish(),
   ensure_weight_tying: z.boolean().nullish(),
+  ...packingKeys,
 });
 
 const isUnused = (value: unknown): boolean =>
@@ -162,6 +165,7 @@ export const parseAdapterConfig = (text: string, file: string): AdapterConfig =>
     targetModules: data.target_modules ?? undefined,
     targetParameters: data.target_parameters ?? [],
     expertLayout: expertLayoutOf(raw['peft_version']),
+    expertPacking: packingOf(data, raw, file),
     raw,
   };
 };
@@ -229,6 +233,7 @@ const tunerConfig = (
     targetModules: data.target_modules ?? undefined,
     targetParameters: [],
     expertLayout: expertLayoutOf(raw['peft_version']),
+    expertPacking: 'rank_major',
     raw,
   };
 };

@@ -288,6 +288,14 @@ const pairOf = (
       reason: `has factors of ${experts} experts, beside ${config.kind.key}, which PEFT has not either`,
     });
   const rank = rows / experts;
+  if (experts > 1 && rank > 1 && config.expertPacking === undefined)
+    throw new LayerloomError('ADAPTER_UNSUPPORTED', {
+      file,
+      what: `tensor ${b.name}`,
+      reason: `has factors of ${experts} experts, in an order that Unsloth changed and this file does not state`,
+      remedy:
+        'add "lora_B_layout" to adapter_config.json: "grouped_by_expert" if it was trained before Unsloth Zoo of 17 September 2026, else "rank_major"',
+    });
   if (configured !== rank)
     throw invalidAdapter(
       file,
@@ -296,6 +304,7 @@ const pairOf = (
       'check that the two files belong together',
     );
   const alpha = config.alphaOf(matched);
+  const packed = config.expertPacking === 'grouped_by_expert' && ({ grouped: true } as const);
   return {
     a: a.tensor,
     b: b.tensor,
@@ -306,6 +315,6 @@ const pairOf = (
     scale: scaleOf(rank, alpha, config.rsLora),
     transposed: embedding || config.fanInFanOut,
     ...(isConvolution && { isConvolution }),
-    ...(experts === 1 ? {} : { experts: { count: experts, row: 0 } }),
+    ...(experts === 1 ? {} : { experts: { count: experts, row: 0, ...packed } }),
   };
 };

@@ -35,7 +35,7 @@ export const lowRankTensor = ({
   dtype: 'F32',
   rank,
   transposed,
-  ...(experts === undefined ? {} : { experts: { count: experts.count, row: experts.row } }),
+  ...(experts === undefined ? {} : { experts }),
   a,
   b,
 });
@@ -44,7 +44,9 @@ const schema = z.strictObject({
   dtype: z.literal('F32'),
   rank: z.int().positive(),
   transposed: z.boolean(),
-  experts: z.strictObject({ count: z.int().positive(), row: count }).exactOptional(),
+  experts: z
+    .strictObject({ count: z.int().positive(), row: count, grouped: z.literal(true).exactOptional() })
+    .exactOptional(),
   a: z.unknown(),
   b: z.unknown(),
 });
@@ -82,12 +84,15 @@ export const lowRank: OperandKind<LowRankTensor> = {
   sources: ({ a, b }) => [a, b],
   describe: ({ a }, nameOf) => nameOf(a),
   keyText: ({ rank, transposed, experts, a, b }, identify) =>
-    `{${transposed ? 'transposed ' : ''}product of rank ${rank}${experts === undefined ? '' : ` of ${experts.count} experts from row ${experts.row}`}, ${keyOfStored(b, identify)} by ${keyOfStored(a, identify)}}`,
+    `{${transposed ? 'transposed ' : ''}product of rank ${rank}${experts === undefined ? '' : ` of ${experts.count} experts${experts.grouped ? ' one by one' : ''} from row ${experts.row}`}, ${keyOfStored(b, identify)} by ${keyOfStored(a, identify)}}`,
   // Only the changed tensor counts; its product adds no weight.
   weights: () => new Map(),
-  lower: async ({ rank, transposed, experts = { count: 1, row: 0 }, a, b }, to) => {
+  lower: async (
+    { rank, transposed, experts: { count, row, grouped = false } = { count: 1, row: 0 }, a, b },
+    to,
+  ) => {
     takeRows(to, 'last', 'an adapter of experts');
-    return to.program.product(a, b, { rank, transposed, experts: experts.count, row: experts.row });
+    return to.program.product(a, b, { rank, transposed, experts: count, row, grouped });
   },
   needsRows: true,
   factors: ({ a, b }) => [a, b],

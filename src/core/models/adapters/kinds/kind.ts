@@ -7,6 +7,8 @@ export interface ExpertRows {
    * side.
    */
   readonly count: number;
+  /** Set if the ranks of an expert are side by side in `b`, which is [out, experts · rank]. */
+  readonly grouped?: true;
   /** The tensor's first row among the stacked products. */
   readonly row: number;
 }

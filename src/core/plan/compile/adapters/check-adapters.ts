@@ -21,10 +21,11 @@ export const checkAdapters = async (
   if (first === undefined) return [];
   for (const { config, checkpoint, pairs } of [first, ...others]) {
     const ofConvolutions = [...pairs.values()].some((pair) => pair.isConvolution);
+    const isGrouped = [...pairs.values()].some(({ experts }) => experts?.grouped);
     const noSum =
       config.kind.noSum ??
       config.tuners[0]?.tuner.noSum ??
-      (ofConvolutions ? 'changes convolutions' : undefined);
+      (ofConvolutions ? 'changes convolutions' : isGrouped ? 'has experts in Unsloth’s order' : undefined);
     if (noSum !== undefined)
       throw new LayerloomError('ADAPTER_UNSUPPORTED', {
         file: join(checkpoint.folder ?? checkpoint.path, adapterConfigName),
