@@ -79,7 +79,7 @@ export const slotOf = (
  */
 export class ContentsReader {
   readonly #shards = new Map<string, Promise<ContentPart>>();
-  /** Slots by their text, because many models have the same slots. */
+  /** Slots by their text, so that equal slots of many models are stored once. */
   readonly #slots = new Map<string, readonly Slot[]>();
   readonly #sources: Source[] = [];
 

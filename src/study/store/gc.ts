@@ -89,7 +89,7 @@ const remove = async (paths: StorePaths, entries: readonly StoreEntry[]): Promis
       open.set(entry, claim);
     }
     await setAside(paths, new Map([...open].map(([{ key }, { token }]) => [key, token])));
-    // An experiment that registers later does not find these shards, and computes them again.
+    // An experiment that registers after this point does not find the removed shards, and computes them again.
     const { needed } = await readExperiments(paths);
     for (const [entry, claim] of open) {
       const { key } = entry;

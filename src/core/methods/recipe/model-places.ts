@@ -5,7 +5,7 @@ export type WrittenModel = string | UncheckedRecipe;
 
 type Replace = (model: WrittenModel) => unknown;
 
-/** Replaces models in a value; leaves other values to the recipe's check. */
+/** Replaces models in a value. Values that are no models stay, for the recipe's check to refuse. */
 type Walk = (value: unknown, replace: Replace) => unknown;
 
 export const partWords: ReadonlySet<unknown> = new Set(['task', 'language', 'base']);

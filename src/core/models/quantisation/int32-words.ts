@@ -77,7 +77,7 @@ export const inWords = (
 };
 
 /**
- * Returns the modules with such tensors.
+ * Returns the modules with packed tensors.
  *
  * @throws QUANTISATION_INVALID for tensors without codes
  */

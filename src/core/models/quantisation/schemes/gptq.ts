@@ -2,7 +2,7 @@ import { isObject } from '../../checkpoint/files/json.js';
 import { groupSize, inWords, modulesInWords } from '../int32-words.js';
 import { hasConv1D, type QuantisationScheme, type QuantisedCheckpoint } from '../scheme.js';
 
-/** Values of `checkpoint_format`; true if zero points are stored minus 1. */
+/** Whether zero points are stored minus 1, by value of `checkpoint_format`. */
 const formats: ReadonlyMap<unknown, boolean> = new Map([
   ['gptq', true],
   ['gptq_v2', false],

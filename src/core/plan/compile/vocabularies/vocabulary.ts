@@ -80,7 +80,7 @@ export const inOneVocabulary = async (
     request.padToMultipleOf === undefined
   )
     return unchanged(false);
-  // As in mergekit, stacking layers with `rows` compares no tokens.
+  // As in mergekit, tokens are not compared if layers are stacked with `rows`.
   if (request.source === 'rows' && stacksLayers) return unchanged(true);
   const written = models.find(({ tokenizer }) => (tokenizer?.files.length ?? 0) > 0);
   if (written !== undefined) throw ofRecipe(written);

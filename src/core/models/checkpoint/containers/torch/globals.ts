@@ -53,7 +53,7 @@ const dtypeName = /^torch\.(\w+)$/;
 const own = <T>(table: Readonly<Record<string, T>>, name: string | undefined): T | undefined =>
   name !== undefined && Object.hasOwn(table, name) ? table[name] : undefined;
 
-/** Functions that build a value in place of a call, by the called name. */
+/** Functions that build what a call in the pickle would return, by the called name. */
 const builders: Readonly<Record<string, (args: readonly Value[], file: string) => Value>> = {
   'collections.OrderedDict': (args, file) => {
     if (args.length > 0) throw unsupported(file, 'its pickle builds an OrderedDict as PyTorch does not');
