@@ -9,7 +9,7 @@ import type { RangeCacheRemoval } from '../core/models/sources/remove-ranges.js'
 export interface RangeCacheListing {
   /** Absolute path of the cache. */
   readonly directory: string;
-  /** Sorted by name, then by commit. */
+  /** Models sorted by name, then by commit. */
   readonly models: readonly RangeCacheEntry[];
   /** Bytes on disk, without links to whole files in the hub's cache. */
   readonly bytes: number;

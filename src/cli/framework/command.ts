@@ -43,7 +43,7 @@ type Always<O extends Options> = {
     : never;
 }[keyof O];
 
-/** Absent if not given. */
+/** Values that a command receives; absent if not given. */
 export type Given<A extends Arguments, O extends Options> = {
   readonly [Key in keyof A]: GivenOf<A[Key]>;
 } & { readonly [Key in Always<O>]: GivenOf<O[Key]> } & {

@@ -20,7 +20,7 @@ export interface OptionDescription {
   /** `-o` */
   readonly short?: string;
   readonly description: string;
-  /** Absent for flags. */
+  /** The value that the option takes; absent for flags. */
   readonly value?: ArgumentDescription;
   /** `required`, or `required unless …`; absent for an optional option. */
   readonly requirement?: string;

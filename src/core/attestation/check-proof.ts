@@ -21,7 +21,7 @@ export interface CheckedProof {
   readonly signature: CheckedSignature | null;
   readonly files: readonly VerifiedFile[];
   readonly hashes: ReadonlyMap<string, string>;
-  /** Includes warnings of inputs whose own statements differ. */
+  /** Warnings, also of inputs whose own statements differ. */
   readonly warnings: readonly string[];
 }
 

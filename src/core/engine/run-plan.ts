@@ -188,7 +188,7 @@ const merge = async (
   return { resumed, factors: sink.factors, changes: sink.changes };
 };
 
-/** Keeps the directory if `--resume` can continue after this error. */
+/** Removes the staging directory, unless `--resume` can continue after this error. */
 const giveUp = async (error: unknown, staging: Staging, resume: boolean): Promise<unknown> => {
   if (!(resume && error instanceof LayerloomError && resumable.includes(error.code))) {
     await staging.discard();

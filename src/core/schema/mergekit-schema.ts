@@ -12,7 +12,7 @@ const known = (properties: Properties, required: readonly string[] = []): JsonSc
 
 const orNull = (schema: JsonSchema): JsonSchema => ({ anyOf: [schema, { type: 'null' }] });
 
-/** Also allows an empty text, list or mapping, which mergekit treats as absent. */
+/** Returns a schema that also allows an empty text, list or mapping, which mergekit treats as absent. */
 const orEmpty = (schema: JsonSchema): JsonSchema => ({
   anyOf: [schema, { enum: [null, ''] }, { type: 'array', maxItems: 0 }, { type: 'object', maxProperties: 0 }],
 });
@@ -136,7 +136,7 @@ const expert = known(
   ['source_model'],
 );
 
-/** Includes layerloom's own keys, which mergekit-moe ignores. */
+/** Schema of recipes of mergekit-moe, with layerloom's own keys, which mergekit-moe ignores. */
 export const mergekitMoeSchema: JsonSchema = known(
   {
     base_model: modelReference,

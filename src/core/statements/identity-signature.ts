@@ -24,7 +24,7 @@ interface Sigstore {
 const unavailable = (reason: string, remedy: string): LayerloomError =>
   new LayerloomError('SIGSTORE_UNAVAILABLE', { reason, remedy });
 
-/** Never loaded from the working directory. */
+/** Loads sigstore, never from the working directory. */
 const sigstore = (): Sigstore => {
   try {
     return createRequire(import.meta.url)('sigstore') as Sigstore;

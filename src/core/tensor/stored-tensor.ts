@@ -29,7 +29,7 @@ export const storedTensor = (
   return { [operandKind]: 'stored', input, file, begin, end, dtype };
 };
 
-/** Equal keys mean equal bytes. */
+/** Returns a text that identifies the bytes: equal texts mean equal bytes. */
 export const sourceId = ({ input, file, begin, end }: StoredTensor): string =>
   `${input} ${file} ${begin} ${end}`;
 

@@ -7,7 +7,7 @@ import { TextRefused } from '../../core/texts/text-refused.js';
 
 export const blockBytes = 512;
 
-/** Two empty blocks end an archive. */
+/** Bytes of the two empty blocks that end an archive. */
 export const endBytes = 2 * blockBytes;
 
 /** The longest file that eleven octal digits can state. */

@@ -40,7 +40,7 @@ export interface RunStatus {
   readonly state: RunState;
   /** Number of models planned. */
   readonly expected: number;
-  /** Includes incomplete checkpoints. */
+  /** Checkpoints as models, also incomplete ones. */
   readonly models: readonly TrainedModel[];
   /** Means of the first and the last fifth of the logged losses; null without logged losses. */
   readonly loss: { readonly first: number; readonly last: number } | null;
@@ -131,7 +131,7 @@ class ReferenceShapes {
   }
 }
 
-/** Ignores constant tables and the head of tied embeddings, which trainers may omit and merges ignore too. */
+/** Returns shapes by name, without constant tables and the head of tied embeddings, which trainers may omit. */
 const shapesIn = (checkpoint: CheckpointIndex): Shapes => {
   const { places, tied } = describeArchitecture(checkpoint);
   return new Map(

@@ -10,7 +10,7 @@ import { printNext, warn } from '../../print.js';
 import { describeSelection } from '../../text/studies/selection-text.js';
 import { show, watched } from '../running/show.js';
 
-/** Also writes the choice to a file for `experiment init`. */
+/** Selects checkpoints, and writes the choice to a file for `experiment init`. */
 export const selectCommand = async ({
   out,
   ...given

@@ -13,7 +13,7 @@ const reachedLimit = (): string | undefined => {
   }
 };
 
-/** Prefers the error's code: a path in the message may contain the name too. */
+/** Returns `EMFILE` or `ENFILE`, from the error's code if it has one: a path in the message may contain the name. */
 const nameIn = ({ errno, code, message }: NodeJS.ErrnoException): string | undefined =>
   /\bE[MN]FILE\b/.exec(errno === undefined ? message : (code ?? ''))?.[0];
 

@@ -24,7 +24,7 @@ export const valueAt = <K, V>(map: { has(key: K): boolean; get(key: K): V | unde
   return map.get(key) as V;
 };
 
-/** Keeps the order of the groups' first items. */
+/** Groups items by key, in the order of the groups' first items. */
 export const groupBy = <Item, Key>(items: Iterable<Item>, keyOf: (item: Item) => Key): Map<Key, Item[]> => {
   const groups = new Map<Key, Item[]>();
   for (const item of items) {

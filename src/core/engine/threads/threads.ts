@@ -87,7 +87,7 @@ export class Threads {
     }
   }
 
-  /** Keeps threads unless one failed or others are kept. No task may be running. */
+  /** Keeps the threads for a later run, or ends them if one failed or others are kept. No task may be running. */
   async release(): Promise<void> {
     if (this.#failed || kept !== undefined) {
       await this.end();

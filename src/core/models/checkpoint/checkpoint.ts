@@ -63,7 +63,7 @@ export interface CheckpointIndex extends Origin {
   readonly tensors: ReadonlyMap<string, TensorReference>;
   /** The tensors by their names in the files, if reading renamed them. */
   readonly stored?: ReadonlyMap<string, TensorReference>;
-  /** Includes `configEdits`. */
+  /** The configuration, with `configEdits` applied. */
   readonly config: Readonly<Record<string, unknown>> | undefined;
   /** Set if `config` is that of `--config`: `withFiles` if all side files are. */
   readonly configGiven?: 'alone' | 'withFiles';
@@ -81,7 +81,7 @@ export interface CheckpointIndex extends Origin {
   readonly quantisation?: Quantisation;
   /** Set if files fuse experts: `tensors` are then each expert's, `stored` the files'. */
   readonly fusedExperts?: { readonly stored: ReadonlyMap<string, TensorReference> };
-  /** Present for a base with an adapter (`BASE+ADAPTER`). */
+  /** The base and the adapter, of `BASE+ADAPTER`. */
   readonly adapted?: AdaptedFrom;
   /** Names of small files beside the weights or within them (`carried`). */
   readonly sideFiles: readonly string[];

@@ -15,7 +15,7 @@ export interface AveragedTensor {
   readonly [operandKind]: 'averaged';
   readonly dtype: 'F32';
   readonly rows: number;
-  /** Ascending by output row. */
+  /** Means in ascending order of output rows. */
   readonly means: 'all' | readonly RowMean[];
   readonly source: StoredTensor;
 }

@@ -190,7 +190,7 @@ const productOf = (first: Dense, b: Dense): Dense => {
   return { rows, columns, isDiagonal: false, each: 1, numbers };
 };
 
-/** Keeps a chain as two factors, cut at the smallest width, if these have fewer numbers than the product. */
+/** Multiplies a chain, or cuts it into two factors at the smallest width if these have fewer numbers. */
 const matrixOf = (pieces: readonly Dense[]): SmallMatrix => {
   const [rows, columns] = [itemAt(pieces, 0).rows, itemAt(pieces, pieces.length - 1).columns];
   const product = (chain: readonly Dense[]): Dense => chain.reduce(productOf);

@@ -76,7 +76,7 @@ const settingsIn = async (file: string, depth = 0): Promise<Settings> => {
   return Object.assign({}, ...settings, own) as Settings;
 };
 
-/** Ignores errors of YAML, because the harness reports them. */
+/** Parses YAML. Ignores its errors, because the harness reports them. */
 const plainYaml = (text: string): unknown => {
   try {
     return yamlValue(text, 'last');

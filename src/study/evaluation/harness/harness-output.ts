@@ -161,7 +161,7 @@ const timeIn = (file: string, { date }: HarnessResults): string => {
   return time.toISOString();
 };
 
-/** Accepts text. `N/A` and an absent value give `other`. */
+/** Converts a number or its text. `N/A` and an absent value give `other`. */
 const numberOr = (other: number, value: unknown): number => {
   const number = typeof value === 'string' ? Number.parseFloat(value) : value;
   return typeof number === 'number' && Number.isFinite(number) ? number : other;

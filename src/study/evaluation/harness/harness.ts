@@ -274,7 +274,7 @@ const ownProcess = (words: readonly string[], { command, environment }: Executio
   };
 };
 
-/** Applies the time limit and the caller's signal. Derives errors from the log. */
+/** Runs the harness under the time limit and the caller's signal. Derives errors from the log. */
 const supervised = async (run: HarnessRun, execution: Execution, runner: Runner): Promise<void> => {
   const { command, log, signal, onRequests = () => undefined } = execution;
   checkInterrupt(signal);

@@ -321,6 +321,6 @@ const sampleOf = (program: Program): ElementRange[] => {
   );
 };
 
-/** Also for a tensor too small to be sampled. */
+/** Returns the number of sampled elements, also for a tensor too small to be sampled. */
 export const sampleElements = (program: Program): number =>
   sampleOf(program).reduce((total, { count }) => total + count, 0);

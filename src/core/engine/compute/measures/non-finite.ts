@@ -46,7 +46,7 @@ export const elementsOfValue = (
   elements: readonly NonFiniteElement[],
 ): NonFiniteElement[] => elements.filter(({ watched }) => itemAt(watchedOf, index).includes(watched));
 
-/** Keeps each shard's first one, whatever the order in which slices are computed. */
+/** The first NaN or infinity of each shard, whatever the order in which slices are computed. */
 export class NonFiniteShards<S> {
   readonly #found = new Map<S, { begin: number; found: NonFiniteElement; value: NonFiniteValue }>();
 

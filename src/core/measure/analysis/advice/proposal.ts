@@ -68,7 +68,7 @@ export const commonShare = (task: readonly number[], language: readonly number[]
 /** The paper's default at one end, and the counts that the margins give. */
 export interface CountsOfEnd {
   readonly standard: number;
-  /** Ascending; several only if the choice is nearly a tie. */
+  /** Numbers of layers in ascending order; several only if the choice is nearly a tie. */
   readonly counts: readonly number[];
   /** Smallest and largest count at the usual margin, as in `Proposal`. */
   readonly range: readonly [number, number];

@@ -11,13 +11,13 @@ import type { TopOverlap, TopOverlapPart } from './top-overlap.js';
 
 type Fail = JsonFile<unknown>['fail'];
 
-/** Absent in an analysis of a single expert. */
+/** Name of the file of overlaps, which an analysis of a single expert lacks. */
 export const overlapsName = 'overlap.json';
 
-/** Present only if requested. */
+/** Name of the file of overlaps of the largest changes, which is written if requested. */
 export const topOverlapsName = 'top-overlap.json';
 
-/** Absent if experts have no roles. */
+/** Name of the file of proposals, which is absent if experts have no roles. */
 export const proposalsName = 'proposals.json';
 
 export const expertFile = (name: string): string => `${fileName(name)}.json`;

@@ -9,7 +9,7 @@ import { bottomCounts, type CountsOfEnd, commonShare, mostCommon, topCounts } fr
 export interface SwappedChange {
   readonly kept: number;
   readonly dropped: number;
-  /** Outside the layers, where the swap averages both experts. */
+  /** Share outside the layers, where the swap averages both experts. */
   readonly halved: number;
 }
 

@@ -25,7 +25,7 @@ export interface ParameterSpec<Value extends Scalar = Scalar> {
   readonly expected: string;
   /** True if the value is allowed. */
   accepts(value: unknown): value is Value;
-  /** Absent if the recipe must give a value. */
+  /** The default; absent if the recipe must give a value. */
   readonly default?: Value;
   /** JSON Schema of a value, for editors; may accept more than `accepts`. */
   readonly json?: Readonly<Record<string, unknown>>;

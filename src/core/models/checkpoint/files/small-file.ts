@@ -68,7 +68,7 @@ export const readSideFile = (path: string): Promise<Buffer> =>
 /** Checks what `readSideFile` checks, without reading. @throws READ_FAILED */
 export const checkSideFile = (path: string): Promise<void> => withSideFile(path, async () => undefined);
 
-/** Does not block on a FIFO. */
+/** Flags to open a file without blocking on a FIFO. */
 const withoutWaiting = constants.O_RDONLY | constants.O_NONBLOCK;
 
 const withSideFile = <T>(path: string, use: (file: FileHandle, bytes: number) => Promise<T>): Promise<T> =>

@@ -17,7 +17,7 @@ import {
 interface WeightSettings {
   readonly bits: unknown;
   readonly type: unknown;
-  /** Absent if there is a scale for each row or for the tensor. */
+  /** Size of a block with one scale; absent if there is a scale for each row or for the tensor. */
   readonly block: BlockSize | undefined;
 }
 

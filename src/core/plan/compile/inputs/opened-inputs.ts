@@ -97,7 +97,7 @@ const asInput = ({ given, index: checkpoint }: GivenConfig): OpenedCheckpoint =>
 
 const namesBase = (recipe: Recipe): boolean => referencesOf(recipe).some(({ role }) => role === 'base');
 
-/** Ignores missing or invalid bases, because few merges need them. */
+/** Opens the bases that adapters name. Ignores missing or invalid ones, because few merges need them. */
 const basesNamed = async (opened: readonly OpenedCheckpoint[]): Promise<OpenedCheckpoint[]> => {
   const names = new Set(opened.flatMap(({ adapter }) => adapter?.config.base ?? []));
   const found = await Promise.all(
