@@ -6,7 +6,7 @@ import { defaultOf } from './framework/option.js';
 /**
  * Reads `-o -` as stdout if the command prints without `--out`.
  *
- * @throws LayerloomError USAGE if the command writes a file or a directory
+ * @throws USAGE if the command writes a file or a directory
  */
 export const resolveDash = (command: Command): void => {
   if (command.opts<{ out?: string }>().out !== '-') return;

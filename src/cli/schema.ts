@@ -14,7 +14,7 @@ const schemaFile = (name: SchemaName): string =>
 export const methodsInSchema = (): readonly string[] =>
   JSON.parse(readFileSync(schemaFile('recipe'), 'utf8')).$defs.recipe.properties.method.enum;
 
-/** @throws LayerloomError INVALID_PARAMETER */
+/** @throws INVALID_PARAMETER */
 export const schemaCommand = async (name: string): Promise<void> => {
   const known = schemaNames.find((each) => each === name);
   if (known === undefined) throw invalidParameter('kind', name, schemaNames.join(' or '));

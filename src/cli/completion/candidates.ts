@@ -24,7 +24,7 @@ export const shells = ['bash', 'zsh', 'fish'] as const;
 
 export type Shell = (typeof shells)[number];
 
-/** @throws LayerloomError INVALID_PARAMETER */
+/** @throws INVALID_PARAMETER */
 export const checkShell = (name: string): Shell => {
   const shell = shells.find((each) => each === name);
   if (shell !== undefined) return shell;

@@ -12,7 +12,7 @@ const scripts: Readonly<Record<Shell, (commands: readonly CommandDescription[]) 
   fish: fishCompletion,
 };
 
-/** @throws LayerloomError INVALID_PARAMETER */
+/** @throws INVALID_PARAMETER */
 export const completionCommand = (
   name: string,
   commands: readonly CommandDescription[],

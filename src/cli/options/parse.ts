@@ -78,7 +78,7 @@ export const toOneOf =
     });
   };
 
-/** `2/8` is the third of eight. @throws LayerloomError INVALID_PARAMETER */
+/** `2/8` is the third of eight. @throws INVALID_PARAMETER */
 export const toPart = (parameter: string, text: string): { index: number; count: number } => {
   const groups = /^(?<index>\d+)\/(?<count>\d+)$/.exec(text)?.groups;
   const [index, count] = [Number(groups?.['index']), Number(groups?.['count'])];
@@ -86,7 +86,7 @@ export const toPart = (parameter: string, text: string): { index: number; count:
   return { index, count };
 };
 
-/** Refuses a few bytes, whose unit was left out. @throws LayerloomError INVALID_PARAMETER */
+/** Refuses a few bytes, whose unit was left out. @throws INVALID_PARAMETER */
 export const toShardSize = (text: string): string => {
   if (/^\d{1,3}$/.test(text.trim()))
     throw invalidParameter('maxShardSize', text, 'a size with its unit, such as 5GB or 500MB');

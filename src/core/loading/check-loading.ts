@@ -80,7 +80,7 @@ const missing = (programs: string[]): LayerloomError =>
     remedy: `name a Python that has transformers and torch with ${optionName('python')}`,
   });
 
-/** An answer names a few hundred tensors. */
+/** Limit on an answer's bytes. An answer names a few hundred tensors. */
 const mostBytes = 2 ** 24;
 
 const ask = async (

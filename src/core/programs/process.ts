@@ -64,7 +64,7 @@ export const spawnGroup = (
 };
 
 /**
- * SIGTERM to its group, later SIGKILL.
+ * Sends SIGTERM to a command's group, later SIGKILL.
  *
  * @param child the leader of its process group
  */

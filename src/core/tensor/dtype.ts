@@ -65,7 +65,7 @@ export const arithmeticOf = (dtype: Dtype): ArithmeticDtype => {
   return same;
 };
 
-/** Negative if the reference implementation writes tensors of `a` before those of `b`. */
+/** Compares dtypes: negative if the reference implementation writes tensors of `a` first. */
 export const compareDtypes = (a: Dtype, b: Dtype): number => valueAt(order, b) - valueAt(order, a);
 
 /** Names of floating-point dtypes for `--dtype`. The first is torch's, as in `config.json`. */

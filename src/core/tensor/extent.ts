@@ -3,7 +3,7 @@ export interface Extent {
   readonly end: number;
 }
 
-/** Joins those that overlap or touch. */
+/** Joins ranges that overlap or touch. */
 export const joinExtents = (extents: readonly Extent[]): Extent[] => {
   const joined: Extent[] = [];
   for (const { begin, end } of [...extents].sort((a, b) => a.begin - b.begin)) {
@@ -16,7 +16,7 @@ export const joinExtents = (extents: readonly Extent[]): Extent[] => {
   return joined;
 };
 
-/** The result is ascending and without overlaps. */
+/** Returns the rest of ranges without those present, in ascending order and without overlaps. */
 export const subtractExtents = (extents: readonly Extent[], present: readonly Extent[]): Extent[] => {
   const rest: Extent[] = [];
   const taken = joinExtents(present);

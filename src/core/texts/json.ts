@@ -127,7 +127,7 @@ const keyTwice = (text: string): KeyTwice | undefined => {
   return found;
 };
 
-/** The range includes quotes. */
+/** Returns the key in a range of the text, which includes its quotes. */
 export const keyOf = (text: string, begin: number, end: number): string => {
   const key = text.slice(begin, end);
   return key.includes('\\') ? (JSON.parse(key) as string) : key.slice(1, -1);

@@ -21,7 +21,7 @@ function* linesOf(
   }
 }
 
-/** Between the `---` lines at the start. */
+/** Returns the text between the `---` lines at the start. */
 export const frontMatterOf = (card: string): string | undefined => {
   let from: number | undefined;
   for (const { line, begin, next } of linesOf(card)) {

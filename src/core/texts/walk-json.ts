@@ -3,7 +3,7 @@ import { TextRefused } from './text-refused.js';
 /** Deepest nesting, as in Python's reader, so that recursive code stays within its stack. */
 const deepest = 1000;
 
-/** Twice the number in any configuration, list of tokens or index. */
+/** Most values: twice the number in any configuration, list of tokens or index. */
 const usualValues = 2_000_000;
 
 /** Each key counts as this many values, because it takes longer to read. */

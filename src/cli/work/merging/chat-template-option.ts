@@ -12,7 +12,7 @@ const largest = 1_000_000;
 /**
  * A name or a template's text is unchanged; a path gives the file's content.
  *
- * @throws LayerloomError INVALID_PARAMETER for any other value, TEMPLATE_INVALID if the file's text has an
+ * @throws INVALID_PARAMETER for any other value, TEMPLATE_INVALID if the file's text has an
  * error
  */
 export const chatTemplateOption = async (value: string | undefined): Promise<string | undefined> => {

@@ -12,7 +12,7 @@ interface ChooseCommandOptions extends ChooseParameters, OutputOptions {
   readonly force?: boolean;
 }
 
-/** @throws LayerloomError the codes of `chooseParts`; OUTPUT_INVALID, WRITE_FAILED */
+/** @throws the codes of `chooseParts`; OUTPUT_INVALID, WRITE_FAILED */
 export const chooseCommand = async ({
   out,
   force,

@@ -12,7 +12,7 @@ interface ExportCommandOptions extends OutputOptions {
   readonly analysis?: string;
 }
 
-/** @throws LayerloomError the codes of `exportRecipe`; OUTPUT_EXISTS, WRITE_FAILED */
+/** @throws the codes of `exportRecipe`; OUTPUT_EXISTS, WRITE_FAILED */
 export const exportCommand = async ({
   recipe,
   dialect,

@@ -60,7 +60,7 @@ export const methodCommand = (method: keyof RecipesByMethod, options: MergeComma
   return mergeCommand({ method, ...Object.fromEntries(given) } as unknown as RecipeInput, options);
 };
 
-/** @throws LayerloomError USAGE for an adapter in place of its base */
+/** @throws USAGE for an adapter in place of its base */
 export const checkOrder = async (base: string, adapter: string): Promise<void> => {
   const isAdapter = async (model: string) => isBareAdapter(await parseAddress(model));
   if ((await isAdapter(base)) && !(await isAdapter(adapter)))

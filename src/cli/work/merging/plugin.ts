@@ -8,7 +8,7 @@ import { methods } from '../../../core/methods/index.js';
  * Each module is imported once, and registers methods (docs/methods.md). Modules print to stderr.
  *
  * @param files paths, relative to the working directory
- * @throws LayerloomError USAGE if a module cannot be imported, or registers no method
+ * @throws USAGE if a module cannot be imported, or registers no method
  */
 export const loadPlugins = async (files: readonly string[]): Promise<void> => {
   // Stdout has only the command's output, which other programs read.

@@ -7,7 +7,7 @@ import { writeRecipe } from './write-recipe.js';
  * Paths are relative to the file's folder.
  *
  * @param force replace an existing file
- * @throws LayerloomError OUTPUT_INVALID if the file exists; WRITE_FAILED
+ * @throws OUTPUT_INVALID if the file exists; WRITE_FAILED
  */
 export const saveRecipe = (plan: MergePlan, file: string, force: boolean): Promise<void> =>
   writeRecipe(file, recipeText(plan, dirname(resolve(file))), force, '--save-recipe');

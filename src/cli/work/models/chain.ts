@@ -17,7 +17,7 @@ interface ChainCommandOptions extends OutputOptions, Pick<ChainOptions, 'threads
  * A chain with an invalid statement is printed with `--json` only as `details` of the error, and never for a
  * card.
  *
- * @throws LayerloomError OUTPUT_DAMAGED
+ * @throws OUTPUT_DAMAGED
  */
 export const chainCommand = async (options: ChainCommandOptions): Promise<void> => {
   const { out, threads, card = false } = options;

@@ -7,7 +7,7 @@ import { printJson, printLine } from '../../print.js';
 /**
  * With `--json`, a broken installation prints its result only as `details` of the error.
  *
- * @throws LayerloomError INSTALLATION_BROKEN
+ * @throws INSTALLATION_BROKEN
  */
 export const doctorCommand = async ({
   directory,

@@ -28,7 +28,7 @@ interface VerifyCommandOptions extends OutputOptions {
 /**
  * With `--json`, a damaged output prints its result only as `details` of the error.
  *
- * @throws LayerloomError OUTPUT_DAMAGED, NOT_LOADABLE
+ * @throws OUTPUT_DAMAGED, NOT_LOADABLE
  */
 export const verifyCommand = async (options: VerifyCommandOptions): Promise<void> => {
   const { out, against, againstInputs, sample, seed, loads, python, download, threads } = options;

@@ -2,7 +2,7 @@ import { LayerloomError } from '../../../core/base/errors/errors.js';
 import { optionName } from '../../../core/base/errors/option-name.js';
 import { isForShell } from '../../options/spellings.js';
 
-/** @throws LayerloomError USAGE */
+/** @throws USAGE */
 export const requireOut = ({ out }: { readonly out?: string }): string => {
   if (out === undefined)
     throw new LayerloomError('USAGE', {

@@ -84,7 +84,7 @@ const givenOf = (
   names: Readonly<Record<string, keyof EvaluateCommandOptions>>,
 ) => Object.entries(names).find(([, key]) => options[key] !== undefined)?.[0];
 
-/** @throws LayerloomError USAGE for two of the options that run nothing */
+/** @throws USAGE for two of the options that run nothing */
 const checkWork = ({ print, dryRun, import: imported }: EvaluateCommandOptions): void => {
   const [first, second] = Object.entries({
     '--print': print,
@@ -97,7 +97,7 @@ const checkWork = ({ print, dryRun, import: imported }: EvaluateCommandOptions):
     });
 };
 
-/** @throws LayerloomError USAGE for options that do not fit the arguments */
+/** @throws USAGE for options that do not fit the arguments */
 export const evaluateCommand = async (options: EvaluateCommandOptions): Promise<void> => {
   const { models } = options;
   checkWork(options);
@@ -223,7 +223,7 @@ const scored = async (
   ).finally(() => display.end());
 };
 
-/** @throws LayerloomError EVALUATION_INCOMPLETE, after the outcome, if a model has no score */
+/** @throws EVALUATION_INCOMPLETE, after the outcome, if a model has no score */
 const ended = (
   outcome: EvaluationOutcome,
   next: string | undefined,

@@ -209,12 +209,12 @@ const languagesOf = async (
 
 const alreadyThere = 'exists already; choose another file';
 
-/** Called before long work. @throws LayerloomError OUTPUT_INVALID */
+/** Called before long work. @throws OUTPUT_INVALID */
 export const refuseExisting = async (file: string): Promise<void> => {
   if (await exists(file)) throw new LayerloomError('OUTPUT_INVALID', { out: file, reason: alreadyThere });
 };
 
-/** @throws LayerloomError OUTPUT_INVALID if the file exists */
+/** @throws OUTPUT_INVALID if the file exists */
 export const writeNew = async (file: string, text: string): Promise<void> => {
   try {
     await writeWhole(file, text, true);

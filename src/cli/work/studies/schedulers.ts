@@ -88,7 +88,7 @@ type CheckedJobs = JobParameters & {
 };
 
 /**
- * @throws LayerloomError RECIPE_INVALID; USAGE for evaluations without models or tasks, and for settings
+ * @throws RECIPE_INVALID; USAGE for evaluations without models or tasks, and for settings
  *   without evaluations
  */
 const printExperiment = async (given: OfExperiment, write: (jobs: CheckedJobs) => Printed): Promise<void> => {
@@ -138,7 +138,7 @@ const printExperiment = async (given: OfExperiment, write: (jobs: CheckedJobs) =
 };
 
 /**
- * @throws LayerloomError TRAINING_INVALID; INVALID_PARAMETER for more parts than runs; USAGE for fewer GPUs
+ * @throws TRAINING_INVALID; INVALID_PARAMETER for more parts than runs; USAGE for fewer GPUs
  *   than a run needs
  */
 const printTraining = async (

@@ -27,7 +27,7 @@ export const storeLsCommand = async (options: StoreCommandOptions): Promise<void
 /**
  * With `--json`, a damaged store prints its result only as `details` of the error.
  *
- * @throws LayerloomError STORE_DAMAGED
+ * @throws STORE_DAMAGED
  */
 export const storeVerifyCommand = async (
   options: StoreCommandOptions & { readonly threads?: number },

@@ -21,7 +21,7 @@ interface TableCommandOptions extends OutputOptions {
   readonly out?: string;
 }
 
-/** @throws LayerloomError TABLES_INCOMPLETE, after the tables, if comparisons were refused */
+/** @throws TABLES_INCOMPLETE, after the tables, if comparisons were refused */
 export const tableCommand = async (options: TableCommandOptions): Promise<void> => {
   const { directories, json, quiet, tables: names, summaries, metric, margin, plan, out } = options;
   if (directories.length === 0 && summaries === undefined)
@@ -76,7 +76,7 @@ export const tableCommand = async (options: TableCommandOptions): Promise<void> 
 const ofTraining = (tables: readonly string[]): boolean =>
   tables.length > 0 && tables.every((table) => table === 'datasets' || table === 'training');
 
-/** Prints refused comparisons as warnings. @throws LayerloomError TABLES_INCOMPLETE if there are any */
+/** Prints refused comparisons as warnings. @throws TABLES_INCOMPLETE if there are any */
 export const checkComplete = (tables: readonly ScoreTable[]): void => {
   const refusals = tables.flatMap((of) => of.refusals);
   refusals.forEach(warn);

@@ -39,7 +39,7 @@ const describeList = ({ benchmarks: all }: { readonly benchmarks: readonly Liste
     )
     .join('\n\n');
 
-/** @throws LayerloomError DATA_INVALID after the report, for the first task with wrong files */
+/** @throws DATA_INVALID after the report, for the first task with wrong files */
 export const tasksDataCommand = async ({
   directory,
   ...options
