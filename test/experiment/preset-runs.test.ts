@@ -92,6 +92,55 @@ describe('a preset', () => {
     expect(tables).not.toEqual([]);
   });
 
+  it('reasoning takes layers 13 to 22, and votes over ten answers in their boxes', async () => {
+    const { at, data } = place();
+    const file = at('reasoning.yaml');
+    await init(file, [
+      ...[
+        '--preset',
+        'reasoning',
+        '--base',
+        at('base'),
+        '--task',
+        at('math'),
+        '--lang',
+        `swahili:${at('swh')}`,
+      ],
+      ...['--benchmarks', 'mgsm,aime25', '--data', data, '--problems', '0-2'],
+    ]);
+    expect(await walk(file)).toContain('samples');
+    const { completeRecipe, origins } = JSON.parse(
+      readFileSync(at('study', 'swahili', 'math+swh', 'middle', 'layerloom.json'), 'utf8'),
+    );
+    expect(completeRecipe.parts[0]).toEqual({ model: 'task', layers: '13-22' });
+    expect(origins).toContainEqual({ layers: [13, 22], from: ['math'] });
+    const [table] = (await scoreTables(at('study'), { tables: ['samples'] })).tables;
+    const of = (row: { cells: readonly unknown[] }, id: string) =>
+      (row.cells[table?.columns.findIndex((column) => column.id === id) ?? -1] as { value: number } | null)
+        ?.value;
+    const rows = table?.rows.filter(({ cells }) => JSON.stringify(cells[0]).includes('aime25')) ?? [];
+    expect(rows).toHaveLength(5);
+    const experiment = JSON.parse(readFileSync(at('study', 'experiment.json'), 'utf8'));
+    for (const row of rows) {
+      const model = [...experiment.references, ...experiment.merges].find((one) => row.label === one.name);
+      expect(model).toBeDefined();
+      const samples: string[] = model.scores.aime25.samples;
+      expect(samples).toHaveLength(10);
+      // A problem's most frequent number is its row or 999, whatever the text around it.
+      const right = [0, 1, 2].map(
+        (problem) =>
+          samples.filter(
+            (path) =>
+              JSON.parse(readFileSync(at('study', path.replace('.json', '.problems.json')), 'utf8'))[problem]
+                .scores['exact_match,none'] === 1,
+          ).length,
+      );
+      const votes = right.map((count) => (count > 5 ? 1 : count === 5 ? 0.5 : 0));
+      expect(of(row, 'maj')).toBeCloseTo((100 * votes.reduce((a, b) => a + b)) / 3, 9);
+      expect(of(row, 'avg')).toBeCloseTo((100 * right.reduce((a, b) => a + b)) / 30, 9);
+    }
+  });
+
   it('modular says how its partition is made where there is none', async () => {
     const { at } = place();
     const file = at('modular.yaml');
