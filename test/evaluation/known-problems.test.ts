@@ -15,16 +15,16 @@ const answered = known.map((problem) => ({
   answers: { none: `ü}},{"id":${problem.id},"` },
 }));
 const text = (problems: readonly object[]) => `${JSON.stringify(problems)}\n`;
-const schema = z.array(
-  z.object({ scores: z.record(z.string(), z.number()), answers: z.record(z.string(), z.string()) }),
-);
-const isRight = (problems: unknown) => schema.safeParse(problems).success;
+const schema = z.object({
+  scores: z.record(z.string(), z.number()),
+  answers: z.record(z.string(), z.string()),
+});
+const isRight = (outcome: unknown) => schema.safeParse(outcome).success;
 const read = (source: string | Buffer, check = isRight) =>
   new KnownProblems(known).read(Buffer.from(source), check);
 
 it('reads scores and answers of known problems without responses, and shares equal ones', () => {
-  const bare = answered.map((problem) => ({ ...problem, response: '' }));
-  expect(read(text(answered))).toEqual(bare);
+  expect(read(text(answered))).toEqual(answered.map(({ scores, answers }) => ({ scores, answers })));
   const reader = new KnownProblems(known);
   const [one, two] = [0, 1].map(() => reader.read(Buffer.from(text(answered)), () => true));
   expect(one?.[1]).toBe(two?.[1]);

@@ -1,8 +1,9 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { boxedAnswer } from '../../src/study/evaluation/data/foldings.js';
+import { passAt } from '../../src/study/evaluation/joined-scores.js';
 import type { EvaluationResult, ProblemResult } from '../../src/study/evaluation/result.js';
-import { ofSamples, passAt } from '../../src/study/evaluation/sampled-result.js';
+import { ofSamples } from '../../src/study/evaluation/sampled-result.js';
 
 const metric = 'exact_match,last';
 

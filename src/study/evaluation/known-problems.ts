@@ -1,63 +1,67 @@
 import { isUtf8 } from 'node:buffer';
-import { itemAt } from '../../core/base/errors/lookup.js';
 import { jsonOrNone, ownFile } from '../../core/texts/json.js';
-import type { ProblemResult } from './result.js';
+import type { Outcome, ProblemResult } from './result.js';
+
+/** Most outcomes in the cache: some 50 MB. */
+const mostKept = 100_000;
 
 /**
  * Reads results of known problems without responses. Thousands of results have the same problems, so only
  * scores and answers are parsed, and equal ones are shared.
  */
 export class KnownProblems {
-  readonly #problems: readonly ProblemResult[];
+  readonly problems: readonly ProblemResult[];
   /** `{"id":…,"response":"` of each problem, as `JSON.stringify` writes it, one byte a character. */
   readonly #heads: readonly string[];
-  readonly #made: readonly Map<string, ProblemResult>[];
+  readonly #outcomes = new Map<string, Outcome>();
 
   constructor(problems: readonly ProblemResult[]) {
-    this.#problems = problems;
+    this.problems = problems;
     this.#heads = problems.map(({ id, document, prompt, target }) =>
       asBytes(JSON.stringify({ id, document, prompt, target, response: '' }).slice(0, -'"}'.length)),
     );
-    this.#made = problems.map(() => new Map());
   }
 
   /**
    * Reads a result's problems without their responses, which are neither read nor checked.
    *
-   * @param check as of a whole file
+   * @param check of an outcome
    * @returns undefined if the text has other problems or another form, which does not mean that it is invalid
    */
-  read(bytes: Buffer, check: (problems: unknown) => boolean): readonly ProblemResult[] | undefined {
+  read(bytes: Buffer, check: (outcome: unknown) => boolean): readonly Outcome[] | undefined {
     if (this.#heads.length === 0 || !isUtf8(bytes)) return undefined;
     const text = bytes.toString('latin1');
-    const problems: ProblemResult[] = [];
+    if (!text.startsWith('[') || !text.endsWith(']\n')) return undefined;
+    const outcomes: Outcome[] = [];
     let from = 1;
     for (const [at, head] of this.#heads.entries()) {
-      if (!text.startsWith(head, from)) return undefined;
+      // Comparing a slice takes a tenth of the time of `startsWith`.
+      if (text.slice(from, from + head.length) !== head) return undefined;
       const end = endOfString(text, from + head.length);
       // Quotes in strings are escaped, so this is in no string.
       const next = text.indexOf('}},{"id":', end);
       const until = at + 1 < this.#heads.length ? next + '}}'.length : text.length - ']\n'.length;
       if (end < 0 || until < end) return undefined;
-      const problem = this.#problemOf(at, text.slice(end + 1, until), check);
-      if (problem === undefined) return undefined;
-      problems.push(problem);
+      const outcome = this.#outcomeOf(text.slice(end + 1, until), check);
+      if (outcome === undefined) return undefined;
+      outcomes.push(outcome);
       from = until + 1;
     }
-    return text.startsWith('[') && text.endsWith(']\n') ? problems : undefined;
+    return outcomes;
   }
 
   /** @param rest `,"scores":{…},"answers":{…}}` */
-  #problemOf(at: number, rest: string, check: (problems: unknown) => boolean): ProblemResult | undefined {
-    const made = this.#made[at];
-    const before = made?.get(rest);
+  #outcomeOf(rest: string, check: (outcome: unknown) => boolean): Outcome | undefined {
+    const before = this.#outcomes.get(rest);
     if (before !== undefined) return before;
-    const { id, document, prompt, target } = itemAt(this.#problems, at);
-    const head = JSON.stringify({ id, document, prompt, target, response: '' }).slice(0, -'}'.length);
-    const problem = jsonOrNone(`${head}${Buffer.from(rest, 'latin1')}`, ownFile);
-    if (!check([problem])) return undefined;
-    made?.set(rest, problem as ProblemResult);
-    return problem as ProblemResult;
+    if (!rest.startsWith(',')) return undefined;
+    const outcome = jsonOrNone(`{${Buffer.from(rest.slice(1), 'latin1')}`, ownFile);
+    // A third key may be one of the head's.
+    if (!check(outcome) || Object.keys(outcome as Outcome).length > 2) return undefined;
+    if (this.#outcomes.size === mostKept) this.#outcomes.clear();
+    // A slice would keep the whole text in memory.
+    this.#outcomes.set(Buffer.from(rest, 'latin1').toString('latin1'), outcome as Outcome);
+    return outcome as Outcome;
   }
 }
 

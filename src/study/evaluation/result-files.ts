@@ -10,11 +10,12 @@ import { isUnreadable, namesIn, unlessMissing } from '../../core/base/files/unle
 import { readFailed, writing } from '../../core/base/files/writing.js';
 import { makeDirectories, replaceFile, syncDirectory } from '../../core/engine/output/durable.js';
 import { readJsonFile } from '../../core/models/checkpoint/files/json-file.js';
-import { readSmallFile } from '../../core/models/checkpoint/files/small-file.js';
+import { readAtHand, readSmallFile } from '../../core/models/checkpoint/files/small-file.js';
 import { KnownProblems } from './known-problems.js';
 import type { EvaluationResult, ProblemResult, ProblemTexts, ResultIdentity } from './result.js';
+import type { BareResult } from './sampled-result.js';
 
-export type ResultSummary = Omit<EvaluationResult, 'problems' | 'samples'>;
+export type ResultSummary = Omit<EvaluationResult, 'problems' | 'columns' | 'drawn' | 'samples'>;
 
 /** A summary with its file's name in `evaluations/`. */
 export interface FoundResult {
@@ -26,6 +27,11 @@ export const evaluationsName = 'evaluations';
 
 const resultName = /^[\w.-]+-[0-9a-f]{16}\.json$/;
 
+/** Time of a file above which a disk is slow, as the mean of more than a few. */
+const slowMilliseconds = 1;
+const fewFiles = 50;
+
+/** Temporary name of a file being written. */
 const partialName = /^\.[\w.-]+\.json\.[0-9a-f-]{36}$/;
 
 const shortHash = (value: unknown): string =>
@@ -52,6 +58,8 @@ export class ResultFiles {
   /** Results as of the last look. */
   readonly #known = new Map<string, FoundResult>();
   #byWeights = new Map<string, FoundResult[]>();
+  #waited = { files: 0, milliseconds: 0 };
+  /** By task and prompts. */
   readonly #problems = new Map<string, KnownProblems>();
 
   constructor(experiment: string) {
@@ -97,7 +105,8 @@ export class ResultFiles {
   async read(file: string): Promise<FoundResult> {
     const path = join(this.directory, file);
     // Results of earlier versions had the task's own limit and greedy answers.
-    return { file, result: { maxTokens: null, sampling: null, ...(await readAs(summarySchema, path)) } };
+    const summary = await readAs(summarySchema, path, (of, limit) => this.#bytesOf(of, limit));
+    return { file, result: { maxTokens: null, sampling: null, ...summary } };
   }
 
   async #summaryOf(file: string, warn: (warning: string) => void): Promise<ResultSummary | undefined> {
@@ -130,22 +139,38 @@ export class ResultFiles {
     return await readAs(problemsSchema, this.#problemsAt(file));
   }
 
+  /** @throws LayerloomError RESULTS_INVALID, READ_FAILED */
+  async wholeOf(found: FoundResult): Promise<EvaluationResult> {
+    return { ...found.result, problems: await this.problemsOf(found) };
+  }
+
   /**
-   * Like `problemsOf`, for a result whose responses are not needed: they may be empty.
+   * Reads a result whose responses are not needed. Results of the same problems share `problems`.
    *
    * @throws RESULTS_INVALID, READ_FAILED
    */
-  async scoresOf(found: FoundResult): Promise<readonly ProblemResult[]> {
+  async bareOf(found: FoundResult): Promise<BareResult> {
     const { task, promptHash, n } = found.result;
     const key = JSON.stringify([task, promptHash, n]);
     const known = this.#problems.get(key);
-    const bytes = known && (await readSmallFile(this.#problemsAt(found.file)).catch(() => undefined));
-    const read = bytes && known?.read(bytes, (value) => problemsSchema.safeParse(value).success);
-    if (read !== undefined) return read;
-    const problems = await this.problemsOf(found);
-    const scores = problems.map((problem) => ({ ...problem, response: '' }));
-    if (known === undefined) this.#problems.set(key, new KnownProblems(scores));
-    return scores;
+    const bytes = known && (await this.#bytesOf(this.#problemsAt(found.file)).catch(() => undefined));
+    const read = bytes && known?.read(bytes, (value) => outcomeSchema.safeParse(value).success);
+    if (read !== undefined) return { ...found.result, problems: known?.problems ?? [], outcomes: read };
+    const whole = await this.problemsOf(found);
+    const problems = whole.map((problem) => ({ ...problem, response: '', scores: {}, answers: {} }));
+    if (known === undefined) this.#problems.set(key, new KnownProblems(problems));
+    const outcomes = whole.map(({ scores, answers }) => ({ scores, answers }));
+    return { ...found.result, problems, outcomes };
+  }
+
+  /** Thousands of files in memory are read faster in turn, and those of a slow disk several at a time. */
+  async #bytesOf(path: string, limit?: Parameters<typeof readSmallFile>[1]): Promise<Buffer> {
+    const { files, milliseconds } = this.#waited;
+    const isSlow = files > fewFiles && milliseconds > slowMilliseconds * files;
+    const began = performance.now();
+    const bytes = isSlow ? undefined : readAtHand(path);
+    if (!isSlow) this.#waited = { files: files + 1, milliseconds: milliseconds + performance.now() - began };
+    return bytes ?? (await readSmallFile(path, limit));
   }
 
   #problemsAt(file: string): string {
@@ -165,7 +190,7 @@ export class ResultFiles {
    * @throws WRITE_FAILED, READ_FAILED
    */
   async write(
-    result: Omit<EvaluationResult, 'texts' | 'samples'>,
+    result: Omit<EvaluationResult, 'texts' | 'columns' | 'drawn' | 'samples'>,
     texts: ProblemTexts,
     { keepNewer = false }: { readonly keepNewer?: boolean } = {},
   ): Promise<FoundResult> {
@@ -211,9 +236,10 @@ export class ResultFiles {
 export const invalidResult = (file: string, reason: string): LayerloomError =>
   new LayerloomError('RESULTS_INVALID', { file, reason });
 
-const readAs = <T>(schema: z.ZodType<T>, path: string): Promise<T> =>
+const readAs = <T>(schema: z.ZodType<T>, path: string, read = readSmallFile): Promise<T> =>
   readJsonFile(path, {
     schema,
+    read,
     what: `a result of ${layerloomCommand('evaluate')}`,
     fail: ({ file, reason, cause }) =>
       isUnreadable(cause)
@@ -253,14 +279,17 @@ const summarySchema: z.ZodType<Omit<ResultSummary, Later> & Partial<Pick<ResultS
 
 const score = z.union([z.number(), z.tuple([z.number(), z.number()]).readonly()]);
 
+const outcomeSchema = z.object({
+  scores: z.record(z.string(), score),
+  answers: z.record(z.string(), z.string()),
+});
+
 const problemsSchema: z.ZodType<readonly ProblemResult[]> = z.array(
-  z.object({
+  outcomeSchema.extend({
     id: z.number(),
     document: z.string(),
     prompt: z.string(),
     target: z.string(),
-    scores: z.record(z.string(), score),
-    answers: z.record(z.string(), z.string()),
     response: z.string(),
   }),
 );

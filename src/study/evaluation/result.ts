@@ -20,6 +20,25 @@ export interface ProblemResult {
   readonly response: string;
 }
 
+/** Scores and answers of one problem. */
+export type Outcome = Pick<ProblemResult, 'scores' | 'answers'>;
+
+/** Scores of one model for each problem, as a sum and a weight; a plain score has weight 1. */
+export interface ScoreColumn {
+  readonly sums: Float64Array;
+  readonly weights: Float64Array;
+  /** False if a score has a weight. */
+  readonly arePlain: boolean;
+}
+
+/** How several answers to the same problems differ. */
+export interface Drawn {
+  /** The figures of each run. A run has one answer to every problem. */
+  readonly runs: readonly EvaluationResult['metrics'][];
+  /** By metric, the variance over the answers to each problem. Metrics with weights are absent. */
+  readonly variances: ReadonlyMap<string, Float64Array>;
+}
+
 /** Identifies a result: results that agree in all of these fields are the same. */
 export interface ResultIdentity {
   /** SHA-256 of the keys of a merge's shards, or of the identities of a checkpoint's files. */
@@ -58,10 +77,14 @@ export interface EvaluationResult extends ResultIdentity {
   readonly n: number;
   /** Problems in order of rows. Empty if imported without samples. */
   readonly problems: readonly ProblemResult[];
+  /** Scores by metric, in order of `problems`, whose own are empty then; never in a file. */
+  readonly columns?: ReadonlyMap<string, ScoreColumn>;
   /** File in `evaluations/` with the problems' texts, by document hash. */
   readonly texts: string | null;
   readonly source: 'run' | 'imported';
-  /** The results of each answer, if this one joins several; never in a file. */
+  /** For a result that joins several answers; never in a file. */
+  readonly drawn?: Drawn;
+  /** The results of each answer, if `drawn` and read with responses; never in a file. */
   readonly samples?: readonly EvaluationResult[];
   /** ISO 8601. */
   readonly started: string;

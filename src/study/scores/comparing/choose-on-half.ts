@@ -3,7 +3,7 @@ import type { EvaluationResult } from '../../evaluation/result.js';
 import { orderOfProblems } from '../intervals/problem-order.js';
 import { alignResults, whyUnpaired } from '../reading/align.js';
 import { isHigherBetter } from '../reading/metrics.js';
-import { inOrder, rowScores, scoreOfRow, scoreOn } from '../reading/row-score.js';
+import { inOrder, rowScores, scoreOfRow, scorerOf } from '../reading/row-score.js';
 import { meanOf, sumOf } from '../statistics/mean.js';
 import { defaultResampling, shuffles } from '../statistics/resample.js';
 
@@ -52,21 +52,20 @@ export const chooseOnHalf = (
     return rowScores(columns.slice(before - length, before), aggregate);
   });
   const order = orderOfProblems([sides]);
-  const rows = sides.map((row) => inOrder(row, order));
+  const scoresOn = scorerOf(sides.map((row) => inOrder(row, order)));
   const bestOf = (scores: readonly number[]): number[] => {
     const best = Math.max(...scores.map((score) => sign * score));
     return scores.flatMap((score, at) => (sign * score === best ? [at] : []));
   };
   const all = sides.map(scoreOfRow);
   const best = itemAt(bestOf(all), 0);
-  const chosen = rows.map(() => 0);
+  const chosen = sides.map(() => 0);
   const others: number[] = [];
   for (const places of shuffles(n, splits, seed)) {
     const half = new Uint8Array(n);
     for (const at of places.slice(0, Math.floor(n / 2))) half[at] = 1;
-    const scoresOn = (taken: Uint8Array) => rows.map((row) => scoreOn(row, taken, sumOf(taken)));
-    const halves = [scoresOn(half), scoresOn(half.map((taken) => 1 - taken))] as const;
-    for (const [here, there] of [halves, [halves[1], halves[0]] as const]) {
+    const halves = [half, half.map((taken) => 1 - taken)].map((taken) => scoresOn(taken, sumOf(taken)));
+    for (const [here, there] of [halves, halves.toReversed()] as [number[], number[]][]) {
       const choice = bestOf(here);
       for (const at of choice) chosen[at] = itemAt(chosen, at) + 1 / choice.length;
       others.push(meanOf(choice.map((at) => itemAt(there, at))));

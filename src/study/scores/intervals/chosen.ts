@@ -1,5 +1,5 @@
 import { itemAt } from '../../../core/base/errors/lookup.js';
-import { inOrder, type RowScores, scoreOfRow, scoreOn } from '../reading/row-score.js';
+import { inOrder, type RowScores, scoreOfRow, scorerOf } from '../reading/row-score.js';
 import { meanOf, sumOf } from '../statistics/mean.js';
 import { defaultResampling, type Resampling, resamplesOf } from '../statistics/resample.js';
 import { type Spread, spreadOf } from './crossed.js';
@@ -23,14 +23,13 @@ export const choiceErrors = (
 ): Float64Array[] => {
   const order = orderOfProblems(sides);
   return sides.map((side) => {
-    const rows = side.map((row) => inOrder(row, order));
+    const scoresOn = scorerOf(side.map((row) => inOrder(row, order)));
     const scores = side.map(scoreOfRow);
     const errors = new Float64Array(resamples);
     let index = 0;
     for (const counts of resamplesOf(n, { resamples, seed })) {
       let [best, tied]: [number, number[]] = [Number.NEGATIVE_INFINITY, []];
-      for (const [at, row] of rows.entries()) {
-        const score = scoreOn(row, counts, n);
+      for (const [at, score] of scoresOn(counts, n).entries()) {
         if (sign * score < best) continue;
         const error = score - itemAt(scores, at);
         if (sign * score > best) [best, tied] = [sign * score, [error]];

@@ -61,7 +61,7 @@ export const estimateOfMean = (scores: readonly ModelScore[]): Estimate | undefi
   const factors = factorsOf({ scores: values ?? own.map((value) => Float64Array.of(value)), sampling });
   const measured = values === undefined ? statedSpread(scores) : problemSpread(values);
   if (measured === undefined || !(measured.variance >= 0)) return undefined;
-  const isSampled = scores.length === 1 && first.result.samples !== undefined && aligned?.aggregate.isMean;
+  const isSampled = scores.length === 1 && first.result.drawn !== undefined && aligned?.aggregate.isMean;
   const problems = isSampled ? withFourProblems(measured, first.value, aligned) : measured;
   const spread = crossedSpread(
     problems,

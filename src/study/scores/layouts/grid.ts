@@ -6,6 +6,7 @@ import { inOwnOrder } from '../intervals/problem-order.js';
 import { rowOf } from '../intervals/rows.js';
 import { type Configuration, defaultOf, distinctConfigurations } from '../reading/configurations.js';
 import type { ScoreTable, TableRow } from '../reading/score-table.js';
+import { countedSums } from '../statistics/mean.js';
 import { type Resampling, resamplesOf } from '../statistics/resample.js';
 import { ofSamePairs } from './ablations.js';
 import { type Contrast, differences } from './differences.js';
@@ -155,14 +156,10 @@ export const countAbove = (rows: readonly Float64Array[], resampling: Resampling
   const sums = ordered.map((row) => row.reduce((sum, value) => sum + value, 0));
   const above = sums.filter((sum) => sum > 1e-9).length;
   const counts: number[] = [];
+  const sumsOn = countedSums(ordered);
   for (const drawn of resamplesOf(n, resampling)) {
     let count = 0;
-    for (const [at, row] of ordered.entries()) {
-      let sum = 0;
-      for (let problem = 0; problem < n; problem += 1)
-        sum += (drawn[problem] as number) * (row[problem] as number);
-      if (sum - (sums[at] as number) > 1e-9) count += 1;
-    }
+    for (const [at, sum] of sumsOn(drawn).entries()) if (sum - (sums[at] as number) > 1e-9) count += 1;
     counts.push(count);
   }
   const sorted = counts.toSorted((a, b) => a - b);

@@ -23,8 +23,8 @@ export const benchmarkNotes = (
   const drawn = new Set(
     scores
       .flat()
-      .flatMap(({ result: { sampling, samples = [] } }) =>
-        sampling === null ? [] : `${Math.max(1, samples.length)} answers to each, drawn by ${sampling}`,
+      .flatMap(({ result: { sampling, drawn } }) =>
+        sampling === null ? [] : `${drawn?.runs.length ?? 1} answers to each, drawn by ${sampling}`,
       ),
   );
   return [

@@ -1,9 +1,9 @@
 import { itemAt } from '../../../core/base/errors/lookup.js';
-import type { EvaluationResult } from '../../evaluation/result.js';
+import type { Drawn, EvaluationResult } from '../../evaluation/result.js';
 import type { Board, Subject } from '../boards/board.js';
 import { modelCell, numberCell, textCell } from '../boards/cells.js';
 import { spreadOf } from '../intervals/crossed.js';
-import { alignResults, whyUnpaired } from '../reading/align.js';
+import { alignResults, columnOf } from '../reading/align.js';
 import { aggregateOf } from '../reading/metrics.js';
 import { type ModelScore, scoreOf } from '../reading/model-score.js';
 import type { Cell, ScoreTable, TableRow } from '../reading/score-table.js';
@@ -37,9 +37,9 @@ export const samples = (board: Board): ScoreTable[] => [
     rows: tasksOf(board).flatMap((subject) =>
       board.experiment.models.flatMap((model) => {
         const score = scoreOf(model, subject.task, subject.metric);
-        const runs = score?.result.samples;
+        const runs = score?.result.drawn?.runs;
         // A run has no pass@k and maj@k of its own.
-        const isOfRuns = runs?.every(({ metrics }) => typeof metrics[subject.metric] === 'number');
+        const isOfRuns = runs?.every((metrics) => typeof metrics[subject.metric] === 'number');
         return score === undefined || runs === undefined || !isOfRuns ? [] : [rowOf(score, runs, subject)];
       }),
     ),
@@ -52,13 +52,9 @@ const tasksOf = ({ subjects }: Board): Subject[] => [
   ...new Map(subjects.map((subject) => [subject.task, subject])).values(),
 ];
 
-const rowOf = (
-  score: ModelScore,
-  runs: readonly EvaluationResult[],
-  { task, metric, scale }: Subject,
-): TableRow => {
+const rowOf = (score: ModelScore, runs: Drawn['runs'], { task, metric, scale }: Subject): TableRow => {
   const { model, result } = score;
-  const values = runs.flatMap(({ metrics }) => metrics[metric] ?? []);
+  const values = runs.flatMap((metrics) => metrics[metric] ?? []);
   const scaled = (value: number): Cell => numberCell(value * scale.factor, scale.digits);
   const filter = metric.includes(',') ? metric.slice(metric.indexOf(',')) : '';
   const derived = (name: string): Cell | null => {
@@ -96,22 +92,13 @@ interface Variances {
 
 /** Returns variances; undefined without scores by problem. */
 const varianceOf = (result: EvaluationResult, metric: string): Variances | undefined => {
-  const { samples: runs = [result] } = result;
-  if (whyUnpaired([result, ...runs], metric) !== undefined) return undefined;
-  // Answers that are joined in one result are to the same problems in the same order.
-  const [whole, ...each] = [result, ...runs].map((of) => plainScores(of, metric));
-  if (whole === undefined || whole.length < 2 || !aggregateOf(metric, true).isMean) return undefined;
-  const drawing = whole.map((mean, at) => {
-    const squares = each.reduce((sum, scores) => sum + (itemAt(scores, at) - mean) ** 2, 0);
-    return each.length < 2 ? Number.NaN : squares / (each.length - 1);
-  });
-  return { whole: varianceIn(whole), drawing: meanOf(drawing), k: each.length };
-};
-
-/** Returns scores by problem; empty if one has a weight. */
-const plainScores = ({ problems }: EvaluationResult, metric: string): number[] => {
-  const scores = problems.map(({ scores: of }) => of[metric]).filter((score) => typeof score === 'number');
-  return scores.length === problems.length ? scores : [];
+  const { drawn } = result;
+  const { sums, arePlain } = columnOf(result, metric) ?? { sums: [], arePlain: false };
+  if (!arePlain || sums.length < 2 || !aggregateOf(metric, true).isMean) return undefined;
+  if (drawn === undefined) return { whole: varianceIn(sums), drawing: Number.NaN, k: 1 };
+  const drawing = drawn.variances.get(metric);
+  if (drawing === undefined) return undefined;
+  return { whole: varianceIn(sums), drawing: meanOf(drawing), k: drawn.runs.length };
 };
 
 const varianceIn = (values: ArrayLike<number>): number => values.length * spreadOf(values).variance;

@@ -1,14 +1,11 @@
 import { LayerloomError } from '../../../core/base/errors/errors.js';
 import { itemAt, propertyAt, valueAt } from '../../../core/base/errors/lookup.js';
-import type { EvaluationResult, ProblemResult } from '../../evaluation/result.js';
+import type { EvaluationResult, ProblemResult, ScoreColumn } from '../../evaluation/result.js';
 import { sumOf } from '../statistics/mean.js';
 import { type Aggregate, aggregateOf, type Range, rangeOf } from './metrics.js';
 
-/** Scores of one model for each problem, as a sum and a weight; a plain score has weight 1. */
-export interface Column {
-  readonly sums: Float64Array;
-  readonly weights: Float64Array;
-}
+/** Scores for each problem, as a sum and a weight. */
+export type Column = Pick<ScoreColumn, 'sums' | 'weights'>;
 
 export interface Aligned {
   readonly n: number;
@@ -24,14 +21,37 @@ export interface Aligned {
  * Returns why results cannot be compared by problem (alphabetically first reason), or undefined if they can.
  */
 export const whyUnpaired = (results: readonly EvaluationResult[], metric: string): string | undefined => {
-  const reasons = results.flatMap(({ model, task, problems }) =>
-    problems.length === 0
-      ? [`${model} has no results by problem of ${task}`]
-      : problems.some(({ scores }) => !Object.hasOwn(scores, metric))
-        ? [`${model} has no scores by problem of ${metric} in ${task}`]
-        : [],
-  );
+  const reasons = results.flatMap((result) => {
+    const { model, task, problems } = result;
+    if (problems.length === 0) return [`${model} has no results by problem of ${task}`];
+    if (columnOf(result, metric) !== undefined) return [];
+    return [`${model} has no scores by problem of ${metric} in ${task}`];
+  });
   return reasons.sort()[0];
+};
+
+const columnsBefore = new WeakMap<EvaluationResult, Map<string, ScoreColumn | undefined>>();
+
+/** Returns the scores in the result's order of problems; undefined if a problem has none. Cached. */
+export const columnOf = (result: EvaluationResult, metric: string): ScoreColumn | undefined => {
+  const own = columnsBefore.get(result) ?? new Map<string, ScoreColumn | undefined>();
+  columnsBefore.set(result, own);
+  if (!own.has(metric)) own.set(metric, findColumn(result, metric));
+  return own.get(metric);
+};
+
+const findColumn = ({ columns, problems }: EvaluationResult, metric: string): ScoreColumn | undefined => {
+  if (columns !== undefined) {
+    const column = columns.get(metric);
+    return column?.sums.includes(Number.NaN) ? undefined : column;
+  }
+  if (!problems.every(({ scores }) => Object.hasOwn(scores, metric))) return undefined;
+  const scores = problems.map(({ scores: of }) => propertyAt(of, metric));
+  return {
+    sums: Float64Array.from(scores, (score) => (typeof score === 'number' ? score : score[0])),
+    weights: Float64Array.from(scores, (score) => (typeof score === 'number' ? 1 : score[1])),
+    arePlain: scores.every((score) => typeof score === 'number'),
+  };
 };
 
 /**
@@ -46,7 +66,7 @@ export const alignResults = (results: readonly EvaluationResult[], metric: strin
   const byName = results.toSorted((a, b) => (a.model < b.model ? -1 : a.model > b.model ? 1 : 0));
   const first = itemAt(byName, 0);
   for (const result of byName) checkSame(first, result);
-  const { keys, byKey } = problemsOf(first, first);
+  const { keys, places } = problemsOf(first, first);
   const scores = results.map((result) => scoresOf(result, metric, keys));
   const aggregate = aggregateOf(
     metric,
@@ -55,7 +75,7 @@ export const alignResults = (results: readonly EvaluationResult[], metric: strin
   const ends = scores.flatMap(({ least, most }) => [least, most]);
   return {
     n: keys.length,
-    problems: keys.map((key) => valueAt(byKey, key)),
+    problems: keys.map((key) => itemAt(first.problems, valueAt(places, key))),
     columns: scores.map(({ column }) => column),
     aggregate,
     range: rangeOf(metric, aggregate.isMean ? ends : []),
@@ -80,17 +100,18 @@ const scoresOf = (result: EvaluationResult, metric: string, keys: readonly strin
   readBefore.set(result, own);
   const before = own.get(metric);
   if (before?.keys === keys) return before;
-  const { byKey } = problemsOf(result, result);
-  const scores = keys.map((key) => propertyAt(valueAt(byKey, key).scores, metric));
-  const sums = Float64Array.from(scores, (score) => (typeof score === 'number' ? score : score[0]));
+  const { places } = problemsOf(result, result);
+  const { arePlain, ...column } = columnOf(result, metric) as ScoreColumn;
+  const order = keys.map((key) => valueAt(places, key));
+  const inOrder = order.every((place, at) => place === at);
+  const ordered = (of: Float64Array) =>
+    inOrder ? of : Float64Array.from(order, (place) => of[place] as number);
+  const sums = ordered(column.sums);
   const read: ReadScores = {
     keys,
-    column: {
-      sums,
-      weights: Float64Array.from(scores, (score) => (typeof score === 'number' ? 1 : score[1])),
-    },
-    arePlain: scores.every((score) => typeof score === 'number'),
-    areBinary: scores.every((score) => score === 0 || score === 1),
+    column: { sums, weights: ordered(column.weights) },
+    arePlain,
+    areBinary: arePlain && sums.every((score) => score === 0 || score === 1),
     least: sums.reduce((a, b) => Math.min(a, b)),
     most: sums.reduce((a, b) => Math.max(a, b)),
   };
@@ -99,29 +120,29 @@ const scoresOf = (result: EvaluationResult, metric: string, keys: readonly strin
 };
 
 interface Problems {
-  readonly byKey: ReadonlyMap<string, ProblemResult>;
-  /** Keys by row, not by file, so that translations of the same problems have one order. */
+  readonly places: ReadonlyMap<string, number>;
+  /** Orders by row, not by file, so that translations of the same problems have one order. */
   keys: readonly string[];
 }
 
-/** A cache by result. Results with the same problems in the same rows share `keys`, once compared. */
-const known = new WeakMap<EvaluationResult, Problems>();
+/** A cache by list. Lists of the same problems in the same rows share `keys`, once compared. */
+const known = new WeakMap<readonly ProblemResult[], Problems>();
 
 const problemsOf = (result: EvaluationResult, first: EvaluationResult): Problems => {
-  const before = known.get(result);
+  const before = known.get(result.problems);
   if (before !== undefined) return before;
   const seen = new Map<string, number>();
   for (const { document } of result.problems) seen.set(document, (seen.get(document) ?? 0) + 1);
-  const byKey = new Map<string, ProblemResult>();
-  for (const problem of result.problems) {
-    const { id, document } = problem;
+  const places = new Map<string, number>();
+  for (const [at, { id, document }] of result.problems.entries()) {
     const key = seen.get(document) === 1 ? document : `${document} ${id}`;
-    if (byKey.has(key)) throw notPaired(first, result, `${result.model} has problem ${id} twice`);
-    byKey.set(key, problem);
+    if (places.has(key)) throw notPaired(first, result, `${result.model} has problem ${id} twice`);
+    places.set(key, at);
   }
-  const keys = [...byKey].sort(([, a], [, b]) => a.id - b.id).map(([key]) => key);
-  const problems = { byKey, keys };
-  known.set(result, problems);
+  const idAt = (place: number): number => itemAt(result.problems, place).id;
+  const keys = [...places].sort(([, a], [, b]) => idAt(a) - idAt(b)).map(([key]) => key);
+  const problems = { places, keys };
+  known.set(result.problems, problems);
   return problems;
 };
 
@@ -140,15 +161,19 @@ const checkSame = (first: EvaluationResult, result: EvaluationResult): void => {
   if (problems.keys === expected.keys) return;
   let areSameRows = true;
   for (const key of expected.keys) {
-    const { id, prompt, target } = valueAt(expected.byKey, key);
-    const other = problems.byKey.get(key);
+    const { id, prompt, target } = itemAt(first.problems, valueAt(expected.places, key));
+    const place = problems.places.get(key);
+    const other = place === undefined ? undefined : itemAt(result.problems, place);
     if (other === undefined) throw refuse(`${result.model} lacks problem ${id}`);
     if (other.prompt !== prompt) throw refuse(`the prompts of problem ${id} differ`);
     if (other.target !== target) throw refuse(`the expected answers of problem ${id} differ`);
     areSameRows &&= other.id === id;
   }
-  const more = problems.keys.find((key) => !expected.byKey.has(key));
-  if (more !== undefined) throw refuse(`${first.model} lacks problem ${valueAt(problems.byKey, more).id}`);
+  const more = problems.keys.find((key) => !expected.places.has(key));
+  if (more !== undefined)
+    throw refuse(
+      `${first.model} lacks problem ${itemAt(result.problems, valueAt(problems.places, more)).id}`,
+    );
   if (areSameRows) problems.keys = expected.keys;
 };
 

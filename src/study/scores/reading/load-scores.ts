@@ -5,8 +5,8 @@ import { groupBy, ownValue } from '../../../core/base/errors/lookup.js';
 import { splitName } from '../../../core/models/address/name.js';
 import { declaredIn } from '../../evaluation/declared.js';
 import type { EvaluationResult, ProblemTexts, Scores } from '../../evaluation/result.js';
-import { ResultFiles } from '../../evaluation/result-files.js';
-import { ofSamples } from '../../evaluation/sampled-result.js';
+import { type FoundResult, ResultFiles } from '../../evaluation/result-files.js';
+import { ofBareSamples, ofSamples } from '../../evaluation/sampled-result.js';
 import type { ExperimentReference } from '../../experiment/file/references.js';
 import {
   type ExperimentRecord,
@@ -22,7 +22,7 @@ import type { ScoredExperiment, ScoredModel } from './scored-experiment.js';
 import { selectionCaveats } from './selected.js';
 
 export interface Loading {
-  /** False leaves responses empty, which is faster. Default: true. */
+  /** False leaves out responses and answers, which is faster. Default: true. */
   readonly responses?: boolean;
 }
 
@@ -141,24 +141,33 @@ class Results {
   }
 
   async #join(files: readonly string[]): Promise<EvaluationResult | undefined> {
-    const results: EvaluationResult[] = [];
+    const joined = this.#responses
+      ? await this.#joinBy(files, (found) => this.#files.wholeOf(found), ofSamples)
+      : await this.#joinBy(files, (found) => this.#files.bareOf(found), ofBareSamples);
+    if (typeof joined !== 'string') return joined;
+    this.warnings.push(joined);
+    return undefined;
+  }
+
+  /** Returns a warning for unreadable results, and for results of several problems. */
+  async #joinBy<Result>(
+    files: readonly string[],
+    read: (found: FoundResult) => Promise<Result>,
+    join: (results: readonly Result[]) => EvaluationResult | undefined,
+  ): Promise<EvaluationResult | string> {
+    const results: Result[] = [];
     for (let from = 0; from < files.length; from += atOnce) {
-      const batch = files.slice(from, from + atOnce).map((file) => this.#load(file));
+      const batch = files.slice(from, from + atOnce).map((file) => this.#load(file, read));
       for (const result of await Promise.all(batch)) {
-        if (typeof result === 'string') {
-          this.warnings.push(result);
-          return undefined;
-        }
+        if (typeof result === 'string') return result;
         results.push(result);
       }
     }
-    const joined = ofSamples(results);
-    if (joined === undefined) this.warnings.push(`${files.join(', ')}: they are not of the same problems`);
-    return joined;
+    return join(results) ?? `${files.join(', ')}: they are not of the same problems`;
   }
 
   /** Returns a warning for an unreadable result. */
-  async #load(file: string): Promise<EvaluationResult | string> {
+  async #load<Result>(file: string, read: (found: FoundResult) => Promise<Result>): Promise<Result | string> {
     try {
       const found = await this.#files.read(file.slice(file.lastIndexOf('/') + 1));
       const { texts } = found.result;
@@ -167,8 +176,7 @@ class Results {
         const own = await this.#files.textsOf(found.result);
         this.texts = { ...this.texts, ...own };
       }
-      const problems = this.#responses ? this.#files.problemsOf(found) : this.#files.scoresOf(found);
-      return { ...found.result, problems: await problems };
+      return await read(found);
     } catch (error) {
       if (!(error instanceof LayerloomError)) throw error;
       return error.message;

@@ -1,5 +1,5 @@
 import { itemAt } from '../../../core/base/errors/lookup.js';
-import { sumOf, sumsOf } from '../statistics/mean.js';
+import { countedSums, sumOf, sumsOf } from '../statistics/mean.js';
 import type { Column } from './align.js';
 import type { Aggregate } from './metrics.js';
 
@@ -33,20 +33,28 @@ export const scoreOfRow = ({ columns, models, aggregate }: RowScores): number =>
 export const isSameScore = (a: number, b: number): boolean =>
   Math.abs(a - b) <= 1e-12 * Math.max(1, Math.abs(a), Math.abs(b));
 
-/** `counts`: how often each problem is taken; `taken`: their sum. */
-export const scoreOn = (
-  { columns, models, aggregate: { of, isMean } }: RowScores,
-  counts: ArrayLike<number>,
-  taken: number,
-): number =>
-  isMean
-    ? product(counts, (columns[0] as Column).sums) / (models * taken)
-    : sumOf(columns.map(({ sums, weights }) => of(product(counts, sums), product(counts, weights)))) / models;
-
-const product = (counts: ArrayLike<number>, values: Float64Array): number => {
-  let sum = 0;
-  for (let at = 0; at < values.length; at += 1) sum += (counts[at] as number) * (values[at] as number);
-  return sum;
+/**
+ * Prepares rows for scores on many samples of the problems. `counts`: how often each problem is taken; `taken`:
+ * their sum.
+ */
+export const scorerOf = (
+  rows: readonly RowScores[],
+): ((counts: ArrayLike<number>, taken: number) => number[]) => {
+  const columns = rows.flatMap((row) => row.columns);
+  const areMeans = rows.every(({ aggregate }) => aggregate.isMean);
+  const sumsOn = countedSums(columns.map(({ sums }) => sums));
+  const weightsOn = areMeans ? undefined : countedSums(columns.map(({ weights }) => weights));
+  return (counts, taken) => {
+    const [sums, weights] = [sumsOn(counts), weightsOn?.(counts)];
+    let next = 0;
+    return rows.map(({ columns: own, models, aggregate: { of, isMean } }) => {
+      const from = next;
+      next += own.length;
+      if (isMean) return (sums[from] as number) / (models * taken);
+      const score = (_: Column, at: number) => of(sums[from + at] as number, weights?.[from + at] as number);
+      return sumOf(own.map(score)) / models;
+    });
+  };
 };
 
 export const inOrder = (row: RowScores, order: readonly number[]): RowScores => ({

@@ -6,7 +6,22 @@ export const sumOf = (values: ArrayLike<number>): number => {
     sum += value;
     areWhole &&= Number.isInteger(value);
   }
-  return areWhole ? sum : Float64Array.from(values).sort().reduce(add, 0);
+  return areWhole ? sum : sorted(values).reduce(add, 0);
+};
+
+/** Short lists are the most frequent, and calling a sort takes longer than sorting them. */
+const short = 24;
+
+const sorted = (values: ArrayLike<number>): Float64Array => {
+  const own = Float64Array.from(values);
+  if (own.length > short) return own.sort();
+  for (let at = 1; at < own.length; at += 1) {
+    const value = own[at] as number;
+    let to = at;
+    for (; to > 0 && (own[to - 1] as number) > value; to -= 1) own[to] = own[to - 1] as number;
+    own[to] = value;
+  }
+  return own;
 };
 
 const add = (sum: number, value: number): number => sum + value;
@@ -20,6 +35,30 @@ export const sumsOf = (rows: readonly Float64Array[]): Float64Array => {
     return sums;
   }
   return sums.map((_, at) => sumOf(rows.map((row) => row[at] as number)));
+};
+
+/**
+ * Prepares rows for repeated sums, in order of problems. Takes all rows problem by problem, because a row alone
+ * would wait for each addition.
+ *
+ * @returns a function of how often each problem counts; its result is valid until the next call
+ */
+export const countedSums = (rows: readonly Float64Array[]): ((counts: ArrayLike<number>) => Float64Array) => {
+  const [wide, n] = [rows.length, rows[0]?.length ?? 0];
+  const table = new Float64Array(wide * n);
+  for (const [row, values] of rows.entries())
+    for (let at = 0; at < n; at += 1) table[at * wide + row] = values[at] as number;
+  const sums = new Float64Array(wide);
+  return (counts) => {
+    sums.fill(0);
+    for (let at = 0; at < n; at += 1) {
+      const count = counts[at] as number;
+      if (count === 0) continue;
+      for (let row = 0, from = at * wide; row < wide; row += 1, from += 1)
+        sums[row] = (sums[row] as number) + count * (table[from] as number);
+    }
+    return sums;
+  };
 };
 
 /** Returns the mean; NaN for an empty list. */

@@ -18,6 +18,8 @@ export interface JsonFile<T> {
   /** The kind of file, for errors: `the record of an experiment`. */
   readonly what: string;
   readonly fail: (fault: JsonFault) => LayerloomError;
+  /** Default: `readSmallFile`. */
+  readonly read?: typeof readSmallFile;
 }
 
 /**
@@ -26,12 +28,13 @@ export interface JsonFile<T> {
  * @returns the parsed value itself, so that writing it back keeps unknown keys and key order
  * @throws the result of `fail`
  */
-export const readJsonFile = async <T>(file: string, { schema, what, fail }: JsonFile<T>): Promise<T> => {
-  const bytes = await readSmallFile(file, { most: constants.MAX_STRING_LENGTH, what }).catch(
-    (cause: unknown) => {
-      throw fail({ file, reason: reasonOf(cause), cause, isRead: false });
-    },
-  );
+export const readJsonFile = async <T>(
+  file: string,
+  { schema, what, fail, read = readSmallFile }: JsonFile<T>,
+): Promise<T> => {
+  const bytes = await read(file, { most: constants.MAX_STRING_LENGTH, what }).catch((cause: unknown) => {
+    throw fail({ file, reason: reasonOf(cause), cause, isRead: false });
+  });
   let value: unknown;
   try {
     value = parseJson(bytes, ownFile);

@@ -1,4 +1,4 @@
-import type { Stats } from 'node:fs';
+import { closeSync, fstatSync, openSync, readSync, type Stats } from 'node:fs';
 import { constants, type FileHandle, open, readdir, readlink, realpath } from 'node:fs/promises';
 import { basename, dirname } from 'node:path';
 import { codeOf, withPath } from '../../../base/errors/errors.js';
@@ -34,6 +34,29 @@ export const readSmallFile = (path: string, limit = usual): Promise<Buffer> =>
       readAll(path, file, bytes, limit),
     ),
   );
+
+const mostAtHand = 16 * 1024 * 1024;
+
+/**
+ * Reads without another thread, which takes longer than a small file that is in memory.
+ *
+ * @returns undefined for `readSmallFile` to read or to refuse
+ */
+export const readAtHand = (path: string): Buffer | undefined => {
+  let file: number | undefined;
+  try {
+    file = openSync(path, withoutWaiting);
+    const found = fstatSync(file);
+    if (!found.isFile() || found.size > mostAtHand) return undefined;
+    const content = Buffer.allocUnsafe(found.size + 1);
+    const length = readSync(file, content, 0, content.length, 0);
+    return length === found.size ? content.subarray(0, length) : undefined;
+  } catch {
+    return undefined;
+  } finally {
+    if (file !== undefined) closeSync(file);
+  }
+};
 
 /**
  * Like `readSmallFile`, but undefined if the file is missing or refused.

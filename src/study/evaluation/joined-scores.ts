@@ -1,0 +1,210 @@
+import { itemAt } from '../../core/base/errors/lookup.js';
+import { taskOf } from './data/task-facts.js';
+import type { EvaluationResult, Outcome, ScoreColumn } from './result.js';
+
+type Metrics = EvaluationResult['metrics'];
+
+/** Outcomes of one run, in order of problems. */
+export type Run = readonly Outcome[];
+
+/** The scores of several answers to the same problems. */
+export interface JoinedScores {
+  /** By metric. A problem that lacks the metric has NaN. */
+  readonly columns: ReadonlyMap<string, ScoreColumn>;
+  readonly variances: ReadonlyMap<string, Float64Array>;
+  /** Figures of binary and derived metrics, with their standard errors over problems. */
+  readonly figures: Metrics;
+}
+
+/** Returns the mean score of each problem by metric, and its variance over the runs. */
+export const meanScores = (runs: readonly Run[]): Pick<JoinedScores, 'columns' | 'variances'> => {
+  const first = itemAt(runs, 0);
+  const metrics = Object.keys(first[0]?.scores ?? {});
+  const read = metrics.map((metric) => [metric, meansOf(metric, runs)] as const);
+  return {
+    columns: new Map(read.map(([metric, { column }]) => [metric, column])),
+    variances: new Map(
+      read.flatMap(([metric, { variances }]) => (variances === undefined ? [] : [[metric, variances]])),
+    ),
+  };
+};
+
+/**
+ * Joins at least two runs, as `ofSamples` says.
+ *
+ * @param task the harness's name, for the answers that its metric calls equal
+ */
+export const joinScores = (task: string, runs: readonly Run[]): JoinedScores => {
+  const { columns: means, variances } = meanScores(runs);
+  const binary = binaryMetrics([...means.keys()], runs);
+  const columns = new Map(means);
+  const fold = taskOf(task)?.sameAnswer ?? ((text: string) => text);
+  for (const metric of binary) {
+    for (const [name, column] of passes(metric, means.get(metric), runs.length)) columns.set(name, column);
+    if (haveOneRight(metric, runs, fold))
+      columns.set(`maj@${runs.length}${filterOf(metric)}`, majority(metric, runs, fold));
+  }
+  return { columns, variances, figures: figuresOf(columns, binary) };
+};
+
+/** `exact_match,strict` → `,strict` */
+const filterOf = (metric: string): string => (metric.includes(',') ? metric.slice(metric.indexOf(',')) : '');
+
+let ones = new Float64Array();
+
+const plain = (sums: Float64Array): ScoreColumn => {
+  if (ones.length !== sums.length) ones = new Float64Array(sums.length).fill(1);
+  return { sums, weights: ones, arePlain: true };
+};
+
+/** Averages sums and weights separately, if scores have weights. */
+const meansOf = (
+  metric: string,
+  runs: readonly Run[],
+): { readonly column: ScoreColumn; readonly variances: Float64Array | undefined } => {
+  const [k, n] = [runs.length, itemAt(runs, 0).length];
+  const [own, sums, variances] = [new Float64Array(k), new Float64Array(n), new Float64Array(n)];
+  const weights = new Float64Array(n);
+  let arePlain = true;
+  for (let at = 0; at < n; at += 1) {
+    let [sum, weight] = [0, 0];
+    for (let run = 0; run < k; run += 1) {
+      const score = (runs[run] as Run)[at]?.scores[metric] ?? Number.NaN;
+      const [value, of] = typeof score === 'number' ? [score, 1] : score;
+      arePlain &&= typeof score === 'number';
+      own[run] = value;
+      sum += value;
+      weight += of;
+    }
+    const mean = sum / k;
+    sums[at] = mean;
+    weights[at] = weight / k;
+    let squares = 0;
+    for (let run = 0; run < k; run += 1) squares += ((own[run] as number) - mean) ** 2;
+    variances[at] = squares / (k - 1);
+  }
+  return arePlain
+    ? { column: plain(sums), variances }
+    : { column: { sums, weights, arePlain }, variances: undefined };
+};
+
+/** Returns the metrics whose scores are all 0 or 1: the first of each filter. */
+const binaryMetrics = (metrics: readonly string[], runs: readonly Run[]): string[] => {
+  const byFilter = new Map<string, string>();
+  for (const metric of metrics) {
+    const isBinary = runs.every((run) =>
+      run.every(({ scores }) => scores[metric] === 0 || scores[metric] === 1),
+    );
+    if (isBinary && !byFilter.has(filterOf(metric))) byFilter.set(filterOf(metric), metric);
+  }
+  return [...byFilter.values()];
+};
+
+/** @param means of scores 0 and 1 */
+const passes = (metric: string, means: ScoreColumn | undefined, k: number): [string, ScoreColumn][] => {
+  const right = means?.sums.map((mean) => Math.round(k * mean)) ?? [];
+  const counts = [k];
+  for (let count = 2; count < k; count *= 2) counts.push(count);
+  return counts
+    .sort((a, b) => a - b)
+    .map((count) => {
+      const chances = Array.from({ length: k + 1 }, (_, of) => passAt(count, k, of));
+      return [
+        `pass@${count}${filterOf(metric)}`,
+        plain(Float64Array.from(right, (of) => itemAt(chances, of))),
+      ];
+    });
+};
+
+/** 1 − C(n − c, k) / C(n, k): the chance of a right answer among k of n answers, if c of the n are right. */
+export const passAt = (k: number, n: number, c: number): number => {
+  let none = 1;
+  for (let drawn = 0; drawn < k; drawn += 1) none *= Math.max(0, n - c - drawn) / (n - drawn);
+  return 1 - none;
+};
+
+/** Answers that a filter of the harness did not find. They are wrong, and take no part in a vote. */
+const notFound = ['', '[invalid]'];
+
+interface Votes {
+  count: number;
+  /** The score of the last of these answers. */
+  score: number;
+  last: number;
+}
+
+/** True if all right answers to each problem are one, and no wrong one equals it. */
+const haveOneRight = (metric: string, runs: readonly Run[], fold: (text: string) => string): boolean => {
+  const filter = filterOf(metric).slice(1);
+  return itemAt(runs, 0).every((_, at) => {
+    const scores = new Map<string, unknown>();
+    let right: string | undefined;
+    return runs.every((run) => {
+      const { answers, scores: of } = itemAt(run, at);
+      const [text, score] = [fold(answers[filter] ?? ''), of[metric]];
+      if (scores.has(text)) return scores.get(text) === score;
+      scores.set(text, score);
+      if (score !== 1) return true;
+      const isFirst = right === undefined;
+      right = text;
+      return isFirst;
+    });
+  });
+};
+
+/** Returns the majority's score of each problem; NaN where an answer was not extracted. */
+const majority = (metric: string, runs: readonly Run[], fold: (text: string) => string): ScoreColumn => {
+  const filter = filterOf(metric).slice(1);
+  return plain(
+    Float64Array.from(itemAt(runs, 0), (_, at) => {
+      const byText = new Map<string, Votes>();
+      for (const [run, outcomes] of runs.entries()) {
+        const { answers, scores } = itemAt(outcomes, at);
+        const text = answers[filter];
+        if (text === undefined) return Number.NaN;
+        addTo(byText, text, { count: 1, score: scores[metric] as number, last: run });
+      }
+      const votes = new Map<string, Votes>();
+      for (const [text, own] of byText) {
+        const same = fold(text);
+        if (!notFound.includes(text) && same !== '') addTo(votes, same, own);
+      }
+      const most = Math.max(0, ...[...votes.values()].map(({ count }) => count));
+      const winners = [...votes.values()].filter(({ count }) => count === most);
+      return winners.reduce((sum, winner) => sum + winner.score, 0) / Math.max(1, winners.length);
+    }),
+  );
+};
+
+const addTo = (votes: Map<string, Votes>, text: string, own: Votes): void => {
+  const before = votes.get(text);
+  if (before === undefined) {
+    votes.set(text, own);
+    return;
+  }
+  before.count += own.count;
+  if (own.last > before.last) {
+    before.last = own.last;
+    before.score = own.score;
+  }
+};
+
+/** Returns the means of binary and derived metrics over problems, with their standard errors. */
+const figuresOf = (columns: JoinedScores['columns'], binary: readonly string[]): Metrics =>
+  Object.fromEntries(
+    [...columns].flatMap(([metric, { sums }]): [string, number | null][] => {
+      const isFigure = binary.includes(metric) || /^(pass|maj)@/.test(metric);
+      if (!isFigure || Number.isNaN(sums[0])) return [];
+      const n = sums.length;
+      const mean = sums.reduce((sum, value) => sum + value, 0) / n;
+      const squares = sums.reduce((sum, score) => sum + (score - mean) ** 2, 0);
+      const filter = filterOf(metric);
+      return [
+        [metric, mean],
+        [
+          `${metric.slice(0, metric.length - filter.length)}_stderr${filter}`,
+          n < 2 ? null : Math.sqrt(squares / (n - 1) / n),
+        ],
+      ];
+    }),
+  );
