@@ -15,6 +15,7 @@ import {
   writePair,
 } from '../fixtures/checkpoints.js';
 import { cli, finished, startCli } from '../fixtures/cli.js';
+import { writeDistributed } from '../fixtures/distributed-files.js';
 import { fineTune } from '../fixtures/family.js';
 import { readTensors } from '../fixtures/merged.js';
 
@@ -358,6 +359,23 @@ describe('layerloom inspect', () => {
       /other files: config\.json/,
     ])
       expect(stdout).toMatch(words);
+  });
+
+  it('takes the configuration of a model without one from --config', async () => {
+    const root = temporaryDirectory();
+    const { tensors, config } = llama({ layers: 2 });
+    const run = writeDistributed(join(root, 'run'), { tensors });
+    expect((await cli(['inspect', run])).stdout).not.toMatch(/architecture +llama/);
+    const base = writeCheckpoint(join(root, 'base'), { tensors, config });
+    expect((await cli(['inspect', run, '--config', base])).stdout).toMatch(/architecture +llama/);
+    const other = writeCheckpoint(join(root, 'other'), {
+      tensors,
+      config: { ...config, num_hidden_layers: 3 },
+    });
+    expect(await cli(['inspect', run, '--config', other])).toMatchObject({
+      code: 3,
+      stderr: expect.stringContaining('says 3 layers'),
+    });
   });
 
   it('gives the same as JSON, with the bytes of each layer', async () => {

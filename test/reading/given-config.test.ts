@@ -120,6 +120,33 @@ it.each([
   await expect(planMerge({ method: 'soup', models: [a, b] }, { config: other })).rejects.toThrow(message);
 });
 
+it.each([
+  ['qwen2', /says model_type qwen2, whose layers have self_attn\.q_proj\.bias, and .*plain has none/],
+  ['qwen3', /whose layers have self_attn\.q_norm\.weight, and .*plain has none/],
+])('is refused if it is of %s, and the weights are of Llama', async (family, message) => {
+  const { root, config } = written();
+  const { tensors } = llama({ seed: 2, layers: 2 });
+  const plain = Object.fromEntries(Object.entries(tensors).filter(([name]) => !/[qk]_norm/.test(name)));
+  const model = writeDistributed(join(root, 'plain'), { tensors: plain });
+  const other = configWith(root, { ...config, model_type: family });
+  await expect(relayout({ model }, { out: join(root, 'out'), config: other })).rejects.toThrow(message);
+});
+
+it('is refused if it is of Llama, and the weights are not, unless it says so', async () => {
+  const { root, config = {} } = written();
+  const biases = ['q', 'k', 'v'].map((one) => [`model.layers.0.self_attn.${one}_proj.bias`, [16]] as const);
+  const tensors = {
+    ...llama({ seed: 2, layers: 2 }).tensors,
+    ...fill(Object.fromEntries(biases), 'BF16', 1),
+  };
+  const models = [2, 3].map((run) => writeDistributed(join(root, `biased-${run}`), { tensors }));
+  const planned = (more: object) =>
+    planMerge({ method: 'soup', models }, { config: configWith(root, { ...config, ...more }) });
+  await expect(planned({})).rejects.toThrow(/whose layers have no self_attn\.q_proj\.bias, and .* has it/);
+  await expect(planned({ model_type: 'qwen2' })).resolves.toBeDefined();
+  await expect(planned({ attention_bias: true })).resolves.toBeDefined();
+});
+
 it('is doubted beside weights with other tensors in their layers', async () => {
   const { root, base, a, b } = written();
   const recipe = { method: 'soup', models: [a, b] } as const;

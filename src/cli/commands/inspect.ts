@@ -1,12 +1,12 @@
 import { argument, command } from '../framework/command.js';
-import { download, modelWords } from '../options/common.js';
+import { config, download, modelWords } from '../options/common.js';
 
 export const inspect = command({
   name: 'inspect',
   group: 'looking',
   summary: 'show architecture, layers, dtypes, parameters, shards and sizes',
   arguments: { model: argument('<checkpoint>', modelWords) },
-  options: { download: download('the headers of a model that is not here') },
+  options: { config, download: download('the headers of a model that is not here') },
   examples: [
     ['layerloom inspect ./math-1', 'read the headers of a checkpoint'],
     ['layerloom inspect ./math-1/model.safetensors --json', 'one file, as JSON'],

@@ -1,6 +1,7 @@
 import type { Adapter } from '../../../core/models/adapters/adapter.js';
 import { parseAddress } from '../../../core/models/address/address.js';
 import type { CheckpointIndex } from '../../../core/models/checkpoint/checkpoint.js';
+import { readGivenConfig } from '../../../core/models/reading/given-config.js';
 import { readAdapter, readModel } from '../../../core/models/reading/read-model.js';
 import { bringModels } from '../../../core/models/sources/bring-models.js';
 import type { OutputOptions } from '../../options/output.js';
@@ -11,14 +12,15 @@ import { type AdapterSummary, describeAdapter, summariseAdapter } from '../../te
 
 interface InspectCommandOptions extends OutputOptions {
   readonly model: string;
+  readonly config?: string;
   readonly download?: boolean;
 }
 
 export const inspectCommand = async (options: InspectCommandOptions): Promise<void> => {
-  const { model, json, quiet, download } = options;
+  const { model, config, json, quiet, download } = options;
   const fetched = await bringModels([model], { download: download && 'headers' });
   if (!quiet) fetched.forEach(warn);
-  const { checkpoint, adapter } = await openForInspection(model);
+  const { checkpoint, adapter } = await openForInspection(model, config);
   const summary = checkpoint === undefined ? undefined : summariseCheckpoint(checkpoint);
   const ofAdapter = adapter === undefined ? undefined : summariseAdapter(adapter);
   const printed: InspectedCheckpoint | AdapterSummary | undefined =
@@ -34,9 +36,10 @@ export const inspectCommand = async (options: InspectCommandOptions): Promise<vo
 /** Opens a model with its adapter, if any, or a bare adapter. */
 const openForInspection = async (
   model: string,
+  config: string | undefined,
 ): Promise<{ readonly checkpoint?: CheckpointIndex; readonly adapter?: Adapter }> => {
   const address = await parseAddress(model);
-  const { checkpoint, adapter } = await readModel(address);
+  const { checkpoint, adapter } = await readModel(address, await readGivenConfig(config));
   if (adapter !== undefined) return { adapter };
   return {
     checkpoint,

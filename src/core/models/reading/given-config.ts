@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { basename, dirname, join } from 'node:path';
 import { LayerloomError } from '../../base/errors/errors.js';
-import { valueAt } from '../../base/errors/lookup.js';
+import { ownValue, valueAt } from '../../base/errors/lookup.js';
 import { parseAddress } from '../address/address.js';
 import { type FoundModel, originOf } from '../address/found-model.js';
 import { describeArchitecture } from '../architecture/architecture.js';
@@ -190,6 +190,8 @@ export const checkFit = (checkpoint: CheckpointIndex, { file, index }: GivenConf
   );
   if (layers !== undefined && architecture.stacks.length === 1 && architecture.layers !== layers)
     refuse(`${layers} layers`, `${architecture.layers}`);
+  const other = otherFamily(checkpoint, text);
+  if (other !== undefined) refuse(...other);
   for (const { keys, of, role, dimension, sizeOf = (_: Config, size: number) => size } of sizes) {
     const key = keys.find((one) => typeof text[one] === 'number');
     const size = key === undefined ? undefined : sizeOf(text, Number(text[key]));
@@ -201,6 +203,36 @@ export const checkFit = (checkpoint: CheckpointIndex, { file, index }: GivenConf
     if (first !== undefined && !found.some(([, { shape }]) => shape[dimension] === size))
       refuse(`${key} ${String(text[String(key)])}`, `${first[0]} [${first[1].shape.join(', ')}]`);
   }
+};
+
+/** Biases and norms of attention that all layers of a family have. */
+const attentionParts: Readonly<Record<string, readonly string[]>> = {
+  ...Object.fromEntries(['llama', 'mistral', 'mixtral', 'gemma', 'gemma2'].map((family) => [family, []])),
+  ...Object.fromEntries(
+    ['qwen2', 'qwen2_moe'].map((family) => [family, ['q_proj.bias', 'k_proj.bias', 'v_proj.bias']]),
+  ),
+  ...Object.fromEntries(
+    ['qwen3', 'qwen3_moe', 'gemma3_text'].map((family) => [family, ['q_norm.weight', 'k_norm.weight']]),
+  ),
+};
+
+/** Returns what shows that weights are of another family; undefined for unknown families. */
+const otherFamily = (checkpoint: CheckpointIndex, text: Config): readonly [string, string] | undefined => {
+  const family = String(text['model_type']);
+  const wanted = ownValue(attentionParts, family);
+  if (wanted === undefined || text['attention_bias'] === true || text['qkv_bias'] === false) return undefined;
+  const names = [...checkpoint.tensors.keys()].filter((name) => /\.self_attn\.q_proj\./.test(name));
+  const [stem] = names.map((name) => name.slice(0, name.indexOf('q_proj.')));
+  if (stem === undefined) return undefined;
+  for (const part of new Set(Object.values(attentionParts).flat())) {
+    const [isWanted, isThere] = [wanted.includes(part), checkpoint.tensors.has(stem + part)];
+    if (isWanted !== isThere && (isWanted || part.endsWith('.bias')))
+      return [
+        `model_type ${family}, whose layers have ${isWanted ? '' : 'no '}self_attn.${part}`,
+        isThere ? 'it' : 'none',
+      ];
+  }
+  return undefined;
 };
 
 /** Versions of transformers pack experts differently, and keep different buffers. */
