@@ -77,7 +77,7 @@ it('makes Tables 3 and 4 of the runs of the chosen experts, with empty cells for
   expect(datasets).toMatch(
     /\| language \| swahili \| Aya \| CohereForAI\/aya_dataset \| Apache-2\.0 \| \d+ \| 1 \| swh-a \|/,
   );
-  // Of some data sets no licence is known.
+  // Some data sets have no known licence.
   expect(datasets).toMatch(/\| lelapa\/Inkuba-instruct \| +\| \d+/);
   expect(datasets.match(/\| language \| swahili \|/g)).toHaveLength(4);
   const { out } = await writeReport(at('study'), { out: at('study.html') });
