@@ -6,7 +6,14 @@ import { countAbove } from '../../src/study/scores/layouts/grid.js';
 import { ranksOf } from '../../src/study/scores/layouts/ranks.js';
 import type { ScoreTable } from '../../src/study/scores/reading/score-table.js';
 import { generator } from '../fixtures/numbers.js';
-import { constructedExperiment, exactMatch, mgsm, type RightAnswers } from '../fixtures/scored.js';
+import {
+  constructedExperiment,
+  exactMatch,
+  mgsm,
+  outcomes,
+  type RightAnswers,
+  scoredModel,
+} from '../fixtures/scored.js';
 import { tablesOf } from '../fixtures/tables.js';
 
 const nine = (right: number) => Array.from({ length: 9 }, () => right);
@@ -175,4 +182,39 @@ describe('a benchmark that the experiment declares', () => {
     expect(found.map(({ id }) => id)).toEqual(tablesOf(study, asked).map(({ id }) => `${id}/riddles`));
     expect(rowsOf(found)).toEqual(rowsOf(tablesOf(study, asked)));
   });
+});
+
+it('tells the follow-up’s ways apart, though each is a layer swap', () => {
+  const study = constructedExperiment({
+    swahili: { base: 50, tasks: [60], languages: [55], pairs: { default: [70] } },
+  });
+  const ways = ['train-then-revert', 'freeze-then-train', 'soup'].map((entry, at) =>
+    scoredModel({
+      ...{
+        name: `swahili/math-1+swh-1/${entry}`,
+        language: 'swahili',
+        task: 'math-1',
+        languageExpert: 'swh-1',
+      },
+      ...{
+        method: 'layer_swap',
+        entry,
+        variant: entry,
+        configuration: { partition: './p.json', weights: [1, 1] },
+      },
+      results: { mgsm_direct_sw: outcomes(80 + 10 * at, 250, 90 + at) },
+    }),
+  );
+  const own = { ...study, models: [...study.models, ...ways] };
+  const [table] = tablesOf(own, { tables: ['gains'], resamples: 50 });
+  const gains = table?.rows.flatMap(({ label, cells }) =>
+    label.endsWith('over the base') ? [[label.split(',')[0], cells[0]?.value]] : [],
+  );
+  expect(gains).toEqual(
+    expect.arrayContaining([
+      ['freeze-then-train', expect.closeTo(16, 6)],
+      ['train-then-revert', expect.closeTo(12, 6)],
+      ['soup', expect.closeTo(20, 6)],
+    ]),
+  );
 });

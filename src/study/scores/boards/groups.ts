@@ -3,6 +3,7 @@ import { chooseOnHalf } from '../comparing/choose-on-half.js';
 import { whyNoBest } from '../comparing/conclusion.js';
 import { type Row, rowOf } from '../intervals/rows.js';
 import {
+  byPartition,
   type Competition,
   type Configuration,
   compete,
@@ -186,6 +187,7 @@ const makeGroups = (board: Board, subject: Subject): Found => {
     add(`${nameOf(method)}-best`, whole.models, {
       configuration: best.variant,
       competition,
+      ...(method.startsWith(byPartition) ? { label: method.slice(byPartition.length) } : {}),
       ...(half === undefined ? {} : { otherHalf: half.onOtherHalf }),
     });
   }

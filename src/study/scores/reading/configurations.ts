@@ -35,11 +35,18 @@ export const configurationsOf = (models: readonly ScoredModel[], language: strin
   const all = [...groupBy(pairs, ({ method, variant }) => JSON.stringify([method, variant])).values()];
   return distinctConfigurations(
     all.map((of) => {
-      const { method, variant } = itemAt(of, 0);
-      return { method: method as string, variant: variant as string, models: of };
+      const model = itemAt(of, 0);
+      return { method: methodOf(model), variant: model.variant as string, models: of };
     }),
   );
 };
+
+/** Names a way of the follow-up by its entry: swaps by a partition are compared with plain swaps. */
+const methodOf = ({ method, entry, configuration }: ScoredModel): string =>
+  configuration['partition'] === undefined ? (method as string) : `${byPartition}${entry}`;
+
+/** Before the entry in `method` of configurations by a partition. */
+export const byPartition = 'partition: ';
 
 export const distinctMerges = (models: readonly ScoredModel[]): ScoredModel[] => {
   const byVariant = groupBy(models, ({ language, method, variant, name }) =>
