@@ -7,6 +7,9 @@ export const ink = { text: '#222', soft: '#555', frame: '#999', rule: '#e5e5e5' 
 
 export const tenths = (coordinate: number): number => Number(coordinate.toFixed(1));
 
+/** Widest mean of a subtitle's letters in the fonts above, so that none is cut off. */
+const widthOfLetter = 6.2;
+
 /**
  * A standalone SVG picture: on white, with title and subtitle drawn, and the alternative text as `desc`.
  * Colours are presentation attributes, because many programs ignore style sheets.
@@ -18,7 +21,7 @@ export const Picture = ({
   subtitle,
   description,
   left,
-  width,
+  width: least,
   height,
   children,
 }: {
@@ -29,25 +32,28 @@ export const Picture = ({
   width: number;
   height: number;
   children: ComponentChildren;
-}) => (
-  <svg
-    xmlns="http://www.w3.org/2000/svg"
-    viewBox={`0 0 ${width} ${height}`}
-    width={width}
-    height={height}
-    font-family={fontFamily}
-    fill={ink.text}
-    role="img"
-  >
-    <title>{title}</title>
-    <desc>{description}</desc>
-    <rect width="100%" height="100%" fill="#fff" />
-    <text x={left} y={26} font-size={16} font-weight={600}>
-      {title}
-    </text>
-    <text x={left} y={46} font-size={11} fill={ink.soft}>
-      {subtitle}
-    </text>
-    {children}
-  </svg>
-);
+}) => {
+  const width = Math.max(least, Math.ceil(2 * left + widthOfLetter * subtitle.length));
+  return (
+    <svg
+      xmlns="http://www.w3.org/2000/svg"
+      viewBox={`0 0 ${width} ${height}`}
+      width={width}
+      height={height}
+      font-family={fontFamily}
+      fill={ink.text}
+      role="img"
+    >
+      <title>{title}</title>
+      <desc>{description}</desc>
+      <rect width="100%" height="100%" fill="#fff" />
+      <text x={left} y={26} font-size={16} font-weight={600}>
+        {title}
+      </text>
+      <text x={left} y={46} font-size={11} fill={ink.soft}>
+        {subtitle}
+      </text>
+      {children}
+    </svg>
+  );
+};
