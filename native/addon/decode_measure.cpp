@@ -51,6 +51,10 @@ constexpr Reader<Measure> kMeasures[] = {
      [](const Napi::Object& measure) -> Measure {
          return Histogram{readValue(measure, "value"), readWindow(measure), {}};
      }},
+    {"countAlone",
+     [](const Napi::Object& measure) -> Measure {
+         return CountAlone{readValues(measure, "values"), readBits(measure)};
+     }},
     {"countMagnitude",
      [](const Napi::Object& measure) -> Measure {
          return CountMagnitude{readValue(measure, "value"), readBits(measure)};

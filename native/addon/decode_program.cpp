@@ -100,8 +100,14 @@ VoteRule readVoteRule(const Napi::Object& object) {
                   readFloat(object, "scale")};
     const Napi::Value value = object.Get("election");
     if (value.IsNull()) return rule;
-    const Napi::Object election = toObject(value, "election");
     rule.elects = true;
+    if (value.IsString()) {
+        constexpr const char* names[] = {"each"};
+        readName<std::size_t>(object, "election", names);
+        rule.each = true;
+        return rule;
+    }
+    const Napi::Object election = toObject(value, "election");
     rule.weighted = readBoolean(election, "weighted");
     rule.tiePositive = readName<std::size_t>(election, "tie", ties) == 1;
     return rule;

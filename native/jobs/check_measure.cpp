@@ -69,6 +69,11 @@ void check(const Histogram& histogram, const Measurement& of) {
         require(candidates[c] >= low && candidates[c] <= last, "candidates");
 }
 
+void check(const CountAlone& what, const Measurement& of) {
+    checkValues(what.values, of.program);
+    require(what.values.size() <= kMostChanges, "values");
+}
+
 void check(const CountMagnitude& what, const Measurement& of) { checkValue(what.value, of.program); }
 
 void check(const FindMagnitude& what, const Measurement& of) {

@@ -84,7 +84,8 @@ void check(const Random&, const Node& node, const Program&) { checkInputs(node, 
 
 void check(const Vote& vote, const Node& node, const Program&) {
     checkInputs(node, 2, 1 + kMostChanges);
-    require(vote.weights.size() == node.inputs.size() - 1, "weights");
+    require(vote.weights.size() == (node.inputs.size() - 1) * (vote.rule.each ? 2 : 1), "weights");
+    require(!vote.rule.each || vote.rule.divisor == Divisor::Count, "divisor");
 }
 
 void check(const Variance&, const Node& node, const Program&) { checkInputs(node, 1); }

@@ -456,7 +456,7 @@ void Evaluator::evaluate(const Vote& vote, const Work& work) {
     const float* const* inputs = allFloats(work.node);
     const auto into = [&](DType dtype, std::byte* out) {
         isFinite_ = kernels_.vote[static_cast<std::size_t>(dtype)](
-            inputs[0], inputs + 1, vote.weights.data(), vote.weights.size(), vote.rule, out, count_);
+            inputs[0], inputs + 1, vote.weights.data(), work.node.inputs.size() - 1, vote.rule, out, count_);
         isTold_ = true;
     };
     // No kernel votes in float64, so the result is converted.

@@ -63,6 +63,7 @@ struct Size {
     std::size_t operator()(const Overlaps& overlaps) const { return 3 * pairsOf(overlaps.values.size()); }
     std::size_t operator()(const NonFinite& what) const { return 1 + what.experts.size(); }
     std::size_t operator()(const Histogram&) const { return 1 + kCandidates; }
+    std::size_t operator()(const CountAlone& what) const { return 2 * what.values.size(); }
     std::size_t operator()(const CountMagnitude&) const { return 1; }
     std::size_t operator()(const FindMagnitude&) const { return 1; }
     std::size_t operator()(const Divergence&) const { return rows; }

@@ -85,6 +85,13 @@ struct Histogram {
     static constexpr Tiling tiling = Tiling::Runs;
 };
 
+/// For each value: elements whose magnitude is above one, then those where no other value's is.
+struct CountAlone {
+    std::vector<ValueId> values;
+    std::uint32_t bits;
+    static constexpr Tiling tiling = Tiling::Runs;
+};
+
 struct CountMagnitude {
     ValueId value;
     std::uint32_t bits;
@@ -137,7 +144,8 @@ inline constexpr std::size_t kDifferenceNumbers = 8;
 
 using Measure =
     std::variant<Gram, RowGram, ColumnGram, Magnitudes, RowMagnitudes, ColumnMagnitudes, ColumnSums, Overlaps,
-                 NonFinite, Histogram, CountMagnitude, FindMagnitude, Divergence, Signs, Difference>;
+                 NonFinite, Histogram, CountAlone, CountMagnitude, FindMagnitude, Divergence, Signs,
+                 Difference>;
 
 /// A block of whole rows, and measures with one tiling.
 struct Measurement {

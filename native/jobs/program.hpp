@@ -63,7 +63,7 @@ struct Random {
 /// Input 0 plus a combination of changes, which are the other inputs.
 struct Vote {
     VoteRule rule;
-    std::vector<float> weights;  ///< for each input except the first
+    std::vector<float> weights;  ///< for each input except the first; if `rule.each`, twice
 };
 
 /// The population variance of the inputs.

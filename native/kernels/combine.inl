@@ -169,6 +169,29 @@ MagnitudeBits magnitudes(const float* x, std::uint32_t* out, std::size_t count) 
     return found;
 }
 
+void countAlone(const float* const* x, std::size_t terms, std::uint32_t bits, std::uint64_t* counts,
+                std::size_t count) {
+    std::uint32_t isLarge[kMostChanges][kChunk], sum[kChunk];
+    for (std::size_t at = 0; at < count; at += kChunk) {
+        const std::size_t n = std::min(kChunk, count - at);
+        std::fill_n(sum, n, 0);
+        for (std::size_t t = 0; t < terms; ++t)
+            for (std::size_t i = 0; i < n; ++i) {
+                isLarge[t][i] = magnitudeBits(x[t][at + i]) > bits;
+                sum[i] += isLarge[t][i];
+            }
+        for (std::size_t t = 0; t < terms; ++t) {
+            std::uint32_t all = 0, alone = 0;
+            for (std::size_t i = 0; i < n; ++i) {
+                all += isLarge[t][i];
+                alone += isLarge[t][i] & static_cast<std::uint32_t>(sum[i] == 1);
+            }
+            counts[2 * t] += all;
+            counts[2 * t + 1] += alone;
+        }
+    }
+}
+
 std::uint64_t countMagnitude(const float* x, std::uint32_t bits, std::size_t count) {
     std::uint64_t total = 0;
     for (std::size_t at = 0; at < count; at += kChunk) {

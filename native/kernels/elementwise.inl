@@ -42,6 +42,7 @@ constexpr Kernels makeKernels(const char* isa) {
         .isFinite = {isFinite<BF16>, isFinite<F16>, isFinite<F32>, isFinite<F64>, isFinite<F8_E4M3>,
                      isFinite<F8_E5M2>},
         .magnitudes = magnitudes,
+        .countAlone = countAlone,
         .countMagnitude = countMagnitude,
         .product = product<V>,
         .scaleRuns = scaleRuns,

@@ -46,6 +46,9 @@ struct VoteRule {
     Divisor divisor;   ///< over the changes that count
     float least;       ///< lower limit of the divisor; 0: a divisor of 0 becomes 1
     float scale;       ///< factor of the sum that is added to the base
+    /// True to count changes of both signs, except 0 and NaN. After all weights, there are then those for
+    /// changes that alone count.
+    bool each = false;
 };
 
 inline constexpr std::size_t kMostChanges = 64;
@@ -237,6 +240,8 @@ struct Kernels {
     /// out[i] = the bits of |x[i]|.
     MagnitudeBits (*magnitudes)(const float* x, std::uint32_t* out, std::size_t count);
 
+    void (*countAlone)(const float* const* x, std::size_t terms, std::uint32_t bits, std::uint64_t* counts,
+                       std::size_t count);
     std::uint64_t (*countMagnitude)(const float* x, std::uint32_t bits, std::size_t count);
 
     /// out[row][column] = Σ left[row][k]·right[k][column], in order of k from the first product within blocks

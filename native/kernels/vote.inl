@@ -47,12 +47,12 @@ template <class V, std::size_t N, class Change>
     const Floats zero = V::floats(0);
     // Flipping this sign bit makes changes that agree positive.
     typename V::Ints turned[N];
-    Floats sum[N], divisor[N], x[N];
+    Floats sum[N], divisor[N], alone[N], x[N];
     for (std::size_t n = 0; n < N; ++n) {
         turned[n] = V::ints(0);
-        sum[n] = divisor[n] = zero;
+        sum[n] = divisor[n] = alone[n] = zero;
     }
-    if (rule.elects) {
+    if (rule.elects && !rule.each) {
         for (std::size_t t = 0; t < applied.terms; ++t) {
             const float voice = rule.weighted ? applied.weights[t] : 1;
             change(t, x);
@@ -72,17 +72,26 @@ template <class V, std::size_t N, class Change>
         for (std::size_t n = 0; n < N; ++n) {
             const Floats product = times<V>(weight, x[n]);
             if (rule.elects) {
-                const auto opinion = V::oneOf(V::asInts(times<V>(voice, x[n])), turned[n]);
+                const auto opinion = rule.each ? V::both(V::asInts(x[n]), V::ints(kMagnitude))
+                                               : V::oneOf(V::asInts(times<V>(voice, x[n])), turned[n]);
                 const auto agrees = V::greater(V::asFloats(opinion), zero);
                 // Other lanes add 0, which changes no sum: sums are never −0.
                 sum[n] = V::addWhere(agrees, sum[n], product);
                 divisor[n] = V::addWhere(agrees, divisor[n], share);
+                if (rule.each)
+                    alone[n] =
+                        V::addWhere(agrees, alone[n], times<V>(applied.weights[applied.terms + t], x[n]));
             } else {
                 sum[n] = V::add(sum[n], product);
                 divisor[n] = V::add(divisor[n], share);
             }
         }
     }
+    if (rule.each)
+        for (std::size_t n = 0; n < N; ++n) {
+            const auto isAlone = V::equal(V::asInts(divisor[n]), V::asInts(V::floats(1)));
+            sum[n] = V::asFloats(V::select(isAlone, V::asInts(alone[n]), V::asInts(sum[n])));
+        }
     if (rule.divisor != Divisor::None) {
         const Floats least = V::floats(rule.least == 0 ? 1 : rule.least);
         for (std::size_t n = 0; n < N; ++n) {

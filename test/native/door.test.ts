@@ -513,6 +513,7 @@ describe('the native door takes every operation', () => {
     node(random, []),
     node(vote, [0, 1]),
     node({ ...vote, election: null }, [0, 1]),
+    node({ ...vote, weights: [1, 2], election: 'each', divisor: 'count' }, [0, 1]),
     node({ kind: 'variance' }, [0, 1]),
     node({ kind: 'nearSwap', t: 0.1 }, [0, 1]),
     node({ kind: 'fisher', weights: [0.5], eps: 1e-6 }, [0, 1]),
@@ -643,6 +644,7 @@ const everyMeasure: { readonly [Kind in Measure['kind']]: Measure & { readonly k
   overlaps: { kind: 'overlaps', values: [2, 2] },
   nonFinite: { kind: 'nonFinite', base: 0, experts: [1], differences: [2] },
   histogram: histogramMeasure,
+  countAlone: { kind: 'countAlone', values: [0, 1], bits: 0 },
   countMagnitude: { kind: 'countMagnitude', value: 0, bits: 0 },
   findMagnitude: { kind: 'findMagnitude', value: 0, bits: 0, ordinal: 1 },
   divergence: { kind: 'divergence', value: 0, base: 1 },
@@ -752,6 +754,18 @@ describe('the native door refuses, before it touches a file,', () => {
     ['a tally of another vote', (f) => votedJob(f, newTally(1), [node(vote, [0, 1])])],
     ['a tally of no vote', (f) => ({ ...computeJob(f), tally: newTally(1) })],
     ['a vote of too many weights', (f) => computeJob(f, [node({ ...vote, weights: [1, 1] }, [0, 1])])],
+    [
+      'a vote of each change without weights of those alone',
+      (f) => computeJob(f, [node({ ...vote, election: 'each', divisor: 'count' }, [0, 1])]),
+    ],
+    [
+      'a vote of each change that is not divided',
+      (f) => computeJob(f, [node({ ...vote, weights: [1, 1], election: 'each' }, [0, 1])]),
+    ],
+    [
+      'an unknown election',
+      (f) => having(computeJob(f, [node(vote, [0, 1])]), 'program.nodes.0.election', 'none'),
+    ],
     [
       'a vote of too many',
       (f) => computeJob(f, [node({ ...vote, weights: Array(65).fill(1) }, Array(66).fill(0))]),

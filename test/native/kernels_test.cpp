@@ -879,6 +879,33 @@ void averagingByImportance(std::size_t count, std::size_t offset) {
     }
 }
 
+void countingAlone(std::size_t count, std::size_t offset) {
+    for (const std::size_t terms : {1, 2, 3}) {
+        std::vector<std::vector<float>> x;
+        std::vector<const float*> pointers;
+        for (std::size_t t = 0; t < terms; ++t)
+            pointers.push_back(x.emplace_back(anyFloats(offset + count)).data() + offset);
+        for (const std::uint32_t bits : {0u, magnitudeOf(0.25f), 0x7F80'0000u}) {
+            std::vector<std::uint64_t> want(2 * terms);
+            for (std::size_t i = 0; i < count; ++i) {
+                const auto isLarge = [&](std::size_t t) { return magnitudeOf(pointers[t][i]) > bits; };
+                std::size_t large = 0;
+                for (std::size_t t = 0; t < terms; ++t) large += isLarge(t) ? 1 : 0;
+                for (std::size_t t = 0; t < terms; ++t) {
+                    want[2 * t] += isLarge(t) ? 1 : 0;
+                    want[2 * t + 1] += isLarge(t) && large == 1 ? 1 : 0;
+                }
+            }
+            for (const Kernels* kernels : availableKernels()) {
+                std::vector<std::uint64_t> got(2 * terms);
+                kernels->countAlone(pointers.data(), terms, bits, got.data(), count);
+                for (std::size_t n = 0; n < got.size(); ++n)
+                    expect(want[n] == got[n], kernels->isa, "countAlone", want[n], got[n]);
+            }
+        }
+    }
+}
+
 void counting(std::size_t count, std::size_t offset) {
     const std::vector<float> x = anyFloats(offset + count);
     const std::uint32_t quarter = magnitudeOf(0.25f), tiny = magnitudeOf(0.25f * 1e-41f);
@@ -908,6 +935,7 @@ void taskVectors() {
             combining(count, offset);
             averagingByImportance(count, offset);
             counting(count, offset);
+            countingAlone(count, offset);
         }
 }
 
@@ -992,10 +1020,12 @@ void histogramsOfSums() {
                 }
 }
 
-constexpr int kVoteRules = 2 * 2 * 2 * 3 * 2;
+constexpr int kElections = 2 * 2 * 2 * 3 * 2, kVoteRules = kElections + 2;
 
 /// The rule of number `way` below `kVoteRules`: together they cover every kind of rule.
 VoteRule voteRule(int way, float scale) {
+    if (way >= kElections)
+        return {true, false, false, Divisor::Count, way == kElections ? 0 : 1e-6f, scale, true};
     return {(way & 1) != 0,
             (way & 2) != 0,
             (way & 4) != 0,
@@ -1006,7 +1036,7 @@ VoteRule voteRule(int way, float scale) {
 
 void votes() {
     const float steps[] = {0.0f, -0.0f, 1.0f, -1.0f, 1.5f, -2.0f, 1e-42f, 3e38f, INFINITY, NAN};
-    const float weights[] = {1, 0.5f, -1.5f};
+    const float weights[] = {1, 0.5f, -1.5f, 2, 1, -0.25f};
     for (const std::size_t count : {0, 1, 15, 16, 17, 63, 64, 200})
         for (int way = 0; way < kVoteRules; ++way) {
             const VoteRule rule = voteRule(way, 0.75f);
@@ -1018,7 +1048,7 @@ void votes() {
             std::vector<float> want(count);
             for (std::size_t i = 0; i < count; ++i) {
                 const auto voice = [&](std::size_t t) { return rule.weighted ? weights[t] : 1.0f; };
-                volatile float election = 0, sum = 0, divisor = 0;
+                volatile float election = 0, sum = 0, divisor = 0, alone = 0;
                 for (std::size_t t = 0; t < terms; ++t) {
                     const volatile float opinion = voice(t) * x[t + 1][i];
                     election = election + opinion;
@@ -1026,10 +1056,15 @@ void votes() {
                 const bool positive = election > 0 || (election == 0 && rule.tiePositive);
                 for (std::size_t t = 0; t < terms; ++t) {
                     const volatile float opinion = voice(t) * x[t + 1][i], product = weights[t] * x[t + 1][i];
-                    if (rule.elects && !(positive ? opinion > 0 : opinion < 0)) continue;
+                    if (rule.each ? !(std::fabs(opinion) > 0)
+                                  : rule.elects && !(positive ? opinion > 0 : opinion < 0))
+                        continue;
                     sum = sum + product;
                     divisor = divisor + (rule.divisor == Divisor::Count ? 1.0f : weights[t]);
+                    const volatile float only = weights[terms + t] * x[t + 1][i];
+                    alone = alone + only;
                 }
+                if (rule.each && divisor == 1) sum = alone;
                 if (rule.divisor != Divisor::None) {
                     float by = divisor;
                     if (rule.least == 0 ? by == 0 : by < rule.least) by = rule.least == 0 ? 1 : rule.least;
@@ -1087,12 +1122,13 @@ void consensuses() {
     const std::uint32_t magnitudes[] = {0,           0x3F80'0000u, 0x3FC0'0000u, 0x7F80'0000u, 0x7FC0'0000u,
                                         0xFFFF'FFFFu};
     const std::uint64_t first = 1000;
-    const float weightsOf[][3] = {{1, 1, 1}, {0.5f, 0.5f, 0.5f}, {1, 0.5f, -1.5f}};
+    const float weightsOf[][6] = {
+        {1, 1, 1, 1, 1, 1}, {0.5f, 0.5f, 0.5f, 2, 2, 2}, {1, 0.5f, -1.5f, 3, 1, 0.25f}};
     for (const DType dtype : {DType::BF16, DType::F16, DType::F32})
         for (const std::size_t count : {0, 1, 17, 64, 200, 300})
             for (int way = 0; way < kVoteRules; ++way) {
                 const VoteRule rule = voteRule(way, random_() % 2 == 0 ? 1 : 0.75f);
-                const float(&weights)[3] = weightsOf[random_() % 3];
+                const float(&weights)[6] = weightsOf[random_() % 3];
                 const std::size_t terms = 1 + random_() % 3, width = sizeOf(dtype), offset = random_() % 5;
                 std::vector<std::vector<std::byte>> x(terms + 1,
                                                       std::vector<std::byte>(count * width + offset));

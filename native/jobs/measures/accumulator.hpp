@@ -49,6 +49,7 @@ std::unique_ptr<Accumulator> accumulatorOf(const ColumnSums&, const Program&, st
 std::unique_ptr<Accumulator> accumulatorOf(const Overlaps&, const Program&, std::span<double> out);
 std::unique_ptr<Accumulator> accumulatorOf(const NonFinite&, const Program&, std::span<double> out);
 std::unique_ptr<Accumulator> accumulatorOf(const Histogram&, const Program&, std::span<double> out);
+std::unique_ptr<Accumulator> accumulatorOf(const CountAlone&, const Program&, std::span<double> out);
 std::unique_ptr<Accumulator> accumulatorOf(const CountMagnitude&, const Program&, std::span<double> out);
 std::unique_ptr<Accumulator> accumulatorOf(const FindMagnitude&, const Program&, std::span<double> out);
 std::unique_ptr<Accumulator> accumulatorOf(const Divergence&, const Program&, std::span<double> out);

@@ -43,6 +43,25 @@ class HistogramCounts : public Accumulator {
     std::vector<std::uint32_t> bins_;
 };
 
+class AloneCounts : public Accumulator {
+  public:
+    AloneCounts(const CountAlone& what, std::span<double> out)
+        : what_(what), out_(out), x_(what.values.size()), counts_(out.size()) {}
+
+    void add(const Tile& tile) override {
+        std::ranges::transform(what_.values, x_.begin(), [&](ValueId id) { return tile.floats(id); });
+        tile.kernels.countAlone(x_.data(), x_.size(), what_.bits, counts_.data(), tile.count);
+    }
+
+    void finish() override { std::ranges::copy(counts_, out_.begin()); }
+
+  private:
+    const CountAlone& what_;
+    std::span<double> out_;
+    std::vector<const float*> x_;
+    std::vector<std::uint64_t> counts_;
+};
+
 class MagnitudeCount : public Accumulator {
   public:
     MagnitudeCount(const CountMagnitude& what, std::span<double> out) : what_(what), out_(out) {}
@@ -102,6 +121,10 @@ class SignSum : public Accumulator {
 std::unique_ptr<Accumulator> accumulatorOf(const Histogram& histogram, const Program&,
                                            std::span<double> out) {
     return std::make_unique<HistogramCounts>(histogram, out);
+}
+
+std::unique_ptr<Accumulator> accumulatorOf(const CountAlone& what, const Program&, std::span<double> out) {
+    return std::make_unique<AloneCounts>(what, out);
 }
 
 std::unique_ptr<Accumulator> accumulatorOf(const CountMagnitude& what, const Program&,

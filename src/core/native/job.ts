@@ -88,10 +88,13 @@ export type NodeOperation =
   /** Input 0 + scale · Σ weightᵢ · inputᵢ₊₁ / divisor, summed over changes that the election counts. */
   | {
       readonly kind: 'vote';
-      /** A weight for each input except the first. */
+      /**
+       * A weight for each input except the first. With `each`, followed by the weights of changes that alone
+       * count.
+       */
       readonly weights: readonly number[];
-      /** Null to count each change, whatever its sign. */
-      readonly election: Election | null;
+      /** `each` counts all changes except 0; null counts 0 too. */
+      readonly election: Election | 'each' | null;
       /** 1, the sum of the counted weights, or the number of counted elements. */
       readonly divisor: 'none' | 'weights' | 'count';
       /** Lower limit of the divisor. With 0, a divisor of 0 becomes 1. */

@@ -36,6 +36,7 @@ export type Measure =
       readonly window: Window;
       readonly counts: Uint32Array;
     }
+  | { readonly kind: 'countAlone'; readonly values: readonly number[]; readonly bits: number }
   | { readonly kind: 'countMagnitude'; readonly value: number; readonly bits: number }
   | {
       readonly kind: 'findMagnitude';
@@ -89,6 +90,8 @@ export const sizeOf = (
       return rows * pairsOf(measure.values);
     case 'columnGram':
       return columns * pairsOf(measure.values);
+    case 'countAlone':
+      return 2 * measure.values.length;
     case 'overlaps':
       return 3 * pairsOf(measure.values);
     case 'rowMagnitudes':

@@ -201,8 +201,8 @@ class Maker {
 
     Measure measure(const Program& of, std::span<std::uint32_t> counts) {
         const std::uint64_t some = 1 + below(3);
-        static_assert(std::variant_size_v<Measure> == 15, "a measure has no case here");
-        switch (below(15)) {
+        static_assert(std::variant_size_v<Measure> == 16, "a measure has no case here");
+        switch (below(16)) {
             case 0:
                 return Gram{valuesOf(of, some)};
             case 1:
@@ -243,6 +243,8 @@ class Maker {
                 return Divergence{valueOf(of), valueOf(of)};
             case 13:
                 return Signs{valueOf(of)};
+            case 14:
+                return CountAlone{valuesOf(of, some), static_cast<std::uint32_t>(below(1u << 31))};
             default:
                 return Difference{valueOf(of), valueOf(of), flip(), flip()};
         }
@@ -467,8 +469,9 @@ class Maker {
                 break;
             case 6: {
                 inputs(some + 1);
-                node.operation =
-                    Vote{{flip(), flip(), flip(), one(Divisor::Count), real(), real()}, reals(some)};
+                const bool each = flip();
+                node.operation = Vote{{flip(), flip(), flip(), one(Divisor::Count), real(), real(), each},
+                                      reals(each ? 2 * some : some)};
                 break;
             }
             case 7:

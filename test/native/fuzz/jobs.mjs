@@ -677,14 +677,16 @@ const operations = {
   }),
   vote: (random, _, { length }) => {
     const inputs = random.list(random.from(2, 5), () => random.below(length));
+    const weights = () => inputs.slice(1).map(() => numberOf(random));
+    const rest = { inputs, least: random.pick([0, 1e-6]), scale: numberOf(random) };
+    if (random.chance(0.3))
+      return { ...rest, weights: [...weights(), ...weights()], election: 'each', divisor: 'count' };
     const tie = random.pick(['positive', 'negative']);
     return {
-      inputs,
-      weights: inputs.slice(1).map(() => numberOf(random)),
+      ...rest,
+      weights: weights(),
       election: random.chance(0.3) ? null : { weighted: random.chance(0.5), tie },
       divisor: random.pick(['none', 'weights', 'count']),
-      least: random.pick([0, 1e-6]),
-      scale: numberOf(random),
     };
   },
   variance: (random, _, { length }) => ({
@@ -818,7 +820,8 @@ const prunedVote = (random, files) => {
   });
   const apart = random.chance(0.8) ? changes.map((value) => keep(value, everything)) : [];
   const rule = { ...operations['vote']?.(random, slice, [dtype]), dtype };
-  const weights = changes.map(() => (random.chance(0.5) ? 0.5 : numberOf(random)));
+  const count = 'election' in rule && rule.election === 'each' ? 2 * changes.length : changes.length;
+  const weights = random.list(count, () => (random.chance(0.5) ? 0.5 : numberOf(random)));
   const width = widthOf(dtype);
   const end = (slice.first + slice.count) * width;
   const outputs = [changes, apart]
@@ -927,6 +930,10 @@ const measures = {
   ),
   magnitudes: (random, _, length) => ({ measure: { value: random.below(length) }, size: 1 }),
   signs: (random, _, length) => ({ measure: { value: random.below(length) }, size: 1 }),
+  countAlone: (random, _, length) => {
+    const values = random.list(random.from(1, 3), () => random.below(length));
+    return { measure: { values, bits: random.pick([0, random.word()]) }, size: 2 * values.length };
+  },
   countMagnitude: (random, _, length) => ({ measure: { value: random.below(length), bits: 0 }, size: 1 }),
   findMagnitude: (random, _, length) => {
     const bits = random.pick([0, random.word()]);

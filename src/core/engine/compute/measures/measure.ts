@@ -99,6 +99,10 @@ export class BlockMeasurer implements Measurer {
     return await this.#numbersOf(program, values, (value) => ({ kind: 'magnitudes', value }));
   }
 
+  async alone(program: Program, values: readonly Value[], bits: number): Promise<Float64Array> {
+    return await this.#sumOf(program, values, (ids) => [{ kind: 'countAlone', values: ids, bits }]);
+  }
+
   async zeros(program: Program, values: readonly Value[]): Promise<readonly number[]> {
     return [
       ...(await this.#numbersOf(program, values, (value) => ({ kind: 'countMagnitude', value, bits: 0 }))),

@@ -51,6 +51,9 @@ export interface Measurer {
   magnitudes(program: Program, values: readonly Value[]): Promise<Float64Array>;
   /** For each row, the Kullback-Leibler divergence of softmax(x) from softmax(base). */
   divergence(program: Program, x: Value, base: Value): Promise<Float64Array>;
+  /** Counts, for each value, elements with a magnitude above `bits`, then those where no other value's is. */
+  alone(program: Program, values: readonly Value[], bits: number): Promise<Float64Array>;
+  /** Counts zeros of either sign, for each value. */
   zeros(program: Program, values: readonly Value[]): Promise<readonly number[]>;
   /** Returns positive elements minus negative ones, for each value. */
   signs(program: Program, values: readonly Value[]): Promise<Float64Array>;

@@ -271,7 +271,7 @@ export class Program {
     base: Value;
     changes: readonly Value[];
     weights: readonly number[];
-    election: Election | null;
+    election: Election | 'each' | null;
     divisor: 'none' | 'weights' | 'count';
     least: number;
     scale: number;
