@@ -33,7 +33,7 @@ export const datasets = ({ experiment: { trained = [] } }: Board): ScoreTable[] 
       title: 'Training data',
       caption: 'Data sets of the runs that trained these models, as `train init` recorded them.',
       notes: [
-        'Rows are those that a run asks of the set, from the least to the most over runs; a set with fewer rows gives all, and the others of its run more. Licences are as we read them on the hub: check the card. An empty one is unknown.',
+        'Rows are those that a run asks of the set, from the least to the most over runs; a set with fewer rows gives all, and the others of its run more. Licences may have changed: check each card. An empty one is unknown.',
       ],
       columns: [
         column('kind'),
