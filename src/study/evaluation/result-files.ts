@@ -28,7 +28,7 @@ export const evaluationsName = 'evaluations';
 const resultName = /^[\w.-]+-[0-9a-f]{16}\.json$/;
 
 /** Time of a file above which a disk is slow, as the mean of more than a few. */
-const slowMilliseconds = 1;
+const slowMilliseconds = 2;
 const fewFiles = 50;
 
 /** Temporary name of a file being written. */
