@@ -5,47 +5,71 @@
 namespace layerloom {
 namespace {
 
+/// Rows whose sums run side by side, because each addition waits for the one before.
+constexpr std::size_t kRows = 4;
+
+using RowSums = std::array<double, kRows>;
+
+/// Returns the sum of each row in order. @param rows at most kRows rows of `columns`
+RowSums sumsOf(const std::vector<double>& x, std::size_t rows, std::size_t columns) {
+    const double* at[kRows];
+    for (std::size_t r = 0; r < kRows; ++r) at[r] = x.data() + (r < rows ? r : 0) * columns;
+    RowSums sums{};
+    for (std::size_t i = 0; i < columns; ++i)
+        for (std::size_t r = 0; r < kRows; ++r) sums[r] += at[r][i];
+    return sums;
+}
+
 class Divergences : public Accumulator {
   public:
     Divergences(const Divergence& divergence, std::span<double> out)
         : ids_{divergence.value, divergence.base}, out_(out) {}
 
     void add(const Tile& tile) override {
+        kernels_ = &tile.kernels;
+        columns_ = static_cast<std::size_t>(tile.program.columns);
         const float* x[] = {tile.floats(ids_[0]), tile.floats(ids_[1])};
-        tile.forEachRow([&](std::size_t row, std::size_t column, std::size_t at, std::size_t n) {
-            for (std::size_t v = 0; v < 2; ++v) {
-                if (column == 0) row_[v].clear();
-                row_[v].insert(row_[v].end(), x[v] + at, x[v] + at + n);
-            }
-            if (column + n == tile.program.columns) out_[row] = divergence(tile.kernels);
+        tile.forEachRow([&](std::size_t, std::size_t, std::size_t at, std::size_t n) {
+            for (std::size_t v = 0; v < 2; ++v) rows_[v].insert(rows_[v].end(), x[v] + at, x[v] + at + n);
+            if (rows_[0].size() == kRows * columns_) measure();
         });
+    }
+
+    void finish() override {
+        if (!rows_[0].empty()) measure();
     }
 
     bool isSettled() const override { return areFinite(out_); }
 
   private:
-    /// Computed in float64, because in float32 the sum would be mostly rounding.
-    double divergence(const Kernels& kernels) {
-        const std::size_t columns = row_[0].size();
+    /// Computed in float64, because in float32 the sums would be mostly rounding.
+    void measure() {
+        const std::size_t rows = rows_[0].size() / columns_;
+        RowSums sums[2];
         for (std::size_t v = 0; v < 2; ++v) {
-            exponentials_[v].resize(columns);
-            kernels.exponentials(row_[v].data(), *std::ranges::max_element(row_[v]), exponentials_[v].data(),
-                                 columns);
+            exponentials_[v].resize(rows * columns_);
+            for (std::size_t begin = 0; begin < rows * columns_; begin += columns_) {
+                const float* x = rows_[v].data() + begin;
+                kernels_->exponentials(x, *std::max_element(x, x + columns_), exponentials_[v].data() + begin,
+                                       columns_);
+            }
+            sums[v] = sumsOf(exponentials_[v], rows, columns_);
+            rows_[v].clear();
         }
-        double *a = exponentials_[0].data(), *b = exponentials_[1].data();
-        double sumA = 0, sumB = 0, sum = 0;
-        for (std::size_t i = 0; i < columns; ++i) {
-            sumA += a[i];
-            sumB += b[i];
+        for (std::size_t r = 0; r < rows; ++r) {
+            double *a = exponentials_[0].data() + r * columns_, *b = exponentials_[1].data() + r * columns_;
+            kernels_->divergences(a, sums[0][r], b, sums[1][r], a, columns_);
         }
-        kernels.divergences(a, sumA, b, sumB, a, columns);
-        for (std::size_t i = 0; i < columns; ++i) sum += a[i];
-        return sum;
+        const RowSums found = sumsOf(exponentials_[0], rows, columns_);
+        std::copy_n(found.begin(), rows, out_.begin() + static_cast<std::ptrdiff_t>(row_));
+        row_ += rows;
     }
 
     std::array<ValueId, 2> ids_;
     std::span<double> out_;
-    std::array<std::vector<float>, 2> row_;
+    const Kernels* kernels_ = nullptr;
+    std::size_t columns_ = 0, row_ = 0;
+    std::array<std::vector<float>, 2> rows_;
     std::array<std::vector<double>, 2> exponentials_;
 };
 
