@@ -38,8 +38,8 @@ const refuse: OnNonFinite = (value, _, remedy) => {
 };
 
 /** Limits of a sample: number of pieces, elements in a piece, and share of the tensor. */
-const samplePieces = 32;
-const pieceElements = 32 * 1024;
+const samplePieces = 64;
+const pieceElements = 16 * 1024;
 const sampled = 1 / 64;
 /** Elements searched first for a tie near a bound; doubled each time. */
 const searchedFirst = 2 ** 16;
