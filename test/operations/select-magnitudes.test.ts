@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { CountSums } from '../../src/core/methods/operations/program/count-sums.js';
-import { boundsOf } from '../../src/core/methods/operations/program/magnitude-bounds.js';
+import { boundOfShare, boundsOf } from '../../src/core/methods/operations/program/magnitude-bounds.js';
 import type { Counted, Measurer, TiedElement } from '../../src/core/methods/operations/program/measurer.js';
 import { Program } from '../../src/core/methods/operations/program/program.js';
 import { selectMagnitudes } from '../../src/core/methods/operations/program/select-magnitudes.js';
@@ -187,6 +187,46 @@ describe('boundsOf', () => {
       },
     );
     await fc.assert(check, { numRuns: 200 });
+  });
+
+  it('of a share counts zeros while it searches, and is as if their number had been known', async () => {
+    const check = fc.asyncProperty(
+      tensors,
+      fc.double({ min: 0.01, max: 0.99, noNaN: true }),
+      fc.integer({ min: 0, max: 40 }),
+      async (numbers, share, sampleSize) => {
+        const all = magnitudes(numbers);
+        let passes = 0;
+        const measurer = {
+          histogram: async (
+            _program: Program,
+            _values: unknown,
+            windows: Window[],
+            bins: number,
+            sample: boolean,
+            zeros: boolean,
+          ) => {
+            if (sample) return countAll([all.subarray(0, sampleSize)], windows, bins);
+            passes += 1;
+            expect(zeros).toBe(passes === 1);
+            return { ...countAll([all], windows, bins), zeros: [all.filter((bits) => bits === 0).length] };
+          },
+          sampleSize: () => Math.min(sampleSize, all.length),
+          findTies: async (_program: Program, tied: readonly TiedElement[]) =>
+            tied.map(
+              ({ bits, ordinal }) =>
+                [...all.keys()].filter((index) => all[index] === bits)[ordinal - 1] as number,
+            ),
+        } as unknown as Measurer;
+        const to = { tensor: 'x', program: new Program([all.length]), measurer };
+        const bound = await boundOfShare(to, { source: 0 }, share);
+        const varying = [...all.keys()].filter((index) => all[index] !== 0);
+        const order = [...varying].sort((i, j) => (all[j] ?? 0) - (all[i] ?? 0) || i - j);
+        const wanted = order.slice(0, Math.floor(varying.length * share)).sort((i, j) => i - j);
+        expect(varying.filter((index) => isAbove(bound, all[index] ?? 0, index))).toEqual(wanted);
+      },
+    );
+    await fc.assert(check, { numRuns: 300 });
   });
 
   it('as a threshold is the k-th magnitude itself, the smallest too', async () => {

@@ -103,12 +103,6 @@ export class BlockMeasurer implements Measurer {
     return await this.#sumOf(program, values, (ids) => [{ kind: 'countAlone', values: ids, bits }]);
   }
 
-  async zeros(program: Program, values: readonly Value[]): Promise<readonly number[]> {
-    return [
-      ...(await this.#numbersOf(program, values, (value) => ({ kind: 'countMagnitude', value, bits: 0 }))),
-    ];
-  }
-
   async signs(program: Program, values: readonly Value[]): Promise<Float64Array> {
     return await this.#numbersOf(program, values, (value) => ({ kind: 'signs', value }));
   }
@@ -119,19 +113,23 @@ export class BlockMeasurer implements Measurer {
     windows: readonly Window[],
     bins: number,
     sample: boolean,
+    zeros = false,
   ): Promise<Counted> {
     const parts = inParts(sample ? sampleOf(program) : blocksOf(program), mostCounted);
     const [only = [], ...more] = parts;
-    if (more.length === 0) return await this.#histogram(only, program, values, windows, bins);
+    if (more.length === 0) return await this.#histogram(only, program, values, windows, bins, zeros);
     const sums = new CountSums(values.length, bins);
     const exact = windows.map(({ candidates }) => candidates.map((): number[] => []));
+    const ofZeros = values.map(() => 0);
     for (const part of parts) {
-      const counted = await this.#histogram(part, program, values, windows, bins);
+      const counted = await this.#histogram(part, program, values, windows, bins, zeros);
       sums.add(counted);
+      for (const [value, one] of (counted.zeros ?? []).entries())
+        ofZeros[value] = itemAt(ofZeros, value) + one;
       for (const [value, ofValue] of exact.entries())
         for (const [c, blocks] of ofValue.entries()) blocks.push(...itemAt(itemAt(counted.exact, value), c));
     }
-    return { ...sums, exact };
+    return { ...sums, exact, zeros: ofZeros };
   }
 
   async #histogram(
@@ -140,26 +138,31 @@ export class BlockMeasurer implements Measurer {
     values: readonly Value[],
     windows: readonly Window[],
     bins: number,
+    zeros: boolean,
   ): Promise<Counted> {
     const counts = new Uint32Array(new SharedArrayBuffer(4 * bins * values.length));
     const countsOf = (index: number) => counts.subarray(index * bins, (index + 1) * bins);
-    const found = await this.#over(blocks, program, values, (ids) =>
-      ids.map((value, index) => ({
-        kind: 'histogram',
+    const found = await this.#over(blocks, program, values, (ids) => [
+      ...ids.map((value, index) => ({
+        kind: 'histogram' as const,
         value,
         window: itemAt(windows, index),
         counts: countsOf(index),
       })),
-    );
+      ...(zeros ? ids.map((value) => ({ kind: 'countMagnitude' as const, value, bits: 0 })) : []),
+    ]);
     const numberOf = (ofBlock: readonly Float64Array[], value: number, number: number): number =>
       itemAt(itemAt(ofBlock, value), number);
+    const sumOf = (measure: number): number =>
+      found.reduce((total, block) => total + numberOf(block, measure, 0), 0);
     return {
-      above: values.map((_, value) => found.reduce((total, block) => total + numberOf(block, value, 0), 0)),
+      above: values.map((_, value) => sumOf(value)),
       counts: values.map((_, value) => countsOf(value)),
       exact: windows.map(({ candidates }, value) =>
         candidates.map((_, c) => found.map((block) => numberOf(block, value, 1 + c))),
       ),
       elements: blocks.reduce((total, { count }) => total + count, 0),
+      ...(zeros ? { zeros: values.map((_, value) => sumOf(values.length + value)) } : {}),
     };
   }
 

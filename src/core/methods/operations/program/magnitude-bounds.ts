@@ -4,7 +4,7 @@ import type { BoundToFind, GuessedBounds } from './bound-to-find.js';
 import type { Lowering } from './lowering.js';
 import type { TiedElement } from './measurer.js';
 import type { Program, Value } from './program.js';
-import { type Count, sampleMagnitudes, selectMagnitudes } from './select-magnitudes.js';
+import { type Count, type OrderStatistic, sampleMagnitudes, selectMagnitudes } from './select-magnitudes.js';
 
 export const nothing: MagnitudeBound = { bits: 0xffff_ffff, cutoff: 0, early: true };
 /** A bound above which every element lies. */
@@ -16,11 +16,12 @@ const everything: MagnitudeBound = { bits: 0, cutoff: Number.MAX_SAFE_INTEGER, e
  * @param guessed allows guesses, if a sample is clear enough
  */
 export const boundsOf = async (
-  { program, measurer }: Lowering,
+  to: Lowering,
   wanted: readonly BoundToFind[],
   guessed?: GuessedBounds,
 ): Promise<readonly MagnitudeBound[]> => {
   if (guessed?.bounds !== undefined) return guessed.bounds;
+  const { program, measurer } = to;
   const { elements } = program;
   const bounds = wanted.map(({ kept }): MagnitudeBound => (kept <= 0 ? nothing : everything));
   const searched = wanted.flatMap((one, index) =>
@@ -50,6 +51,50 @@ export const boundsOf = async (
     return bounds;
   }
   const statistics = await selectMagnitudes(ranks, elements, count, sample, sampled);
+  await breakTies(to, searched, statistics, bounds);
+  return bounds;
+};
+
+/**
+ * The bound above which a share of the elements lies that are not 0; the lower index breaks ties. Counts zeros
+ * in the first pass over the tensor. Until then, the sample gives their number.
+ */
+export const boundOfShare = async (to: Lowering, value: Value, share: number): Promise<MagnitudeBound> => {
+  const { program, measurer } = to;
+  const { elements } = program;
+  let [zeros, isCounted] = [0, false];
+  const kept = () => Math.floor((elements - zeros) * share);
+  const count: Count = async (_, windows, bins, sample) => {
+    const counted = await measurer.histogram(program, [value], windows, bins, sample, !sample && !isCounted);
+    if (sample) {
+      let others = itemAt(counted.above, 0);
+      for (const one of itemAt(counted.counts, 0)) others += one;
+      zeros = elements * (1 - others / counted.elements);
+    } else if (!isCounted) {
+      zeros = itemAt(counted.zeros ?? [], 0);
+      isCounted = true;
+    }
+    return counted;
+  };
+  const wanted = {
+    get rank() {
+      return Math.max(1, kept());
+    },
+  };
+  const statistics = await selectMagnitudes([wanted], elements, count, measurer.sampleSize(program));
+  const bounds = [nothing];
+  if (kept() > 0) await breakTies(to, [{ value, kept: kept(), early: true, index: 0 }], statistics, bounds);
+  return itemAt(bounds, 0);
+};
+
+/** Replaces bounds by those at the statistics. */
+const breakTies = async (
+  { program, measurer }: Lowering,
+  searched: readonly (BoundToFind & { readonly index: number })[],
+  statistics: readonly OrderStatistic[],
+  bounds: MagnitudeBound[],
+): Promise<void> => {
+  const { elements } = program;
   const tied: (TiedElement & { readonly index: number; readonly early: boolean })[] = [];
   for (const [position, { index, kept, early, value, threshold }] of searched.entries()) {
     const { bits, above, equal, ofBlocks } = itemAt(statistics, position);
@@ -59,13 +104,12 @@ export const boundsOf = async (
     if (rest < equal && threshold !== true && bits > 0)
       tied.push({ index, value, early, bits, ordinal: early ? rest : equal - rest + 1, ofBlocks });
   }
-  if (tied.length === 0) return bounds;
+  if (tied.length === 0) return;
   const cutoffs = await measurer.findTies(program, tied);
   for (const [position, { index, early, bits }] of tied.entries()) {
     const found = itemAt(cutoffs, position);
     bounds[index] = { bits, cutoff: early ? found + 1 : found, early };
   }
-  return bounds;
 };
 
 /**

@@ -11,6 +11,8 @@ export interface Counted {
   readonly exact: readonly (readonly (readonly number[])[])[];
   /** Number of elements counted: all, or the sample's. */
   readonly elements: number;
+  /** Zeros of either sign in each value, if wanted. */
+  readonly zeros?: readonly number[];
 }
 
 /** The `ordinal`-th element (from 1) among those of one magnitude. */
@@ -53,8 +55,6 @@ export interface Measurer {
   divergence(program: Program, x: Value, base: Value): Promise<Float64Array>;
   /** Counts, for each value, elements with a magnitude above `bits`, then those where no other value's is. */
   alone(program: Program, values: readonly Value[], bits: number): Promise<Float64Array>;
-  /** Counts zeros of either sign, for each value. */
-  zeros(program: Program, values: readonly Value[]): Promise<readonly number[]>;
   /** Returns positive elements minus negative ones, for each value. */
   signs(program: Program, values: readonly Value[]): Promise<Float64Array>;
   /** Approximates targets by orthogonal matching pursuit. */
@@ -66,6 +66,7 @@ export interface Measurer {
     windows: readonly Window[],
     bins: number,
     sample: boolean,
+    zeros?: boolean,
   ): Promise<Counted>;
   /** Number of elements in a sample; 0 if sampling would not save a pass. */
   sampleSize(program: Program): number;

@@ -1,7 +1,6 @@
 import * as z from 'zod';
-import { itemAt } from '../../../base/errors/lookup.js';
 import { difference } from '../program/lowering.js';
-import { boundsOf, nothing } from '../program/magnitude-bounds.js';
+import { boundOfShare, nothing } from '../program/magnitude-bounds.js';
 import type { Operation } from '../program/operation.js';
 import type { Value } from '../program/program.js';
 import { gramOf } from '../program/rules.js';
@@ -42,9 +41,7 @@ export const sce = {
     let changes: readonly Value[] = sources.map((value) => difference(to, value, base));
     if (share < 1) {
       const variance = program.variance(changes);
-      const zeros = itemAt(await measurer.zeros(program, [variance]), 0);
-      const kept = Math.floor((program.elements - zeros) * share);
-      const lower = itemAt(await boundsOf(to, [{ value: variance, kept, early: true }]), 0);
+      const lower = await boundOfShare(to, variance, share);
       changes = changes.map((value) =>
         program.keep({ value, by: variance, lower, upper: nothing, scale: 1 }),
       );
