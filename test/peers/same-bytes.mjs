@@ -1,5 +1,5 @@
 // @ts-check
-// Shows that two builds write the same bytes: node test/peers/same-bytes.mjs OLD_TREE NEW_TREE [--work DIR] [--only PATTERN] [--details]
+// Shows that two builds write the same bytes: node test/peers/same-bytes.mjs OLD_TREE NEW_TREE [--work DIR] [--only PATTERN] [--isa avx2,scalar] [--threads 1,2] [--details]
 import { spawn } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,17 +12,22 @@ import { writeCheckpoints } from './same-bytes/checkpoints.mjs';
 
 const program = fileURLToPath(new URL('same-bytes/run-tree.mjs', import.meta.url));
 
+/** An instruction set (the best if empty) and threads of a merge. @typedef {{ isa: string, threads: string }} Way */
+
 /**
  * Runs a tree's build over the models of one dtype. @param {string} tree @param {string} work @param {string}
- * dtype @param {string} only @returns {Promise<Results>}
+ * dtype @param {string} only @param {Way} way @returns {Promise<Results>}
  */
-const runPart = async (tree, work, dtype, only) => {
+const runPart = async (tree, work, dtype, only, { isa, threads }) => {
   // Runs both trees at one path in turn, since links to inputs count: the inputs are the same files.
   const [root, results] = [join(work, `run-${dtype}`), join(work, `${dtype}.json`)];
   const child = spawn(
     process.execPath,
-    [program, resolve(tree), join(work, 'models'), root, results, dtype, only],
-    { stdio: ['ignore', 'inherit', 'inherit'] },
+    [program, resolve(tree), join(work, 'models'), root, results, dtype, only, threads],
+    {
+      stdio: ['ignore', 'inherit', 'inherit'],
+      env: { ...process.env, ...(isa === '' ? {} : { LAYERLOOM_ISA: isa }) },
+    },
   );
   const code = await new Promise((done) => child.on('close', done));
   rmSync(root, { recursive: true, force: true });
@@ -32,10 +37,15 @@ const runPart = async (tree, work, dtype, only) => {
 
 /** @param {string} tree @param {string} work @param {string} only @returns {Promise<Results>} */
 const runTree = async (tree, work, only) => {
-  const [one, other] = await Promise.all(['BF16', 'F32'].map((dtype) => runPart(tree, work, dtype, only)));
-  const both = { ...one };
-  for (const [group, outputs] of Object.entries(other ?? {})) both[group] = { ...both[group], ...outputs };
-  return both;
+  /** @type {Results} */
+  const all = {};
+  for (const way of ways) {
+    const parts = await Promise.all(['BF16', 'F32'].map((dtype) => runPart(tree, work, dtype, only, way)));
+    const of = ways.length === 1 ? '' : `, ${way.isa} ${way.threads}`;
+    for (const [group, outputs] of parts.flatMap(Object.entries))
+      all[group + of] = { ...all[group + of], ...outputs };
+  }
+  return all;
 };
 
 /** @param {Results} old @param {Results} now */
@@ -59,7 +69,7 @@ const compare = (old, now) =>
 /** Operations that wrote nothing although they should. @param {Results} results */
 const refusedIn = (results) =>
   Object.entries(results)
-    .filter(([group]) => group !== 'refusals')
+    .filter(([group]) => !group.startsWith('refusals'))
     .flatMap(([group, outputs]) =>
       Object.entries(outputs)
         .filter(([, files]) => '(error)' in files)
@@ -68,12 +78,22 @@ const refusedIn = (results) =>
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { work: { type: 'string' }, details: { type: 'boolean' }, only: { type: 'string', default: '' } },
+  options: {
+    work: { type: 'string' },
+    details: { type: 'boolean' },
+    only: { type: 'string', default: '' },
+    isa: { type: 'string', default: '' },
+    threads: { type: 'string', default: '1' },
+  },
 });
+/** @type {Way[]} */
+const ways = values.isa
+  .split(',')
+  .flatMap((isa) => values.threads.split(',').map((threads) => ({ isa, threads })));
 const [oldTree, newTree] = positionals;
 if (oldTree === undefined || newTree === undefined) {
   console.error(
-    'usage: node test/peers/same-bytes.mjs OLD_TREE NEW_TREE [--work DIR] [--only PATTERN] [--details]',
+    'usage: node test/peers/same-bytes.mjs OLD_TREE NEW_TREE [--work DIR] [--only PATTERN] [--isa avx2,scalar] [--threads 1,2] [--details]',
   );
   process.exit(2);
 }

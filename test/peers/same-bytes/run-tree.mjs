@@ -1,6 +1,6 @@
 // @ts-check
 // Runs the compared operations with one tree's build, and writes hashes of the results. Arguments: TREE
-// MODELS OUTPUT RESULTS DTYPE ONLY.
+// MODELS OUTPUT RESULTS DTYPE ONLY THREADS.
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { runBatches } from './batches.mjs';
@@ -12,7 +12,8 @@ import { refusalsOf } from './refusals.mjs';
 
 /** @typedef {import('./checkpoints.mjs').Models} Models */
 
-const [tree = '', directory = '', root = '', results = '', dtype = 'BF16', only = ''] = process.argv.slice(2);
+const [tree = '', directory = '', root = '', results = '', dtype = 'BF16', only = '', threads = '1'] =
+  process.argv.slice(2);
 const recorder = await recorderOf(tree, root, new RegExp(only));
 const { hashOf, add, record, refusal, wants } = recorder;
 const { analyze, explainTensor, merge, methods, planMerge, runPlan } = recorder.layerloom;
@@ -26,7 +27,7 @@ const recordMerge = (group, output, { recipe, file = false, options = {} }, expl
     const input = file
       ? path
       : /** @type {import('../../../src/index.js').RecipeInput} */ (/** @type {unknown} */ (recipe));
-    const all = { threads: 1, ...options };
+    const all = { threads: Number(threads), ...options };
     const plan = await planMerge(input, all);
     const result = await runPlan(plan, { ...all, out });
     const tensor = plan.shards[0]?.tensors[0]?.name ?? '';
