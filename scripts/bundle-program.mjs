@@ -16,6 +16,7 @@ import { createRequire } from 'node:module';
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { build } from 'esbuild';
+import { exportsInBundle, lateModules } from './late-modules.mjs';
 import { libraryModules } from './library-modules.mjs';
 import { licencesOf } from './licences.mjs';
 
@@ -70,16 +71,17 @@ const banner = {
 const placesIn = (folder) => ({
   name: 'places',
   setup: ({ onLoad }) =>
-    onLoad({ filter: /\/src\/.*\.tsx?$/ }, async ({ path }) => {
-      const text = await readFile(path, 'utf8');
-      if (!text.includes('import.meta.url')) return undefined;
-      const compiled = join(root, 'dist', relative(join(root, 'src'), path)).replace(/\.tsx?$/, '.js');
-      return {
-        contents: text.replaceAll('import.meta.url', `urlOf$("${relative(folder, compiled)}")`),
-        loader: path.endsWith('x') ? 'tsx' : 'ts',
-      };
-    }),
+    onLoad({ filter: /\/src\/.*\.tsx?$/ }, async ({ path }) => ({
+      contents: placesOf(folder, path, await readFile(path, 'utf8')),
+      loader: path.endsWith('x') ? 'tsx' : 'ts',
+    })),
 });
+
+/** @param {string} folder @param {string} path @param {string} text */
+const placesOf = (folder, path, text) => {
+  const compiled = join(root, 'dist', relative(join(root, 'src'), path)).replace(/\.tsx?$/, '.js');
+  return text.replaceAll('import.meta.url', `urlOf$("${relative(folder, compiled)}")`);
+};
 
 /** Keeps the bundles of libraries separate, since few commands load them. @type {import('esbuild').Plugin} */
 const libraries = {
@@ -109,8 +111,8 @@ const { metafile, outputFiles } = await build({
   mainFields: ['module', 'main'],
   conditions: ['import', 'module'],
   legalComments: 'none',
-  banner,
-  plugins: [placesIn(folder), libraries],
+  banner: { js: `${banner.js}\n${exportsInBundle}` },
+  plugins: [libraries, lateModules(root, external, (path, text) => placesOf(folder, path, text))],
 });
 
 /**
@@ -128,7 +130,11 @@ const inAscii = (code) => {
 };
 
 // The first line identifies the program for caches of compiled code.
-const text = inAscii(outputFiles.map((output) => output.text).join(''));
+const body = inAscii(outputFiles.map((output) => output.text).join(''));
+// As a script it is a function that is called once; required, it calls itself.
+const text = `(body => typeof arguments === 'object' ? body(exports, require, module, __filename, __dirname) : body)(
+function (exports, require, module, __filename, __dirname) {${body}
+})`;
 const hash = createHash('sha256').update(text).digest('hex');
 mkdirSync(folder, { recursive: true });
 writeFileSync(join(folder, 'layerloom.cjs'), `// ${hash}\n${text}`);
@@ -159,7 +165,9 @@ writeFileSync(join(folder, 'layerloom.licences.txt'), licencesOf(root, metafile)
 const { library } = createRequire(import.meta.url)(join(folder, 'start.cjs'));
 writeFileSync(
   join(root, 'dist/layerloom.js'),
-  `import start from './cli/start.cjs';
+  // Node would parse an imported CommonJS file for its exports.
+  `import { createRequire } from 'node:module';
+const start = createRequire(import.meta.url)('./cli/start.cjs');
 export const { ${Object.keys(library()).join(', ')} } = start.library();
 `,
 );

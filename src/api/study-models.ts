@@ -68,12 +68,13 @@ const withKnownLanguages = (
     ]),
   );
 
-const experts = z.record(z.string(), z.string());
-
-const selectionFile = z.object({
-  models: z.object({ base: z.string(), tasks: experts, languages: z.record(z.string(), experts) }),
-  measured: z.record(z.string(), z.object({ rows: z.string(), problems: z.number() })).exactOptional(),
-});
+const selectionFile = () => {
+  const experts = z.record(z.string(), z.string());
+  return z.object({
+    models: z.object({ base: z.string(), tasks: experts, languages: z.record(z.string(), experts) }),
+    measured: z.record(z.string(), z.object({ rows: z.string(), problems: z.number() })).exactOptional(),
+  });
+};
 
 /**
  * Returns the base and the experts of a file that `select` wrote.
@@ -82,7 +83,7 @@ const selectionFile = z.object({
  */
 export const selectedModels = async (file: string): Promise<StudyModels> => {
   const { models, measured = {} } = await readJsonFile(file, {
-    schema: selectionFile,
+    schema: selectionFile(),
     what: 'a choice of experts',
     fail: ({ reason, cause }) =>
       new LayerloomError(

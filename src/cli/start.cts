@@ -25,7 +25,7 @@ const { runInThisContext, Script } = require('node:vm') as typeof import('node:v
 const { foreignBelow } =
   require('../core/base/files/own-directory.js') as typeof import('../core/base/files/own-directory.js');
 
-/** The bundle of scripts/bundle-program.mjs. The first line is a hash of the others. */
+/** The bundle of scripts/bundle-program.mjs. The first line is a hash of the others; they are a function. */
 const file = join(__dirname, 'layerloom.cjs');
 const source = readFileSync(file, 'latin1');
 
@@ -142,7 +142,7 @@ const load = (use: string): Bundle => {
   if (runInThisContext('Error') !== Error) return require('./layerloom.cjs') as Bundle;
   const path = kept === undefined ? undefined : join(kept, `${name}-${use}`);
   const cachedData = path === undefined ? undefined : readCompiled(path);
-  const script = new Script(`(function (exports, require, module, __filename, __dirname) {${source}\n})`, {
+  const script = new Script(source, {
     filename: file,
     ...(cachedData === undefined ? {} : { cachedData }),
   });

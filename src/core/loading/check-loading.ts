@@ -1,5 +1,5 @@
 import { execFile } from 'node:child_process';
-import { z } from 'zod';
+import * as z from 'zod';
 import { shellWord } from '../base/errors/command-line.js';
 import { checkInterrupt, LayerloomError, reasonOf } from '../base/errors/errors.js';
 import { optionName } from '../base/errors/option-name.js';

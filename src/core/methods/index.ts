@@ -33,7 +33,75 @@ import { taskArithmetic } from './vectors/task-arithmetic.js';
 import { ties } from './vectors/ties.js';
 import { tsvM } from './vectors/tsv-m.js';
 
-const registered = new Map<string, Method<never>>();
+const builtIn = {
+  layer_swap: () => layerSwap,
+  soup: () => soup,
+  revert: () => revert,
+  relayout: () => relayout,
+  linear: () => linear,
+  passthrough: () => passthrough,
+  slerp: () => slerp,
+  nuslerp: () => nuslerp,
+  multislerp: () => multislerp,
+  karcher: () => karcher,
+  task_arithmetic: () => taskArithmetic,
+  ties: () => ties,
+  dare_ties: () => dareTies,
+  dare_linear: () => dareLinear,
+  breadcrumbs: () => breadcrumbs,
+  breadcrumbs_ties: () => breadcrumbsTies,
+  della: () => della,
+  della_linear: () => dellaLinear,
+  model_stock: () => modelStock,
+  sce: () => sce,
+  nearswap: () => nearswap,
+  ram: () => ram,
+  ramplus_tl: () => ramplusTl,
+  arcee_fusion: () => arceeFusion,
+  fisher: () => fisher,
+  regmean: () => regmean,
+  iso_c: () => isoC,
+  tsv_m: () => tsvM,
+  mixture: () => mixture,
+  transplant: () => transplant,
+} satisfies Record<keyof RecipesByMethod, () => { readonly name: string }>;
+
+export const isBuiltIn = (name: string): name is keyof typeof builtIn => Object.hasOwn(builtIn, name);
+
+/** Built-in methods are loaded when they are read, because a command needs few of them. */
+class Methods extends Map<string, Method<never>> {
+  constructor() {
+    super();
+    for (const name of Object.keys(builtIn)) this.set(name, undefined as never);
+  }
+
+  override get(name: string): Method<never> | undefined {
+    const found = super.get(name);
+    if (found !== undefined || !isBuiltIn(name)) return found;
+    const method = builtIn[name]() as unknown as Method<never>;
+    this.set(name, method);
+    return method;
+  }
+
+  override entries(): MapIterator<[string, Method<never>]> {
+    for (const name of this.keys()) this.get(name);
+    return super.entries();
+  }
+
+  override [Symbol.iterator](): MapIterator<[string, Method<never>]> {
+    return this.entries();
+  }
+
+  override *values(): MapIterator<Method<never>> {
+    for (const [, method] of this) yield method;
+  }
+
+  override forEach(work: (method: Method<never>, name: string, methods: this) => void): void {
+    for (const [name, method] of this) work(method, name, this);
+  }
+}
+
+const registered = new Methods();
 
 /** All methods, by the names that recipes use. */
 export const methods: ReadonlyMap<string, Method<never>> = registered;
@@ -57,40 +125,3 @@ export const registerMethod = <Parameters>(
   for (const [name, rule] of Object.entries(rules)) registerRule(name, rule);
   registered.set(method.name, method as unknown as Method<never>);
 };
-
-const known = {
-  layer_swap: layerSwap,
-  soup,
-  revert,
-  relayout,
-  linear,
-  passthrough,
-  slerp,
-  nuslerp,
-  multislerp,
-  karcher,
-  task_arithmetic: taskArithmetic,
-  ties,
-  dare_ties: dareTies,
-  dare_linear: dareLinear,
-  breadcrumbs,
-  breadcrumbs_ties: breadcrumbsTies,
-  della,
-  della_linear: dellaLinear,
-  model_stock: modelStock,
-  sce,
-  nearswap,
-  ram,
-  ramplus_tl: ramplusTl,
-  arcee_fusion: arceeFusion,
-  fisher,
-  regmean,
-  iso_c: isoC,
-  tsv_m: tsvM,
-  mixture,
-  transplant,
-} satisfies Record<keyof RecipesByMethod, { readonly name: string }>;
-
-export const isBuiltIn = (name: string): boolean => Object.hasOwn(known, name);
-
-for (const method of Object.values(known)) registerMethod(method as unknown as Method<never>);

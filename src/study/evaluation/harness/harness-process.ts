@@ -3,7 +3,7 @@ import { open } from 'node:fs/promises';
 import { createInterface } from 'node:readline';
 import type { Readable, Writable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
-import { z } from 'zod';
+import * as z from 'zod';
 import { shellWord } from '../../../core/base/errors/command-line.js';
 import { LayerloomError } from '../../../core/base/errors/errors.js';
 import { shipped } from '../../../core/base/files/shipped.js';

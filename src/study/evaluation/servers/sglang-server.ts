@@ -1,7 +1,7 @@
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { z } from 'zod';
+import * as z from 'zod';
 import { reasonOf } from '../../../core/base/errors/errors.js';
 import { isOfThisMachine } from '../reach.js';
 import { PermanentError, type ServerClient, ServerError } from './server-client.js';

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { FileHandle } from 'node:fs/promises';
-import { z } from 'zod';
+import * as z from 'zod';
 import { itemAt, ownValue } from '../../../core/base/errors/lookup.js';
 import { bitsOf } from '../../../core/tensor/dtype.js';
 import { chunkBytes, FilesToRead, hashRanges, type Range, sampledRanges } from '../data/local/file-ranges.js';

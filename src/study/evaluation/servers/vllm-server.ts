@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { type ServerClient, ServerError } from './server-client.js';
 import { probe, type WeightServer } from './weight-server.js';
 

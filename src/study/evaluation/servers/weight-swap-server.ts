@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { join } from 'node:path';
-import { z } from 'zod';
+import * as z from 'zod';
 import { checkInterrupt, LayerloomError } from '../../../core/base/errors/errors.js';
 import { unlessMissing } from '../../../core/base/files/unless-missing.js';
 import { mostSideFileBytes } from '../../../core/models/checkpoint/files/small-file.js';

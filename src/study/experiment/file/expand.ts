@@ -184,7 +184,7 @@ const defaultsOf = (method: Method<never>): Record<string, unknown> =>
     }),
   );
 
-const settingNames = mergeSettings.keyof().options;
+const settingNames = () => mergeSettings.keyof().options;
 
 const parametersOf = (
   { entries }: Configuration,
@@ -204,7 +204,7 @@ const parametersOf = (
     ...parameters,
     ...(isWeighted ? { weights } : {}),
     ...Object.fromEntries(
-      settingNames
+      settingNames()
         .filter((name) => experiment[name] !== undefined && !entries.has(name))
         // The block `tokenizer` has a `source` of its own.
         .filter((name) => name !== 'tokenizerSource' || !entries.has('tokenizer'))
@@ -269,7 +269,7 @@ const check = (
     const tree = mapping(entry.tree.mark, entries);
     const placed = withPlace(error, {
       locate: (path, part) =>
-        settingNames.some((name) => name === path[0] && !entries.has(name))
+        settingNames().some((name) => name === path[0] && !entries.has(name))
           ? experiment.locate(path, part)
           : locate(tree, path, part),
     });

@@ -82,11 +82,11 @@ export interface MergeEntry {
   readonly tree: Mapping;
 }
 
-const known = keysOf(experimentSchema);
+const known = () => keysOf(experimentSchema);
 
 const kind: DocumentKind = { name: 'an experiment', document: 'a mapping with tasks, languages and merges' };
 
-const kindOfFile: DocumentKind = { ...kind, keys: [...known, ...recipeKeys] };
+const kindOfFile = (): DocumentKind => ({ ...kind, keys: [...known(), ...recipeKeys] });
 
 /**
  * Reads an experiment's file. Relative paths begin in its folder. A text beginning with `{` is the experiment
@@ -168,7 +168,7 @@ interface MergePlace {
 }
 
 const read = async (text: string, { label, file, directory }: MergePlace): Promise<Experiment> => {
-  const [document, second] = parseDocuments(text, label, file === undefined ? kind : kindOfFile);
+  const [document, second] = parseDocuments(text, label, file === undefined ? kind : kindOfFile());
   if (second !== undefined)
     throw invalidRecipe(second.mark, { reason: 'a second document', expected: 'one experiment in a file' });
   if (
@@ -179,7 +179,7 @@ const read = async (text: string, { label, file, directory }: MergePlace): Promi
       reason: `this is a recipe, which \`${layerloomCommand('merge')}\` runs, and no experiment`,
       expected: 'merges: a list of entries with a method each',
     });
-  checkKeys(document.entries, 'the experiment', known);
+  checkKeys(document.entries, 'the experiment', known());
   const entries = inCamelCase(document.entries, 'the experiment');
   const needed = (key: string): MappingEntry => expectKey(document, key, 'the experiment');
 
