@@ -12,7 +12,7 @@ import { DeclaredOption } from './framework/option.js';
 import { misspeltVariables } from './misspelt-variables.js';
 import { commandsInPython, pythonName, type Reader, spellFor } from './options/spellings.js';
 import { forgetPrinted, note, printedJson, printJson, printJsonLine, printText, warn } from './print.js';
-import { buildProgram } from './program.js';
+import { buildProgram, isCommand } from './program.js';
 import { beforeDashes, commandOf, unknownHelpOf, usageErrorOf, wrongDashIn } from './usage-error.js';
 
 const isQuiet = (args: readonly string[]): boolean => args.includes('-q') || args.includes('--quiet');
@@ -151,13 +151,18 @@ const readAsElsewhere = (given: readonly string[], program: Command): readonly s
   return asksForHelp && !isAFile ? ['help', ...path] : given;
 };
 
-let built: Command | undefined;
+const built = new Map<string | undefined, Command>();
 
 /** Built once in a process; commander resets its state before each parse. */
-const builtProgram = (): Command => {
-  built ??= buildProgram();
-  return built;
+const builtProgram = (only?: string): Command => {
+  const program = built.get(only) ?? buildProgram(only);
+  built.set(only, program);
+  return program;
 };
+
+/** Has one command, unless help, errors or completion may name others. */
+const programFor = ([name = '', ...rest]: readonly string[]): Command =>
+  builtProgram(isCommand(name) && name !== 'completion' && helpedIn(rest) === undefined ? name : undefined);
 
 /**
  * A process can run only one command line at a time.
@@ -172,7 +177,7 @@ export const runCommandLine = async (
   report: (error: unknown, args: readonly string[], program: Command) => number = reportError,
   reader: Reader = 'shell',
 ): Promise<number> => {
-  const program = builtProgram();
+  const program = programFor(given);
   const args = readAsElsewhere(given, program);
   forgetPrinted();
   process.exitCode = undefined;
@@ -200,7 +205,7 @@ export const runCommandLine = async (
       process.stderr.write(`${process.stderr.isTTY ? text : stripVTControlCharacters(text)}\n`);
       return exitCodes.usage;
     }
-    return report(error, args, program);
+    return report(error, args, builtProgram());
   } finally {
     spellAsBefore();
   }
