@@ -73,8 +73,9 @@ describe('the libraries that a command loads', () => {
     expect(loaded.filter((name) => seldom.test(name) || name === 'piscina')).toEqual([]);
   });
 
-  it('are, for a swap, also the worker threads’', () => {
-    const loaded = librariesOf(modules, swap());
+  it('are, for a swap with threads, also theirs', () => {
+    expect(librariesOf(modules, swap())).not.toContain('piscina');
+    const loaded = librariesOf(modules, swap('--threads', '2'));
     expect(loaded).toContain('piscina');
     expect(loaded.filter((name) => seldom.test(name))).toEqual([]);
   });
@@ -84,7 +85,8 @@ describe('the libraries that a command loads', () => {
       expect([args, librariesOf(launcher, args)]).toEqual([args, []]);
     // It selects this machine's addon, which a dry run checks.
     expect(librariesOf(launcher, swap('--dry-run'))).toEqual(['detect-libc']);
-    expect(librariesOf(launcher, swap())).toContain('piscina');
+    expect(librariesOf(launcher, swap())).toEqual(['detect-libc']);
+    expect(librariesOf(launcher, swap('--threads', '2'))).toContain('piscina');
   });
 });
 

@@ -71,6 +71,34 @@ describe('a merge', () => {
     }
   });
 
+  it('of few bytes is made on the main thread, and is the same', async () => {
+    const { root, task, language } = writePair();
+    const merge = (out: string, threads?: number) =>
+      layerSwap({ task, language, ...counts }, { out: join(root, out), threads });
+    expect((await merge('main')).threads).toBe(1);
+    expect((await merge('two', 2)).threads).toBe(2);
+    for (const name of readdirSync(join(root, 'two')))
+      expect(readFileSync(join(root, 'main', name)).equals(readFileSync(join(root, 'two', name))), name).toBe(
+        true,
+      );
+  });
+
+  it('on the main thread is stopped between its tasks', async () => {
+    const { root, task, language } = writePair();
+    const out = join(root, 'out');
+    const plan = await planMerge({ method: 'layer_swap', task, language, ...counts });
+    const controller = new AbortController();
+    const begun = join(stagingPath(out), 'checkpoint');
+    const timer = setInterval(() => {
+      if (existsSync(begun) && readdirSync(begun).length > 0) controller.abort();
+    }, 0);
+    onTestFinished(() => clearInterval(timer));
+    await expect(runPlan(plan, { out, sliceBytes: 4096, signal: controller.signal })).rejects.toMatchObject({
+      code: 'INTERRUPTED',
+    });
+    expect(existsSync(out)).toBe(false);
+  });
+
   it('of soups averages each tensor by the weights', async () => {
     const root = temporaryDirectory();
     const fixtures = [1, 2, 3].map((seed) => llama({ seed }));

@@ -1,5 +1,5 @@
 import { layerloomCommand } from '../../core/base/errors/command-line.js';
-import { formatBytes, formatRate, formatSeconds } from '../../core/base/format.js';
+import { counted, formatBytes, formatRate, formatSeconds } from '../../core/base/format.js';
 import type { MergeResult } from '../../core/engine/run-plan.js';
 import { type MergePlan, verbatimPath } from '../../core/plan/plan.js';
 
@@ -31,7 +31,7 @@ export const describeWritten = ({
   if (bytesResumed > 0) parts.push(`${formatBytes(bytesResumed)} resumed`);
   const total = shards.reduce((sum, { bytes }) => sum + bytes, 0);
   const rate = written === 0 ? '' : `${formatRate(written, seconds)}, `;
-  const took = `written in ${formatSeconds(seconds)} (${rate}${threads} threads)`;
+  const took = `written in ${formatSeconds(seconds)} (${rate}${counted(threads, 'thread')})`;
   const all = `${shards.length} ${shards.length === 1 ? 'shard' : 'shards'}, ${formatBytes(total)}`;
   return parts.length === 0
     ? `${all} ${took}`

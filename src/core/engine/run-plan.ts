@@ -24,6 +24,7 @@ import { describeTruncated, type TruncatedProduct } from './output/record/trunca
 import { openStaging, type Staging } from './output/staging.js';
 import { digestWeights } from './output/weight-digests.js';
 import { type Progress, Run, type RunControls, type RunCost, resumable } from './run.js';
+import { suitsMainThread } from './threads/main-thread.js';
 
 export interface RunOptions extends RunControls {
   /** The directory to create. */
@@ -73,7 +74,8 @@ const carriedOut = async (given: MergePlan, options: RunOptions): Promise<MergeR
   const sliceBytes = checkSliceBytes(options.sliceBytes);
   const link = options.link === undefined ? undefined : checkLink(options.link);
   const plan = checkPlan(given);
-  run.fitMemory(plan.shards.flatMap(({ tensors }) => tensors));
+  if (options.threads === undefined && suitsMainThread(plan)) run.pool.useMainThread();
+  else run.fitMemory(plan.shards.flatMap(({ tensors }) => tensors));
   const output = await checkOutput(plan, out, force);
 
   const inputs = await run.open(plan.inputs, sourcesOfPlan(plan), verbatimFiles(plan));

@@ -4,6 +4,7 @@ import { optionName } from '../../../core/base/errors/option-name.js';
 import { checkRun } from '../../../core/engine/check-run.js';
 import { checkThreads } from '../../../core/engine/run.js';
 import { type MergeResult, runPlan } from '../../../core/engine/run-plan.js';
+import { suitsMainThread } from '../../../core/engine/threads/main-thread.js';
 import type { Kept } from '../../../core/methods/framework/declaration/method.js';
 import { methods } from '../../../core/methods/index.js';
 import type { RecipeInput, RecipesByMethod } from '../../../core/methods/recipes.js';
@@ -104,6 +105,9 @@ const planOptions = async ({
   download: download && options.dryRun ? 'headers' : download,
 });
 
+const threadsFor = (plan: MergePlan, { threads }: Pick<MergeCommandOptions, 'threads'>): number =>
+  threads === undefined && suitsMainThread(plan) ? 1 : checkThreads(threads);
+
 const planAndRun = async (
   recipe: RecipeInput | string,
   options: MergeCommandOptions,
@@ -122,10 +126,9 @@ const planAndRun = async (
   if (options.saveRecipe !== undefined) await saveRecipe(plan, options.saveRecipe, options.force ?? false);
   if (options.dryRun) {
     await warnOfRun(plan, options);
-    return show(plan, options, () => describePlan(plan, checkThreads(options.threads), stdoutColours()));
+    return show(plan, options, () => describePlan(plan, threadsFor(plan, options), stdoutColours()));
   }
-  const { resume, force, checksums, attest, link, download } = options;
-  const { threads } = planning;
+  const { threads, resume, force, checksums, attest, link, download } = options;
   const out = requireOut(options);
   const result = await reported(options, (onProgress) =>
     runPlan(plan, { out, threads, resume, force, checksums, attest, link, download, signal, onProgress }),

@@ -1,3 +1,4 @@
+import { setImmediate } from 'node:timers/promises';
 import { LayerloomError } from '../../base/errors/errors.js';
 import { control, type Job } from '../../native/job.js';
 import type { Measurement } from '../../native/measure.js';
@@ -35,6 +36,8 @@ export class WorkerPool {
   readonly #signal: AbortSignal;
   readonly #onAbort = (): void => this.stop(this.#signal.reason);
   #started: Promise<Threads> | undefined;
+  /** True if the main thread computes. */
+  #main = false;
   /** Tasks that have not ended. */
   readonly #tasks = new Set<Promise<unknown>>();
   /** Tasks that run or wait for a slot. */
@@ -67,6 +70,12 @@ export class WorkerPool {
     if (this.#started !== undefined) throw new Error('the threads have been started');
     this.#threads = threads;
     this.#room = threads * tasksOfThread;
+  }
+
+  /** Computes on the main thread, task by task; hashes and comparisons still start threads. */
+  useMainThread(): void {
+    this.useThreads(1);
+    this.#main = true;
   }
 
   /** Stops jobs at their next tile, and lanes before their next task. The first reason is kept. */
@@ -195,6 +204,12 @@ export class WorkerPool {
     if (this.#room > 0) this.#room -= 1;
     else await new Promise<void>((resolve) => this.#waiting.push(resolve));
     try {
+      if (this.#main && (name === 'run' || name === 'measure')) {
+        // Lets signals, timers and writes take place between tasks.
+        await setImmediate();
+        if (this.stopped) return undefined;
+        return (await import('./worker.js')).carryOut({ name, task, shared: this.#shared });
+      }
       if (this.stopped) return undefined;
       this.#started ??= Threads.start(this.threads, (error) => this.stop(error));
       const threads = await this.#started;
