@@ -40,6 +40,16 @@ const withLateImports = (text, loader, isExternal) => {
   })
     .code.replace(helpers, '')
     .replace(exported, (_, names = '{}') => `exports$(exports, ${names});\n`);
+  const own = [...code.matchAll(/^ {2}(\w+): \(\) => (.+?),?$/gm)].slice(
+    0,
+    (/^exports\$\(exports, \{([^}]*)\}/.exec(code)?.[1] ?? '').split('=>').length - 1,
+  );
+  // Once it has run, a module's own values are plain properties, which are read faster than getters.
+  code += `module.exports = { ${own
+    .map(([, name, value = '']) =>
+      /^\w+$/.test(value) ? `${name}: ${value}` : `get ${name}() { return ${value}; }`,
+    )
+    .join(', ')} };\n`;
   /** @type {[string, string][]} */
   const used = [];
   for (const [index, [line, local = '', from = '']] of [...code.matchAll(imported)].entries()) {

@@ -205,7 +205,8 @@ export const runCommandLine = async (
       process.stderr.write(`${process.stderr.isTTY ? text : stripVTControlCharacters(text)}\n`);
       return exitCodes.usage;
     }
-    return report(error, args, builtProgram());
+    // A new one, because messages parse the words again, and a parse keeps the values of the one before.
+    return report(error, args, buildProgram());
   } finally {
     spellAsBefore();
   }
