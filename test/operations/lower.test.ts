@@ -88,7 +88,7 @@ const measuring = (findings: Findings): { measurer: Measurer; asked: unknown[] }
     columnSums: (_, value) => found('columnSums', [value]),
     magnitudes: (_, values) => found('magnitudes', values),
     divergence: (_, x, base) => found('divergence', [x, base]),
-    zeros: async (_, values) => values.map((value) => elementsOf(value).filter((each) => each === 0).length),
+    alone: async () => new Float64Array(),
     signs: async () => new Float64Array(),
     pursue: async () => [],
     histogram: async ({ elements }, values, windows, bins) => {
@@ -98,6 +98,7 @@ const measuring = (findings: Findings): { measurer: Measurer; asked: unknown[] }
         counts: all.map(({ counts }) => counts),
         exact: windows.map(() => []),
         elements,
+        zeros: values.map((value) => elementsOf(value).filter((each) => each === 0).length),
       };
     },
     sampleSize: () => 0,
