@@ -89,11 +89,7 @@ const commands: Readonly<Record<string, () => CommandDeclaration>> = {
 
 export const isCommand = (name: string): boolean => Object.hasOwn(commands, name);
 
-/**
- * Errors are thrown for `main` to print; commander neither prints nor exits.
- *
- * @param only the command to add, which takes a tenth of the time of all
- */
+/** Errors are thrown; commander neither prints nor exits. @param only the command to add, or all */
 export const buildProgram = (only?: string): Command => {
   const program = new ExampleCommand('layerloom');
   program

@@ -205,7 +205,7 @@ export const runCommandLine = async (
       process.stderr.write(`${process.stderr.isTTY ? text : stripVTControlCharacters(text)}\n`);
       return exitCodes.usage;
     }
-    // A new one, because messages parse the words again, and a parse keeps the values of the one before.
+    // A new one: messages parse again, and former values stay.
     return report(error, args, buildProgram());
   } finally {
     spellAsBefore();
