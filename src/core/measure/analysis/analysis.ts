@@ -6,6 +6,7 @@ import type { Rows } from '../../tensor/rows.js';
 /** The paper's threshold for a math expert (Fig. 2). */
 export const defaultThreshold = 1e-5;
 
+/** A model in an analysis: the base or an expert. */
 export interface AnalysedModel {
   readonly name: string;
   readonly path: string;
@@ -44,6 +45,7 @@ export const fileName = (name: string): string => name.replaceAll('/', '--');
 
 export const vectorsName = (name: string): string => `${fileName(name)}.mav.safetensors`;
 
+/** A tensor of an expert: its rows, and the share of them above the threshold. */
 export interface TensorAnalysis extends TensorRows {
   /** Share of finite rows whose MAV is above the threshold; 0 if no row is finite. */
   readonly fractionAbove: number;

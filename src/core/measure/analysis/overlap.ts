@@ -16,6 +16,7 @@ export interface OverlapPart {
   readonly rowsAboveInBoth: number;
 }
 
+/** Overlap of two experts' changes. */
 export interface Overlap {
   readonly experts: readonly [string, string];
   /** The part outside the layers, then a part for each layer. */

@@ -64,6 +64,7 @@ export type TensorState =
   | 'onlyInA'
   | 'onlyInB';
 
+/** How a model stores a tensor. */
 export interface StoredAs {
   readonly dtype: Dtype;
   readonly shape: Shape;
@@ -71,6 +72,7 @@ export interface StoredAs {
   readonly file: string;
 }
 
+/** The comparison of one tensor. */
 export interface TensorComparison {
   readonly name: string;
   /** Layer number; null outside the layers. */
@@ -87,6 +89,7 @@ export interface TensorComparison {
   readonly difference: ElementDifferences | null;
 }
 
+/** The comparison of two checkpoints. */
 export interface Comparison {
   readonly a: ComparedModel;
   readonly b: ComparedModel;

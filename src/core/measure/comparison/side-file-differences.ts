@@ -4,6 +4,7 @@ import { isObject } from '../../models/checkpoint/files/json.js';
 import { sideFileContent } from '../../models/checkpoint/side-file-content.js';
 import { jsonOrNone } from '../../texts/json.js';
 
+/** A JSON key with different values. */
 export interface KeyDifference {
   /** Dotted path, at most three keys. */
   readonly key: string;

@@ -1,6 +1,7 @@
 import type { RunCost } from '../../engine/run.js';
 import type { FactorDtype } from '../../native/solve.js';
 
+/** A weight whose change became a low-rank pair. */
 export interface ExtractedTensor {
   readonly name: string;
   /** Layer number; null outside the layers. */
@@ -18,6 +19,7 @@ export interface ExtractedTensor {
   readonly singularValues: readonly number[];
 }
 
+/** A changed tensor that the adapter does not contain. */
 export interface LeftOutTensor {
   readonly name: string;
   /** ‖Δ‖_F */

@@ -45,6 +45,7 @@ export interface VerifiedInput {
   readonly commit: string | null;
 }
 
+/** The result of computing an output's weights again. */
 export interface RecomputedTiles {
   /** Probability that a tile was checked, hence that a wrong one is found. */
   readonly share: number;

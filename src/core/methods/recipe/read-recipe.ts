@@ -11,6 +11,7 @@ export type { Path } from './document/tree.js';
 export type { RecipeWarning } from './document/warning.js';
 export type { MergekitValue } from './settings.js';
 
+/** The result of reading a recipe's file. */
 export interface ReadRecipe {
   /** The recipe in our dialect, not yet checked by its method. Models may be nested recipes. */
   readonly recipe: UncheckedRecipe;

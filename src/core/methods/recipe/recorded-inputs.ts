@@ -43,6 +43,7 @@ export interface RecordedInput extends FoundModel {
   readonly files: readonly RecordedFile[];
 }
 
+/** For finding the models of a recipe. */
 export class RecordedInputs {
   readonly file: string;
   readonly inputs: readonly RecordedInput[];
@@ -56,6 +57,7 @@ export class RecordedInputs {
     this.#byText = byPortableText(inputs);
   }
 
+  /** True for a text that the record gives for a model. */
   has(model: string): boolean {
     return this.#byText.has(model);
   }
@@ -77,6 +79,7 @@ export class RecordedInputs {
     return found;
   }
 
+  /** Notes the address at which a model was found. */
   note(model: string, found: string): void {
     const input = modelOfText(this.#byText, model);
     if (input !== undefined) this.found.set(found, input);

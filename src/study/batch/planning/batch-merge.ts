@@ -17,6 +17,7 @@ export interface ParsedMerge<M extends BatchMerge> {
   readonly recipe: Recipe;
 }
 
+/** A merge that its method or its models refuse. */
 export interface RefusedMerge<M extends BatchMerge> {
   readonly merge: M;
   readonly error: LayerloomError;

@@ -34,6 +34,7 @@ import { measureEach, measureTogether, needsStatistics } from './measure-merges.
 import { type MergeShard, MergeShards } from './merge-shards.js';
 import { named, Refusals } from './refusals.js';
 
+/** A merge of a batch, with its recipe and its shards. */
 export interface PlannedMerge<M extends BatchMerge> {
   readonly merge: M;
   readonly recipe: Recipe;

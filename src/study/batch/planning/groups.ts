@@ -11,6 +11,7 @@ import {
   sourceId,
 } from '../../../core/tensor/stored-tensor.js';
 
+/** A shard that several merges may share. */
 export interface DistinctShard {
   readonly key: string;
   readonly bytes: number;

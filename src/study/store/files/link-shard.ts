@@ -5,6 +5,7 @@ import { isAbsent } from './failures.js';
 import type { StorePaths } from './paths.js';
 import { readEntry, wholeOf } from './record.js';
 
+/** A shard of the store that was linked to an output. */
 export interface LinkedShard {
   /** The link made: `copy` if the shard's file cannot have more hard links. */
   readonly link: Link;

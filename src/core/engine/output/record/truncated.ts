@@ -3,6 +3,7 @@ import { rankOf } from '../../../plan/operands.js';
 import type { MergePlan } from '../../../plan/plan.js';
 import type { Factors } from '../../compute/measures/factorise.js';
 
+/** A sum of adapter products, truncated to a lower rank. */
 export interface TruncatedProduct {
   /** The base's parameter that the sum changes. */
   readonly parameter: string;

@@ -4,6 +4,7 @@ import type { MavVectors } from '../analysis.js';
 import type { ExpertRoles } from './expert-roles.js';
 import { layerProfile } from './layer-profile.js';
 
+/** A reason to doubt a proposal. */
 export type Concern =
   /**
    * The swap takes fewer of the language expert's largest changes than an even spread over layers would give.

@@ -16,6 +16,7 @@ export interface TopOverlapPart {
   readonly chance: number | null;
 }
 
+/** Overlap of two experts' largest changes. */
 export interface TopOverlap {
   readonly experts: readonly [string, string];
   /** Share of each matrix's rows that count as largest. */

@@ -84,6 +84,7 @@ export interface ModelView {
   readonly config?: Readonly<Record<string, unknown>> | undefined;
 }
 
+/** The merged models and their statistics. */
 export interface CompileContext extends Statistics {
   /** Number of the first model's layers. */
   readonly layers: number;
@@ -131,6 +132,7 @@ export interface Compiled {
   unused?(): readonly { readonly what: string; readonly path: RecipePath }[];
 }
 
+/** Which models a method takes. */
 export interface Takes {
   /** `required`: every recipe needs a base. `optional`: a recipe may name one. `none`: no such parameter. */
   readonly base: 'required' | 'optional' | 'none';
@@ -142,6 +144,7 @@ export interface Takes {
   readonly startsFromBase?: boolean;
 }
 
+/** A plan, as its method reports on it. */
 export interface ReportedPlan {
   readonly recipe: Readonly<Record<string, unknown>>;
   readonly inputs: readonly { readonly name: string; readonly role: string }[];
@@ -221,6 +224,7 @@ export interface Method<Parameters> {
   needsBase?(parameters: Readonly<Record<string, unknown>>): boolean;
   /** Parameters that have no effect beside the given unchecked ones; experiments do not record them. */
   idle?(parameters: Readonly<Record<string, unknown>>): readonly string[];
+  /** How the first model gets the second's tokenizer. */
   transplant?(parameters: Parameters): TransplantRequest;
   /** Statistics that the method needs; undefined if headers suffice. */
   statistics?(parameters: Parameters): NeededStatistics | undefined;

@@ -31,6 +31,7 @@ export interface ParameterSpec<Value extends Scalar = Scalar> {
   readonly json?: Readonly<Record<string, unknown>>;
 }
 
+/** Specs by the parameters' names. */
 export type ParameterSpecs<Values> = {
   readonly [Name in keyof Values]: ParameterSpec<Values[Name] & Scalar>;
 };
@@ -54,6 +55,7 @@ export const numberParameter = (
   ...(preset === undefined ? {} : { default: preset }),
 });
 
+/** A parameter that is any finite number. */
 export const anyNumber = (preset?: number): ParameterSpec<number> =>
   numberParameter('a finite number', () => true, preset);
 
@@ -64,6 +66,7 @@ export const share = (preset?: number): ParameterSpec<number> =>
     maximum: 1,
   });
 
+/** A parameter that is true or false. */
 export const flag = (preset: boolean): ParameterSpec<boolean> => ({
   expected: 'true or false',
   json: { type: 'boolean' },

@@ -3,6 +3,7 @@ import type { Citation, MajoritySign, NeededStatistics, RecipePath } from '../de
 import type { ModelInput } from '../declaration/recipe-input.js';
 import type { ParameterSpecs, Scalar } from '../declaration/settings.js';
 
+/** Parameter values for one tensor, by name. */
 export type Values = Readonly<Record<string, Scalar>>;
 
 /** How a method uses the base. `ignored`: mergekit's dialect merges it as a model, ours only checks it. */
@@ -33,6 +34,7 @@ export type EachModel<Count extends ModelCount, Item> = number extends Count['le
           ? readonly [Item, ...Item[]]
           : readonly [Item, Item, ...Item[]];
 
+/** The models' tensors, and the parameters for this tensor. */
 export interface TensorInput<
   Base extends BaseUse = BaseUse,
   Count extends ModelCount = ModelCount,

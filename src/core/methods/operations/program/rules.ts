@@ -5,6 +5,7 @@ import { pairIndex } from '../../../tensor/pair-index.js';
 /** The dot products of vectors. */
 export interface Gram {
   readonly count: number;
+  /** Returns Σ xᵢxⱼ. */
   of(i: number, j: number): number;
 }
 

@@ -12,6 +12,7 @@ export const maxHeaderBytes = 100_000_000;
 /** Bytes of the header's length: a little-endian 64-bit integer. */
 export const prefixBytes = 8;
 
+/** A tensor as a header lists it. */
 export interface HeaderTensor {
   readonly dtype: Dtype;
   readonly shape: Shape;
@@ -20,6 +21,7 @@ export interface HeaderTensor {
   readonly end: number;
 }
 
+/** The header of a safetensors file. */
 export interface Header {
   readonly metadata: Readonly<Record<string, string>>;
   readonly tensors: ReadonlyMap<string, HeaderTensor>;
