@@ -106,7 +106,7 @@ export const lateModules = (root, external, edit) => {
         return file === undefined ? undefined : { path: file, namespace: 'src' };
       });
       onLoad({ filter: /.*/, namespace: 'src' }, ({ path }) => ({
-        contents: modules.get(path),
+        contents: /** @type {string} */ (modules.get(path)),
         resolveDir: dirname(join(source, path)),
       }));
       onResolve({ filter: /^[^.]/ }, ({ path, namespace }) => {

@@ -135,7 +135,7 @@ describe('a preset', () => {
                 .scores['exact_match,none'] === 1,
           ).length,
       );
-      const votes = right.map((count) => (count > 5 ? 1 : count === 5 ? 0.5 : 0));
+      const votes = right.map((count): number => (count > 5 ? 1 : count === 5 ? 0.5 : 0));
       expect(of(row, 'maj')).toBeCloseTo((100 * votes.reduce((a, b) => a + b)) / 3, 9);
       expect(of(row, 'avg')).toBeCloseTo((100 * right.reduce((a, b) => a + b)) / 30, 9);
     }
