@@ -223,6 +223,7 @@ describe('openAdapter', () => {
       ...{ fanInFanOut: false, bias: 'none', loraBias: false, targetParameters: [] },
       ...{ title: 'LoRA', tuners: [], keepsTie: false },
       expertLayout: 'before 0.19',
+      expertPacking: 'rank_major',
       ...same,
     });
   });
