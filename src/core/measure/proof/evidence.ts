@@ -23,10 +23,10 @@ import { withZero } from './with-inputs.js';
 const mostElements = 8 * 1024 * 1024;
 const [leastOfTensor, mostOfTensor] = [1024, 64 * 1024];
 
-/** Elements of a right tensor by which another recipe is judged. */
+/** Elements of a correct tensor by which another recipe is judged. */
 const leastRight = 256;
 
-/** Limit on right tensors that are compared with another recipe's. */
+/** Limit on correct tensors that are compared with another recipe's. */
 const mostRight = 24;
 
 /** Distance from which tensors of different recipes differ: more than float32 sums may be apart. */
@@ -55,7 +55,7 @@ export interface Sampled {
   readonly isWhole: boolean;
   /** True if the expected tensor is an input's, unchanged. */
   readonly isCopied: boolean;
-  /** Sources that the sample copies, unlike the expected tensor. */
+  /** Sources whose elements the sample has, unlike the recipe. */
   readonly copyOf: readonly Source[];
 }
 
@@ -126,7 +126,7 @@ export class Evidence {
   /** Tensors that are roundings apart, but lead elsewhere. */
   drifts: ReadonlyMap<string, Drift> = new Map();
 
-  /** Tensors that are roundings apart and have a shorter dtype than recipe and file. */
+  /** Tensors off the recipe only by rounding to a coarser dtype than stored. */
   coarse: ReadonlySet<string> = new Set();
 
   get isSample(): boolean {

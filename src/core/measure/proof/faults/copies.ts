@@ -19,7 +19,7 @@ const copiesIn = async (
   return most === undefined || most.copies.length === 0 ? undefined : most;
 };
 
-/** Limit on right tensors that are read to find out whether a whole model was returned. */
+/** Limit on correct tensors that are read to find out whether a whole model was returned. */
 const mostRight = 24;
 
 /** True if the output's right tensors are this source's, too. */
