@@ -1,8 +1,8 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { h } from 'preact';
-import { render } from 'preact-render-to-string';
 import { shipped } from '../../core/base/files/shipped.js';
+import { render } from './render.js';
 
 /** Bundled scripts and styles, from `npm run build:ts`. */
 const assets = shipped('dist/study/pages/assets');

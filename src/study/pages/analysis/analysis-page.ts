@@ -1,8 +1,8 @@
 import { h } from 'preact';
-import { render } from 'preact-render-to-string';
 import { AnalysisPage } from '../components/analysis-page.js';
 import type { PageAnalysis } from '../components/data/data.js';
 import { htmlPage } from '../html-page.js';
+import { render } from '../render.js';
 
 export const writeAnalysisPage = (data: PageAnalysis): Promise<string> =>
   htmlPage({

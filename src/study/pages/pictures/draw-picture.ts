@@ -1,6 +1,6 @@
 import { type ComponentType, h } from 'preact';
-import { render } from 'preact-render-to-string';
 import { visible } from '../../../core/base/errors/visible.js';
+import { render } from '../render.js';
 
 /**
  * Renders a picture as SVG. XML forbids control characters and `]]>`, which HTML's escapes keep and names of

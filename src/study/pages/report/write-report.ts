@@ -1,7 +1,6 @@
 import { stat } from 'node:fs/promises';
 import { basename, dirname, extname, join, resolve } from 'node:path';
 import { h } from 'preact';
-import { render } from 'preact-render-to-string';
 import { layerloomCommand } from '../../../core/base/errors/command-line.js';
 import { LayerloomError } from '../../../core/base/errors/errors.js';
 import { invalidParameter } from '../../../core/base/errors/invalid-parameter.js';
@@ -23,6 +22,7 @@ import { readAnalysis } from '../analysis/analysis-data.js';
 import type { ReportData } from '../components/data/data.js';
 import { ReportPage } from '../components/report-page.js';
 import { generatorMeta, htmlPage } from '../html-page.js';
+import { render } from '../render.js';
 import { csvScores, csvScoresStart } from '../score-table/csv.js';
 import { pictureTables } from './picture-tables.js';
 import { reportData } from './report-data.js';

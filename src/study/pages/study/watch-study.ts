@@ -1,13 +1,13 @@
 import { resolve } from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { h } from 'preact';
-import { render } from 'preact-render-to-string';
 import { invalidParameter } from '../../../core/base/errors/invalid-parameter.js';
 import { exists } from '../../../core/base/files/exists.js';
 import { noRecord } from '../../experiment/record/no-record.js';
 import { trainingStatusOf } from '../../training/status.js';
 import { StudyPage } from '../components/study-page.js';
 import { stillPage } from '../html-page.js';
+import { render } from '../render.js';
 import { writePage } from '../report/write-report.js';
 import { type StudyState, StudyWatch } from './study-state.js';
 
