@@ -48,6 +48,30 @@ describe('several answers to each problem', () => {
         }
   });
 
+  it('have no vote where a problem lacks an answer', () => {
+    const runs = ['yes', 'no', 'yes'].map((text) => resultOf(['yes', text]));
+    const { problems } = runs[2] as EvaluationResult;
+    const lacking = [
+      runs[0],
+      runs[1],
+      { ...runs[2], problems: [problems[0], { ...problems[1], answers: {} }] },
+    ];
+    const joined = ofSamples(lacking as EvaluationResult[]) as EvaluationResult;
+    expect(Object.keys(joined.metrics).filter((name) => name.startsWith('maj'))).toEqual([]);
+    expect(joined.metrics['pass@3,last']).toBe(1);
+    expect(Object.keys((ofSamples(runs) as EvaluationResult).metrics)).toContain('maj@3,last');
+  });
+
+  it.each(['constructor', 'toString', '__proto__'])('lack a metric %s that only one problem has', (name) => {
+    const withMore = resultOf(['yes', 'no']);
+    const [first, second] = withMore.problems as [ProblemResult, ProblemResult];
+    const scores = JSON.parse(`{"${metric}": 1, "${name}": 1}`);
+    const result = { ...withMore, problems: [{ ...first, scores }, second] };
+    const joined = ofSamples([result, result]) as EvaluationResult;
+    expect(joined.metrics[metric]).toBe(0.5);
+    expect(joined.problems[1]?.scores[metric]).toBe(0);
+  });
+
   it('have the mean of their scores, with its error over problems', () => {
     const text = fc.constantFrom('yes', 'no', '[invalid]');
     fc.assert(

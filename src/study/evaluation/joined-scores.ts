@@ -1,4 +1,4 @@
-import { itemAt } from '../../core/base/errors/lookup.js';
+import { itemAt, ownValue } from '../../core/base/errors/lookup.js';
 import { taskOf } from './data/task-facts.js';
 import type { EvaluationResult, Outcome, ScoreColumn } from './result.js';
 
@@ -69,7 +69,7 @@ const meansOf = (
   for (let at = 0; at < n; at += 1) {
     let [sum, weight] = [0, 0];
     for (let run = 0; run < k; run += 1) {
-      const score = (runs[run] as Run)[at]?.scores[metric] ?? Number.NaN;
+      const score = ownValue((runs[run] as Run)[at]?.scores ?? {}, metric) ?? Number.NaN;
       const [value, of] = typeof score === 'number' ? [score, 1] : score;
       arePlain &&= typeof score === 'number';
       own[run] = value;
@@ -93,7 +93,10 @@ const binaryMetrics = (metrics: readonly string[], runs: readonly Run[]): string
   const byFilter = new Map<string, string>();
   for (const metric of metrics) {
     const isBinary = runs.every((run) =>
-      run.every(({ scores }) => scores[metric] === 0 || scores[metric] === 1),
+      run.every(({ scores }) => {
+        const score = ownValue(scores, metric);
+        return score === 0 || score === 1;
+      }),
     );
     if (isBinary && !byFilter.has(filterOf(metric))) byFilter.set(filterOf(metric), metric);
   }
@@ -133,7 +136,7 @@ interface Votes {
   last: number;
 }
 
-/** True if all right answers to each problem are one, and no wrong one equals it. */
+/** True if every problem has answers, all right ones are one, and no wrong one equals it. */
 const haveOneRight = (metric: string, runs: readonly Run[], fold: (text: string) => string): boolean => {
   const filter = filterOf(metric).slice(1);
   return itemAt(runs, 0).every((_, at) => {
@@ -141,7 +144,9 @@ const haveOneRight = (metric: string, runs: readonly Run[], fold: (text: string)
     let right: string | undefined;
     return runs.every((run) => {
       const { answers, scores: of } = itemAt(run, at);
-      const [text, score] = [fold(answers[filter] ?? ''), of[metric]];
+      const [answer, score] = [ownValue(answers, filter), ownValue(of, metric)];
+      if (answer === undefined) return false;
+      const text = fold(answer);
       if (scores.has(text)) return scores.get(text) === score;
       scores.set(text, score);
       if (score !== 1) return true;
@@ -152,7 +157,7 @@ const haveOneRight = (metric: string, runs: readonly Run[], fold: (text: string)
   });
 };
 
-/** Returns the majority's score of each problem; NaN where an answer was not extracted. */
+/** Returns the majority's score of each problem. */
 const majority = (metric: string, runs: readonly Run[], fold: (text: string) => string): ScoreColumn => {
   const filter = filterOf(metric).slice(1);
   return plain(
@@ -160,9 +165,8 @@ const majority = (metric: string, runs: readonly Run[], fold: (text: string) => 
       const byText = new Map<string, Votes>();
       for (const [run, outcomes] of runs.entries()) {
         const { answers, scores } = itemAt(outcomes, at);
-        const text = answers[filter];
-        if (text === undefined) return Number.NaN;
-        addTo(byText, text, { count: 1, score: scores[metric] as number, last: run });
+        const text = ownValue(answers, filter) as string;
+        addTo(byText, text, { count: 1, score: ownValue(scores, metric) as number, last: run });
       }
       const votes = new Map<string, Votes>();
       for (const [text, own] of byText) {
@@ -194,7 +198,7 @@ const figuresOf = (columns: JoinedScores['columns'], binary: readonly string[]):
   Object.fromEntries(
     [...columns].flatMap(([metric, { sums }]): [string, number | null][] => {
       const isFigure = binary.includes(metric) || /^(pass|maj)@/.test(metric);
-      if (!isFigure || Number.isNaN(sums[0])) return [];
+      if (!isFigure || sums.some(Number.isNaN)) return [];
       const n = sums.length;
       const mean = sums.reduce((sum, value) => sum + value, 0) / n;
       const squares = sums.reduce((sum, score) => sum + (score - mean) ** 2, 0);
