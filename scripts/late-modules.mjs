@@ -30,6 +30,7 @@ export const exportsInBundle = `const exports$ = (exports, of) => {
  * @returns {{ code: string, used: [library: string, name: string][] }} also the uses of bundled libraries
  */
 const withLateImports = (text, loader, isExternal) => {
+  if (/^export (?:let|var)\b/m.test(text)) throw new Error('an exported variable would keep its first value');
   let code = transformSync(text, {
     loader,
     format: 'cjs',
@@ -54,7 +55,11 @@ const withLateImports = (text, loader, isExternal) => {
   const used = [];
   for (const [index, [line, local = '', from = '']] of [...code.matchAll(imported)].entries()) {
     const rest = code.replace(line, '');
-    const uses = [...rest.matchAll(new RegExp(`(?<![-.\\w$])${local}\\.(\\w+)`, 'g'))];
+    const uses = [
+      ...rest.matchAll(
+        new RegExp(`${local.startsWith('import_') ? '(?<![\\w$])' : '(?<![-.\\w$])'}${local}\\.(\\w+)`, 'g'),
+      ),
+    ];
     if (!from.startsWith('.') && !isExternal(from)) for (const [, name = ''] of uses) used.push([from, name]);
     // Short, because a module has many uses of its imports.
     const late = `$${index}`;
@@ -66,7 +71,7 @@ const withLateImports = (text, loader, isExternal) => {
         : `var ${late};\n${rest.replaceAll(whole, () => `(${late} ??= require("${from}"))`)}`;
   }
   code = code.replaceAll(/__toESM\((require\("[^"]+"\))\)/g, '$1');
-  const left = /\b__(?:export|toESM|toCommonJS|copyProps)\b.*/.exec(code);
+  const left = /\b__(?:export|reExport|toESM|toCommonJS|copyProps)\b.*|\bstdin_exports\b.*/.exec(code);
   if (left !== null) throw new Error(`esbuild writes modules in another way: ${left[0]}`);
   return { code: `"use strict";\n${code}`, used };
 };

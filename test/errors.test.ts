@@ -593,7 +593,7 @@ const scenarios: Record<ErrorCode, () => unknown> = {
   },
   THREADS_UNAVAILABLE: () => {
     const { root, task, language } = writePair();
-    const given = [{ models: [task, language] }, { out: join(root, 'out') }].map((one) =>
+    const given = [{ models: [task, language] }, { out: join(root, 'out'), threads: 2 }].map((one) =>
       JSON.stringify(one),
     );
     return inProcess(

@@ -366,7 +366,7 @@ describe('the source', () => {
 
   it('names options below the doors by optionName alone, so that each door spells them its own way', () => {
     const elsewhere =
-      /^(cli|api\/doctor|study\/pages|core\/native|study\/evaluation\/(harness\/harness|evaluation-block|servers\/(weight-servers|vllm-server|sglang-server))|study\/experiment\/file\/blocks\/[a-z]+-block|core\/methods\/framework\/declaration\/common-settings|study\/schedulers|core\/models\/sources\/hub\/(variables|cache\/hub-cache)|study\/training\/(instructions|settings\/resume|status)|study\/paper\/experiment-merges|core\/models\/adapters\/peft-config|core\/plan\/export\/mergekit-)/;
+      /^(cli|api\/doctor|study\/pages|core\/native|study\/evaluation\/(harness\/harness|evaluation-block|servers\/(weight-servers|vllm-server|sglang-server))|study\/experiment\/file\/blocks\/[a-z]+-block|core\/methods\/framework\/declaration\/common-settings|study\/schedulers|core\/models\/sources\/hub\/(variables|cache\/hub-cache)|study\/training\/(instructions|settings\/resume|status)|study\/paper\/experiment-merges|core\/models\/(adapters\/peft-config|checkpoint\/containers\/torch\/refusals)|core\/plan\/export\/mergekit-)/;
     const spelt = texts.filter(
       ({ file, text }) => /(?<![\w-])--[a-z][a-z-]*[a-z]/.test(text) && !elsewhere.test(file),
     );
@@ -375,7 +375,7 @@ describe('the source', () => {
 
   it('suggests no option that no command has, where it speaks of no other program', () => {
     const ofOthers =
-      /^(core\/conversion\/steps|study\/evaluation\/(harness\/harness|evaluation-block|servers\/(weight-servers|vllm-server|sglang-server))|core\/native\/|study\/schedulers\/|cli\/options\/(scheduling|spellings)|study\/training\/(instructions|settings\/resume|status)|study\/paper\/experiment-merges|core\/models\/adapters\/peft-config|core\/plan\/export\/mergekit-|study\/pages\/components\/data\/heat)/;
+      /^(core\/conversion\/steps|study\/evaluation\/(harness\/harness|evaluation-block|servers\/(weight-servers|vllm-server|sglang-server))|core\/native\/|study\/schedulers\/|cli\/options\/(scheduling|spellings)|study\/training\/(instructions|settings\/resume|status)|study\/paper\/experiment-merges|core\/models\/(adapters\/peft-config|checkpoint\/containers\/torch\/refusals)|core\/plan\/export\/mergekit-|study\/pages\/components\/data\/heat)/;
     const own = new Set(
       describeCommands(buildProgram()).flatMap(({ optionGroups }) =>
         optionGroups.flatMap(({ options }) => options.map(({ long }) => long)),

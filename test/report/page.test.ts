@@ -165,7 +165,7 @@ describe.skipIf(!existsSync(executablePath))('the analysis page', () => {
       const page = await browser.newPage({ colorScheme });
       await page.goto(pathToFileURL(join(out, 'index.html')).href);
       expect(await violationsOn(page)).toEqual([]);
-      expect(await page.locator('.advice li').count()).toBe(2);
+      expect(await page.locator('.advice li').count()).toBe(3);
       await page.close();
     },
     60_000,

@@ -9,7 +9,7 @@ export const modelWords = 'a directory, a file of weights or org/name in the hub
 
 export const threads = option('-j, --threads <n>', 'worker threads', {
   parse: toNumber,
-  default: 'the usable cores',
+  default: 'the usable cores; 1 for one small merge',
   group: running,
 });
 

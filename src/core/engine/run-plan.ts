@@ -24,7 +24,7 @@ import { describeTruncated, type TruncatedProduct } from './output/record/trunca
 import { openStaging, type Staging } from './output/staging.js';
 import { digestWeights } from './output/weight-digests.js';
 import { type Progress, Run, type RunControls, type RunCost, resumable } from './run.js';
-import { suitsMainThread } from './threads/main-thread.js';
+import { mainThreadSlice, suitsMainThread } from './threads/main-thread.js';
 
 export interface RunOptions extends RunControls {
   /** The directory to create. */
@@ -71,10 +71,11 @@ export const runPlan = (given: MergePlan, options: RunOptions): Promise<MergeRes
 const carriedOut = async (given: MergePlan, options: RunOptions): Promise<MergeResult> => {
   await using run = new Run(options);
   const { out, force = false, resume = false } = options;
-  const sliceBytes = checkSliceBytes(options.sliceBytes);
   const link = options.link === undefined ? undefined : checkLink(options.link);
   const plan = checkPlan(given);
-  if (options.threads === undefined && suitsMainThread(plan)) run.pool.useMainThread();
+  const onMainThread = options.threads === undefined && suitsMainThread(plan);
+  const sliceBytes = checkSliceBytes(options.sliceBytes ?? (onMainThread ? mainThreadSlice : undefined));
+  if (onMainThread) run.pool.useMainThread();
   else run.fitMemory(plan.shards.flatMap(({ tensors }) => tensors));
   const output = await checkOutput(plan, out, force);
 

@@ -35,7 +35,7 @@ export interface Progress {
 export interface RunControls {
   /** Fetch missing parts of hub models: headers, then byte ranges in use. Default false: no network. */
   download?: Download | undefined;
-  /** Worker threads. Default: the cores that this process may use; none for small merges. */
+  /** Worker threads. Default: the cores that this process may use; 1, the main thread, for small merges. */
   threads?: number | undefined;
   /** Aborting the signal stops the run within a tile, with INTERRUPTED. */
   signal?: AbortSignal | undefined;

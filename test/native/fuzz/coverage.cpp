@@ -376,7 +376,7 @@ class Maker {
     }
 
     void addProduct(Program& to, Node& node) {
-        Product what{about(1 + below(4)), flip(), about(1 + below(2)), about(below(2))};
+        Product what{about(1 + below(4)), flip(), about(1 + below(2)), about(below(2)), flip()};
         const std::uint64_t ranks = what.rank * what.experts;
         const auto end = std::min<std::uint64_t>(to.first + to.count, kMostElements);
         const std::uint64_t rows = ceiling(ceiling(end, to.columns) + what.row, what.experts) + below(2);

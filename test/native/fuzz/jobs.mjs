@@ -235,7 +235,7 @@ const product = (random, files) => {
     const { at, bytes } = locationOf(random, files, 0, elements);
     return { source: { ...at, dtype, slicing: 'whole', elements }, bytes };
   };
-  const ranks = rank * experts;
+  const [ranks, grouped] = [rank * experts, random.chance(0.5)];
   const [a, b] = [factor(ranks * inputs), factor(outputs * ranks)];
   const first = random.below(high * columns);
   const count = random.below(high * columns - first + 1);
@@ -249,7 +249,7 @@ const product = (random, files) => {
       let sum = 0;
       for (let k = from; k < Math.min(rank, from + 16); k += 1) {
         const term = Math.fround(
-          byteIn(dtype, b.bytes[output * ranks + k * experts + expert] ?? 0) *
+          byteIn(dtype, b.bytes[output * ranks + (grouped ? expert * rank + k : k * experts + expert)] ?? 0) *
             byteIn(dtype, a.bytes[(expert * rank + k) * inputs + input] ?? 0),
         );
         sum = k === from ? term : Math.fround(sum + term);
@@ -259,7 +259,7 @@ const product = (random, files) => {
     if (Number.isNaN(total)) written.writeUInt32LE(0x7fc0_0000, i * 4);
     else written.writeFloatLE(total, i * 4);
   }
-  const node = { kind: 'product', rank, transposed, experts, row, dtype: 'F32', inputs: [0, 1] };
+  const node = { kind: 'product', rank, transposed, experts, row, grouped, dtype: 'F32', inputs: [0, 1] };
   const program = { sources: [a.source, b.source], nodes: [node], first, count, columns, watched: [] };
   const output = { value: 2, fd: files.output, begin: 0, dtype: 'F32' };
   const job = { kind: 'compute', program, outputs: [output] };

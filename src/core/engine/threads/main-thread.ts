@@ -5,12 +5,15 @@ import { operandKind } from '../../tensor/stored-tensor.js';
 /** The main thread reads and writes as much while two others start. */
 const mostBytes = 64e6;
 
-/**
- * True if the main thread makes a plan's shards sooner than new threads would: few bytes, copied or averaged.
- * Between tasks, after a few milliseconds each, it sees signals.
- */
+/** Bytes of output in a task. Between tasks, after a millisecond each, the main thread sees signals. */
+export const mainThreadSlice = 1024 * 1024;
+
+/** True if the main thread makes a plan's shards sooner than new threads would: few bytes, copied or averaged. */
 export const suitsMainThread = ({ cost, shards }: Pick<MergePlan, 'cost' | 'shards'>): boolean =>
   cost.bytesToRead + cost.bytesToMeasure + cost.bytesToWrite <= mostBytes &&
+  // `checkPlan` checks offsets, not the cost.
+  shards.flatMap(({ tensors }) => tensors).reduce((sum, { begin, end }) => sum + end - begin, 0) <=
+    mostBytes &&
   shards.every(({ tensors }) => tensors.every(isSimple));
 
 const isSimple = ({ expression }: PlannedTensor): boolean =>

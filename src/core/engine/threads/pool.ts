@@ -22,6 +22,9 @@ export interface Counters {
   readonly bytesWritten: number;
 }
 
+/** Time of a task on the main thread after which threads take the others: the storage may hang. */
+const slowMilliseconds = 100;
+
 /**
  * Worker threads with a cancel flag and counters in shared memory. The first reason to stop, a failure or the
  * caller's signal, is the one reported.
@@ -72,7 +75,9 @@ export class WorkerPool {
     this.#room = threads * tasksOfThread;
   }
 
-  /** Computes on the main thread, task by task; hashes and comparisons still start threads. */
+  /**
+   * Computes on the main thread, task by task, until one is slow; hashes and comparisons still start threads.
+   */
   useMainThread(): void {
     this.useThreads(1);
     this.#main = true;
@@ -208,7 +213,11 @@ export class WorkerPool {
         // Lets signals, timers and writes take place between tasks.
         await setImmediate();
         if (this.stopped) return undefined;
-        return (await import('./worker.js')).carryOut({ name, task, shared: this.#shared });
+        const { carryOut } = await import('./worker.js');
+        const begun = performance.now();
+        const result = await carryOut({ name, task, shared: this.#shared });
+        if (performance.now() - begun > slowMilliseconds) this.#main = false;
+        return result;
       }
       if (this.stopped) return undefined;
       this.#started ??= Threads.start(this.threads, (error) => this.stop(error));
