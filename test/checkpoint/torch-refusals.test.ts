@@ -73,6 +73,16 @@ describe('a file of one of several processes', () => {
     for (const rank of [0, 1]) writeFileSync(join(folder, `model_world_size_2_rank_${rank}.pt`), bytes);
     await expect(openCheckpoint(folder)).rejects.toThrow(/parts of tensors; .*verl\.model_merger/);
   });
+
+  it('is named beside its optimizer if there is only one process', async () => {
+    const folder = temporaryDirectory();
+    const { data, storages } = torchTensors(one);
+    for (const what of ['extra_state', 'model', 'optim'])
+      writeFileSync(join(folder, `${what}_world_size_1_rank_0.pt`), torchFile(data, storages));
+    const file = join(folder, 'model_world_size_1_rank_0.pt');
+    await expect(openCheckpoint(folder)).rejects.toThrow(`give ${file} itself`);
+    expect((await openCheckpoint(file)).tensors.size).toBe(1);
+  });
 });
 
 describe('what PyTorch reads and this reader does not', () => {

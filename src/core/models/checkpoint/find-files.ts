@@ -16,7 +16,7 @@ import {
   whyNoWeights,
 } from './containers/containers.js';
 import { isPart } from './containers/safetensors/parts.js';
-import { isOfRank, joinRanks } from './containers/torch/refusals.js';
+import { fileOfOnlyRank, isOfRank, joinRanks } from './containers/torch/refusals.js';
 import { adapterWeightsNames, configName } from './files/file-names.js';
 import { readJsonObject } from './files/json.js';
 import { checkpointName } from './files/run-folder.js';
@@ -235,10 +235,10 @@ const whyNot = (names: readonly string[], directory: string): string => {
       names,
       'its files hold parts of tensors, as HuggingFaceStorageWriter saves them; make whole ones by torch.distributed.checkpoint._consolidate_hf_safetensors.consolidate_safetensors_files, and give those',
     );
-  if (loose.some(isOfRank) && loose.length > 1)
-    return whyNoWeights(names, `its files hold parts of tensors; ${joinRanks}`);
-  if (loose.length === 1)
-    return whyNoWeights(names, `give ${join(directory, String(loose[0]))} itself if that is the checkpoint`);
+  const only = loose.length === 1 ? loose[0] : loose.find((name) => name === fileOfOnlyRank);
+  if (only !== undefined)
+    return whyNoWeights(names, `give ${join(directory, only)} itself if that is the checkpoint`);
+  if (loose.some(isOfRank)) return whyNoWeights(names, `its files hold parts of tensors; ${joinRanks}`);
   return whyNoWeights(
     names,
     `it has ${loose.length} files of weights${readerOf(String(loose[0])).index === undefined ? '; give' : ' and no index of them; download the index too, or give'} one of them, such as ${join(directory, String(loose[0]))}`,

@@ -7,6 +7,9 @@ export const invalidTorchFile = (file: string, reason: string): LayerloomError =
 /** True for verl's file of one process, which holds parts of tensors if there are several. */
 export const isOfRank = (file: string): boolean => /\bmodel_world_size_\d+_rank_\d+\.pt$/.test(file);
 
+/** verl's file of the model, beside its optimizer, if one process wrote it. */
+export const fileOfOnlyRank = 'model_world_size_1_rank_0.pt';
+
 /** The remedy for the files of verl's processes. */
 export const joinRanks =
   'if you trust them, join them with python -m verl.model_merger merge --backend fsdp --local_dir FOLDER --target_dir DIR, and give DIR';
