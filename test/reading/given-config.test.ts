@@ -147,6 +147,25 @@ it('is refused if it is of Llama, and the weights are not, unless it says so', a
   await expect(planned({ attention_bias: true })).resolves.toBeDefined();
 });
 
+it('is judged by the layers of the language model, not by those of a tower', async () => {
+  const { root, config } = written();
+  const text = Object.entries(llama({ seed: 2, layers: 2 }).tensors);
+  const tower = [0, 1].map((layer) => `audio_tower.layers.${layer}.self_attn.q_proj.`);
+  const shapes = tower.flatMap((stem) => [[`${stem}bias`, [16]] as const, [`${stem}weight`, [16, 16]] as const]);
+  const model = writeDistributed(join(root, 'heard'), {
+    tensors: {
+      ...fill(Object.fromEntries(shapes), 'BF16', 1),
+      ...Object.fromEntries(text.map(([name, tensor]) => [`language_model.${name}`, tensor])),
+    },
+  });
+  const planned = (more: object) => {
+    const whole = { model_type: 'voxtral', audio_config: {}, text_config: { ...config, ...more } };
+    return relayout({ model }, { out: join(root, 'out'), config: configWith(root, whole) });
+  };
+  await expect(planned({})).resolves.toBeDefined();
+  await expect(planned({ model_type: 'qwen2' })).rejects.toThrow(/self_attn\.q_proj\.bias, and .* has none/);
+});
+
 it('is doubted beside weights with other tensors in their layers', async () => {
   const { root, base, a, b } = written();
   const recipe = { method: 'soup', models: [a, b] } as const;

@@ -5,7 +5,7 @@ import { LayerloomError } from '../../base/errors/errors.js';
 import { ownValue, valueAt } from '../../base/errors/lookup.js';
 import { parseAddress } from '../address/address.js';
 import { type FoundModel, originOf } from '../address/found-model.js';
-import { describeArchitecture } from '../architecture/architecture.js';
+import { type Architecture, describeArchitecture } from '../architecture/architecture.js';
 import { languageModelOf } from '../architecture/families.js';
 import type { Role } from '../architecture/role.js';
 import type { CheckpointIndex } from '../checkpoint/checkpoint.js';
@@ -190,7 +190,7 @@ export const checkFit = (checkpoint: CheckpointIndex, { file, index }: GivenConf
   );
   if (layers !== undefined && architecture.stacks.length === 1 && architecture.layers !== layers)
     refuse(`${layers} layers`, `${architecture.layers}`);
-  const other = otherFamily(checkpoint, text);
+  const other = otherFamily(architecture, text);
   if (other !== undefined) refuse(...other);
   for (const { keys, of, role, dimension, sizeOf = (_: Config, size: number) => size } of sizes) {
     const key = keys.find((one) => typeof text[one] === 'number');
@@ -217,15 +217,16 @@ const attentionParts: Readonly<Record<string, readonly string[]>> = {
 };
 
 /** Returns what shows that weights are of another family; undefined for unknown families. */
-const otherFamily = (checkpoint: CheckpointIndex, text: Config): readonly [string, string] | undefined => {
+const otherFamily = ({ places }: Architecture, text: Config): readonly [string, string] | undefined => {
   const family = String(text['model_type']);
   const wanted = ownValue(attentionParts, family);
   if (wanted === undefined || text['attention_bias'] === true || text['qkv_bias'] === false) return undefined;
-  const names = [...checkpoint.tensors.keys()].filter((name) => /\.self_attn\.q_proj\./.test(name));
-  const [stem] = names.map((name) => name.slice(0, name.indexOf('q_proj.')));
-  if (stem === undefined) return undefined;
+  // Towers are outside the layers.
+  const inLayers = [...places.values()].filter(({ layer }) => layer !== undefined);
+  const modules = new Set(inLayers.map(({ module }) => module));
+  if (!modules.has('self_attn.q_proj.weight')) return undefined;
   for (const part of new Set(Object.values(attentionParts).flat())) {
-    const [isWanted, isThere] = [wanted.includes(part), checkpoint.tensors.has(stem + part)];
+    const [isWanted, isThere] = [wanted.includes(part), modules.has(`self_attn.${part}`)];
     if (isWanted !== isThere && (isWanted || part.endsWith('.bias')))
       return [
         `model_type ${family}, whose layers have ${isWanted ? '' : 'no '}self_attn.${part}`,
