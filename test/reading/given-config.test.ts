@@ -121,6 +121,21 @@ it.each([
 });
 
 it.each([
+  ['gemma3_text', { num_key_value_heads: 2 }, [512, 16], [16, 1024]],
+  ['deepseek_v3', { kv_lora_rank: 16, v_head_dim: 4, head_dim: 2 }, [8, 16], [16, 16]],
+])('is not refused by heads for %s', async (family, more, k, o) => {
+  const { root } = written();
+  const shapes = {
+    'model.layers.0.self_attn.k_proj.weight': k,
+    'model.layers.0.self_attn.o_proj.weight': o,
+  };
+  const model = writeDistributed(join(root, family), { tensors: fill(shapes, 'BF16', 1) });
+  const given = { model_type: family, hidden_size: 16, num_attention_heads: 4, ...more };
+  const config = configWith(root, given);
+  await expect(relayout({ model }, { out: join(root, 'out'), config })).resolves.toBeDefined();
+});
+
+it.each([
   ['qwen2', /says model_type qwen2, whose layers have self_attn\.q_proj\.bias, and .*plain has none/],
   ['qwen3', /whose layers have self_attn\.q_norm\.weight, and .*plain has none/],
 ])('is refused if it is of %s, and the weights are of Llama', async (family, message) => {
@@ -151,7 +166,10 @@ it('is judged by the layers of the language model, not by those of a tower', asy
   const { root, config } = written();
   const text = Object.entries(llama({ seed: 2, layers: 2 }).tensors);
   const tower = [0, 1].map((layer) => `audio_tower.layers.${layer}.self_attn.q_proj.`);
-  const shapes = tower.flatMap((stem) => [[`${stem}bias`, [16]] as const, [`${stem}weight`, [16, 16]] as const]);
+  const shapes = tower.flatMap((stem) => [
+    [`${stem}bias`, [16]] as const,
+    [`${stem}weight`, [16, 16]] as const,
+  ]);
   const model = writeDistributed(join(root, 'heard'), {
     tensors: {
       ...fill(Object.fromEntries(shapes), 'BF16', 1),

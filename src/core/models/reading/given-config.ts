@@ -118,6 +118,32 @@ export const withConfig = (checkpoint: CheckpointIndex, { index, texts }: GivenC
   };
 };
 
+const biases = ['q_proj.bias', 'k_proj.bias', 'v_proj.bias'];
+const headNorms = ['q_norm.weight', 'k_norm.weight'];
+
+/**
+ * Families with the biases and norms of attention that all their layers have, and the default of `head_dim`
+ * if it is not `hidden_size` by heads. Others are not judged: latent attention has other sizes.
+ */
+const attention: Readonly<Record<string, { readonly parts: readonly string[]; readonly headDim?: number }>> =
+  {
+    ...{ llama: { parts: [] }, mistral: { parts: [] }, mixtral: { parts: [] } },
+    ...{ gemma: { parts: [], headDim: 256 }, gemma2: { parts: [], headDim: 256 } },
+    gemma3_text: { parts: headNorms, headDim: 256 },
+    ...{ qwen2: { parts: biases }, qwen2_moe: { parts: biases } },
+    ...{ qwen3: { parts: headNorms, headDim: 128 }, qwen3_moe: { parts: headNorms } },
+  };
+
+/** Returns the rows of some heads; undefined if the family's `head_dim` is unknown. */
+const rowsOfHeads = (text: Config, count: number): number | undefined => {
+  const { head_dim: given, hidden_size: hidden, num_attention_heads: heads } = text;
+  const known = ownValue(attention, String(text['model_type']));
+  if (known === undefined) return undefined;
+  if (typeof given === 'number') return count * given;
+  if (known.headDim !== undefined) return count * known.headDim;
+  return typeof hidden === 'number' && typeof heads === 'number' ? (count * hidden) / heads : undefined;
+};
+
 /** Sizes in a configuration, each with the tensors that must have it as a dimension. */
 const sizes: readonly {
   readonly keys: readonly string[];
@@ -155,17 +181,14 @@ const sizes: readonly {
     of: /(^|\.)self_attn\.o_proj\.weight$/,
     role: 'attention',
     dimension: 1,
-    sizeOf: ({ head_dim: given }, count) => (typeof given === 'number' ? count * given : undefined),
+    sizeOf: rowsOfHeads,
   },
   {
     keys: ['num_key_value_heads'],
     of: /(^|\.)self_attn\.k_proj\.weight$/,
     role: 'attention',
     dimension: 0,
-    sizeOf: ({ head_dim: given, hidden_size: hidden, num_attention_heads: heads }, count) => {
-      if (typeof given === 'number') return count * given;
-      return typeof hidden === 'number' && typeof heads === 'number' ? (count * hidden) / heads : undefined;
-    },
+    sizeOf: rowsOfHeads,
   },
 ];
 
@@ -205,27 +228,16 @@ export const checkFit = (checkpoint: CheckpointIndex, { file, index }: GivenConf
   }
 };
 
-/** Biases and norms of attention that all layers of a family have. */
-const attentionParts: Readonly<Record<string, readonly string[]>> = {
-  ...Object.fromEntries(['llama', 'mistral', 'mixtral', 'gemma', 'gemma2'].map((family) => [family, []])),
-  ...Object.fromEntries(
-    ['qwen2', 'qwen2_moe'].map((family) => [family, ['q_proj.bias', 'k_proj.bias', 'v_proj.bias']]),
-  ),
-  ...Object.fromEntries(
-    ['qwen3', 'qwen3_moe', 'gemma3_text'].map((family) => [family, ['q_norm.weight', 'k_norm.weight']]),
-  ),
-};
-
 /** Returns what shows that weights are of another family; undefined for unknown families. */
 const otherFamily = ({ places }: Architecture, text: Config): readonly [string, string] | undefined => {
   const family = String(text['model_type']);
-  const wanted = ownValue(attentionParts, family);
+  const wanted = ownValue(attention, family)?.parts;
   if (wanted === undefined || text['attention_bias'] === true || text['qkv_bias'] === false) return undefined;
   // Towers are outside the layers.
   const inLayers = [...places.values()].filter(({ layer }) => layer !== undefined);
   const modules = new Set(inLayers.map(({ module }) => module));
   if (!modules.has('self_attn.q_proj.weight')) return undefined;
-  for (const part of new Set(Object.values(attentionParts).flat())) {
+  for (const part of [...biases, ...headNorms]) {
     const [isWanted, isThere] = [wanted.includes(part), modules.has(`self_attn.${part}`)];
     if (isWanted !== isThere && (isWanted || part.endsWith('.bias')))
       return [
