@@ -15,6 +15,7 @@ import {
   writePair,
 } from '../fixtures/checkpoints.js';
 import { cli, finished, startCli } from '../fixtures/cli.js';
+import { dense } from '../fixtures/dense.js';
 import { writeDistributed } from '../fixtures/distributed-files.js';
 import { fineTune } from '../fixtures/family.js';
 import { readTensors } from '../fixtures/merged.js';
@@ -363,7 +364,7 @@ describe('layerloom inspect', () => {
 
   it('takes the configuration of a model without one from --config', async () => {
     const root = temporaryDirectory();
-    const { tensors, config } = llama({ layers: 2 });
+    const { tensors, config } = dense();
     const run = writeDistributed(join(root, 'run'), { tensors });
     expect((await cli(['inspect', run])).stdout).not.toMatch(/architecture +llama/);
     const base = writeCheckpoint(join(root, 'base'), { tensors, config });

@@ -12,13 +12,14 @@ import {
   soup,
   verify,
 } from '../../src/index.js';
-import { fill, llama, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
+import { fill, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 import { weightsIn } from '../fixtures/contents.js';
+import { dense } from '../fixtures/dense.js';
 import { writeDistributed } from '../fixtures/distributed-files.js';
 
 const written = () => {
   const root = temporaryDirectory();
-  const model = (seed: number) => llama({ seed, layers: 2 });
+  const model = (seed: number) => dense({ seed });
   const base = writeCheckpoint(join(root, 'base'), model(1));
   writeFileSync(join(base, 'tokenizer_config.json'), '{"of": "base"}');
   writeFileSync(join(base, 'README.md'), '# The base');
@@ -110,13 +111,12 @@ it.each([
   ['hidden_size', 48, /says hidden_size 48, and .* has model\.layers\.0\.\w+norm\.weight \[/],
   ['vocab_size', 999, /says vocab_size 999, and .* has model\.embed_tokens\.weight \[/],
   ['intermediate_size', 999, /says intermediate_size 999, and .* has model\.layers\.0\.mlp\.\w+\.weight \[/],
-  ['num_attention_heads', 4, /says num_attention_heads 4, and .* has .*o_proj\.weight \[/],
+  ['head_dim', 2, /says num_attention_heads 4, and .* has .*o_proj\.weight \[/],
   ['vision_config', {}, /says that it has towers .*, and .* has none/],
   ['num_key_value_heads', 64, /says num_key_value_heads 64, and .* has .*k_proj\.weight \[/],
 ])('is refused if its %s is not the tensors’', async (key, value, message) => {
   const { root, a, b, config } = written();
-  const heads = { hidden_size: 4, num_attention_heads: 8, ...config };
-  const other = configWith(root, { ...heads, [key]: value, head_dim: 2 });
+  const other = configWith(root, { ...config, [key]: value });
   await expect(planMerge({ method: 'soup', models: [a, b] }, { config: other })).rejects.toThrow(message);
 });
 
@@ -138,25 +138,26 @@ it.each([
 it.each([
   ['qwen2', /says model_type qwen2, whose layers have self_attn\.q_proj\.bias, and .*plain has none/],
   ['qwen3', /whose layers have self_attn\.q_norm\.weight, and .*plain has none/],
+  ['gemma2', /whose layers have pre_feedforward_layernorm\.weight, and .*plain has none/],
 ])('is refused if it is of %s, and the weights are of Llama', async (family, message) => {
   const { root, config } = written();
-  const { tensors } = llama({ seed: 2, layers: 2 });
-  const plain = Object.fromEntries(Object.entries(tensors).filter(([name]) => !/[qk]_norm/.test(name)));
-  const model = writeDistributed(join(root, 'plain'), { tensors: plain });
+  const model = writeDistributed(join(root, 'plain'), { tensors: dense().tensors });
   const other = configWith(root, { ...config, model_type: family });
   await expect(relayout({ model }, { out: join(root, 'out'), config: other })).rejects.toThrow(message);
 });
 
 it('is refused if it is of Llama, and the weights are not, unless it says so', async () => {
   const { root, config = {} } = written();
-  const biases = ['q', 'k', 'v'].map((one) => [`model.layers.0.self_attn.${one}_proj.bias`, [16]] as const);
-  const tensors = {
-    ...llama({ seed: 2, layers: 2 }).tensors,
-    ...fill(Object.fromEntries(biases), 'BF16', 1),
-  };
-  const models = [2, 3].map((run) => writeDistributed(join(root, `biased-${run}`), { tensors }));
-  const planned = (more: object) =>
-    planMerge({ method: 'soup', models }, { config: configWith(root, { ...config, ...more }) });
+  const ofFamily = (family: 'qwen2' | 'qwen3') =>
+    [2, 3].map((run) =>
+      writeDistributed(join(root, `${family}-${run}`), { tensors: dense({ family, seed: run }).tensors }),
+    );
+  const [models, normed] = [ofFamily('qwen2'), ofFamily('qwen3')];
+  const planned = (more: object, of = models) =>
+    planMerge({ method: 'soup', models: of }, { config: configWith(root, { ...config, ...more }) });
+  await expect(planned({}, normed)).rejects.toThrow(
+    /layers have no self_attn\.q_norm\.weight, and .* has it/,
+  );
   await expect(planned({})).rejects.toThrow(/whose layers have no self_attn\.q_proj\.bias, and .* has it/);
   await expect(planned({ model_type: 'qwen2' })).resolves.toBeDefined();
   await expect(planned({ attention_bias: true })).resolves.toBeDefined();
@@ -164,7 +165,7 @@ it('is refused if it is of Llama, and the weights are not, unless it says so', a
 
 it('is judged by the layers of the language model, not by those of a tower', async () => {
   const { root, config } = written();
-  const text = Object.entries(llama({ seed: 2, layers: 2 }).tensors);
+  const text = Object.entries(dense({ seed: 2 }).tensors);
   const tower = [0, 1].map((layer) => `audio_tower.layers.${layer}.self_attn.q_proj.`);
   const shapes = tower.flatMap((stem) => [
     [`${stem}bias`, [16]] as const,
@@ -187,7 +188,7 @@ it('is judged by the layers of the language model, not by those of a tower', asy
 it('is doubted beside weights with other tensors in their layers', async () => {
   const { root, base, a, b } = written();
   const recipe = { method: 'soup', models: [a, b] } as const;
-  const { tensors, config = {} } = llama({ seed: 1, layers: 2 });
+  const { tensors, config = {} } = dense({ seed: 1 });
   const biased = fill({ 'model.layers.0.self_attn.q_proj.bias': [16] }, 'BF16', 1);
   const other = writeCheckpoint(join(root, 'biased'), { tensors: { ...tensors, ...biased }, config });
   const warningsOf = async (from: string) => (await planMerge(recipe, { config: from })).warnings.join('\n');
@@ -243,15 +244,9 @@ merges:
 });
 
 it('counts as read if the tensors contradict its tying', async () => {
-  const { root, config } = written();
-  const models = [2, 3].map((seed) => {
-    const { tensors } = llama({ seed, layers: 2 });
-    const shape = tensors['model.embed_tokens.weight']?.shape ?? [];
-    const head = fill({ 'lm_head.weight': [...shape] }, 'BF16', seed + 5);
-    return writeDistributed(join(root, `headed-${seed}`), { tensors: { ...tensors, ...head } });
-  });
+  const { root, a, b, config } = written();
   const tied = configWith(root, { ...config, tie_word_embeddings: true });
-  const { warnings } = await planMerge({ method: 'soup', models }, { config: tied });
+  const { warnings } = await planMerge({ method: 'soup', models: [a, b] }, { config: tied });
   expect(warnings.join()).toContain('is a head of its own');
   expect(warnings.join()).not.toMatch(/is not read|does not get/);
 });

@@ -118,26 +118,24 @@ export const withConfig = (checkpoint: CheckpointIndex, { index, texts }: GivenC
   };
 };
 
-const biases = ['q_proj.bias', 'k_proj.bias', 'v_proj.bias'];
-const headNorms = ['q_norm.weight', 'k_norm.weight'];
+const biases = ['q', 'k', 'v'].map((one) => `self_attn.${one}_proj.bias`);
+const headNorms = ['q', 'k'].map((one) => `self_attn.${one}_norm.weight`);
+const innerNorms = ['pre', 'post'].map((one) => `${one}_feedforward_layernorm.weight`);
 
-/**
- * Families with the biases and norms of attention that all their layers have, and the default of `head_dim`
- * if it is not `hidden_size` by heads. Others are not judged: latent attention has other sizes.
- */
-const attention: Readonly<Record<string, { readonly parts: readonly string[]; readonly headDim?: number }>> =
-  {
-    ...{ llama: { parts: [] }, mistral: { parts: [] }, mixtral: { parts: [] } },
-    ...{ gemma: { parts: [], headDim: 256 }, gemma2: { parts: [], headDim: 256 } },
-    gemma3_text: { parts: headNorms, headDim: 256 },
-    ...{ qwen2: { parts: biases }, qwen2_moe: { parts: biases } },
-    ...{ qwen3: { parts: headNorms, headDim: 128 }, qwen3_moe: { parts: headNorms } },
-  };
+/** Biases and norms in all layers of a family; its default `head_dim`, unless `hidden_size` by heads. */
+const traits: Readonly<Record<string, { readonly parts: readonly string[]; readonly headDim?: number }>> = {
+  ...{ llama: { parts: [] }, mistral: { parts: [] }, mixtral: { parts: [] } },
+  gemma: { parts: [], headDim: 256 },
+  gemma2: { parts: innerNorms, headDim: 256 },
+  gemma3_text: { parts: [...headNorms, ...innerNorms], headDim: 256 },
+  ...{ qwen2: { parts: biases }, qwen2_moe: { parts: biases } },
+  ...{ qwen3: { parts: headNorms, headDim: 128 }, qwen3_moe: { parts: headNorms } },
+};
 
-/** Returns the rows of some heads; undefined if the family's `head_dim` is unknown. */
+/** Undefined for other families: latent attention has other sizes. */
 const rowsOfHeads = (text: Config, count: number): number | undefined => {
   const { head_dim: given, hidden_size: hidden, num_attention_heads: heads } = text;
-  const known = ownValue(attention, String(text['model_type']));
+  const known = ownValue(traits, String(text['model_type']));
   if (known === undefined) return undefined;
   if (typeof given === 'number') return count * given;
   if (known.headDim !== undefined) return count * known.headDim;
@@ -231,21 +229,17 @@ export const checkFit = (checkpoint: CheckpointIndex, { file, index }: GivenConf
 /** Returns what shows that weights are of another family; undefined for unknown families. */
 const otherFamily = ({ places }: Architecture, text: Config): readonly [string, string] | undefined => {
   const family = String(text['model_type']);
-  const wanted = ownValue(attention, family)?.parts;
-  if (wanted === undefined || text['attention_bias'] === true || text['qkv_bias'] === false) return undefined;
-  // Towers are outside the layers.
+  const wanted = ownValue(traits, family)?.parts;
   const inLayers = [...places.values()].filter(({ layer }) => layer !== undefined);
   const modules = new Set(inLayers.map(({ module }) => module));
-  if (!modules.has('self_attn.q_proj.weight')) return undefined;
-  for (const part of [...biases, ...headNorms]) {
-    const [isWanted, isThere] = [wanted.includes(part), modules.has(`self_attn.${part}`)];
-    if (isWanted !== isThere && (isWanted || part.endsWith('.bias')))
-      return [
-        `model_type ${family}, whose layers have ${isWanted ? '' : 'no '}self_attn.${part}`,
-        isThere ? 'it' : 'none',
-      ];
-  }
-  return undefined;
+  if (wanted === undefined || !modules.has('self_attn.q_proj.weight')) return undefined;
+  const setsBiases = text['attention_bias'] === true || text['qkv_bias'] === false;
+  const part = [...(setsBiases ? [] : biases), ...headNorms, ...innerNorms].find(
+    (one) => wanted.includes(one) !== modules.has(one),
+  );
+  if (part === undefined) return undefined;
+  const isThere = modules.has(part);
+  return [`model_type ${family}, whose layers have ${isThere ? 'no ' : ''}${part}`, isThere ? 'it' : 'none'];
 };
 
 /** Versions of transformers pack experts differently, and keep different buffers. */
