@@ -7,7 +7,7 @@ export const invalidTorchFile = (file: string, reason: string): LayerloomError =
 /** True for verl's file of one process, which holds parts of tensors if there are several. */
 export const isOfRank = (file: string): boolean => /\bmodel_world_size_\d+_rank_\d+\.pt$/.test(file);
 
-/** verl's file of the model, beside its optimizer, if one process wrote it. */
+/** verl's model if there is one process. */
 export const fileOfOnlyRank = 'model_world_size_1_rank_0.pt';
 
 /** The remedy for the files of verl's processes. */
