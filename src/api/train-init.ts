@@ -41,8 +41,10 @@ export interface TrainingFiles {
   readonly run: TrainingRun;
   /** All runs. If there are several, each has a folder with its name. */
   readonly runs: readonly TrainingRun[];
-  /** Disk, memory and hours; absent unless the base is on this machine. */
+  /** Disk, memory and hours; absent unless the base can be read on this machine. */
   readonly estimate?: TrainingEstimate;
+  /** Why there is no estimate. */
+  readonly notEstimated?: string;
 }
 
 /**
@@ -88,6 +90,6 @@ export const trainInit = async (
     next: runs.length === 1 ? sequelOf(run) : sequelOfSweep,
     run,
     runs,
-    ...(estimate === undefined ? {} : { estimate }),
+    ...(typeof estimate === 'string' ? { notEstimated: estimate } : { estimate }),
   };
 };

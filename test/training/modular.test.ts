@@ -78,6 +78,23 @@ describe('simultaneous training', () => {
     expect(files).toContain('train_simultaneous.py');
   });
 
+  it('is estimated by its trained parameters, and without state where it keeps none', async () => {
+    const { estimate, run } = await init({ preset: 'math-1', way: 'freeze' });
+    const { task = 0, both = 0 } = run.partition?.parameters ?? {};
+    const { parameters = 0 } = estimate ?? {};
+    expect(task + both).toBeLessThan(parameters);
+    expect(estimate).toMatchObject({
+      memory: (4 * parameters + 12 * (task + both)) / 4,
+      checkpointBytes: 8 * 4 * parameters,
+      stateBytes: 2 * 8 * (task + both),
+    });
+    const sharded = await init({ preset: 'joint', way: 'simultaneous' });
+    expect(sharded.estimate).toMatchObject({ stateBytes: 0 });
+    const adapter = await init({ preset: 'math-1', way: 'freeze', method: 'lora' });
+    const whole = await init({ preset: 'joint', way: 'simultaneous', method: 'lora' });
+    expect(adapter.estimate?.checkpointBytes).toBeLessThan(whole.estimate?.checkpointBytes ?? 0);
+  });
+
   it('starts one process a device, which shard the model without accelerate', async () => {
     const start = async (parameters: Partial<TrainingParameters>) => {
       const { commands, files, config, run } = await init({

@@ -7,6 +7,7 @@ import { trainingPresets } from '../../src/study/paper/training.js';
 import { expertRuns } from '../../src/study/paper/training-runs.js';
 import { estimateOf, estimateText } from '../../src/study/training/estimate.js';
 import { trainers, trainingMethods } from '../../src/study/training/settings/choices.js';
+import { writeAdapter } from '../fixtures/adapters.js';
 import { llama, llamaShapes, temporaryDirectory, writeCheckpoint } from '../fixtures/checkpoints.js';
 
 const rowsFile = (): string => {
@@ -56,9 +57,10 @@ describe('before a run', () => {
       hours: expect.closeTo((8 * parameters * tokens) / (4 * 0.4 * 989e12) / 3600, 12),
     });
     expect(estimateText(estimate, 4)).toMatch(
-      /^Disk: .*8 checkpoints.*\nMemory: .*each of 4 devices.*\nTime: at most/,
+      /^Disk: .*8 checkpoints.*\nMemory: .*each of 4 devices.*\nTime: about/,
     );
-    expect(estimateText(await estimateOf([run], '/nowhere'), 4)).toMatch(/not known/);
+    expect(estimateText(await estimateOf([run], '/nowhere'), 4)).toMatch(/not known: .*not on this machine/);
+    expect(estimateText(estimate, 1)).toContain('1 H100 reaches 40 %');
   });
 
   it('adapters and sweeps are estimated too', async () => {
@@ -71,6 +73,19 @@ describe('before a run', () => {
     const parametersOf = { preset: 'math-1', base, set: { seed: [1, 2] } };
     const sweep = await trainInit(parametersOf, { out: join(temporaryDirectory(), 'sweep') });
     expect(sweep.estimate).toMatchObject({ checkpoints: 16, stateBytes: 4 * 8 * parameters });
+  });
+
+  it('a base without the modules that LoRA adapts, or that is an adapter, is said', async () => {
+    const base = join(temporaryDirectory(), 'base');
+    const { tensors, ...rest } = llama({ layers: 2 });
+    const renamed = Object.entries(tensors).map(([name, tensor]) => [name.replace('_proj', '_mix'), tensor]);
+    writeCheckpoint(base, { ...rest, tensors: Object.fromEntries(renamed) });
+    const { estimate, run } = await init({ preset: 'math-1', base, method: 'lora' });
+    expect(estimateText(estimate ?? '', 1)).toMatch(/^Disk: not known, since no module/);
+    writeFileSync(join(base, 'model.safetensors'), 'broken');
+    expect(await estimateOf([run], base)).toMatch(/model\.safetensors/);
+    const adapter = writeAdapter(join(temporaryDirectory(), 'adapter'));
+    expect(await estimateOf([run], adapter)).toMatch(/adapter/);
   });
 });
 

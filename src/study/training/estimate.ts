@@ -1,6 +1,9 @@
+import { LayerloomError, reasonOf } from '../../core/base/errors/errors.js';
 import { counted, formatBytes, formatSeconds } from '../../core/base/format.js';
+import { adaptedBy } from '../../core/measure/partition/partition.js';
 import { openModel } from '../../core/models/reading/read-model.js';
 import { choices } from './settings/choices.js';
+import { canResume } from './settings/resume.js';
 import type { TrainingRun } from './settings/training-run.js';
 
 /** Resources of runs, estimated from the base's shapes before anything is trained. */
@@ -8,12 +11,12 @@ export interface TrainingEstimate {
   readonly parameters: number;
   /** Bytes of weights, gradients and AdamW on each device, without activations; null for LoRA. */
   readonly memory: number | null;
-  /** Number of checkpoints of all runs, and their bytes. */
+  /** Number of checkpoints of all runs, and their bytes; null if no tensor has a name that LoRA adapts. */
   readonly checkpoints: number;
-  readonly checkpointBytes: number;
-  /** Bytes of AdamW's state, which the last two checkpoints of each run keep. */
-  readonly stateBytes: number;
-  /** At most, one run after another, since no sample is longer than the sequence length; null on a processor. */
+  readonly checkpointBytes: number | null;
+  /** Bytes of AdamW's state, which the last two checkpoints keep of each run that can resume. */
+  readonly stateBytes: number | null;
+  /** Runs follow one another, samples are full, and products of attention are left out; null on a processor. */
   readonly hours: number | null;
 }
 
@@ -23,25 +26,40 @@ const flopsOfDevice = 0.4 * 989e12;
 /** FLOP a parameter and token. Activations are computed again; frozen weights need no gradient. */
 const flopsOf = { full: 8, lora: 6 } as const;
 
-/** @returns undefined unless the base is on this machine */
+/** @returns why not, unless the base can be read on this machine */
 export const estimateOf = async (
   runs: readonly TrainingRun[],
   base: string,
-): Promise<TrainingEstimate | undefined> => {
+): Promise<TrainingEstimate | string> => {
   const tensors = await openModel(base).then(
     (model) => [...model.tensors],
-    () => undefined,
+    (error: unknown) =>
+      error instanceof LayerloomError && error.code === 'MODEL_NOT_FOUND'
+        ? 'the base is not on this machine'
+        : reasonOf(error),
   );
-  if (tensors === undefined) return undefined;
+  if (typeof tensors === 'string') return tensors;
   const shapes = tensors.map(([name, { shape }]) => ({ name, shape }));
   const parameters = sumOf(shapes.map(({ shape }) => shape.reduce((a, b) => a * b, 1)));
-  const trainedIn = ({ lora }: TrainingRun): number =>
-    lora === undefined
-      ? parameters
-      : lora.rank *
+  const trainedIn = ({ lora, part }: TrainingRun): number => {
+    const { partition, side } = part ?? {};
+    if (lora !== undefined) {
+      const targets =
+        partition === undefined || side === undefined
+          ? choices.lora.targets.map((target) => `.${target}.weight`)
+          : adaptedBy(partition, side).map((module) => `${module}.weight`);
+      const isTarget = (name: string) => targets.some((target) => name.endsWith(target));
+      return (
+        lora.rank *
         sumOf(
           shapes.flatMap(({ name, shape }) => (isTarget(name) && shape.length === 2 ? [sumOf(shape)] : [])),
-        );
+        )
+      );
+    }
+    if (partition === undefined) return parameters;
+    const { task, language, both } = partition.parameters;
+    return both + (side === undefined ? task + language : partition.parameters[side]);
+  };
   const [run] = runs;
   const countOf = ({ steps, stepsPerCheckpoint }: TrainingRun) => Math.ceil(steps / stepsPerCheckpoint);
   const secondsOf = ({ lora, steps, row, devices }: TrainingRun): number =>
@@ -51,34 +69,41 @@ export const estimateOf = async (
       row.batchSize *
       row.sequenceLength) /
     (devices * flopsOfDevice);
+  const isKnown = runs.every((one) => trainedIn(one) > 0);
   return {
     parameters,
-    memory: run === undefined || run.lora !== undefined ? null : (16 * parameters) / run.devices,
+    memory:
+      run === undefined || run.lora !== undefined
+        ? null
+        : (4 * parameters + 12 * trainedIn(run)) / run.devices,
     checkpoints: sumOf(runs.map(countOf)),
-    checkpointBytes: sumOf(runs.map((one) => 4 * trainedIn(one) * countOf(one))),
-    stateBytes: sumOf(runs.map((one) => 8 * trainedIn(one) * Math.min(2, countOf(one)))),
+    checkpointBytes: isKnown
+      ? sumOf(runs.map((one) => 4 * (one.lora === undefined ? parameters : trainedIn(one)) * countOf(one)))
+      : null,
+    stateBytes: isKnown
+      ? sumOf(runs.map((one) => (canResume(one) ? 8 * trainedIn(one) * Math.min(2, countOf(one)) : 0)))
+      : null,
     hours: runs.some(({ cpu }) => cpu) ? null : sumOf(runs.map(secondsOf)) / 3600,
   };
 };
 
 const sumOf = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0);
 
-const isTarget = (name: string): boolean =>
-  choices.lora.targets.some((target) => name.endsWith(`.${target}.weight`));
-
 /** Says the estimate with its assumptions. */
-export const estimateText = (estimate: TrainingEstimate | undefined, devices: number): string => {
-  if (estimate === undefined) return 'Disk and hours: not known, since the base is not on this machine.';
+export const estimateText = (estimate: TrainingEstimate | string, devices: number): string => {
+  if (typeof estimate === 'string') return `Disk and hours: not known: ${estimate}.`;
   const { memory, checkpoints, checkpointBytes, stateBytes, hours } = estimate;
   return [
-    `Disk: ${formatBytes(checkpointBytes + stateBytes)}, for ${counted(checkpoints, 'checkpoint')} (${formatBytes(checkpointBytes)}) and the state of AdamW beside the last two of a run (${formatBytes(stateBytes)}).`,
+    checkpointBytes === null || stateBytes === null
+      ? 'Disk: not known, since no module of the base has a name that LoRA adapts here.'
+      : `Disk: ${formatBytes(checkpointBytes + stateBytes)}, for ${counted(checkpoints, 'checkpoint')} (${formatBytes(checkpointBytes)})${stateBytes === 0 ? ', without the state of AdamW' : ` and the state of AdamW beside the last two of a run (${formatBytes(stateBytes)})`}.`,
     ...(memory === null
       ? []
       : [`Memory: ${formatBytes(memory)} on each of ${counted(devices, 'device')}, and activations.`]),
     ...(hours === null
       ? []
       : [
-          `Time: at most ${formatSeconds(3600 * hours)}, if ${counted(devices, 'H100')} reach 40 % of 989 TFLOP/s each (assumed, not measured).`,
+          `Time: about ${formatSeconds(3600 * hours)} without attention's products, if samples are full and ${counted(devices, 'H100')} ${devices === 1 ? 'reaches' : 'reach'} 40 % of 989 TFLOP/s each (assumed, not measured).`,
         ]),
   ].join('\n');
 };

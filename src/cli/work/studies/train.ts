@@ -33,7 +33,7 @@ export const trainStatusCommand = async ({
 
 const mostListed = 20;
 
-const describeTraining = ({ out, files, commands, next, run, runs, estimate }: TrainingFiles): string =>
+const describeTraining = ({ out, files, commands, next, run, runs, ...estimated }: TrainingFiles): string =>
   [
     `${run.preset.title} ${runs.length > 1 ? `${runs.length} runs: ` : ''}${run.steps} steps, a checkpoint every ${run.stepsPerCheckpoint}.`,
     ...(runs.length > 1
@@ -43,7 +43,7 @@ const describeTraining = ({ out, files, commands, next, run, runs, estimate }: T
         ]
       : []),
     `written: ${out}${runs.length > 1 ? '' : ` (${files.join(', ')})`}`,
-    estimateText(estimate, run.devices),
+    estimateText(estimated.estimate ?? `${estimated.notEstimated}`, run.devices),
     runs.length > 1 ? 'Next:' : 'Next, in that directory:',
     ...commands.map(([command, purpose]) => `  ${command}    # ${purpose}`),
     ...(runs.length > 1
