@@ -84,7 +84,7 @@ const dataOf = async (
     };
   } catch (error) {
     if (!(error instanceof LayerloomError)) throw error;
-    if (error.code !== 'DATA_MISSING' && error.code !== 'DATA_INVALID') throw error;
+    if (!['DATA_MISSING', 'DATA_INVALID', 'READ_FAILED'].includes(error.code)) throw error;
     const state = error.code === 'DATA_MISSING' ? 'missing' : 'invalid';
     return { state, problems: 0, reason: error.message };
   }

@@ -53,6 +53,15 @@ describe('a directory of local data', () => {
       expect(await stateOf(data, task)).toMatchObject({ state: 'there', problems: 57 * 2 });
   });
 
+  it('may hold a directory in place of a file, which is named', async () => {
+    const data = writeMgsm(temporaryDirectory(), 20);
+    mkdirSync(join(data, 'mgsm_fr.tsv'));
+    expect(await stateOf(data, 'layerloom_mgsm_fr')).toMatchObject({
+      state: 'invalid',
+      reason: expect.stringMatching(/mgsm_fr\.tsv.*is a directory/),
+    });
+  });
+
   it('is refused where it is none', async () => {
     await expect(checkTaskData('/no/such/directory')).rejects.toThrow('does not exist');
   });

@@ -1,14 +1,11 @@
-import { readFile } from 'node:fs/promises';
 import { LayerloomError } from '../../../../core/base/errors/errors.js';
 import { itemAt } from '../../../../core/base/errors/lookup.js';
+import { readLines } from './json-rows.js';
 
 export interface FloresRow {
   readonly source: string;
   readonly target: string;
 }
-
-const linesOf = async (file: string): Promise<readonly string[]> =>
-  (await readFile(file, 'utf8')).replace(/\r?\n$/, '').split(/\r?\n/);
 
 /**
  * Reads parallel files with one sentence a line.
@@ -16,7 +13,7 @@ const linesOf = async (file: string): Promise<readonly string[]> =>
  * @throws DATA_INVALID for different numbers of lines, or an empty line
  */
 export const readFlores = async (source: string, target: string): Promise<readonly FloresRow[]> => {
-  const [sources, targets] = await Promise.all([linesOf(source), linesOf(target)]);
+  const [sources, targets] = await Promise.all([readLines(source), readLines(target)]);
   if (sources.length !== targets.length)
     throw new LayerloomError('DATA_INVALID', {
       file: target,

@@ -1,7 +1,16 @@
-import { readFile } from 'node:fs/promises';
 import type * as z from 'zod';
 import { LayerloomError, reasonOf } from '../../../../core/base/errors/errors.js';
+import { reading } from '../../../../core/base/files/writing.js';
+import { readSmallFile } from '../../../../core/models/checkpoint/files/small-file.js';
 import { parseJson } from '../../../../core/texts/json.js';
+
+/** Reads a data file of a user. @throws READ_FAILED, also for a directory */
+export const readText = async (file: string): Promise<string> =>
+  (await reading(file, () => readSmallFile(file))).toString();
+
+/** @throws READ_FAILED */
+export const readLines = async (file: string): Promise<readonly string[]> =>
+  (await readText(file)).replace(/\r?\n$/, '').split(/\r?\n/);
 
 /**
  * Reads JSON lines and keeps the columns of `schema`.
@@ -9,7 +18,7 @@ import { parseJson } from '../../../../core/texts/json.js';
  * @throws DATA_INVALID for the first invalid line
  */
 export const readJsonRows = async <Row>(file: string, schema: z.ZodType<Row>): Promise<Row[]> => {
-  const lines = (await readFile(file, 'utf8')).replace(/\r?\n$/, '').split(/\r?\n/);
+  const lines = await readLines(file);
   return lines.map((line, index) => {
     const fail = (reason: string, cause?: unknown) =>
       new LayerloomError('DATA_INVALID', { file, line: index + 1, reason }, { cause });

@@ -1,9 +1,8 @@
-import { readFile } from 'node:fs/promises';
 import * as z from 'zod';
 import { LayerloomError, reasonOf } from '../../../../core/base/errors/errors.js';
 import { itemAt } from '../../../../core/base/errors/lookup.js';
 import { parseJson } from '../../../../core/texts/json.js';
-import { readJsonRows } from './json-rows.js';
+import { readJsonRows, readLines, readText } from './json-rows.js';
 
 /**
  * A row of MGSM with the fields of `juletxara/mgsm`. Problems have no worked answer. `equation_solution` is
@@ -22,7 +21,7 @@ export interface MgsmRow {
  * @throws DATA_INVALID for the first invalid line
  */
 export const readProblems = async (file: string): Promise<readonly MgsmRow[]> => {
-  const lines = (await readFile(file, 'utf8')).replace(/\r?\n$/, '').split(/\r?\n/);
+  const lines = await readLines(file);
   return lines.map((text, index) => {
     const [question = '', answer = '', ...more] = text.split('\t');
     // Removes thousands separators: the harness and the hub write 2125 for 2,125.
@@ -77,7 +76,7 @@ export const readExemplars = async (
   file: string,
   language: string,
 ): Promise<readonly MgsmRow[] | undefined> => {
-  const parsed = exemplars.safeParse(readJson(file, await readFile(file, 'utf8')));
+  const parsed = exemplars.safeParse(readJson(file, await readText(file)));
   if (!parsed.success) {
     const { path, message } = itemAt(parsed.error.issues, 0);
     throw new LayerloomError('DATA_INVALID', { file, reason: `${path.join('.')}: ${message}` });
