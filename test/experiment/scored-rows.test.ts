@@ -198,6 +198,34 @@ describe('problems that a model was trained on', () => {
 describe('scores by which experts were chosen', () => {
   const caveat = /chosen among checkpoints by their scores in mgsm_direct_sw \(problems 200-209\)/;
 
+  it('are not said in cards of merges that hold what a user wrote, which are kept', async () => {
+    const { file, out } = study();
+    const made = await runExperiment(file, { out });
+    const pair = 'swahili/math-1+swh-1/';
+    const names = made.merges.flatMap(({ name }) => (name.startsWith(pair) ? [name.slice(pair.length)] : []));
+    const [, second = '', third = ''] = names.toSorted();
+    const at = (merge: string, name: string) => join(out, 'swahili', 'math-1+swh-1', merge, name);
+    writeFileSync(at('default', 'my-eval.json'), '{}');
+    const first = readFileSync(at('default', 'README.md'), 'utf8');
+    const edited = at(second, 'README.md');
+    writeFileSync(edited, `${readFileSync(edited, 'utf8')}mine\n`);
+    writeFileSync(
+      file,
+      readFileSync(file, 'utf8').replace('"tasks"', `"selected_by":{"${task}":"0-49"},"tasks"`),
+    );
+    const { merges, warnings } = await runExperiment(file, { out, resume: true });
+    expect(merges.every(({ state, weights }) => state === 'done' && weights !== undefined)).toBe(true);
+    expect(warnings.filter((warning) => warning.includes('without the note'))).toEqual([
+      expect.stringMatching(/default .*my-eval\.json/),
+      expect.stringMatching(/^(?!.*default).*README\.md/),
+    ]);
+    expect(readFileSync(at('default', 'README.md'), 'utf8')).toBe(first);
+    expect(readFileSync(at('default', 'my-eval.json'), 'utf8')).toBe('{}');
+    expect(readFileSync(edited, 'utf8')).toMatch(/mine\n$/);
+    const other = at(third, 'README.md');
+    expect(readFileSync(other, 'utf8')).toContain('chosen among checkpoints');
+  });
+
   it.each([
     ['some of the same problems', '205-214', true],
     ['other problems', '210-219', false],

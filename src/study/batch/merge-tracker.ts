@@ -7,11 +7,13 @@ import { withCode } from '../../core/base/files/writing.js';
 import { refusedNonFinite } from '../../core/engine/compute/measures/non-finite.js';
 import type { InputFiles } from '../../core/engine/input-files.js';
 import type { Link } from '../../core/engine/output/link.js';
+import { foreignFiles } from '../../core/engine/output/output.js';
 import type { Run } from '../../core/engine/run.js';
 import { readWrittenRecord } from '../../core/measure/verification/written-record.js';
 import { statementName } from '../../core/models/checkpoint/files/file-names.js';
 import type { PlanOptions } from '../../core/plan/compile/plan-recipe.js';
 import { sourcesOfTensors } from '../../core/plan/operands.js';
+import type { PlannedInput } from '../../core/plan/plan.js';
 import { idByPath } from '../../core/tensor/stored-tensor.js';
 import { weightsOfShards } from '../store/files/weights.js';
 import type { ShardStore } from '../store/shard-store.js';
@@ -196,19 +198,10 @@ export class MergeTracker {
       const out = join(this.#options.out, merge.merge.name);
       try {
         const inputs = plannedInputsOf(merge, this.#plan);
-        const isKept =
-          (await isAssembled(out, merge.shards, this.#store, inputs)) &&
-          (await hasNotes(out, this.#options.cardNotes));
-        if (!isKept) {
-          const assembled = {
-            inputs,
-            shards: merge.shards,
-            plan: () => planOf(merge, this.#plan, this.#options),
-          };
-          this.warnings.push(
-            ...(await assemble(assembled, out, this.#store, this.#inputs, this.#link, this.#digests)),
-          );
-        } else if (this.#digests !== undefined && !(await exists(join(out, statementName))))
+        const isThere = await isAssembled(out, merge.shards, this.#store, inputs);
+        const isCurrent = isThere && (await hasNotes(out, this.#options.cardNotes));
+        const isKept = isCurrent || !(await this.#assemble(merge, inputs, out, isThere));
+        if (isKept && this.#digests !== undefined && !(await exists(join(out, statementName))))
           await writeStatement(out, await readWrittenRecord(out), this.#run);
         this.done += 1;
         const outcome = this.#outcomeOf(merge, 'done');
@@ -219,6 +212,29 @@ export class MergeTracker {
         await this.#fail(merge, error);
       }
     });
+  }
+
+  /** @returns false if the merge is there, and only its card is old, but holds what a user wrote */
+  async #assemble(
+    merge: PlannedMerge<BatchMerge>,
+    inputs: readonly PlannedInput[],
+    out: string,
+    isThere: boolean,
+  ): Promise<boolean> {
+    const assembled = { inputs, shards: merge.shards, plan: () => planOf(merge, this.#plan, this.#options) };
+    try {
+      this.warnings.push(
+        ...(await assemble(assembled, out, this.#store, this.#inputs, this.#link, this.#digests)),
+      );
+      return true;
+    } catch (error) {
+      if (!isThere || !(error instanceof LayerloomError) || error.code !== 'OUTPUT_NOT_OURS') throw error;
+      const others = await foreignFiles(out);
+      this.warnings.push(
+        `the model card of ${merge.merge.name} was kept, without the note on scored problems, since a user wrote ${others.join(', ')} in that folder`,
+      );
+      return false;
+    }
   }
 
   async #fail(merge: PlannedMerge<BatchMerge>, error: unknown): Promise<void> {
