@@ -234,6 +234,7 @@ describe('scores by which experts were chosen', () => {
     await runExperiment(file, { out });
     const card = readFileSync(join(out, 'swahili', 'math-1+swh-1', 'default', 'README.md'), 'utf8');
     expect(card).toContain('chosen among checkpoints by their scores in mgsm_direct_sw (problems 200-209)');
+    expect(card).toMatch(/^The experts were chosen .*; report others\.$/m);
     await evaluateExperiment(out, { lmEval });
     const { tables, warnings } = await scoreTables(out);
     expect(caveat.test(warnings.join('\n'))).toBe(isSaid);

@@ -25,7 +25,7 @@ export const selectedNote = (evaluate: unknown): string | undefined => {
   const tasks = selectedIn(evaluate).map(([task, rows]) => `${task} (${wordsOf(rows)})`);
   return tasks.length === 0
     ? undefined
-    : `The experts were chosen among checkpoints by their scores in ${tasks.join(', ')}. Scores of the merge on these problems are too high; report others.`;
+    : `The experts were chosen among checkpoints by their scores in ${tasks.join(', ')}. Scores of the merge on these problems are too high; report others`;
 };
 
 const wordsOf = (rows: string): string => (rows === 'all' ? 'all problems' : `problems ${rows}`);

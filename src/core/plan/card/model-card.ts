@@ -25,6 +25,8 @@ export interface CardContent {
   readonly inputs: readonly CheckpointIndex[];
   readonly recipe: CompleteRecipe;
   readonly notes: readonly string[];
+  /** Notes on scores, each a sentence or more without the last full stop. */
+  readonly scoreNotes: readonly string[];
   readonly picture: LayerPicture;
   readonly config: Readonly<Record<string, unknown>> | undefined;
   readonly sideFiles: readonly string[];
@@ -86,12 +88,13 @@ const rangeOf = (layers: Origin['layers']): string =>
 const inWords = (names: readonly string[]): string =>
   names.length < 2 ? names.join() : `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`;
 
-const recipeText = ({ recipe, notes, plugins }: CardContent): string[] => [
+const recipeText = ({ recipe, notes, scoreNotes, plugins }: CardContent): string[] => [
   'Recipe:',
   '',
   ...fenced('yaml', recipeYaml(recipe)),
   '',
   ...(notes.length === 0 ? [] : [`Found from the models: ${markdownText(notes.join('; '))}.`, '']),
+  ...scoreNotes.flatMap((note) => [`${markdownText(note)}.`, '']),
   `\`${layerloomCommand('merge', 'README.md', '-o', 'merged', ...(plugins.length === 0 ? [] : (['--plugin', 'FILE'] as const)))}\` merges this again, to the same bytes. A model that is written as \`./NAME\` must lie beside the recipe's file.`,
   ...(plugins.length === 0
     ? []
