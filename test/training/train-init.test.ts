@@ -56,11 +56,11 @@ describe('before a run', () => {
       stateBytes: 2 * 8 * parameters,
       hours: expect.closeTo((8 * parameters * tokens) / (4 * 0.4 * 989e12) / 3600, 12),
     });
-    expect(estimateText(estimate, 4)).toMatch(
+    expect(estimateText(estimate ?? '', 4)).toMatch(
       /^Disk: .*8 checkpoints.*\nMemory: .*each of 4 devices.*\nTime: about/,
     );
     expect(estimateText(await estimateOf([run], '/nowhere'), 4)).toMatch(/not known: .*not on this machine/);
-    expect(estimateText(estimate, 1)).toContain('1 H100 reaches 40 %');
+    expect(estimateText(estimate ?? '', 1)).toContain('1 H100 reaches 40 %');
   });
 
   it('adapters and sweeps are estimated too', async () => {
