@@ -182,7 +182,7 @@ describe('a bundle of a stranger', () => {
     closeSync(out);
     expect(statSync(file).size).toBeGreaterThan(250e6);
     expect(await refusal(file)).toMatch(/more than 500000 files/);
-  }, 120_000);
+  }, 600_000);
 
   it('replaces nothing that exists, and reads regular files alone', async () => {
     const root = temporaryDirectory();
