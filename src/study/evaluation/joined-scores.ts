@@ -41,8 +41,8 @@ export const joinScores = (task: string, runs: readonly Run[]): JoinedScores => 
   const fold = taskOf(task)?.sameAnswer ?? ((text: string) => text);
   for (const metric of binary) {
     for (const [name, column] of passes(metric, means.get(metric), runs.length)) columns.set(name, column);
-    if (haveOneRight(metric, runs, fold))
-      columns.set(`maj@${runs.length}${filterOf(metric)}`, majority(metric, runs, fold));
+    const voted = majority(metric, runs, fold);
+    if (voted !== undefined) columns.set(`maj@${runs.length}${filterOf(metric)}`, voted);
   }
   return { columns, variances, figures: figuresOf(columns, binary) };
 };
@@ -129,68 +129,55 @@ export const passAt = (k: number, n: number, c: number): number => {
 /** Answers that a filter of the harness did not find. They are wrong, and take no part in a vote. */
 const notFound = ['', '[invalid]'];
 
-interface Votes {
+/** Equal answers to a problem. */
+interface Vote {
   count: number;
-  /** The score of the last of these answers. */
-  score: number;
-  last: number;
+  readonly score: number;
 }
 
-/** True if every problem has answers, all right ones are one, and no wrong one equals it. */
-const haveOneRight = (metric: string, runs: readonly Run[], fold: (text: string) => string): boolean => {
+/**
+ * Counts equal answers to a problem, which then have one score.
+ *
+ * @returns undefined if an answer was not extracted, equal ones differ in score, or several are right
+ */
+const votesOf = (
+  metric: string,
+  outcomes: readonly Outcome[],
+  fold: (text: string) => string,
+): readonly Vote[] | undefined => {
   const filter = filterOf(metric).slice(1);
-  return itemAt(runs, 0).every((_, at) => {
-    const scores = new Map<string, unknown>();
-    let right: string | undefined;
-    return runs.every((run) => {
-      const { answers, scores: of } = itemAt(run, at);
-      const [answer, score] = [ownValue(answers, filter), ownValue(of, metric)];
-      if (answer === undefined) return false;
-      const text = fold(answer);
-      if (scores.has(text)) return scores.get(text) === score;
-      scores.set(text, score);
-      if (score !== 1) return true;
-      const isFirst = right === undefined;
-      right = text;
-      return isFirst;
-    });
-  });
+  const [votes, folded] = [new Map<string, Vote>(), new Map<string, string>()];
+  for (const { answers, scores } of outcomes) {
+    const answer = ownValue(answers, filter);
+    if (answer === undefined) return undefined;
+    const text = folded.get(answer) ?? fold(answer);
+    folded.set(answer, text);
+    const score = ownValue(scores, metric) as number;
+    const vote = votes.get(text) ?? { count: 0, score };
+    if (vote.score !== score) return undefined;
+    if (text !== '' && !notFound.includes(answer)) vote.count += 1;
+    votes.set(text, vote);
+  }
+  const all = [...votes.values()];
+  return all.filter(({ score }) => score === 1).length > 1 ? undefined : all;
 };
 
-/** Returns the majority's score of each problem. */
-const majority = (metric: string, runs: readonly Run[], fold: (text: string) => string): ScoreColumn => {
-  const filter = filterOf(metric).slice(1);
-  return plain(
-    Float64Array.from(itemAt(runs, 0), (_, at) => {
-      const byText = new Map<string, Votes>();
-      for (const [run, outcomes] of runs.entries()) {
-        const { answers, scores } = itemAt(outcomes, at);
-        const text = ownValue(answers, filter) as string;
-        addTo(byText, text, { count: 1, score: ownValue(scores, metric) as number, last: run });
-      }
-      const votes = new Map<string, Votes>();
-      for (const [text, own] of byText) {
-        const same = fold(text);
-        if (!notFound.includes(text) && same !== '') addTo(votes, same, own);
-      }
-      const most = Math.max(0, ...[...votes.values()].map(({ count }) => count));
-      const winners = [...votes.values()].filter(({ count }) => count === most);
-      return winners.reduce((sum, winner) => sum + winner.score, 0) / Math.max(1, winners.length);
-    }),
-  );
-};
-
-const addTo = (votes: Map<string, Votes>, text: string, own: Votes): void => {
-  const before = votes.get(text);
-  if (before === undefined) {
-    votes.set(text, own);
-    return;
+/** Returns the majority's score of each problem; undefined if votes on one cannot be counted. */
+const majority = (
+  metric: string,
+  runs: readonly Run[],
+  fold: (text: string) => string,
+): ScoreColumn | undefined => {
+  const sums = new Float64Array(itemAt(runs, 0).length);
+  for (let at = 0; at < sums.length; at += 1) {
+    const outcomes = runs.map((run) => itemAt(run, at));
+    const votes = votesOf(metric, outcomes, fold);
+    if (votes === undefined) return undefined;
+    const most = Math.max(1, ...votes.map(({ count }) => count));
+    const winners = votes.filter(({ count }) => count === most);
+    sums[at] = winners.reduce((sum, { score }) => sum + score, 0) / Math.max(1, winners.length);
   }
-  before.count += own.count;
-  if (own.last > before.last) {
-    before.last = own.last;
-    before.score = own.score;
-  }
+  return plain(sums);
 };
 
 /** Returns the means of binary and derived metrics over problems, with their standard errors. */
