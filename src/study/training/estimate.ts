@@ -1,7 +1,7 @@
 import { LayerloomError, reasonOf } from '../../core/base/errors/errors.js';
-import { counted, formatBytes, formatSeconds } from '../../core/base/format.js';
 import { adaptedBy } from '../../core/measure/partition/partition.js';
 import { openModel } from '../../core/models/reading/read-model.js';
+import { elementsOf, type Shape } from '../../core/tensor/reference.js';
 import { choices } from './settings/choices.js';
 import { canResume } from './settings/resume.js';
 import type { TrainingRun } from './settings/training-run.js';
@@ -39,27 +39,9 @@ export const estimateOf = async (
         : reasonOf(error),
   );
   if (typeof tensors === 'string') return tensors;
-  const shapes = tensors.map(([name, { shape }]) => ({ name, shape }));
-  const parameters = sumOf(shapes.map(({ shape }) => shape.reduce((a, b) => a * b, 1)));
-  const trainedIn = ({ lora, part }: TrainingRun): number => {
-    const { partition, side } = part ?? {};
-    if (lora !== undefined) {
-      const targets =
-        partition === undefined || side === undefined
-          ? choices.lora.targets.map((target) => `.${target}.weight`)
-          : adaptedBy(partition, side).map((module) => `${module}.weight`);
-      const isTarget = (name: string) => targets.some((target) => name.endsWith(target));
-      return (
-        lora.rank *
-        sumOf(
-          shapes.flatMap(({ name, shape }) => (isTarget(name) && shape.length === 2 ? [sumOf(shape)] : [])),
-        )
-      );
-    }
-    if (partition === undefined) return parameters;
-    const { task, language, both } = partition.parameters;
-    return both + (side === undefined ? task + language : partition.parameters[side]);
-  };
+  const shapes = new Map(tensors.map(([name, { shape }]) => [name, shape] as const));
+  const parameters = sumOf([...shapes.values()].map(elementsOf));
+  const trainedIn = (one: TrainingRun) => trainedParameters(one, shapes, parameters);
   const [run] = runs;
   const countOf = ({ steps, stepsPerCheckpoint }: TrainingRun) => Math.ceil(steps / stepsPerCheckpoint);
   const secondsOf = ({ lora, steps, row, devices }: TrainingRun): number =>
@@ -87,23 +69,26 @@ export const estimateOf = async (
   };
 };
 
-const sumOf = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0);
-
-/** Says the estimate with its assumptions. */
-export const estimateText = (estimate: TrainingEstimate | string, devices: number): string => {
-  if (typeof estimate === 'string') return `Disk and hours: not known: ${estimate}.`;
-  const { memory, checkpoints, checkpointBytes, stateBytes, hours } = estimate;
-  return [
-    checkpointBytes === null || stateBytes === null
-      ? 'Disk: not known, since no module of the base has a name that LoRA adapts here.'
-      : `Disk: ${formatBytes(checkpointBytes + stateBytes)}, for ${counted(checkpoints, 'checkpoint')} (${formatBytes(checkpointBytes)})${stateBytes === 0 ? ', without the state of AdamW' : ` and the state of AdamW beside the last two of a run (${formatBytes(stateBytes)})`}.`,
-    ...(memory === null
-      ? []
-      : [`Memory: ${formatBytes(memory)} on each of ${counted(devices, 'device')}, and activations.`]),
-    ...(hours === null
-      ? []
-      : [
-          `Time: about ${formatSeconds(3600 * hours)} without attention's products, if samples are full and ${counted(devices, 'H100')} ${devices === 1 ? 'reaches' : 'reach'} 40 % of 989 TFLOP/s each (assumed, not measured).`,
-        ]),
-  ].join('\n');
+/** Returns how many parameters a run trains: all, a side of its partition, or LoRA's factors. */
+const trainedParameters = (
+  { lora, part }: TrainingRun,
+  shapes: ReadonlyMap<string, Shape>,
+  all: number,
+): number => {
+  const { partition, side } = part ?? {};
+  if (lora !== undefined) {
+    const targets =
+      partition === undefined || side === undefined
+        ? choices.lora.targets.map((target) => `.${target}.weight`)
+        : adaptedBy(partition, side).map((module) => `${module}.weight`);
+    const adapted = [...shapes].filter(
+      ([name, shape]) => shape.length === 2 && targets.some((target) => name.endsWith(target)),
+    );
+    return lora.rank * sumOf(adapted.map(([, shape]) => sumOf(shape)));
+  }
+  if (partition === undefined) return all;
+  const { task, language, both } = partition.parameters;
+  return both + (side === undefined ? task + language : partition.parameters[side]);
 };
+
+const sumOf = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0);

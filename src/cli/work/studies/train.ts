@@ -3,10 +3,10 @@ import { type TrainingStatus, trainingStatus } from '../../../api/training-statu
 import { layerloomCommand } from '../../../core/base/errors/command-line.js';
 import { LayerloomError } from '../../../core/base/errors/errors.js';
 import { plainTable } from '../../../core/base/table.js';
-import { estimateText } from '../../../study/training/estimate.js';
 import { runStates } from '../../../study/training/run-state.js';
 import type { TrainingParameters } from '../../../study/training/settings/training-settings.js';
 import type { OutputOptions } from '../../options/output.js';
+import { estimateText } from '../../text/studies/estimate-text.js';
 import { show } from '../running/show.js';
 
 export const trainInitCommand = async ({
