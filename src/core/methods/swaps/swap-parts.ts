@@ -15,7 +15,7 @@ type Role = (typeof roles)[number];
 
 const isRole = (of: ModelInput): of is Role => roles.some((role) => role === of);
 
-/** Parameters, besides counts, that divide a swap's output. */
+/** Parameters that divide a swap's output and are not counts. */
 export interface Dividing {
   readonly task?: ModelInput | undefined;
   readonly language?: ModelInput | undefined;

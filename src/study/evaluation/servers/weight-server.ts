@@ -4,7 +4,7 @@ export interface WeightServer {
   readonly title: string;
   /** Option that loads our code into its workers. */
   readonly option: string;
-  /** Environment variables, besides PYTHONPATH, that the server needs. */
+  /** Environment variables that the server needs. PYTHONPATH is set anyway. */
   readonly variables: Readonly<Record<string, string>>;
   /** @throws ServerError */
   readonly model: (server: ServerClient) => Promise<{ readonly servedName: string; readonly root: string }>;
