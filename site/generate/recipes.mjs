@@ -157,14 +157,12 @@ const exampleOf = (method) => {
 const summaries = (checker, source) => {
   const found = new Map();
   const visit = (node) => {
-    if (ts.isVariableDeclaration(node) && node.name.getText() === 'known') {
+    if (ts.isVariableDeclaration(node) && node.name.getText() === 'builtIn') {
       const literal = ts.isSatisfiesExpression(node.initializer)
         ? node.initializer.expression
         : node.initializer;
       for (const property of literal.properties) {
-        const symbol = ts.isShorthandPropertyAssignment(property)
-          ? checker.getShorthandAssignmentValueSymbol(property)
-          : checker.getSymbolAtLocation(property.initializer);
+        const symbol = checker.getSymbolAtLocation(property.initializer.body);
         found.set(property.name.getText(), docOf(checker.getAliasedSymbol(symbol), checker));
       }
     }
