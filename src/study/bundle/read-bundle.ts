@@ -70,7 +70,7 @@ const checkRecord = async (directory: string): Promise<void> => {
       );
 };
 
-const pieceBytes = 1024 * 1024;
+const pieceBytes = 64 * 1024;
 
 /** Walks through an archive; with a directory, writes its files there. */
 class Walk {
@@ -79,6 +79,9 @@ class Walk {
   readonly #directory: string | undefined;
   readonly #signal: AbortSignal | undefined;
   readonly #piece = Buffer.allocUnsafe(pieceBytes);
+  /** The bytes of the archive from `#aheadAt`, as last read. */
+  #ahead = this.#piece.subarray(0, 0);
+  #aheadAt = 0;
   readonly #folded = new Set<string>();
   readonly #folders = new Set<string>();
   #position = 0;
@@ -146,11 +149,21 @@ class Walk {
 
   async #read(into: Buffer): Promise<void> {
     for (let at = 0; at < into.length; ) {
-      const { bytesRead } = await this.#handle.read(into, at, into.length - at, this.#position);
-      if (bytesRead === 0) throw new TextRefused('it ends too early: it was cut, or is no tar file');
-      at += bytesRead;
-      this.#position += bytesRead;
+      const from = this.#position - this.#aheadAt;
+      const copied =
+        from >= 0 && from < this.#ahead.length ? this.#ahead.copy(into, at, from) : await this.#fill();
+      at += copied;
+      this.#position += copied;
     }
+  }
+
+  /** Reads ahead from the position: a bundle has many headers and small files. Returns 0, the bytes taken. */
+  async #fill(): Promise<0> {
+    const { bytesRead } = await this.#handle.read(this.#piece, 0, this.#piece.length, this.#position);
+    if (bytesRead === 0) throw new TextRefused('it ends too early: it was cut, or is no tar file');
+    this.#ahead = this.#piece.subarray(0, bytesRead);
+    this.#aheadAt = this.#position;
+    return 0;
   }
 
   async #padding(bytes: number): Promise<void> {
@@ -168,9 +181,10 @@ class Walk {
       this.#folders.add(folder);
     }
     const hash = createHash('sha256');
+    const into = Buffer.allocUnsafe(Math.min(bytes, 16 * pieceBytes));
     await withFile(path, 'wx', async (file) => {
       for (let left = bytes; left > 0; ) {
-        const piece = this.#piece.subarray(0, Math.min(pieceBytes, left));
+        const piece = into.subarray(0, Math.min(into.length, left));
         await this.#read(piece);
         hash.update(piece);
         await file.writeFile(piece);

@@ -45,7 +45,8 @@ export const tarHeader = (name: string, bytes: number): Buffer | undefined => {
   header.write('0000000\0', 329);
   header.write('0000000\0', 337);
   header.write(divided.prefix, 345);
-  const sum = header.reduce((total, byte) => total + byte, 0);
+  let sum = 0;
+  for (const byte of header) sum += byte;
   header.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148);
   return header;
 };
