@@ -8,10 +8,10 @@ const numberIn = (numbers: Map<string, number>, text: string): number => {
   return number;
 };
 
-/** Marks a tensor that the model lacks; numbers of contents start at 1. */
+/** Marks a tensor that the model lacks; numbers start at 1. */
 const absent = 0;
 
-/** The contents of models as numbers: a row for each model, a column for each tensor. */
+/** A table of content numbers: a row for each model, a column for each tensor. */
 export class ContentTable {
   readonly #bytes: number[] = [];
   readonly #rows: ReadonlyMap<string, number>;
@@ -62,14 +62,14 @@ export class ContentTable {
     return itemAt(this.#sizes, row);
   }
 
-  /** Sums the bytes of a model's tensors, each times the number of models that have it. */
+  /** Returns the size of a model's tensors in bytes, each counted once for every model that has it. */
   sharedBytesOf(row: number): number {
     return itemAt(this.#shared, row);
   }
 
   /**
-   * Returns the bytes of the tensors that differ between two models; undefined for different forms or sets of
-   * tensors. Stops counting beyond `most`.
+   * Returns the size of the tensors that differ between two models, in bytes; undefined if the models' forms
+   * or sets of tensors differ. Stops counting beyond `most`.
    */
   differenceOf(from: number, to: number, most = Number.POSITIVE_INFINITY): number | undefined {
     if (this.#forms[from] !== this.#forms[to]) return undefined;

@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { type Given, type InFile, setting } from '../../core/base/errors/setting.js';
 
-/** Longest timer of Node, in seconds. Node treats larger values as 0. */
+/** Node's longest timer in seconds; Node treats larger values as 0. */
 const mostSeconds = 2_147_483;
 
 const scalar = z.union([z.string(), z.number(), z.boolean()]);
@@ -163,10 +163,9 @@ export const evaluationSchema = z.strictObject({
 /** `evaluate:` of an experiment that is given as an object. Files use snake case. */
 export type Evaluation = Given<z.input<typeof evaluationSchema>>;
 
-/** The part of kept weights that is compared with the files. */
 export type ComparedShare = z.output<typeof evaluationSchema>['fingerprint'];
 
-/** A kind of server that takes weights. */
+/** Kinds of servers that accept weights. */
 export type WeightServerKind = NonNullable<Evaluation['exchange']>;
 
 /** `evaluate:` in an experiment's file. */

@@ -4,19 +4,19 @@ import type { EvaluationResult, Outcome, ScoreColumn } from './result.js';
 
 type Metrics = EvaluationResult['metrics'];
 
-/** Outcomes of one run, in order of problems. */
+/** Outcomes of one run, by problem. */
 export type Run = readonly Outcome[];
 
-/** The scores of several answers to the same problems. */
+/** Scores joined over several answers to the same problems. */
 export interface JoinedScores {
-  /** By metric. A problem that lacks the metric has NaN. */
+  /** Score columns by metric; NaN if a problem lacks the metric. */
   readonly columns: ReadonlyMap<string, ScoreColumn>;
   readonly variances: ReadonlyMap<string, Float64Array>;
-  /** Figures of binary and derived metrics, with their standard errors over problems. */
+  /** Means of binary and derived metrics, with standard errors over problems. */
   readonly figures: Metrics;
 }
 
-/** Returns the mean score of each problem by metric, and its variance over the runs. */
+/** Returns each problem's mean score by metric, and its variance over the runs. */
 export const meanScores = (runs: readonly Run[]): Pick<JoinedScores, 'columns' | 'variances'> => {
   const first = itemAt(runs, 0);
   const metrics = Object.keys(first[0]?.scores ?? {});
@@ -30,9 +30,9 @@ export const meanScores = (runs: readonly Run[]): Pick<JoinedScores, 'columns' |
 };
 
 /**
- * Joins at least two runs, as `ofSamples` says.
+ * Joins at least two runs, as described at `ofSamples`.
  *
- * @param task the harness's name, for the answers that its metric calls equal
+ * @param task the harness's name, which decides the equivalent answers
  */
 export const joinScores = (task: string, runs: readonly Run[]): JoinedScores => {
   const { columns: means, variances } = meanScores(runs);
@@ -57,7 +57,7 @@ const plain = (sums: Float64Array): ScoreColumn => {
   return { sums, weights: ones, arePlain: true };
 };
 
-/** Averages sums and weights separately, if scores have weights. */
+/** Averages over runs; if scores have weights, sums and weights separately. */
 const meansOf = (
   metric: string,
   runs: readonly Run[],
@@ -88,7 +88,7 @@ const meansOf = (
     : { column: { sums, weights, arePlain }, variances: undefined };
 };
 
-/** Returns the metrics whose scores are all 0 or 1: the first of each filter. */
+/** Returns, for each filter, the first metric whose scores are all 0 or 1. */
 const binaryMetrics = (metrics: readonly string[], runs: readonly Run[]): string[] => {
   const byFilter = new Map<string, string>();
   for (const metric of metrics) {
@@ -103,7 +103,7 @@ const binaryMetrics = (metrics: readonly string[], runs: readonly Run[]): string
   return [...byFilter.values()];
 };
 
-/** @param means of scores 0 and 1 */
+/** @param means of binary scores */
 const passes = (metric: string, means: ScoreColumn | undefined, k: number): [string, ScoreColumn][] => {
   const right = means?.sums.map((mean) => Math.round(k * mean)) ?? [];
   const counts = [k];
@@ -119,26 +119,26 @@ const passes = (metric: string, means: ScoreColumn | undefined, k: number): [str
     });
 };
 
-/** 1 − C(n − c, k) / C(n, k): the chance of a right answer among k of n answers, if c of the n are right. */
+/** pass@k, unbiased: 1 − C(n − c, k) / C(n, k), for c right answers of n. */
 export const passAt = (k: number, n: number, c: number): number => {
   let none = 1;
   for (let drawn = 0; drawn < k; drawn += 1) none *= Math.max(0, n - c - drawn) / (n - drawn);
   return 1 - none;
 };
 
-/** Answers that a filter of the harness did not find. They are wrong, and take no part in a vote. */
+/** Values that the harness gives if a filter found no answer. Such answers are wrong and have no vote. */
 const notFound = ['', '[invalid]'];
 
-/** Equal answers to a problem. */
+/** Equivalent answers to a problem. */
 interface Vote {
   count: number;
   readonly score: number;
 }
 
 /**
- * Counts equal answers to a problem, which then have one score.
+ * Groups a problem's equivalent answers, which share one score.
  *
- * @returns undefined if an answer was not extracted, equal ones differ in score, or several are right
+ * @returns undefined if an answer was not extracted, equivalent ones differ in score, or several are right
  */
 const votesOf = (
   metric: string,
@@ -162,7 +162,10 @@ const votesOf = (
   return all.filter(({ score }) => score === 1).length > 1 ? undefined : all;
 };
 
-/** Returns the majority's score of each problem; undefined if votes on one cannot be counted. */
+/**
+ * Returns the score of each problem's most frequent answer; undefined if votes cannot be counted for a
+ * problem.
+ */
 const majority = (
   metric: string,
   runs: readonly Run[],
@@ -180,7 +183,7 @@ const majority = (
   return plain(sums);
 };
 
-/** Returns the means of binary and derived metrics over problems, with their standard errors. */
+/** Returns means and standard errors over problems, for binary and derived metrics. */
 const figuresOf = (columns: JoinedScores['columns'], binary: readonly string[]): Metrics =>
   Object.fromEntries(
     [...columns].flatMap(([metric, { sums }]): [string, number | null][] => {

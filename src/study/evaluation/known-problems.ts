@@ -2,16 +2,16 @@ import { isUtf8 } from 'node:buffer';
 import { jsonOrNone, ownFile } from '../../core/texts/json.js';
 import type { Outcome, ProblemResult } from './result.js';
 
-/** Most outcomes in the cache: some 50 MB. */
+/** Most outcomes in the cache, some 50 MB. */
 const mostKept = 100_000;
 
 /**
- * Reads results of known problems without responses. Thousands of results have the same problems, so only
- * scores and answers are parsed, and equal ones are shared.
+ * Reads results on known problems, without responses. Thousands of results share their problems, so only
+ * scores and answers are parsed; equal outcomes share one object.
  */
 export class KnownProblems {
   readonly problems: readonly ProblemResult[];
-  /** `{"id":…,"response":"` of each problem, as `JSON.stringify` writes it, one byte a character. */
+  /** `{"id":…,"response":"` of each problemas `JSON.stringify` writes it, in Latin-1. */
   readonly #heads: readonly string[];
   readonly #outcomes = new Map<string, Outcome>();
 
@@ -23,10 +23,10 @@ export class KnownProblems {
   }
 
   /**
-   * Reads a result's problems without their responses, which are neither read nor checked.
+   * Reads a result's outcomes. Responses are neither read nor checked.
    *
    * @param check of an outcome
-   * @returns undefined if the text has other problems or another form, which does not mean that it is invalid
+   * @returns undefined if the text has other problems or another layout; it may still be valid
    */
   read(bytes: Buffer, check: (outcome: unknown) => boolean): readonly Outcome[] | undefined {
     if (this.#heads.length === 0 || !isUtf8(bytes)) return undefined;
@@ -50,16 +50,15 @@ export class KnownProblems {
     return outcomes;
   }
 
-  /** @param rest `,"scores":{…},"answers":{…}}` */
   #outcomeOf(rest: string, check: (outcome: unknown) => boolean): Outcome | undefined {
     const before = this.#outcomes.get(rest);
     if (before !== undefined) return before;
     if (!rest.startsWith(',')) return undefined;
     const outcome = jsonOrNone(`{${Buffer.from(rest.slice(1), 'latin1')}`, ownFile);
-    // A third key may be one of the head's.
+    // A third key may belong to the head.
     if (!check(outcome) || Object.keys(outcome as Outcome).length > 2) return undefined;
     if (this.#outcomes.size === mostKept) this.#outcomes.clear();
-    // A slice would keep the whole text in memory.
+    // A slice would keep the whole text alive.
     this.#outcomes.set(Buffer.from(rest, 'latin1').toString('latin1'), outcome as Outcome);
     return outcome as Outcome;
   }
@@ -67,7 +66,7 @@ export class KnownProblems {
 
 const asBytes = (text: string): string => Buffer.from(text).toString('latin1');
 
-/** Returns where a string's closing quote is, from inside of the string; -1 without one. */
+/** Returns the index of the closing quote from a position inside a string; -1 if there is none. */
 const endOfString = (text: string, from: number): number => {
   for (let quote = text.indexOf('"', from); quote >= 0; quote = text.indexOf('"', quote + 1)) {
     let slashes = 0;

@@ -21,31 +21,33 @@ export interface Slot {
   readonly bytes: number;
 }
 
-/** The tensors of a file, and for each a text that identifies its bytes. */
+/** A file's tensors, each with a text that identifies its bytes. */
 export interface ContentPart {
   readonly slots: readonly Slot[];
   readonly contents: readonly string[];
 }
 
-/** A model's weights, identified without reading them. */
+/** Identifies a model's weights without reading them. */
 export interface ModelContents {
-  /** Identifies the small files beside the weights. Programs exchange weights only between equal forms. */
+  /**
+   * Identifies the small files beside the weights. Weights are exchanged only between models of equal form.
+   */
   readonly form: string;
-  /** The parts of a model's weights; models that share a shard share its part. */
+  /** Parts of the weights; models that share a shard share its part. */
   readonly parts: readonly ContentPart[];
 }
 
-/** Files that do not affect what programs compute, as in `exchange.py`. */
+/** Files that do not affect the model's answers, as in `exchange.py`. */
 export const notOfTheModel: readonly string[] = [provenanceName, cardName, indexFileName];
 
-/** Larger files, such as tokenizers, are identified by size. */
+/** Files above this size, such as tokenizers, are identified by size. */
 const mostHashedBytes = 1 << 16;
 
-/** A small file beside the weights; forms are made from these. */
+/** A small file beside the weights, part of a form. */
 export interface SmallFile {
   readonly name: string;
   readonly size: number;
-  /** The file's bytes; undefined for a larger file. */
+  /** The bytes; undefined for a large file. */
   readonly content: Buffer | undefined;
 }
 
@@ -55,7 +57,7 @@ export const smallFile = async (
   read: () => Promise<Buffer>,
 ): Promise<SmallFile> => ({ name, size, content: size <= mostHashedBytes ? await read() : undefined });
 
-/** True for a file that affects the model, beside weights. */
+/** True for files beside the weights that affect the model. */
 export const isOfTheModel = (name: string): boolean =>
   !name.endsWith('.safetensors') && !notOfTheModel.includes(name) && !name.includes('/');
 
@@ -74,19 +76,19 @@ export const slotOf = (
 ): Slot => ({ name: `${name} ${dtype} ${shape.join()}`, bytes: end - begin });
 
 /**
- * Identifies the weights of models: merges by the keys of their shards, other checkpoints by the identities
- * of their files. Reads each shard's headers once.
+ * Identifies models' weights: merges by shard keys, other checkpoints by file identities. Reads each shard's
+ * headers once.
  */
 export class ContentsReader {
   readonly #shards = new Map<string, Promise<ContentPart>>();
-  /** Slots by their text, so that equal slots of many models are stored once. */
+  /** Slots by their text, so that models share equal ones. */
   readonly #slots = new Map<string, readonly Slot[]>();
   readonly #sources: Source[] = [];
 
   /**
-   * Returns a checkpoint's contents. Later merges are compared with it.
+   * Returns a checkpoint's contents and keeps them for comparison with later merges.
    *
-   * @param path absolute, of its directory
+   * @param path absolute, of a directory
    * @returns undefined for adapters, GGUF and other formats than safetensors
    * @throws the codes of `openModel`; INPUT_CHANGED, READ_FAILED
    */
@@ -112,7 +114,7 @@ export class ContentsReader {
   }
 
   /**
-   * @returns undefined while the merge does not exist
+   * @returns undefined if the merge is not written
    * @throws the codes of `openModel`; READ_FAILED
    */
   async ofMerge(directory: string): Promise<ModelContents | undefined> {
@@ -122,7 +124,7 @@ export class ContentsReader {
       shards.map((shard) => {
         const part = this.#shards.get(shard.key) ?? this.#partOf(directory, shard);
         this.#shards.set(shard.key, part);
-        // Another merge may have an intact copy of the shard.
+        // Another merge may have an intact copy.
         part.catch(() => this.#shards.delete(shard.key));
         return part;
       }),
@@ -161,7 +163,7 @@ class Source {
     return keyOfStored(storedTensor(0, tensor), ({ file }) => itemAt(this.#hashes, file));
   }
 
-  /** Returns the key of a shard of copies; undefined if the checkpoint lacks one of the tensors. */
+  /** Returns the key of a shard of copied tensors; undefined if the checkpoint lacks one of them. */
   keyOfCopies(shard: ReadonlyMap<string, TensorReference>, slots: readonly Slot[]): string | undefined {
     if (this.#keys.has(slots)) return this.#keys.get(slots);
     const copies = [...shard].flatMap(([name, { dtype, shape }]) => {

@@ -3,24 +3,25 @@ import { taskOf } from './data/task-facts.js';
 import type { ResultSummary } from './result-files.js';
 import type { Rows } from './settings.js';
 
-/** Durations of the harness's runs, by task. */
+/** Measured durations of harness runs, by task. */
 export interface Pace {
   readonly results: number;
-  /** Seconds of a problem, loading included; undefined if never measured. */
+  /** Seconds per problem, loading included; undefined if never measured. */
   secondsPerProblem(task: string): number | undefined;
-  /** Returns the number of problems; undefined if neither a result nor the benchmark states it. Null rows mean all. */
+  /**
+   * Returns the number of problems; undefined if no result and no benchmark states it. Null rows mean all.
+   */
   problemsIn(task: string, rows: Rows | null): number | undefined;
-  /** Seconds of one model; undefined if never measured. */
+  /** Seconds per model; undefined if never measured. */
   secondsOf(task: string, rows: Rows | null): number | undefined;
 }
 
 /**
- * Reads this machine's pace from results, without imported ones. A run's seconds are divided among its tasks
- * by problems.
+ * Derives this machine's pace from its own results, not imported ones. A run's seconds are divided among its
+ * tasks by number of problems.
  */
 export const paceOf = (results: readonly ResultSummary[]): Pace => {
   const own = results.filter(({ source, seconds, n }) => source === 'run' && seconds > 0 && n > 0);
-  // The fields that identify a run.
   const runs = groupBy(own, ({ weights, started, seconds }) => `${weights} ${started} ${seconds}`);
   const shares = [...runs.values()].flatMap((run) => {
     const all = run.reduce((sum, { n }) => sum + n, 0);

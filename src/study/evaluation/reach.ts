@@ -1,13 +1,13 @@
 import { createConnection } from 'node:net';
 import { networkInterfaces } from 'node:os';
 
-// Finds out who can reach a server. A server that takes weights takes them from anybody.
+// Finds out who can reach a server: anybody who can may give it weights.
 
 const loopback = /^(localhost|127(\.\d{1,3}){3}|\[?::1\]?)$/;
 
 export const isOfThisMachine = (host: string): boolean => loopback.test(host);
 
-/** Time limit, in milliseconds, for a connection to this machine itself. */
+/** Time limit for a connection to this machine, in milliseconds. */
 const mostWait = 1000;
 
 const accepts = (host: string, port: number): Promise<boolean> =>
@@ -22,13 +22,13 @@ const accepts = (host: string, port: number): Promise<boolean> =>
     socket.once('timeout', () => end(false));
   });
 
-/** Addresses by which others know this machine. */
+/** Addresses of this machine in networks. */
 export const outerAddresses = (): readonly string[] =>
   Object.values(networkInterfaces()).flatMap((all = []) =>
     all.filter(({ internal, scopeid = 0 }) => !internal && scopeid === 0).map(({ address }) => address),
   );
 
-/** Returns an address by which others can reach a server, if there is one. Ignores firewalls. */
+/** Returns an address by which others can reach a server; undefined if there is none. Ignores firewalls. */
 export const reachedBy = async (url: string): Promise<string | undefined> => {
   const { hostname, port, protocol } = new URL(url);
   if (!isOfThisMachine(hostname)) return hostname;

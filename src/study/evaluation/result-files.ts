@@ -17,7 +17,7 @@ import type { BareResult } from './sampled-result.js';
 
 export type ResultSummary = Omit<EvaluationResult, 'problems' | 'columns' | 'drawn' | 'samples'>;
 
-/** A summary with its file's name in `evaluations/`. */
+/** A summary and the name of its file in `evaluations/`. */
 export interface FoundResult {
   readonly file: string;
   readonly result: ResultSummary;
@@ -27,7 +27,7 @@ export const evaluationsName = 'evaluations';
 
 const resultName = /^[\w.-]+-[0-9a-f]{16}\.json$/;
 
-/** Time of a file above which a disk is slow, as the mean of more than a few. */
+/** Mean time per file, over more than a few, above which a disk counts as slow. */
 const slowMilliseconds = 2;
 const fewFiles = 50;
 
@@ -41,25 +41,24 @@ const nameOf = (result: ResultIdentity): string => {
   const { weights, task, taskVersion, promptHash, fewshot, seed, rows, backend, maxTokens, sampling } =
     result;
   const identity = [weights, task, taskVersion, promptHash, fewshot, seed, rows, backend];
-  // Without these, results of earlier versions keep their names.
+  // Added only if set, so that results of earlier versions keep their names.
   if (maxTokens !== null) identity.push(maxTokens);
   if (sampling !== null) identity.push(sampling);
   return `${task.replace(/[^\w.-]/g, '_')}-${shortHash(identity)}`;
 };
 
 /**
- * An experiment's result files: `TASK-HASH.json` has figures, `TASK-HASH.problems.json` the outcome of each
- * problem, `TASK-HASH.texts.json` the texts, which results share. Written by atomic rename, figures last, and
- * never changed, so they may be cached.
+ * An experiment's result files: `TASK-HASH.json` has figures, `TASK-HASH.problems.json` each problem's
+ * outcome, `TASK-HASH.texts.json` the texts, which results share. They are written by atomic rename, figures
+ * last. They never change, so they may be cached.
  */
 export class ResultFiles {
   readonly directory: string;
   readonly #read = new Map<string, { stamp: string; result: ResultSummary }>();
-  /** Results as of the last look. */
   readonly #known = new Map<string, FoundResult>();
   #byWeights = new Map<string, FoundResult[]>();
   #waited = { files: 0, milliseconds: 0 };
-  /** By task and prompts. */
+  /** Problems by task and prompts. */
   readonly #problems = new Map<string, KnownProblems>();
 
   constructor(experiment: string) {
@@ -81,9 +80,7 @@ export class ResultFiles {
     return found;
   }
 
-  /**
-   * Returns the results of some weights. Reads only names and new files, so asking for many models is cheap.
-   */
+  /** Returns the results for some weights. Reads only names and new files, so many models cost little. */
   async of(weights: string): Promise<readonly FoundResult[]> {
     const names = await namesIn(this.directory);
     const there = new Set(names.filter((name) => resultName.test(name)));
@@ -104,7 +101,7 @@ export class ResultFiles {
   /** @throws RESULTS_INVALID, READ_FAILED */
   async read(file: string): Promise<FoundResult> {
     const path = join(this.directory, file);
-    // Results of earlier versions had the task's own limit and greedy answers.
+    // Earlier versions had the task's own limit and greedy answers only.
     const summary = await readAs(summarySchema, path, (of, limit) => this.#bytesOf(of, limit));
     return { file, result: { maxTokens: null, sampling: null, ...summary } };
   }
@@ -119,7 +116,7 @@ export class ResultFiles {
     if (known?.stamp === stamp) return known.result;
     try {
       const { result } = await this.read(file);
-      // A result without its problems is made again.
+      // Without its problems, a result is scored again.
       const problems = this.#problemsAt(file);
       if (!(await exists(problems))) throw invalidResult(problems, 'is not there');
       this.#read.set(file, { stamp, result });
@@ -132,20 +129,20 @@ export class ResultFiles {
   }
 
   /**
-   * @returns an empty list for a result without samples
+   * @returns an empty list if the result has no samples
    * @throws RESULTS_INVALID, READ_FAILED
    */
   async problemsOf({ file }: FoundResult): Promise<readonly ProblemResult[]> {
     return await readAs(problemsSchema, this.#problemsAt(file));
   }
 
-  /** @throws LayerloomError RESULTS_INVALID, READ_FAILED */
+  /** @throws RESULTS_INVALID, READ_FAILED */
   async wholeOf(found: FoundResult): Promise<EvaluationResult> {
     return { ...found.result, problems: await this.problemsOf(found) };
   }
 
   /**
-   * Reads a result whose responses are not needed. Results of the same problems share `problems`.
+   * Reads a result without responses. Results on the same problems share `problems`.
    *
    * @throws RESULTS_INVALID, READ_FAILED
    */
@@ -163,7 +160,9 @@ export class ResultFiles {
     return { ...found.result, problems, outcomes };
   }
 
-  /** Thousands of files in memory are read faster in turn, and those of a slow disk several at a time. */
+  /**
+   * Reads files one by one from memory, which is faster for thousands; several at a time from a slow disk.
+   */
   async #bytesOf(path: string, limit?: Parameters<typeof readSmallFile>[1]): Promise<Buffer> {
     const { files, milliseconds } = this.#waited;
     const isSlow = files > fewFiles && milliseconds > slowMilliseconds * files;
@@ -184,9 +183,9 @@ export class ResultFiles {
   }
 
   /**
-   * Replaces a result of the same identity; with `keepNewer`, unless that is newer.
+   * Replaces a result of the same identity; with `keepNewer`, only an older one.
    *
-   * @returns the result now present, and its file
+   * @returns the present result and its file
    * @throws WRITE_FAILED, READ_FAILED
    */
   async write(
@@ -250,7 +249,6 @@ const readAs = <T>(schema: z.ZodType<T>, path: string, read = readSmallFile): Pr
 const rows = z.tuple([z.int().min(0), z.int().min(0)]).readonly();
 const fileName = z.string().regex(/^[\w.-]+$/);
 
-/** Keys that results of earlier versions lack. */
 type Later = 'maxTokens' | 'sampling';
 
 /** Files in an experiment's directory are untrusted. */

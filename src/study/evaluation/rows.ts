@@ -1,20 +1,20 @@
 import { invalidParameter } from '../../core/base/errors/invalid-parameter.js';
 
-/** Rows of a task's data, end exclusive. */
+/** A range of rows in a task's data, end exclusive. */
 export type Rows = readonly [from: number, to: number];
 
 /** Rows to score instead of the experiment's. */
 export interface AskedRows {
-  /** The number of rows to score, from the first on. */
+  /** Number of rows to score, from the first. */
   readonly limit?: number | undefined;
   readonly rows?: Rows | undefined;
 }
 
 /**
- * Decides the rows of a task to score. Every scoring command calls this, so that none leaves the experiment's
- * range. The models may have been trained on other rows.
+ * Returns a task's rows to score. Every command that scores calls this, so that none leaves the experiment's
+ * range: models may have been trained on the other rows.
  *
- * @param range `problems` of the experiment; null: all rows
+ * @param range the experiment's `problems`; null: all rows
  * @param stated the experiment's rows: the range, or `limit`
  * @throws INVALID_PARAMETER for rows outside the range
  */

@@ -7,7 +7,7 @@ type Metrics = EvaluationResult['metrics'];
 const meanOf = (values: readonly number[]): number =>
   values.reduce((sum, value) => sum + value, 0) / values.length;
 
-/** Averages figures over several answers. Standard errors do not average, and become null. */
+/** Averages figures over several answers. Standard errors cannot be averaged and become null. */
 export const meanMetrics = (all: readonly Metrics[]): Metrics => {
   const [first = {}, ...others] = all;
   if (others.length === 0) return first;
@@ -21,14 +21,14 @@ export const meanMetrics = (all: readonly Metrics[]): Metrics => {
 
 /**
  * Joins the results of several answers to the same problems into one. A problem's score is the mean over its
- * answers, so the figures are avg@k, and their intervals include the variance of drawing. Metrics of 0 and 1
- * also get `pass@j` for j = 2, 4, 8, … and k (Chen et al. 2021, the unbiased estimate), and, where answers were
- * extracted, `maj@k` (Wang et al. 2023): the score of the most frequent answer, the mean score of several such.
- * Answers that the task's metric calls equal are one. A metric that calls texts right which differ here has no
- * `maj@k`, since its wrong answers cannot be counted either.
+ * answers, so figures are avg@k and intervals include the variance of sampling. Binary metrics also get
+ * `pass@j` for j = 2, 4, 8, … and k (Chen et al. 2021, unbiased). If answers were extracted, they also get
+ * `maj@k` (Wang et al. 2023): the score of the most frequent answer, or the mean over tied ones. Answers that
+ * the task's metric treats as equal count as the same. A metric that also accepts texts that differ here has
+ * no `maj@k`, because its wrong answers cannot be counted either.
  *
- * @param results k results of one model in one task, at least one
- * @returns the result itself for k = 1; undefined if the results are not of the same problems
+ * @param results k results of one model on one task, at least one
+ * @returns the result itself for k = 1; undefined if problems differ
  */
 export const ofSamples = (results: readonly EvaluationResult[]): EvaluationResult | undefined => {
   const first = itemAt(results, 0);
@@ -60,13 +60,13 @@ const scoreAt = (
   return Number.isNaN(sum) ? [] : [[metric, arePlain ? sum : [sum, weight]]];
 };
 
-/** A result that was read without responses. */
+/** A result read without responses. */
 export interface BareResult extends EvaluationResult {
-  /** In order of `problems`, whose scores and answers are empty. */
+  /** Outcomes in order of `problems`, whose scores and answers are empty. */
   readonly outcomes: Run;
 }
 
-/** Like `ofSamples`; the scores are `columns`, also for k = 1. */
+/** Like `ofSamples`; scores are in `columns`, also for k = 1. */
 export const ofBareSamples = (results: readonly BareResult[]): EvaluationResult | undefined => {
   const { outcomes, ...first } = itemAt(results, 0);
   if (results.length === 1) return { ...first, columns: meanScores([outcomes]).columns };
@@ -88,7 +88,7 @@ const factsOf = (results: readonly EvaluationResult[], { figures, variances }: J
   };
 };
 
-/** Puts what belongs to a result's problems in the order of the first's; undefined if they are others. */
+/** Reorders values from one result's problems to the first's; undefined if the problems differ. */
 const inOrderOf = <Of>(
   first: readonly ProblemResult[],
   problems: readonly ProblemResult[],

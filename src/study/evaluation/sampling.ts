@@ -9,11 +9,11 @@ const textOf = (values: Readonly<Record<string, unknown>>): string =>
     .map((name) => `${name}=${Number(values[name])}`)
     .join(',');
 
-/** Formats how answers were drawn: `temperature=0.6,top_p=0.95`. */
+/** Formats sampling settings: `temperature=0.6,top_p=0.95`. */
 export const samplingText = (sampling: Sampling): string => textOf(sampling);
 
 /**
- * Returns how a run of the harness drew its answers; null for greedy ones.
+ * Returns a harness run's sampling settings; null for greedy answers.
  *
  * @param generation the run's `gen_kwargs`
  */
@@ -25,11 +25,11 @@ export const samplingIn = (generation: unknown): string | null => {
 };
 
 /**
- * Returns the harness's seeds for one of a problem's answers. The seed of the examples stays, so that all
+ * Returns the harness's seeds for a problem's n-th answer. The few-shot seed stays the same, so that all
  * answers have the same prompts.
  *
  * @param seed four parts separated by commas; `None` stays
- * @param sample counted from 0
+ * @param sample n, from 0
  */
 export const seedOfSample = (seed: string, sample: number): string =>
   seed
@@ -38,8 +38,8 @@ export const seedOfSample = (seed: string, sample: number): string =>
     .join(',');
 
 /**
- * Returns the model arguments that seed a back end. `hf` draws by the harness's own seed; null for back ends
- * whose seed is unknown, which would draw the same answers each time.
+ * Returns the model arguments that seed a back end. `hf` uses the harness's seed. Null if we cannot seed the
+ * back end: it would return the same answers each time.
  */
 export const seedArguments = (backend: string, seed: string): { readonly seed?: number } | null => {
   if (backend === 'hf') return {};

@@ -12,10 +12,10 @@ import { jsonOrNone } from '../../core/texts/json.js';
 import type { IdentitiesOf } from '../store/files/weights.js';
 import { evaluationsName } from './result-files.js';
 
-// A file's identity, found without reading it whole, includes inode and time, which copying or moving
-// changes. To keep the results, merges and shards made from such files, an evaluation records the SHA-256 of
-// all files that results depend on. A file with the same size and header but another stamp is hashed once; if
-// its bytes are the same, it keeps its former identity.
+// A file's identity is found without reading all of it, and includes inode and time, which copying or moving
+// changes. So that results, merges and shards from such files stay valid, an evaluation records the SHA-256
+// of the files. If a file has a recorded size and header but another stamp, it is hashed once. If the bytes
+// are the same, it keeps its former identity.
 
 interface ScoredFile {
   readonly file: string;
@@ -23,14 +23,14 @@ interface ScoredFile {
   readonly header: string;
   readonly mtimeNs: string;
   readonly ino: string;
-  /** The identity that `observePath` gives with samples. */
+  /** The identity from `observePath` with samples. */
   readonly identity: string;
   readonly sha256: string;
 }
 
 interface ScoredModel {
   readonly noted: string;
-  /** True if results were made from another model with the same bytes. */
+  /** True if results exist from another copy of the same bytes. */
   readonly isMoved: boolean;
   readonly files: readonly ScoredFile[];
 }
@@ -73,7 +73,7 @@ export class ScoredContents {
   readonly #directory: string;
   readonly #models = new Map<string, ScoredModel | undefined>();
   readonly #noted = new Set<string>();
-  /** Identities of files that match no record, so that they are not hashed again. */
+  /** Files that match no record, so that they are hashed only once. */
   readonly #others = new Map<string, Promise<Pick<ScoredFile, 'sha256' | 'mtimeNs' | 'ino'>>>();
 
   private constructor(directory: string) {
@@ -81,8 +81,8 @@ export class ScoredContents {
   }
 
   /**
-   * Returns the identities of a checkpoint's files; the former ones if they were copied or moved since they
-   * were scored.
+   * Returns the identities of a checkpoint's files. Files that were copied or moved since they were scored
+   * keep their former identities.
    *
    * @param keep record the hashes for other processes
    * @throws INPUT_CHANGED, READ_FAILED, WRITE_FAILED
@@ -90,7 +90,7 @@ export class ScoredContents {
   async identitiesOf(all: readonly FileIdentity[], keep: boolean): Promise<readonly string[]> {
     const now = new Map(await Promise.all(all.map(async (file) => [file, await identityOf(file)] as const)));
     const models = await this.#read();
-    // The hub's hash of a file stays the same when it is moved.
+    // The hub's hash does not change when a file moves.
     const files = all.filter(({ content }) => content === undefined);
     const former =
       models.length === 0 ? now : new Map([...now, ...(await this.#former(files, now, models, keep))]);
@@ -125,7 +125,7 @@ export class ScoredContents {
       const alike = own.has(identity) ? [] : all.filter((each) => isSame(index, each));
       const chosen =
         whole?.files[index] ?? alike.find(({ file: name }) => name === basename(file.path)) ?? alike[0];
-      // The record is untrusted: its identity must fit the samples in the file.
+      // Records are untrusted: the identity must match samples from the file.
       const isRight = chosen !== undefined && (await identityUnder(file, chosen)) === chosen.identity;
       former.set(file, isRight ? chosen.identity : identity);
     }
@@ -216,7 +216,6 @@ export class ScoredContents {
   }
 }
 
-/** Returns a function like `identitiesOf`, for an experiment's directory. */
 export const movedIn =
   (experiment: string, keep: boolean): IdentitiesOf =>
   (files) =>

@@ -20,7 +20,7 @@ export const selectedIn = (evaluate: unknown): [task: string, rows: string][] =>
   );
 };
 
-/** Returns a model card's note on the scores that chose the experts. */
+/** Returns a model card's note on how scores chose the experts. */
 export const selectedNote = (evaluate: unknown): string | undefined => {
   const tasks = selectedIn(evaluate).map(([task, rows]) => `${task} (${wordsOf(rows)})`);
   return tasks.length === 0
@@ -30,5 +30,5 @@ export const selectedNote = (evaluate: unknown): string | undefined => {
 
 const wordsOf = (rows: string): string => (rows === 'all' ? 'all problems' : `problems ${rows}`);
 
-/** With fewer problems, the standard error is 9 points or more. */
+/** Below this number of problems, the standard error is 9 points or more. */
 export const fewProblems = 30;

@@ -23,35 +23,35 @@ type Interpreted =
   | 'baseUrl'
   | 'jobs';
 
-/** `evaluate:` of an experiment, checked, with defaults. */
+/** The checked settings of `evaluate:`, with defaults. */
 export interface EvaluationSettings
   extends Omit<
     z.output<typeof evaluationSchema>,
     Interpreted | 'seed' | 'devices' | 'arguments' | 'include'
   > {
-  /** Tasks by language, in the file's order. */
+  /** Tasks by language, in order of the file. */
   readonly tasks: ReadonlyMap<string, readonly string[]>;
-  /** Returns the harness's `--seed` of one of a problem's answers, with all four parts. */
+  /** Returns the harness's `--seed` for a problem's n-th answer, with all four parts. */
   seedOf(sample: number): string;
   readonly devices: readonly string[];
-  /** URLs of running servers; empty if each model has its own server or process. */
+  /** URLs of running servers; empty if each model gets its own server or process. */
   readonly baseUrls: readonly string[];
   readonly jobs: number;
   readonly arguments: readonly string[];
   readonly include: readonly string[];
-  /** Worked examples before a problem; undefined: the task's default. */
+  /** Few-shot examples; undefined: the task's default. */
   fewshotOf(task: string): number | undefined;
-  /** Returns the most tokens of an answer; null for the task's default, or if the task generates nothing. */
+  /** Token limit of an answer; null for the task's default, or if the task generates nothing. */
   maxTokensOf(task: string): number | null;
-  /** How a task's answers are drawn; undefined: greedily. */
+  /** Sampling settings of a task; undefined: greedy. */
   samplingOf(task: string): Sampling | undefined;
-  /** The same as text; null: greedily. */
+  /** Sampling settings as text; null: greedy. */
   samplingTextOf(task: string): string | null;
-  /** The number of answers to each problem. */
+  /** Number of answers per problem. */
   repeatsOf(task: string): number;
   /** Rows to score, end exclusive; null for all. */
   rowsOf(task: string): Rows | null;
-  /** Rows that may be scored at all (`problems`); null: all. */
+  /** Rows that may be scored (`problems`); null: all. */
   rangeOf(task: string): Rows | null;
 }
 
@@ -201,9 +201,7 @@ const checkRepeats = (
 const serverAt = (url: string): string =>
   URL.canParse(url) ? new URL(url).host.replace(/^(localhost|\[::1\])(?=:|$)/, '127.0.0.1') : url;
 
-/**
- * @throws RECIPE_INVALID for servers that cannot exchange weights, or that others could reach
- */
+/** @throws RECIPE_INVALID for servers that cannot exchange weights, or that others can reach */
 const checkExchange = ({
   exchange,
   serve,
@@ -229,10 +227,10 @@ const checkExchange = ({
   if (fault !== undefined) throw fail(['serve'], { key: 'serve', ...fault });
 };
 
-/** Options of `lm_eval run` that would override a setting. */
+/** Options of `lm_eval run` that would override a setting of ours. */
 const replaced = { maxTokens: 'gen_kwargs', sampling: 'gen_kwargs', include: 'include_path' } as const;
 
-/** @throws RECIPE_INVALID for settings that an argument would override */
+/** @throws RECIPE_INVALID for arguments that would override a setting */
 const checkArguments = (
   words: readonly string[],
   settings: Readonly<Record<keyof typeof replaced, unknown>>,
@@ -245,7 +243,7 @@ const checkArguments = (
   }
 };
 
-/** @throws RECIPE_INVALID for a misspelt name of a package task */
+/** @throws RECIPE_INVALID for a misspelt name of one of our tasks */
 const checkSpelling = (language: string, task: string): void => {
   const names = misspelt(task);
   if (names !== undefined)
@@ -256,9 +254,7 @@ const checkSpelling = (language: string, task: string): void => {
     });
 };
 
-/**
- * @throws RECIPE_INVALID for settings of unlisted tasks, because these would have no effect
- */
+/** @throws RECIPE_INVALID for settings of unlisted tasks, which would have no effect */
 const checkTasks = (settings: Readonly<Record<string, unknown>>, tasks: ReadonlySet<string>): void => {
   for (const [key, of] of Object.entries(settings))
     for (const task of isObject(of) ? Object.keys(of) : [])
@@ -278,7 +274,6 @@ const rowsIn = (text: string, path: readonly string[]): Rows => {
   return [first, last + 1];
 };
 
-/** Expands a single number to the harness's four. */
 const seedsIn = (seed: number | string): string => {
   const parts = String(seed).split(',');
   const isSeed = parts.every((part) => /^(\d+|None)$/.test(part.trim()));

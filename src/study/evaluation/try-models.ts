@@ -11,20 +11,19 @@ import { weightsArguments } from './harness/loaded-model.js';
 
 /** Options of `tryModels`. */
 export interface TryOptions {
-  /** The harness's command, for the shell; default `lm_eval`. */
+  /** The harness's command for the shell; default `lm_eval`. */
   readonly lmEval?: string | undefined;
-  /** Limit of an answer's tokens; default 128. */
+  /** Token limit of an answer; default 128. */
   readonly maxTokens?: number | undefined;
-  /** Put the prompt into the model's chat template. Default false: the model continues the prompt. */
+  /** Apply the model's chat template to the prompt. Default false: the model continues the prompt. */
   readonly chat?: boolean | undefined;
-  /** `cpu`, `cuda:0`; default a GPU, if there is one. */
+  /** Device, such as `cpu` or `cuda:0`; default a GPU if there is one. */
   readonly device?: string | undefined;
-  /** Further arguments of the harness's `hf`: `{ dtype: 'float32' }`. */
+  /** Further arguments of the harness's `hf` model: `{ dtype: 'float32' }`. */
   readonly modelArgs?: Readonly<Record<string, string | number | boolean>> | undefined;
   readonly signal?: AbortSignal | undefined;
-  /** Called before each model, with the number of models that have answered. */
+  /** Called before each model, with the number of finished models. */
   readonly onModel?: ((done: number) => void) | undefined;
-  /** Called with each answer. */
   readonly onAnswer?: ((trial: Trial) => void) | undefined;
 }
 
@@ -32,9 +31,9 @@ export interface TryOptions {
 export interface Trial {
   readonly model: string;
   readonly text: string;
-  /** Seconds, loading included. */
+  /** Seconds, including loading. */
   readonly seconds: number;
-  /** The weights that were loaded; null for models that the harness loads itself (adapters). */
+  /** The loaded weights; null if the harness loads the model itself (adapters). */
   readonly weights: LoadedWeights | null;
 }
 

@@ -233,7 +233,7 @@ const declared = {
     forms: [
       {
         name: 'layerloom_flores_(?:eng_)?(?<language>(?!eng)[a-z]{3})(?:_eng)?',
-        // Judges by BLEU over characters if a task has it; BLEU over words says little then.
+        // Prefers BLEU over characters: in these languages BLEU over words means little.
         metrics: ['bleu_char,none', 'bleu,none'],
         shots: 0,
       },
@@ -454,19 +454,18 @@ const declared = {
 
 export type BenchmarkName = keyof typeof declared;
 
-/** The paper's benchmarks (Table 5), perplexity for small models, and those of later papers. */
+/** The paper's benchmarks (Table 5), perplexity for small models, and benchmarks of later papers. */
 export const benchmarks: Readonly<Record<BenchmarkName, BenchmarkTasks>> = declared;
 
 export const isBenchmarkName = (name: string): name is BenchmarkName => Object.hasOwn(benchmarks, name);
 
 export const benchmarkNames: readonly BenchmarkName[] = Object.keys(benchmarks).filter(isBenchmarkName);
 
-/** The benchmarks of the paper's Table 5. */
 export const paperBenchmarks: readonly BenchmarkName[] = benchmarkNames.filter(
   (name) => benchmarks[name].isPaper,
 );
 
-/** Returns the tasks that measure a benchmark in a language; none if it lacks the language. */
+/** Returns a benchmark's tasks in a language; empty if it lacks the language. */
 export const tasksOf = (
   { forms: [{ name }], spelling, languages, tasksOf: own }: BenchmarkTasks,
   language: EvaluationLanguage,
@@ -475,17 +474,19 @@ export const tasksOf = (
   return own?.(language) ?? [name.replace('LANG', spelled(language, spelling))];
 };
 
-/** INCLUDE has one name that is not the language's. */
+/** INCLUDE names one language differently. */
 export const spelled = (language: EvaluationLanguage, spelling: Spelling = 'code'): string =>
   spelling === 'name' && language.name === 'macedonian' ? 'north_macedonian' : language[spelling];
 
-/** Lists columns; of those that only a last character tells apart, the first and the last. */
+/**
+ * Formats a list of columns. Columns that differ only in their last character become the first and the last.
+ */
 const shortened = (columns: readonly string[]): string =>
   [...groupBy(columns, (name) => (/[_ \w]([0-9]|_[a-d])$/.test(name) ? name.slice(0, -1) : name)).values()]
     .map((names) => (names.length < 2 ? names[0] : `${names[0]} … ${names.at(-1)}`))
     .join(', ');
 
-/** Returns the files that `data:` needs of a language, and the columns of their rows. */
+/** Returns the file names and columns that `data:` needs for a language. */
 export const dataOf = ({ data, forms }: BenchmarkTasks): BenchmarkTasks['data'] => {
   if (data !== undefined) return data;
   const all = forms.flatMap(({ rows }) => rows ?? []);

@@ -1,12 +1,12 @@
 const punctuation = /[!-/:-@[-`{-~]/g;
 
-/** Makes texts the same that lm_eval's `ignore_case` and `ignore_punctuation` call equal. */
+/** Normalises text like lm_eval's `ignore_case` and `ignore_punctuation`. */
 export const withoutMarks = (text: string): string => text.toLowerCase().replace(punctuation, '');
 
 /**
- * Reads an answer as lm_eval's AIME does: the last `\boxed{…}`, else what lies between the first and the last
- * `$`, else the whole response, normalised as its `strip_string`. Fractions and roots keep their spelling, since
- * AIME's answers are whole numbers. A response without a mark that is no number has no answer.
+ * Reads an answer as lm_eval's AIME does: the last `\boxed{…}`, else the text between the first and the last
+ * `$`, else the whole response, normalised like `strip_string`. Fractions and roots keep their spelling,
+ * since AIME's answers are whole numbers. A response without such marks has an answer only if it is a number.
  */
 export const boxedAnswer = (response: string): string => {
   const [from, to] = [response.indexOf('$'), response.lastIndexOf('$')];
@@ -29,7 +29,7 @@ const lastBoxed = (response: string): string | undefined => {
   return undefined;
 };
 
-/** Marks without a meaning to lm_eval's `strip_string`. */
+/** Marks that lm_eval's `strip_string` ignores. */
 const idle = /\\!|\\left|\\right|\^\{\\circ\}|\^\\circ|\\\$|\\%/g;
 
 const stripped = (answer: string): string => {

@@ -4,7 +4,7 @@ import { LayerloomError, reasonOf } from '../../../core/base/errors/errors.js';
 import { isObject } from '../../../core/models/checkpoint/files/json.js';
 import { YamlRefused, yamlValue } from '../../../core/texts/yaml.js';
 
-// A user's folders of task files (`include:`). If two files define a task, the harness only logs it, so
+// Folders of task files from the user (`include:`). If two files define a task, the harness only logs it, so
 // duplicates are found here.
 
 const skipped: readonly string[] = ['__pycache__', '.ipynb_checkpoints'];
@@ -15,9 +15,7 @@ const ownBeginning = 'layerloom_';
 const mostNested = 20;
 
 interface IncludedTask {
-  /** A folder, as in `include:`. */
   readonly directory: string;
-  /** The file, relative to the folder. */
   readonly file: string;
 }
 
@@ -64,7 +62,7 @@ const addTasks = async (directory: string, tasks: Map<string, IncludedTask>): Pr
 
 type Settings = Readonly<Record<string, unknown>>;
 
-/** Merges in the files that the task file includes. Returns {} for an unreadable file. */
+/** Reads a task file and merges in the files that it includes. Returns {} for an unreadable file. */
 const settingsIn = async (file: string, depth = 0): Promise<Settings> => {
   const text = await readFile(file, 'utf8').catch(() => undefined);
   if (text === undefined || depth > mostNested) return {};
@@ -76,7 +74,7 @@ const settingsIn = async (file: string, depth = 0): Promise<Settings> => {
   return Object.assign({}, ...settings, own) as Settings;
 };
 
-/** Parses YAML. Ignores its errors, because the harness reports them. */
+/** Parses YAML and ignores errors, because the harness reports them. */
 const plainYaml = (text: string): unknown => {
   try {
     return yamlValue(text, 'last');

@@ -7,14 +7,14 @@ import { readIncludedTasks } from './included-tasks.js';
 import { isLocalOnly, localTaskOf } from './local/local-data.js';
 import { runsCode } from './task-facts.js';
 
-/** The package's task files, with data from the hub. */
+/** Our task files, which load data from the hub. */
 export const shippedTasks = shipped('tasks');
 
 interface TaskPlaces {
   readonly data?: string | undefined;
   readonly include?: readonly string[];
   readonly confirmRunUnsafeCode?: boolean;
-  /** Worked examples before each problem; undefined for the task's default. */
+  /** Few-shot examples per problem; undefined for the task's default. */
   readonly fewshotOf?: (task: string) => number | undefined;
 }
 
@@ -23,14 +23,14 @@ export interface PreparedTasks {
   readonly includePaths: readonly string[];
   readonly included: ReadonlyMap<string, string>;
   readonly environment: Readonly<Record<string, string>>;
-  /** Tasks that read the hub although there is a local directory. */
+  /** Warnings about tasks that use the hub although a local directory is given. */
   readonly notes: readonly string[];
   readonly failures: ReadonlyMap<string, LayerloomError>;
 }
 
 /**
- * Returns the benchmarks to take from the hub: those without any local file. If the directory has no data at
- * all, none is taken from the hub.
+ * Returns the benchmarks without local files, which use the hub. If the directory has no data at all, returns
+ * none.
  */
 const notInDirectory = (
   local: readonly string[],
@@ -48,12 +48,11 @@ const notInDirectory = (
 };
 
 /**
- * Prepares tasks for `lm_eval`. For local data, writes the rows, and a copy of each task file that reads
- * them. Keeps the harness offline if every task that can run is local.
+ * Prepares tasks for `lm_eval`. For local data, writes the rows and task files that read them. If all tasks
+ * that can run are local, keeps the harness offline.
  *
- * @param tasks names; the harness's own need no preparation
- * @param settings `data`: directory of benchmarks' files; `include`: directories with the user's task files
- * @param into made if needed; must stay until the run has ended
+ * @param settings `data`: directory of benchmark files; `include`: directories of the user's task files
+ * @param into directory, made if needed; must stay until the run ends
  * @throws INCLUDE_INVALID
  */
 export const prepareTasks = async (
@@ -111,7 +110,7 @@ export const prepareTasks = async (
 
   const running = [...new Set(tasks)].filter((task) => !failures.has(task));
   const shipped = running.filter((task) => task.startsWith('layerloom_') && !local.includes(task));
-  // If two folders define a task, the harness takes either. So the hub's tasks are included one by one.
+  // If two folders define a task, the harness may use either, so the hub's tasks are included one by one.
   if (local.length > 0)
     for (const task of shipped)
       await writeFile(
@@ -125,7 +124,7 @@ export const prepareTasks = async (
     includePaths: [...(local.length > 0 ? [folder] : shipped.length > 0 ? [shippedTasks] : []), ...include],
     included: new Map([...included].map(([task, { directory }]) => [task, directory])),
     environment: {
-      // The harness's own metric needs this consent.
+      // The harness's own code metric requires this consent.
       ...(code.length === 0 ? {} : { HF_ALLOW_CODE_EVAL: '1' }),
       ...(local.length > 0 && local.length === running.length
         ? {

@@ -4,26 +4,27 @@ import { benchmarks, spelled } from './benchmarks.js';
 import { type EvaluationLanguage, languages } from './local/languages.js';
 
 export interface TaskFacts {
-  /** The name in tables: `MGSM`. A mean over languages is of tasks with the same one. */
+  /** The name in tables: `MGSM`. Means over languages are of tasks with the same name. */
   readonly benchmark: string;
-  /** The name, `swahili`. For FLORES the language other than English. A code for unknown languages. */
+  /**
+   * The language's name, `swahili`; an unknown language's code. For FLORES, the language other than English.
+   */
   readonly language: string;
-  /** Direction of the translation; null except for FLORES. */
+  /** FLORES' direction of translation; null for other tasks. */
   readonly direction: 'from English' | 'to English' | null;
-  /** Metrics, as `metric,filter`, that judge the task. The first one that a result has is taken. */
   readonly headline: readonly string[];
   readonly higherIsBetter: boolean;
-  /** Few-shot examples in the paper's Table 5, else the harness's number; null for perplexity. */
+  /** Few-shot examples in the paper's Table 5, else the harness's default; null for perplexity. */
   readonly shots: number | null;
   readonly asks: Asks;
-  /** Maps answers that its metric calls equal to one text; undefined if only equal texts are. */
+  /** Maps equivalent answers to the same text; undefined if only identical texts are equivalent. */
   readonly sameAnswer: TaskForm['sameAnswer'];
   readonly problems: number | undefined;
-  /** A caveat that is shown under the benchmark's tables. */
+  /** A caveat below the benchmark's tables. */
   readonly caveat: string | undefined;
 }
 
-/** A task's form, and its language; null for a task without languages. */
+/** A task's form and language; null for a task without languages. */
 export interface TaskMatch {
   readonly benchmark: BenchmarkTasks;
   readonly form: TaskForm;
@@ -31,7 +32,7 @@ export interface TaskMatch {
   readonly language: EvaluationLanguage | undefined;
 }
 
-/** Codes of languages that no benchmark is declared to have; FLORES' codes are distinct from words. */
+/** Patterns for languages without a declaration. FLORES' codes cannot be mistaken for words. */
 const anyCode: Readonly<Record<string, string>> = { flores: '[a-z]{3}_[A-Z][a-z]{3}' };
 
 let patterns: (readonly [RegExp, BenchmarkTasks, TaskForm])[] | undefined;
@@ -48,7 +49,7 @@ const patternsOf = (): NonNullable<typeof patterns> => {
   return patterns;
 };
 
-/** Returns a task's benchmark and language; undefined for tasks of no declared benchmark. */
+/** Returns a task's benchmark and language; undefined for undeclared benchmarks. */
 export const matchTask = (task: string): TaskMatch | undefined => {
   for (const [pattern, benchmark, form] of patternsOf()) {
     const match = pattern.exec(task);
@@ -67,7 +68,7 @@ const directionOf = (task: string): TaskFacts['direction'] => {
   return task.endsWith('_eng') ? 'to English' : 'from English';
 };
 
-/** Returns a task's facts; undefined for tasks of no declared benchmark. */
+/** Returns a task's facts; undefined for undeclared benchmarks. */
 export const taskOf = (task: string): TaskFacts | undefined => {
   const match = matchTask(task);
   if (match === undefined) return undefined;
@@ -90,16 +91,16 @@ export const taskOf = (task: string): TaskFacts | undefined => {
 /** True if the task's file fixes 0 worked examples; the harness ignores other numbers. */
 export const isZeroShot = (task: string): boolean => /^layerloom_(mgsm_ppl|flores)_/.test(task);
 
-/** True for tasks known to need log-likelihoods only. */
+/** True for tasks known to need only log-likelihoods. */
 export const generatesNothing = (task: string): boolean => {
   const asks = taskOf(task)?.asks;
   return asks === 'choices' || asks === 'likelihoods';
 };
 
-/** True for tasks known to run generated code. The harness refuses others. */
+/** True for tasks known to run generated code, which the harness does by consent only. */
 export const runsCode = (task: string): boolean => taskOf(task)?.asks === 'programs';
 
-/** Metrics of tasks that `taskOf` does not know, the most quoted ones first. */
+/** Metrics for tasks that `taskOf` does not know, in order of preference. */
 const usual = [
   'exact_match,flexible-extract',
   'exact_match,strict-match',
@@ -114,7 +115,7 @@ const usual = [
  * Returns the metric that judges a task, as `metric,filter`.
  *
  * @param metrics of the task's result, with or without standard errors
- * @param declared benchmarks of one's own, whose metric goes first
+ * @param declared the experiment's own benchmarks, whose metric is preferred
  */
 export const headlineMetric = (
   task: string,

@@ -2,20 +2,19 @@ import * as z from 'zod';
 
 const short = z.string().max(1000);
 
-/** A data set of a run, as `train init` asks for it. */
+/** A data set as recorded by `train init`. */
 const askedData = z.object({
   name: short,
-  /** The hub's id; absent for a file. */
   hub: short.exactOptional(),
   licence: short.exactOptional(),
   kind: short,
-  /** Rows that the mix asks for; a smaller set gives fewer, and the others more. */
+  /** Rows requested by the mix; if the data set is smaller, others supply more. */
   rows: z.number(),
 });
 
 export type AskedData = z.output<typeof askedData>;
 
-/** A run as a training's manifest records it; earlier versions recorded less. */
+/** A training run in its manifest; earlier versions recorded less. */
 export const runFacts = z.object({
   language: short.nullable(),
   method: short,
@@ -31,7 +30,7 @@ export type RunFacts = z.output<typeof runFacts>;
 export const trainedModel = runFacts.extend({
   model: short,
   run: short,
-  /** Training step; null if the manifest names no checkpoint of this path. */
+  /** Training step; null if the manifest does not list this checkpoint. */
   step: z.number().nullable(),
 });
 

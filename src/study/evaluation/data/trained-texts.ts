@@ -4,20 +4,19 @@ import { reading } from '../../../core/base/files/writing.js';
 import { isObject } from '../../../core/models/checkpoint/files/json.js';
 import { jsonOrNone } from '../../../core/texts/json.js';
 
-// Hashes of training texts. They show whether a problem is among the texts, but not the texts.
+// Hashes of training texts show whether a problem was trained on without revealing the texts.
 
-/** A training's manifest, with the hashes of its rows. */
+/** The manifest of a training with the hashes of its rows. */
 export const trainingName = 'training.json';
 
-/** Most hashes kept. If there are more, the smallest are a sample of the texts. */
+/** Most hashes kept; of more, the smallest are kept, as a random sample. */
 const mostHashes = 50_000;
 
-/** Fewest characters of a text. A shorter text, such as an answer, does not identify a problem. */
+/** Shortest text that is hashed, in characters; shorter ones, such as answers, do not identify a problem. */
 const leastCharacters = 20;
 
-/** All hashes of texts, or the smallest of them. */
 export interface TextHashes {
-  /** Prefixes of SHA-256 in hexadecimal, sorted. */
+  /** Prefixes of SHA-256, hexadecimal, sorted. */
   readonly hashes: readonly string[];
   /** True if larger hashes were left out. */
   readonly isSample: boolean;
@@ -42,14 +41,13 @@ export const hashesOf = (text: string): string[] =>
     return essence === undefined ? [] : [hashOf(essence)];
   });
 
-/** Returns each column, and all columns joined, because a prompt and its completion may be one text. */
+/** Returns each column, and all columns joined, because a prompt and its completion may form one text. */
 const textsOf = (row: unknown): string[] => {
   if (!isObject(row)) return [];
   const texts = Object.values(row).filter((value): value is string => typeof value === 'string');
   return [...texts, texts.join('')];
 };
 
-/** Collects hashes, and keeps only the smallest. */
 class Smallest {
   #hashes = new Set<string>();
   isSample = false;
@@ -71,7 +69,7 @@ class Smallest {
 }
 
 /**
- * Hashes the texts of JSON lines; skips other files.
+ * Hashes the texts of JSON lines files; skips other files.
  *
  * @throws READ_FAILED
  */
@@ -87,7 +85,7 @@ export const hashesOfFiles = async (files: readonly string[]): Promise<TextHashe
   return { hashes: found.sorted(), isSample: found.isSample };
 };
 
-/** Whether a text was trained on; undefined if only a sample of the texts was hashed and cannot decide. */
+/** Returns whether a text was trained on; undefined if the hashes are a sample that cannot tell. */
 export const isAmong = (
   text: string,
   { hashes, isSample }: TextHashes,

@@ -7,8 +7,8 @@ import { LayerloomError } from '../../../core/base/errors/errors.js';
 export const harnessName = 'lm_eval';
 
 /**
- * A Python program that exits with 0 if `python -m lm_eval` would run an installed harness: a folder of that
- * name in the working directory does not count.
+ * A Python program that exits with 0 if lm_eval is installed. A folder `lm_eval` in the working directory
+ * does not count.
  */
 const isInstalled = `import importlib.util, os, sys
 found = importlib.util.find_spec("${harnessName}")
@@ -18,11 +18,11 @@ sys.exit(origin is None or os.path.dirname(os.path.dirname(os.path.abspath(origi
 export interface FoundHarness {
   /** The command for the shell: `lm_eval`, or `/usr/bin/python3 -m lm_eval`. */
   readonly command: string;
-  /** The path of the program, or of the Python that has it. */
+  /** Path of lm_eval or of the Python that has it. */
   readonly file: string;
 }
 
-/** Finds `lm_eval` on the PATH, else the first Python there that has it installed. */
+/** Finds `lm_eval` on the PATH, else the first Python that has it installed. */
 export const findHarness = (path: string): FoundHarness | undefined => {
   const folders = path.split(delimiter).filter((folder) => folder !== '');
   const file = folders.map((folder) => join(folder, harnessName)).find(isProgram);
@@ -34,12 +34,12 @@ export const findHarness = (path: string): FoundHarness | undefined => {
     : { command: `${shellWord(python)} -m ${harnessName}`, file: python };
 };
 
-/** The default is `lm_eval`, because the commands may run on another machine. */
+/** Defaults to `lm_eval`, because the commands may run on another machine. */
 export const harnessCommand = (given: string | undefined): string =>
   given ?? findHarness(process.env['PATH'] ?? '')?.command ?? harnessName;
 
 /**
- * Checks before any work that the shell finds the program. Commands with shell syntax are not checked.
+ * Checks that the shell finds the program. Commands with shell syntax are not checked.
  *
  * @throws HARNESS_MISSING
  */
@@ -47,7 +47,7 @@ export const checkHarness = (command: string): void => {
   const [word = ''] = command.trim().split(' ');
   if (!command.split(' ').every((each) => each === '' || isPlainWord(each)) || word.includes('=')) return;
   const { status, error } = spawnSync('sh', ['-c', 'command -v "$1"', 'sh', word], { stdio: 'ignore' });
-  // If no process can start, the actual start reports it.
+  // If no process can start, the run itself reports it.
   if (status === 0 || error !== undefined) return;
   const others = command === harnessName ? ', and no Python there has it' : '';
   throw new LayerloomError('HARNESS_MISSING', { command, reason: `${word} is not on the PATH${others}` });

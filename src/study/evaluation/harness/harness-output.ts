@@ -14,7 +14,7 @@ import type { Rows } from '../settings.js';
 import { readSamples } from './harness-samples.js';
 import { type HarnessConfig, type HarnessResults, resultsSchema } from './harness-schema.js';
 
-/** A task of a `results_*.json` of the harness, with its samples. */
+/** A task in a `results_*.json` of the harness, with its samples. */
 export interface HarnessResult {
   readonly file: string;
   readonly task: string;
@@ -28,7 +28,7 @@ export interface HarnessResult {
   readonly problems: readonly ProblemResult[];
   readonly texts: ProblemTexts;
   readonly harness: { readonly name: 'lm-eval'; readonly version: string };
-  /** The harness's `model` and `model_args`, without the keys for checkpoint and machine. */
+  /** The harness's `model` and `model_args`, without keys of checkpoint and machine. */
   readonly backend: string;
   /** The checkpoint's path, or a server's name for it. */
   readonly model: string;
@@ -36,7 +36,7 @@ export interface HarnessResult {
   readonly rows: Rows | null;
   /** The harness's `max_gen_toks`; null for the task's default. */
   readonly maxTokens: number | null;
-  /** How answers were drawn; null for greedy ones, or if the task's file says how. */
+  /** Sampling settings; null for greedy answers, or if the task file sets them. */
   readonly sampling: string | null;
   readonly started: string;
   readonly seconds: number;
@@ -52,7 +52,7 @@ export const findHarnessResults = async (directory: string): Promise<string[]> =
     .map((name) => join(directory, name));
 };
 
-/** Keys of `model_args` that name the checkpoint or the machine, and do not affect answers. */
+/** Keys of `model_args` that name checkpoint or machine and do not affect answers. */
 const placeArguments = [
   'pretrained',
   'model',
@@ -69,7 +69,7 @@ const placeArguments = [
   'data_parallel_size',
 ];
 
-/** Returns the back end with the arguments that may change answers, sorted. */
+/** Returns the back end and, sorted, the arguments that may change answers. */
 export const backendOf = (name: string, given: Readonly<Record<string, unknown>>): string => {
   const kept = Object.entries(given)
     .filter(([key]) => !placeArguments.includes(key))
@@ -154,7 +154,6 @@ const readResults = async (file: string): Promise<HarnessResults> => {
   throw invalidResult(file, `is no results file of lm_eval: ${issue?.path.join('.')}: ${issue?.message}`);
 };
 
-/** The harness states seconds since 1970. */
 const timeIn = (file: string, { date }: HarnessResults): string => {
   const time = new Date(Number(date ?? 0) * 1000);
   if (Number.isNaN(time.getTime())) throw invalidResult(file, `states no time: date is ${date}`);
@@ -175,7 +174,7 @@ const of = <Value>(
 const mostNested = 100;
 
 /**
- * Returns the tasks of a group; a plain task returns itself.
+ * Returns a group's tasks; a plain task returns itself.
  *
  * @throws RESULTS_INVALID for circular groups, or nesting deeper than `mostNested`
  */
@@ -208,15 +207,14 @@ const countIn = (
   which: 'original' | 'effective',
 ): number => members.reduce((total, task) => total + (of(whole['n-samples'], task)?.[which] ?? 0), 0);
 
-/** The harness does not state the rows of `--samples`: they follow from the problems. */
+/** Derives the scored rows from the problems, because the harness does not record `--samples`. */
 const rowsIn = ({ limit }: HarnessConfig, problems: readonly ProblemResult[], all: number): Rows | null => {
-  // A limit below 1 is a share of the rows.
   if (typeof limit === 'number') return [0, limit < 1 ? Math.ceil(limit * all) : limit];
   const [first, last] = [problems[0], problems.at(-1)];
   return first === undefined || last === undefined || problems.length >= all ? null : [first.id, last.id + 1];
 };
 
-/** The harness writes `N/A` for a missing standard error. */
+/** Reads metrics. The harness writes `N/A` for a missing standard error. */
 const figuresIn = (figures: Json): Record<string, number | null> =>
   Object.fromEntries(
     Object.entries(figures)
@@ -240,7 +238,7 @@ const argumentsIn = ({ model_args: given }: HarnessConfig): Json => {
 const generationIn = ({ gen_kwargs: given }: HarnessConfig): Json =>
   isObject(given) ? given : pairsIn(given ?? '');
 
-/** The harness accepts several names; the first of these counts. */
+/** Returns the first present of the harness's names for the token limit. */
 const maxTokensIn = (config: HarnessConfig): number | null => {
   const pairs = generationIn(config);
   for (const key of ['max_gen_toks', 'max_new_tokens', 'max_tokens', 'max_completion_tokens'])

@@ -13,27 +13,27 @@ import { jsonOrNone } from '../../../core/texts/json.js';
 import { tensorsThatDiffer, type WeightsInPlace, WeightsToLoad } from '../servers/weights-to-load.js';
 import type { EvaluationSettings } from '../settings.js';
 
-/** The tested versions; others cause a warning. */
+/** The tested version; others cause a warning. */
 export const knownHarnessVersion = '0.4.13';
 
-/** Our program that runs the harness for successive models, and the version of its protocol. */
+/** Our program that runs the harness for several models, and its protocol's version. */
 const program = shipped('python/layerloom_eval');
 const programVersion = 1;
 
-/** Time limit for the program's greeting, which it sends before it imports anything. */
+/** Time limit for the program's greeting, sent before its imports. */
 const greetingMs = 30_000;
 
 const greetingSchema = z.object({
   program: z.literal(programVersion),
   lm_eval: z.string().nullable(),
-  /** Functions and arguments that we use and this version of the harness lacks. */
+  /** Functions and arguments that we use and this version lacks. */
   lacks: z.array(z.string()).default([]),
 });
 
-/** The command line of 0.4.10 and later. Older harnesses cannot be used at all. */
+/** The command line of 0.4.10 and later; older harnesses are unsupported. */
 const commandLineOfRuns = 'lm_eval run --config';
 
-/** The reason why no process of a harness can serve several models. */
+/** Why one harness process cannot serve several models. */
 interface NotKept {
   readonly reason: string;
   readonly isTooOld?: boolean;
@@ -46,7 +46,9 @@ const fingerprintSchema = z.record(
 
 const loadedSchema = z.object({ tensors: z.number(), bytes: z.number(), whole: z.boolean() });
 
-/** A line of the program: at most one after loading, before the first request, and one at the end. */
+/**
+ * A line printed by the program: at most one after loading and before the first request, and one at the end.
+ */
 const lineSchema = z.union([
   z.object({ loaded: loadedSchema, fingerprint: fingerprintSchema }),
   z.object({ code: z.number(), text: z.string().optional() }),
@@ -54,7 +56,7 @@ const lineSchema = z.union([
 
 /** The part of a model's weights that was loaded. */
 export interface LoadedWeights {
-  /** True if the back end itself loaded the whole model. */
+  /** True if the back end loaded the whole model itself. */
   readonly whole: boolean;
   readonly bytes: number;
   readonly ofBytes: number;
@@ -73,7 +75,7 @@ export interface TrialWords {
   readonly arguments: Readonly<Record<string, unknown>>;
 }
 
-/** Tensors that differ from their files. The process was ended before it answered. */
+/** Tensors that differ from their files. The process ended without answering. */
 export interface WrongWeights {
   readonly differing: readonly string[];
 }
@@ -81,28 +83,27 @@ export interface WrongWeights {
 interface ProcessRun {
   /** The words after `lm_eval`, or a prompt. */
   readonly words: readonly string[] | TrialWords;
-  /** The output is appended to this file. */
+  /** Log file, to which output is appended. */
   readonly log: string;
   /**
-   * A checkpoint's absolute path, or the weights of an unwritten merge. Undefined if a server holds the
-   * weights.
+   * Absolute path of a checkpoint, or the weights of an unwritten merge. Undefined if a server holds them.
    */
   readonly weights: string | WeightsInPlace | undefined;
-  /** The comparison of tensors that stayed loaded. */
+  /** How tensors that stay loaded are checked. */
   readonly fingerprint: EvaluationSettings['fingerprint'];
   /** Called after loading, before the first request. */
   readonly onLoaded: (loaded: LoadedWeights) => void;
 }
 
-/** True for back ends that can release a model: transformers, and servers over HTTP. */
+/** True for back ends that can release a model: transformers, and HTTP servers. */
 export const canServeMoreRuns = ({ backend }: Pick<EvaluationSettings, 'backend'>): boolean =>
   backend === 'hf' || /completions$/.test(backend);
 
 const isTrial = (words: readonly string[] | TrialWords): words is TrialWords => 'prompt' in words;
 
 /**
- * True if successive models share a process or server, which loads only differing tensors. A shared process
- * needs a harness with a known Python; the harness's version is checked only when the process starts.
+ * True if successive models share a process or server, which then loads only tensors that differ. Sharing a
+ * process needs a harness whose Python is known; its version is checked when the process starts.
  *
  * @param separate true for one process per model
  */
@@ -128,8 +129,8 @@ interface Session {
 }
 
 /**
- * A process of the harness for successive models. The first run starts it, and so does a run after one that
- * ended it. Disposing ends it.
+ * A harness process for successive models. The first run starts it, as does the run after a failure.
+ * Disposing ends it.
  */
 export class HarnessProcess implements AsyncDisposable {
   readonly #command: string;
@@ -140,7 +141,7 @@ export class HarnessProcess implements AsyncDisposable {
 
   /**
    * @param command of the harness, for the shell
-   * @param weights finds what to load; may be shared
+   * @param weights shared finder of the tensors to load
    */
   constructor(
     command: string,
@@ -152,15 +153,14 @@ export class HarnessProcess implements AsyncDisposable {
     this.#weights = weights;
   }
 
-  /** Why the harness cannot be kept. Undefined if it can, or was not asked yet. */
+  /** Why the process cannot be shared; undefined if it can or is not yet known. */
   get notKept(): NotKept | undefined {
     return this.#notKept;
   }
 
   /**
-   * @returns undefined if the harness cannot be kept, because it lacks needed functions or its Python is
-   * unknown
-   * @throws HARNESS_MISSING if it has no command line of runs
+   * @returns undefined if the process cannot be shared: functions are missing, or its Python is unknown
+   * @throws HARNESS_MISSING if its command line is too old
    */
   async run({
     words,
@@ -190,7 +190,7 @@ export class HarnessProcess implements AsyncDisposable {
         await this.end();
         return await ended;
       }
-      // No fingerprint: the model was loaded from the directory's files, which are another model's.
+      // Without agreed fingerprints, the process loaded the directory's files, which are another model's.
       if ('code' in line && line.code === 0 && isInPlace && !isAgreed)
         return { differing: asked.tensors.map(({ name }) => name) };
       if ('code' in line) return { by: null, ...line };
@@ -206,7 +206,7 @@ export class HarnessProcess implements AsyncDisposable {
     }
   }
 
-  /** Ends the process; the next run starts another. */
+  /** Ends the process; the next run starts a new one. */
   async end(): Promise<void> {
     const session = this.#session;
     this.#session = undefined;
@@ -253,7 +253,7 @@ const greeted = async (python: string, log: string, env: NodeJS.ProcessEnv): Pro
     child.once('error', () => resolve({ code: 127, by: null }));
   });
   await errors.close();
-  // If the process ends before it reads a request, `ended` reports that.
+  // If the process ends before reading a request, `ended` reports it.
   (child.stdin as Writable).on('error', () => undefined);
   const lines = createInterface(child.stdout as Readable)[Symbol.asyncIterator]();
   const late = new AbortController();

@@ -6,8 +6,9 @@ export interface Requests {
 }
 
 /**
- * Matches the harness's tqdm bars over requests: `Running generate_until requests:  12%|█▏  | 3/25 [00:10<…`.
- * Bars over contexts, tokens and texts do not match.
+ * Matches the harness's progress bars over requests:
+ * `Running generate_until requests: 12%|█▏ | 3/25 [00:10<…`. Bars over contexts, tokens and texts do not
+ * match.
  */
 const bar = /(?:Running [\w ]+ requests|Requesting API|Processed prompts):\s+\d+%\|[^|]*\|\s*(\d+)\/(\d+) \[/;
 
@@ -15,13 +16,11 @@ const bar = /(?:Running [\w ]+ requests|Requesting API|Processed prompts):\s+\d+
 const cached = /Cached requests: (\d+), Requests remaining: (\d+)/;
 
 /**
- * Counts requests from a growing log. For perplexities the harness draws a bar per batch, otherwise one per
- * kind of request. A text longer than the context counts as one request.
+ * Counts requests from a growing log. The harness draws one bar per kind of request; for perplexities, one
+ * per batch. A text longer than the context counts as one request.
  */
 export class RequestCounter {
-  /**
-   * Requests of earlier kinds. For the present kind: all, cached, those of ended bars, and of the current bar.
-   */
+  /** Requests of earlier kinds; of the present kind: all, cached, in finished bars, in the current bar. */
   #earlier = 0;
   #kind: { readonly total: number; readonly cached: number } | undefined;
   #ended = 0;
@@ -34,7 +33,7 @@ export class RequestCounter {
     for (const line of lines) this.#read(line);
   }
 
-  /** The requests done and in all; undefined before the first progress bar. */
+  /** Requests done and in total; undefined before the first progress bar. */
   get requests(): Requests | undefined {
     if (this.#bar === undefined) return undefined;
     const total = this.#kind?.total ?? this.#ended + this.#bar.total;
@@ -54,7 +53,7 @@ export class RequestCounter {
 
   #begin(before: number, remaining: number): void {
     const kind = { total: before + remaining, cached: before };
-    // The log's last line may be incomplete: it is read again when the log grows.
+    // The log's last line may be incomplete, and is read again when the log grows.
     if (this.#bar === undefined && this.#kind?.total === kind.total) return;
     this.#earlier += this.#bar === undefined ? 0 : (this.#kind?.total ?? this.#ended + this.#bar.total);
     [this.#kind, this.#ended, this.#bar] = [kind, 0, undefined];
@@ -62,7 +61,7 @@ export class RequestCounter {
 }
 
 /**
- * Watches a run's log for bars. The run itself reports an unreadable log.
+ * Watches a run's log for progress bars. The run itself reports an unreadable log.
  *
  * @param begin size of the log before the run
  * @returns ends the watch

@@ -10,11 +10,11 @@ import { sampleHashesSchema, sampleSchema } from './harness-schema.js';
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** Largest file that is read, in bytes, because it is parsed as one string. */
+/** Largest file to read, in bytes; it is parsed as one string. */
 const longest = { most: constants.MAX_STRING_LENGTH, what: 'a file of samples' };
 
 /**
- * @returns undefined without a file: the harness ran without `--log_samples`
+ * @returns undefined if the file is missing: the harness ran without `--log_samples`
  * @throws RESULTS_INVALID
  */
 export const readSamples = async (
@@ -106,7 +106,7 @@ const sampleOf = (file: string, line: number, text: string): Sample => {
       expected: textOf(sample['target'] ?? ''),
     };
   } catch (error) {
-    // The value is nested too deeply for JSON.stringify.
+    // The value is too deep for JSON.stringify.
     throw invalidResult(file, `line ${line} is not a sample of lm_eval: ${reasonOf(error)}`);
   }
 };
@@ -116,8 +116,8 @@ const textOf = (value: unknown): string => (isObject(value) ? JSON.stringify(val
 const first = (value: unknown): unknown => (Array.isArray(value) ? value[0] : value);
 
 /**
- * Returns undefined for log-likelihoods, which are texts too. Only requests to generate have settings as
- * their second argument.
+ * Returns generated text; undefined for log-likelihoods. Only requests to generate have settings as their
+ * second argument.
  */
 const generatedIn = (sample: Json): string | undefined => {
   const request = isObject(sample['arguments']) ? sample['arguments']['gen_args_0'] : undefined;
@@ -126,7 +126,6 @@ const generatedIn = (sample: Json): string | undefined => {
   return typeof response === 'string' ? response : undefined;
 };
 
-/** Reads a log-likelihood, which may be text, and its weight. */
 const scoreOf = (value: unknown): ProblemScore | undefined => {
   if (typeof value === 'boolean') return Number(value);
   if (typeof value === 'number') return value;
@@ -137,7 +136,7 @@ const scoreOf = (value: unknown): ProblemScore | undefined => {
     : undefined;
 };
 
-/** Tries the names that tasks commonly use for a question. */
+/** Returns a question from the fields that tasks commonly use. */
 const questionIn = (doc: Json): string => {
   for (const key of ['question', 'query', 'text', 'sentence', 'prompt']) {
     const value = doc[key];

@@ -1,7 +1,6 @@
 import * as z from 'zod';
 
-// The parts of the harness's output that are read. They are untrusted, because results may come from other
-// people.
+// The used parts of the harness's output. Results may come from other people and are untrusted.
 
 /** A name that becomes part of file names. */
 const name = z

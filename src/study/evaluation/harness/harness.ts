@@ -30,26 +30,26 @@ import { type Requests, watchRequests } from './harness-progress.js';
 import { weightsArguments } from './loaded-model.js';
 import { promptArguments } from './prompt-arguments.js';
 
-/** A run of one model, in tasks with the same number of worked examples. */
+/** A run of one model on tasks with the same number of few-shot examples. */
 export interface HarnessRun {
   readonly name: string;
   /** Absolute path of the checkpoint. */
   readonly path: string;
-  /** Weights of an unwritten merge; the directory at `path` has another model's. */
+  /** Weights of an unwritten merge; the files at `path` are another model's. */
   readonly inPlace?: WeightsInPlace | undefined;
   readonly tasks: readonly string[];
-  /** Worked examples; undefined for the tasks' defaults. */
+  /** Few-shot examples; undefined for the tasks' defaults. */
   readonly fewshot: number | undefined;
-  /** Which of the answers to each problem is drawn, from 0. Tasks of a run draw alike. */
+  /** Index of the sampled answer, from 0. Tasks of a run have the same sampling settings. */
   readonly sample: number;
   readonly rows: ReadonlyMap<string, Rows | null>;
   readonly settings: EvaluationSettings;
   readonly includePaths: readonly string[];
-  /** URL of a server, for back ends that ask one. */
+  /** URL of a server, for back ends that use one. */
   readonly server: string | undefined;
   /** The server's name for the checkpoint; default: its path. */
   readonly servedName?: string | undefined;
-  /** The directory of results, which is made if needed, and kept. */
+  /** The directory of results; made if needed, and kept. */
   readonly directory: string;
 }
 
@@ -86,7 +86,6 @@ const modelArguments = async ({
 
 const harnessConfig = async (run: HarnessRun): Promise<Record<string, unknown>> => {
   const { tasks, fewshot, rows, settings, includePaths, directory } = run;
-  // Tasks that generate nothing ignore this.
   const maxTokens = tasks.map((task) => settings.maxTokensOf(task)).find((most) => most !== null);
   const sampling = tasks.map((task) => settings.samplingOf(task)).find((one) => one !== undefined);
   const generation = {
@@ -97,8 +96,8 @@ const harnessConfig = async (run: HarnessRun): Promise<Record<string, unknown>> 
     const range = rows.get(task);
     return range === undefined || range === null ? [] : [{ task, range }];
   });
-  // Uses a limit if all tasks start at row 0 and have equal ends, because a limit also applies to groups and
-  // a list of rows does not.
+  // Prefers `limit` if all tasks score rows from 0 to the same end: unlike a list of rows, it also applies to
+  // groups.
   const [first] = wanted;
   const isLimit =
     wanted.length === tasks.length &&
@@ -123,7 +122,7 @@ const harnessConfig = async (run: HarnessRun): Promise<Record<string, unknown>> 
     ...(settings.confirmRunUnsafeCode ? { confirm_run_unsafe_code: true } : {}),
     ...(settings.device === undefined ? {} : { device: settings.device }),
     ...(Object.keys(generation).length === 0 ? {} : { gen_kwargs: generation }),
-    // The command line takes one folder; a configuration takes a list.
+    // The command line accepts one folder, a configuration a list.
     ...(includePaths.length === 0
       ? {}
       : { include_path: includePaths.length === 1 ? includePaths[0] : includePaths }),
@@ -138,7 +137,7 @@ const harnessConfig = async (run: HarnessRun): Promise<Record<string, unknown>> 
   };
 };
 
-/** @returns the words of the command after `lm_eval` */
+/** @returns the words after `lm_eval` */
 export const prepareRun = async (run: HarnessRun): Promise<string[]> => {
   const config = join(run.directory, configName);
   const content = await harnessConfig(run);
@@ -154,7 +153,7 @@ export const prepareRun = async (run: HarnessRun): Promise<string[]> => {
   return ['run', '--config', config, ...run.settings.arguments];
 };
 
-/** Puts variables before a command, for people to copy. */
+/** Puts variables before a command, for the user to copy. */
 export const withVariables = (command: string, environment: Readonly<Record<string, string>>): string =>
   [...Object.entries(environment).map(([name, value]) => `${name}=${shellWord(value)}`), command].join(' ');
 
@@ -165,14 +164,14 @@ export const commandLine = (
 ): string => withVariables([command, ...words.map(shellWord)].join(' '), environment);
 
 interface Execution {
-  /** The harness's command, for the shell: `lm_eval`, or `python -m lm_eval`. */
+  /** The harness's command for the shell: `lm_eval`, or `python -m lm_eval`. */
   readonly command: string;
   readonly environment: Readonly<Record<string, string>>;
-  /** A process that successive models share; undefined for one process per run. */
+  /** A process shared by successive models; undefined for one process per run. */
   readonly kept?: HarnessProcess | undefined;
   readonly log: string;
   readonly signal?: AbortSignal | undefined;
-  /** Called with the progress that the harness's bars in the log show. */
+  /** Called with progress from the harness's log. */
   readonly onRequests?: ((requests: Requests) => void) | undefined;
   readonly onLoaded?: ((loaded: LoadedWeights) => void) | undefined;
 }
@@ -206,8 +205,8 @@ export const runHarness = async (run: HarnessRun, execution: Execution): Promise
 };
 
 /**
- * @returns tensors of a kept process that differ from the model's files; if there are any, the process
- * answered nothing
+ * @returns tensors of a shared process that differ from the model's files; if there are any, nothing was
+ * answered
  */
 const executed = async (
   run: HarnessRun,
@@ -246,7 +245,7 @@ const executed = async (
 interface Runner {
   /** @param output file descriptor */
   run(output: number): Promise<HarnessEnd>;
-  /** A run that begins after the abort ends at once. */
+  /** Ends the run; a later run ends at once. */
   stop(): Promise<void>;
 }
 
@@ -274,7 +273,7 @@ const ownProcess = (words: readonly string[], { command, environment }: Executio
   };
 };
 
-/** Runs the harness under the time limit and the caller's signal. Derives errors from the log. */
+/** Runs the harness until it ends, times out or is interrupted. Derives errors from the log. */
 const supervised = async (run: HarnessRun, execution: Execution, runner: Runner): Promise<void> => {
   const { command, log, signal, onRequests = () => undefined } = execution;
   checkInterrupt(signal);
@@ -293,7 +292,7 @@ const supervised = async (run: HarnessRun, execution: Execution, runner: Runner)
         }, timeout * 1000);
   const endWatch = watchRequests(log, begin, onRequests);
   signal?.addEventListener('abort', stop);
-  // The signal may have aborted while the log was opened.
+  // The signal may have been aborted while the log was opened.
   if (signal?.aborted) void stop();
   try {
     const { code, by } = await runner.run(file.fd);
@@ -332,7 +331,7 @@ const failureOf = ({ name }: HarnessRun, { command, code, by, printed, log }: Fa
 
 const tooOld = 'it is older than lm_eval 0.4.10, and has no `lm_eval run`';
 
-/** True for the message of a harness without subcommands, which is too old. */
+/** True for the message of a harness that is too old for subcommands. */
 const isTooOld = (printed: string): boolean => /unrecognized arguments: (run|ls)\b/.test(printed);
 
 /** Returns the hub's error about a data set, if the log has one. */
@@ -348,7 +347,7 @@ const noDataSet = (printed: string): { readonly dataSet: string; readonly reason
 };
 
 /**
- * Lists the tasks that the harness knows.
+ * Lists the harness's tasks.
  *
  * @throws HARNESS_MISSING
  */

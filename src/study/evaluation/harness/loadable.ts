@@ -14,11 +14,10 @@ import { isBareAdapter, readAdapter, readWhole } from '../../../core/models/read
 import { baseOf } from '../../../core/plan/compile/adapters/named-base.js';
 
 /**
- * Returns the absolute path from which programs load the same model as merges do, or `BASE+ADAPTER` for an
- * adapter. A model named by a file gets a directory of links, because programs would also read other files
- * beside it.
+ * Returns the absolute path that programs should load, or `BASE+ADAPTER`. If a model is named by a file,
+ * makes a directory of links to its files, because programs would also read other files beside it.
  *
- * @param views parent of such directories, made once and kept
+ * @param views parent of such directories, kept between runs
  * @throws NOT_AS_LOADED; WRITE_FAILED; the codes of `readModel`
  */
 export const pathToLoad = async (model: string, views: string): Promise<string> =>
@@ -38,13 +37,11 @@ const placeToLoad = async (address: ModelAddress, views: string): Promise<string
     : await viewOf(checkpoint, checkpoint.folder, views);
 };
 
-/** An adapter may be named by its weights file. */
 const adapterFolder = async (adapter: ModelAddress): Promise<string> => {
   const { path, folder = path } = (await readAdapter(adapter)).checkpoint;
   return folder;
 };
 
-/** Links only a model's files. */
 const viewOf = async (checkpoint: CheckpointIndex, folder: string, views: string): Promise<string> => {
   const { path, files, sideFiles, carried } = checkpoint;
   const key = createHash('sha256')
@@ -73,7 +70,7 @@ const viewOf = async (checkpoint: CheckpointIndex, folder: string, views: string
     await rename(staging, view);
   } catch (cause) {
     await rm(staging, { recursive: true, force: true });
-    // Another process made the directory meanwhile.
+    // Another process made it meanwhile.
     if (await exists(view)) return view;
     throw writeFailed(view, cause);
   }

@@ -10,9 +10,8 @@ const backendOfAdapters = 'hf';
 /**
  * Returns `pretrained`, and `peft` for an adapter.
  *
- * @param path from `pathToLoad`, or the directory of a merge
- * @throws ADAPTER_UNSUPPORTED for other back ends than `hf`; BASE_NEEDED, NOT_AS_LOADED,
- *   READ_FAILED
+ * @param path from `pathToLoad`, or a merge's directory
+ * @throws ADAPTER_UNSUPPORTED if the back end is not `hf`; BASE_NEEDED, NOT_AS_LOADED, READ_FAILED
  */
 export const weightsArguments = async (
   path: string,

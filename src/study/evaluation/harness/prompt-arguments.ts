@@ -7,10 +7,9 @@ const lengthKeys = ['n_positions', 'max_position_embeddings', 'n_ctx'];
 
 /**
  * Returns the harness's `max_length` and `add_bos_token` for a checkpoint behind a server, so that prompts
- * equal those of `hf`. By default the harness adds no special tokens, and silently cuts prompts from the left
- * to 2048 tokens. Eight exemplars of MGSM are longer in many languages.
+ * equal those of `hf`. By default the harness adds no special tokens and silently cuts prompts from the left
+ * to 2048 tokens. MGSM's eight exemplars are longer in many languages.
  *
- * @param path of the checkpoint, whose configuration may state no length
  * @param isTemplated true if a chat template writes the special tokens
  * @throws READ_FAILED, CONFIG_INVALID
  */

@@ -1,7 +1,6 @@
 import { ContentTable } from '../content-table.js';
 import type { ModelContents } from '../model-contents.js';
 
-/** The weights that a program loads to change models. */
 export interface Load {
   readonly bytes: number;
   readonly ofBytes: number;
@@ -10,19 +9,20 @@ export interface Load {
 }
 
 /**
- * Chooses an order of models that loads few bytes. Each lane (program) takes the model nearest to its present
- * one. Among equally near models, it takes the one that shares least with all others, because that one would
+ * Orders models so that little has to be loaded. Each lane (program) takes the model nearest to its present
+ * one. Among equally near models it takes the one that shares least with all others, because that one would
  * cost most at the end.
  *
- * On the paper's grids, within 8 % of a lower bound (minimum spanning tree); 2-opt and Or-opt would gain 1 to
- * 4 %, but need all models beforehand. Lanes share one queue; each further lane costs about one whole model.
+ * On the paper's grids, the total is within 8 % of a lower bound (minimum spanning tree). 2-opt and Or-opt
+ * would gain 1 to 4 %, but need all models in advance. Lanes share one queue; each further lane costs about
+ * one whole model.
  */
 export class LoadingOrder {
   readonly #contents = new Map<string, ModelContents>();
   readonly #held = new Map<number, string>();
   #table: ContentTable | undefined;
 
-  /** A model that was not added comes last. */
+  /** Adds a model. Models that were not added come last. */
   add(model: string, contents: ModelContents): void {
     this.#contents.set(model, contents);
     this.#table = undefined;
@@ -47,7 +47,7 @@ export class LoadingOrder {
     return { bytes: bytes ?? ofBytes, ofBytes, isWhole: bytes === undefined };
   }
 
-  /** Returns the model nearest to the lane's present one; the first of equals. */
+  /** Returns the model nearest to the lane's present one; of equally near ones, the first. */
   nextOf<M extends { readonly name: string }>(lane: number, models: readonly M[]): M | undefined {
     const table = this.#tableOf();
     const held = this.#rowHeldBy(lane);

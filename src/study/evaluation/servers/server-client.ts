@@ -2,15 +2,15 @@ import type { z } from 'zod';
 import { reasonOf } from '../../../core/base/errors/errors.js';
 import { jsonOrNone } from '../../../core/texts/json.js';
 
-/** A failure that a new server may mend. */
+/** A failure that a new server may not have. */
 export class ServerError extends Error {}
 
-/** A failure of any server. */
+/** A failure that any server would have. */
 export class PermanentError extends ServerError {}
 
 /**
- * Imports undici on first use. The timeouts of undici are off, because loading weights may exceed its five
- * minutes for headers; `timeoutSeconds` limits each request.
+ * Imports undici on first use. Turns off its timeouts, because loading weights may take longer than its five
+ * minutes; `timeoutSeconds` limits each request.
  */
 const loadClient = async () => {
   const { Agent, request } = await import('undici');
@@ -19,7 +19,7 @@ const loadClient = async () => {
 
 let client: ReturnType<typeof loadClient> | undefined;
 
-/** Most bytes of an answer; hashes of a model's tensor parts are a few megabytes. */
+/** Longest response; hashes of a model's tensor parts take a few megabytes. */
 const mostBytes = 64 * 1024 * 1024;
 
 const textOf = async (body: AsyncIterable<Buffer>, url: string): Promise<string> => {
@@ -42,11 +42,11 @@ const textOf = async (body: AsyncIterable<Buffer>, url: string): Promise<string>
 interface RequestLimits {
   readonly timeoutSeconds: number;
   readonly signal: AbortSignal | undefined;
-  /** The needed option or mode, which messages about an unknown path name. */
+  /** The option or mode that the server needs, for messages about unknown paths. */
   readonly needs: string;
 }
 
-/** A client of a server: sends GET without a body, POST with one. Every request may throw ServerError. */
+/** A client of a server: GET without a body, POST with one. Every request may throw ServerError. */
 export class ServerClient {
   readonly url: string;
   readonly timeoutSeconds: number;
@@ -60,7 +60,7 @@ export class ServerClient {
     this.#needs = needs;
   }
 
-  /** Returns a client whose requests ignore the signal and only time out, to clean up after an abort. */
+  /** Returns a client whose requests ignore the signal, to clean up after an abort. They still time out. */
   unstoppable(): ServerClient {
     const { url, timeoutSeconds } = this;
     return new ServerClient(url, { timeoutSeconds, signal: undefined, needs: this.#needs });

@@ -12,7 +12,7 @@ export interface ModelServer extends AsyncDisposable {
 }
 
 interface ServerSettings {
-  /** Shell command with placeholders `{model}`, `{name}` and `{port}`. */
+  /** Shell command with the placeholders `{model}`, `{name}` and `{port}`. */
   readonly command: string;
   readonly model: string;
   readonly name: string;
@@ -35,13 +35,12 @@ const variablesOf = (words: ServerWords): Record<string, string> =>
     (['model', 'name', 'port'] as const).map((key) => [variableOf(key), String(words[key])]),
   );
 
-/** Matches a quote, an escaped character, or a placeholder. */
 const piece = /\\.|['"]|\{(?<key>model|name|port)\}/gs;
 
 /**
- * Fills in the placeholders of a command. Names come from other people's files. Outside quotes, `spell` makes
- * one word of the shell. Within quotes, another shell with unknown quoting may read the name (`sh -c "…
- * {name}"`), so only words without special characters are filled in.
+ * Fills in the placeholders of a command. Names come from other people's files, so outside quotes `spell`
+ * makes a single shell word. Inside quotes, another shell may parse the name (`sh -c "… {name}"`), so only
+ * words without special characters are accepted.
  */
 const withWords = (
   command: string,
@@ -53,7 +52,7 @@ const withWords = (
     if (key === undefined) {
       if (text === quote) quote = undefined;
       else if (text.length === 1) quote ??= text;
-      // Within single quotes a backslash is literal, and the next quote ends them.
+      // In single quotes a backslash is literal, and the next quote ends them.
       else if (quote === "'" && text.endsWith("'")) quote = undefined;
       return text;
     }
@@ -65,7 +64,7 @@ const withWords = (
 };
 
 /**
- * Fills in a command for people to copy.
+ * Fills in a command for the user to copy.
  *
  * @throws SERVER_UNSAFE
  */
@@ -76,9 +75,9 @@ export const serverCommand = (command: string, words: ServerWords): string =>
 const askEveryMs = 250;
 
 /**
- * Starts a server and waits until `GET /v1/models` answers with a status below 500. So servers that need a
- * key (OPENAI_API_KEY, which the harness sends) or list no models are ready too; a loading server says 503.
- * Disposing ends all its processes.
+ * Starts a server and waits until `GET /v1/models` answers with a status below 500. Servers that need a key
+ * (OPENAI_API_KEY, which the harness sends) or list no models thus count as ready; a loading server answers
+ * 503. Disposing ends all its processes.
  *
  * @throws SERVER_UNSAFE; SERVER_FAILED if it ends, or does not answer in time; INTERRUPTED
  */
@@ -128,7 +127,7 @@ const answers = async (url: string): Promise<boolean> => {
     await response.body?.cancel();
     return response.status < 500;
   } catch {
-    // The server is not listening yet.
+    // Not listening yet.
     return false;
   }
 };

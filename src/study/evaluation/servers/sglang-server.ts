@@ -36,7 +36,7 @@ const emptyTensor = (name: string): string => {
 /**
  * Returns the number of workers.
  *
- * @throws PermanentError for a server without our loader, or with unsupported options
+ * @throws PermanentError if the server lacks our loader or has unsupported options
  */
 const workersOf = async (server: ServerClient): Promise<number> => {
   const found = await server.json(serverSchema, '/server_info');
@@ -52,7 +52,7 @@ const workersOf = async (server: ServerClient): Promise<number> => {
   return found.tp_size;
 };
 
-/** Uses a custom weight loader, which SGLang calls with the model in each worker. */
+/** Loads weights through our custom weight loader, which SGLang calls with the model in each worker. */
 export const sglang: WeightServer = {
   title: 'SGLang',
   option: `--custom-weight-loader ${loader}`,
@@ -68,7 +68,7 @@ export const sglang: WeightServer = {
     });
     try {
       const tensor = emptyTensor(JSON.stringify({ ...request, replies }));
-      // An open update blocks the next one, so stopping a run must not stop an update's begin or end.
+      // An open update blocks the next one, so begin and end of an update ignore the abort.
       const updates = server.unstoppable();
       await updates.json(updatedSchema, '/begin_weight_update', { selector: 'target' });
       const end = () => updates.json(updatedSchema, '/end_weight_update', {});

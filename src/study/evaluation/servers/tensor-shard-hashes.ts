@@ -10,11 +10,11 @@ import type { TensorToLoad } from './weights-to-load.js';
 const boxSchema = z.array(z.tuple([z.int().nonnegative(), z.int().nonnegative()]));
 
 export const partSchema = z.object({
-  /** Begin and end in each dimension of the tensor. */
+  /** The part's begin and end in each dimension of the tensor. */
   box: boxSchema,
-  /** Columns within the box, hashed in this order; undefined if rows are hashed. */
+  /** Columns of the box in hashed order; undefined if rows are hashed. */
   columns: z.array(z.int().nonnegative()).optional(),
-  /** Number of equally spaced runs of 1024 elements that are hashed; undefined if all are. */
+  /** Number of equally spaced samples of 1024 elements; undefined if all elements are hashed. */
   samples: z.int().min(2).max(1024).optional(),
   sha256: z.string(),
 });
@@ -33,7 +33,7 @@ const isWhole = ({ box, columns, samples }: PartHeld): boolean => {
   return samples === undefined && (columns === undefined || new Set(columns).size === end - begin);
 };
 
-/** Most parts of a tensor: more than the workers of any server. */
+/** Most parts of a tensor, more than any server has workers. */
 const mostParts = 1024;
 
 const isApart = (a: Box, b: Box): boolean =>
@@ -42,7 +42,7 @@ const isApart = (a: Box, b: Box): boolean =>
     return end <= otherBegin || otherEnd <= begin;
   });
 
-/** True if boxes are equal or disjoint, and together cover the tensor. */
+/** True if boxes are pairwise equal or disjoint, and together cover the tensor. */
 const cover = (boxes: readonly Box[], { shape }: TensorToLoad): boolean => {
   const different = new Map(boxes.map((box) => [JSON.stringify(box), box]));
   const each = [...different.values()];
@@ -54,7 +54,7 @@ const cover = (boxes: readonly Box[], { shape }: TensorToLoad): boolean => {
 const rangesOf = ({ begin, shape, dtype }: TensorToLoad, box: Box): Range[] => {
   const bytes = bitsOf(dtype) / 8;
   let ranges: Range[] = [[begin, begin + bytes]];
-  // Starts at the last dimension: whole dimensions stay one contiguous range.
+  // Starts at the last dimension: whole dimensions form one contiguous range.
   let stride = bytes;
   for (let dimension = shape.length - 1; dimension >= 0; dimension -= 1) {
     const [first, last] = itemAt(box, dimension);
@@ -111,12 +111,12 @@ const copyElement = (from: Buffer, at: number, to: Buffer, place: number, bytes:
   }
 };
 
-/** Compares the workers' reports with the files. Hashes each part of a file once. */
+/** Compares hashes from the workers with the files. Hashes each part of a file once. */
 export class TensorShardHashes {
   readonly #hashes = new Map<string, string>();
 
   /**
-   * Returns tensors that differ from the files, or that the workers do not hold as a whole.
+   * Returns tensors that differ from the files, or that the workers together do not hold completely.
    *
    * @param workers each worker's parts, by tensor
    * @param asked `whole` rejects sampled hashes

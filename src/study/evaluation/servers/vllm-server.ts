@@ -6,7 +6,7 @@ const modelsSchema = z.object({ data: z.array(z.object({ id: z.string(), root: z
 const resultsSchema = z.object({ results: z.array(z.array(z.string())).min(1) });
 const resetSchema = z.object({ success: z.literal(true) });
 
-/** Counts the tokens that came from the prefix cache. @throws ServerError */
+/** Returns the number of tokens served from the prefix cache. @throws ServerError */
 const hitsOf = async (server: ServerClient): Promise<number> => {
   const metrics = await server.text('/metrics');
   const counts = [...metrics.matchAll(/^vllm:prefix_cache_hits_total(?:\{[^}]*\})? (\S+)$/gm)];
@@ -16,7 +16,7 @@ const hitsOf = async (server: ServerClient): Promise<number> => {
   return count;
 };
 
-/** Uses a worker extension of `vllm_weights.py`, which development mode allows to call. */
+/** Loads weights through our worker extension `vllm_weights.py`, which can be called in development mode. */
 export const vllm: WeightServer = {
   title: 'vLLM',
   option: '--worker-extension-cls layerloom_eval.vllm_weights.Weights',

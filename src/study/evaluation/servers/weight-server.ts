@@ -2,17 +2,17 @@ import type { ServerClient } from './server-client.js';
 
 export interface WeightServer {
   readonly title: string;
-  /** Option that loads our code into its workers. */
+  /** The server's option that loads our code into its workers. */
   readonly option: string;
-  /** Environment variables that the server needs. PYTHONPATH is set anyway. */
+  /** Environment variables for the server, besides PYTHONPATH. */
   readonly variables: Readonly<Record<string, string>>;
   /** @throws ServerError */
   readonly model: (server: ServerClient) => Promise<{ readonly servedName: string; readonly root: string }>;
   /** Sends each worker a request of `parts.py`. @throws ServerError */
   readonly exchange: (server: ServerClient, request: object) => Promise<readonly string[]>;
-  /** Empties the prefix cache, and checks that it is empty. @throws ServerError */
+  /** Empties the prefix cache and checks it. @throws ServerError */
   readonly emptyCache: (server: ServerClient, servedName: string) => Promise<void>;
 }
 
-/** A prompt longer than a block of any prefix cache. */
+/** A prompt longer than a block of any server's prefix cache. */
 export const probe = 'layerloom '.repeat(100);

@@ -18,7 +18,7 @@ import type { WeightServer } from './weight-server.js';
 import { exchangeEnvironment, exchangeNeeds, weightServers } from './weight-servers.js';
 import { type TensorToLoad, type WeightsInPlace, WeightsToLoad } from './weights-to-load.js';
 
-/** Version of the workers' protocol, as in `parts.py`. */
+/** Version of the protocol with workers, as in `parts.py`. */
 const programVersion = 1;
 
 const workerSchema = z.union([
@@ -35,7 +35,7 @@ export interface HeldModel {
   readonly url: string;
   readonly servedName: string;
   /**
-   * Checks that no other program has since given the server other weights.
+   * Checks that no other program has changed the server's weights.
    *
    * @throws EXCHANGE_FAILED
    */
@@ -44,7 +44,7 @@ export interface HeldModel {
 
 interface ExchangeSettings {
   readonly exchange: WeightServerKind;
-  /** Starts a server; undefined if one runs at `url` already. */
+  /** Command that starts a server; undefined if one runs at `url`. */
   readonly serve: string | undefined;
   readonly url: string | undefined;
   readonly timeoutSeconds: number;
@@ -55,18 +55,17 @@ interface ExchangeSettings {
 interface ModelToHold {
   readonly name: string;
   readonly path: string;
-  /** Weights of an unwritten merge; the directory at `path` has another model's. */
   readonly inPlace?: WeightsInPlace | undefined;
-  /** The log file to which a server that this process starts appends its output. */
+  /** Log file of a server that we start; output is appended. */
   readonly log: string;
   readonly signal: AbortSignal | undefined;
   readonly onLoaded: (loaded: LoadedWeights) => void;
 }
 
 /**
- * A server that holds successive checkpoints, and loads only tensors that differ. It starts with the first
- * checkpoint, and restarts after a failure or for another form. Disposing ends a server that was started
- * here.
+ * A server that holds one checkpoint after another, and loads only tensors that differ. It starts with the
+ * first checkpoint, and restarts after a failure or for another form. Disposing ends a server that we
+ * started.
  *
  * A checkpoint counts as held once the server's hashes match its files and the prefix cache is empty.
  */
@@ -84,14 +83,14 @@ export class WeightSwapServer implements AsyncDisposable {
   }
 
   /**
-   * Makes the server hold a checkpoint's weights. After a failure, loads everything once more, in a new
-   * server if possible.
+   * Makes the server hold a checkpoint's weights. After a failure, loads everything again, in a new server if
+   * possible.
    *
-   * @throws SERVER_UNSAFE, SERVER_FAILED, EXCHANGE_FAILED, WEIGHTS_DIFFER, INTERRUPTED, and
-   *   the codes of `WeightsToLoad`
+   * @throws SERVER_UNSAFE, SERVER_FAILED, EXCHANGE_FAILED, WEIGHTS_DIFFER, INTERRUPTED, and the codes of
+   * `WeightsToLoad`
    */
   async hold(model: ModelToHold): Promise<HeldModel> {
-    // The weights in the directory do not matter, because a new server first loads everything.
+    // Any weights may be in the directory: a new server first loads all tensors.
     const { path, inPlace } = model;
     const weights = await (inPlace === undefined
       ? this.#weights.of(path)
@@ -153,7 +152,7 @@ export class WeightSwapServer implements AsyncDisposable {
   }
 
   async #stillHolds(server: ServerClient, model: ModelToHold, request: object): Promise<void> {
-    // Nobody else knows the port of a server started here.
+    // Only we know the port of a server that we started.
     if (this.#server?.own !== undefined) return;
     try {
       const answers = await this.#kind.exchange(server, { ...request, whole: false });
@@ -193,7 +192,7 @@ export class WeightSwapServer implements AsyncDisposable {
   }
 
   #failed({ name, log }: ModelToHold, reason: string): LayerloomError {
-    // The output of a running server is elsewhere.
+    // A running server logs elsewhere.
     const of = this.#settings.serve === undefined ? undefined : log;
     return new LayerloomError('EXCHANGE_FAILED', { model: name, reason, log: of });
   }
@@ -229,7 +228,7 @@ class WeightsDifferError extends ServerError {
 }
 
 /**
- * Whoever reaches the server may replace its weights and call functions in its workers.
+ * Refuses a server that others can reach: they could replace its weights and call functions in its workers.
  *
  * @throws PermanentError
  */
@@ -241,16 +240,16 @@ const refuseReached = async (url: string): Promise<void> => {
     );
 };
 
-/** Identifies a checkpoint without its tensors' values. */
+/** Identifies everything of a checkpoint but its tensors' values. */
 const formOf = async (path: string, weights: readonly TensorToLoad[]): Promise<string> => {
   const hash = createHash('sha256');
   const entries = await readdir(path, { withFileTypes: true });
   const small = entries.map(({ name }) => name).filter((name) => !notOfTheModel.includes(name));
   for (const name of small.filter((name) => !name.endsWith('.safetensors')).toSorted()) {
-    // A dangling link is no file of the model.
+    // A dangling link is not part of the model.
     const found = await unlessMissing(join(path, name), stat(join(path, name)));
     if (found === undefined || !found.isFile()) continue;
-    // Larger files are weights in another format, which servers do not load: size and time suffice.
+    // Larger files are weights in another format, which servers do not load; size and time suffice.
     const content =
       found.size > mostSideFileBytes ? `${found.size} ${found.mtimeMs}` : await readFile(join(path, name));
     hash.update(`${JSON.stringify(name)} ${createHash('sha256').update(content).digest('hex')}\n`);

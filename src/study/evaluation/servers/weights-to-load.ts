@@ -7,7 +7,7 @@ import type { ComparedShare } from '../evaluation-block.js';
 
 export interface PlacedTensor {
   readonly name: string;
-  /** Absolute path of a safetensors file, with offsets from its start. */
+  /** Absolute path of a safetensors file; offsets count from its start. */
   readonly file: string;
   readonly begin: number;
   readonly end: number;
@@ -15,37 +15,36 @@ export interface PlacedTensor {
   readonly shape: readonly number[];
 }
 
-/** A tensor of a checkpoint, with a hash. */
 export interface TensorToLoad extends PlacedTensor {
   /** SHA-256 of its bytes, in hexadecimal. */
   readonly key: string;
 }
 
-/** The weights of an unwritten merge; the merge's directory has another model's. */
+/** The weights of an unwritten merge; the files in its directory are another model's. */
 export interface WeightsInPlace {
   readonly tensors: readonly PlacedTensor[];
-  /** Tensors of the directory's files with equal names, shapes and dtypes. */
+  /** Tensors of the directory's files, with the same names, shapes and dtypes. */
   readonly donated: readonly PlacedTensor[];
 }
 
-/** A program's hash of a tensor's bytes, or of samples of them. */
+/** A program's hashes of tensors, whole or sampled. */
 export type Fingerprint = Readonly<Record<string, { readonly whole: string } | { readonly samples: string }>>;
 
-/** Dtypes that the program exchanges, as in `exchange.py`. */
+/** Dtypes that can be exchanged, as in `exchange.py`. */
 export const exchangedDtypes: readonly Dtype[] = [
   ...(['F64', 'F32', 'F16', 'BF16'] as const),
   ...(['I64', 'I32', 'I16', 'I8', 'U8', 'BOOL'] as const),
 ];
 
-/** Number of runs of elements in a sample, as in `exchange.py`. */
+/** Runs of elements per sample, as in `exchange.py`. */
 const samples = 8;
 
-/** Identifies tensors by hashes of their bytes; a file range that several merges share is hashed once. */
+/** Identifies tensors by hashes of their bytes. Hashes a file range that several merges share only once. */
 export class WeightsToLoad {
   readonly #keys = new Map<string, Promise<string>>();
 
   /**
-   * @param path absolute, of its directory
+   * @param path absolute, of a directory
    * @returns undefined for adapters, GGUF and other formats than safetensors
    * @throws the codes of `openModel`; READ_FAILED
    */
@@ -90,9 +89,9 @@ const samplesOf = ({ begin, end, dtype }: TensorToLoad): readonly Range[] =>
   sampledRanges([[begin, end]], samples, bitsOf(dtype) / 8);
 
 /**
- * Returns tensors that a program does not hold like their files, or does not report.
+ * Returns tensors that differ between a program and its files, or that the program does not report.
  *
- * @param asked `whole` accepts no samples
+ * @param asked `whole` rejects samples
  * @throws READ_FAILED
  */
 export const tensorsThatDiffer = async (

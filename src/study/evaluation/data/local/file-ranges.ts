@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { type FileHandle, open } from 'node:fs/promises';
 import { reading } from '../../../../core/base/files/writing.js';
 
-/** A range of bytes in a file; `end` is exclusive. */
+/** A byte range in a file; `end` is exclusive. */
 export type Range = readonly [begin: number, end: number];
 
 /** Elements of one sample, as in `exchange.py` and `parts.py`. */
@@ -10,7 +10,7 @@ const sampleElements = 1024;
 
 export const chunkBytes = 1 << 20;
 
-/** Opens each file at its first read. Disposing closes all files. */
+/** Opens each file at its first read and closes all when disposed. */
 export class FilesToRead implements AsyncDisposable {
   readonly #handles = new Map<string, FileHandle>();
 
@@ -42,7 +42,7 @@ export const hashRanges = async (handle: FileHandle, ranges: readonly Range[]): 
   return hash.digest('hex');
 };
 
-/** Cuts bytes `first` to `last` (exclusive) out of concatenated ranges. */
+/** Returns bytes `first` to `last` (exclusive) of the concatenated ranges. */
 const within = (ranges: readonly Range[], first: number, last: number): Range[] => {
   let at = 0;
   return ranges.flatMap(([begin, end]): Range[] => {
@@ -55,7 +55,7 @@ const within = (ranges: readonly Range[], first: number, last: number): Range[] 
 /**
  * Returns equally spaced samples of the concatenated ranges.
  *
- * @param bytes of an element
+ * @param bytes per element
  */
 export const sampledRanges = (ranges: readonly Range[], samples: number, bytes: number): Range[] => {
   const elements = ranges.reduce((sum, [begin, end]) => sum + end - begin, 0) / bytes;

@@ -4,7 +4,7 @@ import { codeOf, directionsOf, taskOfDirection } from './flores-directions.js';
 import { type EvaluationLanguage, mgsmLanguages } from './languages.js';
 import { type LocalTask, requiredFile, writeRows } from './local-task.js';
 
-/** Languages without spaces between words. Tasks into them also have BLEU over characters. */
+/** Languages without spaces between words, which also get BLEU over characters. */
 const unspaced: readonly string[] = ['jpn', 'tha', 'zho'];
 
 /** The language's name in prompts: `Swahili`. */
@@ -22,7 +22,7 @@ export const localFloresTask = (task: string): LocalTask | undefined => {
   const [source, target] = direction;
   const required = (data: string, language: EvaluationLanguage) => {
     const name = `${language.flores}.devtest`;
-    // The published archive has a folder for each split.
+    // The published archive has one folder per split.
     const places = ['devtest', 'flores', 'flores/devtest', 'flores200_dataset/devtest'];
     return requiredFile(task, data, [name, ...places.map((place) => `${place}/${name}`)]);
   };

@@ -7,8 +7,8 @@ import { matchTask } from '../task-facts.js';
 import { readJsonRows } from './json-rows.js';
 import { firstThere, type LocalTask, requiredFile, type WrittenRows, writeRows } from './local-task.js';
 
-// Rows of the harness's own tasks from local JSON lines, with the columns of the hub's data sets.
-// `tasks/local_rows.py` replaces the rows, and leaves the task as it is.
+// Local rows for the harness's own tasks: JSON lines with the columns of the hub's data sets.
+// `tasks/local_rows.py` replaces only a task's rows.
 
 const text = z.string().min(1);
 
@@ -27,11 +27,11 @@ const schemaOf = (column: Column): z.ZodType => {
 const rowSchema = (columns: LocalRows['columns']): z.ZodType<Record<string, unknown>> =>
   z.object(Object.fromEntries(Object.entries(columns).map(([name, column]) => [name, schemaOf(column)])));
 
-/** Names a value as the harness names tasks: `Arts & Humanities` → `arts_humanities`. */
+/** Spells a value as in the harness's task names: `Arts & Humanities` → `arts_humanities`. */
 const memberOf = (value: unknown): string =>
   String(value).toLowerCase().replaceAll(' & ', '_').replaceAll(' ', '_');
 
-/** Returns a task with local rows; undefined if it is not the harness's, or only the hub has its rows. */
+/** Returns a task with local rows; undefined if the harness lacks it or its rows cannot be local. */
 export const localHarnessTask = (task: string): LocalTask | undefined => {
   const match = matchTask(task);
   const rows = match?.form.rows;
@@ -65,7 +65,7 @@ const write = async (
     const [first = '', ...others] = places.map((place) =>
       place.replaceAll('LANG', language).replaceAll('SPLIT', split),
     );
-    // The harness opens the splits of worked examples even if it takes none of them.
+    // The harness opens the split of worked examples even with 0 examples.
     if (at > 0 && shots === 0 && (await firstThere(data, [first, ...others])) === undefined) {
       for (const [name, { files, problems }] of written)
         written.set(name, { files: { ...files, [split]: propertyAt(files, splits[0]) }, problems });

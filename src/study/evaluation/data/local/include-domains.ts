@@ -1,4 +1,4 @@
-/** The domains of INCLUDE in each language: the tasks of the harness's group `include_base_44_LANG`. */
+/** INCLUDE's domains by language: the tasks of the harness's group `include_base_44_LANG`. */
 export const includeDomains: Readonly<Record<string, string>> = {
   albanian: 'arts_humanities business_commerce health_oriented_education social_science stem',
   arabic: 'arts_humanities business_commerce driving_license general_knowledge social_science stem',

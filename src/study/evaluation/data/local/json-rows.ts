@@ -4,7 +4,7 @@ import { reading } from '../../../../core/base/files/writing.js';
 import { readSmallFile } from '../../../../core/models/checkpoint/files/small-file.js';
 import { parseJson } from '../../../../core/texts/json.js';
 
-/** Reads a data file of a user. @throws READ_FAILED, also for a directory */
+/** @throws READ_FAILED, also for a directory */
 export const readText = async (file: string): Promise<string> =>
   (await reading(file, () => readSmallFile(file))).toString();
 
@@ -13,7 +13,7 @@ export const readLines = async (file: string): Promise<readonly string[]> =>
   (await readText(file)).replace(/\r?\n$/, '').split(/\r?\n/);
 
 /**
- * Reads JSON lines and keeps the columns of `schema`.
+ * Reads JSON lines and keeps the columns in `schema`.
  *
  * @throws DATA_INVALID for the first invalid line
  */

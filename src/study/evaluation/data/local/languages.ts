@@ -1,13 +1,12 @@
 import { valueAt } from '../../../../core/base/errors/lookup.js';
 
 export interface EvaluationLanguage {
-  /** The name in experiments, in lower case: `swahili`. */
+  /** The lower-case name in experiments: `swahili`. */
   readonly name: string;
-  /** The code in MGSM, Global-MMLU, MMLU-ProX and XNLI: two letters where ISO 639-1 has them. */
+  /** The code in MGSM, Global-MMLU, MMLU-ProX and XNLI: two letters if ISO 639-1 has the language. */
   readonly code: string;
-  /** The code in FLORES-200 and BELEBELE. */
   readonly flores: string;
-  /** The code in the African benchmarks, ISO 639-2. */
+  /** The ISO 639-2 code, used by African benchmarks. */
   readonly iso3: string;
 }
 
@@ -27,7 +26,7 @@ telugu te tel_Telu|thai th tha_Thai|turkish tr tur_Latn|twi tw twi_Latn|ukrainia
 uzbek uz uzn_Latn|vai vai vai_Vaii|vietnamese vi vie_Latn|wolof wo wol_Latn|xhosa xh xho_Latn|yoruba yo yor_Latn
 zulu zu zul_Latn`;
 
-/** The languages of all benchmarks, by name. */
+/** All benchmarks' languages, by name. */
 export const languages: readonly EvaluationLanguage[] = rows
   .trim()
   .split(/[|\n]/)
@@ -38,13 +37,13 @@ export const languages: readonly EvaluationLanguage[] = rows
 
 export type Spelling = 'name' | 'code' | 'flores' | 'iso3';
 
-/** Returns the languages with these spellings, separated by `|`, in their order. */
+/** Returns languages in the order of `words`, their spellings separated by `|`. */
 export const spelledBy = (spelling: Spelling, words: string): readonly EvaluationLanguage[] => {
   const all = new Map(languages.map((language) => [language[spelling], language]));
   return words.split('|').map((word) => valueAt(all, word));
 };
 
-/** The languages of MGSM, which are the paper's and English. */
+/** MGSM's languages: the paper's and English. */
 export const mgsmLanguages: readonly EvaluationLanguage[] = spelledBy(
   'code',
   'bn|de|en|es|fr|ja|ru|sw|te|th|zh',

@@ -15,7 +15,7 @@ const mgsmNames = new RegExp(
   `^(?:(?<own>layerloom_mgsm(?:_(?<kind>ppl|rev2|pro))?)|mgsm_(?:direct|native_cot|en_cot))_(?<code>${mgsmCodes})$`,
 );
 
-/** Sets of problems like MGSM's, with the files of their rows, also in `DIR` as MGSM's are. */
+/** Benchmarks like MGSM, with the possible places of their rows; rows may also lie in `DIR`. */
 const sets: Readonly<Record<string, (code: string) => readonly [string, ...string[]]>> = {
   mgsm: (code) => [`mgsm_${code}.tsv`, `mgsm/mgsm_${code}.tsv`],
   rev2: (code) => [`mgsm_rev2/mgsm_${code}.tsv`, `MGSM-Rev2/mgsm_${code}.tsv`],
@@ -32,7 +32,6 @@ const mgsm = (task: string, code: string, set: string, withExemplars: boolean): 
     const problems = from.endsWith('.jsonl') ? await readVariants(from) : await readProblems(from);
     const test = await writeRows(join(into, `${set}_${code}.test.jsonl`), problems);
     if (!withExemplars) return { files: { test }, problems: problems.length };
-    // The harness opens the split of worked examples even if it takes none of them.
     if (shots === 0 && (await firstThere(data, exemplarsAt)) === undefined)
       return { files: { train: test, test }, problems: problems.length };
     const file = await requiredFile(task, data, exemplarsAt);
@@ -45,10 +44,9 @@ const mgsm = (task: string, code: string, set: string, withExemplars: boolean): 
   return async (data, into, shots) => new Map([[task, await filesIn(data, into, shots)]]);
 };
 
-/** MGSM-Pro lacks languages of MGSM. */
 const isDeclared = (task: string): boolean => matchTask(task) !== undefined;
 
-/** Returns a task with local data; undefined if only the hub has them. */
+/** Returns a task with local data; undefined if its data can only come from the hub. */
 export const localTaskOf = (task: string): LocalTask | undefined => {
   const { own, kind, code } = mgsmNames.exec(task)?.groups ?? {};
   if (code !== undefined && isDeclared(task)) {
@@ -69,7 +67,6 @@ export const localTaskOf = (task: string): LocalTask | undefined => {
   return localFloresTask(task) ?? localMbppTask(task) ?? localHarnessTask(task);
 };
 
-/** True if the task may be one of the harness's own. */
 export const isHarnessTask = (task: string): boolean =>
   !mgsmNames.test(task) && !floresTaskNames.includes(task) && !mbppTaskNames.includes(task);
 
@@ -81,9 +78,9 @@ const ownTasks: readonly string[] = [
   ...mbppTaskNames,
 ];
 
-/** If `task` is a misspelt task of the package, returns the package's tasks. */
+/** If `task` misspells one of our tasks, returns our tasks. */
 export const misspelt = (task: string): readonly string[] | undefined =>
   task.startsWith('layerloom_') && !ownTasks.includes(task) ? ownTasks : undefined;
 
-/** True if the hub has no data. */
+/** True if the hub lacks the task's data. */
 export const isLocalOnly = (task: string): boolean => localTaskOf(task)?.needed !== undefined;

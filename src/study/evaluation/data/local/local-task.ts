@@ -3,30 +3,29 @@ import { join } from 'node:path';
 import { LayerloomError } from '../../../../core/base/errors/errors.js';
 import { exists } from '../../../../core/base/files/exists.js';
 
-/** Files by split, as in `data_files` of `datasets`. */
+/** Files by split, as in `datasets`' `data_files`. */
 export type DataFiles = Readonly<Record<string, string>>;
 
 export interface WrittenRows {
   readonly files: DataFiles;
-  /** Number of rows in the split `test`. */
+  /** Rows in the split `test`. */
   readonly problems: number;
 }
 
 /** A task whose rows can come from a local directory. */
 export interface LocalTask {
-  /** If the directory has no file of this benchmark, the hub's data are used. */
+  /** The benchmark's name; if the directory has none of its files, the hub's data are used. */
   readonly benchmark: string;
-  /** Template in the package's `tasks/`. */
+  /** Template in our `tasks/`. */
   readonly template: string;
-  /** The needed files, for messages. Set only if the hub has no data. */
+  /** Needed files, for messages; set only if the hub lacks the data. */
   readonly needed?: string;
   readonly settingsFor?: (files: DataFiles) => object;
   /**
    * Writes the task's rows as JSON lines.
    *
-   * @param data directory of the published data
    * @param into absolute directory
-   * @param shots worked examples before each problem; undefined: the task's default
+   * @param shots number of few-shot examples; undefined: the task's default
    * @returns files and numbers of problems by task, or by member for a group
    * @throws DATA_MISSING, DATA_INVALID
    */
@@ -37,16 +36,13 @@ export interface LocalTask {
   ) => Promise<ReadonlyMap<string, WrittenRows>>;
 }
 
-/** Returns the first of `places` in the directory; undefined if it has none of them. */
+/** Returns the first existing one of `places` in the directory. */
 export const firstThere = async (data: string, places: readonly string[]): Promise<string | undefined> => {
   for (const place of places) if (await exists(join(data, place))) return join(data, place);
   return undefined;
 };
 
-/**
- * @param places possible names in the directory; the first existing one is taken
- * @throws DATA_MISSING with the first name
- */
+/** @throws DATA_MISSING, naming the first place */
 export const requiredFile = async (
   task: string,
   data: string,

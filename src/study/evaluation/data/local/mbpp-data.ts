@@ -10,28 +10,26 @@ const text = z.string().min(1);
 /** A row of `google-research-datasets/mbpp`, configuration `full`, and of `mbpp.jsonl`. */
 const mbppRow = z.object({
   task_id: z.int().min(1),
-  /** The description, which is translated in other languages. */
+  /** The problem's description; translations replace it. */
   text,
   code: text,
-  /** Three tests, which the prompt shows and which decide the score. */
+  /** Three tests, shown in the prompt and used for the score. */
   test_list: z.array(text).min(3),
 });
 
 type MbppRow = z.output<typeof mbppRow>;
 
-/** First and last id of the test set (Austin et al. 2021). */
 const testSet = { first: 11, last: 510 } as const;
 
-/** Ids of the worked examples in the harness's `mbpp`. */
 const exampleIds: readonly number[] = [2, 3, 4];
 
 const invalidData = (file: string, reason: string): LayerloomError =>
   new LayerloomError('DATA_INVALID', { file, reason });
 
 /**
- * Returns the test set, and worked examples if the file has them.
+ * Returns the test set, and few-shot examples if the file has them.
  *
- * @param shots number of wanted examples
+ * @param shots number of examples
  */
 const readMbpp = async (
   file: string,

@@ -5,8 +5,8 @@ import { parseJson } from '../../../../core/texts/json.js';
 import { readJsonRows, readLines, readText } from './json-rows.js';
 
 /**
- * A row of MGSM with the fields of `juletxara/mgsm`. Problems have no worked answer. `equation_solution` is
- * null, because `exemplars.json` lacks it and no template reads it.
+ * A row of MGSM with the fields of `juletxara/mgsm`. `equation_solution` is null, because `exemplars.json`
+ * lacks it and no template reads it.
  */
 export interface MgsmRow {
   readonly question: string;
@@ -16,7 +16,7 @@ export interface MgsmRow {
 }
 
 /**
- * Reads lines `question TAB answer`, without header and quoting.
+ * Reads lines `question TAB answer` without header or quoting.
  *
  * @throws DATA_INVALID for the first invalid line
  */
@@ -42,7 +42,7 @@ const variant = z.object({
 });
 
 /**
- * Reads variants of problems: JSON lines with the columns `question` and `answer` of `McGill-NLP/mgsm-pro`.
+ * Reads variants of problems: JSON lines with McGill-NLP/mgsm-pro's columns `question` and `answer`.
  *
  * @throws DATA_INVALID for the first invalid line
  */
@@ -66,8 +66,8 @@ const readJson = (file: string, text: string): unknown => {
 };
 
 /**
- * Reads worked examples, with their labels: `{LANGUAGE: {"1": {q, a}, …}}`. The last number in an answer's
- * text is the answer.
+ * Reads labelled few-shot examples: `{LANGUAGE: {"1": {q, a}, …}}`. The answer is the last number in the
+ * text.
  *
  * @returns undefined if the file lacks the language
  * @throws DATA_INVALID
